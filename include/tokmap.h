@@ -43,7 +43,8 @@
  * Joined    The tokens of a joined dataset are in several files, its segments, one after another.
  *           All calls treat them as one sequence of tokens, except that tokmap_dataset_tokens
  *           returns TOKMAP_IN_PIECES for a range that is not in one map.
- * fork      A child process may use a dataset of its parent.
+ * fork      A child process may use a dataset of its parent. It opens the token files of a joined
+ *           dataset again, and descriptors of them that it inherited stay open until it ends.
  * Damage    Open takes constant time (of a joined dataset it reads the list of segments) and checks
  *           everything that can be checked without reading the data. Only tokmap_dataset_verify
  *           reads and checks every byte. Until then a damaged file may yield wrong tokens or an

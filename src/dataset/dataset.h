@@ -19,15 +19,23 @@ typedef struct tokmap_i_token_file {
     uint64_t token_offset;          /* of its first token, in bytes */
     uint64_t first_block;           /* of its first block of tokens, among those of the dataset */
     _Atomic(const uint8_t *) map;   /* the whole file; NULL: not mapped */
-    atomic_int fd;                  /* -1: not open */
+    atomic_int *fd;                 /* 1 more than the descriptor; 0: not open */
 } tokmap_i_token_file;
 
-/* How many token files keep a map or a descriptor; those that never give it up do not count. And
- * whether those that will be kept are going to be read in random order. */
+/* How many token files keep a map; those that never give it up do not count. And whether those that
+ * will be kept are going to be read in random order. */
 typedef struct tokmap_i_files_kept {
-    atomic_uint n_maps, n_fds;
+    atomic_uint n_maps;
     atomic_bool random_maps, random_fds;
 } tokmap_i_files_kept;
+
+/* The descriptors of a joined dataset, in memory that is zeros in a forked child. fork copies the
+ * table of descriptors before the memory. So one that another thread opens meanwhile may be in this
+ * list and yet be none of the child's, or be another file there. */
+typedef struct tokmap_i_kept_fds {
+    atomic_uint n_fds;
+    atomic_int fds[]; /* of each file */
+} tokmap_i_kept_fds;
 
 struct tokmap_dataset {
     char *index_path;
@@ -39,15 +47,17 @@ struct tokmap_dataset {
     int folder_fd;              /* of the index of a joined dataset, or -1 */
     tokmap_i_token_file *files; /* in the order of their tokens */
     uint64_t n_files;
-    char *paths;               /* those of the files of a joined dataset */
-    size_t folder_bytes;       /* of each of these, what stands before the name in the index */
-    tokmap_i_files_kept *kept; /* behind a pointer: calls that use files change it */
-    uint64_t token_file_bytes; /* of all files */
-    const uint8_t *index_map;  /* the whole file */
+    char *paths;                 /* those of the files of a joined dataset */
+    size_t folder_bytes;         /* of each of these, what stands before the name in the index */
+    tokmap_i_files_kept *kept;   /* behind a pointer: calls that use files change it */
+    tokmap_i_kept_fds *kept_fds; /* NULL: flat, or the system has no such memory */
+    uint64_t token_file_bytes;   /* of all files */
+    const uint8_t *index_map;    /* the whole file */
     tokmap_i_documents documents;
     tokmap_i_inputs inputs;
     tokmap_i_meta *meta;           /* NULL: documents have no values */
     tokmap_i_token_file only_file; /* of a flat dataset */
+    atomic_int only_fd;
     tokmap_i_files_kept kept_here;
 };
 

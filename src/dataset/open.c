@@ -187,8 +187,10 @@ static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_fi
 static void list_only_file(tokmap_dataset *ds)
 {
     const tokmap_i_header *h = &ds->header;
-    ds->only_file = (tokmap_i_token_file){
-        .path = ds->token_path, .n_tokens = h->n_tokens, .token_offset = h->token_offset, .fd = -1};
+    ds->only_file = (tokmap_i_token_file){.path = ds->token_path,
+                                          .n_tokens = h->n_tokens,
+                                          .token_offset = h->token_offset,
+                                          .fd = &ds->only_fd};
     ds->files = &ds->only_file;
     ds->n_files = 1;
     ds->token_file_bytes = tokmap_i_token_file_bytes(ds, ds->files);
@@ -201,7 +203,7 @@ static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
     tokmap_i_file_stat stat;
     int fd = -1;
     tokmap_status status = tokmap_i_open_file(file->path, &fd, &stat, err);
-    atomic_store(&file->fd, fd);
+    atomic_store(file->fd, fd + 1);
     if (!status)
         status = refuse_replaced(ds, &stat, err);
     if (!status)

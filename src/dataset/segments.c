@@ -1,5 +1,6 @@
 #include "dataset/segments.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -37,6 +38,11 @@ static tokmap_status read_section(const tokmap_dataset *ds, tokmap_i_named_file 
     return problem ? fail_at(ds, section->offset + at, problem, err) : TOKMAP_OK;
 }
 
+static size_t kept_fds_bytes(const tokmap_dataset *ds)
+{
+    return sizeof *ds->kept_fds + (size_t)ds->n_files * sizeof ds->kept_fds->fds[0];
+}
+
 /* A path is the folder of the index, as the caller named it, and a name. */
 static tokmap_status take_memory(tokmap_dataset *ds, const tokmap_i_segments *segments,
                                  tokmap_error *err)
@@ -46,7 +52,10 @@ static tokmap_status take_memory(tokmap_dataset *ds, const tokmap_i_segments *se
     ds->n_files = segments->n_segments;
     ds->files = calloc((size_t)MAX(ds->n_files, 1), sizeof *ds->files);
     ds->paths = malloc((size_t)(segments->names_bytes + ds->n_files * (ds->folder_bytes + 1)) + 1);
-    if (ds->files && ds->paths)
+    int error = ds->files && ds->paths ? 0 : ENOMEM;
+    if (!error)
+        error = tokmap_i_memory_take_wiped(kept_fds_bytes(ds), (void **)&ds->kept_fds);
+    if (!error || error == EINVAL)
         return TOKMAP_OK;
     ds->n_files = 0;
     return FAIL_MEMORY(err);
@@ -76,7 +85,7 @@ static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *seg
                                       .n_tokens = segment.n_tokens,
                                       .token_offset = segment.token_offset,
                                       .first_block = n_blocks,
-                                      .fd = -1};
+                                      .fd = ds->kept_fds ? &ds->kept_fds->fds[i] : &ds->only_fd};
         path = put_path(ds, &segment, path);
         n_blocks += div_up(file->n_tokens * ds->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
         ds->token_file_bytes += tokmap_i_token_file_bytes(ds, file);
@@ -106,6 +115,7 @@ void tokmap_i_segments_close(tokmap_dataset *ds)
 {
     tokmap_i_file_close(ds->folder_fd);
     free(ds->paths);
+    tokmap_i_memory_give_back(ds->kept_fds, kept_fds_bytes(ds));
     if (ds->files != &ds->only_file)
         free(ds->files);
 }

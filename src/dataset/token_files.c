@@ -125,22 +125,22 @@ static void give_up(atomic_uint *n_kept)
  * one to use. */
 static int keep_fd(const tokmap_dataset *ds, tokmap_i_token_file *file, int fd)
 {
-    int kept = -1;
-    if (!take_one(ds, &ds->kept->n_fds, TOKMAP_I_MOST_FDS))
+    int kept = 0;
+    if (!ds->kept_fds || !take_one(ds, &ds->kept_fds->n_fds, TOKMAP_I_MOST_FDS))
         return fd;
     if (atomic_load_explicit(&ds->kept->random_fds, memory_order_relaxed))
         tokmap_i_file_expect_random(fd, true);
-    if (atomic_compare_exchange_strong(&file->fd, &kept, fd))
+    if (atomic_compare_exchange_strong(file->fd, &kept, fd + 1))
         return fd;
-    give_up(&ds->kept->n_fds);
+    give_up(&ds->kept_fds->n_fds);
     tokmap_i_file_close(fd);
-    return kept;
+    return kept - 1;
 }
 
 tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_token_file *file,
                                          tokmap_i_named_file *out, tokmap_error *err)
 {
-    *out = (tokmap_i_named_file){atomic_load_explicit(&file->fd, memory_order_acquire), file->path};
+    *out = (tokmap_i_named_file){tokmap_i_token_file_fd(file), file->path};
     if (out->fd >= 0)
         return TOKMAP_OK;
     const tokmap_status status = open_checked(ds, file, &out->fd, err);
@@ -152,7 +152,7 @@ tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_toke
 /* A number that is in use is that of no other descriptor, so the comparison is safe. */
 void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *lent)
 {
-    if (lent->fd != atomic_load_explicit(&file->fd, memory_order_relaxed))
+    if (lent->fd != tokmap_i_token_file_fd(file))
         tokmap_i_file_close(lent->fd);
 }
 
@@ -176,7 +176,7 @@ static const uint8_t *keep_map(const tokmap_dataset *ds, tokmap_i_token_file *fi
 static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_file *file,
                               const uint8_t **map, tokmap_error *err)
 {
-    const int kept = atomic_load_explicit(&file->fd, memory_order_acquire);
+    const int kept = tokmap_i_token_file_fd(file);
     int fd = kept;
     const tokmap_status status = kept < 0 ? open_checked(ds, file, &fd, err) : TOKMAP_OK;
     if (status)
@@ -211,7 +211,7 @@ void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool ran
     for (uint64_t i = 0; i < ds->n_files; i++) {
         const tokmap_i_token_file *file = &ds->files[i];
         const uint8_t *map = mapped ? atomic_load(&file->map) : NULL;
-        const int fd = mapped ? -1 : atomic_load(&file->fd);
+        const int fd = mapped ? -1 : tokmap_i_token_file_fd(file);
         if (map)
             tokmap_i_map_expect_random(map, tokmap_i_token_file_bytes(ds, file), random);
         if (fd >= 0)
@@ -236,7 +236,7 @@ static tokmap_status open_and_read(const tokmap_dataset *ds, const tokmap_i_toke
 static inline tokmap_status read_piece(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
                                        void *dst, tokmap_error *err)
 {
-    const int fd = atomic_load_explicit(&piece->file->fd, memory_order_acquire);
+    const int fd = tokmap_i_token_file_fd(piece->file);
     if (fd < 0)
         return open_and_read(ds, piece, dst, err);
     return read_exactly((tokmap_i_named_file){fd, piece->file->path}, piece->first_byte,
@@ -297,6 +297,6 @@ void tokmap_i_token_files_close(tokmap_dataset *ds)
     for (uint64_t i = 0; i < ds->n_files; i++) {
         tokmap_i_token_file *file = &ds->files[i];
         tokmap_i_unmap(atomic_load(&file->map), tokmap_i_token_file_bytes(ds, file));
-        tokmap_i_file_close(atomic_load(&file->fd));
+        tokmap_i_file_close(tokmap_i_token_file_fd(file));
     }
 }

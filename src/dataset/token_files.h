@@ -32,6 +32,12 @@ typedef struct tokmap_i_token_piece {
     uint64_t first_byte, n_bytes;   /* of the file */
 } tokmap_i_token_piece;
 
+/* The descriptor that the file keeps, or -1. */
+static inline int tokmap_i_token_file_fd(const tokmap_i_token_file *file)
+{
+    return atomic_load_explicit(file->fd, memory_order_acquire) - 1;
+}
+
 /* The file that holds a token. The dataset must have that token, or exactly one file. */
 static inline tokmap_i_token_file *tokmap_i_file_of_token(const tokmap_dataset *ds, uint64_t token)
 {
@@ -78,11 +84,6 @@ static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds
 
 /* Block number `block` of the tokens, the one of that block checksum. The dataset must have it. */
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block);
-
-static inline bool tokmap_i_dataset_is_joined(const tokmap_dataset *ds)
-{
-    return ds->files != &ds->only_file;
-}
 
 /* The size that the file must have. */
 static inline uint64_t tokmap_i_token_file_bytes(const tokmap_dataset *ds,

@@ -214,7 +214,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
         if (status)
             return status;
         l->largest_id = MAX(l->largest_id, s->datasets[d]->header.largest_id);
-        l->has_joined |= tokmap_i_dataset_is_joined(s->datasets[d]);
+        l->has_joined |= s->datasets[d]->is_joined;
     }
     s->masked = from->masked != 0;
     s->token_bytes = s->datasets[0]->header.token_bytes;

@@ -471,20 +471,25 @@ void tokmap_i_memory_give_back(void *memory, size_t n_bytes)
         munmap(memory, n_bytes);
 }
 
+int tokmap_i_memory_take_wiped(size_t n_bytes, void **out)
+{
+    int error = tokmap_i_memory_take(n_bytes, out);
+    if (!error && madvise(*out, n_bytes, MADV_WIPEONFORK) != 0)
+        error = errno;
+    if (error && *out) {
+        munmap(*out, n_bytes);
+        *out = NULL;
+    }
+    return error;
+}
+
 /* ---- Processes and threads ---- */
 
 void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark)
 {
-    void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *mark = (tokmap_i_fork_mark){NULL, getpid()};
-    if (page == MAP_FAILED)
-        return;
-    if (madvise(page, 1, MADV_WIPEONFORK) != 0) {
-        munmap(page, 1);
-        return;
-    }
-    *(uint8_t *)page = 1;
-    mark->page = page;
+    if (tokmap_i_memory_take_wiped(1, &mark->page) == 0)
+        *(uint8_t *)mark->page = 1;
 }
 
 bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark)

@@ -108,6 +108,8 @@ int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment);
 /* Memory that the system provides page by page, on first access. */
 int tokmap_i_memory_take(size_t n_bytes, void **out);
 void tokmap_i_memory_give_back(void *memory, size_t n_bytes);
+/* The same, but in a forked child it is zeros. EINVAL: the system has no such memory. */
+int tokmap_i_memory_take_wiped(size_t n_bytes, void **out);
 
 /* Detects a forked child: is_child is true in it. Makes no system call. */
 typedef struct tokmap_i_fork_mark {

@@ -35,6 +35,10 @@ const char *ahead_path(uint32_t dataset, const char *suffix);
 void ahead_add(fetch_case *c, uint32_t n_tokens, uint32_t token_bytes);
 /* A foreign file: its tokens follow a header, at an odd offset. */
 void ahead_add_adopted(fetch_case *c, uint32_t n_tokens, uint32_t header_bytes);
+/* Of so many files. */
+void ahead_add_joined(fetch_case *c, uint32_t n_tokens, size_t n_files);
+/* Those of joined datasets are otherwise opened when they are used. */
+void ahead_open_files(fetch_case *c);
 void ahead_close(fetch_case *c);
 
 /* ---- The plan ---- */

@@ -24,7 +24,7 @@ static struct {
 int posix_fadvise64(int fd, off_t offset, off_t n_bytes, int advice)
 {
     for (int d = 0; seen.armed && advice == POSIX_FADV_WILLNEED && d < 3; d++) {
-        if (!seen.datasets[d] || seen.datasets[d]->files->fd != fd)
+        if (!seen.datasets[d] || tokmap_i_token_file_fd(seen.datasets[d]->files) != fd)
             continue;
         for (off_t i = offset; i < offset + n_bytes && i < MAX_BYTES; i++)
             seen.asked[d][i]++;

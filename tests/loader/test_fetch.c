@@ -19,6 +19,7 @@ static void add_all(fetch_case *c)
     ahead_add(c, 20011, 4);
     ahead_add_adopted(c, 9001, 130);
     ahead_add(c, 300, 2);
+    ahead_add_joined(c, 30011, 60);
     c->max_tokens = 1100;
 }
 
@@ -67,6 +68,7 @@ static void holds_long_rows(tokmap_i_fetch_kind kind)
     fetch_case c = {.seed = 8};
     ahead_add(&c, 900001, 4);
     ahead_add(&c, 500001, 2);
+    ahead_add_joined(&c, 600001, 9);
     c.max_tokens = 400003;
     tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.n_steps = 3;
@@ -316,6 +318,7 @@ static void leaves_nothing_behind(tokmap_i_fetch_kind kind)
     add_all(&c);
     tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.drop_behind = true;
+    ahead_open_files(&c);
     const uint64_t n_threads = count_entries("/proc/self/task");
     for (uint32_t i = 0; i < 20; i++)
         close_somewhere(&c, &o, i);
@@ -467,8 +470,8 @@ static void make_cold(fetch_case *c)
 {
     const tokmap_dataset *ds = c->datasets[0];
     tokmap_i_map_forget(ds->files->map, ds->token_file_bytes);
-    fsync(ds->files->fd);
-    tokmap_i_file_forget(ds->files->fd, 0, ds->token_file_bytes);
+    fsync(tokmap_i_token_file_fd(ds->files));
+    tokmap_i_file_forget(tokmap_i_token_file_fd(ds->files), 0, ds->token_file_bytes);
     if (n_cached(ds) > 0) {
         ahead_close(c);
         SKIP("this file system keeps files in memory");
@@ -563,7 +566,7 @@ TEST(a_page_is_said_to_be_cached_when_it_is)
 {
     fetch_case c = {.seed = 15, .max_tokens = 10};
     ahead_add(&c, 4000000, 2);
-    const int fd = c.datasets[0]->files->fd;
+    const int fd = tokmap_i_token_file_fd(c.datasets[0]->files);
     uint8_t byte;
     int n_said = 0;
     make_cold(&c);

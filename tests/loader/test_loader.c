@@ -16,8 +16,9 @@ enum {
 
 static corpus_shape first = {.name = "first", .n_tokens = 1003, .first_id = 0, .token_bytes = 2};
 static corpus_shape second = {
-    .name = "second", .n_tokens = 400, .first_id = 1 << 20, .token_bytes = 4};
-static corpus_shape third = {.name = "third", .n_tokens = 57, .first_id = 5000, .token_bytes = 2};
+    .name = "second", .n_tokens = 400, .first_id = 1 << 20, .token_bytes = 4, .n_segments = 30};
+static corpus_shape third = {
+    .name = "third", .n_tokens = 57, .first_id = 5000, .token_bytes = 2, .n_segments = 3};
 
 static void open_all(void)
 {

@@ -1,7 +1,11 @@
 #include "stage/stage_case.h"
 
 corpus_shape narrow = {.name = "narrow", .n_tokens = 3000, .token_bytes = 2},
-             wide = {.name = "wide", .n_tokens = 1777, .first_id = 100000, .token_bytes = 4};
+             wide = {.name = "wide",
+                     .n_tokens = 1777,
+                     .first_id = 100000,
+                     .token_bytes = 4,
+                     .n_segments = 23};
 
 tokmap_loader_source sources[2];
 

@@ -144,22 +144,84 @@ void joined_store(const char *flat, const char *prefix, const joined_part *parts
     free(index.data);
 }
 
-void joined_store_even(const char *flat, const char *prefix, const char *name, uint64_t n_tokens)
+/* The parts named NAME-0000.bin and so on. */
+static joined_part numbered[1 << 16];
+
+static void number_parts(const char *name, size_t n_parts)
 {
-    static joined_part parts[1 << 16];
+    CHECK(n_parts <= sizeof numbered / sizeof numbered[0]);
+    for (size_t i = 0; i < n_parts; i++) {
+        char *file = malloc(strlen(name) + 20);
+        CHECK(file != NULL);
+        sprintf(file, "%s-%04zu.bin", name, i);
+        numbered[i] = (joined_part){.name = file};
+    }
+}
+
+static void store_numbered(const char *flat, const char *prefix, size_t n_parts)
+{
+    joined_store(flat, prefix, numbered, n_parts);
+    for (size_t i = 0; i < n_parts; i++)
+        free((char *)numbered[i].name);
+}
+
+static uint64_t tokens_of(const char *flat, uint32_t *token_bytes)
+{
     file_bytes index = file_load(with_suffix(flat, ".tmi"));
     CHECK(index.data != NULL);
-    uint64_t n_left = load_le64(index.data + 56);
-    size_t n = 0;
-    for (; n_left > 0; n++) {
-        char *file = malloc(strlen(name) + 20);
-        CHECK(file != NULL && n < sizeof parts / sizeof parts[0]);
-        sprintf(file, "%s-%04zu.bin", name, n);
-        parts[n] = (joined_part){file, MIN(n_left, n_tokens), 0};
-        n_left -= parts[n].n_tokens;
-    }
-    joined_store(flat, prefix, parts, n);
-    for (size_t i = 0; i < n; i++)
-        free((char *)parts[i].name);
+    const uint64_t n_tokens = load_le64(index.data + 56);
+    *token_bytes = load_le32(index.data + 80);
     free(index.data);
+    return n_tokens;
+}
+
+void joined_store_even(const char *flat, const char *prefix, const char *name, uint64_t n_tokens)
+{
+    uint32_t token_bytes;
+    const uint64_t n_all = tokens_of(flat, &token_bytes);
+    const size_t n_parts = (size_t)((n_all + n_tokens - 1) / n_tokens);
+    number_parts(name, n_parts);
+    for (size_t i = 0; i < n_parts; i++)
+        numbered[i].n_tokens = MIN(n_all - i * n_tokens, n_tokens);
+    store_numbered(flat, prefix, n_parts);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Every fourth part ends one token behind another. */
+static uint64_t *choose_ends(uint64_t n_tokens, size_t n_parts)
+{
+    uint64_t *ends = malloc(n_parts * sizeof *ends), random = 1;
+    uint8_t *taken = calloc((size_t)n_tokens + 1, 1);
+    CHECK(ends && taken && n_parts >= 1 && n_parts <= n_tokens);
+    ends[n_parts - 1] = n_tokens;
+    taken[n_tokens] = 1;
+    for (size_t i = 0; i + 1 < n_parts; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint64_t end = (i % 4 == 3 ? ends[i - 1] : random >> 20) % n_tokens + 1;
+        while (taken[end])
+            end = end % n_tokens + 1;
+        taken[end] = 1;
+        ends[i] = end;
+    }
+    free(taken);
+    qsort(ends, n_parts, sizeof *ends, compare_u64);
+    return ends;
+}
+
+void joined_store_uneven(const char *flat, const char *prefix, const char *name, size_t n_parts)
+{
+    uint32_t token_bytes;
+    uint64_t *ends = choose_ends(tokens_of(flat, &token_bytes), n_parts);
+    number_parts(name, n_parts);
+    for (size_t i = 0; i < n_parts; i++) {
+        numbered[i].n_tokens = ends[i] - (i > 0 ? ends[i - 1] : 0);
+        numbered[i].token_offset = i % 3 == 1 ? token_bytes * (1 + (uint32_t)i % 7) : 0;
+    }
+    store_numbered(flat, prefix, n_parts);
+    free(ends);
 }

@@ -18,5 +18,8 @@ void joined_store(const char *flat, const char *prefix, const joined_part *parts
 /* The same, with names NAME-0000.bin and so on, and as many tokens in each but the last, up to 2^16
  * parts. */
 void joined_store_even(const char *flat, const char *prefix, const char *name, uint64_t n_tokens);
+/* The same, with n_parts of very different sizes, also of one token. Every third has bytes in front
+ * of its tokens. */
+void joined_store_uneven(const char *flat, const char *prefix, const char *name, size_t n_parts);
 
 #endif /* TOKMAP_TEST_JOINED_H */

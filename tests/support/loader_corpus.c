@@ -1,7 +1,10 @@
 #include "support/loader_corpus.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "support/joined.h"
 
 uint64_t corpus_random_state = 1;
 
@@ -24,16 +27,16 @@ void corpus_cut(corpus_shape *c, uint32_t mean)
     }
 }
 
-void corpus_shape_open(corpus_shape *c)
+static void write_shape(const corpus_shape *c, const char *path)
 {
     const tokmap_writer_options options = {.struct_size = sizeof options,
                                            .vocab_size = c->token_bytes == 2 ? 65536 : 0,
                                            .token_bytes = c->token_bytes,
-                                           .eod_id = TOKMAP_NO_ID};
+                                           .eod_id = TOKMAP_NO_ID,
+                                           .replace = 1};
     tokmap_writer *w = NULL;
     tokmap_error err = {0};
-    snprintf(c->path, sizeof c->path, "%s/%s", check_dir(), c->name);
-    CHECK_INT(tokmap_writer_open(&w, c->path, &options, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_open(&w, path, &options, &err), TOKMAP_OK);
     for (uint32_t t = 0, d = 0; t < c->n_tokens || d < c->n_documents;) {
         while (d < c->n_documents && c->ends[d] == t) {
             CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
@@ -47,6 +50,17 @@ void corpus_shape_open(corpus_shape *c)
     if (tokmap_writer_finish(w, &err))
         CHECK_FAIL("%s", err.text);
     tokmap_writer_close(w);
+}
+
+void corpus_shape_open(corpus_shape *c)
+{
+    char flat[700];
+    tokmap_error err;
+    snprintf(c->path, sizeof c->path, "%s/%s", check_dir(), c->name);
+    snprintf(flat, sizeof flat, "%s%s", c->path, c->n_segments ? ".flat" : "");
+    write_shape(c, flat);
+    if (c->n_segments)
+        joined_store_uneven(flat, c->path, c->name, c->n_segments);
     if (tokmap_dataset_open(&c->ds, c->path, &err))
         CHECK_FAIL("%s", err.text);
 }

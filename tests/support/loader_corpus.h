@@ -16,6 +16,7 @@ enum {
 typedef struct corpus_shape {
     const char *name;
     uint32_t n_tokens, first_id, token_bytes;
+    uint32_t n_segments;  /* above 0: a joined dataset of so many files, PATH-0000.bin and on */
     uint32_t n_documents; /* 0: boundaries not known */
     uint32_t ends[CORPUS_MAX_DOCUMENTS];
     tokmap_dataset *ds;
