@@ -18,7 +18,7 @@ HEAD = """<!-- Made by python/reference.py. Change the docstrings instead. -->
 # The Python package
 """
 GROUPS = (
-    ("Datasets", ("open", "Dataset", "Document", "Input", "Writer")),
+    ("Datasets", ("open", "Dataset", "Document", "Input", "Segment", "Writer")),
     ("Loading", ("Loader", "Source", "Batch", "Row", "Samples", "Sample")),
     ("GPUs", ("Stage", "DeviceBatch", "DeviceArray", "Filled", "count_devices")),
     ("Tokenizers", ("Tokenizer",)),

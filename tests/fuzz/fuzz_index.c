@@ -3,7 +3,7 @@
  *
  * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes
  * sizes and offsets fit as well; 3 takes the rest as a documents section alone, 4 as an inputs
- * section, 5 as a section of values. */
+ * section, 5 as a section of values, 6 as a section of segments. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,13 +15,14 @@
 #include "base/hash.h"
 #include "format/input_table.h"
 #include "format/meta_section.h"
+#include "format/segments_section.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 enum {
     TABLE = 256,
     ENTRY = 32,
-    MAX_SECTIONS = 5,
+    MAX_SECTIONS = 6,
     HEAD_BYTES = TABLE + MAX_SECTIONS * ENTRY,
     MAX_LOOKUPS = 300
 };
@@ -34,13 +35,22 @@ static void require(bool condition)
 
 /* ---- Making an index of arbitrary bytes ---- */
 
-/* Four or five sections one behind the other, of the sizes that the table asks for as far as there
- * is room. */
+/* The header of a joined dataset names no token file. */
+static void fit_joined(uint8_t *index)
+{
+    store_le64(index + 72, 0);
+    memset(index + 104, 0, 16);
+    memcpy(index + 104, ".bin", 4);
+}
+
+/* Four to six sections one behind the other, of the sizes that the table asks for as far as there
+ * is room. The two lowest bits of their number say whether there are values, and segments. */
 static void fit_places(uint8_t *index, size_t n_bytes)
 {
     static const uint8_t start[16] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n',
                                       4,    3,   2,   1,   1,    0,    1};
-    const uint32_t n_sections = 4 + (load_le32(index + 28) & 1);
+    const bool values = index[28] & 1, segments = index[28] & 2;
+    const uint32_t n_sections = 4 + (uint32_t)values + (uint32_t)segments;
     memcpy(index, start, sizeof start);
     store_le32(index + 16, 0);
     store_le32(index + 24, TABLE);
@@ -51,12 +61,15 @@ static void fit_places(uint8_t *index, size_t n_bytes)
         uint8_t *entry = index + TABLE + ENTRY * (size_t)i;
         const size_t room = n_bytes - MIN(at, n_bytes);
         const size_t size = i == n_sections - 1 ? room : load_le16(entry + 16) % (room + 1);
-        store_le32(entry, i + 1);
-        store_le32(entry + 4, i < 4);
+        const uint32_t kind = segments && i == n_sections - 1 ? 6 : i + 1;
+        store_le32(entry, kind);
+        store_le32(entry + 4, kind != 5);
         store_le64(entry + 8, at);
         store_le64(entry + 16, size);
         at = (size_t)round_up(at + size, 64);
     }
+    if (segments)
+        fit_joined(index);
 }
 
 static void fit_checksums(uint8_t *index, size_t n_bytes)
@@ -222,6 +235,50 @@ static void look_at_values(const uint8_t *section, uint64_t n_bytes, uint64_t n_
         look_at_column(&meta, i);
 }
 
+/* ---- Segments ---- */
+
+/* The rules of docs/FORMAT.md section 3.8, in the simplest way. */
+static bool segments_sound(const tokmap_i_segments *s)
+{
+    const uint64_t n = load_le64(s->bytes);
+    if (n > 1 << 20 || 8 + 24 * n > s->n_bytes)
+        return false;
+    const uint8_t *names = s->bytes + 8 + 24 * n;
+    const uint64_t names_bytes = s->n_bytes - 8 - 24 * n;
+    uint64_t token = 0, name = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint8_t *e = s->bytes + 8 + 24 * i;
+        const uint64_t end = load_le64(e), offset = load_le64(e + 8), name_end = load_le64(e + 16);
+        if (end <= token || offset > 1 << 30 || offset % s->token_bytes || name_end <= name ||
+            name_end > names_bytes || name_end - name > 4096 || names[name] == '/')
+            return false;
+        for (; name < name_end; name++)
+            if (names[name] == 0)
+                return false;
+        token = end;
+    }
+    return token == s->n_tokens && name == names_bytes;
+}
+
+static void look_at_segments(const uint8_t *section, uint64_t n_bytes, uint64_t n_tokens,
+                             uint32_t token_bytes)
+{
+    tokmap_i_segments s = {
+        .bytes = section, .n_bytes = n_bytes, .n_tokens = n_tokens, .token_bytes = token_bytes};
+    uint64_t at = 0, token = 0, sum = 0;
+    const char *problem = tokmap_i_segments_check(&s, &at);
+    require((problem == NULL) == segments_sound(&s) && at <= n_bytes);
+    for (uint64_t i = 0; !problem && i < s.n_segments; i++) {
+        const tokmap_i_segment one = tokmap_i_segments_get(&s, i);
+        require(one.first_token == token && one.n_tokens > 0);
+        token += one.n_tokens;
+        for (size_t k = 0; k < one.name_bytes; k++)
+            sum += (uint8_t)one.name[k];
+    }
+    require(problem || token == n_tokens);
+    require(sum <= UINT64_MAX / 2);
+}
+
 static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
 {
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
@@ -237,6 +294,9 @@ static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
     const tokmap_i_section *values = tokmap_i_section_find(h, TOKMAP_I_META);
     if (values)
         look_at_values(index + values->offset, values->n_bytes, h->n_documents);
+    const tokmap_i_section *segments = tokmap_i_section_find(h, TOKMAP_I_SEGMENTS);
+    if (segments)
+        look_at_segments(index + segments->offset, segments->n_bytes, h->n_tokens, h->token_bytes);
 }
 
 static void look_at_index(const uint8_t *index, size_t n_bytes)
@@ -309,11 +369,24 @@ static void look_at_values_alone(const uint8_t *data, size_t n_bytes)
     free(section);
 }
 
+/* The number of tokens and their width first; then the section. */
+static void look_at_segments_alone(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes < 9 + 8)
+        return;
+    uint8_t *section = malloc(n_bytes - 9);
+    require(section != NULL);
+    memcpy(section, data + 9, n_bytes - 9);
+    look_at_segments(section, n_bytes - 9, load_le64(data) % (TOKMAP_I_MAX_TOKENS + 1),
+                     data[8] & 1 ? 2 : 4);
+    free(section);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes == 0)
         return 0;
-    const uint8_t mode = data[0] % 6;
+    const uint8_t mode = data[0] % 7;
     data++;
     n_bytes--;
     if (mode == 3)
@@ -322,6 +395,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         look_at_inputs_alone(data, n_bytes);
     if (mode == 5)
         look_at_values_alone(data, n_bytes);
+    if (mode == 6)
+        look_at_segments_alone(data, n_bytes);
     if (mode >= 3)
         return 0;
     uint8_t *index = malloc(MAX(n_bytes, 1)); /* exactly as long as the file */
@@ -329,7 +404,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     memcpy(index, data, n_bytes);
     if (mode == 2 && n_bytes >= HEAD_BYTES)
         fit_places(index, n_bytes);
-    if (mode == 2 && n_bytes >= HEAD_BYTES && load_le32(index + 28) == 5) {
+    if (mode == 2 && n_bytes >= HEAD_BYTES && load_le32(index + TABLE + 4 * ENTRY) == 5) {
         const uint64_t values = load_le64(index + TABLE + 4 * ENTRY + 8);
         if (values < n_bytes)
             fit_directory(index + values, n_bytes - (size_t)values);
