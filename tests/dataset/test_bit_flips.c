@@ -5,6 +5,7 @@
 #include "support/check.h"
 
 #include "support/bad_days.h"
+#include "support/joined.h"
 
 typedef struct flips {
     uint64_t n_flips, n_by_open, n_by_verify;
@@ -101,6 +102,21 @@ TEST(every_flip_in_an_adopted_dataset_is_caught)
 TEST(every_flip_in_values_of_documents_is_caught)
 {
     flip_shape(&SHAPE_VALUES);
+}
+
+TEST(every_flip_in_a_joined_dataset_is_caught)
+{
+    static const joined_part parts[] = {{"one.bin", 100, 0}, {"two", 1, 0}, {"three", 29, 4}};
+    const char *flat = check_path("flat"), *prefix = check_path("p");
+    CHECK_INT(shape_write(&SHAPE_WIDE_IDS, flat, false, NULL), TOKMAP_OK);
+    joined_store(flat, prefix, parts, 3);
+    flips f = {.prefix = prefix};
+    flip_all(&f, with_suffix(prefix, ".tmi"), 0);
+    for (int i = 0; i < 3; i++)
+        flip_all(&f, check_path(parts[i].name), parts[i].token_offset);
+    const char *problem = shape_compare(&SHAPE_WIDE_IDS, prefix);
+    CHECK_STR(problem ? problem : "sound", "sound");
+    CHECK_EQ(f.n_by_open + f.n_by_verify, f.n_flips);
 }
 
 /* The one place where a flip may stay: it is not ours. */

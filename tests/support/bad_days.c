@@ -346,6 +346,12 @@ const char *probe_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *in
     return NULL;
 }
 
+/* Whether this may be a token file of a joined dataset, which open did not look at. */
+static bool is_bad_file(const tokmap_dataset_info *info, tokmap_status status)
+{
+    return info->n_segments > 0 && (status == TOKMAP_ERR_IO || status == TOKMAP_ERR_CORRUPT);
+}
+
 const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
     const void *tokens = NULL;
@@ -353,10 +359,12 @@ const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *in
     const uint64_t n = info->n_tokens < 4096 ? info->n_tokens : 4096;
     const uint64_t n_copied = n < 16 ? n : 16;
     const tokmap_status status = tokmap_dataset_tokens(ds, info->n_tokens - n, n, &tokens);
-    if (status && (status != TOKMAP_IN_PIECES || info->n_segments < 2))
+    if (status && !(status == TOKMAP_IN_PIECES && info->n_segments > 1) &&
+        !is_bad_file(info, status))
         return "the last tokens are refused";
     touch(tokens, status ? 0 : n * info->token_bytes);
-    if (tokmap_dataset_read(ds, 0, n_copied, copy, NULL))
+    const tokmap_status of_read = tokmap_dataset_read(ds, 0, n_copied, copy, NULL);
+    if (of_read && !is_bad_file(info, of_read))
         return "the first tokens cannot be read";
     if (tokmap_dataset_tokens(ds, info->n_tokens, 1, &tokens) != TOKMAP_ERR_ARGUMENT ||
         tokmap_dataset_tokens(ds, 1, UINT64_MAX, &tokens) != TOKMAP_ERR_ARGUMENT ||
