@@ -47,6 +47,10 @@ struct tokmap_dataset {
     int folder_fd;              /* of the index of a joined dataset, or -1 */
     tokmap_i_token_file *files; /* in the order of their tokens */
     uint64_t n_files;
+    /* The file of each token that is a multiple of 2^file_shift, and then the last one: up to eight
+     * numbers for each file, so that finding a file does not take longer with many. */
+    const uint32_t *file_at;
+    uint32_t file_shift;
     char *paths;                 /* those of the files of a joined dataset */
     size_t folder_bytes;         /* of each of these, what stands before the name in the index */
     tokmap_i_files_kept *kept;   /* behind a pointer: calls that use files change it */

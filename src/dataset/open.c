@@ -186,6 +186,7 @@ static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_fi
 /* Of a flat dataset. */
 static void list_only_file(tokmap_dataset *ds)
 {
+    static const uint32_t file_at[2] = {0, 0};
     const tokmap_i_header *h = &ds->header;
     ds->only_file = (tokmap_i_token_file){.path = ds->token_path,
                                           .n_tokens = h->n_tokens,
@@ -193,6 +194,8 @@ static void list_only_file(tokmap_dataset *ds)
                                           .fd = &ds->only_fd};
     ds->files = &ds->only_file;
     ds->n_files = 1;
+    ds->file_at = file_at;
+    ds->file_shift = 63;
     ds->token_file_bytes = tokmap_i_token_file_bytes(ds, ds->files);
 }
 

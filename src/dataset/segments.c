@@ -71,6 +71,26 @@ static char *put_path(const tokmap_dataset *ds, const tokmap_i_segment *segment,
     return to + 1;
 }
 
+/* For tokmap_i_file_of_token. */
+static tokmap_status number_files(tokmap_dataset *ds, tokmap_error *err)
+{
+    const uint64_t last = MAX(ds->header.n_tokens, 1) - 1;
+    while (last >> ds->file_shift >= 8 * ds->n_files + 1)
+        ds->file_shift++;
+    const uint64_t n = (last >> ds->file_shift) + 1;
+    uint32_t *file_at = malloc((size_t)(n + 1) * sizeof *file_at), file = 0;
+    ds->file_at = file_at;
+    if (!file_at)
+        return FAIL_MEMORY(err);
+    for (uint64_t i = 0; i < n; i++) {
+        while (file + 1ull < ds->n_files && ds->files[file + 1].first_token <= i << ds->file_shift)
+            file++;
+        file_at[i] = file;
+    }
+    file_at[n] = (uint32_t)MAX(ds->n_files, 1) - 1;
+    return TOKMAP_OK;
+}
+
 static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *segments,
                                 tokmap_error *err)
 {
@@ -90,6 +110,8 @@ static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *seg
         n_blocks += div_up(file->n_tokens * ds->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
         ds->token_file_bytes += tokmap_i_token_file_bytes(ds, file);
     }
+    if (!status)
+        status = number_files(ds, err);
     if (!status && n_blocks != tokmap_i_n_blocks(&ds->header))
         return fail_at(ds, tokmap_i_section_find(&ds->header, TOKMAP_I_CHECKSUMS)->offset,
                        "the size of the block checksums section does not match the segments", err);
@@ -116,8 +138,10 @@ void tokmap_i_segments_close(tokmap_dataset *ds)
     tokmap_i_file_close(ds->folder_fd);
     free(ds->paths);
     tokmap_i_memory_give_back(ds->kept_fds, kept_fds_bytes(ds));
-    if (ds->files != &ds->only_file)
-        free(ds->files);
+    if (ds->files == &ds->only_file)
+        return;
+    free((void *)ds->file_at);
+    free(ds->files);
 }
 
 tokmap_status tokmap_dataset_get_segment(const tokmap_dataset *ds, uint64_t index,

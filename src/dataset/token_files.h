@@ -41,8 +41,9 @@ static inline int tokmap_i_token_file_fd(const tokmap_i_token_file *file)
 /* The file that holds a token. The dataset must have that token, or exactly one file. */
 static inline tokmap_i_token_file *tokmap_i_file_of_token(const tokmap_dataset *ds, uint64_t token)
 {
-    tokmap_i_token_file *file = ds->files;
-    for (uint64_t n = ds->n_files; n > 1;) {
+    const uint32_t *at = ds->file_at + (token >> ds->file_shift);
+    tokmap_i_token_file *file = ds->files + at[0];
+    for (uint64_t n = at[1] - at[0] + 1ull; n > 1;) { /* mostly it is 1 */
         const uint64_t half = n / 2;
         file += file[half].first_token <= token ? half : 0;
         n -= half;
