@@ -78,6 +78,11 @@ int tokmap_i_file_open_again(const char *path, int *fd)
     return open_regular(path, O_RDWR | O_NOFOLLOW, fd);
 }
 
+int tokmap_i_file_open_or_create(const char *path, int *fd)
+{
+    return open_regular(path, O_RDWR | O_CREAT | O_NOFOLLOW, fd);
+}
+
 int tokmap_i_file_create(const char *path, int *fd)
 {
     *fd = -1;
@@ -87,21 +92,21 @@ int tokmap_i_file_create(const char *path, int *fd)
     return *fd < 0 ? errno : 0;
 }
 
-static int lock_retrying(int fd)
+static int lock_retrying(int fd, int how)
 {
     int result;
     do {
-        result = flock(fd, LOCK_EX | LOCK_NB);
+        result = flock(fd, how | LOCK_NB);
     } while (result && errno == EINTR);
     return result;
 }
 
 /* Between our open and our lock, another writer may finish and remove the name. The lock is then on
  * a finished file. */
-static int lock_named(const char *path, int fd)
+static int lock_named(const char *path, int fd, int how)
 {
     struct stat held, named;
-    if (lock_retrying(fd) || fstat(fd, &held))
+    if (lock_retrying(fd, how) || fstat(fd, &held))
         return errno;
     if (!S_ISREG(held.st_mode))
         return EINVAL;
@@ -118,13 +123,25 @@ int tokmap_i_file_lock(const char *path, int *fd)
         *fd = open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (*fd < 0)
         return errno;
-    const int error = lock_named(path, *fd);
+    const int error = lock_named(path, *fd, LOCK_EX);
     if (!error)
         return 0;
     if (made && error != EWOULDBLOCK)
         unlink(path);
     close(*fd);
     *fd = -1;
+    return error;
+}
+
+int tokmap_i_file_lock_shared(const char *path, int *fd)
+{
+    int error = *fd < 0 ? tokmap_i_file_open_or_create(path, fd) : 0;
+    if (!error)
+        error = lock_named(path, *fd, LOCK_SH);
+    if (error) {
+        tokmap_i_file_close(*fd);
+        *fd = -1;
+    }
     return error;
 }
 

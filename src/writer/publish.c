@@ -370,7 +370,7 @@ static void remove_partials(tokmap_i_names *n)
     /* Without the lock the files belong to another writer. */
     if (!n->owns_partials || n->has_journal || !tokmap_i_file_is(n->index_partial, &n->index_file))
         return;
-    if (owns_bin(n))
+    if (owns_bin(n) && !n->keep_tokens)
         tokmap_i_file_remove(n->token_partial);
     tokmap_i_file_remove(n->values);
     tokmap_i_file_remove(n->index_partial);
@@ -386,6 +386,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
     status = error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
                    : assign_names(n, err);
     if (!status) {
+        n->keep_tokens = false;
         drop_values(n);
         drop_journal(n);
         if (n->replace)

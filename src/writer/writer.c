@@ -414,7 +414,8 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
 /* If the file was changed meanwhile, the index that we are about to publish would be wrong. */
 static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, tokmap_error *err)
 {
-    const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
+    const uint64_t expected =
+        w->header.token_offset + w->n_tokens * w->header.token_bytes + w->token_tail;
     tokmap_i_file_stat stat;
     const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
     if (error)
@@ -454,6 +455,17 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
                  : TOKMAP_OK;
 }
 
+/* As late as possible, because the tail says which tokens are there. */
+static tokmap_status cut_tail(tokmap_writer *w, tokmap_error *err)
+{
+    if (w->token_tail == 0)
+        return TOKMAP_OK;
+    int error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
+    if (!error)
+        error = tokmap_i_file_sync(w->token_fd);
+    return error ? FAIL_IO(err, error, "%s: cannot shorten", w->names.token_partial) : TOKMAP_OK;
+}
+
 static tokmap_status finish_files(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_status status = check_complete(w, err);
@@ -462,6 +474,8 @@ static tokmap_status finish_files(tokmap_writer *w, tokmap_error *err)
     if (!status)
         status =
             tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes, err);
+    if (!status)
+        status = cut_tail(w, err);
     if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->spool.fd, &w->names.values_file))
         status = FAIL_IO(err, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))

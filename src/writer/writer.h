@@ -16,6 +16,7 @@ struct tokmap_writer {
     tokmap_i_names names;
     tokmap_i_index_writer *index;
     int token_fd;
+    uint64_t token_tail; /* bytes after the tokens in P.bin.partial, which finish cuts off */
     tokmap_i_header header;
     bool finished;
     bool input_before_document; /* an input ended within the first document */

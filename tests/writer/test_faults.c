@@ -164,6 +164,23 @@ static tokmap_status run_join_replace(tokmap_error *err)
     return join_input(true, err);
 }
 
+/* What was copied stays after a failure, for the next time. */
+static tokmap_status run_copy(tokmap_error *err)
+{
+    tokmap_dataset *ds = NULL;
+    tokmap_status status = tokmap_dataset_open(&ds, input, err);
+    if (!status)
+        status = tokmap_writer_copy_part(ds, prefix, NULL, err);
+    if (!status)
+        status = tokmap_writer_copy_finish(ds, prefix, NULL, err);
+    tokmap_dataset_close(ds);
+    if (status) {
+        unlink(with_suffix(prefix, ".bin.partial"));
+        unlink(with_suffix(prefix, ".tmi.partial"));
+    }
+    return status;
+}
+
 static void prepare_old_and_input(void)
 {
     prepare_input();
@@ -206,6 +223,7 @@ static const scenario MERGE = {prepare_input, run_merge, NULL, &NEW};
 static const scenario JOIN = {prepare_input, run_join, NULL, &NEW};
 static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join_replace, &OLD, &NEW};
 static const scenario REPLACE_JOINED = {prepare_joined, run_replace_joined, &NEW, &OLD};
+static const scenario COPY = {prepare_input, run_copy, NULL, &NEW};
 static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
 
 /* ---- What must hold after a run ---- */
@@ -350,6 +368,11 @@ TEST(joining_survives_every_failing_call)
     sweep_modes(&REPLACE_JOINED);
 }
 
+TEST(copying_survives_every_failing_call)
+{
+    sweep_modes(&COPY);
+}
+
 TEST(reading_survives_every_failing_call)
 {
     sweep_modes(&READ);
@@ -385,6 +408,11 @@ TEST(merging_survives_every_lack_of_memory)
 TEST(joining_survives_every_lack_of_memory)
 {
     sweep_memory(&JOIN);
+}
+
+TEST(copying_survives_every_lack_of_memory)
+{
+    sweep_memory(&COPY);
 }
 
 TEST(reading_survives_every_lack_of_memory)
@@ -461,6 +489,11 @@ TEST(joining_survives_a_kill_at_every_call)
     kill_everywhere(&JOIN_REPLACE);
     remove_output();
     kill_everywhere(&REPLACE_JOINED);
+}
+
+TEST(copying_survives_a_kill_at_every_call)
+{
+    kill_everywhere(&COPY);
 }
 
 /* ---- Another writer at every call ---- */

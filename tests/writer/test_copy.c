@@ -1,0 +1,342 @@
+/* test_copy - one token file from those of a joined dataset: by any number of processes, in any
+ * order, with kills and failures, it is the dataset that merging writes. */
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "support/bad_days.h"
+#include "support/check.h"
+#include "support/joined.h"
+
+enum {
+    UNIT_BYTES = 16 << 20
+};
+
+/* Two units and a bit. */
+static const shape FLAT = {.name = "flat",
+                           .vocab_size = 50000,
+                           .n_tokens = 2 * UNIT_BYTES / 2 + 1234567,
+                           .n_documents = 3000,
+                           .n_inputs = 4,
+                           .metadata = "{\"a\": 1}",
+                           .n_columns = SHAPE_MAX_COLUMNS};
+static const shape SMALL = {.name = "small",
+                            .vocab_size = 50000,
+                            .n_tokens = 1000,
+                            .n_documents = 30,
+                            .n_inputs = 1,
+                            .metadata = "{}"};
+static const shape OLD = {.name = "old",
+                          .vocab_size = 700,
+                          .n_tokens = 77,
+                          .n_documents = 5,
+                          .seed = 5,
+                          .metadata = "{\"old\": true}"};
+
+static char flat[600], joined[600], out[600];
+
+/* flat, and joined with the same content, in token files of about a million tokens. */
+static void make_datasets(const shape *s)
+{
+    tokmap_error err;
+    snprintf(flat, sizeof flat, "%s", check_path("flat"));
+    snprintf(joined, sizeof joined, "%s", check_path("joined"));
+    snprintf(out, sizeof out, "%s", check_path("out"));
+    if (shape_write(s, flat, false, &err))
+        CHECK_FAIL("%s", err.text);
+    joined_store_even(flat, joined, "cell", s->n_tokens / 17 + 1);
+}
+
+static tokmap_copy_options part_of(uint64_t part, uint64_t n_parts, bool replace)
+{
+    tokmap_copy_options options = TOKMAP_INIT(tokmap_copy_options);
+    options.part = part;
+    options.n_parts = n_parts;
+    options.replace = replace;
+    return options;
+}
+
+static tokmap_status copy_part(uint64_t part, uint64_t n_parts, tokmap_error *err)
+{
+    const tokmap_copy_options options = part_of(part, n_parts, false);
+    tokmap_dataset *ds = NULL;
+    tokmap_status status = tokmap_dataset_open(&ds, joined, err);
+    if (!status)
+        status = tokmap_writer_copy_part(ds, out, &options, err);
+    tokmap_dataset_close(ds);
+    return status;
+}
+
+static tokmap_status copy_finish(bool replace, tokmap_error *err)
+{
+    const tokmap_copy_options options = part_of(0, 0, replace);
+    tokmap_dataset *ds = NULL;
+    tokmap_status status = tokmap_dataset_open(&ds, joined, err);
+    if (!status)
+        status = tokmap_writer_copy_finish(ds, out, &options, err);
+    tokmap_dataset_close(ds);
+    return status;
+}
+
+static void must_copy(uint32_t part, uint32_t n_parts)
+{
+    tokmap_error err;
+    if (copy_part(part, n_parts, &err))
+        CHECK_FAIL("%s", err.text);
+    CHECK(is_absent(out));
+}
+
+static void compare_files(const char *a, const char *b)
+{
+    const file_bytes in_a = file_load(a), in_b = file_load(b);
+    const bool same = in_a.data && in_b.data && in_a.n_bytes == in_b.n_bytes &&
+                      memcmp(in_a.data, in_b.data, in_a.n_bytes) == 0;
+    free(in_a.data);
+    free(in_b.data);
+    if (!same)
+        CHECK_FAIL("%s and %s differ", a, b);
+}
+
+static void must_finish(void)
+{
+    tokmap_error err;
+    if (copy_finish(false, &err))
+        CHECK_FAIL("%s", err.text);
+    compare_files(with_suffix(out, ".bin"), with_suffix(flat, ".bin"));
+    compare_files(with_suffix(out, ".tmi"), with_suffix(flat, ".tmi"));
+    CHECK(!has_partials(out));
+}
+
+static void remove_output(void)
+{
+    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
+                                           ".tmv.partial"};
+    for (int i = 0; i < 7; i++)
+        unlink(with_suffix(out, suffixes[i]));
+}
+
+/* ---- Shares ---- */
+
+TEST(any_shares_in_any_order_give_the_flat_dataset)
+{
+    make_datasets(&FLAT);
+    must_finish(); /* none */
+    remove_output();
+    must_copy(0, 1);
+    must_finish();
+    remove_output();
+    must_copy(2, 3);
+    must_copy(0, 3);
+    must_copy(2, 3); /* again */
+    must_copy(1, 2); /* other shares */
+    must_finish();
+    remove_output();
+    must_copy(3, 7);
+    must_finish(); /* does what is missing */
+}
+
+static void copy_in_child(uint32_t part, uint32_t n_parts, pid_t *child)
+{
+    *child = fork();
+    if (*child == 0) {
+        tokmap_status status = TOKMAP_ERR_LOCKED;
+        for (int tries = 0; status == TOKMAP_ERR_LOCKED && tries < 1000; tries++) {
+            status = copy_part(part, n_parts, NULL);
+            usleep(1000);
+        }
+        _exit(status ? 1 : 0);
+    }
+    CHECK(*child > 0);
+}
+
+TEST(processes_copy_at_the_same_time)
+{
+    make_datasets(&FLAT);
+    for (int round = 0; round < 5; round++) {
+        pid_t children[4];
+        for (uint32_t i = 0; i < 4; i++)
+            copy_in_child(i / 2, 2, &children[i]); /* each share twice */
+        for (uint32_t i = 0; i < 4; i++) {
+            int status;
+            CHECK_INT(waitpid(children[i], &status, 0), children[i]);
+            CHECK(WIFEXITED(status));
+            CHECK_INT(WEXITSTATUS(status), 0);
+        }
+        must_finish();
+        remove_output();
+    }
+}
+
+TEST(killed_processes_lose_only_what_they_had_not_finished)
+{
+    make_datasets(&FLAT);
+    const int n_kills = check_long() ? 60 : 15;
+    for (int i = 0; i < n_kills; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(i % 3 == 2 ? copy_finish(false, NULL) : copy_part((uint32_t)i % 2, 2, NULL));
+        CHECK(child > 0);
+        usleep((useconds_t)(7919 * i % 60000));
+        kill(child, SIGKILL);
+        CHECK_INT(waitpid(child, NULL, 0), child);
+        if (!is_absent(out)) {
+            const char *problem = shape_compare(&FLAT, out);
+            if (problem)
+                CHECK_FAIL("after kill %d: %s", i, problem);
+            remove_output();
+        }
+        if (i % 5 == 4) {
+            must_finish();
+            remove_output();
+        }
+    }
+}
+
+/* What is done is not read again: its source may be away. */
+TEST(what_is_done_is_not_done_again)
+{
+    make_datasets(&FLAT);
+    must_copy(0, 1);
+    char first[700];
+    snprintf(first, sizeof first, "%s", check_path("cell-0003.bin"));
+    CHECK_INT(rename(first, check_path("away")), 0);
+    must_finish();
+    remove_output();
+    tokmap_error err;
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_IO);
+    CHECK(strstr(err.text, "cell-0003.bin") != NULL);
+    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_IO);
+    CHECK(is_absent(out) && file_is_there(with_suffix(out, ".bin.partial")));
+    CHECK_INT(rename(check_path("away"), first), 0);
+    must_finish();
+}
+
+/* ---- Damage ---- */
+
+TEST(damaged_sources_are_found)
+{
+    make_datasets(&SMALL);
+    const char *bin = check_path("cell-0001.bin");
+    file_bytes tokens = file_load(bin);
+    tokmap_error err;
+    tokens.data[20] ^= 1;
+    CHECK(file_store(bin, tokens.data, tokens.n_bytes));
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_CORRUPT);
+    CHECK(strstr(err.text, bin) != NULL);
+    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_CORRUPT);
+    CHECK(is_absent(out));
+    tokens.data[20] ^= 1;
+    CHECK(file_store(bin, tokens.data, tokens.n_bytes));
+    free(tokens.data);
+    must_finish();
+}
+
+/* Then the tokens that it speaks of are copied again. */
+TEST(a_changed_record_does_not_count)
+{
+    enum {
+        RECORD_AT = 4096,
+        RECORD_BYTES = 192
+    };
+    make_datasets(&SMALL);
+    must_copy(0, 1);
+    char partial[700];
+    snprintf(partial, sizeof partial, "%s", with_suffix(out, ".bin.partial"));
+    const file_bytes whole = file_load(partial);
+    CHECK_EQ(whole.n_bytes, RECORD_AT + 4096);
+    memset(whole.data, 0, 100);
+    for (size_t at = RECORD_AT; at < RECORD_AT + RECORD_BYTES; at += check_long() ? 1 : 5) {
+        whole.data[at] ^= 0x10;
+        CHECK(file_store(partial, whole.data, whole.n_bytes));
+        whole.data[at] ^= 0x10;
+        must_finish();
+        remove_output();
+    }
+    free(whole.data);
+}
+
+TEST(records_of_another_dataset_do_not_count)
+{
+    make_datasets(&SMALL);
+    shape other = SMALL;
+    other.seed = 9;
+    must_copy(0, 1);
+    CHECK_INT(shape_write(&other, check_path("other"), false, NULL), TOKMAP_OK);
+    joined_store_even(check_path("other"), check_path("other_joined"), "other_cell", 100);
+    snprintf(joined, sizeof joined, "%s", check_path("other_joined"));
+    must_copy(0, 1);
+    snprintf(flat, sizeof flat, "%s", check_path("other"));
+    must_finish();
+}
+
+/* ---- Other files of the same name ---- */
+
+TEST(existing_datasets_are_refused_or_replaced)
+{
+    make_datasets(&SMALL);
+    tokmap_error err;
+    CHECK_INT(shape_write(&OLD, out, false, NULL), TOKMAP_OK);
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
+    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_EXISTS);
+    CHECK(!shape_compare(&OLD, out) && !has_partials(out));
+    tokmap_dataset *ds = NULL;
+    const tokmap_copy_options options = part_of(0, 1, true);
+    CHECK_INT(tokmap_dataset_open(&ds, joined, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_copy_part(ds, out, &options, &err), TOKMAP_OK);
+    tokmap_dataset_close(ds);
+    CHECK(!shape_compare(&OLD, out));
+    CHECK_INT(copy_finish(true, &err), TOKMAP_OK);
+    CHECK(!shape_compare(&SMALL, out) && !has_partials(out));
+}
+
+TEST(a_writer_of_the_same_name_excludes_copies)
+{
+    make_datasets(&SMALL);
+    tokmap_writer *w = NULL;
+    tokmap_error err;
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = 9, .eod_id = TOKMAP_NO_ID, .resumable = 1};
+    CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_LOCKED);
+    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_LOCKED);
+    CHECK_INT(tokmap_writer_checkpoint(w, "", 0, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
+    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_EXISTS);
+    CHECK(file_is_there(with_suffix(out, ".tmj.partial")));
+    remove_output();
+    CHECK_INT(unlink(with_suffix(out, ".tmj.partial")), 0);
+    must_copy(0, 1);
+    CHECK_INT(shape_write(&OLD, out, false, &err), TOKMAP_OK); /* discards the copy */
+    CHECK(!shape_compare(&OLD, out) && !has_partials(out));
+}
+
+TEST(arguments_are_checked)
+{
+    make_datasets(&SMALL);
+    tokmap_error err;
+    CHECK_INT(copy_part(2, 2, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(copy_part(1, 0, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(copy_part(1, (UINT64_C(1) << 32) + 1, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(copy_part(1, UINT64_C(1) << 32, &err), TOKMAP_OK);
+    remove_output();
+    CHECK_INT(tokmap_writer_copy_part(NULL, out, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_writer_copy_finish(NULL, out, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(!has_partials(out));
+}
+
+TEST(a_dataset_without_tokens_can_be_copied)
+{
+    shape empty = SHAPE_EMPTY;
+    tokmap_error err;
+    empty.n_inputs = 1;
+    snprintf(joined, sizeof joined, "%s", check_path("flat"));
+    snprintf(flat, sizeof flat, "%s", check_path("flat"));
+    snprintf(out, sizeof out, "%s", check_path("out"));
+    if (shape_write(&empty, flat, false, &err))
+        CHECK_FAIL("%s", err.text);
+    must_copy(0, 2);
+    must_finish();
+}
