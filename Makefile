@@ -51,7 +51,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist test-engines
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -258,6 +258,15 @@ test-frameworks: wheel
 	@TOKMAP_INSTALLED=1 PYTHON=$(abspath $(BUILD))/frameworks-venv/bin/python JOBS=2 TOKMAP_TIMEOUT=1200 \
 	    bash tests/run.sh $(sort $(wildcard tests/frameworks/check_*.py))
 .PHONY: test-frameworks
+
+## test-engines: docs/recipes/ with Slurm, Open MPI and Ray on this machine; installs them first
+test-engines:
+	@sh .ci/need test engines
+	@$(again) all
+	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/engines-venv tests/engines/requirements.txt
+	@TOKMAP_ENGINES=1 TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$(abspath $(BUILD))/engines-venv/bin/python \
+	    JOBS=1 TOKMAP_TIMEOUT=900 bash tests/run.sh $(sort $(wildcard tests/engines/check_*.py tests/engines/test_*.py))
+.PHONY: test-engines
 
 ## gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one
 gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so

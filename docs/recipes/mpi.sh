@@ -1,0 +1,13 @@
+#!/bin/sh
+# Packs a corpus with the processes that mpirun starts. tokmap does not use MPI: mpirun starts it on each node, and
+# tells it its rank and how many there are. The folder with the plan, the inputs and the cells is on a file system
+# that all nodes see. Once before, in it:
+#
+#     tokmap plan corpus/ --tokenizer tokenizer.json --cells cells -o run.plan
+#
+# mpirun ends all processes when one of them fails. The next run packs what is missing.
+
+for attempt in 1 2 3 4; do
+    mpirun -n 4 tokmap pack --plan run.plan --task auto && break
+done
+tokmap join run.plan -o train

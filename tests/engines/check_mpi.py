@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""docs/recipes/mpi.sh with Open MPI: four ranks, some of them killed."""
+
+import sys
+
+from marked import Marked
+from planned import Killer, Planned, need_programs, run_checks
+from ref_protocol import expect
+
+# For root, and for more processes than processors.
+ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+           "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def four_ranks_with_kills(folder):
+    need_programs("mpirun")
+    with Marked(folder) as marked:
+        planned = Planned(folder, marked)
+        marked.environment.update(ALLOWED)
+        with Killer(marked, 2, 2) as killer:
+            said = marked.call("sh", "mpi.sh", cwd=folder, seconds=300)[1]
+        expect(killer.n_kills > 0, "nothing was killed: " + said)
+        return "%s; %d kills" % (planned.check(), killer.n_kills)
+
+
+if __name__ == "__main__":
+    sys.exit(run_checks("mpi: ", (four_ranks_with_kills,)))
