@@ -237,9 +237,11 @@ fuzz:
 	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 
-## chaos: kill N=5000 packs, and damage and change their files (SEED=1)
+## chaos: kill N=5000 packs and M=1000 with a plan, and damage and change their files (SEED=1)
 chaos: $(BUILD)/tokmap
-	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
+	@export TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support; \
+	    $(or $(PYTHON),python3) tests/pack/chaos_plans.py $(or $(M),1000) $(or $(SEED),1) && \
+	    $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
 .PHONY: chaos
 
 ## test-tokenizers: N=5000 texts and a corpus against the references, for each family of tokenizers

@@ -5,7 +5,8 @@ of one. With splits, limits, bad documents skipped or collected.
 
 Each of the N trials ends when pack does, or gives up after some runs. Whatever has a final name has the bytes of a
 run that nothing happened to; every other end is an error that says so. Prints what happened how often, and the number
-of each trial that failed: `chaos.py 1 SEED --first NUMBER` runs that one alone."""
+of each trial that failed: `chaos.py 1 SEED --first NUMBER` runs that one alone. chaos_plans.py does the same to packs
+with a plan."""
 
 import argparse
 import collections
@@ -279,17 +280,18 @@ def fast_folder():
     return memory if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 10**9 else None
 
 
-def run_trials(n, seed, first=0, keep=False):
+def run_trials(n, seed, first=0, keep=False, kinds=(World, Trial)):
     """Returns (counts, [what went wrong])."""
+    world_kind, trial_kind = kinds
     counts, wrong = collections.Counter(), []
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tokmap_chaos_", dir=fast_folder()))
     worlds = {}
     try:
         for number in range(first, first + n):
-            kind = number % (2 * len(World.OPTIONS))
+            kind = number % (2 * len(world_kind.OPTIONS))
             if kind not in worlds:
-                worlds[kind] = World(folder / str(kind), kind, random.Random(kind))
-            trial = Trial(worlds[kind], "%d/%d" % (seed, number), counts)
+                worlds[kind] = world_kind(folder / str(kind), kind, random.Random(kind))
+            trial = trial_kind(worlds[kind], "%d/%d" % (seed, number), counts)
             try:
                 trial.run()
             except (Wrong, subprocess.TimeoutExpired) as e:
@@ -302,14 +304,14 @@ def run_trials(n, seed, first=0, keep=False):
     return counts, wrong
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(description, kinds):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("n", type=int)
     parser.add_argument("seed", type=int)
     parser.add_argument("--first", type=int, default=0, help="the number of the first trial")
     parser.add_argument("--keep", action="store_true", help="copy the files of a failed trial to chaos-NUMBER")
     arguments = parser.parse_args()
-    counts, wrong = run_trials(arguments.n, arguments.seed, arguments.first, arguments.keep)
+    counts, wrong = run_trials(arguments.n, arguments.seed, arguments.first, arguments.keep, kinds)
     print("%d trials: %s" % (arguments.n, ", ".join("%s %d" % item for item in sorted(counts.items()))))
     for line in wrong:
         print("WRONG " + line)
@@ -317,4 +319,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, (World, Trial)))
