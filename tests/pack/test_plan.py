@@ -180,6 +180,25 @@ def compressed_lines_are_the_same_for_any_number_of_tasks(folder):
     return Work(folder, ["in"], ["--split", "v=0.2"], 9000).check_numbers()
 
 
+def odd_lines_are_the_same_in_cells(folder):
+    """Byte order marks, carriage returns, blank lines and bytes that are not UTF-8 at the beginnings of cells."""
+    rng = random.Random(10)
+    odd = [b"", b"\xef\xbb\xbf", b"\xef\xbb\xbf" * 2, b"\n", b"\r\n", b" \n\t\n", b" ", b"\xff"]
+    ends = [b"\n", b"\r\n", b"\n\n", b" \n"]
+    for name, make in (("a.txt", lambda: b"x" * rng.randrange(60)),
+                       ("b.jsonl", lambda: b'{"text": "%s"}' % (b"y" * rng.randrange(60)))):
+        lines = b"".join(rng.choice(odd) + make() + rng.choice(ends) for _ in range(300))
+        (folder / name).write_bytes(b'{"text": ""}\n' + lines)
+        for path in folder.glob("flat*"):
+            path.unlink()
+        shutil.rmtree(folder / "cells", ignore_errors=True)
+        options = ["--lines"] if name == "a.txt" else ["--format", "jsonl"]
+        work = Work(folder, [name], [*options, "--on-error", "collect"], 250)
+        pack_all(folder, "-q")
+        work.check_whole()
+        (folder / "run.plan").unlink()
+
+
 # ---- The plan ----
 
 
@@ -298,9 +317,18 @@ def changes_are_named_before_anything_is_written(folder):
     expect("run.plan:%d: wrong checksum" % text.count("\n") in pack_all(folder, code=3), "an edited plan")
     (folder / "run.plan").write_text(text)
     pack_all(folder)
-    # Tasks that need not read it do not mind.
     path.unlink()
-    pack_all(folder)
+    pack_all(folder)  # tasks that need not read it do not mind
+
+
+def files_beside_an_absent_cell_are_replaced_by_force(folder):
+    (folder / "a.jsonl").write_text('{"text": "a"}\nbad\n')
+    Work(folder, ["a.jsonl"], ["--on-error", "collect"], 1000)
+    (folder / "cells").mkdir()
+    (folder / "cells/000000.bad").write_text("of somebody")
+    expect("already exists" in pack_all(folder, code=5), "refused")
+    pack_all(folder, "--force", "-q")
+    expect_equal((folder / "cells/000000.bad").read_text(), "bad\n", "the bad documents")
 
 
 def cells_that_are_not_of_the_plan_are_named(folder):
@@ -451,11 +479,13 @@ TESTS = [
     fields_are_the_same_for_any_number_of_tasks,
     rows_are_the_same_for_any_number_of_tasks,
     compressed_lines_are_the_same_for_any_number_of_tasks,
+    odd_lines_are_the_same_in_cells,
     cells_are_filled_in_order,
     the_order_of_the_file_system_makes_no_difference,
     what_cannot_be_planned_is_refused,
     changes_are_named_before_anything_is_written,
     cells_that_are_not_of_the_plan_are_named,
+    files_beside_an_absent_cell_are_replaced_by_force,
     unfinished_cells_of_another_plan_are_named,
     a_cell_that_another_process_packs_is_left_to_it,
     tasks_that_are_repeated_at_once_do_no_harm,

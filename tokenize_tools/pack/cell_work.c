@@ -30,7 +30,6 @@ int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, bool for
 {
     cell_work_look(work, plan, cell);
     bool wrong = work->report.state == CELL_FOREIGN || work->report.state == CELL_DAMAGED;
-    work->replace = wrong;
     return wrong && !force ? cli_error(CLI_DATASET, "%s", work->report.why) : CLI_OK;
 }
 

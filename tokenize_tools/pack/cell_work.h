@@ -9,8 +9,7 @@ typedef struct cell_work {
     cell_report report;
     bool has_note; /* of an unfinished cell: */
     pack_note note;
-    bool replace; /* with --force: datasets that are not of this cell are replaced, */
-    bool discard; /* and unfinished work that is not of it is discarded */
+    bool discard; /* unfinished work that is not of this cell is discarded, with --force */
 } cell_work;
 
 /* Looks at the cell; CELL_FOREIGN also if unfinished work is of another plan or cell. Prints

@@ -6,7 +6,6 @@
 
 #include "cli/cli.h"
 #include "corpus/cutter.h"
-#include "system/process.h"
 
 /* The first line of an input is usually in its first bytes. */
 #define READ_BYTES ((size_t)16 * 1024)
@@ -155,7 +154,7 @@ int pack_planner_run(pack_planner *p)
         return cli_no_memory();
     p->plan->n_inputs = n;
     for (size_t i = 0; i < n && code == CLI_OK; i++)
-        code = process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted") : add_input(p, i);
+        code = add_input(p, i);
     if (code == CLI_OK && p->n_large > MAX_NOTES && !p->parts->options->quiet)
         cli_warn("%s more like these", cli_count_of(p->n_large - MAX_NOTES, "large input").s);
     return code;

@@ -46,7 +46,6 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
                               .inputs = &inputs,
                               .cell = &of};
     plan_file_cell_prefix(&t->plan, cell, NULL, options.prefix);
-    options.force = found->replace;
     options.restart = options.restart || found->discard;
     int code = pack_names_check(&options);
     if (code != CLI_OK)
@@ -147,7 +146,9 @@ static int pack_cells(pack_task *t)
 {
     int code = CLI_OK;
     for (size_t i = t->first; i < t->end && code == CLI_OK; i++)
-        code = process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted") : pack_cell_of(t, i);
+        code = process_is_interrupted()
+                   ? cli_error(CLI_AGAIN, "interrupted; run the same task again to go on")
+                   : pack_cell_of(t, i);
     if (code == CLI_OK)
         code = check_left(t);
     if (code == CLI_OK)
