@@ -31,8 +31,12 @@ static int print_document(const tokmap_dataset *ds, uint32_t token_bytes, uint64
     const void *tokens;
     if (tokmap_dataset_find_document(ds, token, &document))
         return fail("no document holds this token");
-    if (tokmap_dataset_tokens(ds, document.first_token, document.n_tokens, &tokens))
-        return fail("the document is outside the dataset: run tokmap verify");
+    const tokmap_status status =
+        tokmap_dataset_tokens(ds, document.first_token, document.n_tokens, &tokens);
+    if (status == TOKMAP_IN_PIECES)
+        return fail("the document is in several files: copy it with tokmap_dataset_read");
+    if (status)
+        return fail("the document cannot be reached: run tokmap verify");
     printf("document %" PRIu64 ": %" PRIu64 " tokens:", document.index, document.n_tokens);
     for (uint64_t i = 0; i < document.n_tokens && i < 8; i++)
         printf(" %" PRIu32, get_id(tokens, token_bytes, i));

@@ -15,7 +15,8 @@ static entry entry_at(const tokmap_i_segments *s, uint64_t index)
 
 static entry entry_before(const tokmap_i_segments *s, uint64_t index)
 {
-    return index == 0 ? (entry){0} : entry_at(s, index - 1);
+    const entry none = {0};
+    return index == 0 ? none : entry_at(s, index - 1);
 }
 
 static const uint8_t *names_of(const tokmap_i_segments *s)
