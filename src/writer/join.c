@@ -48,6 +48,14 @@ static tokmap_status join_tokens(const tokmap_i_append *a, tokmap_error *err)
     return status;
 }
 
+/* The caller makes the metadata of the whole from those of the parts; opening one does not check
+ * them. */
+static tokmap_status check_metadata(tokmap_i_append *a, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_METADATA);
+    return tokmap_i_index_reader_checksum(&a->reader, section, err);
+}
+
 static tokmap_status join_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                   const tokmap_join_options *options, tokmap_error *err)
 {
@@ -63,6 +71,8 @@ static tokmap_status join_dataset(tokmap_writer *w, const tokmap_dataset *ds,
         return status;
     tokmap_i_append a = {.w = w, .ds = ds, .continues_input = o.continues_input != 0};
     status = tokmap_i_append_open(&a, err);
+    if (!status)
+        status = check_metadata(&a, err);
     if (!status)
         status = join_tokens(&a, err);
     if (!status)

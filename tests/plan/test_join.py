@@ -14,6 +14,7 @@ from ref_protocol import call, expect, expect_equal
 
 HEAD = '{"created_by": "test", "tokenizer": {"name": "bytes"}, "options": {"format": "jsonl"}%s'
 SPLIT = ', "split": "valid"'
+BAD_BYTES = len("bad lines of cell 0")  # without the newline
 
 
 class Cells:
@@ -37,7 +38,8 @@ class Cells:
         return self.folder / "cells" / ("%06d%s" % (cell, split))
 
     def metadata(self, cell, split, plan_hash=None, number=None):
-        counts = '{"records": %d, "bad_documents": %d}' % (10 + cell, self.bad[cell])
+        n_bad = self.bad[cell]
+        counts = '{"records": %d, "bad_documents": %d, "bad_bytes": %d}' % (10 + cell, n_bad, n_bad * BAD_BYTES)
         plan = '{"hash": "%s", "cell": %d}' % (plan_hash or self.hash, cell if number is None else number)
         return '%s, "counts": %s, "plan": %s}' % (HEAD % (SPLIT if split else ""), counts, plan)
 
@@ -85,7 +87,8 @@ def expect_joined(cells, out, split=""):
     entries = [(entry["name"], entry["input_bytes"]) for entry in joined["inputs"]]
     expect_equal(entries, [("in/a.jsonl", 250), ("in/b.jsonl", 30)], "inputs")
     expect_equal(joined["inputs"][0]["n_documents"], 30 * 3 + 300 + 3 * len(split), "documents of an input")
-    wanted = HEAD % (SPLIT if split else "") + ', "counts": {"records": 46, "bad_documents": %d}}' % sum(cells.bad)
+    wanted = HEAD % (SPLIT if split else "") + ', "counts": {"records": 46, "bad_documents": %d, "bad_bytes": %d}}'
+    wanted %= sum(cells.bad), sum(cells.bad) * BAD_BYTES
     index = out.with_suffix(".tmi").read_bytes()
     expect(wanted.encode() in index and b'"plan"' not in index, "metadata")
 
@@ -127,8 +130,11 @@ def splits_and_bad_documents_are_joined(folder):
     cells.join("--force")
     expect_joined(cells, cells.out)
     expect_equal(cells.out.with_suffix(".bad").read_text(), bad, "bad documents")
-    cells.prefix(2).with_suffix(".bad").unlink()
-    cells.refused(4, "000002.bad", arguments=["-f"])
+    path = cells.prefix(2).with_suffix(".bad")
+    path.write_text("bad lines of cell")
+    cells.refused(4, path, "17 bytes", "20", arguments=["-f"])
+    path.unlink()
+    cells.refused(4, path, arguments=["-f"])
 
 
 def without_bad_documents_there_is_no_file(folder):
@@ -170,7 +176,8 @@ def foreign_and_damaged_cells_are_named(folder):
     tokens.unlink()
     cells.refused(4, "000002.bin")
     tokens.write_bytes(kept[0])
-    for at in (0, 20, 60, 300, len(kept[1]) - 1):
+    in_a_count = kept[1].index(b'"records": 1') + len('"records": 1')
+    for at in (0, 20, 60, 300, in_a_count, len(kept[1]) - 1):
         index.write_bytes(kept[1][:at] + bytes([kept[1][at] ^ 1]) + kept[1][at + 1:])
         cells.refused(4, "000002.tmi")
     index.write_bytes(kept[1][:100])

@@ -1,5 +1,6 @@
 #include "plan/cell_join.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,8 +91,11 @@ static int begin_bad(join_state *s)
     return code == CLI_OK ? output_begin(&s->bad) : code;
 }
 
-static int append_bad(join_state *s, size_t cell)
+/* counts: those of the cell, which say how many bytes its bad documents have without newlines. */
+static int append_bad(join_state *s, size_t cell, const cell_counts *counts)
 {
+    const uint64_t n_bytes =
+        cell_counts_value(counts, "bad_documents") + cell_counts_value(counts, "bad_bytes");
     char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
     cli_progress none = {0};
     file_facts facts;
@@ -101,7 +105,12 @@ static int append_bad(join_state *s, size_t cell)
     const int error = file_open(path, &src.fd, &facts);
     if (error)
         return cli_error(CLI_DATASET, "%s: %s", path, strerror(error));
-    const int code = output_copy(&s->bad, &src, 0, facts.n_bytes);
+    const int code = facts.n_bytes == n_bytes
+                         ? output_copy(&s->bad, &src, 0, n_bytes)
+                         : cli_error(CLI_DATASET,
+                                     "%s: has %" PRIu64
+                                     " bytes, but the bad documents of the cell have %" PRIu64,
+                                     path, facts.n_bytes, n_bytes);
     s->bad_bytes += facts.n_bytes;
     file_close(src.fd);
     return code;
@@ -183,21 +192,20 @@ static int add_dataset(const join_state *s, join_output *out, size_t cell, const
 static int join_cell(join_state *s, size_t cell)
 {
     int code = CLI_OK;
-    uint64_t n_bad = 0;
+    cell_metadata m = {0};
     for (size_t i = 0; i < s->n_outputs && code == CLI_OK; i++) {
         join_output *out = &s->outputs[i];
-        cell_metadata m;
         cell_report report;
         tokmap_dataset *ds = cell_open(s->plan, cell, out->split, &m, &report);
         if (!ds)
             return cli_error(CLI_DATASET, "%s", report.why);
-        n_bad = cell_counts_value(&m.counts, "bad_documents");
         code = add_metadata(out, ds, &m);
         if (code == CLI_OK)
             code = add_dataset(s, out, cell, ds);
         tokmap_dataset_close(ds);
     }
-    return code == CLI_OK && s->collects && n_bad > 0 ? append_bad(s, cell) : code;
+    const bool has_bad = s->collects && cell_counts_value(&m.counts, "bad_documents") > 0;
+    return code == CLI_OK && has_bad ? append_bad(s, cell, &m.counts) : code;
 }
 
 static bool is_packed(const plan_file *plan, size_t cell)
