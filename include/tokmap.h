@@ -170,16 +170,16 @@ TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
 /* Points *tokens to n_tokens tokens in the map, from token number `first` on: little-endian numbers
  * of token_bytes, aligned to token_bytes. Read-only, valid until close. Reads nothing from the
  * file. TOKMAP_ERR_ARGUMENT: the range is not inside the dataset.
- * Of a joined dataset also: TOKMAP_IN_PIECES: the range is in more than one segment, or its segment
- * is not mapped because 1,024 others are; copy it with tokmap_dataset_read. TOKMAP_ERR_IO,
- * TOKMAP_ERR_CORRUPT: the token file cannot be opened or mapped, or has another size;
- * tokmap_dataset_read of the same range says which. */
+ * TOKMAP_IN_PIECES: the dataset is a joined one, and the range is in more than one segment, or its
+ * segment is not mapped because 1,024 others are; copy it with tokmap_dataset_read.
+ * TOKMAP_ERR_IO, TOKMAP_ERR_CORRUPT: the token file was not opened yet, and cannot be opened or
+ * mapped, or has another size; tokmap_dataset_read of the same range says which. */
 TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first,
                                                uint64_t n_tokens, const void **tokens);
 
 /* Copies n_tokens * token_bytes bytes to dst, without the map. TOKMAP_ERR_IO: the file is too short
  * or cannot be opened or read; file_offset is the place in the token file that err.text names.
- * TOKMAP_ERR_CORRUPT: the token file of a segment has another size than it must have. */
+ * TOKMAP_ERR_CORRUPT: the token file was not opened yet, and has another size than it must have. */
 TOKMAP_API tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first,
                                              uint64_t n_tokens, void *dst, tokmap_error *err);
 

@@ -39,7 +39,7 @@ typedef struct verify_job {
     tokmap_verify_options options;
     tokmap_i_index_reader reader;
     uint8_t *checksums;                  /* as stored; NULL if their section is damaged */
-    bool *missing;                       /* NULL, or which files cannot be opened */
+    bool *missing;                       /* which files cannot be opened */
     tokmap_i_content_hash *block_hashes; /* NULL: not all blocks are checked */
     uint64_t n_blocks;
     atomic_uint_fast64_t next_block;
@@ -170,7 +170,7 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
 {
     tokmap_error err;
     const tokmap_i_token_piece piece = tokmap_i_block_piece(job->ds, block);
-    if (job->missing && job->missing[piece.file - job->ds->files]) {
+    if (job->missing[piece.file - job->ds->files]) {
         skip_block(job, &piece);
         return;
     }
@@ -220,8 +220,8 @@ static void note_missing(verify_job *job, uint64_t i, const tokmap_error *err)
     note_bad(job, &bad);
 }
 
-/* Opens each token file, so that one which is missing is one damage, and not one for each of its
- * blocks. The file of a flat dataset is open. */
+/* Opens each token file that is not open, so that one which is missing is one damage, and not one
+ * for each of its blocks. */
 static void check_files(verify_job *job)
 {
     const tokmap_dataset *ds = job->ds;
@@ -456,8 +456,7 @@ static void check_all(verify_job *job)
         job->failure = TOKMAP_ERR_MEMORY;
         return;
     }
-    if (job->ds->is_joined)
-        check_files(job);
+    check_files(job);
     if (job->checksums && !job->failure)
         tokmap_i_run_threads(job->options.n_threads, check_blocks, job);
     if (job->failure)

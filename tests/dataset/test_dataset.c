@@ -59,6 +59,30 @@ TEST(a_file_beside_the_index_is_not_taken_for_its_tokens)
     CHECK(strstr(err.text, "x.npy") && strstr(err.text, "x.bin"));
 }
 
+TEST(an_index_that_is_opened_alone_opens_its_tokens_later)
+{
+    make(check_path("i"), 1000, 1000);
+    tokmap_dataset *ds;
+    tokmap_error err;
+    const void *view;
+    uint16_t copy[10];
+    tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
+    CHECK_INT(rename(check_path("i.bin"), check_path("away")), 0);
+    CHECK_INT(tokmap_dataset_open(&ds, check_path("i"), &err), TOKMAP_ERR_IO);
+    CHECK_INT(tokmap_dataset_open_index(&ds, check_path("i"), &err), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_tokens(ds, 0, 10, &view), TOKMAP_ERR_IO);
+    CHECK_INT(tokmap_dataset_read(ds, 0, 10, copy, &err), TOKMAP_ERR_IO);
+    CHECK(strstr(err.text, "i.bin: cannot open: No such file") != NULL);
+    CHECK_INT(tokmap_dataset_verify(ds, NULL, &report, &err), TOKMAP_ERR_IO);
+    CHECK_EQ(report.n_damages, 1);
+    CHECK_INT(rename(check_path("away"), check_path("i.bin")), 0);
+    CHECK_INT(tokmap_dataset_tokens(ds, 1000, 10, &view), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_read(ds, 1000, 10, copy, &err), TOKMAP_OK);
+    CHECK(memcmp(view, copy, sizeof copy) == 0);
+    CHECK_INT(tokmap_dataset_verify(ds, NULL, NULL, &err), TOKMAP_OK);
+    tokmap_dataset_close(ds);
+}
+
 TEST(tokens_and_reads_keep_to_the_range)
 {
     make(check_path("r"), 1000, 1000);
