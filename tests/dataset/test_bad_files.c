@@ -17,6 +17,7 @@
 #include "support/bad_days.h"
 #include "base/base.h"
 #include "base/hash.h"
+#include "support/joined.h"
 
 static char prefix[600];
 static tokmap_error err;
@@ -100,6 +101,85 @@ TEST(every_length_of_the_token_file_but_its_own_is_refused)
 {
     cut_tokens(&SHAPE_WIDE_IDS);
     cut_tokens(&SHAPE_ADOPTED);
+}
+
+/* ---- Joined datasets ---- */
+
+static const joined_part PARTS[] = {{"p.one", 100, 0}, {"p.two", 20, 8}, {"p.three", 10, 0}};
+
+static void store_joined(void)
+{
+    store(&SHAPE_WIDE_IDS);
+    joined_store(prefix, prefix, PARTS, 3);
+    CHECK_INT(unlink(file(".bin")), 0);
+}
+
+TEST(every_length_of_a_joined_index_but_its_own_is_refused)
+{
+    store_joined();
+    const file_bytes f = file_load(file(".tmi"));
+    for (size_t n = 0; n <= f.n_bytes + 1; n++) {
+        if (n == f.n_bytes)
+            continue;
+        CHECK(file_store(file(".tmi"), f.data, n));
+        expect_refusal(prefix, n < 8 ? TOKMAP_ERR_NOT_A_DATASET : TOKMAP_ERR_CORRUPT, 0);
+    }
+    CHECK(file_store(file(".tmi"), f.data, f.n_bytes));
+    free(f.data);
+    expect_content(&SHAPE_WIDE_IDS);
+}
+
+/* It opens, and reading the second segment fails in this way. */
+static void expect_second_refused(tokmap_status wanted, int wanted_errno)
+{
+    uint32_t copy[130];
+    const void *tokens;
+    tokmap_dataset *ds;
+    CHECK_INT(tokmap_dataset_open(&ds, prefix, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_tokens(ds, 100, 20, &tokens), wanted);
+    CHECK_INT(tokmap_dataset_read(ds, 0, 130, copy, &err), wanted);
+    CHECK_INT(err.sys_errno, wanted_errno);
+    CHECK(strstr(err.text, "/p.two: ") != NULL && strchr(err.text, '\n') == NULL);
+    CHECK_INT(tokmap_dataset_read(ds, 0, 100, copy, &err), TOKMAP_OK);
+    tokmap_dataset_close(ds);
+}
+
+TEST(what_is_no_token_file_is_refused_when_a_segment_is_used)
+{
+    store_joined();
+    const file_bytes f = file_load(file(".two"));
+    for (size_t n = 0; n <= f.n_bytes + 2; n++) {
+        CHECK_INT(truncate(file(".two"), (off_t)n), 0);
+        if (n != f.n_bytes)
+            expect_second_refused(TOKMAP_ERR_CORRUPT, 0);
+    }
+    free(f.data);
+    CHECK_INT(unlink(file(".two")), 0);
+    expect_second_refused(TOKMAP_ERR_IO, ENOENT);
+    CHECK_INT(mkdir(file(".two"), 0777), 0);
+    expect_second_refused(TOKMAP_ERR_IO, EISDIR);
+    CHECK_INT(rmdir(file(".two")), 0);
+    CHECK_INT(mkfifo(file(".two"), 0666), 0);
+    expect_second_refused(TOKMAP_ERR_IO, EINVAL);
+    CHECK_INT(unlink(file(".two")), 0);
+    CHECK_INT(symlink("p.two", file(".two")), 0);
+    expect_second_refused(TOKMAP_ERR_IO, ELOOP);
+}
+
+TEST(token_files_of_two_segments_that_are_exchanged_are_found_by_verify)
+{
+    tokmap_dataset *ds;
+    start();
+    CHECK_INT(shape_write(&SHAPE_WIDE_IDS, prefix, false, &err), TOKMAP_OK);
+    const joined_part halves[] = {{"p.one", 65, 0}, {"p.two", 65, 0}};
+    joined_store(prefix, prefix, halves, 2);
+    CHECK_INT(rename(file(".one"), file(".x")), 0);
+    CHECK_INT(rename(file(".two"), file(".one")), 0);
+    CHECK_INT(rename(file(".x"), file(".two")), 0);
+    CHECK_INT(tokmap_dataset_open(&ds, prefix, &err), TOKMAP_OK);
+    CHECK_INT(verify_one_thread(ds, &err), TOKMAP_ERR_CORRUPT);
+    CHECK(strstr(err.text, "/p.one: block 0 ") != NULL);
+    tokmap_dataset_close(ds);
 }
 
 /* ---- Other files ---- */
