@@ -105,20 +105,25 @@ class Work:
     def check_whole(self):
         """The cells together are the plain pack."""
         files = cell_files(self.folder)
+        call(self.folder, "join", "run.plan", "-q", "-o", "joined", "--force")
         for split in self.splits:
             names = ["%06d%s" % (i, split) for i in range(self.n_cells)]
             call(self.folder, "merge", *("cells/%s.tmi" % name for name in names), "-q", "-o", "merged" + split, "--force")
             flat, merged = "flat" + split, "merged" + split
-            expect_equal(dataset_id(self.folder, merged), dataset_id(self.folder, flat), "dataset id of " + flat)
+            for name in (merged, "joined" + split):
+                expect_equal(dataset_id(self.folder, name), dataset_id(self.folder, flat), "dataset id of " + name)
             expect((self.folder / (merged + ".bin")).read_bytes() == (self.folder / (flat + ".bin")).read_bytes(), flat)
             if b"meta" in dict(self.plan["options"]):
                 expect_equal(call(self.folder, "cat", merged, "--meta"), call(self.folder, "cat", flat, "--meta"), "values")
             texts = [metadata_text(files[name + ".tmi"]) for name in names]
-            expect_equal(joined_metadata(texts, self.plan["hash"]),
-                         metadata_text((self.folder / (flat + ".tmi")).read_bytes()), "metadata")
+            wanted = metadata_text((self.folder / (flat + ".tmi")).read_bytes())
+            expect_equal(joined_metadata(texts, self.plan["hash"]), wanted, "metadata of the cells")
+            joined = (self.folder / ("joined%s.tmi" % split)).read_bytes()
+            expect_equal(metadata_text(joined), wanted, "metadata of the joined dataset")
         bad = b"".join(files.get("%06d.bad" % i, b"") for i in range(self.n_cells))
-        flat_bad = self.folder / "flat.bad"
-        expect(bad == (flat_bad.read_bytes() if flat_bad.exists() else b""), "bad documents")
+        for name in ("flat.bad", "joined.bad"):
+            path = self.folder / name
+            expect(bad == (path.read_bytes() if path.exists() else b""), name)
 
     def check_numbers(self, n_kills=4):
         wanted = None
@@ -189,7 +194,7 @@ def odd_lines_are_the_same_in_cells(folder):
                        ("b.jsonl", lambda: b'{"text": "%s"}' % (b"y" * rng.randrange(60)))):
         lines = b"".join(rng.choice(odd) + make() + rng.choice(ends) for _ in range(300))
         (folder / name).write_bytes(b'{"text": ""}\n' + lines)
-        for path in folder.glob("flat*"):
+        for path in [*folder.glob("flat*"), *folder.glob("joined*")]:
             path.unlink()
         shutil.rmtree(folder / "cells", ignore_errors=True)
         options = ["--lines"] if name == "a.txt" else ["--format", "jsonl"]
