@@ -25,7 +25,8 @@ static int choose_resume(void *options, const char *value)
 
 typedef struct pack_arguments {
     pack_options pack;
-    const char *plan, *task; /* or NULL */
+    const char *plan, *task;             /* or NULL */
+    char report_path[PATH_PREFIX_BYTES]; /* absolute */
 } pack_arguments;
 
 #define TARGET(field) offsetof(pack_options, field)
@@ -145,31 +146,32 @@ static int check_with_plan(size_t n_names)
 }
 
 /* The task works in the folder of the plan. */
-static int make_absolute(const char **path, char buffer[PATH_PREFIX_BYTES])
+static int make_report_absolute(pack_arguments *args)
 {
-    if (!*path || **path == '/')
+    const char *path = args->pack.report;
+    char *absolute = args->report_path;
+    if (!path || *path == '/')
         return CLI_OK;
-    const int error = process_folder(buffer, PATH_PREFIX_BYTES);
-    size_t n = error ? 0 : strlen(buffer);
+    const int error = process_folder(absolute, sizeof args->report_path);
     if (error)
         return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
-    if (n + 1 + strlen(*path) >= PATH_PREFIX_BYTES)
+    size_t n = strlen(absolute);
+    if (n + 1 + strlen(path) >= sizeof args->report_path)
         return cli_usage("--report: the path is too long");
-    snprintf(buffer + n, PATH_PREFIX_BYTES - n, "/%s", *path);
-    *path = buffer;
+    snprintf(absolute + n, sizeof args->report_path - n, "/%s", path);
+    args->pack.report = absolute;
     return CLI_OK;
 }
 
 static int run_task(pack_arguments *args, size_t n_names)
 {
-    char report[PATH_PREFIX_BYTES];
     pack_task_options options = {
         .options = &args->pack, .plan = args->plan, .memory_given = cli_is_given("memory")};
     int code = check_with_plan(n_names);
     if (code == CLI_OK)
         code = pack_task_number_parse(&options.task, args->task ? args->task : "0/1");
     if (code == CLI_OK)
-        code = make_absolute(&args->pack.report, report);
+        code = make_report_absolute(args);
     return code == CLI_OK ? pack_task_run(&options) : code;
 }
 

@@ -18,7 +18,7 @@
 #define PACK_DIFFERENCE_BYTES 512
 
 typedef struct pack_facts {
-    char *text; /* owned, NUL-terminated */
+    char *text; /* owned */
     size_t n_bytes;
     uint64_t hash;
 } pack_facts;
