@@ -403,6 +403,18 @@ def a_cell_that_another_process_packs_is_left_to_it(folder):
     expect(not list((folder / "cells").glob("*.lock")), "a lock is left")
 
 
+def what_a_killed_task_left_beside_a_cell_is_removed(folder):
+    small_work(folder)
+    pack_all(folder, "-q")
+    wanted, cells = cell_files(folder), folder / "cells"
+    os.link(cells / "000001.bin", cells / "000001.bin.partial")
+    os.link(cells / "000001.tmi", cells / "000001.tmi.partial")
+    os.link(cells / "000000-v.tmi", cells / "000000-v.tmi.partial")
+    (cells / "000002.lock").write_text("")
+    pack_all(folder, "-q")
+    expect(cell_files(folder) == wanted and not list(cells.glob("*.lock")), "files")
+
+
 def tasks_that_are_repeated_at_once_do_no_harm(folder):
     work = small_work(folder)
     runs = [work.start(0, 1) for _ in range(6)]
@@ -493,6 +505,7 @@ TESTS = [
     files_beside_an_absent_cell_are_replaced_by_force,
     unfinished_cells_of_another_plan_are_named,
     a_cell_that_another_process_packs_is_left_to_it,
+    what_a_killed_task_left_beside_a_cell_is_removed,
     tasks_that_are_repeated_at_once_do_no_harm,
     a_signal_ends_a_task_that_then_goes_on,
     automatic_tasks_follow_the_engine,

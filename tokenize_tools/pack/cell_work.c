@@ -38,7 +38,8 @@ int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, bool for
 static bool has_leftovers(const char *prefix)
 {
     static const char *const suffixes[] = {".bin.partial", ".tmi.partial",  ".tmj.partial",
-                                           ".tmv.partial", ".bin.replaced", ".tmi.replaced"};
+                                           ".tmv.partial", ".bin.replaced", ".tmi.replaced",
+                                           ".lock"};
     char path[PATH_PREFIX_BYTES + 16];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         snprintf(path, sizeof path, "%s%s", prefix, suffixes[i]);
@@ -67,6 +68,19 @@ static int clear_dataset(const char *prefix, const pack_tokens *tokens)
     if (status == TOKMAP_OK)
         tokmap_writer_close(w);
     return status == TOKMAP_OK || status == TOKMAP_END ? CLI_OK : cli_fail(&err);
+}
+
+bool cell_work_is_clear(const plan_file *plan, size_t cell)
+{
+    char prefix[PATH_PREFIX_BYTES];
+    const plan_splits splits = plan_file_splits(plan);
+    plan_file_cell_prefix(plan, cell, NULL, prefix);
+    bool clear = !has_leftovers(prefix);
+    for (size_t i = 0; i < splits.n && clear; i++) {
+        plan_file_cell_prefix(plan, cell, splits.names[i], prefix);
+        clear = !has_leftovers(prefix);
+    }
+    return clear;
 }
 
 int cell_work_clear(const plan_file *plan, size_t cell, const pack_tokens *tokens)

@@ -18,6 +18,8 @@ void cell_work_look(cell_work *work, const plan_file *plan, size_t cell);
 /* The same for a task. CLI_DATASET with a message if the cell is foreign or damaged, unless `force`
  * is given. */
 int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, bool force);
+/* Whether nothing lies beside a cell that is done. */
+bool cell_work_is_clear(const plan_file *plan, size_t cell);
 /* Removes what a process has left beside a cell that is done, if it was killed at the end. Returns
  * an exit code, and prints the error. */
 int cell_work_clear(const plan_file *plan, size_t cell, const pack_tokens *tokens);

@@ -29,6 +29,7 @@ typedef struct pack_task {
     pack_report_file report;
     size_t n_reported;         /* cells in the report */
     size_t n_packed, n_before; /* cells that this process has packed; that were done before */
+    bool *done;                /* which ones were done when the task began */
     size_t *left;              /* those that other processes pack */
     size_t n_left;
 } pack_task;
@@ -75,6 +76,10 @@ static int pack_cell_of(pack_task *t, size_t cell)
 {
     char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
     file_lock lock;
+    if (t->done[cell - t->first] && cell_work_is_clear(&t->plan, cell)) {
+        t->n_before++;
+        return CLI_OK;
+    }
     plan_file_cell_prefix(&t->plan, cell, NULL, prefix);
     snprintf(path, sizeof path, "%s.lock", prefix);
     int code = output_make_folders(path);
@@ -105,7 +110,8 @@ static int check_cells(pack_task *t)
         int wrong =
             cell_work_find(&found, &t->plan, i, t->o->options->force || n_wrong >= MAX_LISTED);
         n_wrong += wrong != CLI_OK;
-        if (found.report.state != CELL_DONE)
+        t->done[i - t->first] = found.report.state == CELL_DONE;
+        if (!t->done[i - t->first])
             code = pack_plan_inputs_check(&t->inputs, i);
     }
     if (code == CLI_OK && n_wrong > 0) {
@@ -210,7 +216,8 @@ static int begin_task(pack_task *t)
         return code;
     pack_task_share(&t->o->task, t->plan.n_cells, &t->first, &t->end);
     t->left = calloc(t->end - t->first + 1, sizeof *t->left);
-    return t->left ? CLI_OK : cli_no_memory();
+    t->done = calloc(t->end - t->first + 1, sizeof *t->done);
+    return t->left && t->done ? CLI_OK : cli_no_memory();
 }
 
 int pack_task_run(const pack_task_options *options)
@@ -231,6 +238,7 @@ int pack_task_run(const pack_task_options *options)
     pack_plan_inputs_free(&t->inputs);
     plan_file_free(&t->plan);
     free(t->left);
+    free(t->done);
     free(t);
     return code;
 }
