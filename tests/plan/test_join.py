@@ -198,7 +198,7 @@ def cells_of_different_programs_are_refused(folder):
 
 def outputs_are_no_inputs(folder):
     cells = Cells(folder)
-    for out in ("cells/000001", "cells/000001.tmi", "cells/000009"):
+    for out in ("cells/000001", "cells/000001.tmi", "cells/000009", "cells/000001-valid"):
         cells.join("-f", out=folder / out, code=2)
     cells.join("-f", out=folder / "run.plan.tmi")
     cells.plan.rename(folder / "plan.tmi")

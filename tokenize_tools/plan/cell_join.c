@@ -56,7 +56,7 @@ static int set_names(join_state *s)
     return CLI_OK;
 }
 
-/* The output must not take the name of a cell. */
+/* The output must not take the name of a cell, 000001 or 000001-NAME. */
 static int check_not_cell(const join_state *s, const char *prefix)
 {
     char cell[PATH_PREFIX_BYTES];
@@ -65,7 +65,8 @@ static int check_not_cell(const join_state *s, const char *prefix)
         return CLI_OK;
     const char *name = strrchr(prefix, '/');
     name = name ? name + 1 : prefix;
-    return name[strspn(name, "0123456789")] == '\0'
+    const size_t n_digits = strspn(name, "0123456789");
+    return name[n_digits] == '\0' || (n_digits > 0 && name[n_digits] == '-')
                ? cli_usage("-o %s: is the name of a cell; choose another one", prefix)
                : CLI_OK;
 }
