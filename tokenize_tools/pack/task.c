@@ -53,7 +53,10 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
         return code;
     if (t->report.text_file)
         fputs(t->n_reported++ ? ", " : "", t->report.text_file);
-    return pack_session_run(&parts, t->report.text_file);
+    code = pack_session_run(&parts, t->report.text_file);
+    if (code != CLI_OK)
+        cli_warn("%s: this cell is not done", options.prefix);
+    return code;
 }
 
 /* The lock is held. */
