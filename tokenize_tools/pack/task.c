@@ -70,7 +70,9 @@ static int pack_locked(pack_task *t, size_t cell)
         t->n_before++;
         return cell_work_clear(&t->plan, cell, &t->tokens);
     }
-    code = pack_session_of(t, cell, &found);
+    code = pack_plan_inputs_check(&t->inputs, cell);
+    if (code == CLI_OK)
+        code = pack_session_of(t, cell, &found);
     t->n_packed += code == CLI_OK;
     return code;
 }
