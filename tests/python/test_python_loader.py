@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 from package import ROOT, raises
+import ref_writer
 from ref_protocol import Skip, run_in_folders
 
 import numpy as np
@@ -75,6 +76,27 @@ def each_window_comes_once_and_a_state_resumes(folder):
     paths = [folder / "empty", folder / "a", folder / "empty", folder / "b"]
     rows = [batch.rows[0] for _, batch in zip(range(150), tokmap.Loader(paths, 10))]
     assert {row.dataset for row in rows} == {1, 3} and {len(row.tokens) for row in rows} == {11}
+
+
+def a_joined_dataset_gives_the_rows_of_the_flat_one(folder):
+    tokens, lengths = [i % 5000 for i in range(2003)], [50] * 40 + [3]
+    segments = [(b"s%d" % i, 30, b"") for i in range(66)] + [(b"last", 23, b"12345678")]
+    ref_writer.write(str(folder / "flat"), tokens, lengths, vocab=5000)
+    ref_writer.write(str(folder / "joined"), tokens, lengths, vocab=5000, segments=segments)
+    for io in WAYS:
+        flat, joined = (tokmap.Loader(folder / name, 10, 4, seed=3, io=io, outputs=ALL) for name in ("flat", "joined"))
+        with flat, joined:
+            kept = []
+            for _ in range(150):  # three epochs
+                one, other = next(flat), next(joined)
+                assert one.state == other.state and (one.inputs == other.inputs).all()
+                for a, b in zip(one.rows, other.rows):
+                    assert a.first_token == b.first_token and list(a.tokens) == list(b.tokens)
+                    assert list(a.cu_seqlens) == list(b.cu_seqlens) and not b.tokens.flags.writeable
+                    kept.append((b.first_token, b.tokens))
+        gc.collect()
+        for first, row in kept:  # rows stay valid
+            assert [int(x) for x in row] == [tokens[(first + i) % 2003] for i in range(11)]
 
 
 def expect_arrays(batch, length, pad_id, mask_labels, ignore_index=-100):
@@ -410,7 +432,7 @@ def a_child_process_is_told(folder):
 
 logging.getLogger("tokmap").setLevel(logging.WARNING)
 sys.exit(run_in_folders("python_loader_", (
-    each_window_comes_once_and_a_state_resumes, arrays_hold_what_the_rows_say, other_layouts_hold_the_same,
+    each_window_comes_once_and_a_state_resumes, a_joined_dataset_gives_the_rows_of_the_flat_one, arrays_hold_what_the_rows_say, other_layouts_hold_the_same,
     what_came_earlier_never_changes, the_end_is_what_was_asked_for, an_error_in_the_last_step_loses_nothing,
     a_mixture_has_phases_and_ends_with_a_source,
     a_pickled_loader_continues_elsewhere, ranks_are_found, what_a_loader_cannot_take_is_refused,
