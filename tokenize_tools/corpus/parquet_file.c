@@ -266,13 +266,21 @@ static bool fill_scan(parquet_scan *s, size_t n_bytes, corpus_error *err)
     return read_at(f, s->offset, s->bytes, n_bytes, err);
 }
 
+/* How much to read for a header and what follows it: if pages are large, not much more than the
+ * header, which is usually as long as the one before. */
+static size_t header_room(const parquet_page_header *before)
+{
+    const size_t room = (size_t)before->header_bytes * 2 + 256;
+    return before->stored_bytes > SCAN_BYTES && room < SCAN_BYTES ? room : SCAN_BYTES;
+}
+
 /* Most headers are short, but one may have the smallest and largest value of its page. */
 static bool read_header(parquet_scan *s, corpus_error *err)
 {
     parquet_page_header *h = &s->next.header;
     const uint64_t data_end = s->next.file->data_end;
     const char *why = "there are fewer pages than rows";
-    size_t wanted = SCAN_BYTES;
+    size_t wanted = header_room(h);
     *h = (parquet_page_header){.type = PARQUET_PAGE_DATA};
     if (s->offset >= s->end)
         return parquet_page_fail(&s->next, why, err);
