@@ -42,6 +42,7 @@ static tokmap_status share_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
         status = tokmap_i_names_claim(n, err);
     if (status && status != TOKMAP_ERR_LOCKED)
         return status;
+    tokmap_i_error_clear(err);
     const int error = tokmap_i_file_lock_shared(n->index_partial, fd);
     if (error == EWOULDBLOCK)
         return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another writer has this output open",

@@ -1,6 +1,7 @@
 /* test_copy - one token file from those of a joined dataset: by any number of processes, in any
  * order, with kills and failures, it is the dataset that merging writes. */
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -210,6 +211,22 @@ TEST(what_is_done_is_not_done_again)
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_IO);
     CHECK(is_absent(out) && file_is_there(with_suffix(out, ".bin.partial")));
     CHECK_INT(rename(check_path("away"), first), 0);
+    must_finish();
+}
+
+/* While another process copies: neither that it holds the lock is an error, nor is it reported. */
+TEST(a_shared_lock_is_no_error)
+{
+    make_datasets(&SMALL);
+    must_copy(0, 1);
+    tokmap_error err = {.status = TOKMAP_ERR_DEVICE};
+    FILE *other = fopen(with_suffix(out, ".tmi.partial"), "r+");
+    CHECK(other != NULL);
+    CHECK_INT(flock(fileno(other), LOCK_SH), 0);
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_OK);
+    CHECK_INT(err.status, TOKMAP_OK);
+    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_LOCKED);
+    fclose(other);
     must_finish();
 }
 

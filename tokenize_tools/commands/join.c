@@ -5,22 +5,46 @@
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"
+#include "pack/task_number.h"
+#include "plan/cell_flatten.h"
 #include "plan/cell_join.h"
 #include "plan/plan_read.h"
+#include "system/process.h"
 
 typedef struct join_options {
-    const char *output;
-    bool force, json, quiet;
+    const char *output, *task;
+    uint64_t n_threads;
+    bool flat, force, json, quiet;
 } join_options;
+
+static int flatten(const plan_file *plan, const char *prefix, const join_options *options)
+{
+    pack_task_number task = {0, 1};
+    int code = options->task ? pack_task_number_parse(&task, options->task) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
+    return cell_flatten(plan, &(cell_flatten_options){.prefix = prefix,
+                                                      .force = options->force,
+                                                      .json = options->json,
+                                                      .quiet = options->quiet,
+                                                      .is_task = options->task != NULL,
+                                                      .task = task.i,
+                                                      .n_tasks = task.n,
+                                                      .n_threads = (unsigned)options->n_threads});
+}
 
 static int join_all(const char *path, const join_options *options)
 {
     char prefix[PATH_PREFIX_BYTES];
     plan_file plan = {0};
+    if (!options->flat && (options->task || cli_is_given("threads")))
+        return cli_usage("--task and --threads work only with --flat");
     int code = path_output_prefix(prefix, options->output, ".tmi");
     if (code == CLI_OK)
         code = plan_read(&plan, path);
-    if (code == CLI_OK)
+    if (code == CLI_OK && options->flat)
+        code = flatten(&plan, prefix, options);
+    else if (code == CLI_OK)
         code = cell_join(&plan, &(cell_join_options){.prefix = prefix,
                                                      .force = options->force,
                                                      .json = options->json,
@@ -33,6 +57,14 @@ static int join_all(const char *path, const join_options *options)
 static const cli_option option_table[] = {
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write",
      .is_required = true},
+    {"flat", 0, CLI_FLAG, TARGET(flat),
+     .help = "copy the tokens into P.bin, for programs that need one token file"},
+    {"task", 0, CLI_TEXT, TARGET(task), "I/N",
+     .help = "with --flat: copy only share number I, from 0, of N; 'auto' takes both from Slurm, "
+             "Open MPI or PMI. When all are copied, run the command once without --task [0/1]"},
+    {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
+     .help = "with --flat: number of threads that copy [one per processor]", .lowest = 1,
+     .highest = 64},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print each result as a JSON object"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no result"},
@@ -47,15 +79,18 @@ static const cli_manual manual = {
         "copied: P.tmi lists the token files of the cells, by their paths from its folder, and "
         "everything that opens P reads them. It equals the dataset that one 'tokmap pack' of "
         "all inputs gives, with the same dataset id. The cells must be kept; move them "
-        "together with P. 'tokmap merge P -o Q' makes a dataset that needs them no more."
-        "\n\n"
+        "together with P.\n\n"
         "If the plan has splits, P-NAME is written for each; bad documents that were collected "
         "go to P.bad. If a cell is not packed, the exit code is 3; if one is damaged or was "
-        "packed for another plan, 4.",
+        "packed for another plan, 4."
+        "\n\n"
+        "With --flat, P.bin holds the tokens, and the cells are needed no more. Any number of "
+        "processes can copy at the same time; a killed or repeated one does no harm.",
     .options = option_table,
     .examples = "  tokmap plan 'corpus/*.jsonl.zst' --cells data/cells -o data/run.plan\n"
                 "  tokmap pack --plan data/run.plan --task 0/1\n"
-                "  tokmap join data/run.plan -o data/train\n",
+                "  tokmap join data/run.plan -o data/train\n"
+                "  tokmap join --flat data/run.plan -o data/one_file\n",
     .operand = "plan",
     .n_least = 1,
     .n_most = 1,
@@ -63,7 +98,7 @@ static const cli_manual manual = {
 
 int join_command(int argc, char **argv)
 {
-    join_options options = {0};
+    join_options options = {.n_threads = process_processors()};
     const int code = cli_parse_options(&manual, argc, argv, &options);
     return code == CLI_GO_ON ? join_all(argv[optind], &options) : code;
 }

@@ -40,27 +40,21 @@ typedef struct join_state {
 
 /* ---- Names ---- */
 
-static int set_names(join_state *s)
+bool cell_join_output(const plan_file *plan, const char *prefix, size_t which,
+                      char output[PATH_PREFIX_BYTES])
 {
-    const char *prefix = s->options->prefix;
-    s->splits = plan_file_splits(s->plan);
-    s->n_outputs = s->splits.n + 1;
-    for (size_t i = 0; i < s->n_outputs; i++) {
-        join_output *out = &s->outputs[i];
-        out->split = i ? s->splits.names[i - 1] : NULL;
-        const int n = snprintf(out->prefix, sizeof out->prefix, "%s%s%s", prefix, i ? "-" : "",
-                               i ? out->split : "");
-        if ((size_t)n >= sizeof out->prefix)
-            return cli_usage("-o: the path is too long");
-    }
-    return CLI_OK;
+    const plan_splits splits = plan_file_splits(plan);
+    if (which <= splits.n)
+        snprintf(output, PATH_PREFIX_BYTES, "%s%s%s", prefix, which ? "-" : "",
+                 which ? splits.names[which - 1] : "");
+    return which <= splits.n;
 }
 
 /* The output must not take the name of a cell, 000001 or 000001-NAME. */
-static int check_not_cell(const join_state *s, const char *prefix)
+static int check_not_cell(const plan_file *plan, const char *prefix)
 {
     char cell[PATH_PREFIX_BYTES];
-    plan_file_cell_prefix(s->plan, 0, NULL, cell);
+    plan_file_cell_prefix(plan, 0, NULL, cell);
     if (!file_in_same_folder(prefix, cell))
         return CLI_OK;
     const char *name = strrchr(prefix, '/');
@@ -71,21 +65,34 @@ static int check_not_cell(const join_state *s, const char *prefix)
                : CLI_OK;
 }
 
-static int check_names(join_state *s)
+int cell_join_check_names(const plan_file *plan, const char *prefix)
 {
-    int code = output_make_folders(s->options->prefix);
+    char output[PATH_PREFIX_BYTES];
+    if (strlen(prefix) + sizeof plan_file_splits(plan).names[0] >= sizeof output)
+        return cli_usage("-o: the path is too long");
+    int code = output_make_folders(prefix);
     if (code == CLI_OK)
-        code = check_not_cell(s, s->options->prefix);
-    for (size_t i = 0; i < s->n_outputs && code == CLI_OK; i++)
-        code = path_check_dataset(s->outputs[i].prefix);
+        code = check_not_cell(plan, prefix);
+    for (size_t i = 0; code == CLI_OK && cell_join_output(plan, prefix, i, output); i++)
+        code = path_check_dataset(output);
     return code;
+}
+
+static void set_outputs(join_state *s)
+{
+    s->collects = plan_file_collects(s->plan);
+    s->splits = plan_file_splits(s->plan);
+    s->n_outputs = s->splits.n + 1;
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        s->outputs[i].split = i ? s->splits.names[i - 1] : NULL;
+        cell_join_output(s->plan, s->options->prefix, i, s->outputs[i].prefix);
+    }
 }
 
 /* ---- Bad documents ---- */
 
 static int begin_bad(join_state *s)
 {
-    s->collects = plan_file_collects(s->plan);
     if (!s->collects)
         return CLI_OK;
     const int code = output_name(&s->bad, s->options->prefix, ".bad", s->options->force);
@@ -148,9 +155,12 @@ static int open_writer(const join_state *s, join_output *out, const tokmap_datas
         .replace = s->options->force,
     };
     snprintf(path, sizeof path, "%s.tmi", out->prefix);
-    return tokmap_writer_open_joined(&out->writer, path, &options, &err) == TOKMAP_OK
-               ? CLI_OK
-               : cli_fail(&err);
+    const tokmap_status status = tokmap_writer_open_joined(&out->writer, path, &options, &err);
+    /* With the lock, so that what another process has joined is not replaced while it is used. */
+    if (s->options->temporary &&
+        (status == TOKMAP_ERR_LOCKED || (!out->split && file_name_exists(path))))
+        return CELL_JOIN_TAKEN;
+    return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
 }
 
 /* Adds to the sum. Cells whose metadata begin differently were packed by different programs. */
@@ -206,6 +216,8 @@ static int join_cell(join_state *s, size_t cell)
         tokmap_dataset_close(ds);
     }
     const bool has_bad = s->collects && cell_counts_value(&m.counts, "bad_documents") > 0;
+    if (code == CLI_OK && cell == 0) /* with the lock of the outputs */
+        code = begin_bad(s);
     return code == CLI_OK && has_bad ? append_bad(s, cell, &m.counts) : code;
 }
 
@@ -297,11 +309,9 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
     s->plan = plan;
     s->options = options;
     s->bad.fd = -1;
-    int code = set_names(s);
+    int code = cell_join_check_names(plan, options->prefix);
     if (code == CLI_OK)
-        code = check_names(s);
-    if (code == CLI_OK)
-        code = begin_bad(s);
+        set_outputs(s);
     if (code == CLI_OK)
         code = join_cells(s);
     if (code == CLI_OK)

@@ -38,6 +38,12 @@ void thread_join(thread t)
     pthread_join(t, NULL);
 }
 
+void thread_sleep_ms(unsigned ms)
+{
+    const struct timespec time = {ms / 1000, (long)(ms % 1000) * 1000000};
+    nanosleep(&time, NULL);
+}
+
 void mutex_init(mutex *m)
 {
     pthread_mutex_init(m, NULL);

@@ -13,6 +13,7 @@ typedef pthread_cond_t condition;
 /* Returns 0 or an errno value. The thread has 2 MiB of stack, and no signal is delivered to it. */
 int thread_start(thread *t, void *(*work)(void *), void *context);
 void thread_join(thread t);
+void thread_sleep_ms(unsigned ms);
 
 void mutex_init(mutex *m);
 void mutex_free(mutex *m);
