@@ -37,6 +37,8 @@ typedef struct tokmap_i_kept_fds {
     atomic_int fds[]; /* of each file */
 } tokmap_i_kept_fds;
 
+#define TOKMAP_I_SEVERAL_FILES UINT32_MAX
+
 struct tokmap_dataset {
     char *index_path;
     char *token_path; /* of a joined dataset, the path of its index */
@@ -45,10 +47,10 @@ struct tokmap_dataset {
     tokmap_i_file_stat index_stat; /* to recognize the index when it is opened again */
     bool is_joined;
     int folder_fd;              /* of the index of a joined dataset, or -1 */
-    tokmap_i_token_file *files; /* in the order of their tokens */
+    tokmap_i_token_file *files; /* in the order of their tokens, and one more without any */
     uint64_t n_files;
-    /* The file of each token that is a multiple of 2^file_shift, and then the last one: up to eight
-     * numbers for each file, so that finding a file does not take longer with many. */
+    /* For each 2^file_shift tokens the file of the first one, if the others are in it or in the
+     * next file; else TOKMAP_I_SEVERAL_FILES. Up to four numbers for each file. */
     const uint32_t *file_at;
     uint32_t file_shift;
     char *paths;                 /* those of the files of a joined dataset */
@@ -59,8 +61,8 @@ struct tokmap_dataset {
     const uint8_t *index_map;    /* the whole file */
     tokmap_i_documents documents;
     tokmap_i_inputs inputs;
-    tokmap_i_meta *meta;           /* NULL: documents have no values */
-    tokmap_i_token_file only_file; /* of a flat dataset */
+    tokmap_i_meta *meta;              /* NULL: documents have no values */
+    tokmap_i_token_file only_file[2]; /* of a flat dataset */
     atomic_int only_fd;
     tokmap_i_files_kept kept_here;
 };

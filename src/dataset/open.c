@@ -186,13 +186,14 @@ static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_fi
 /* Of a flat dataset. */
 static void list_only_file(tokmap_dataset *ds)
 {
-    static const uint32_t file_at[2] = {0, 0};
+    static const uint32_t file_at[1] = {0};
     const tokmap_i_header *h = &ds->header;
-    ds->only_file = (tokmap_i_token_file){.path = ds->token_path,
-                                          .n_tokens = h->n_tokens,
-                                          .token_offset = h->token_offset,
-                                          .fd = &ds->only_fd};
-    ds->files = &ds->only_file;
+    ds->only_file[0] = (tokmap_i_token_file){.path = ds->token_path,
+                                             .n_tokens = h->n_tokens,
+                                             .token_offset = h->token_offset,
+                                             .fd = &ds->only_fd};
+    ds->only_file[1].first_token = UINT64_MAX;
+    ds->files = ds->only_file;
     ds->n_files = 1;
     ds->file_at = file_at;
     ds->file_shift = 63;

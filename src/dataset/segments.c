@@ -50,7 +50,7 @@ static tokmap_status take_memory(tokmap_dataset *ds, const tokmap_i_segments *se
     const char *slash = strrchr(ds->index_path, '/');
     ds->folder_bytes = slash ? (size_t)(slash - ds->index_path) + 1 : 0;
     ds->n_files = segments->n_segments;
-    ds->files = calloc((size_t)MAX(ds->n_files, 1), sizeof *ds->files);
+    ds->files = calloc((size_t)ds->n_files + 1, sizeof *ds->files);
     ds->paths = malloc((size_t)(segments->names_bytes + ds->n_files * (ds->folder_bytes + 1)) + 1);
     int error = ds->files && ds->paths ? 0 : ENOMEM;
     if (!error)
@@ -75,19 +75,21 @@ static char *put_path(const tokmap_dataset *ds, const tokmap_i_segment *segment,
 static tokmap_status number_files(tokmap_dataset *ds, tokmap_error *err)
 {
     const uint64_t last = MAX(ds->header.n_tokens, 1) - 1;
-    while (last >> ds->file_shift >= 8 * ds->n_files + 1)
+    while (last >> ds->file_shift >= 4 * ds->n_files + 1)
         ds->file_shift++;
     const uint64_t n = (last >> ds->file_shift) + 1;
-    uint32_t *file_at = malloc((size_t)(n + 1) * sizeof *file_at), file = 0;
+    uint32_t *file_at = calloc((size_t)n, sizeof *file_at);
     ds->file_at = file_at;
     if (!file_at)
         return FAIL_MEMORY(err);
-    for (uint64_t i = 0; i < n; i++) {
-        while (file + 1ull < ds->n_files && ds->files[file + 1].first_token <= i << ds->file_shift)
+    const tokmap_i_token_file *file = ds->files;
+    for (uint64_t i = 0; i < n && ds->n_files > 0; i++) {
+        while (file[1].first_token <= i << ds->file_shift)
             file++;
-        file_at[i] = file;
+        const bool several =
+            file[1].first_token < UINT64_MAX && file[2].first_token >> ds->file_shift == i;
+        file_at[i] = several ? TOKMAP_I_SEVERAL_FILES : (uint32_t)(file - ds->files);
     }
-    file_at[n] = (uint32_t)MAX(ds->n_files, 1) - 1;
     return TOKMAP_OK;
 }
 
@@ -110,8 +112,10 @@ static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *seg
         n_blocks += div_up(file->n_tokens * ds->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
         ds->token_file_bytes += tokmap_i_token_file_bytes(ds, file);
     }
-    if (!status)
-        status = number_files(ds, err);
+    if (status)
+        return status;
+    ds->files[ds->n_files].first_token = UINT64_MAX;
+    status = number_files(ds, err);
     if (!status && n_blocks != tokmap_i_n_blocks(&ds->header))
         return fail_at(ds, tokmap_i_section_find(&ds->header, TOKMAP_I_CHECKSUMS)->offset,
                        "the size of the block checksums section does not match the segments", err);
@@ -138,7 +142,7 @@ void tokmap_i_segments_close(tokmap_dataset *ds)
     tokmap_i_file_close(ds->folder_fd);
     free(ds->paths);
     tokmap_i_memory_give_back(ds->kept_fds, kept_fds_bytes(ds));
-    if (ds->files == &ds->only_file)
+    if (ds->files == ds->only_file)
         return;
     free((void *)ds->file_at);
     free(ds->files);

@@ -34,6 +34,17 @@ tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, s
     return read_exactly(file, offset, n_bytes, dst, err);
 }
 
+tokmap_i_token_file *tokmap_i_search_file(const tokmap_dataset *ds, uint64_t token)
+{
+    tokmap_i_token_file *file = ds->files;
+    for (uint64_t n = ds->n_files; n > 1;) {
+        const uint64_t half = n / 2;
+        file += file[half].first_token <= token ? half : 0;
+        n -= half;
+    }
+    return file;
+}
+
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block)
 {
     tokmap_i_token_file *file = ds->files;

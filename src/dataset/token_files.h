@@ -38,17 +38,17 @@ static inline int tokmap_i_token_file_fd(const tokmap_i_token_file *file)
     return atomic_load_explicit(file->fd, memory_order_acquire) - 1;
 }
 
+/* Finds the file in the whole list. */
+tokmap_i_token_file *tokmap_i_search_file(const tokmap_dataset *ds, uint64_t token);
+
 /* The file that holds a token. The dataset must have that token, or exactly one file. */
 static inline tokmap_i_token_file *tokmap_i_file_of_token(const tokmap_dataset *ds, uint64_t token)
 {
-    const uint32_t *at = ds->file_at + (token >> ds->file_shift);
-    tokmap_i_token_file *file = ds->files + at[0];
-    for (uint64_t n = at[1] - at[0] + 1ull; n > 1;) { /* mostly it is 1 */
-        const uint64_t half = n / 2;
-        file += file[half].first_token <= token ? half : 0;
-        n -= half;
-    }
-    return file;
+    const uint32_t at = ds->file_at[token >> ds->file_shift];
+    if (at == TOKMAP_I_SEVERAL_FILES)
+        return tokmap_i_search_file(ds, token);
+    const uint64_t is_next = ds->files[at + 1ull].first_token <= token;
+    return ds->files + (at + is_next); /* without a branch, which would often be mispredicted */
 }
 
 /* Where the token is in its file. */
