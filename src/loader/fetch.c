@@ -359,7 +359,7 @@ static void return_step(tokmap_i_fetch *f)
 static void announce_order(tokmap_i_fetch *f, bool random)
 {
     f->expects = random;
-    for (uint32_t i = 0; i < f->o.n_datasets && f->o.kind != TOKMAP_I_FETCH_DIRECT; i++)
+    for (uint32_t i = 0; i < f->o.n_datasets; i++)
         tokmap_i_token_files_expect(f->datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
 }
 

@@ -416,6 +416,43 @@ def what_a_loader_cannot_take_is_refused(folder):
     assert "closed" in repr(reading)
 
 
+def write_joined(folder):
+    """The same tokens, flat and in files of 1 to 300 tokens."""
+    tokens, lengths, segments = list(range(3000)), [60] * 50, []
+    for n in (300, 1, 2, 47, 300) * 4 + (400,):
+        segments.append((f"cells/{len(segments)}.bin".encode(), n, b"header!!" * (len(segments) % 3)))
+    ref_writer.write(str(folder / "flat"), tokens, lengths, vocab=3000)
+    ref_writer.write(str(folder / "joined"), tokens, lengths, vocab=3000, segments=segments)
+
+
+def a_joined_dataset_gives_the_rows_of_a_flat_one(folder):
+    write_joined(folder)
+    for io in WAYS:
+        for options in ({}, {"random_offset": True}, {"windows": "within-document"}, {"shuffle": "block"}):
+            options = {"outputs": ALL, "seed": 3, "io": io, **options}
+            flat = tokmap.Loader(folder / "flat", 16, 5, **options)
+            joined = tokmap.Loader(folder / "joined", 16, 5, **options)
+            rows = []
+            for _ in range(80):
+                a, b = next(flat), next(joined)
+                assert a.state == b.state and all((x == y).all() for x, y in zip(a, b))
+                for one, other in zip(a.rows, b.rows):
+                    assert list(one.tokens) == list(other.tokens) and one.first_token == other.first_token
+                rows.append((b.rows[0], b.rows[0].tokens.tolist()))
+            assert all(row.tokens.tolist() == tokens for row, tokens in rows)  # they stay valid
+            flat.seek(7)
+            joined.restore(flat.state())
+            assert (next(flat).inputs == next(joined).inputs).all()
+            again = pickle.loads(pickle.dumps(joined))
+            assert (next(again).inputs == next(joined).inputs).all()
+    os.rename(folder / "cells" / "4.bin", folder / "cells" / "away")
+    joined = tokmap.Loader(folder / "joined", 16, 5, shuffle="none", max_epochs=1)
+    error = raises(tokmap.FileError, list, joined)
+    assert error.filename == str(folder / "cells" / "4.bin") and isinstance(error, FileNotFoundError)
+    os.rename(folder / "cells" / "away", folder / "cells" / "4.bin")
+    assert len(list(joined)) > 0  # it continues
+
+
 def a_child_process_is_told(folder):
     loader = loader_of(folder)
     next(loader)
@@ -434,6 +471,6 @@ logging.getLogger("tokmap").setLevel(logging.WARNING)
 sys.exit(run_in_folders("python_loader_", (
     each_window_comes_once_and_a_state_resumes, a_joined_dataset_gives_the_rows_of_the_flat_one, arrays_hold_what_the_rows_say, other_layouts_hold_the_same,
     what_came_earlier_never_changes, the_end_is_what_was_asked_for, an_error_in_the_last_step_loses_nothing,
-    a_mixture_has_phases_and_ends_with_a_source,
+    a_mixture_has_phases_and_ends_with_a_source, a_joined_dataset_gives_the_rows_of_a_flat_one,
     a_pickled_loader_continues_elsewhere, ranks_are_found, what_a_loader_cannot_take_is_refused,
     a_child_process_is_told, other_processes_continue, an_interpreter_ends_silently, torch_gets_tensors), prepare))
