@@ -403,6 +403,22 @@ def a_cell_that_another_process_packs_is_left_to_it(folder):
     expect(not list((folder / "cells").glob("*.lock")), "a lock is left")
 
 
+def files_of_bad_documents_are_those_of_the_cell(folder):
+    (folder / "a.jsonl").write_text('{"text": "a"}\nbad\n{"text": "b"}\nworse\n{"text": "c"}\n')
+    work = Work(folder, ["a.jsonl"], ["--on-error", "collect", "--format", "jsonl"], 15)
+    pack_all(folder, "-q")
+    work.check_whole()
+    wanted, cells = cell_files(folder), folder / "cells"
+    names = sorted(name for name in wanted if name.endswith(".bad"))
+    expect_equal([wanted[name] for name in names], [b"bad\n", b"worse\n"], "bad documents")
+    for damage in (lambda: (cells / names[0]).unlink(), lambda: (cells / names[0]).write_bytes(wanted[names[1]])):
+        damage()
+        expect(".bad: " in pack_all(folder, code=4), "damaged")
+        call(folder, "join", "run.plan", "-o", "again", code=4)
+        pack_all(folder, "--force", "-q")
+        expect(cell_files(folder) == wanted, "files")
+
+
 def what_a_killed_task_left_beside_a_cell_is_removed(folder):
     small_work(folder)
     pack_all(folder, "-q")
@@ -505,6 +521,7 @@ TESTS = [
     files_beside_an_absent_cell_are_replaced_by_force,
     unfinished_cells_of_another_plan_are_named,
     a_cell_that_another_process_packs_is_left_to_it,
+    files_of_bad_documents_are_those_of_the_cell,
     what_a_killed_task_left_beside_a_cell_is_removed,
     tasks_that_are_repeated_at_once_do_no_harm,
     a_signal_ends_a_task_that_then_goes_on,

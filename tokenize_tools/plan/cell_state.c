@@ -138,6 +138,24 @@ tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split,
     return open_dataset(&s, &ds, m) ? ds : NULL;
 }
 
+/* The bad documents are in the file with a newline after each. */
+static bool check_bad_documents(cell_search *s, const cell_metadata *m)
+{
+    char path[PATH_BYTES];
+    file_facts facts;
+    const uint64_t n_documents = cell_counts_value(&m->counts, "bad_documents");
+    const uint64_t n_bytes = n_documents + cell_counts_value(&m->counts, "bad_bytes");
+    if (!plan_file_collects(s->plan) || n_documents == 0)
+        return true;
+    snprintf(path, sizeof path, "%s.bad", s->prefix);
+    if (file_describe(path, &facts) != 0)
+        return find(s, CELL_DAMAGED, "%.400s: is missing", path);
+    return facts.n_bytes == n_bytes ||
+           find(s, CELL_DAMAGED,
+                "%.400s: has %" PRIu64 " bytes, but the bad documents of the cell have %" PRIu64,
+                path, facts.n_bytes, n_bytes);
+}
+
 /* ---- All of them ---- */
 
 static void check_done(cell_search *s)
@@ -145,13 +163,8 @@ static void check_done(cell_search *s)
     cell_metadata m;
     const plan_splits splits = plan_file_splits(s->plan);
     s->report->state = CELL_DONE;
-    if (!check_dataset(s, &m))
+    if (!check_dataset(s, &m) || !check_bad_documents(s, &m))
         return;
-    bool has_bad = plan_file_collects(s->plan) && cell_counts_value(&m.counts, "bad_documents");
-    if (has_bad && !has_file(s, ".bad")) {
-        find(s, CELL_DAMAGED, "%.400s.bad: is missing", s->prefix);
-        return;
-    }
     for (size_t i = 0; i < splits.n; i++) {
         plan_file_cell_prefix(s->plan, s->cell, splits.names[i], s->prefix);
         if (!check_dataset(s, &m))
