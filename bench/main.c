@@ -88,7 +88,8 @@ static const cli_option option_table[] = {
     {"verify-mib", 0, CLI_NUMBER, TARGET(verify_mib), "N",
      .help = "size of the verify dataset in MiB [512]", .lowest = 1, .highest = MAX_MIB},
     {"load-mib", 0, CLI_NUMBER, TARGET(load_mib), "N",
-     .help = "size of the data of limits, load, cold, stall and gpu in MiB [1024; cold: 8192, or "
+     .help = "size of the data of limits, load, joined, cold, stall and gpu in MiB [1024; cold: "
+             "8192, or "
              "2048 with all]",
      .lowest = 1, .highest = MAX_MIB},
     {"data", 0, CLI_TEXT, TARGET(options.data), "P",

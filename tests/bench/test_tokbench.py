@@ -86,6 +86,22 @@ def every_page_gives_figures(folder):
     assert os.listdir(folder) == ["out.json"]
 
 
+def joined_datasets_are_compared_with_flat_ones(folder):
+    run = tokbench("joined", *SMALL[:2], "--load-mib", "16", "--dir", folder, "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    rows = rows_of(folder / "out.json")
+    for row in rows.values():
+        check_row(row, set(rows))
+    for name in ("zero-copy sample", "batch gathered, map", "batch gathered, populate", "batch gathered, read"):
+        flat, joined = (rows[f"{name}, 4096 tokens, {kind}"] for kind in ("flat", "joined"))
+        ratio = rows[f"joined / flat, {name}, 4096 tokens"]
+        wanted = sorted(b / a for a, b in zip(flat["values"], joined["values"]))
+        assert all(abs(a / b - 1) < 1e-3 for a, b in zip(sorted(ratio["values"]), wanted)), (ratio, wanted)
+        assert "target" in ratio
+    assert all("target" in rows[f"{name}, 10,000 files"] for name in ("join", "open", "first batch"))
+    assert os.listdir(folder) == ["out.json"]
+
+
 def fractions_are_those_of_the_rounds(folder):
     run = tokbench("load", "mix", *SMALL[:2], "--load-mib", "16", "--dir", folder,
                    "--json", folder / "out.json")
@@ -317,7 +333,8 @@ def a_run_compares_with_itself(folder):
     assert made.returncode == run.returncode == 0 and " 0 differ" in run.stdout, (made, run)
 
 
-TESTS = (every_page_gives_figures, fractions_are_those_of_the_rounds, tokenizing_is_measured,
+TESTS = (every_page_gives_figures, joined_datasets_are_compared_with_flat_ones,
+         fractions_are_those_of_the_rounds, tokenizing_is_measured,
          a_result_stays_until_another_is_there,
          cold_reads_are_measured,
          stalls_are_ordered, own_data_are_measured_and_left_alone,
