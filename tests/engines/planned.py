@@ -122,14 +122,14 @@ class Planned:
         expect_equal(self.id_of(name), self.identity, "dataset id")
         expect_equal(self.digests("cells"), self.cells, "digests of the cells' token files")
         self.tokmap("verify", "-q", name)
-        for kind in (KIND_DOCUMENTS, KIND_METADATA):
-            got, wanted = (section(self.folder / path, kind) for path in (name + ".tmi", "plain.tmi"))
-            expect(got == wanted, "section %d differs" % kind)
-        self.tokmap("merge", "-q", name, "-o", "flat")
+        for task in (["--task", "2/3"], ["--task", "0/3"], []):
+            self.tokmap("join", "-q", "--flat", "run.plan", "-o", "flat", *task)
         self.tokmap("verify", "-q", "flat")
         expect_equal(digest(self.folder / "flat.bin"), self.wanted, "digest of the tokens")
-        expect(section(self.folder / "flat.tmi", KIND_DOCUMENTS) == section(self.folder / "plain.tmi", KIND_DOCUMENTS),
-               "the documents differ")
+        for kind in (KIND_DOCUMENTS, KIND_METADATA):
+            wanted = section(self.folder / "plain.tmi", kind)
+            for path in (name + ".tmi", "flat.tmi"):
+                expect(section(self.folder / path, kind) == wanted, "section %d of %s differs" % (kind, path))
         return "%d cells, dataset %s" % (len(self.cells), self.identity)
 
 

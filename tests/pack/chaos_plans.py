@@ -18,6 +18,7 @@ import ref_protocol
 from chaos import ENDS, Trial, World, Wrong, main
 
 DATASET_ID = slice(40, 56)  # of an index
+SHARES = ["0/1", "0/3", "1/3", "2/3", "5/64"]
 CELL = re.compile(r"^\d{6}(-\w+)?\.(bin|tmi|bad)$")
 
 
@@ -100,14 +101,13 @@ class PlanTrial(Trial):
         return sorted(path for path in self.folder.glob("*") if CELL.match(path.name)) if self.folder.exists() else []
 
     def damage_cell(self):
-        """Collected documents are text without a checksum: they are not changed, only exchanged or removed."""
         rng, files = self.rng, self.finished_files()
         if not files:
             return
         how = rng.choice(["flip", "flip", "cut", "lengthen", "remove", "exchange", "of another plan", "twice"])
         path = rng.choice(files)
-        if path.suffix == ".bad" and how in ("flip", "cut", "lengthen"):
-            return
+        if how == "flip" and path.suffix == ".bad":
+            return  # collected documents have no checksum
         data = bytearray(path.read_bytes())
         if how == "flip" and data:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
@@ -295,6 +295,34 @@ class PlanTrial(Trial):
                 raise Wrong("join and verify end with 0, but the tokens in %s are wrong" % name)
         return 0, ""
 
+    def join_flat(self):
+        """It reads the tokens, and must notice when they are not those of the index."""
+        arguments = ["join", "-q", "--flat", "run.plan", "-o", "flat"]
+        for _ in range(self.rng.choice([0, 0, 1, 3])):
+            run = subprocess.Popen([ref_protocol.program("tokmap"), *arguments, "--task", self.rng.choice(SHARES)],
+                                   cwd=self.world.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                run.wait(self.rng.random() * 0.02)
+            except subprocess.TimeoutExpired:
+                run.kill()
+                self.note("kill a share of join --flat")
+            run.wait()
+            self.counts["share exit %d" % run.returncode] += 1
+        code, said = self.world.call(*arguments)
+        self.history.append("join --flat exit %d: %s" % (code, " ".join(said.split())[:200]))
+        self.counts["join --flat exit %d" % code] += 1
+        got = self.world.files("flat")
+        self.world.remove("flat")
+        if code == 0:
+            for name, data in self.world.wanted.items():
+                if name.endswith(".tmi"):
+                    right = got[name][DATASET_ID] == data[DATASET_ID]
+                else:
+                    right = got.get(name) == data
+                if not right:
+                    raise Wrong("join --flat ends with 0, but %s is wrong" % name)
+        return code, said
+
     def repair(self, said):
         """Removes the cells that a message names."""
         names = set(re.findall(r"cells?[/ ](\d{6})\b", said))
@@ -307,24 +335,31 @@ class PlanTrial(Trial):
         self.note("repaired", *sorted(names))
 
     def finish(self):
+        """Does what the messages say."""
         self.restore_inputs()
+        arguments = []
         for _ in range(60):
-            code, said = self.world.call("pack", "-q", "--plan", "run.plan", "--task", "0/1")
+            code, said = self.world.call("pack", "-q", "--plan", "run.plan", "--task", "0/1", *arguments)
             self.history.append("last task exit %d: %s" % (code, " ".join(said.split())[:200]))
             if code == 0:
                 code, said = self.join()
             if code == 0:
                 self.touched.clear()
                 self.check_cells()
+                code, said = self.join_flat()
+            if code == 0:
                 self.counts["finished"] += 1
                 return
-            self.repair(said)
+            arguments = ["--restart"] if "use --restart" in said.lower() else []
+            if not arguments:
+                self.repair(said)
         raise Wrong("it does not get finished")
 
     def run(self):
         self.restore_inputs()
         self.world.remove_cells()
         self.world.remove("joined")
+        self.world.remove("flat")
         for _ in range(self.rng.randint(2, 9)):
             draw = self.rng.random()
             if draw < 0.5:
@@ -336,8 +371,10 @@ class PlanTrial(Trial):
                 self.tamper()
             elif draw < 0.8:
                 self.edit_plan()
-            elif draw < 0.94:
+            elif draw < 0.88:
                 self.join()
+            elif draw < 0.96:
+                self.join_flat()
             else:
                 self.world.call("status", "run.plan")
         self.finish()
