@@ -137,7 +137,8 @@ static void give_up(atomic_uint *n_kept)
 static int keep_fd(const tokmap_dataset *ds, tokmap_i_token_file *file, int fd)
 {
     int kept = 0;
-    if (!ds->kept_fds || !take_one(ds, &ds->kept_fds->n_fds, TOKMAP_I_MOST_FDS))
+    if (!ds->kept_fds || !tokmap_i_file_may_stay(fd) ||
+        !take_one(ds, &ds->kept_fds->n_fds, TOKMAP_I_MOST_FDS))
         return fd;
     if (atomic_load_explicit(&ds->kept->random_fds, memory_order_relaxed))
         tokmap_i_file_expect_random(fd, true);

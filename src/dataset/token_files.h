@@ -6,7 +6,8 @@
  * the file, one keeps what it has, and the others close theirs. Nothing that is kept is given up
  * before the dataset is closed, so pointers into maps stay valid. The first
  * TOKMAP_I_MOST_MAPS files that are mapped keep their map, and the first TOKMAP_I_MOST_FDS that are
- * read keep their descriptor. Other files are opened for each read. */
+ * read keep their descriptor, fewer if many datasets are open and the process may have few. Other
+ * files are opened for each read. */
 #ifndef TOKMAP_TOKEN_FILES_H
 #define TOKMAP_TOKEN_FILES_H
 

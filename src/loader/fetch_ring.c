@@ -263,12 +263,16 @@ static tokmap_status count_files(tokmap_i_ring *r, tokmap_error *err)
     r->first_file = calloc(r->o.n_datasets + 1ull, sizeof *r->first_file);
     if (!r->first_file)
         return FAIL_MEMORY(err);
+    uint64_t n_segments = 0;
     for (uint32_t d = 0; d < r->o.n_datasets; d++) {
         const tokmap_dataset *ds = r->o.datasets[d];
-        if (ds->n_files > TOKMAP_I_MOST_FDS)
+        n_segments += ds->is_joined ? ds->n_files : 0;
+        if (n_segments > TOKMAP_I_MOST_FDS)
             return FAIL(err, TOKMAP_ERR_UNSUPPORTED,
-                        "%s: %" PRIu64 " token files; at most %d can be read past the page cache",
-                        ds->index_path, ds->n_files, TOKMAP_I_MOST_FDS);
+                        "%s: %" PRIu64
+                        " token files in joined datasets; at most %d can be read past the "
+                        "page cache",
+                        ds->index_path, n_segments, TOKMAP_I_MOST_FDS);
         r->first_file[d + 1] = r->first_file[d] + (uint32_t)ds->n_files;
     }
     r->files = calloc(r->first_file[r->o.n_datasets] + 1ull, sizeof *r->files);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -61,6 +62,12 @@ static int open_regular(const char *path, int flags, int *fd)
 int tokmap_i_file_open(const char *path, int *fd)
 {
     return open_regular(path, O_RDONLY, fd);
+}
+
+bool tokmap_i_file_may_stay(int fd)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd < limit.rlim_cur / 2;
 }
 
 int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd)

@@ -28,6 +28,9 @@ int tokmap_i_file_open(const char *path, int *fd);
 int tokmap_i_folder_open(const char *path, int *fd);
 /* Like tokmap_i_file_open, by a path from such a folder; a negative one is that of the process. */
 int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd);
+/* Whether its number, the lowest that was free, is in the lower half of those that the process may
+ * use: only such a descriptor is kept for later, so that the process can open what it needs. */
+bool tokmap_i_file_may_stay(int fd);
 /* Creates a file. An existing one is removed first, not emptied: it may have another name, or
  * another process may be reading it. */
 int tokmap_i_file_create(const char *path, int *fd);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
@@ -175,4 +176,36 @@ TEST(children_that_are_forked_meanwhile_use_them_too)
     const char *prefix = store();
     for (int round = 0; round < 10; round++)
         one_round(prefix, N_FORKS);
+}
+
+/* Several datasets together keep no more than half of what the process may open. */
+TEST(datasets_leave_room_for_other_files)
+{
+    enum {
+        LIMIT = 64,
+        N_DATASETS = 3
+    };
+    const char *prefix = store();
+    struct rlimit before;
+    visitors v[N_DATASETS] = {{0}};
+    tokmap_dataset *ds[N_DATASETS];
+    tokmap_error err;
+    const unsigned n_open_before = n_open_files();
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit low = {LIMIT, before.rlim_max};
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &low), 0);
+    for (int i = 0; i < N_DATASETS; i++) {
+        if (tokmap_dataset_open(&ds[i], prefix, &err))
+            CHECK_FAIL("%s", err.text);
+        v[i].ds = ds[i];
+    }
+    for (unsigned i = 0; i < N_DATASETS; i++)
+        visit_all(&v[i], i);
+    const unsigned n_open = n_open_files();
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < N_DATASETS; i++) {
+        CHECK_INT(atomic_load(&v[i].n_wrong), 0);
+        tokmap_dataset_close(ds[i]);
+    }
+    CHECK(n_open <= LIMIT / 2 + n_open_before);
 }
