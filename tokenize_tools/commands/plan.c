@@ -57,10 +57,10 @@ static const cli_option plan_rows[] = {
     {"bad-documents", 0, CLI_CALL, 0, "FILE", .call = refuse_bad_documents},
     {NULL},
 };
-static const cli_option division_heading[] = {{.name = "Division"}, {NULL}};
+static const cli_option splits_heading[] = {{.name = "Splits"}, {NULL}};
 static const cli_option resources_heading[] = {{.name = "Resources"}, {NULL}};
 static const cli_option *const tables[] = {
-    plan_rows,      pack_document_rows, pack_token_rows, division_heading,
+    plan_rows,      pack_document_rows, pack_token_rows, splits_heading,
     pack_split_row, resources_heading,  pack_memory_row, NULL};
 static cli_option option_table[CLI_MAX_OPTIONS + 1];
 #undef TARGET
