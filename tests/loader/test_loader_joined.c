@@ -589,6 +589,8 @@ static void expect_child(pid_t child)
 /* Some files are open when the process forks, and parent and child open others. */
 TEST(a_child_reads_the_dataset_of_its_parent)
 {
+    if (check_sanitized())
+        SKIP("a sanitizer with threads and fork");
     for (int way = 0; way < N_WAYS; way++) {
         const tokmap_loader_options o = options_of(1, (tokmap_io)(TOKMAP_IO_MAP + way));
         open_all(way == 3 ? 1500 : 300);
