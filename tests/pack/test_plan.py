@@ -433,11 +433,17 @@ def what_a_killed_task_left_beside_a_cell_is_removed(folder):
 
 def tasks_that_are_repeated_at_once_do_no_harm(folder):
     work = small_work(folder)
-    runs = [work.start(0, 1) for _ in range(6)]
-    codes = {run.returncode for run in runs if run.communicate(timeout=300)}
-    expect(codes <= {0, 75}, "exits %s" % codes)
-    pack_all(folder, "-q")
-    work.check_whole()
+    for i in range(10):
+        if i == 1:  # many cells of which one process looks at files that another is naming
+            (folder / "tiny").write_text("".join('{"text": "%d"}\n' % k for k in range(60)))
+            call(folder, "plan", "-qf", "tiny", "--cells", "cells", "-o", "run.plan", "--cell-size", "20", "--split", "v=0.3")
+        runs = [work.start(0, 1) for _ in range(6)]
+        said = [run.communicate(timeout=300)[1] for run in runs]
+        expect({run.returncode for run in runs} <= {0, 75}, "it said %s" % said)
+        pack_all(folder, "-q")
+        if i == 0:
+            work.check_whole()
+        shutil.rmtree(folder / "cells")
 
 
 def a_signal_ends_a_task_that_then_goes_on(folder):

@@ -180,11 +180,19 @@ void cell_look(const plan_file *plan, size_t cell, cell_report *report)
     *report = (cell_report){.state = CELL_ABSENT};
     plan_file_cell_prefix(plan, cell, NULL, s.prefix);
     snprintf(path, sizeof path, "%s.tmi", s.prefix);
-    if (file_describe_name(path, &facts) == 0) {
+    bool has_index = file_describe_name(path, &facts) == 0, has_partial = false, has_tokens = false;
+    if (!has_index) {
+        /* Another process may be finishing it: it names the tokens, then the index, and then
+         * removes the partial names. So in this order, one of them is seen. */
+        has_tokens = has_file(&s, ".bin");
+        has_partial = has_file(&s, ".tmi.partial") || has_file(&s, ".tmj.partial");
+        has_index = file_describe_name(path, &facts) == 0;
+    }
+    if (has_index) {
         report->done_ns = facts.mtime_ns;
         check_done(&s);
-    } else if (has_file(&s, ".tmi.partial") || has_file(&s, ".tmj.partial"))
+    } else if (has_partial)
         report->state = CELL_UNFINISHED;
-    else if (has_file(&s, ".bin"))
+    else if (has_tokens)
         find(&s, CELL_FOREIGN, "%.400s.bin: has no index", s.prefix);
 }
