@@ -144,19 +144,21 @@ static tokmap_status read_block(const verify_job *job, block_reader *r,
     return status;
 }
 
-static void note_bad(verify_job *job, const bad_block *bad)
+/* False: out of memory. */
+static bool note_bad(verify_job *job, const bad_block *bad)
 {
     if (job->n_bad == job->bad_capacity) {
         const size_t capacity = MAX(job->bad_capacity * 2, 64);
         bad_block *more = realloc(job->bad, capacity * sizeof *more);
         if (!more) {
             job->failure = TOKMAP_ERR_MEMORY;
-            return;
+            return false;
         }
         job->bad = more;
         job->bad_capacity = capacity;
     }
     job->bad[job->n_bad++] = *bad;
+    return true;
 }
 
 static void skip_block(verify_job *job, const tokmap_i_token_piece *block)
@@ -217,7 +219,8 @@ static void note_missing(verify_job *job, uint64_t i, const tokmap_error *err)
     }
     *bad.err = *err;
     job->missing[i] = true;
-    note_bad(job, &bad);
+    if (!note_bad(job, &bad))
+        free(bad.err);
 }
 
 /* Opens each token file that is not open, so that one which is missing is one damage, and not one

@@ -512,7 +512,7 @@ int tokmap_i_memory_take_wiped(size_t n_bytes, void **out)
 void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark)
 {
     *mark = (tokmap_i_fork_mark){NULL, getpid()};
-    if (tokmap_i_memory_take_wiped(1, &mark->page) == 0)
+    if (tokmap_i_memory_take_wiped(1, &mark->page) == 0 && mark->page)
         *(uint8_t *)mark->page = 1;
 }
 
