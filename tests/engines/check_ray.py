@@ -3,6 +3,7 @@
 
 import signal
 import sys
+import tempfile
 import threading
 
 from marked import Marked, send, wait_until
@@ -24,9 +25,9 @@ def eight_tasks_with_kills(folder):
         import ray  # noqa: F401
     except ImportError as error:
         raise Skip(str(error)) from None
-    with Marked(folder) as marked:
+    with tempfile.TemporaryDirectory(dir="/tmp") as short, Marked(folder) as marked:  # paths of sockets are short
         planned = Planned(folder, marked)
-        marked.environment.update(HOME=str(folder), RAY_TMPDIR=str(folder), RAY_USAGE_STATS_ENABLED="0",
+        marked.environment.update(HOME=str(folder), RAY_TMPDIR=short, RAY_USAGE_STATS_ENABLED="0",
                                   RAY_DEDUP_LOGS="0", NO_COLOR="1")
         killed = []
         worker = threading.Thread(target=kill_worker, args=(marked, killed), daemon=True)

@@ -48,8 +48,8 @@ def read_scalar(text):
 
 
 class IndexedJob:
-    """Pods are processes in `folder`, which is the mounted volume. `trouble(rng)` may return "kill" or "evict" for a
-    pod that runs, and "twin" for one that starts."""
+    """Pods are processes in `folder`, which is the mounted volume. `trouble(rng, kinds)` returns one of these kinds, or
+    None: "kill" and "evict" are for a pod that runs, "twin" for one that starts."""
 
     def __init__(self, manifest, folder, marked, seed, trouble):
         spec = manifest["spec"]
@@ -72,7 +72,7 @@ class IndexedJob:
         self.n_started += 1
 
     def disturb(self, pod):
-        how = self.trouble(self.rng)
+        how = self.trouble(self.rng, ["kill", "evict"])
         if how in ("kill", "evict"):
             if how == "evict":
                 self.evicted.add(pod)
@@ -109,7 +109,7 @@ class IndexedJob:
             assert time.monotonic() < deadline, "no end after %d s" % MOST_SECONDS
             for index in self.waiting()[:max(0, self.parallelism - len(self.pods))]:
                 self.start_pod(index)
-                if self.trouble(self.rng) == "twin":  # Kubernetes does not promise that there is only one
+                if self.trouble(self.rng, ["twin"]):  # Kubernetes does not promise that there is only one
                     self.start_pod(index)
             for index, pod in list(self.pods):
                 if pod.poll() is None:
