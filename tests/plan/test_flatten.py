@@ -103,6 +103,18 @@ def many_at_once_with_kills(folder):
         remove(cells)
 
 
+def what_a_killed_process_has_placed_is_taken(folder):
+    cells = large(folder)
+    cells.join("--flat", "--task", "0/2")
+    bad = cells.out.with_suffix(".bad")
+    bad.write_text("of something else\n")
+    cells.join("--flat", code=5)
+    expect_equal(bad.read_text(), "of something else\n", "a file that is not of this copy")
+    bad.write_bytes(b"".join(cells.prefix(i).with_suffix(".bad").read_bytes() for i in (0, 2)))
+    cells.join("--flat", "-q")
+    expect_flat(cells, cells.out)
+
+
 def a_dataset_is_replaced_when_all_is_there(folder):
     cells = Cells(folder, SPLITS, splits=("", "-valid"))
     cells.join("-q")
@@ -143,6 +155,7 @@ def wrong_command_lines(folder):
 
 
 TESTS = [one_process_writes_all, tasks_in_any_order_and_number, many_at_once_with_kills,
+         what_a_killed_process_has_placed_is_taken,
          a_dataset_is_replaced_when_all_is_there, what_is_missing_or_damaged_is_named, wrong_command_lines]
 
 if __name__ == "__main__":

@@ -184,7 +184,10 @@ static int copy_output(const flatten_state *s, size_t which, bool finish)
     cell_join_output(s->plan, s->joined, which, joined);
     cell_join_output(s->plan, s->options->prefix, which, output);
     name_index(path, joined);
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+    const tokmap_status status = tokmap_dataset_open(&ds, path, &err);
+    if (status == TOKMAP_ERR_IO && !file_name_exists(path))
+        return CLI_OK; /* another process has finished all outputs, and then removed this */
+    if (status != TOKMAP_OK)
         return cli_fail(&err);
     name_index(path, output);
     const int code = finish ? finish_output(s, ds, path) : copy_share_of(s, ds, path);
@@ -194,9 +197,29 @@ static int copy_output(const flatten_state *s, size_t which, bool finish)
 
 /* ---- The end ---- */
 
+/* Whether both files can be read and have the same bytes. */
+static bool are_equal(const char *a, const char *b)
+{
+    static uint8_t blocks[2][1 << 16];
+    int fds[2] = {-1, -1};
+    file_facts facts[2];
+    size_t n[2];
+    bool same = file_open(a, &fds[0], &facts[0]) == 0 && file_open(b, &fds[1], &facts[1]) == 0 &&
+                facts[0].n_bytes == facts[1].n_bytes;
+    for (uint64_t at = 0; same && at < facts[0].n_bytes; at += n[0]) {
+        for (int i = 0; i < 2; i++)
+            same = same && file_read_at(fds[i], at, blocks[i], sizeof blocks[i], &n[i]) == 0;
+        same = same && n[0] > 0 && n[0] == n[1] && memcmp(blocks[0], blocks[1], n[0]) == 0;
+    }
+    for (int i = 0; i < 2; i++)
+        file_close(fds[i]);
+    return same;
+}
+
+/* A process that was killed, or one that runs now, may have placed the same file. */
 static int place_bad(const flatten_state *s)
 {
-    char path[PATH_PREFIX_BYTES + 8];
+    char path[PATH_PREFIX_BYTES + 8], placed[PATH_PREFIX_BYTES + 8];
     output_file out;
     cli_progress none = {0};
     output_source src = {.path = path, .progress = &none};
@@ -204,10 +227,13 @@ static int place_bad(const flatten_state *s)
     file_facts facts;
     if (!plan_file_collects(s->plan))
         return CLI_OK;
+    snprintf(path, sizeof path, "%s.bad", s->joined);
+    snprintf(placed, sizeof placed, "%s.bad", s->options->prefix);
+    if (are_equal(path, placed))
+        return CLI_OK;
     int code = output_name(&out, s->options->prefix, ".bad", s->options->force);
     if (code != CLI_OK)
         return code;
-    snprintf(path, sizeof path, "%s.bad", s->joined);
     if (file_open(path, &src.fd, &facts) != 0) { /* there are none */
         const int error = s->options->force ? output_try_remove(out.path) : 0;
         return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", out.path,
