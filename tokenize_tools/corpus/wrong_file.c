@@ -101,6 +101,7 @@ static const known_file known_files[] = {
     {"a Mach-O file", BINARY, MAGIC("\xFE\xED\xFA\xCF")},
     {"a tokmap index", BINARY, MAGIC("\x89TMI\r\n\x1A\n")},
     {"a tokmap journal", BINARY, MAGIC("\x89TMJ\r\n\x1A\n")},
+    {"a plan of tokmap", BINARY, MAGIC("tokmap plan 1\nfolder /")},
 };
 
 /* Kinds that no fixed string identifies. */
