@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people read first is true: figures of README and BENCHMARKS are in committed results, links lead to
+"""What people read first is true: figures of README, BENCHMARKS and SCALE are in committed results, links lead to
 files, and the files and names that CONTRIBUTING.md tells a newcomer to change exist."""
 
 import json
@@ -121,6 +121,23 @@ def the_benchmarks_quote_the_committed_figures():
     expect(n_figures > 80, f"only {n_figures} figures were found")
 
 
+def scale_quotes_the_committed_figures():
+    """Times, memory and ratios, measured or computed. Sentences have the digits that a reader needs."""
+    known = {kind: [] for kind, _ in UNITS.values()}
+    for name in ("scale-xeon-4core.json", "scale-computed.json"):
+        for kind, value in quantities(ROOT / "bench/results" / name):
+            known[kind].append(value)
+    text = " ".join((ROOT / "docs/SCALE.md").read_text().split())
+    n_figures = 0
+    for numbers, unit in FIGURES.findall(text):
+        kind, factor = UNITS[unit]
+        for number in re.findall(NUMBER, numbers) if kind != "bytes" else ():
+            n_figures += 1
+            shown, room = float(number.replace(",", "")) * factor, 0.5001 * factor * 10**-len(number.partition(".")[2])
+            expect(any(abs(shown - value) <= room for value in known[kind]), f"{number} {unit} is in no result")
+    expect(n_figures > 20, f"only {n_figures} figures were found")
+
+
 def links_lead_to_files():
     n_links = 0
     for document in DOCUMENTS:
@@ -162,5 +179,5 @@ def names_that_contributing_names_exist():
 
 sys.exit(run_tests([(test.__name__, test) for test in (
     the_readme_quotes_the_committed_figures, the_benchmarks_quote_the_committed_figures,
-    links_lead_to_files, files_that_the_guides_name_exist,
+    scale_quotes_the_committed_figures, links_lead_to_files, files_that_the_guides_name_exist,
     names_that_contributing_names_exist)]))
