@@ -193,7 +193,14 @@ static int check_surroundings(const bench_options *options)
         cli_warn("--data: %s", err.text);
         return 1;
     }
-    const int code = path_protect_dataset(ds);
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    int code = path_protect_dataset(ds);
+    if (!code && info.n_segments > 0)
+        code = cli_error(1,
+                         "--data %s: is joined, and the pages measure one token file; make one "
+                         "with tokmap join --flat",
+                         options->data);
     tokmap_dataset_close(ds);
     return code ? 1 : CLI_GO_ON;
 }

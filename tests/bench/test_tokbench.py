@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+import ref_writer
 import terminal
 from ref_protocol import Skip, run_in_folders
 
@@ -312,6 +313,11 @@ def failures_are_told(folder):
     assert run.returncode == 1 and "absent" in run.stderr, run
     run = tokbench("load", "--data", folder / "absent")
     assert run.returncode == 1 and "--data" in run.stderr and "absent" in run.stderr, run
+    ref_writer.write(str(folder / "joined"), [1, 2], [2], vocab=3, segments=[(b"a.bin", 2, b"")])
+    run = tokbench("load", "--data", folder / "joined")
+    assert run.returncode == 1 and "joined" in run.stderr and "--flat" in run.stderr, run
+    for name in os.listdir(folder):
+        os.unlink(folder / name)
     for wrong in (["nothing"], [], ["open", "--rounds", "0"], ["open", "--rounds", "102"],
                   ["lookup", "--documents", "x"], ["open", "--what"],
                   ["open", "--documents", "10"], ["mix", "--data", "P"],
