@@ -177,6 +177,19 @@ static tokmap_status write_records(tokmap_i_copy_job *job, tokmap_error *err)
     return status ? status : sync_file(job, err);
 }
 
+/* The record of another dataset, whose copy was not finished, must not stay with other tokens: the
+ * next copy of that dataset would take them for its own. */
+static tokmap_status remove_record(const tokmap_i_copy_job *job, uint64_t unit,
+                                   const uint8_t *record, tokmap_error *err)
+{
+    static const uint8_t none[RECORD_BYTES];
+    if (memcmp(record, none, RECORD_BYTES) == 0)
+        return TOKMAP_OK;
+    const tokmap_status status =
+        write_at(job, none, RECORD_BYTES, job->records_at + unit * RECORD_BYTES, err);
+    return status ? status : sync_file(job, err);
+}
+
 static tokmap_status copy_unit(tokmap_i_copy_job *job, uint64_t unit, tokmap_error *err)
 {
     uint8_t *record = job->records + job->n_pending * RECORD_BYTES;
@@ -185,6 +198,8 @@ static tokmap_status copy_unit(tokmap_i_copy_job *job, uint64_t unit, tokmap_err
     if (status || done)
         return status;
     status = read_unit(job, unit, err);
+    if (!status)
+        status = remove_record(job, unit, record, err);
     if (!status)
         status = write_at(job, job->unit, unit_bytes(job, unit), unit * UNIT_BYTES, err);
     if (status)

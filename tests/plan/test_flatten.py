@@ -4,6 +4,7 @@ writes, and the metadata, inputs and bad documents of the joined dataset."""
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -115,6 +116,26 @@ def what_a_killed_process_has_placed_is_taken(folder):
     expect_flat(cells, cells.out)
 
 
+def a_copy_of_another_dataset_that_was_killed_leaves_no_tokens(folder):
+    def tokmap(*arguments, **limits):
+        done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=folder, capture_output=True, **limits)
+        return done.returncode
+
+    (folder / "in.jsonl").write_text("".join('{"text": "%d"}\n' % i for i in range(3000)))
+    for eod in ("300", "301"):
+        expect_equal(tokmap("plan", "in.jsonl", "--eod", eod, "--cells", "c" + eod, "-o", eod, "--cell-size", "9000"), 0, "plan")
+        expect_equal(tokmap("pack", "--plan", eod, "-q"), 0, "pack")
+    expect_equal(tokmap("join", "--flat", "300", "-o", "P", "--task", "0/1"), 0, "the first copy")
+    n_bytes = (folder / "P.bin.partial").stat().st_size - 4096
+
+    def allow_no_record():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+    expect(tokmap("join", "--flat", "301", "-o", "P", "--task", "0/1", preexec_fn=allow_no_record) != 0, "killed")
+    expect_equal(tokmap("join", "--flat", "300", "-o", "P"), 0, "the first copy again")
+    expect_equal(tokmap("verify", "P"), 0, "its tokens")
+
+
 def a_dataset_is_replaced_when_all_is_there(folder):
     cells = Cells(folder, SPLITS, splits=("", "-valid"))
     cells.join("-q")
@@ -155,7 +176,7 @@ def wrong_command_lines(folder):
 
 
 TESTS = [one_process_writes_all, tasks_in_any_order_and_number, many_at_once_with_kills,
-         what_a_killed_process_has_placed_is_taken,
+         what_a_killed_process_has_placed_is_taken, a_copy_of_another_dataset_that_was_killed_leaves_no_tokens,
          a_dataset_is_replaced_when_all_is_there, what_is_missing_or_damaged_is_named, wrong_command_lines]
 
 if __name__ == "__main__":
