@@ -16,6 +16,7 @@ import sys
 
 import ref_protocol
 from chaos import ENDS, Trial, World, Wrong, main
+from ref_xxh3 import xxh3_64
 
 DATASET_ID = slice(40, 56)  # of an index
 SHARES = ["0/1", "0/3", "1/3", "2/3", "5/64"]
@@ -150,8 +151,10 @@ class PlanTrial(Trial):
         """With a checksum that does not fit, no command works; with a new one, no cell is of this plan."""
         rng, path = self.rng, self.world.folder / "run.plan"
         data = bytearray(self.world.plan_text)
-        how = rng.choice(["flip", "cut", "line", "twice"])
+        how = rng.choice(["flip", "cut", "line", "twice", "with a new checksum"])
         lines = bytes(data).splitlines(keepends=True)
+        if how == "with a new checksum":
+            return self.join_with_other_plan(re.sub(rb"(?m)^cell-size .*$", b"cell-size 12345", b"".join(lines[:-1])))
         if how == "flip":
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         elif how == "cut":
@@ -176,12 +179,19 @@ class PlanTrial(Trial):
         if self.world.cell_files() != before:
             raise Wrong("with an edited plan, %s has changed the cells" % command[0])
 
+    def join_with_other_plan(self, text):
+        (self.world.folder / "signed.plan").write_bytes(text + b"checksum %016x\n" % xxh3_64(text))
+        code, said = self.world.call("join", "-q", "signed.plan", "-o", "edited")
+        self.note("plan: with a new checksum, join exit %d" % code)
+        if code not in (3, 4) or self.world.files("edited"):
+            raise Wrong("with the cells of another plan, join ends with %d and says: %s" % (code, said))
+
     # ---- Runs ----
 
-    def start(self):
+    def start(self, task=None):
         rng = self.rng
         n = rng.choice([1, 1, 2, 3, 7, 64])
-        task = "%d/%d" % (rng.randrange(n), n)
+        task = task or "%d/%d" % (rng.randrange(n), n)
         limit = rng.randrange(1000, 100_000) if rng.random() < 0.1 else None
 
         def limit_size():
@@ -203,8 +213,7 @@ class PlanTrial(Trial):
     def run_tasks(self):
         runs = [self.start() for _ in range(self.rng.choice([1, 1, 2, 4]))]
         if self.rng.random() < 0.3:  # the same task twice at the same time
-            self.rng.seed(self.rng.random())
-            runs.append(self.start())
+            runs.append(self.start(runs[-1].task))
         for run in runs:
             self.disturb_task(run)
         for run in runs:
