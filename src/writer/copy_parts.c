@@ -2,6 +2,7 @@
  * tokens, and the last one writes the index and gives the names. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/status.h"
@@ -28,10 +29,42 @@ static tokmap_status take_options(tokmap_copy_options *o, const tokmap_copy_opti
 
 /* ---- A part ---- */
 
-/* The first of several processes removes what was left of other writers, with the lock for itself.
- * Then it shares the lock. */
-static tokmap_status share_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
+/* What the processes that share the lock copy. */
+typedef struct copied {
+    uint8_t bytes[24]; /* dataset_id, u64 token_bytes */
+} copied;
+
+static copied copied_from(const tokmap_dataset *ds)
 {
+    copied c;
+    memcpy(c.bytes, ds->header.dataset_id, 16);
+    store_le64(c.bytes + 16, ds->header.token_bytes);
+    return c;
+}
+
+static tokmap_status check_copied(const tokmap_i_names *n, int fd, const copied *mine,
+                                  tokmap_error *err)
+{
+    copied theirs;
+    size_t n_read = 0;
+    const int error = tokmap_i_file_read(fd, &theirs, sizeof theirs, 0, &n_read);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", n->index_partial);
+    if (n_read == sizeof theirs && memcmp(&theirs, mine, sizeof theirs) == 0)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_LOCKED,
+                "%s: another dataset is being copied to this output; wait for it, or choose "
+                "another name",
+                n->index_partial);
+}
+
+/* The first of several processes removes what was left of other writers, with the lock for itself.
+ * Then it shares the lock. In between another process may have it for itself, so what is copied is
+ * compared in any case. */
+static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int *fd,
+                                tokmap_error *err)
+{
+    const copied mine = copied_from(ds);
     tokmap_status status = tokmap_i_names_lock(n, fd, err);
     if (!status && n->has_journal)
         status = FAIL(err, TOKMAP_ERR_EXISTS,
@@ -40,14 +73,19 @@ static tokmap_status share_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
                       n->journal);
     if (!status)
         status = tokmap_i_names_claim(n, err);
+    int error = status ? 0 : tokmap_i_file_write(*fd, &mine, sizeof mine, 0);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot write", n->index_partial);
     if (status && status != TOKMAP_ERR_LOCKED)
         return status;
     tokmap_i_error_clear(err);
-    const int error = tokmap_i_file_lock_shared(n->index_partial, fd);
+    error = tokmap_i_file_lock_shared(n->index_partial, fd);
     if (error == EWOULDBLOCK)
         return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another writer has this output open",
                     n->index_partial);
-    return error ? FAIL_IO(err, error, "%s: cannot open", n->index_partial) : TOKMAP_OK;
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot open", n->index_partial);
+    return check_copied(n, *fd, &mine, err);
 }
 
 static tokmap_status open_tokens(const tokmap_i_names *n, int *fd, tokmap_error *err)
@@ -88,7 +126,7 @@ tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *pref
     names.replace = o.replace != 0;
     status = tokmap_i_names_open(&names, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
     if (!status)
-        status = share_lock(&names, &lock_fd, err);
+        status = share_lock(&names, ds, &lock_fd, err);
     if (!status)
         status = copy_part(ds, &names, &o, err);
     names.owns_partials = false; /* they stay, for the other parts */

@@ -118,6 +118,17 @@ static void remove_output(void)
         unlink(with_suffix(out, suffixes[i]));
 }
 
+/* Of the same shape as SMALL; the next calls copy it. */
+static void use_another_dataset(void)
+{
+    shape other = SMALL;
+    other.seed = 9;
+    CHECK_INT(shape_write(&other, check_path("other"), false, NULL), TOKMAP_OK);
+    joined_store_even(check_path("other"), check_path("other_joined"), "other_cell", 100);
+    snprintf(joined, sizeof joined, "%s", check_path("other_joined"));
+    snprintf(flat, sizeof flat, "%s", check_path("other"));
+}
+
 /* ---- Shares ---- */
 
 TEST(any_shares_in_any_order_give_the_flat_dataset)
@@ -230,6 +241,23 @@ TEST(a_shared_lock_is_no_error)
     must_finish();
 }
 
+/* Two datasets at the same time would mix. */
+TEST(a_copy_of_another_dataset_excludes_copies)
+{
+    make_datasets(&SMALL);
+    must_copy(0, 2);
+    FILE *others = fopen(with_suffix(out, ".tmi.partial"), "r+");
+    CHECK(others != NULL);
+    CHECK_INT(flock(fileno(others), LOCK_SH), 0);
+    use_another_dataset();
+    tokmap_error err;
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_LOCKED);
+    CHECK(strstr(err.text, "another dataset") != NULL);
+    fclose(others);
+    must_copy(0, 1);
+    must_finish();
+}
+
 /* ---- Damage ---- */
 
 TEST(damaged_sources_are_found)
@@ -277,14 +305,9 @@ TEST(a_changed_record_does_not_count)
 TEST(records_of_another_dataset_do_not_count)
 {
     make_datasets(&SMALL);
-    shape other = SMALL;
-    other.seed = 9;
     must_copy(0, 1);
-    CHECK_INT(shape_write(&other, check_path("other"), false, NULL), TOKMAP_OK);
-    joined_store_even(check_path("other"), check_path("other_joined"), "other_cell", 100);
-    snprintf(joined, sizeof joined, "%s", check_path("other_joined"));
+    use_another_dataset();
     must_copy(0, 1);
-    snprintf(flat, sizeof flat, "%s", check_path("other"));
     must_finish();
 }
 
