@@ -227,8 +227,9 @@ TOKMAP_API tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n
  * them, and makes them durable. Any number of processes on any number of machines can do this for
  * the same P at the same time, if they see the same files. What is done stays done if a process is
  * killed, and is not done again, also if the shares are others. Takes 17 MiB of memory.
- * options may be NULL. TOKMAP_ERR_LOCKED: another writer is writing P, or a copy begins just now:
- * try again. TOKMAP_ERR_EXISTS: P or an unfinished P exists. TOKMAP_ERR_CORRUPT: ds is damaged. */
+ * options may be NULL. TOKMAP_ERR_LOCKED: another writer is writing P, another dataset is being
+ * copied to it, or a copy begins just now: try again. TOKMAP_ERR_EXISTS: P or an unfinished P
+ * exists. TOKMAP_ERR_CORRUPT: ds is damaged. */
 TOKMAP_API tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *prefix,
                                                  const tokmap_copy_options *options,
                                                  tokmap_error *err);
