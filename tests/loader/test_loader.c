@@ -2,6 +2,7 @@
  * restored, and rows that hold the tokens they say. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -511,7 +512,7 @@ TEST(the_way_that_is_asked_for_is_taken_or_the_next_one)
 }
 
 /* The last advice about how data are read, in front of the system. */
-static int map_advice, file_advice;
+static atomic_int map_advice, file_advice; /* threads of loaders write them too */
 
 int madvise(void *at, size_t n_bytes, int advice)
 {

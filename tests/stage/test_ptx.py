@@ -298,7 +298,7 @@ def many_documents_and_few():
     plans = [plan_of(n, cuts=1, masks=False) for n in (300, TILE + 1)]
     plans += [plan_of(900, cuts=0.007, n_rows=3, outputs=OUTPUTS[2:]) for _ in range(2)]
     plans += [plan_of(5 * TILE + 1, cuts=0.001, outputs=OUTPUTS[2:])]
-    return run_plans(plans * (5 if LONG else 1), 1500)
+    return run_plans(plans * (3 if LONG else 1), 1500)
 
 
 def every_choice_of_outputs():
@@ -314,7 +314,7 @@ def every_choice_of_outputs():
 
 def random_batches():
     rng = random.Random(7)
-    return run_plans([random_plan(rng, 2500 if LONG else 400) for _ in range(250 if LONG else 60)],
+    return run_plans([random_plan(rng, 2500 if LONG else 400) for _ in range(120 if LONG else 60)],
                      3000)
 
 
