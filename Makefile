@@ -207,7 +207,7 @@ test:
 # What runs in one thread has no races, and TSan is slow.
 ifeq ($(TOKMAP_SANITIZED),tsan)
     ONE_THREAD := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
-	$(addprefix $(BUILD)/,test_splitter test_input test_normalizer_cuts test_unicode test_char_map test_char_cuts \
+	$(addprefix $(BUILD)/,test_splitter test_input test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
 	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
 	test_json_line) \
 	$(wildcard tests/order/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_golden.py \
