@@ -387,6 +387,7 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
     close(fd);
     input_bytes b = tar_bytes();
     b.bytes[0] = '\n'; /* not any more */
+    b.bytes[b.n_bytes - 1] = '\n';
     input_bytes tar = tar_bytes();
     input_bytes_add(&b, tar.bytes, tar.n_bytes);
     const int tar_fd = make_file(name, b.bytes, b.n_bytes);
@@ -423,6 +424,10 @@ TEST(parts_of_a_file_that_has_changed_are_refused)
                               "that is to be read";
     CHECK_STR(read_lines(name, o, 15, UINT64_MAX), has);
     CHECK_STR(read_lines(name, o, 4, 15), has);
+    static const char shifted[] = "changed: : byte 0: has changed: no line begins at byte 5, where "
+                                  "it was cut";
+    CHECK_STR(read_lines(name, o, 5, UINT64_MAX), shifted);
+    CHECK_STR(read_lines(name, o, 4, 5), shifted);
     file_facts facts;
     CHECK_INT(file_describe(name, &facts), 0);
     input_version version = input_version_of(&facts);

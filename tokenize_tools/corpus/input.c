@@ -202,10 +202,22 @@ static bool choose_codec(input *in, input_error *err)
     return in->codec_state != NULL;
 }
 
+/* Whether a line begins at this byte, in a file of n_bytes. */
+static int find_line_start(const input *in, uint64_t offset, uint64_t n_bytes, bool *found)
+{
+    uint8_t before = '\n';
+    size_t n_read;
+    const bool inside = offset > 0 && offset < n_bytes;
+    const int sys_errno = inside ? file_read_at(in->fd, offset - 1, &before, 1, &n_read) : 0;
+    *found = before == '\n';
+    return sys_errno;
+}
+
 /* Goes to the beginning of a part. */
 static bool begin_part(input *in, const input_part *part, input_error *err)
 {
     file_facts facts;
+    bool begins = true, ends = true;
     int sys_errno = file_describe_open(in->fd, &facts);
     if (!sys_errno && facts.kind != FILE_REGULAR)
         return fail(in, 0, err, "only a regular file can be read in parts") == 0;
@@ -214,6 +226,13 @@ static bool begin_part(input *in, const input_part *part, input_error *err)
         return fail_changed(in, err,
                             "it has %" PRIu64 " bytes, and not the part that is to be read",
                             facts.n_bytes);
+    if (!sys_errno)
+        sys_errno = find_line_start(in, part->begin.offset, facts.n_bytes, &begins);
+    if (!sys_errno)
+        sys_errno = find_line_start(in, end, facts.n_bytes, &ends);
+    if (!begins || !ends)
+        return fail_changed(in, err, "no line begins at byte %" PRIu64 ", where it was cut",
+                            begins ? end : part->begin.offset);
     if (!sys_errno)
         sys_errno = input_file_skip_to(in->fd, part->begin.offset);
     if (sys_errno)

@@ -48,9 +48,8 @@ typedef struct input_prefix {
 
 /* A place where an input may be cut (cutter.h), and one of its parts begins. {0}: its start. */
 typedef struct corpus_cut {
-    uint64_t
-        offset;   /* in the stored bytes: of a line; with Parquet, of the page that `row` begins */
-    uint64_t row; /* with Parquet, in the file; else 0 */
+    uint64_t offset; /* in the stored bytes: of a line, or with Parquet of the page of `row` */
+    uint64_t row;    /* with Parquet, in the file; else 0 */
 } corpus_cut;
 
 /* A part of a regular file, which is read as it is stored. */
