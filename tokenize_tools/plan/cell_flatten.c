@@ -139,10 +139,15 @@ static bool is_finished(const flatten_state *s, const tokmap_dataset *joined, co
     tokmap_dataset_info was = {.struct_size = sizeof was}, is = was;
     if (s->options->force || tokmap_dataset_open(&ds, path, NULL) != TOKMAP_OK)
         return false;
+    size_t n_was, n_is;
+    const char *json_was = tokmap_dataset_metadata(joined, &n_was);
+    const char *json_is = tokmap_dataset_metadata(ds, &n_is);
     tokmap_dataset_get_info(joined, &was);
     tokmap_dataset_get_info(ds, &is);
+    const bool same = is.n_segments == 0 && n_was == n_is && memcmp(json_was, json_is, n_is) == 0 &&
+                      memcmp(was.dataset_id, is.dataset_id, sizeof was.dataset_id) == 0;
     tokmap_dataset_close(ds);
-    return is.n_segments == 0 && memcmp(was.dataset_id, is.dataset_id, sizeof was.dataset_id) == 0;
+    return same;
 }
 
 /* The process that finished it may have been killed before it removed its temporary names. */
@@ -185,11 +190,12 @@ static int copy_output(const flatten_state *s, size_t which, bool finish)
     cell_join_output(s->plan, s->options->prefix, which, output);
     name_index(path, joined);
     const tokmap_status status = tokmap_dataset_open(&ds, path, &err);
-    if (status == TOKMAP_ERR_IO && !file_name_exists(path))
-        return CLI_OK; /* another process has finished all outputs, and then removed this */
+    const bool is_gone = status == TOKMAP_ERR_IO && !file_name_exists(path);
+    name_index(path, output);
+    if (is_gone && file_name_exists(path))
+        return CLI_OK; /* another process has finished all outputs, and then removed it */
     if (status != TOKMAP_OK)
         return cli_fail(&err);
-    name_index(path, output);
     const int code = finish ? finish_output(s, ds, path) : copy_share_of(s, ds, path);
     tokmap_dataset_close(ds);
     return code;
