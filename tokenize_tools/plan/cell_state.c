@@ -1,5 +1,6 @@
 #include "plan/cell_state.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -180,7 +181,13 @@ void cell_look(const plan_file *plan, size_t cell, cell_report *report)
     *report = (cell_report){.state = CELL_ABSENT};
     plan_file_cell_prefix(plan, cell, NULL, s.prefix);
     snprintf(path, sizeof path, "%s.tmi", s.prefix);
-    bool has_index = file_describe_name(path, &facts) == 0, has_partial = false, has_tokens = false;
+    bool has_partial = false, has_tokens = false;
+    const int error = file_describe_name(path, &facts);
+    bool has_index = error == 0;
+    if (error && error != ENOENT) {
+        find(&s, CELL_DAMAGED, "%.400s: %s", path, strerror(error));
+        return;
+    }
     if (!has_index) {
         /* Another process may be finishing it: it names the tokens, then the index, and then
          * removes the partial names. So in this order, one of them is seen. */
