@@ -60,6 +60,9 @@ TEST(anything_else_is_refused)
         HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdeF\", \"cell\": 42}}",
         HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcde\", \"cell\": 42}}",
         HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": }}",
+        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42, "
+             "\"bad_xxh3\": \"0123456789abcde\"}}",
+        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42, }}",
         HEAD ", \"counts\": {\"a\": 1, \"b\": 1, \"c\": 1, \"d\": 1, \"e\": 1, \"f\": 1, \"g\": 1, "
              "\"h\": 1, \"i\": 1, \"j\": 1, \"k\": 1, \"l\": 1, \"m\": 1, \"n\": 1, \"o\": 1, "
              "\"p\": 1, \"q\": 1}" PLAN,
@@ -102,15 +105,22 @@ TEST(counts_that_do_not_go_together_are_not_added)
 
 TEST(what_is_printed_is_read)
 {
-    char json[256];
-    FILE *out = fmemopen(json, sizeof json, "w");
-    cell_metadata m;
-    CHECK(out != NULL);
-    fputs("{\"a\": 1, \"counts\": {\"a\": 2}", out);
-    cell_metadata_print_plan(out, 0xfedcba9876543210, 1048575);
-    fputs("}", out);
-    CHECK(fclose(out) == 0);
-    CHECK(reads(json, &m));
-    CHECK_EQ(m.hash, 0xfedcba9876543210);
-    CHECK_EQ(m.cell, 1048575);
+    static const cell_metadata printed[] = {
+        {.hash = 0xfedcba9876543210, .cell = 1048575},
+        {.hash = 1, .cell = 0, .bad_xxh3 = 0xf},
+    };
+    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
+        char json[256];
+        FILE *out = fmemopen(json, sizeof json, "w");
+        cell_metadata m;
+        CHECK(out != NULL);
+        fputs("{\"a\": 1, \"counts\": {\"a\": 2}", out);
+        cell_metadata_print_plan(out, &printed[i]);
+        fputs("}", out);
+        CHECK(fclose(out) == 0);
+        CHECK(reads(json, &m));
+        CHECK_EQ(m.hash, printed[i].hash);
+        CHECK_EQ(m.cell, printed[i].cell);
+        CHECK_EQ(m.bad_xxh3, printed[i].bad_xxh3);
+    }
 }

@@ -37,10 +37,15 @@ class Cells:
     def prefix(self, cell, split=""):
         return self.folder / "cells" / ("%06d%s" % (cell, split))
 
+    def bad_documents(self, cell):
+        return b"bad lines of cell %d\n" % cell * self.bad[cell]
+
     def metadata(self, cell, split, plan_hash=None, number=None):
         n_bad = self.bad[cell]
         counts = '{"records": %d, "bad_documents": %d, "bad_bytes": %d}' % (10 + cell, n_bad, n_bad * BAD_BYTES)
         plan = '{"hash": "%s", "cell": %d}' % (plan_hash or self.hash, cell if number is None else number)
+        if n_bad:
+            plan = plan[:-1] + ', "bad_xxh3": "%016x"}' % ref_xxh3.xxh3_64(self.bad_documents(cell))
         return '%s, "counts": %s, "plan": %s}' % (HEAD % (SPLIT if split else ""), counts, plan)
 
     def write(self, cell, **changes):
@@ -50,7 +55,7 @@ class Cells:
                      "input %d 5 x%s" % ((30, b"in/b.jsonl".hex()) if cell == 3 else (250, b"in/a.jsonl".hex()))]
             call("tool_make_dataset", stdin="\n".join(lines).encode() + b"\n")
         if self.bad[cell]:
-            self.prefix(cell).with_suffix(".bad").write_text("bad lines of cell %d\n" % cell * self.bad[cell])
+            self.prefix(cell).with_suffix(".bad").write_bytes(self.bad_documents(cell))
 
     def remove(self, cell):
         for path in self.folder.glob("cells/%06d*" % cell):
@@ -131,8 +136,9 @@ def splits_and_bad_documents_are_joined(folder):
     expect_joined(cells, cells.out)
     expect_equal(cells.out.with_suffix(".bad").read_text(), bad, "bad documents")
     path = cells.prefix(2).with_suffix(".bad")
-    path.write_text("bad lines of cell")
-    cells.refused(4, path, "17 bytes", "20", arguments=["-f"])
+    for damaged in (b"bad lines of cell", b"bad lines of cell 3\n", b"bad lines of cell 2\n\n"):
+        path.write_bytes(damaged)
+        cells.refused(4, path, "damaged", arguments=["-f"])
     path.unlink()
     cells.refused(4, path, arguments=["-f"])
 

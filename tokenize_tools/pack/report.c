@@ -182,8 +182,11 @@ static void put_metadata(FILE *out, const pack_report *r, size_t which)
     json_object counts = begin_object(out);
     put_care(&counts, r->counts);
     putc('}', out);
-    if (r->parts->cell)
-        cell_metadata_print_plan(out, r->parts->cell->plan_hash, r->parts->cell->number);
+    const pack_cell *cell = r->parts->cell;
+    if (cell)
+        cell_metadata_print_plan(out, &(cell_metadata){.hash = cell->plan_hash,
+                                                       .cell = cell->number,
+                                                       .bad_xxh3 = r->bad_xxh3});
     putc('}', out);
 }
 

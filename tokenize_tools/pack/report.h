@@ -16,7 +16,8 @@ typedef struct pack_report {
     const pack_parts *parts;
     const pack_counts *counts;
     const pack_outputs *outputs;
-    const char *bad_documents; /* the file with the bad documents, or NULL */
+    const char *bad_documents; /* the file with the bad documents, or NULL; */
+    uint64_t bad_xxh3;         /* its checksum, or 0 */
     bool resumed;
     double seconds; /* of this run */
 } pack_report;

@@ -22,11 +22,13 @@ typedef struct pack_session {
 
 static pack_report report_of(const pack_session *s, const pack_counts *counts)
 {
+    const bool has_bad = s->bad_file && s->work.bad_mark.n_bytes > 0;
     return (pack_report){
         .parts = s->parts,
         .counts = counts,
         .outputs = &s->outputs,
-        .bad_documents = s->bad_file && s->work.bad_mark.n_bytes ? s->bad_path : NULL,
+        .bad_documents = has_bad ? s->bad_path : NULL,
+        .bad_xxh3 = has_bad ? s->work.bad_mark.checksum : 0,
         .resumed = s->from.checkpoint > 0,
         .seconds = (double)pack_progress_ns(&s->work.progress) / 1e9,
     };

@@ -1,9 +1,12 @@
 #include "plan/cell_join.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <xxhash.h>
 
 #include "cli/cli.h"
 #include "plan/cell_state.h"
@@ -99,28 +102,46 @@ static int begin_bad(join_state *s)
     return code == CLI_OK ? output_begin(&s->bad) : code;
 }
 
-/* counts: those of the cell, which say how many bytes its bad documents have without newlines. */
-static int append_bad(join_state *s, size_t cell, const cell_counts *counts)
+/* Appends a file, and checks what was read of it. */
+static int copy_bad(join_state *s, int fd, const char *path, const cell_metadata *m)
 {
-    const uint64_t n_bytes =
-        cell_counts_value(counts, "bad_documents") + cell_counts_value(counts, "bad_bytes");
+    static uint8_t block[1 << 16];
+    int code = CLI_OK;
+    size_t n_read = 1;
+    uint64_t n_bytes = 0;
+    XXH3_state_t *checksum = XXH3_createState();
+    if (!checksum)
+        return cli_no_memory();
+    XXH3_64bits_reset(checksum);
+    while (code == CLI_OK && n_read > 0) {
+        const int error = file_read_at(fd, n_bytes, block, sizeof block, &n_read);
+        if (error)
+            code = cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
+        else
+            code = output_write(&s->bad, block, n_read);
+        XXH3_64bits_update(checksum, block, n_read);
+        n_bytes += n_read;
+    }
+    if (code == CLI_OK && XXH3_64bits_digest(checksum) != m->bad_xxh3)
+        code = cli_error(CLI_DATASET,
+                         "%s: is damaged; remove it, and pack its cell again with --force", path);
+    s->bad_bytes += n_bytes;
+    XXH3_freeState(checksum);
+    return code;
+}
+
+static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
+{
     char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
-    cli_progress none = {0};
     file_facts facts;
-    output_source src = {.path = path, .progress = &none};
+    int fd;
     plan_file_cell_prefix(s->plan, cell, NULL, prefix);
     snprintf(path, sizeof path, "%s.bad", prefix);
-    const int error = file_open(path, &src.fd, &facts);
+    const int error = file_open(path, &fd, &facts);
     if (error)
         return cli_error(CLI_DATASET, "%s: %s", path, strerror(error));
-    const int code = facts.n_bytes == n_bytes
-                         ? output_copy(&s->bad, &src, 0, n_bytes)
-                         : cli_error(CLI_DATASET,
-                                     "%s: has %" PRIu64
-                                     " bytes, but the bad documents of the cell have %" PRIu64,
-                                     path, facts.n_bytes, n_bytes);
-    s->bad_bytes += facts.n_bytes;
-    file_close(src.fd);
+    const int code = copy_bad(s, fd, path, m);
+    file_close(fd);
     return code;
 }
 
@@ -218,15 +239,17 @@ static int join_cell(join_state *s, size_t cell)
     const bool has_bad = s->collects && cell_counts_value(&m.counts, "bad_documents") > 0;
     if (code == CLI_OK && cell == 0) /* with the lock of the outputs */
         code = begin_bad(s);
-    return code == CLI_OK && has_bad ? append_bad(s, cell, &m.counts) : code;
+    return code == CLI_OK && has_bad ? append_bad(s, cell, &m) : code;
 }
 
+/* Also true if that cannot be found out: then opening it says why. */
 static bool is_packed(const plan_file *plan, size_t cell)
 {
     char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    file_facts facts;
     plan_file_cell_prefix(plan, cell, NULL, prefix);
     snprintf(path, sizeof path, "%s.tmi", prefix);
-    return file_name_exists(path);
+    return file_describe_name(path, &facts) != ENOENT;
 }
 
 static int report_missing(const join_state *s)

@@ -6,15 +6,18 @@
 #include "system/memory_file.h"
 
 static const char counts_begin[] = ", \"counts\": {", plan_begin[] = ", \"plan\": {\"hash\": \"",
-                  cell_begin[] = "\", \"cell\": ";
+                  cell_begin[] = "\", \"cell\": ", bad_begin[] = ", \"bad_xxh3\": \"";
 #define LENGTH(text) (sizeof(text) - 1)
 #define HASH_DIGITS 16
 
 /* ---- Print ---- */
 
-void cell_metadata_print_plan(FILE *out, uint64_t hash, uint64_t cell)
+void cell_metadata_print_plan(FILE *out, const cell_metadata *m)
 {
-    fprintf(out, "%s%016" PRIx64 "%s%" PRIu64 "}", plan_begin, hash, cell_begin, cell);
+    fprintf(out, "%s%016" PRIx64 "%s%" PRIu64, plan_begin, m->hash, cell_begin, m->cell);
+    if (m->bad_xxh3)
+        fprintf(out, "%s%016" PRIx64 "\"", bad_begin, m->bad_xxh3);
+    putc('}', out);
 }
 
 char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts *sum,
@@ -135,6 +138,11 @@ bool cell_metadata_read(cell_metadata *m, const char *json, size_t n_bytes)
     m->hash = take_hash(&t);
     expect(&t, cell_begin);
     m->cell = take_number(&t);
+    if (next_is(&t, ',')) {
+        expect(&t, bad_begin);
+        m->bad_xxh3 = take_hash(&t);
+        expect(&t, "\"");
+    }
     expect(&t, "}}");
     return !t.failed && t.at == t.end;
 }

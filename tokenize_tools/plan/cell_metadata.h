@@ -24,6 +24,7 @@ typedef struct cell_counts {
 
 typedef struct cell_metadata {
     uint64_t hash, cell; /* the plan, and the number of the cell */
+    uint64_t bad_xxh3;   /* of its file of bad documents; 0: there is none */
     size_t head_bytes;   /* of the text before the counts, which is the same in all cells */
     cell_counts counts;  /* of what was left out or changed */
 } cell_metadata;
@@ -39,7 +40,7 @@ uint64_t cell_counts_value(const cell_counts *counts, const char *name);
  * of memory. */
 char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts *sum,
                          size_t *n_bytes);
-/* Prints the member of the object, which is its last one. */
-void cell_metadata_print_plan(FILE *out, uint64_t hash, uint64_t cell);
+/* Prints the member `plan` of the object, which is its last one, from hash, cell and bad_xxh3. */
+void cell_metadata_print_plan(FILE *out, const cell_metadata *m);
 
 #endif /* TOKMAP_CELL_METADATA_H */
