@@ -220,8 +220,8 @@ TOKMAP_API tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds
                                                         tokmap_meta_column *out);
 /* The value of a document in a column. Text is valid until close. TOKMAP_ERR_ARGUMENT: there is no
  * such column or document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
-TOKMAP_API tokmap_status tokmap_dataset_meta(const tokmap_dataset *ds, uint32_t column,
-                                             uint64_t document, tokmap_value *out);
+TOKMAP_API tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column,
+                                                 uint64_t document, tokmap_value *out);
 
 /* ---- Use: verify ---- */
 
@@ -326,7 +326,7 @@ typedef struct tokmap_input_info {
     uint64_t first_token;
     uint64_t n_tokens;
     uint64_t input_bytes;    /* size of the input file; 0: not known */
-    uint64_t input_checksum; /* XXH3-64 of the input file; 0: not known */
+    uint64_t input_checksum; /* of the input file: docs/FORMAT.md, section 3.5; 0: not known */
 } tokmap_input_info;
 
 /* Input number `index`. TOKMAP_ERR_ARGUMENT: there is no such input. TOKMAP_ERR_CORRUPT: its

@@ -30,8 +30,8 @@ class Document(NamedTuple):
 
 
 class Input(NamedTuple):
-    """An input file of a dataset, and what came from it. input_checksum is the XXH3-64 of its bytes; it and
-    input_bytes are 0 if they are not known."""
+    """An input file of a dataset, and what came from it. input_checksum is the XXH3-64 of its bytes (of a
+    Parquet file: of what was read of it, docs/FORMAT.md section 3.5); it and input_bytes are 0 if they are not known."""
 
     name: str
     first_document: int

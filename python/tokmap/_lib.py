@@ -179,7 +179,7 @@ SIGNATURES = {
     "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_get_input": (c_int, [c_void_p, c_uint64, POINTER(Input)]),
     "tokmap_dataset_get_meta_column": (c_int, [c_void_p, c_uint32, POINTER(MetaColumn)]),
-    "tokmap_dataset_meta": (c_int, [c_void_p, c_uint32, c_uint64, POINTER(Value)]),
+    "tokmap_dataset_get_meta": (c_int, [c_void_p, c_uint32, c_uint64, POINTER(Value)]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tokmap_dataset_verify": (c_int, [c_void_p, POINTER(VerifyOptions), c_void_p,
                                       POINTER(ErrorDetail)]),

@@ -77,7 +77,7 @@ class Column:
 
     def value(self, document: int) -> Value:
         found = _lib.Value()
-        if lib.tokmap_dataset_meta(self.handle.pointer, self.index, document, ctypes.byref(found)):
+        if lib.tokmap_dataset_get_meta(self.handle.pointer, self.index, document, ctypes.byref(found)):
             raise self._damaged()
         if found.type == STRING:
             return decode(ctypes.string_at(found.text, found.text_bytes) if found.text_bytes else b"")

@@ -203,22 +203,22 @@ class Tokenizer:
         return int(self._info.vocab_size)
 
     @property
-    def eod(self) -> Optional[int]:
+    def eod_id(self) -> Optional[int]:
         """The id that ends a document, as `tokmap pack` chooses it. None: `eod_reason` says why."""
         return _id_or_none(self._info.eod_id)
 
     @property
     def eod_reason(self) -> Optional[str]:
-        """Why `eod` is None, with the candidates if there are several."""
+        """Why `eod_id` is None, with the candidates if there are several."""
         return _text_or_none(self._info.eod_reason)
 
     @property
     def eod_is_guess(self) -> bool:
-        """Whether no file says which token ends a document, and `eod` is a special token with a usual name."""
+        """Whether no file says which token ends a document, and `eod_id` is a special token with a usual name."""
         return bool(self._info.eod_is_guess)
 
     @property
-    def bos(self) -> Optional[int]:
+    def bos_id(self) -> Optional[int]:
         """The id that begins a document, or None. `tokmap pack` writes it only with --bos."""
         return _id_or_none(self._info.bos_id)
 
@@ -238,7 +238,7 @@ class Tokenizer:
         return bool(self._info.takes_bytes)
 
     def __repr__(self) -> str:
-        eod = "no eod" if self.eod is None else f"eod {self.eod}"
+        eod = "no eod" if self.eod_id is None else f"eod {self.eod_id}"
         return f"<tokmap.Tokenizer {self._file!r}: {self.family}, {self.vocab_size} ids, {eod}>"
 
     def __reduce__(self) -> Tuple[Any, ...]:

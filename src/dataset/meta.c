@@ -34,8 +34,8 @@ tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t 
     return tokmap_i_give_struct(out, &full, &kind, NULL);
 }
 
-tokmap_status tokmap_dataset_meta(const tokmap_dataset *ds, uint32_t column, uint64_t document,
-                                  tokmap_value *out)
+tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column, uint64_t document,
+                                      tokmap_value *out)
 {
     if (!ds->meta || column >= ds->meta->n_columns || document >= ds->header.n_documents)
         return TOKMAP_ERR_ARGUMENT;

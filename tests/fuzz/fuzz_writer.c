@@ -236,7 +236,7 @@ static void compare_column(const tokmap_dataset *ds, const model *m, uint32_t in
         char text[24];
         const tokmap_value wanted = value_of(c, text);
         tokmap_value is;
-        require(tokmap_dataset_meta(ds, in_ds, d, &is) == TOKMAP_OK);
+        require(tokmap_dataset_get_meta(ds, in_ds, d, &is) == TOKMAP_OK);
         require(is.type == (c->type == TOKMAP_VALUE_NULL ? c->type : info.type));
         if (is.type == TOKMAP_VALUE_INT64)
             require(is.integer == wanted.integer);

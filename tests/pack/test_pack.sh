@@ -89,7 +89,7 @@ same slow_stdin_gives_what_the_file_gives "$(id_of --lines lines.txt)" \
 
 tokmap pack -q empty.txt -o summed
 same input_checksum_is_the_xxh3_of_the_stored_bytes 2d06800538d394c2 \
-    "$(tokmap info --json summed | sed 's/.*"input_xxh3": "\([0-9a-f]*\)".*/\1/')"
+    "$(tokmap info --json summed | sed 's/.*"input_checksum": "\([0-9a-f]*\)".*/\1/')"
 
 if [ -z "$TOKMAP_SANITIZED" ]; then
     (

@@ -77,7 +77,8 @@ class Work:
     def __init__(self, folder, inputs, options, cell_bytes):
         self.folder, self.rng = folder, random.Random(17)
         call(folder, "pack", *inputs, *options, "-o", "flat")
-        call(folder, "plan", *inputs, *options, "--cells", "cells", "-o", "run.plan", "--cell-size", str(cell_bytes))
+        self.arguments = [*inputs, *options, "--cells", "cells", "-o", "run.plan", "--cell-size", str(cell_bytes)]
+        call(folder, "plan", *self.arguments)
         self.plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
         self.n_cells = len(self.plan["cells"])
         self.splits = [""] + ["-" + value.decode().split("=")[0] for name, value in self.plan["options"] if name == b"split"]
@@ -485,7 +486,7 @@ def reports_have_all_cells(folder):
     expect_equal(len(cells), work.n_cells, "cells")
     for name in ("n_documents", "n_tokens"):
         expect_equal(sum(cell[name] for cell in cells), sum(one[name] for one in flat), name)
-    expect_equal({report["plan"] for report in reports}, {work.plan["hash"]}, "plan")
+    expect_equal({report["plan_hash"] for report in reports}, {work.plan["hash"]}, "plan")
     expect_equal([report["task"] for report in reports], [0, 1, 2], "tasks")
 
 
@@ -497,6 +498,9 @@ def the_status_says_how_far_the_work_is(folder):
     expect_equal((status["all"], status["left"], status["done"]),
                  ({"cells": work.n_cells, "input_bytes": total},) * 2 + (nothing,), "before")
     expect_equal((status["bytes_per_second"], status["seconds_left"]), (None, None), "rate before")
+    expect_equal((status["schema_version"], status["plan_hash"]), (1, work.plan["hash"]), "which plan")
+    again = json.loads(call(folder, "plan", "--json", "-f", *work.arguments))
+    expect_equal((again["schema_version"], again["plan"], again["plan_hash"]), (1, "run.plan", work.plan["hash"]), "plan --json")
     pack_all(folder, "--task", "0/2", "-q")
     done = sorted((folder / "cells").glob("??????.tmi"))
     for i, path in enumerate(done):

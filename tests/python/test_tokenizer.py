@@ -145,12 +145,12 @@ def text_comes_back(folder):
 
 def facts_and_pickle(folder):
     words = write_words(folder)
-    assert (words.vocab_size, words.eod, words.eod_is_guess, words.eod_reason, words.bos) == (6, 5, True, None, None)
+    assert (words.vocab_size, words.eod_id, words.eod_is_guess, words.eod_reason, words.bos_id) == (6, 5, True, None, None)
     assert (words.family, words.takes_bytes, words.unicode_version) == ("WordPiece", False, "16.0.0")
     assert repr(words) == f"<tokmap.Tokenizer {str(folder / 'tokenizer.json')!r}: WordPiece, 6 ids, eod 5>"
     (folder / "generation_config.json").write_text('{"eos_token_id": [1, 2]}')
     rivals = write_words(folder)
-    assert rivals.eod is None and '"the" (1, generation_config.json) and "a" (2, ' in rivals.eod_reason
+    assert rivals.eod_id is None and '"the" (1, generation_config.json) and "a" (2, ' in rivals.eod_reason
     assert "no eod" in repr(rivals)
     before = os.getcwd()
     os.chdir(folder)

@@ -168,7 +168,7 @@ static bool values_match(const shape *s, const tokmap_dataset *ds, uint32_t d)
     tokmap_value v[SHAPE_MAX_COLUMNS], is;
     make_values(d, v, text);
     for (uint32_t i = 0; i < s->n_columns; i++) {
-        if (tokmap_dataset_meta(ds, i, d, &is) || is.type != v[i].type)
+        if (tokmap_dataset_get_meta(ds, i, d, &is) || is.type != v[i].type)
             return false;
         if (is.type == TOKMAP_VALUE_INT64 && is.integer != v[i].integer)
             return false;
@@ -387,9 +387,9 @@ static const char *probe_column(const tokmap_dataset *ds, const tokmap_dataset_i
     touch(column.text, column.text_bytes);
     for (uint64_t d = 0; d < info->n_documents; d += stride_for(info->n_documents, 2000)) {
         tokmap_value value;
-        const tokmap_status status = tokmap_dataset_meta(ds, i, d, &value);
+        const tokmap_status status = tokmap_dataset_get_meta(ds, i, d, &value);
         if (status != TOKMAP_ERR_CORRUPT && status != TOKMAP_OK)
-            return "tokmap_dataset_meta gave an odd status";
+            return "tokmap_dataset_get_meta gave an odd status";
         if (!status && value.type != TOKMAP_VALUE_NULL && value.type != column.type)
             return "a value has another type than its column";
         if (!status && value.type == TOKMAP_VALUE_STRING)
@@ -407,8 +407,8 @@ static const char *probe_values(const tokmap_dataset *ds, const tokmap_dataset_i
         problem = probe_column(ds, info, i);
     if (!problem &&
         (tokmap_dataset_get_meta_column(ds, info->n_meta_columns, &column) != TOKMAP_ERR_ARGUMENT ||
-         tokmap_dataset_meta(ds, 0, info->n_documents, &value) != TOKMAP_ERR_ARGUMENT ||
-         tokmap_dataset_meta(ds, info->n_meta_columns, 0, &value) != TOKMAP_ERR_ARGUMENT))
+         tokmap_dataset_get_meta(ds, 0, info->n_documents, &value) != TOKMAP_ERR_ARGUMENT ||
+         tokmap_dataset_get_meta(ds, info->n_meta_columns, 0, &value) != TOKMAP_ERR_ARGUMENT))
         return "a value behind the end was not refused";
     return problem;
 }

@@ -161,8 +161,8 @@ static void compare_documents(const tokmap_dataset *a, const tokmap_dataset *b,
         CHECK(in_a.first_token == in_b.first_token && in_a.n_tokens == in_b.n_tokens);
         for (uint32_t c = 0; c < info->n_meta_columns; c++) {
             tokmap_value value_a, value_b;
-            CHECK_INT(tokmap_dataset_meta(a, c, i, &value_a), TOKMAP_OK);
-            CHECK_INT(tokmap_dataset_meta(b, c, i, &value_b), TOKMAP_OK);
+            CHECK_INT(tokmap_dataset_get_meta(a, c, i, &value_a), TOKMAP_OK);
+            CHECK_INT(tokmap_dataset_get_meta(b, c, i, &value_b), TOKMAP_OK);
             compare_value(&value_a, &value_b);
         }
     }

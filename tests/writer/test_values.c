@@ -162,7 +162,7 @@ static void expect_column(const tokmap_dataset *ds, const table *t, uint32_t col
     CHECK(memcmp(is.name, t->names[column], is.name_bytes) == 0);
     for (uint32_t d = 0; d < t->n_documents; d++) {
         tokmap_value value;
-        CHECK_INT(tokmap_dataset_meta(ds, in_ds, d, &value), TOKMAP_OK);
+        CHECK_INT(tokmap_dataset_get_meta(ds, in_ds, d, &value), TOKMAP_OK);
         expect_value(cell_of(t, d, column), type, &value);
         n_nulls += value.type == TOKMAP_VALUE_NULL;
         if (is.validity)
@@ -272,7 +272,7 @@ TEST(few_strings_become_a_dictionary)
             tokmap_value v;
             char text[40];
             snprintf(text, sizeof text, "%020u", d % cases[i].n);
-            CHECK_INT(tokmap_dataset_meta(ds, 0, d, &v), TOKMAP_OK);
+            CHECK_INT(tokmap_dataset_get_meta(ds, 0, d, &v), TOKMAP_OK);
             CHECK(v.text_bytes == 20 && memcmp(v.text, text, 20) == 0);
         }
         tokmap_dataset_close(ds);
@@ -520,8 +520,8 @@ TEST(a_dataset_is_resumed_with_the_columns_that_it_was_begun_with)
     tokmap_dataset *ds;
     tokmap_value v;
     CHECK_INT(tokmap_dataset_open(&ds, check_path("r"), NULL), TOKMAP_OK);
-    CHECK(tokmap_dataset_meta(ds, 1, 1, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_STRING);
-    CHECK(tokmap_dataset_meta(ds, 1, 2, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_NULL);
+    CHECK(tokmap_dataset_get_meta(ds, 1, 1, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_STRING);
+    CHECK(tokmap_dataset_get_meta(ds, 1, 2, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_NULL);
     tokmap_dataset_close(ds);
     unlink(with_suffix(check_path("r"), ".tmi"));
     unlink(with_suffix(check_path("r"), ".bin"));
@@ -581,10 +581,11 @@ TEST(memory_does_not_grow_with_documents)
     for (uint32_t d = 0; d < n; d += 4999) {
         char url[40];
         snprintf(url, sizeof url, "https://example.org/%u", d * 2654435761u);
-        CHECK_INT(tokmap_dataset_meta(ds, 1, d, &v), TOKMAP_OK);
+        CHECK_INT(tokmap_dataset_get_meta(ds, 1, d, &v), TOKMAP_OK);
         CHECK(v.text_bytes == strlen(url) && memcmp(v.text, url, v.text_bytes) == 0);
-        CHECK(tokmap_dataset_meta(ds, 2, d, &v) == TOKMAP_OK && v.integer == d);
-        CHECK(tokmap_dataset_meta(ds, 3, d, &v) == TOKMAP_OK && (d % 3 == 0 || v.real == d / 4.0));
+        CHECK(tokmap_dataset_get_meta(ds, 2, d, &v) == TOKMAP_OK && v.integer == d);
+        CHECK(tokmap_dataset_get_meta(ds, 3, d, &v) == TOKMAP_OK &&
+              (d % 3 == 0 || v.real == d / 4.0));
     }
     tokmap_dataset_close(ds);
 }
@@ -615,7 +616,7 @@ TEST(an_adopted_file_can_have_values)
     tokmap_value v;
     CHECK_INT(tokmap_dataset_open(&ds, path, &err), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_verify(ds, NULL, NULL, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_dataset_meta(ds, 0, 4, &v), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_get_meta(ds, 0, 4, &v), TOKMAP_OK);
     CHECK(v.type == TOKMAP_VALUE_INT64 && v.integer == 40);
     tokmap_dataset_close(ds);
     CHECK(!file_is_there(check_path("p.tmv.partial")));

@@ -386,7 +386,7 @@ static int print_json_inputs(const tokmap_dataset *ds, const tokmap_dataset_info
         print_json_number("n_tokens", input.n_tokens);
         print_json_number_or_null("input_bytes", input.input_bytes,
                                   input.input_bytes || input.input_checksum);
-        print_json_key("input_xxh3");
+        print_json_key("input_checksum");
         if (input.input_checksum)
             printf("\"%016" PRIx64 "\"", input.input_checksum);
         else

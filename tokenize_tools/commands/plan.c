@@ -145,9 +145,9 @@ static int print_result(const pack_planner *p, const plan_options *options)
 {
     const plan_file *plan = p->plan;
     if (options->pack.json) {
-        fputs("{\"plan\": ", stdout);
+        fputs("{\"schema_version\": 1, \"plan\": ", stdout);
         json_text_print_string(stdout, options->pack.output, strlen(options->pack.output));
-        printf(", \"hash\": \"%016" PRIx64 "\", \"n_inputs\": %zu, \"n_cells\": %zu, "
+        printf(", \"plan_hash\": \"%016" PRIx64 "\", \"n_inputs\": %zu, \"n_cells\": %zu, "
                "\"input_bytes\": %" PRIu64 ", \"largest_cell_bytes\": %" PRIu64 "}\n",
                plan->hash, plan->n_inputs, plan->n_cells, p->input_bytes, p->largest_cell);
     } else if (!options->pack.quiet) {

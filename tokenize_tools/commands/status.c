@@ -103,7 +103,7 @@ static void put_known(const char *name, double value)
 
 static void print_json(const plan_status *s, const plan_file *plan)
 {
-    printf("{\"plan\": \"%016" PRIx64 "\"", plan->hash);
+    printf("{\"schema_version\": 1, \"plan_hash\": \"%016" PRIx64 "\"", plan->hash);
     put_share("all", &s->all);
     put_share("done", &s->done);
     put_share("unfinished", &s->unfinished);

@@ -54,7 +54,7 @@ bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document)
     tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
     for (uint32_t i = 0; tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
         tokmap_value value;
-        if (tokmap_dataset_meta(ds, i, document, &value) != TOKMAP_OK)
+        if (tokmap_dataset_get_meta(ds, i, document, &value) != TOKMAP_OK)
             return false;
         fputs(i ? ", " : "{", out);
         json_text_print_string(out, column.name, column.name_bytes);

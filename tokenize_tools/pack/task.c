@@ -178,7 +178,7 @@ static int pack_and_report(pack_task *t)
         return code;
     if (t->report.text_file)
         fprintf(t->report.text_file,
-                "{\"schema_version\": 1, \"version\": \"%s\", \"plan\": \"%016" PRIx64
+                "{\"schema_version\": 1, \"version\": \"%s\", \"plan_hash\": \"%016" PRIx64
                 "\", \"task\": %" PRIu64 ", \"tasks\": %" PRIu64 ", \"cells\": [",
                 tokmap_version(), t->plan.hash, o->task.i, o->task.n);
     code = pack_cells(t);
