@@ -378,7 +378,7 @@ sdist:
 
 DEST = $(DESTDIR)$(PREFIX)
 CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
-COMPLETION = $(DEST)/share/bash-completion/completions/tokmap
+COMPLETIONS = $(DEST)/share/bash-completion/completions
 man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	-e 's|@MAJOR@|$(MAJOR)|'
@@ -396,13 +396,13 @@ install: all
 	$(fill) $(TOKENIZER)/tokmap_tokenizer.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tokmap_tokenizer.pc
 	$(fill) src/tokmapConfig.cmake.in >$(CMAKE_DIR)/tokmapConfig.cmake
 	$(fill) src/tokmapConfigVersion.cmake.in >$(CMAKE_DIR)/tokmapConfigVersion.cmake
-	install -D -m 644 tokenize_tools/completion.bash $(COMPLETION)
+	install -D -m 644 tokenize_tools/completion.bash $(COMPLETIONS)/tokmap && ln -sf tokmap $(COMPLETIONS)/tokbench
 	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Run ldconfig, so that programs find libtokmap.so.')
 
 ## uninstall: remove what install has installed
 uninstall:
-	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(COMPLETION)
+	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(COMPLETIONS)/tokmap $(COMPLETIONS)/tokbench
 	rm -f $(addprefix $(DEST)/,$(wildcard include/*.h))
 	rm -f $(DESTDIR)$(LIBDIR)/libtokmap.* $(DESTDIR)$(LIBDIR)/libtokmap_tokenizer.*
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,tokmap.pc tokmap_tokenizer.pc)

@@ -1,13 +1,13 @@
-# Bash completion for tokmap: the commands, options and words that `tokmap --help` lists, then files.
+# Bash completion for tokmap and tokbench: the commands or pages, options and words that --help lists, then files.
 _tokmap()
 {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-    local tokmap=${COMP_WORDS[0]} command=${COMP_WORDS[1]} words= IFS=$'\n'
+    local program=${COMP_WORDS[0]} command=${COMP_WORDS[1]} words= IFS=$'\n'
 
-    [[ $COMP_CWORD -gt 1 ]] || command=
+    [[ $COMP_CWORD -gt 1 && $program != *tokbench ]] || command=
     # The words that the help of an option lists: each on a line, or several with commas.
     if [[ $before == --* ]]; then
-        words=$("$tokmap" $command --help 2>/dev/null | awk -v option="$before" '
+        words=$("$program" $command --help 2>/dev/null | awk -v option="$before" '
             /^ +(-.,)? *--/ { inside = $1 == option || $2 == option; match($0, /[^ ]  +[^ ]/)
                               column = RSTART + RLENGTH - 2; next }
             !/^ / { inside = 0 }
@@ -16,11 +16,11 @@ _tokmap()
                 for (i = 1; i <= NF; i++) if ($i != "or") { sub(/,$/, "", $i); print $i } }')
     fi
     if [[ -z $words && $word == -* ]]; then
-        words=$("$tokmap" $command --help 2>/dev/null |
-            sed -n 's/^ *\(-[a-zA-Z], \)*\(--[a-z-]*\).*/\2/p')
-    elif [[ -z $words && -z $command ]]; then
-        words=$("$tokmap" --help 2>/dev/null |
-            sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
+        words=$("$program" $command --help 2>/dev/null |
+            sed -nE '/^Examples:/q; s/^  (-[a-zA-Z], |    )(--[a-z0-9-]+).*/\2/p')
+    elif [[ -z $words && -z $command && $before != --* ]]; then
+        words=$("$program" --help 2>/dev/null |
+            sed -nE '/^(Commands|Pages):/,/^$/s/^  ([a-z]+) .*/\1/p')
     fi
     if [[ -n $words ]]; then
         COMPREPLY=($(compgen -W "$words" -- "$word"))
@@ -35,4 +35,4 @@ _tokmap()
     esac
     [[ ${#COMPREPLY[@]} -gt 0 ]] || COMPREPLY=($(compgen -f -- "$word"))
 }
-complete -F _tokmap tokmap
+complete -F _tokmap tokmap tokbench

@@ -435,11 +435,6 @@ same_options()
     fi
 }
 
-for command in tokbench tokmap $(printf 'tokmap-%s ' $commands); do
-    line=".\\\" ${command/-/ } --help"
-    grep -qFx "$line" "$root/docs/man/${command%-*}.1" ||
-        fail "man_page_has_the_options_of_$command" "no line $line"
-done
 said=$("${PYTHON:-python3}" "$root/tests/house/man_options.py" ${UPDATE:+--write} 2>&1)
 if [ $? = 0 ]; then
     ok man_pages_have_the_options_of_help
@@ -460,18 +455,46 @@ for command in pack encode decode; do
     same_options "patterns_in_the_help_and_completion_of_${command}_are_those_of_the_table" "$patterns" \
         "$(completed tokmap "$command" --pattern '')"
 done
+# Between the line that names its --help and `end`, each option is an item that begins with its name.
+options_in_man() # command
+{
+    awk -v first=".\\\\\" $* --help" '$0 == first { inside = 1 } $0 == ".\\\" end" { inside = 0 }
+        inside && is_item && /"\\-\\-/ { sub(/.*"\\-\\-/, "--"); gsub(/ .*|"/, ""); gsub(/\\-/, "-"); print }
+        { is_item = $0 == ".TP" }' "$root/docs/man/$1.1"
+    echo --help
+}
+for command in tokbench tokmap $(printf 'tokmap-%s ' $commands); do
+    same_options "options_in_man_and_completion_of_$command" "$(options_in_man ${command/-/ })" \
+        "$(completed ${command/-/ } --)"
+done
 says completion_of_words bash -c "$(declare -f completed); root=$root
     completed tokmap pack --on-error '' && completed tokmap pack --format j &&
-    completed tokmap index --format '' && completed tokmap export --to ''"
+    completed tokmap index --format '' && completed tokmap export --to '' && completed tokbench load s"
 
 for page in "$root"/docs/man/*.[135]; do
-    name=man_page_$(basename "$page")_renders_without_warnings
+    name=man_page_$(basename "$page")
     if ! command -v groff >/dev/null; then
-        echo "skip $name: groff not found"
+        echo "skip ${name}_renders_without_warnings: groff not found"
     elif warnings=$(groff -t -man -ww -Tutf8 -z "$page" 2>&1) && [ -z "$warnings" ]; then
-        ok "$name"
+        ok "${name}_renders_without_warnings"
     else
-        fail "$name" "$(echo "$warnings" | head -n 1)"
+        fail "${name}_renders_without_warnings" "$(echo "$warnings" | head -n 1)"
+    fi
+    if ! command -v mandoc >/dev/null; then
+        echo "skip ${name}_is_what_mandoc_expects: mandoc not found"
+    elif warnings=$(mandoc -T lint "$page" 2>&1) && [ -z "$warnings" ]; then
+        ok "${name}_is_what_mandoc_expects"
+    else
+        fail "${name}_is_what_mandoc_expects" "$(echo "$warnings" | head -n 1)"
+    fi
+    # Lines that are not filled, such as examples, fit a terminal too. 78 is what man leaves of 80.
+    wide=$(awk '/^\.nf/ { on = 1 } /^\.fi/ { on = 0 } on && length(unquoted = $0) {
+        gsub(/\\\((aq|ga|ha|ti|rs)/, "x", unquoted); gsub(/\\f[BIR]/, "", unquoted); gsub(/\\[-e]/, "x", unquoted)
+        if (length(unquoted) > 71) print }' "$page")
+    if [ -z "$wide" ]; then
+        ok "${name}_fits_80_columns"
+    else
+        fail "${name}_fits_80_columns" "$(echo "$wide" | head -n 1)"
     fi
 done
 

@@ -1,19 +1,39 @@
 #!/usr/bin/env python3
-"""man_options.py [--write] - the options in the man pages, made from what `--help` prints: compares what
-stands between .\\" tokmap pack --help and .\\" end, or writes it. The programs are found in PATH."""
+"""man_options.py [--write] - the parts of the man pages that are made from `--help`: the synopsis, the list of commands,
+the options and the examples. Compares what stands between .\\" tokmap pack --help and .\\" end, or writes it. What stands
+between .\\" more --NAME and .\\" end more is written by hand, and stays at its option. The programs are found in PATH."""
 
+import functools
 import pathlib
 import re
 import subprocess
 import sys
 import textwrap
 
-PAGES = sorted((pathlib.Path(__file__).resolve().parents[2] / "docs/man").glob("*.1"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs/man").glob("*.[135]"))
 OPTION = re.compile(r"  (?:-(\w), |    )--([a-z0-9-]+)(?: (\S+))?(?:  +(.*))?$")
-BLOCK = re.compile(r'(\.\\" ([a-z ]+ --help)\n)(.*?)(\.\\" end\n)', re.S)
+BLOCK = re.compile(r'(\.\\" (tok[a-z ]+) (--help|usage|commands|examples)\n)(.*?)(\.\\" end\n)', re.S)
+MORE = re.compile(r'\.\\" more --(\S+)\n.*?\.\\" end more\n', re.S)
 
 
-def read_help(text):
+@functools.lru_cache(None)
+def read_help(command):
+    return subprocess.run([*command.split(), "--help"], check=True, capture_output=True, text=True).stdout
+
+
+def read_list(program):
+    """[(command or page, what it does)]"""
+    part = re.search(r"^(?:Commands|Pages):\n(.*?)\n\n", read_help(program), re.M | re.S)[1]
+    return re.findall(r"^  (\S+) +(.*)$", re.sub(r"\n {5,}", " ", part), re.M)
+
+
+def commands_of(program):
+    """A command of tokmap has a --help of its own, a page of tokbench has none."""
+    return [f"tokmap {name}" for name, _ in read_list(program)] if program == "tokmap" else [program]
+
+
+def read_options(text):
     """[section, [(letter, name, value, [text, words])]]; words: [[word, text]] or [[text]]"""
     column = re.search(r"^  -h, --help +", text, re.M).end() - text.index("  -h, --help")
     sections, said = [], None
@@ -36,10 +56,18 @@ def read_help(text):
     return [(title, options) for title, options in sections if options]
 
 
+def literal(text):
+    """As it is typed: no other dashes and quotes in any output."""
+    for plain, roff_name in (("\\", "\\e"), ("-", "\\-"), ("'", "\\(aq"), ("`", "\\(ga"), ("^", "\\(ha"), ("~", "\\(ti")):
+        text = text.replace(plain, roff_name)
+    return "\\&" * text.startswith(".") + text
+
+
 def roff(text):
     text = text.replace("\\", "\\e")
+    text = re.sub(r"(?<!\w)'([^']+)'(?!\w)", r"\\(aq\1\\(aq", text)
     text = re.sub(r"--[a-z][a-z0-9-]*", lambda m: "\\fB" + m[0].replace("-", "\\-") + "\\fR", text)
-    lines = textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(text, 79, break_long_words=False, break_on_hyphens=False)
     return "".join("\\&" * line.startswith((".", "'")) + line + "\n" for line in lines)
 
 
@@ -60,27 +88,78 @@ def make_option(letter, name, value, said):
     return out
 
 
-def make_block(command):
-    text = subprocess.run(command.split(), check=True, capture_output=True, text=True).stdout
-    sections = read_help(text)
+def make_options(command, old):
+    more = {m[1]: m[0] for m in MORE.finditer(old)}
+    sections = read_options(read_help(command))
     out = ""
     for title, options in sections:
         out += f".PP\n{title}:\n" if len(sections) > 1 else ""
-        out += "".join(make_option(*option) for option in options if option[1] != "help")
+        for option in options:
+            if option[1] != "help":
+                out += make_option(*option) + more.pop(option[1], "")
+    if more:
+        sys.exit(f"{command} has no option --{', --'.join(more)}, which the man page explains")
     return out
 
 
+def make_usage(program):
+    lines = []
+    for command in commands_of(program):
+        usage = re.match(r"Usage: (.*?)\n\n", read_help(command), re.S)[1]
+        for line in re.split(r"\n +", usage):
+            line = re.sub(r"[A-Z]+(/[A-Z]+)?", r"\\fI\g<0>\\fR", literal(line))
+            line = re.sub(r"(\\-)+[a-z]+", r"\\fB\g<0>\\fR", line)
+            lines.append(re.sub(r"^[a-z]+( [a-z]+)?", r"\\fB\g<0>\\fR", line) + "\n")
+    return ".nf\n" + "".join(lines) + ".fi\n"
+
+
+def make_commands(program):
+    return "".join(f".TP\n.B {name}\n{roff(text)}" for name, text in read_list(program))
+
+
+def make_examples(program):
+    parts = [textwrap.dedent(read_help(command).partition("\nExamples:\n")[2]) for command in commands_of(program)]
+    return ".nf\n" + ".sp\n".join("".join(literal(line) + "\n" for line in part.splitlines()) for part in parts) + ".fi\n"
+
+
+def make_block(match):
+    make = {"usage": make_usage, "commands": make_commands, "examples": make_examples}.get(match[3])
+    return match[1] + (make(match[2]) if make else make_options(match[2], match[4])) + match[5]
+
+
+def check_by_hand():
+    """What is written by hand and could differ: sections of commands, pages of tokbench, versions, exit codes."""
+    text = {page.name: page.read_text() for page in PAGES}
+    codes = re.search(r"enum \{\n(.*?)\};", (ROOT / "tokenize_tools/cli/cli.h").read_text(), re.S)[1]
+    version = re.search(r'VERSION_TEXT "(.*)"', (ROOT / "include/tokmap.h").read_text())[1]
+    status = text["tokmap.1"].partition(".SH EXIT STATUS")[2].partition(".TE")[0]
+    pages = text["tokbench.1"].partition("is one of:")[2].partition(".SH OPTIONS")[0]
+    yield "sections of commands", re.findall(r"^\.SS (tokmap .*)$", text["tokmap.1"], re.M), commands_of("tokmap")
+    yield "pages of tokbench", re.findall(r"^\.TP\n\.B (\w+)$", pages, re.M), [name for name, _ in read_list("tokbench")]
+    yield "exit codes", re.findall(r"^(\d+)\t", status, re.M), re.findall(r"= (\d+)", codes)
+    for name, folder in (("tokmap.1", "tokenize_tools"), ("tokbench.1", "bench"), ("libtokmap.3", "src")):
+        sources = "".join(path.read_text() for path in (ROOT / folder).rglob("*.c"))
+        wanted = set(re.findall(r'getenv\("(\w+)"\)|"((?:SLURM|OMPI|PMI)_\w+)"', sources))
+        wanted = {one or other for one, other in wanted}
+        yield f"variables that {name} does not name", wanted - set(re.findall(r"[A-Z_]{4,}", text[name])), set()
+    for name, page in text.items():
+        yield f"version in {name}", re.search(r'^\.TH .*"tokmap (\S+)"', page, re.M)[1], version
+        listed = re.findall(r"^\.BR ([a-z\\-]+) \((\d)\)", page.partition(".SH SEE ALSO")[2], re.M)
+        others = {f"{one.replace(chr(92), '')}.{section}" for one, section in listed}
+        yield f"pages in SEE ALSO of {name}", others - set(text), set()
+
+
 def main():
-    wrong = []
+    wrong = [f"{what}: {found}, not {wanted}" for what, found, wanted in check_by_hand() if found != wanted]
     for page in PAGES:
         old = page.read_text()
-        new = BLOCK.sub(lambda m: m[1] + make_block(m[2]) + m[4], old)
+        new = BLOCK.sub(make_block, old)
         if new != old and "--write" in sys.argv:
             page.write_text(new)
         elif new != old:
-            wrong.append(page.name)
+            wrong.append(f"{page.name}: not what --help says: write it with tests/house/man_options.py --write")
     if wrong:
-        sys.exit(f"{', '.join(wrong)}: not what --help says: write it with tests/house/man_options.py --write")
+        sys.exit("; ".join(wrong))
 
 
 main()

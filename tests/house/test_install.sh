@@ -133,13 +133,15 @@ said=$(PATH="$work/stage/usr/bin:$PATH" bash --norc -c '
     complete_words tokmap info --js
     complete_words tokmap export --to m
     complete_words tokmap info "$2/some"
-    complete_words tokmap pack "$2/some.tx"' \
-    bash "$work/stage/usr/share/bash-completion/completions/tokmap" "$work" 2>&1)
+    complete_words tokmap pack "$2/some.tx"
+    complete_words tokbench load st' \
+    bash "$work/stage/usr/share/bash-completion/completions/tokbench" "$work" 2>&1)
 [ "$(sed "s|$work/||g" <<<"$said")" = "index info
 --json
 megatron
 some
-some.txt" ]
+some.txt
+stall" ]
 verdict completion_knows_commands_options_and_values $? "$said"
 
 said=$(make uninstall PREFIX=/usr DESTDIR="$work/stage" 2>&1; find "$work/stage" -not -type d)

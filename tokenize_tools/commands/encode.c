@@ -210,9 +210,8 @@ static const cli_manual manual = {
              "the same order. Blank lines are skipped. No token is added before or after a text. "
              "'tokmap decode' does the reverse.",
     .options = option_table,
-    .examples =
-        "  echo '\"Hello, world\"' | tokmap encode --tokenizer tokenizer.json\n"
-        "  tokmap encode --tokenizer o200k_base.tiktoken --pattern o200k corpus.jsonl.zst\n",
+    .examples = "  echo '\"Hello, world\"' | tokmap encode --tokenizer tokenizer.json\n"
+                "  tokmap encode --tokenizer o200k.tiktoken --pattern o200k texts.jsonl\n",
     .operand = "input",
     .n_most = 1,
 };

@@ -76,7 +76,7 @@ static const cli_manual manual = {
         "not cut. An INPUT is what 'tokmap pack' takes, but not stdin.",
     .options = option_table,
     .examples = "  tokmap plan corpus --tokenizer tokenizer.json --cells cells -o run.plan\n"
-                "  for i in 0 1 2 3; do tokmap pack --plan run.plan --task $i/4 -j 4 & done; wait\n"
+                "  for i in 0 1 2; do tokmap pack --plan run.plan --task $i/3 & done; wait\n"
                 "  tokmap join run.plan -o data/web\n",
     .operand = "input",
     .n_least = 1,
