@@ -19,6 +19,10 @@
  *         return status;
  *     }
  *
+ * EXPERIMENTAL: no GPU has run this code yet; the tests use a simulated driver and the processor.
+ * Calls, structs and options of this header may change in any release. The order of batches and
+ * the states are those of the loader, and do not change.
+ *
  * The rules in tokmap.h and tokmap_loader.h hold here too.
  *
  * Loader    While a stage is open, only it uses the loader, and the loader and its datasets must

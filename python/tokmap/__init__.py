@@ -11,7 +11,7 @@
         loss = step(batch.inputs, batch.labels)
         batch.state                         # 128 bytes: loader.restore() continues after this batch
 
-    tokmap.Loader([("data/web", 0.8), ("data/code", 0.2)], 4096, framework="torch", device="cuda:0")
+    tokmap.Loader([("data/web", 0.8), ("data/code", 0.2)], 4096, framework="torch")     # a mixture, as tensors
 
     ids, offsets = tokmap.Tokenizer("tokenizer.json").encode_batch(texts)   # with all processors
 """

@@ -141,7 +141,7 @@ class Loader:
                 one copy in place of two. They cannot have mask_labels, nor windows within documents
     framework   "numpy" or "torch": what the outputs are. PyTorch's are pinned if there is a GPU
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
-                step by a Stage
+                step by a Stage, which is experimental
     reuse       whether each batch is written into the arrays of the last one
     pad_id      inputs that a shorter row lacks
     ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels

@@ -284,6 +284,9 @@ class Stage:
                 inputs, labels = batch.torch()      # label i is the token after input i
                 loss = cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
 
+    Experimental: no GPU has run it yet. Its names, options and batches may change in any release; its states are
+    those of a Loader, and do not change. The option `device` of a Loader opens a Stage.
+
     loader      a Loader. It belongs to the stage until the stage is closed, and then has the position
                 of the stage. The last three outputs need a loader with the
                 output "cu_seqlens"; a loader with the output "loss_mask" makes labels ignore_index where it is 0
