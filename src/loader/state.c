@@ -84,7 +84,8 @@ static tokmap_status check_bytes(const uint8_t *state, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "state: damaged, its checksum is wrong");
     if (load_le32(state + VERSION_AT) != ORDER_VERSION)
         return FAIL(err, TOKMAP_ERR_VERSION,
-                    "state: has order version %" PRIu32 ", but this library has version %d",
+                    "state: has order version %" PRIu32
+                    ", but this library has version %d: use a newer one",
                     load_le32(state + VERSION_AT), ORDER_VERSION);
     for (int i = RESERVED_AT; i < CHECKSUM_AT; i++)
         if (state[i] != 0)

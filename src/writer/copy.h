@@ -2,7 +2,7 @@
  * may fill at the same time.
  *
  * The file has the tokens, at their places, and after them a record for each unit of 16 MiB, which
- * is written when the unit is on the disk. docs/FORMAT.md section 12. */
+ * is written when the unit is on the disk. docs/FORMAT.md section 11. */
 #ifndef TOKMAP_COPY_H
 #define TOKMAP_COPY_H
 

@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "base/hash.h"
 #include "dataset/dataset.h"
 #include "support/loader_corpus.h"
 
@@ -195,6 +197,37 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     CHECK_EQ(tokmap_loader_position(again), 8);
     tokmap_loader_close(again);
     tokmap_loader_close(l);
+    close_all();
+}
+
+/* With another value at a byte, as a newer library might write it. */
+static void newer_state_refused(const uint8_t *state, size_t at, const char *why)
+{
+    uint8_t newer[TOKMAP_STATE_BYTES];
+    tokmap_error err = {0};
+    const tokmap_loader_options o = good();
+    tokmap_loader *l = corpus_open_loader(&o);
+    memcpy(newer, state, sizeof newer);
+    newer[at] += 1;
+    store_le64(newer + 120, tokmap_i_checksum(newer, 120));
+    CHECK_INT(tokmap_loader_restore(l, newer, &err), TOKMAP_ERR_VERSION);
+    if (!strstr(err.text, why) || !strstr(err.text, "use a newer one"))
+        CHECK_FAIL("'%s' does not say '%s'", err.text, why);
+    CHECK_EQ(tokmap_loader_position(l), 0);
+    tokmap_loader_close(l);
+}
+
+TEST(a_state_of_a_newer_library_is_refused_as_such)
+{
+    uint8_t state[TOKMAP_STATE_BYTES];
+    open_all();
+    const tokmap_loader_options o = good();
+    tokmap_loader *l = corpus_open_loader(&o);
+    CHECK_INT(tokmap_loader_save(l, state, NULL), TOKMAP_OK);
+    tokmap_loader_close(l);
+    newer_state_refused(state, 8, "order version 2, but this library has version 1");
+    for (size_t at = 64; at < 120; at++)
+        newer_state_refused(state, at, "something that this library does not know");
     close_all();
 }
 

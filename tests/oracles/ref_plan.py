@@ -1,4 +1,4 @@
-"""Plans of packs in cells, as docs/FORMAT.md section 11 specifies them. Standard library only."""
+"""Plans of packs in cells, as docs/FORMAT.md section 10 specifies them. Standard library only."""
 
 import re
 

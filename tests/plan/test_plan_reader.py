@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plans as docs/FORMAT.md section 11 has them: a second reader agrees, also about what is refused."""
+"""Plans as docs/FORMAT.md section 10 has them: a second reader agrees, also about what is refused."""
 
 import pathlib
 import random

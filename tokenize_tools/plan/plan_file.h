@@ -1,5 +1,5 @@
 /* plan_file.h - the plan of a pack in cells: a text file that says which inputs are packed with
- * which options, and where the cells begin. docs/FORMAT.md section 11 specifies it.
+ * which options, and where the cells begin. docs/FORMAT.md section 10 specifies it.
  *
  * `tokmap plan` writes it; pack, status and join read it. Printing what was parsed gives the same
  * bytes. Pure. */
