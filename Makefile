@@ -10,7 +10,10 @@ T = 60
 # ---- Lists: a new source file is found by its folder and name ----
 
 VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
-MAJOR := $(firstword $(subst ., ,$(VERSION)))
+# The number in the SONAME, and the first version that has it. It is raised only by a change that breaks
+# programs: docs/VERSIONS.md.
+ABI := 0
+ABI_SINCE := 0.1.0
 TOKENIZER := tokenize_tools/tokenizer/library
 
 c_files = $(if $(wildcard $1),$(sort $(shell find $1 -name '*.c')))
@@ -138,9 +141,9 @@ $(BUILD)/libtokmap_tokenizer.so: $(call objects,$(TOKENIZER)) $(BUILD)/libtools.
     $(TOKENIZER)/libtokmap_tokenizer.map
 # A sanitizer's own functions are undefined until the program is linked.
 $(BUILD)/%.so:
-	$(call say,LINK,$@) $(LINK) -shared -Wl,-soname,$(notdir $@).$(MAJOR) \
+	$(call say,LINK,$@) $(LINK) -shared -Wl,-soname,$(notdir $@).$(ABI) \
 	    -Wl,--version-script=$(filter %.map,$^) $(if $(findstring -fsanitize,$(CFLAGS)),,-Wl,-z,defs)
-	@mv $@ $@.$(VERSION) && ln -sf $(notdir $@).$(VERSION) $@ && ln -sf $(notdir $@).$(VERSION) $@.$(MAJOR)
+	@mv $@ $@.$(VERSION) && ln -sf $(notdir $@).$(VERSION) $@ && ln -sf $(notdir $@).$(VERSION) $@.$(ABI)
 
 $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
@@ -276,9 +279,10 @@ gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/python/test_python_gpu.py || [ $$? = 77 ]
 .PHONY: gpu-test
 
-## abi: exported names and struct layouts against the headers and abi.txt; each header alone
+## abi: names, symbol versions, prototypes, layouts and values against abi.txt; each header alone
 abi: $(PRODUCTS)
-	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh
+	@$(or $(PYTHON),python3) tests/house/abi.py
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh tests/house/test_abi.py
 
 ## bench: measure tokmap against the limits of this machine, and make a page; ten minutes
 bench: $(BUILD)/tokbench
@@ -381,7 +385,7 @@ CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
 COMPLETIONS = $(DEST)/share/bash-completion/completions
 man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	-e 's|@MAJOR@|$(MAJOR)|'
+	-e 's|@ABI@|$(ABI)|' -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
 
 ## install: to PREFIX=/usr/local, below DESTDIR= if given
 install: all
@@ -390,8 +394,8 @@ install: all
 	install -m 644 include/*.h $(DEST)/include
 	install -m 644 $(BUILD)/libtokmap.a $(DESTDIR)$(LIBDIR)
 	$(foreach so,$(LIBRARIES),install -m 644 $(BUILD)/$(so).$(VERSION) $(DESTDIR)$(LIBDIR) && \
-	    ln -sf $(so).$(VERSION) $(DESTDIR)$(LIBDIR)/$(so).$(MAJOR) && \
-	    ln -sf $(so).$(MAJOR) $(DESTDIR)$(LIBDIR)/$(so) &&) true
+	    ln -sf $(so).$(VERSION) $(DESTDIR)$(LIBDIR)/$(so).$(ABI) && \
+	    ln -sf $(so).$(ABI) $(DESTDIR)$(LIBDIR)/$(so) &&) true
 	$(fill) src/tokmap.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tokmap.pc
 	$(fill) $(TOKENIZER)/tokmap_tokenizer.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tokmap_tokenizer.pc
 	$(fill) src/tokmapConfig.cmake.in >$(CMAKE_DIR)/tokmapConfig.cmake

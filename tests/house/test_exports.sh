@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Each library exports the names of its headers and no other; each header compiles alone, and so does
-# the example at its top.
+# Each library exports the names of its headers and no other, with the versions of abi.txt; each header
+# compiles alone, and so does the example at its top.
 
 cd "$(dirname "$0")/../.." || exit 1
 build=${TOKMAP_BUILD:-build}
@@ -48,7 +48,14 @@ else
             awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort >"$work/shared"
         diff "$work/own" "$work/shared" >"$work/diff"
         verdict "${library}_exports_the_header_names_only" "$work/diff"
+        nm -D --defined-only --with-symbol-versions "$build/$library.so" |
+            awk '$2 != "A" { sub("@@", "() ", $3); print $3 }' >>"$work/built"
+        readelf -d "$build/$library.so" |
+            sed -n "s/.*SONAME.*\[$library\.so\.\(.*\)\]/ABI \1/p" >>"$work/built"
     done
+    sed -n 's/^\(tokmap_.*() [^:]*\):.*/\1/p; /^ABI/p' tests/house/abi.txt | sort >"$work/kept"
+    sort -u "$work/built" | diff "$work/kept" - >"$work/diff"
+    verdict soname_and_symbol_versions_are_those_of_abi_txt "$work/diff"
     readelf -d "$build/libtokmap_tokenizer.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -vE '^(libc|libxxhash|ld-linux.*)\.so' >"$work/needed"
     verdict libtokmap_tokenizer_needs_nothing_but_xxhash "$work/needed"
@@ -87,15 +94,4 @@ for header in include/*.h; do
     fi
 done
 
-if command -v "${PYTHON:-python3}" >/dev/null; then
-    "${PYTHON:-python3}" tests/house/abi.py >"$work/log" 2>&1
-    verdict names_and_layouts_are_those_of_abi_txt "$work/log"
-    cp -r include "$work/changed"
-    sed -i 's/    uint32_t batch_rows;/    uint64_t batch_rows;/' "$work/changed/tokmap_loader.h"
-    TOKMAP_INCLUDE=$work/changed "${PYTHON:-python3}" tests/house/abi.py 2>&1 |
-        grep -q '^not in abi.txt: tokmap_loader_options.batch_rows [0-9]* 8$' || echo "not found" >"$work/log"
-    verdict a_changed_layout_is_found "$work/log"
-else
-    echo "skip names_and_layouts_are_those_of_abi_txt: ${PYTHON:-python3} not found"
-fi
 exit $status
