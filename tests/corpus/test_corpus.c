@@ -226,10 +226,13 @@ static int make_file(char name[64], const void *bytes, size_t n_bytes)
     return fd;
 }
 
-static const model_document *next_good(const model *m, size_t *i)
+/* stops: at a bad document. */
+static const model_document *next_good(const model *m, size_t *i, bool stops)
 {
-    while (*i < m->n_documents && m->documents[*i].bad)
-        ++*i;
+    for (; *i < m->n_documents && (m->documents[*i].bad || m->documents[*i].is_null); ++*i) {
+        if (stops && m->documents[*i].bad)
+            return NULL;
+    }
     return *i < m->n_documents ? &m->documents[(*i)++] : NULL;
 }
 
@@ -241,12 +244,15 @@ static void check_counts_at(const corpus_counts *c, const model *m, size_t n)
         return; /* it was not asked for */
     for (size_t i = 0; i < n; i++) {
         const model_document *d = &m->documents[i];
-        want.documents += !d->bad;
+        const bool good = !d->bad && !d->is_null;
+        want.documents += good;
         want.bad_documents += d->bad;
-        want.text_bytes += d->bad ? 0 : d->n_bytes;
-        want.replacements += d->bad ? 0 : d->replacements;
+        want.null_documents += d->is_null;
+        want.text_bytes += good ? d->n_bytes : 0;
+        want.replacements += good ? d->replacements : 0;
     }
     CHECK_EQ(c->documents, want.documents);
+    CHECK_EQ(c->null_documents, want.null_documents);
     CHECK_EQ(c->bad_documents, want.bad_documents);
     CHECK_EQ(c->text_bytes, want.text_bytes);
     CHECK_EQ(c->replacements, want.replacements);
@@ -257,9 +263,7 @@ static void check_counts_at(const corpus_counts *c, const model *m, size_t n)
 static size_t check_documents(const got *g, const model *m, bool stops)
 {
     size_t n = 0, i = 0;
-    for (const model_document *d; (d = next_good(m, &i)) != NULL; n++) {
-        if (stops && i > n + 1)
-            return n;
+    for (const model_document *d; (d = next_good(m, &i, stops)) != NULL; n++) {
         if (n >= g->n_documents)
             CHECK_FAIL("only %zu documents", g->n_documents);
         CHECK_EQ(g->documents[n].n_bytes, d->n_bytes);
@@ -276,7 +280,8 @@ static void check_counts(const corpus_counts *c, const model *m, size_t n_plain,
         const model_document *d = &m->documents[i];
         e.bad_documents += d->bad;
         e.bad_bytes += d->bad ? d->end - d->begin : 0;
-        if (d->bad)
+        e.null_documents += d->is_null;
+        if (d->bad || d->is_null)
             continue;
         e.documents++;
         e.empty_documents += d->n_bytes == 0;
@@ -286,6 +291,8 @@ static void check_counts(const corpus_counts *c, const model *m, size_t n_plain,
     }
     CHECK_EQ(c->documents, e.documents);
     CHECK_EQ(c->empty_documents, e.empty_documents);
+    CHECK_EQ(c->null_documents, e.null_documents);
+    CHECK_EQ(c->records, m->n_documents);
     CHECK_EQ(c->text_bytes, e.text_bytes);
     CHECK_EQ(c->stored_bytes, e.stored_bytes);
     CHECK_EQ(c->plain_bytes, e.plain_bytes);

@@ -15,8 +15,9 @@ from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
 
 LONG = "TOKMAP_LONG" in os.environ
 SHARED = os.environ.get("TOKMAP_SHARED", "../shared")
-OK, MALFORMED, NO_FIELD, NO_OBJECT = range(4)
+OK, MALFORMED, NO_FIELD, NULL, NO_OBJECT = range(5)
 MAX_DEPTH = 128
+MISSING = object()
 
 # Bytes above 7F stand as code points that no test writes as an escape: Python's json sees text.
 HIGH = 0xF5500
@@ -49,6 +50,8 @@ LINES = [
     b"[" * 100000, b'{"text":' * 500, b"[" * 128 + b"]" * 128, b"[" * 129 + b"]" * 129,
     b'{"a":' + b"[" * 127 + b"]" * 127 + b',"text":"x"}', b'{"a":' + b"[" * 128 + b"]" * 128 + b',"text":"x"}',
     b'{"a":{"b":"x"}}', b'{"a":{"b":"x"},"a":{"b":"y\\n"}}', b'{"a":{"b":"x"},"a":{}}', b'{"a":[{"b":"x"}]}',
+    b'{"text":null}', b'{"text":null,"text":"x"}', b'{"text":"x","text":null}', b'{"a":{"b":null}}', b'{"a":null}',
+    b'{"a":{"b":"x"},"a":null}', b'{"a":{"b":null},"a":{}}',
     b'{"a":{"b":{"b":"x"}}}', b'{"\\u0061":{"\\u0062":"x\\ud800"}}', b'{"a.b":"x"}', b'{"b":"x","a":{"c":1}}',
 ]
 
@@ -88,18 +91,36 @@ def to_bytes(text):
     return bytes(out), lone
 
 
+class Object(dict):
+    """With the members whose keys appear again."""
+
+    def __init__(self, pairs):
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def has_string(value, keys):
+    """Whether the path leads to a string, by any of the keys that appear more than once."""
+    if not keys:
+        return isinstance(value, str)
+    return isinstance(value, Object) and any(has_string(v, keys[1:]) for k, v in value.pairs if k == keys[0])
+
+
 def python_answer(line, path):
     if depth_of(line) > MAX_DEPTH:
         return MALFORMED, 0, b""
     text = "".join(chr(c if c < 0x80 else HIGH + c) for c in line)
     try:
-        value = json.loads(text, parse_constant=refuse, parse_int=len, parse_float=len)
+        whole = json.loads(text, parse_constant=refuse, parse_int=len, parse_float=len, object_pairs_hook=Object)
     except ValueError:
         return MALFORMED, 0, b""
-    if not isinstance(value, dict):
+    if not isinstance(whole, dict):
         return NO_OBJECT, 0, b""
+    value = whole
     for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
+        value = value.get(key, MISSING) if isinstance(value, dict) else (None if value is None else MISSING)
+    if value is None and not has_string(whole, path.split(".")):
+        return NULL, 0, b""
     if not isinstance(value, str):
         return NO_FIELD, 0, b""
     out, lone = to_bytes(value)

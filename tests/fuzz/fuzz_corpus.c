@@ -120,10 +120,15 @@ typedef struct reading {
     size_t n_places;
 } reading;
 
+static bool is_left_out(const model_document *d)
+{
+    return d->filtered || d->is_null;
+}
+
 static const model_document *good_document(const model *m, size_t n)
 {
     for (size_t i = 0; i < m->n_documents; i++) {
-        if (!m->documents[i].bad && !m->documents[i].filtered && n-- == 0)
+        if (!m->documents[i].bad && !is_left_out(&m->documents[i]) && n-- == 0)
             return &m->documents[i];
     }
     return NULL;
@@ -133,7 +138,7 @@ static const model_document *good_document(const model *m, size_t n)
 static bool is_bad(const model *m, size_t n)
 {
     for (size_t i = 0; i < m->n_documents; i++) {
-        if (!m->documents[i].filtered && n-- == 0)
+        if (!is_left_out(&m->documents[i]) && n-- == 0)
             return m->documents[i].bad;
     }
     return false;
@@ -197,13 +202,15 @@ static void check_counts(const corpus_counts *c, const model *m, size_t n_plain)
         e.bad_documents += d->bad;
         e.bad_bytes += d->bad ? d->end - d->begin : 0;
         e.filtered_documents += d->filtered;
-        if (d->bad || d->filtered)
+        e.null_documents += d->is_null;
+        if (d->bad || is_left_out(d))
             continue;
         e.documents++;
         e.text_bytes += d->n_bytes;
         e.replacements += d->replacements;
     }
-    require(c->filtered_documents == e.filtered_documents && c->null_documents == 0);
+    require(c->filtered_documents == e.filtered_documents);
+    require(c->null_documents == e.null_documents);
     require(c->records == m->n_documents);
     require(c->bad_documents == e.bad_documents && c->bad_bytes == e.bad_bytes);
     require(c->documents == e.documents && c->text_bytes == e.text_bytes);
@@ -241,16 +248,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t n_stored = size - OPTION_BYTES;
         bool compressed = n_stored != n_plain || memcmp(plain, data + OPTION_BYTES, n_plain) != 0;
         model m = corpus_model_read(&o, plain, n_plain, compressed);
-        size_t n_bad = 0, n_filtered = 0;
+        size_t n_bad = 0, n_left_out = 0;
         for (size_t i = 0; i < m.n_documents; i++) {
             n_bad += m.documents[i].bad;
-            n_filtered += m.documents[i].filtered;
+            n_left_out += is_left_out(&m.documents[i]);
         }
         reading all = {0}, rest = {0};
         read_documents(&all, name, &o, &m, NULL);
         bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad > 0);
         require((all.result < 0) == fails);
-        require(fails || all.n_documents + n_bad + n_filtered == m.n_documents);
+        require(fails || all.n_documents + n_bad + n_left_out == m.n_documents);
         if (!fails) {
             check_counts(&all.last.counts, &m, n_plain);
             read_documents(&rest, name, &o, &m, &all.places[data[5] % all.n_places]);

@@ -152,20 +152,21 @@ static void model_take(model *m, const corpus_options *o, const uint8_t *plain, 
     if (m->format == CORPUS_JSON_LINES) {
         oracle_result r = model_json(o->field, plain + d.begin, d.n_bytes);
         bool is_long = o->fields && d.n_bytes > o->max_piece_bytes;
-        bool is_object = r.status == JSON_LINE_OK || r.status == JSON_LINE_NO_FIELD;
+        bool is_object = r.status != JSON_LINE_MALFORMED && r.status != JSON_LINE_NO_OBJECT;
         d.filtered =
             o->fields && !is_long && is_object && !model_keeps(plain + d.begin, d.n_bytes, d.line);
+        d.is_null = r.status == JSON_LINE_NULL && !is_long && !d.filtered;
         d.text = r.text;
         d.n_bytes = r.status == JSON_LINE_OK ? r.n_bytes : 0;
         d.bad = r.status != JSON_LINE_OK || (o->utf8 == UTF8_ERROR && r.lone_surrogates > 0);
-        d.bad = (d.bad || is_long) && !d.filtered;
+        d.bad = (d.bad || is_long) && !d.filtered && !d.is_null;
         d.replacements = r.status == JSON_LINE_OK ? r.lone_surrogates : 0;
         d.again = r.n_strings > 1;
     } else {
         d.text = malloc(d.n_bytes + 1);
         memcpy(d.text, plain + d.begin, d.n_bytes);
     }
-    if (!d.filtered) {
+    if (!d.filtered && !d.is_null) {
         model_repair(&d, o);
         d.bad = d.bad || (o->max_document_bytes && d.n_bytes > o->max_document_bytes);
         d.bad = d.bad || !model_can_be_cut(&d, o);
@@ -217,7 +218,7 @@ static corpus_format model_format(const corpus_options *o, const uint8_t *plain,
     oracle_result r = model_json(o->field, plain + from, n_line);
     free(r.text);
     bool whole = end || n <= o->max_piece_bytes || plain[n_seen] == '\n';
-    bool good = whole ? r.status == JSON_LINE_OK
+    bool good = whole ? r.status == JSON_LINE_OK || r.status == JSON_LINE_NULL
                       : r.status != JSON_LINE_MALFORMED || r.error_offset == n_line;
     return good ? CORPUS_JSON_LINES : CORPUS_AUTO;
 }

@@ -13,6 +13,7 @@ typedef struct model_document {
     uint64_t line;
     bool bad, again; /* again: its key appears more than once */
     bool filtered;   /* left out by MODEL_WHERE */
+    bool is_null;    /* a record without a text */
     uint8_t *text;
     size_t n_bytes;
     uint64_t replacements;

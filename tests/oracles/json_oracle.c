@@ -12,6 +12,7 @@ typedef struct oracle_string {
 
 typedef enum oracle_kind {
     ORACLE_OTHER,
+    ORACLE_NULL,
     ORACLE_STRING,
     ORACLE_OBJECT
 } oracle_kind;
@@ -19,7 +20,7 @@ typedef enum oracle_kind {
 typedef struct oracle_value {
     oracle_kind kind;
     oracle_string string; /* of a string; of an object, what the path leads to */
-    bool found;           /* in the object */
+    bool found, is_null;  /* in the object */
 } oracle_value;
 
 typedef struct oracle {
@@ -177,6 +178,7 @@ static void oracle_follow(oracle *o, oracle_value *object, oracle_value *member,
     object->string = member->string;
     object->found = part + 1 == o->n_parts ? member->kind == ORACLE_STRING
                                            : member->kind == ORACLE_OBJECT && member->found;
+    object->is_null = member->kind == ORACLE_NULL || member->is_null;
     member->string.units = NULL;
 }
 
@@ -226,6 +228,7 @@ static oracle_value oracle_read_value(oracle *o, size_t depth, size_t part)
             oracle_read_items(o, &value, depth + 1, part);
         }
     } else if (c == 't' || c == 'f' || c == 'n') {
+        value.kind = c == 'n' ? ORACLE_NULL : ORACLE_OTHER;
         for (const char *w = c == 't' ? "true" : c == 'f' ? "false" : "null"; *w; w++)
             oracle_need(o, *w);
     } else {
@@ -254,6 +257,6 @@ oracle_result oracle_read(const char *const *parts, size_t n_parts, const uint8_
     else if (value.kind != ORACLE_OBJECT)
         result.status = JSON_LINE_NO_OBJECT;
     else if (!value.found)
-        result.status = JSON_LINE_NO_FIELD;
+        result.status = value.is_null && o.n_strings == 0 ? JSON_LINE_NULL : JSON_LINE_NO_FIELD;
     return result;
 }

@@ -43,6 +43,8 @@ def random_line(rng, i):
     for name in ("score", "lang", "meta", "ok", "text"):
         if rng.random() < (0.01 if name == "text" else 0.1):
             del document[name]
+    if rng.random() < 0.01:
+        document["text"] = None
     names = list(document)
     rng.shuffle(names)
     return json.dumps({name: document[name] for name in names}, ensure_ascii=rng.random() < 0.5)
@@ -70,18 +72,20 @@ class Corpus:
                 document = ref_fields.read_line(line.encode())
             except ValueError:
                 return None
-            return {"@row": row, **{name: ref_fields.field_value(document, name) for name in NAMES}}
+            return {"@row": row, "null": '"text": null' in line, **{name: ref_fields.field_value(document, name) for name in NAMES}}
 
         return [read(row, line) for lines in self.files.values() for row, line in enumerate(lines) if line.strip()]
 
     def expected(self, text):
         """The records of the documents that are kept, and the counts of the report."""
         tree, kept = ref_fields.parse(text), []
-        counts = dict.fromkeys(("n_documents", "records", "filtered_documents", "bad_documents", "empty_documents"), 0)
+        counts = dict.fromkeys(("n_documents", "records", "filtered_documents", "bad_documents", "null_documents", "empty_documents"), 0)
         for values in self.records:
             counts["records"] += 1
             if values is not None and not ref_fields.holds(tree, values):
                 counts["filtered_documents"] += 1
+            elif values is not None and values["null"]:
+                counts["null_documents"] += 1
             elif values is None or not isinstance(values["text"], bytes):
                 counts["bad_documents"] += 1
             else:

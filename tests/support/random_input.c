@@ -107,6 +107,8 @@ static void make_json_line(uint64_t *random, input_bytes *b)
                                         "[]",
                                         "{}",
                                         "{\"text\":[]}",
+                                        "{\"text\":null}",
+                                        "{\"text\":null,\"a\":\"longer than a piece may be\"}",
                                         "\"text\"",
                                         "{\"text\":\"a\tb\"}",
                                         "{\"text\":\"\\x\"}",

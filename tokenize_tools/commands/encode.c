@@ -93,7 +93,7 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
     }
     const json_line_options options = {.path = s->path, .bare_string = true};
     json_line_status status = json_line_text(&options, line->text, line->n_bytes, s->text, text);
-    if (status == JSON_LINE_NO_FIELD)
+    if (status == JSON_LINE_NO_FIELD || status == JSON_LINE_NULL)
         return cli_error(CLI_INPUT,
                          "%s: line %" PRIu64 ": the field '%s' is missing or is not a string",
                          s->lines.name, s->lines.number, s->field);

@@ -65,7 +65,7 @@ typedef struct corpus_counts { /* of documents that are complete or were left ou
     uint64_t plain_bytes;        /* decompressed bytes before the current place */
     uint64_t records;            /* all that were read: those below and the documents */
     uint64_t input_records;      /* those of the current input */
-    uint64_t null_documents;     /* records without a text */
+    uint64_t null_documents;     /* records whose text is null */
     uint64_t filtered_documents; /* left out by `where` */
     uint64_t bad_documents;      /* skipped or collected */
     uint64_t bad_bytes;          /* of the lines of bad documents */

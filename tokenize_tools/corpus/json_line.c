@@ -61,7 +61,7 @@ struct json_line_scanner {
     bool no_object; /* the value of the line is not an object */
 
     /* For the last value at the path: a duplicate replaces the one before. */
-    bool found;
+    bool found, is_null;
     const char *not_found;
     uint64_t not_found_at;
     uint64_t n_begun;
@@ -116,7 +116,7 @@ static void refuse(json_line_scanner *s, const char *reason)
 
 static void set_not_found(json_line_scanner *s, const char *why)
 {
-    s->found = false;
+    s->found = s->is_null = false;
     s->not_found = why;
     s->not_found_at = s->n_fed + (uint64_t)(s->at - s->data);
 }
@@ -397,10 +397,14 @@ static void begin_word(json_line_scanner *s, const char *word)
 
 static void begin_value(json_line_scanner *s, uint8_t c)
 {
-    if (s->depth == 0)
+    if (s->depth == 0) {
         s->no_object = c != '{' && !(c == '"' && is_field(s));
-    else if (s->on_path && s->level == s->path->n_parts && c != '"')
+    } else if (s->on_path && c == 'n') {
+        set_not_found(s, "the field is null");
+        s->is_null = true;
+    } else if (s->on_path && s->level == s->path->n_parts && c != '"') {
         set_not_found(s, "the field is not a string");
+    }
     if (c == '"') {
         s->is_key = false;
         begin_string(s);
@@ -568,7 +572,7 @@ json_line_status json_line_end(json_line_scanner *s, json_line_result *result)
     if (!s->found) {
         result->reason = s->not_found ? s->not_found : "the field is missing";
         result->error_offset = s->not_found_at;
-        return JSON_LINE_NO_FIELD;
+        return s->is_null && s->n_begun == 0 ? JSON_LINE_NULL : JSON_LINE_NO_FIELD;
     }
     return JSON_LINE_OK;
 }

@@ -154,7 +154,7 @@ static bool decide_format(text_reader *r, corpus_error *err)
         !text_reader_reserve(r, to - from + JSON_LINE_ROOM, err))
         return false;
     json_line_status status = parse_line(r, from, to - from, whole, &result);
-    if (status == JSON_LINE_OK) {
+    if (status == JSON_LINE_OK || status == JSON_LINE_NULL) {
         text_reader_set_format(r, CORPUS_JSON_LINES);
         return true;
     }

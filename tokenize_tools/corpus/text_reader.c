@@ -44,9 +44,14 @@ static void close_text(reader *base)
 
 /* ---- JSON ---- */
 
-static reader_result json_bad(text_reader *r, json_line_status status,
-                              const json_line_result *result, reader_text *text)
+/* The end of a line without a text. */
+static reader_result json_without_text(text_reader *r, json_line_status status,
+                                       const json_line_result *result, reader_text *text)
 {
+    if (status == JSON_LINE_NULL) {
+        text->last = true;
+        return READER_NULL;
+    }
     text_reader_set_reason(r, status, result);
     text->reason = r->reason;
     text->bad_offset = r->offset + result->error_offset;
@@ -60,7 +65,7 @@ static reader_result read_whole_json(text_reader *r, reader_text *text, corpus_e
         return READER_FAILED;
     json_line_status status =
         json_line_text(&r->json, window_text(&r->base.window), r->n_bytes, r->decoded, &result);
-    if (r->fields && (status == JSON_LINE_OK || status == JSON_LINE_NO_FIELD)) {
+    if (r->fields && status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT) {
         if (!json_fields_read(r->fields, window_text(&r->base.window), r->n_bytes,
                               r->base.values)) {
             window_fail(&r->base.window, ENOMEM, err);
@@ -69,7 +74,7 @@ static reader_result read_whole_json(text_reader *r, reader_text *text, corpus_e
         text->values = r->base.values;
     }
     if (status != JSON_LINE_OK)
-        return json_bad(r, status, &result, text);
+        return json_without_text(r, status, &result, text);
     text->bytes = result.text;
     text->n_bytes = result.n_bytes;
     text->lone_surrogates = result.lone_surrogates;
@@ -201,7 +206,7 @@ static reader_result end_json_pieces(text_reader *r, reader_text *text)
     json_line_result result;
     json_line_status status = json_line_end(r->scanner, &result);
     if (status != JSON_LINE_OK)
-        return json_bad(r, status, &result, text);
+        return json_without_text(r, status, &result, text);
     text->last = true;
     text->lone_surrogates = result.lone_surrogates;
     return READER_TEXT;
