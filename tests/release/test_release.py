@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""This version reads the files of every release (docs/VERSIONS.md): the library and the second reader see in them what
+the release saw. They are never changed: see make.py. And what newer files say to this version."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import ref_faults
+import ref_plan
+import ref_reader
+import ref_release
+import ref_writer
+import ref_xxh3
+from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The checksum of the SHA256SUMS of each release, which has those of its files.
+RELEASES = {"0.1.0": "876083138c444260b92d571abe2c792c2bf590229ac88633e45699cc7b1e01c2"}
+HUGE_BYTES = 8589934996
+
+
+def tokmap(folder, *arguments, code=0):
+    """What the command prints, stdout and then stderr."""
+    done = subprocess.run([program("tokmap"), *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+    expect_equal(done.returncode, code, "exit code of tokmap %s: %s" % (" ".join(arguments), done.stderr))
+    return done.stdout + done.stderr
+
+
+def copy_releases(folder):
+    for name in RELEASES:
+        shutil.copytree(HERE / name, folder / name)
+        with open(folder / name / "huge.bin", "wb") as f:
+            try:
+                f.truncate(HUGE_BYTES)
+            except OSError as e:
+                raise Skip("no sparse file of 8 GiB: %s" % e) from None
+
+
+def the_files_of_releases_are_never_changed(_):
+    for name, wanted in RELEASES.items():
+        sums = (HERE / name / "SHA256SUMS").read_bytes()
+        expect_equal(hashlib.sha256(sums).hexdigest(), wanted, name + "/SHA256SUMS")
+        listed = dict(reversed(line.split("  ")) for line in sums.decode().splitlines())
+        files = {str(path.relative_to(HERE / name)): path for path in (HERE / name).rglob("*") if path.is_file()}
+        expect_equal(sorted(files), sorted([*listed, "SHA256SUMS"]), "files of " + name)
+        for file, checksum in listed.items():
+            expect_equal(hashlib.sha256(files[file].read_bytes()).hexdigest(), checksum, "%s/%s" % (name, file))
+
+
+def lines_differ(name, got, wanted):
+    for a, b in zip(got.splitlines(), wanted.splitlines()):
+        expect_equal(a, b, name)
+    expect_equal(len(got), len(wanted), name + ": size of the text")
+
+
+def the_library_sees_what_the_release_saw(folder):
+    for name in RELEASES:
+        contents, wanted = ((folder / name / file).read_bytes() for file in ("contents.txt", "expected.txt"))
+        done = subprocess.run([program("tool_release")], cwd=folder / name, input=contents, capture_output=True, timeout=300)
+        expect_equal((done.returncode, done.stderr), (0, b""), "tool_release")
+        lines_differ(name, done.stdout, wanted)
+
+
+def the_second_reader_and_order_agree(folder):
+    for name in RELEASES:
+        contents = (folder / name / "contents.txt").read_text()
+        lines_differ(name, ref_release.show(folder / name, contents), (folder / name / "expected.txt").read_bytes())
+
+
+def all_datasets_are_sound(folder):
+    for name in RELEASES:
+        datasets = sorted(path.stem for path in (folder / name).glob("*.tmi") if path.stem != "huge")
+        said = tokmap(folder / name, "verify", *datasets)
+        expect_equal(said.count(": sound"), len(datasets), said)
+        tokmap(folder / name, "verify", "--sample", "0.005", "huge")
+
+
+def moved_plan(folder, change=lambda text: text):
+    """run.plan and its cells, as if they had been made in this folder."""
+    was = ref_plan.read_plan((folder / "run.plan").read_bytes())
+    text = (folder / "run.plan").read_bytes().replace(b"folder " + was["folder"], b"folder " + os.fsencode(folder))
+    text = change(text)
+    text = text[:text.rindex(b"checksum")]
+    now = "%016x" % ref_xxh3.xxh3_64(text)
+    (folder / "run.plan").write_bytes(text + b"checksum %s\n" % now.encode())
+    for index in (folder / "cells").glob("*.tmi"):
+        data = index.read_bytes().replace(was["hash"].encode(), now.encode())
+        index.write_bytes(ref_writer.sign(data))
+    return ref_plan.read_plan((folder / "run.plan").read_bytes())
+
+
+def a_plan_of_a_release_is_shown_and_joined(folder):
+    for name in RELEASES:
+        there = (folder / name).resolve()
+        plan = moved_plan(there)
+        status = json.loads(tokmap(there, "status", "--json", "run.plan"))
+        n_cells = {"cells": len(plan["cells"]), "input_bytes": sum(size for size, *_ in plan["inputs"])}
+        expect_equal((status["plan_hash"], status["done"]), (plan["hash"], n_cells), "status")
+        tokmap(there, "join", "run.plan", "-o", "again")
+        for split in ("", "-held"):
+            ids = [json.loads(tokmap(there, "info", "--json", p + split))["dataset_id"] for p in ("joined", "again")]
+            expect_equal(ids[0], ids[1], "dataset id")
+
+
+def cells_are_packed_by_the_version_that_planned_them(folder):
+    for name in RELEASES:
+        there = (folder / name).resolve()
+        version = b"fact version %s" % name.encode()
+        plan = moved_plan(there, lambda text: text.replace(version, version[:-1] + b"x"))
+        for path in (there / "cells").glob("*"):
+            path.unlink()
+        for size, time, _, path in plan["inputs"]:
+            (there / os.fsdecode(path)).write_bytes(b"x" * size)
+            os.utime(there / os.fsdecode(path), ns=(time, time))
+        said = tokmap(there, "pack", "--plan", "run.plan", code=4)
+        expect("version was 0.1.x and is now " in said, said)
+        expect_equal([path.name for path in (there / "cells").iterdir() if path.suffix != ".lock"], [], "cells")
+
+
+# ---- Newer files ----
+
+
+def put(at, data):
+    def plant(index):
+        index[at:at + len(data)] = data
+
+    return plant
+
+
+def newer(folder, plant):
+    """0.1.0/texts as n, changed."""
+    index = bytearray((folder / "0.1.0/texts.tmi").read_bytes())
+    plant(index)
+    (folder / "n.tmi").write_bytes(ref_writer.sign(index))
+    shutil.copy(folder / "0.1.0/texts.bin", folder / "n.bin")
+
+
+def a_newer_format_is_refused_by_name(folder):
+    for plant, why in (
+        (put(12, b"\2\0\2\0"), "n.tmi: format 2 needs a reader of format 2, this tokmap reads up to 1: use a newer tokmap"),
+        (put(16, b"\0\0\0\x80"), "n.tmi: uses features (flags 80000000) that this tokmap does not know: use a newer one"),
+        (ref_faults.append_section(9, 1, b"new"), "n.tmi: has a section of kind 9"),
+    ):
+        newer(folder, plant)
+        for command in (("info", "n"), ("verify", "n"), ("cat", "n"), ("merge", "n", "0.1.0/lines", "-o", "m")):
+            said = tokmap(folder, *command, code=4)
+            expect(why in said and "damaged" not in said and "newer" in said, "%s: %s" % (command[0], said))
+        try:
+            ref_reader.read(str(folder / "n"))
+            raise AssertionError("the second reader does not refuse it: " + why)
+        except ref_reader.NewerFormat:
+            pass
+
+
+def what_may_be_ignored_is_ignored_and_not_copied(folder):
+    def plant(index):
+        ref_faults.append_section(9, 0, b"new")(index)
+        index[12:14] = b"\2\0"
+        index[20:24] = b"\xff" * 4
+        index[176:240] = b"\xff" * 64
+
+    newer(folder, plant)
+    info = json.loads(tokmap(folder, "info", "--json", "n"))
+    old = json.loads(tokmap(folder, "info", "--json", "0.1.0/texts"))
+    expect_equal((info["format_version"], info["lowest_reader"]), (2, 1), "versions")
+    for key in ("dataset_id", "n_tokens", "inputs", "metadata"):
+        expect_equal(info[key], old[key], key)
+    expect(": sound" in tokmap(folder, "verify", "n"), "verify")
+    expect_equal(tokmap(folder, "cat", "n"), tokmap(folder, "cat", "0.1.0/texts"), "cat")
+    tokmap(folder, "merge", "n", "0.1.0/lines", "-o", "merged")
+    merged = ref_reader.read(str(folder / "merged"))
+    expect_equal((sorted(merged.sections), merged.format_version), ([1, 2, 3, 4], 1), "sections and version of the result")
+
+
+sys.exit(run_in_folders("", (
+    the_files_of_releases_are_never_changed,
+    the_library_sees_what_the_release_saw,
+    the_second_reader_and_order_agree,
+    all_datasets_are_sound,
+    a_plan_of_a_release_is_shown_and_joined,
+    cells_are_packed_by_the_version_that_planned_them,
+    a_newer_format_is_refused_by_name,
+    what_may_be_ignored_is_ignored_and_not_copied,
+), copy_releases))
