@@ -177,7 +177,24 @@ def names_that_contributing_names_exist():
         expect(name in known or re.search(r"_x(_|$)|_X$|^x_", name), f"there is no {name}")
 
 
+def the_version_is_that_of_tokmap_h():
+    """Only these files have it, and the man pages, which man_options.py compares. Others take it from there."""
+    header = (ROOT / "include/tokmap.h").read_text()
+    version = re.search(r'^#define TOKMAP_VERSION_TEXT "(.*)"$', header, re.M)[1]
+    numbers = re.findall(r"^#define TOKMAP_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.M)
+    expect_equal(".".join(numbers), version, "TOKMAP_VERSION_MAJOR, _MINOR and _PATCH")
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    expect_equal(re.search(r"^## (\S+)", changes, re.M)[1], version, "CHANGELOG.md")
+    having = {"include/tokmap.h", "CHANGELOG.md", "SECURITY.md", "docs/FORMAT.md", "docs/ORDER.md", "Makefile"}
+    for path in [*ROOT.glob("*"), *ROOT.glob(".ci/*"), *(path for folder in ("bench", "docs", "include", "python", "src",
+                 "tokenize_tools") for path in (ROOT / folder).rglob("*"))]:
+        name = str(path.relative_to(ROOT))
+        if path.is_file() and not re.match(r"docs/man/|bench/results/|.*\.symbols$", name) and name not in having:
+            found = re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", path.read_text(errors="replace"))
+            expect(not found, f"{name}: the version is written there; take it from include/tokmap.h")
+
+
 sys.exit(run_tests([(test.__name__, test) for test in (
     the_readme_quotes_the_committed_figures, the_benchmarks_quote_the_committed_figures,
     scale_quotes_the_committed_figures, links_lead_to_files, files_that_the_guides_name_exist,
-    names_that_contributing_names_exist)]))
+    names_that_contributing_names_exist, the_version_is_that_of_tokmap_h)]))
