@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tokmap. `make` builds and prints which optional parts are in; `make help` lists the targets.
 
 CFLAGS ?= -O3 -g

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
 #include <errno.h>
 #include <dirent.h>

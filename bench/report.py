@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Result files of tokbench, make bench-peers and make bench-gpu, for people.
 
     report.py FILE... -o PAGE.html    one HTML page: charts, and every figure in tables

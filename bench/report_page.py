@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """report_page.py - runs as one HTML page: a section for each question, and tables with all figures.
 
 The page is self-contained: it has no script, font or picture. It is also well-formed XML."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """report_plot.py - the three kinds of drawings, as SVG inside a page: bars, dots and lines.
 
 All are 360 wide, the width of a phone, and as high as needed: a page sets them side by side if

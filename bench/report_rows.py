@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """report_rows.py - result files, checked, as rows; and what the name of a row says about it.
 
 A result file is what `tokbench --json`, `make bench-peers` and `make bench-gpu` write: {"schema":

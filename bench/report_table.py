@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """report_table.py - one table as HTML, as Markdown or for a terminal; and numbers for people."""
 
 import html

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # demo.sh - what `make demo` runs: packs text, looks at the dataset, shares it with another program, and
 # damages it. TOKMAP is the path of the command; all files are created in a folder beside it.
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokmap.h - read token datasets: one flat file of tokens and its index, mapped into memory.
  *
  * Example: prints the ids of a document.

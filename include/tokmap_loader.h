@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokmap_loader.h - serve sequences of tokens for training: shuffled, mixed, resumable, not copied.
  *
  * Example: one epoch of a dataset. Returns TOKMAP_END after the last step.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokmap_stage.h - copy the batches of a loader to a GPU, before the step that needs them.
  *
  * Example: trains for a number of steps in one stream.

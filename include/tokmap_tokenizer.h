@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokmap_tokenizer.h - text to token ids and back, with the tokenizers of language models.
  *
  * Example: prints the ids of a text.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokmap_writer.h - write token datasets, or index a token file that already exists.
  *
  * Example: writes a dataset of one document.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the package: the backend of `pip install ./python` (PEP 517), of `make wheel` and `make sdist`.
 
 A wheel holds the Python files, the libraries and the programs, which `make` compiles here."""

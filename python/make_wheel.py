@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make_wheel.py FOLDER - the wheel for every Linux on x86-64 with glibc 2.28 or later.
 
 Compiles with the clang of the package ziglang, which links against the symbols of an old glibc. All other

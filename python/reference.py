@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """reference.py - prints docs/python.md: every public name of the package, from its signature and docstring."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Bash completion for tokmap and tokbench: the commands or pages, options and words that --help lists, then files.
 _tokmap()
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the tokmap command: picks the command and runs it. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench.h - what the pages of tokbench share: a clock, rounds, rows of figures, the machine.
  *
  * A page measures its systems in turn in each round, and adds a row of figures for each. A ratio is

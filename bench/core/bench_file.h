@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_file.h - a file of results that is complete under its name or absent. */
 #ifndef TOKBENCH_BENCH_FILE_H
 #define TOKBENCH_BENCH_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_text.h - a text in memory, as documents or pieces of one, for the pages that tokenize. */
 #ifndef TOKMAP_BENCH_TEXT_H
 #define TOKMAP_BENCH_TEXT_H

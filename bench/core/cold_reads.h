@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cold_reads.h - measures the loader's ways of reading data that is not in memory, and the rate of
  * the device. For the page `cold`, and for `load` with the user's data. */
 #ifndef TOKMAP_BENCH_COLD_READS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.h - reads a file past the page cache, at the rate of its device, and drops files from the
  * page cache. */
 #ifndef TOKMAP_BENCH_DEVICE_H

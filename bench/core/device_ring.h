@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_ring.h - reads by io_uring: a queue of whole reads, used only by device.c. */
 #ifndef TOKMAP_BENCH_DEVICE_RING_H
 #define TOKMAP_BENCH_DEVICE_RING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load_data.h - the datasets that the loader pages read. */
 #ifndef TOKMAP_LOAD_DATA_H
 #define TOKMAP_LOAD_DATA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plain_map.h - maps the files of a dataset without the library, to compare opening and lookups
  * with. */
 #ifndef TOKMAP_PLAIN_MAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random_dataset.c - makes a dataset to be read; the values of its tokens do not matter. */
 #include "core/bench.h"
 #include "cli/cli.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_dataset.c - makes a dataset of any size that takes no disk space: its tokens are a hole in
  * the file.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.c - prints the figures for people: a block for each page, in 80 columns or the width of the
  * terminal. A row that has a limit shows its share of it as a bar. */
 #include <langinfo.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """first_batch.py P SECONDS - how long a program waits for its first batch on a device after it opens the
 dataset: with the kernel compiled in that run, and with the kernel that the driver keeps from the run
 before. Each trial is a process of its own, whose context is made before the time begins."""

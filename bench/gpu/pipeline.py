@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """pipeline.py P SECONDS - training steps with batches from several sources, in turn, in one process: how
 long a step takes, and how long the device is idle between two steps because a batch is missing.
 

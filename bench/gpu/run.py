@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """run.py - tests and measures tokmap on the first CUDA device, in less than nine minutes.
 
 Each step is a process of its own with a time limit. What it measured is in the result file when it

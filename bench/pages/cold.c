@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cold.c - the loader on data that is not in memory, compared with the device's rate for reads of
  * the same size, and with a plain map. */
 #include "cli/cli.h"

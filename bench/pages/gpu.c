@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu.c - copies to a GPU, if there is one: plain copies by size, which are the limit, and the
  * batches of a stage. `make bench-gpu` runs it and measures training steps. */
 #include <dlfcn.h>

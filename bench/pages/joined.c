@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* joined.c - the loader over a joined dataset, compared with the same loader over a flat dataset of
  * the same tokens; and how soon a dataset of very many token files is open and has its first
  * batch. All data are in memory. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c - the best that this machine can do: copies, copies of rows from random places, first
  * touches of memory, and reads of a device past the page cache. */
 #include <stdlib.h>

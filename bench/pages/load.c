@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - the loader on hot data: a zero-copy sample, and batches gathered, compared with the
  * machine's limit for copying rows from random places. On the user's own data also the same when
  * cold. */

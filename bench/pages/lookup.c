@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lookup.c - which document contains this token: how many answers per second, from the map. An
  * answer takes at least one read at a random place of the index, which is measured too. */
 #include <stdlib.h>

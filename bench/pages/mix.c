@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mix.c - the cost of mixing sources: a sample, a sample at any position, opening and memory, with
  * 1 to 64 sources, with a limit on their epochs, and with weights that change eight times. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - how long opening takes, compared with opening and mapping the files without reading
  * them, and that it does not depend on the size. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c - tokmap pack from end to end, against each of its stages alone. */
 #include <getopt.h>
 #include <stdlib.h>

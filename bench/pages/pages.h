@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pages.h - the pages of tokbench. */
 #ifndef TOKMAP_BENCH_PAGES_H
 #define TOKMAP_BENCH_PAGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scale.c - starting, seeking, and resuming after a restart, from a million tokens to ten million
  * million; and the memory it takes. The tokens are holes in files, and `next` alone touches none of
  * them: this measures the cost of the size of the data, not of reading it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenize.c - text in memory to ids in memory: cold, warm, and with several threads; compared with
  * what cannot be avoided: reading the text and writing as many ids. */
 #include <errno.h>

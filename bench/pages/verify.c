@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify.c - verifying a dataset, compared with plainly reading the same file. */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """compare.py --tokbench FILE - tokmap's tokenizers beside those that people use, on one core.
 
 For each tokenizer and text: first every peer's ids are compared with tokmap's, and a peer whose

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One interface to the peers, and one process for each measurement.
 
     engines.py PEER JOB         a cold pass and a warm one: JSON with seconds on stdout

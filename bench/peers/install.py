@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """install.py FOLDER [REQUIREMENTS] - a virtual environment with the packages of a requirements file
 [requirements.txt beside this].
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_adapter.py - what loaders.py asks of a system, and the systems that need nothing but
 Python.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_check.py - checks that the rows of a system are windows of the flat file. Without numpy: a
 row is any object that gives its numbers as a buffer."""
 

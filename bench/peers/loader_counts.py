@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_counts.py - what the system counts for a process and its descendants, and memory limits.
 """
 

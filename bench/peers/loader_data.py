@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_data.py - the token file that all systems read: random ids in documents of about a
 thousand tokens, the same in every run, with the indexes of tokmap and Megatron. Needs no numpy."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_megatron.py - megatron-core on the flat file, with the index that `tokmap export` wrote.
 """
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_numpy.py - the flat file by numpy.memmap, and by PyTorch over it."""
 
 import mmap

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """loader_process.py JOB - runs one system in its own process for loaders.py: JSON on stdout.
 
 JOB is a JSON file: {"system": name, "adapters": files with more of them, "mode": one of MODES,

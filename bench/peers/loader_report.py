@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_report.py - the results of loaders.py as tables, for a terminal or in Markdown."""
 
 import pathlib

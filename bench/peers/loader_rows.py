@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_rows.py - the results of loaders.py: the rows of all systems, their ratios, and the
 targets."""
 

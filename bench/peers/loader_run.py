@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_run.py - runs systems in turn, each in a process of its own, and keeps their figures."""
 
 import concurrent.futures

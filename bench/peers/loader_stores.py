@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_stores.py - tokens in the files of row stores: HDF5, LMDB, TFRecord, WebDataset, Arrow.
 Each has its own copy; if it stores rows, these are the windows of the flat file."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_streams.py - libraries with their own data set and loader: Grain on the flat file; litdata
 and MosaicML Streaming on copies in their formats."""
 

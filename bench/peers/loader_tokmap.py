@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loader_tokmap.py - tokmap inside the frameworks that people train with."""
 
 from loader_adapter import Tokmap, variant, I64

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """loaders.py --tokmap FILE --tokbench FILE - tokmap's loader beside those that people use.
 
 One token file is made; each system reads it, or a copy in its own format. First

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """parquet.py --tokmap FILE --tokbench FILE --tokenizer FILE --parquet FILE... - packing a column of Parquet, beside
 gigatoken's Parquet source, and decoding it, beside pyarrow.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """computed.py MEASURED.json [--out FILE] - what a corpus of 15T tokens in 100,000 cells costs on 1,000 nodes, and its
 loaders on 16,384 ranks, computed from what join.py has measured on one machine. Nothing here was measured at this
 size."""

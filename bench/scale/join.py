@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """join.py --tokmap FILE --dir DIR [--cells 10000] [--megabytes 200] [--words 60] [--out FILE] - what a plan, its
 tasks and its join cost: time, memory, and what they ask the file system for.
 

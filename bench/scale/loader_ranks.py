@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """loader_ranks.py P [--ranks 64] [--of 16384] [--out FILE] - the start of many ranks of a training run, on one machine.
 
 Starts so many processes; each opens the dataset P as one of --of ranks, spread evenly, takes its first batch, and then

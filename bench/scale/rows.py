@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of a result file, as bench/report.py reads them."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """stragglers.py [--out FILE] - how long 1,000 nodes take to pack 100,000 cells, in 1, 4, 16 or 100 tasks a node.
 
 A simulation. A task has neighbouring cells and the engine gives the next task to the first node that is free. What

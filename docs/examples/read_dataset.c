@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read_dataset.c - opens a token dataset and prints what it holds, without copying a token.
  *
  *     read_dataset DATASET [TOKEN]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenize_lines.c - encodes the lines of stdin, all at once, and prints the ids of each.
  *
  *     tokenize_lines TOKENIZER [PATTERN] <FILE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train_loop.c - a training loop that can be interrupted and continued.
  *
  *     train_loop DATASET STATE_FILE N_STEPS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* write_dataset.c - writes a token dataset: each line of the standard input is a document.
  *
  *     write_dataset DATASET <TEXT

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Packs a corpus with the processes that mpirun starts. tokmap does not use MPI: mpirun starts it on each node, and
 # tells it its rank and how many there are. The folder with the plan, the inputs and the cells is on a file system
 # that all nodes see. Once before, in it:

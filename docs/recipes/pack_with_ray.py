@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packs a corpus on a Ray cluster: `python pack_with_ray.py run.plan 64 train` packs it in 64 tasks.
 
 The plan, the inputs and the cells are on a file system that all nodes see, and tokmap is installed on each. Once

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Packs a corpus on the machines that are its arguments, with ssh and xargs:
 #
 #     tokmap plan corpus/ --tokenizer tokenizer.json --cells cells -o run.plan

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap - token datasets for language model training, read in place.
 
     import tokmap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, which is written in Python."""
 
 import os

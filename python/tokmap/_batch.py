@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Batch, and how the arrays of a batch are made."""
 
 import ctypes

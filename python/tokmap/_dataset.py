@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Dataset - tokens and documents, read in place."""
 
 import bisect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DLPack, the protocol for passing arrays between libraries: puts tensors of the C library into capsules,
 and takes the capsules of other libraries."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exceptions of the package. Each also derives from a built-in one, and says what failed and where."""
 
 from typing import Any, Dict, Optional, Tuple, Type

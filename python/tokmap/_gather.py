@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arrays of a batch: made, or written again, and filled by the library."""
 
 import ctypes

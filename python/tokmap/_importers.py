@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m tokmap import: datasets from the files of other libraries."""
 
 import argparse

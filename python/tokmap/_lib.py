@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C library through ctypes. tests/python/test_python.py compares these structs with the headers."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Loader - batches of sequences from datasets: shuffled, mixed, resumable."""
 
 import ctypes

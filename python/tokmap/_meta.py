@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of documents: the columns of a dataset as NumPy arrays, and rows for the writer."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the libraries and programs that belong to this package: those of the wheel, or of the checkout."""
 
 import ctypes

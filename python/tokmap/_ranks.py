@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rank this process is, if the caller does not say."""
 
 import logging

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Samples - the samples of a loader by their numbers, for samplers."""
 
 import os

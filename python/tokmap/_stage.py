@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Stage - copies the batches of a Loader to the memory of a GPU before the step needs them."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The open stage of the library, for tokmap.Stage: its calls, callbacks and end."""
 
 import ctypes

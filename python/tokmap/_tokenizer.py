@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text to token ids and back: the C library libtokmap_tokenizer through ctypes."""
 
 from __future__ import annotations

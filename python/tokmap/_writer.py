@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Writer - documents of ids into a dataset."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.huggingface - a data set for the Trainer of transformers, and for accelerate."""
 
 from typing import Any, Dict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.lightning - a DataModule whose checkpoints are exact although Lightning reads batches ahead."""
 
 from typing import Any, Dict, Mapping, Optional

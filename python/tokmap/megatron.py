@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.megatron - a data set with the keys of Megatron-core's GPTDataset."""
 
 from typing import Any, Dict, Optional

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.torch - datasets for torch.utils.data.DataLoader and torchdata's StatefulDataLoader."""
 
 from typing import Any, Dict, Iterable, Iterator, Mapping, TypeVar

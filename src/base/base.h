@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base.h - little-endian loads and stores, checked arithmetic, alignment. */
 #ifndef TOKMAP_BASE_H
 #define TOKMAP_BASE_H

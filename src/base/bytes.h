@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bytes.h - bytes that grow. */
 #ifndef TOKMAP_BYTES_H
 #define TOKMAP_BYTES_H

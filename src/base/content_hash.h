@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* content_hash.h - a hash of a sequence that can be joined: the hash of A followed by B follows
  * from the hashes and lengths of A and B.
  *

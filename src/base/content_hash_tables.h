@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* content_hash_tables.h - made by make_content_hash_tables.py. */
 #ifndef TOKMAP_CONTENT_HASH_TABLES_H
 #define TOKMAP_CONTENT_HASH_TABLES_H

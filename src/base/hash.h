@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - the checksums of the format: XXH3 behind our own names. */
 #ifndef TOKMAP_HASH_H
 #define TOKMAP_HASH_H

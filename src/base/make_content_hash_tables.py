@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """make_content_hash_tables.py - prints content_hash_tables.h: for content_hash.c, what each value of a byte adds to a
 remainder when 0 to 3 bytes follow it."""
 
@@ -12,7 +13,7 @@ def shift(crc, polynomial, n_bits):
 
 
 def main():
-    print("/* content_hash_tables.h - made by make_content_hash_tables.py. */\n"
+    print("/* SPDX-License-Identifier: Apache-2.0 */\n/* content_hash_tables.h - made by make_content_hash_tables.py. */\n"
           "#ifndef TOKMAP_CONTENT_HASH_TABLES_H\n#define TOKMAP_CONTENT_HASH_TABLES_H\n\n#include <stdint.h>\n\n"
           "/* [modulus][bytes that follow][byte] */\n"
           "static const uint64_t content_hash_tables[2][4][256] = {")

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status.h - fills a tokmap_error; copies and checks the options of a caller. */
 #ifndef TOKMAP_STATUS_H
 #define TOKMAP_STATUS_H

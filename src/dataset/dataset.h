@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.h - an open dataset, for the other files of the library. */
 #ifndef TOKMAP_DATASET_H
 #define TOKMAP_DATASET_H

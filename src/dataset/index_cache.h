@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index_cache.h - looks up documents without the map of the index.
  *
  * Accessing the map of a file that was shortened raises SIGBUS, which the caller cannot handle in a

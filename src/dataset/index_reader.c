@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "dataset/index_reader.h"
 
 #include <inttypes.h>

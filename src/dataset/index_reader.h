@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index_reader.h - reads and checks an index file without its map, so that a failing disk is an
  * error and not SIGBUS: whole sections, their checksums, and documents group by group. */
 #ifndef TOKMAP_INDEX_READER_H

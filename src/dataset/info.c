@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* info.c - what an open dataset is, its documents, inputs and metadata. */
 #include <string.h>
 

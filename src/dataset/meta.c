@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meta.c - the values of documents of an open dataset. */
 #include "base/base.h"
 #include "base/status.h"

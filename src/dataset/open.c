@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opens and closes a dataset. */
 #include "dataset/segments.h"
 

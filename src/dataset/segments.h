@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segments.h - the token files of a joined dataset, as its index lists them. */
 #ifndef TOKMAP_SEGMENTS_H
 #define TOKMAP_SEGMENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token_files.h - the files that hold the tokens of a dataset: which one holds a token, its map and
  * its descriptor.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify.c - reads every byte of a dataset, without its maps, and checks it.
  *
  * First it checks the index, then the token blocks, in parallel, and then the documents, to find

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "dataset/verify_meta.h"
 
 #include <inttypes.h>

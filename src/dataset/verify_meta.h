@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify_meta.h - checks the values of documents, without the map. */
 #ifndef TOKMAP_VERIFY_META_H
 #define TOKMAP_VERIFY_META_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* document_index.h - the documents section: where documents end, and which one holds a token.
  *
  *     ends     groups of 64 documents: 64 u32 ends relative to the group's start

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format.h - the header and the section table of an index file: bytes <-> decoded values.
  *
  * Pure: no files, no allocation. docs/FORMAT.md section 3 is the specification. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format_limits.h - the limits of the format, as numbers: docs/FORMAT.md section 5. */
 #ifndef TOKMAP_FORMAT_LIMITS_H
 #define TOKMAP_FORMAT_LIMITS_H

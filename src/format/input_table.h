@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_table.h - the inputs section: which documents and tokens came from which input file.
  * Pure; docs/FORMAT.md section 3.5. */
 #ifndef TOKMAP_INPUT_TABLE_H

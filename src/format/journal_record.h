@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_record.h - the journal of an unfinished dataset: header and records, bytes <-> values.
  *
  * A record says how much of the files was written at a checkpoint, and holds what is new since the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meta_section.h - the section of values of documents: a directory of columns, and their parts.
  *
  * Pure: no files, no allocation. docs/FORMAT.md section 3.7. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "format/segments_section.h"
 
 #include "base/base.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segments_section.h - the segments section of a joined dataset: which files hold the tokens.
  * Pure; docs/FORMAT.md section 3.8. */
 #ifndef TOKMAP_SEGMENTS_SECTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token_scan.h - the largest of the tokens, and storing them at their width. Pure. */
 #ifndef TOKMAP_TOKEN_SCAN_H
 #define TOKMAP_TOKEN_SCAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_gather.c - copies the rows of a batch into buffers of the caller. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* block_ahead.h - with block shuffle: reads whole blocks into the page cache, one after another,
  * before their first row is needed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c - the thread that reads ahead, and the steps between it and its caller.
  *
  * Steps are numbered from 0 since the last restart, and step i has slot i % n_slots. There is one

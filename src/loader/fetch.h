@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.h - reads the rows of the next steps ahead, in one thread.
  *
  * The order of rows is known, so reading ahead replaces worker processes. There are three ways:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/fetch_pages.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_pages.h - ranges of tokens in the page cache: read ahead, bring into the map, drop. */
 #ifndef TOKMAP_FETCH_PAGES_H
 #define TOKMAP_FETCH_PAGES_H

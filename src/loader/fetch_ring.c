@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_ring.c - see fetch_ring.h.
  *
  * A direct read begins and ends at multiples of the alignment that the disk requires, so a row

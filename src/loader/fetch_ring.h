@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_ring.h - memory for rows that are read ahead, and direct reads into it.
  *
  * A slot holds the rows of a step, each at its own place. The caller may fill places itself. A

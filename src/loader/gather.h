@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gather.h - copies rows of tokens into one buffer: at their stored width or wider, whole or as
  * inputs and labels. Pure. */
 #ifndef TOKMAP_GATHER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* latency.h - a histogram of times, with 16 bins for each power of two. Pure.
  *
  * Percentiles are accurate to one part in sixteen, for any times. 8 KiB, no allocation. */

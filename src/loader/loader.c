@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c - the calls of an open loader: next, seek, locate, info. */
 #include "loader/loader.h"
 

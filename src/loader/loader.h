@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.h - an open loader, for the other files of the library. */
 #ifndef TOKMAP_LOADER_PRIVATE_H
 #define TOKMAP_LOADER_PRIVATE_H

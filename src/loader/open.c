@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - from options to a loader: checks, sources, mixture. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reading.c - chooses how a loader reads its data, and plans rows for the read-ahead thread. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_parts.h - what rows have besides tokens: where documents start, position and document ids,
  * the loss mask. All from the document index: docs/ORDER.md, section 7. */
 #ifndef TOKMAP_ROW_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sampler.h - finds the tokens of a sample by its number, with mixture, shuffle and windows. A
  * sampler belongs to one thread; several may share the sources. */
 #ifndef TOKMAP_SAMPLER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.c - the 128 bytes of the state of a loader: docs/ORDER.md, section 8. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* windows.h - the windows of a source, and the tokens of each: docs/ORDER.md, section 3. Constant
  * time for windows of equal length; within documents, a search and a scan of 256 documents. */
 #ifndef TOKMAP_WINDOWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mixture.c - docs/ORDER.md, section 5.
  *
  * A table describes one period: the source of each slot, and how many slots that source has before

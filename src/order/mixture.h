@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mixture.h - from which source sample g comes, and which of its samples it is: docs/ORDER.md,
  * section 5. Constant time for any g. Pure. */
 #ifndef TOKMAP_MIXTURE_H

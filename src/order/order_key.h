@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* order_key.h - the keys of everything that is random in the order of samples: docs/ORDER.md,
  * section 1. Pure. */
 #ifndef TOKMAP_ORDER_KEY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* permute.c - docs/ORDER.md, section 2.
  *
  * A number is two digits, x = l * b + r, and each round adds to one of them a hash of the other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* permute.h - a keyed permutation of [0, N) for any N up to 2^48: docs/ORDER.md, section 2.
  *
  * A Feistel network over two digits of about sqrt(N) values each, so that hardly any result is

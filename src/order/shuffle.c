@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shuffle.c - docs/ORDER.md, section 4. */
 #include "order/shuffle.h"
 

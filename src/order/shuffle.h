@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shuffle.h - which window of a source is number x of an epoch: docs/ORDER.md, section 4.
  *
  * Closed form: any sample of any epoch in constant time. The permutations of the last epoch (and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crew.h - a few threads that do work in parts. */
 #ifndef TOKMAP_CREW_H
 #define TOKMAP_CREW_H

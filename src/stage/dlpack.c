@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dlpack.c - exports outputs of a batch as DLPack tensors, for other libraries.
  *
  * The structs are those of DLPack 0.8, a published binary interface. A deleter may run in any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.h - a table of the calls of the CUDA driver that a stage makes. They are those of the real
  * driver, loaded at run time, of the host device (driver_host.c), or of a test.
  *

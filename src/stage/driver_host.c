@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver_host.c - the host as a device: the processor does the work, in the caller's thread.
  *
  * Every call is complete when it returns, so streams are always idle and events have always

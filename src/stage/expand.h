@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expand.h - what the kernel in cuda/expand.cu does, in plain C: the definition that it is tested
  * against, and the kernel of TOKMAP_STAGE_HOST. Pure. */
 #ifndef TOKMAP_EXPAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expand_job.h - the image of a batch, which is copied to the device, and the job that expands it.
  *
  * The image is one block of memory: the table of rows, the masks, for each tile its place among the

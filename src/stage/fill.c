@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.c - fills host slots from the loader, and the thread of the stage. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opens and closes a stage: options, the device, and all memory of the stage. */
 #include <inttypes.h>
 #include <stdio.h>

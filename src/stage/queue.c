@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* queue.c - the calls of the driver for each batch. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* slot_image.h - writes a batch as the device reads it: expand_job.h. Pure.
  *
  * Memory for an image is allocated before any batch is known, for the maximum number of boundaries.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stage.c - the calls of an open stage: next, wait, release, fill, seek, info. */
 #include "stage/stage.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stage.h - an open stage, for the other files of the library.
  *
  * A batch goes through a host slot and a device slot:

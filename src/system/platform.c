@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _FILE_OFFSET_BITS 64 /* off_t of 64 bits on every machine */
 #include "system/platform.h"
 

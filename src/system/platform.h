@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* platform.h - files, maps and the page cache. Only the files of src/system/ make system calls.
  *
  * Calls return 0 or an errno value. Interrupted and short reads and writes are continued. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* platform_library.h - opens shared libraries at run time. */
 #ifndef TOKMAP_PLATFORM_LIBRARY_H
 #define TOKMAP_PLATFORM_LIBRARY_H

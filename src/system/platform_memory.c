@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "system/platform_memory.h"
 
 #include <errno.h>

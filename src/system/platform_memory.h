@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* platform_memory.h - how much memory there is for the page cache, and memory for devices. */
 #ifndef TOKMAP_PLATFORM_MEMORY_H
 #define TOKMAP_PLATFORM_MEMORY_H

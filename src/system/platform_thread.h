@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* platform_thread.h - threads, locks, and the clock. */
 #ifndef TOKMAP_PLATFORM_THREAD_H
 #define TOKMAP_PLATFORM_THREAD_H

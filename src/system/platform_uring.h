@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* platform_uring.h - many reads at once, with the system calls of io_uring.
  *
  * Put reads, submit them, and take their results, which come in any order. One thread at a time. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adopt.c - makes an index for an existing token file, which it does not change. */
 #include <inttypes.h>
 #include <stdlib.h>

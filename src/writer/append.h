@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* append.h - adds a dataset to the output, for merging and joining: what both do alike. */
 #ifndef TOKMAP_APPEND_H
 #define TOKMAP_APPEND_H

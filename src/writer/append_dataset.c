@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* append_dataset.c - appends a whole dataset to the output of a writer, for merging.
  *
  * The tokens are always read and checked. Where the file system can copy them itself (by sharing

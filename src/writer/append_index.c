@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* append_index.c - adds what the index of a dataset says to the output of a writer. */
 #include "writer/append.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* append_values.c - adds the values of the documents of a dataset, for merging. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.c - makes checkpoints, and resumes from them: everything up to the last checkpoint is
  * on the disk, and another writer can continue from there. */
 #include <errno.h>

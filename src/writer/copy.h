@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy.h - tokens of a dataset on their way to one token file: P.bin.partial, which many processes
  * may fill at the same time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy_parts.c - a flat dataset from a joined one, by many processes: each copies a share of the
  * tokens, and the last one writes the index and gives the names. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index_writer.h - writes an index file: documents as they come, the rest at the end.
  *
  * The file is P.tmi.partial. Its lock excludes a second writer of P. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* join.c - adds datasets to an index over their token files, of which nothing is read. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal.h - P.tmj.partial: the checkpoints of an unfinished dataset, one record each.
  *
  * Each record is on the disk before the next one is started, so only the last one can be torn, and

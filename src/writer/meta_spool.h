@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meta_spool.h - P.tmv.partial: values of documents on their way into the index.
  *
  * Values come by document and are stored by column, so they wait in this file until finish. It is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meta_transpose.c - writes the section of values: reads the spool once or more for each column. */
 #include "format/meta_section.h"
 #include "base/status.h"

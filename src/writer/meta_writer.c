@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/meta_writer.h"
 
 #include <inttypes.h>

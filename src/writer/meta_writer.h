@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meta_writer.h - values of documents: takes them row by row, and writes their section. */
 #ifndef TOKMAP_META_WRITER_H
 #define TOKMAP_META_WRITER_H

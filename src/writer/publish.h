@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* publish.h - the file names of a dataset: which writer may write P, and how P becomes visible.
  *
  *     P.bin.partial,  P.tmi.partial    being written; the lock is on the second

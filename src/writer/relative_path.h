@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relative_path.h - names files by their paths from one folder, so that all of them can be moved or
  * mounted elsewhere together. */
 #ifndef TOKMAP_RELATIVE_PATH_H

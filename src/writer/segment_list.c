@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/segment_list.h"
 
 #include "base/status.h"

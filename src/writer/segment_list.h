@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segment_list.h - the token files of a joined dataset, as its index lists them.
  * docs/FORMAT.md section 3.8. */
 #ifndef TOKMAP_SEGMENT_LIST_H

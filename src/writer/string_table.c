@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/string_table.h"
 
 #include "base/hash.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* string_table.h - the different strings of a column, numbered in the order in which they came. */
 #ifndef TOKMAP_STRING_TABLE_H
 #define TOKMAP_STRING_TABLE_H

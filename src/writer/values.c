@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values.c - values of documents in a writer: the calls, and what ends with each document. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h - what the files of this room share: writer.c (a new token file), adopt.c (an existing
  * one), join.c (those of other datasets), append_dataset.c, checkpoint.c, values.c. */
 #ifndef TOKMAP_WRITER_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_options - one rule for the options of every call: what this library does not know, behind
  * the struct that it knows, must be 0. */
 #include <stdlib.h>

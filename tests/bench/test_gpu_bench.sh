@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # bench/gpu/run.py where there is no device: every step is skipped with the reason, and the result file
 # holds no figure. With a driver that stands in for a device, what needs no framework is done. A device
 # of this machine is hidden.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """bench/peers: the comparison of ids, the ratios and the tables, without any peer.
 Not how fast anything is."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """bench/report.py: from result files, those of this repository and made ones, to a page and tables that say what the
 files say, whatever is in them; a clear refusal of what is no result or does not belong together; two runs compared."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The tables of bench/results/README.md are those of the committed results; every result has one."""
 
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokbench end to end on small data: every page gives figures, the JSON has what the table shows,
 nothing is left behind, and a failure is reported. Not how fast anything is."""
 

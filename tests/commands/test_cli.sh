@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_cli.sh - what the tokmap command says: stdout, stderr and exit code of each call, compared
 # with tests/cli/NAME.expected, and the man page against the help texts.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_encode.sh - tokmap encode and decode: one line for each line, in order, for any text; and
 # back again. Correct ids are tested elsewhere, except for a vocabulary of a few lines.
 

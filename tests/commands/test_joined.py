@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the commands do with joined datasets: the same as with the flat one, and no file of a segment is
 replaced."""
 

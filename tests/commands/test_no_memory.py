@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Limits of the system: whichever allocation fails, a command ends with 75 and says so, or with what it gives
 otherwise; small stacks, a limit of file sizes, a named pipe without a writer and signals."""
 

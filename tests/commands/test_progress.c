@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The last line of progress: on a terminal where one was drawn, and nowhere else. */
 #include "support/check.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What tokmap shows on a terminal, seen through a pseudo-terminal: no name of a file and no text makes the terminal do
 anything; what is handed on to files and pipes is as it is stored."""
 

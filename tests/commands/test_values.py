@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the commands do with values of documents, in datasets that ref_writer made from docs/FORMAT.md."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Arrow files of pyarrow and Polars: tokmap pack writes the dataset of the same texts as JSON lines. The files in
 tests/fuzz/corpus/arrow are read without the packages that wrote them."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_corpus.c - the documents of inputs of every format, compression and chunk size against a
  * naive model; resuming after every batch; messages about errors. */
 #include "corpus/corpus.h"

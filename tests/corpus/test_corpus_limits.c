@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_corpus_limits.c - inputs larger than the memory, inputs that wait, documents read twice. */
 #include "corpus/corpus.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_corpus_parts.c - inputs that are cut and read in parts: the parts together give what the
  * whole gives. */
 #include <errno.h>

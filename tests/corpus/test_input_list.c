@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_input_list.c - files, folders, patterns, lists: which names, in which order. */
 #include "corpus/input_list.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The fields of JSON lines against Python's json: types, bits of numbers, strings, duplicates."""
 
 import json

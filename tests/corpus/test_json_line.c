@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_json_line.c - the line scanner against a naive reader: every engine, every alignment, whole
  * and in pieces of every size. */
 #include "corpus/json_line.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The scanner of JSON lines, and all that reads them, against Python's json, gzip and UTF-8."""
 
 import gzip

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Columns of Parquet files as pyarrow, DuckDB and Polars write them: the values are those of these programs. The
 files in parquet/ are small, and are read without them."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_parquet_reader.c - the rows of Parquet files as documents of a corpus: from any place on
  * they are the same, with any number of threads. */
 #include "corpus/corpus.h"

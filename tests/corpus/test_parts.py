@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Files of real Parquet writers, and files of JSON lines beside them, are cut and read in parts: the parts give the
 documents that were written, and what the whole gives."""
 

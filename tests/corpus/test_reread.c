@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_reread.c - Arrow files and tar archives, the seeds of their fuzz targets: resuming after
  * every batch, and changed bytes. */
 #include <dirent.h>

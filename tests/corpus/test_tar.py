@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tar archives of Python and GNU tar: tokmap pack writes the dataset of the same texts as JSON lines.
 `test_tar.py --seeds FOLDER` writes archives for tests/fuzz/fuzz_tar.c, after bytes that choose its options."""
 

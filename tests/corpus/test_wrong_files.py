@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Files that are no text: tokmap pack refuses them by name and says what to do; tokmap encode too. And what only
 looks like one is packed."""
 

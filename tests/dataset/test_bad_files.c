@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_bad_files - files that are cut, foreign, swapped or no files at all, and folders that do
  * not let themselves be written: each gets its own kind of refusal, and nothing of somebody
  * else's is touched. */

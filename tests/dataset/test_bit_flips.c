@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_bit_flips - every single bit of a dataset matters: flipped, open or verify refuses the
  * dataset, and every other call stays inside the files. */
 #include <fcntl.h>

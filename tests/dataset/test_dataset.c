@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening and reading datasets, one and several, through the public header. */
 #include "support/check.h"
 

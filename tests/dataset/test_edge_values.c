@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_edge_values - each field of an index in turn gets the values at which programs stumble.
  * Every checksum and the dataset id are made to fit, so that only the value itself is wrong:
  * open or verify refuses it, or it does no harm. */

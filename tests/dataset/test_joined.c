@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_joined - datasets whose tokens are in several files: every call gives what the flat dataset
  * gives, and missing, wrong or damaged files are named. */
 #include "support/check.h"

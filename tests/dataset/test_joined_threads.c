@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_joined_threads - many threads use the files of a joined dataset for the first time at once,
  * and the process forks meanwhile: each sees the right tokens, and no more is kept than may be. */
 #include "support/check.h"

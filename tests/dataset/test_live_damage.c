@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_live_damage - files that shrink, fail or are damaged while a dataset is in use: an error
  * with file and offset instead of a signal, and verify tells exactly which tokens and documents
  * are touched. */

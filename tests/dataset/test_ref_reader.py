@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The second reader (ref_reader) and writer (ref_writer) against each other and against the
 library: datasets of every shape, every flipped bit, every check of docs/FORMAT.md."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The reader of manifests that test_indexed_job.py uses, beside PyYAML."""
 
 import sys

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/recipes/mpi.sh with Open MPI: four ranks, some of them killed."""
 
 import sys

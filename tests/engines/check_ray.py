@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/recipes/pack_with_ray.py on a Ray of this machine: eight tasks, some processes killed, and a worker of Ray."""
 
 import signal

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/recipes/slurm.sbatch on a cluster of four nodes on this machine: an array of eight tasks, of which one is
 killed, one is requeued by its user, and one loses its node."""
 

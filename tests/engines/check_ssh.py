@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/recipes/ssh.sh with three hosts that are all a sshd of this machine, with keys and a port of its own."""
 
 import os

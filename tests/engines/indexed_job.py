@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Kubernetes does with a manifest of an Indexed Job, as far as its containers see it: indexes, restarts, limits."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that a check starts, in any number of steps: daemons and what they start carry a mark in their
 environment, so that a check can end them all, and only them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A corpus with a plan that an engine is to pack, what packing it without a plan gives, and kills at random."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Slurm cluster of several nodes on this machine: munged, slurmctld and a slurmd for each node, with files and
 ports of their own."""
 

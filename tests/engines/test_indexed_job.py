@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/recipes/kubernetes.yaml: what the manifest says, and its indexes as processes, some killed, some evicted, some
 twice at a time. There is no cluster here."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/recipes/ssh.sh with three machines that are all this one, and a stand-in for ssh; some processes are killed."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Packing by hand, as `tokmap plan --help` shows: 1, 2, 7 or 64 tasks at once, some of them killed."""
 
 import shutil

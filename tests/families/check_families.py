@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares tokmap with the reference packages on the files of make_families.py.
 
 usage: check_families.py NAME [N] [SEED]     compares N texts (50000): ids, with special tokens as text

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes small tokenizers with the published pipelines of families of tokenizers.
 
 usage: make_families.py [NAME...]      (without a name: all that are missing or older than this program)

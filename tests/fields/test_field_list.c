@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_field_list.c - the names of --meta: taken, or refused at which character. */
 #include "fields/field_list.h"
 

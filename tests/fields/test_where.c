@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_where.c - expressions of --where: what holds, what is refused at which character, and the
  * limits. tests/fields/test_where.py compares random expressions with Python. */
 #include "fields/where.h"

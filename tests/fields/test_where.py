@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Expressions of --where against Python: its grammar reads them, a small evaluator decides."""
 
 import json

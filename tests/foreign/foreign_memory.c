@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "foreign/foreign_memory.h"
 
 static bool foreign_memory_read(void *user, uint64_t offset, void *dst, size_t n_bytes)

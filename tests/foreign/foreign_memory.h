@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* foreign_memory.h - memory as foreign_bytes: a file of any claimed size of which only the first
  * bytes can be read, so that tests of sizes near 2^63 need no such file. */
 #ifndef TOKMAP_FOREIGN_MEMORY_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`tokmap index` and `tokmap export` on files that foreign_writers makes from their layouts: adopted,
 verified, printed, exported byte for byte; everything that must be refused, with its exit code."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_foreign_parse.c - the decoders of foreign files on bytes in memory: what they decode and
  * what they refuse. */
 #include "support/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The document index against the naive answer, a scan over all lengths. Shapes are random and
  * chosen; lookups are at every boundary and at random tokens; wide groups are included; no files
  * are used. */

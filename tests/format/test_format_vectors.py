@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The vectors of section 8 of docs/FORMAT.md, decoded from the document: what ref_reader and the
 command `tokmap` see in them is what the document says."""
 

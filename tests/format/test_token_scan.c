@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The vector code that finds the largest id against the scalar code, at every length and
  * alignment. */
 #include "support/check.h"

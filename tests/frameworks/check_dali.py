@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The recipe for DALI: its pipeline returns the batches of the loader, and resumes although it reads ahead."""
 
 import sys

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Samples as a source of Grain: the order is that of the loader, and get_state is exact."""
 
 import sys

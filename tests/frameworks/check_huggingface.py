@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.huggingface in Trainer, and tokmap in a loop with accelerate: losses after a resume are those of a run that
 was not stopped, and what was trained on is not read again."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """python -m tokmap import, of files that each library wrote."""
 
 import io

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The recipe for JAX: rows are distributed over devices and processes, and are those of the loader."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.lightning: losses after a resume in the middle of an epoch are those of a run that was not stopped."""
 
 import json

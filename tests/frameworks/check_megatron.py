@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.megatron against the GPTDataset of megatron-core, over the same tokens."""
 
 import itertools

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The recipes for nanoGPT: the files are those that train.py reads, and one get_batch draws the batches that it
 draws."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs each block of docs/recipes.md, and counts the lines that its user writes."""
 
 import importlib

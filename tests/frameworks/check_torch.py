@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.torch in DataLoader, StatefulDataLoader and torch.distributed.checkpoint."""
 
 import sys

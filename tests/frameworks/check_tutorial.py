@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/tutorial.md, block by block; then its training is killed in the middle and resumed."""
 
 import signal

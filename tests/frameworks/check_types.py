@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """mypy --strict of the whole package where the frameworks are installed, and what its drop-in modules are."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the checks of this folder share: the package, a dataset, and a small GPT."""
 
 import importlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* canary.c - a fuzz target with a bug: it reads one byte beyond its input after the letters TMI.
  * `make fuzz` must find it in seconds; otherwise the success of the other targets means nothing. */
 #include <stddef.h>

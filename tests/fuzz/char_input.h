@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_input.h - pieces and a text of a tokenizer over characters, taken from the bytes of an
  * input: a piece is a byte for its kind and score, then letters up to one that says so. */
 #ifndef TOKMAP_CHAR_INPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check_model.h - the invariants of every vocabulary loader, for any input. */
 #ifndef TOKMAP_CHECK_MODEL_H
 #define TOKMAP_CHECK_MODEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_arrow.c - any bytes as an Arrow stream or file: no access outside, and the documents do not
  * depend on how they are read. */
 #include <stdlib.h>

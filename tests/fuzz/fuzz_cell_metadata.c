@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_cell_metadata.c - any bytes as the metadata of a cell: refused, or the same after it is put
  * together again. */
 #include <stdlib.h>

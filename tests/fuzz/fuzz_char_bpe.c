@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_char_bpe.c - BPE over characters: a model and a text from the input, against the
  * definition.
  *

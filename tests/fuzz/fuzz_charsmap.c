@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_charsmap.c - any bytes as a charsmap, and a text: lookups in an accepted charsmap stay
  * inside it, and the output is UTF-8.
  *

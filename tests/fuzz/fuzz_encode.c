@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_encode.c - any bytes to ids and back, with every pattern: nothing is lost except blanks that
  * the pattern removes, and neither the cache nor a safe cut changes an id.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_hf_json.c - any bytes as a tokenizer.json: refused with a reason, or a sound model. */
 #include "check_model.h"
 #include "tokenizer/load/model_load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_index.c - any bytes as an index: decoding and all lookups stay inside them, and what is
  * found lies inside the dataset.
  *

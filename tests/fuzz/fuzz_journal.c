@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_journal.c - any bytes as the journal beside an unfinished dataset: refused, or resumed to
  * what one of its checkpoints held.
  *

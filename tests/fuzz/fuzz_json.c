@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json.c - any bytes as JSON: no read outside; what is accepted stays JSON when printed. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_fields.c - any bytes as a line, and the values of its fields: no access outside, and
  * for a line that is JSON the strings are those of json_line.h. */
 #include <stddef.h>

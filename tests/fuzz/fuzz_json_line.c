@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_line.c - any bytes as a line of JSON: every engine, whole and in pieces, says what the
  * naive reader says. Byte 0 chooses the path, byte 1 the size of the pieces. */
 #include <stddef.h>

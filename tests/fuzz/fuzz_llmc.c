@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_llmc.c - u64 size of the file, then its bytes: not recognised, refused, or tokens that fill
  * it; the documents are the same in pieces of any size. */
 #include <stdlib.h>

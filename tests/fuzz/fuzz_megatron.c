@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_megatron.c - u64 size of the .bin, then any bytes as its .idx: refused, or documents that
  * cover the .bin exactly. */
 #include <stdlib.h>

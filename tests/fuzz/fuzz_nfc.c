@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_nfc.c - any text: NFC equals the result of the naive implementation, normalizing again
  * changes nothing, the engines agree on the stable prefix, and the text may be cut there. If it is
  * UTF-8, normalizers of a tokenizer.json give UTF-8: NFD and NFKD once and for all, and NFC of NFD

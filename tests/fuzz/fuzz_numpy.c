@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_numpy.c - u64 size of the file, then its first bytes: refused, or tokens that fill it. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_olmo_csv.c - u8 size of the pieces, u8 token count, then any bytes as OLMo's table: refused,
  * or documents that cover the tokens; the same for pieces of any size. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parquet_file.c - any bytes as a Parquet file: each column gives the same values or the same
  * error with and without threads, from the start and from a row in the middle. As documents, its
  * parts give what the whole gives. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parquet_footer.c - any bytes as the footer of a Parquet file: refused, or consistent. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parquet_page.c - any bytes as a page of any type: its header, its decompression, and its
  * values. Each is refused or stays inside the bytes. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_plan.c - any bytes as a plan: refused at one of its lines, or printed as they were. The
  * checksum at the end is first made right, or hardly any input would be a plan. */
 #include <inttypes.h>

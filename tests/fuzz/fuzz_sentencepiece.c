@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_sentencepiece.c - any bytes as a SentencePiece model: refused with a reason, or a sound
  * model. */
 #include "check_model.h"

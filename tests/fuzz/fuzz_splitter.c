@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_splitter.c - two bytes: how often the text is repeated, and the bytes before it; the rest is
  * text. For all patterns, and for a list of stages that depends on the text, compares the vector
  * engines with the scalar one; and that one with the expressions, if the text is short enough for a

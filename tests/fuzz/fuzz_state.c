@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_state.c - any bytes as the state of a loader: refused, or a state that this loader could
  * have saved.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_tar.c - any bytes as a tar archive, with the checksums of its headers set: no access
  * outside, and the documents do not depend on how they are read. */
 #include <stdio.h>

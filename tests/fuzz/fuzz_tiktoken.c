@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_tiktoken.c - any bytes as ranks: refused with a reason, or a sound model.
  *
  * Byte 0 chooses the pattern: a name of the table, with ":any" if it is above 127; what follows a

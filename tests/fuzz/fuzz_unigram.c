@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_unigram.c - Unigram: a model and a text from the input, against the definition.
  *
  * Byte 0: flags; byte 1: the number of pieces. A piece is a byte for its kind and score, then

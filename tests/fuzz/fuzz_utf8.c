@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_utf8.c - any bytes as UTF-8: every engine finds the same end of the valid prefix as the
  * plain decoder, and what is repaired with U+FFFD is valid, with at most three bytes for each. */
 #include "oracles/unicode_naive.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_vocab_merges.c - any bytes as vocab.json, and what follows a NUL as merges.txt: refused with
  * a reason, or a sound model. */
 #include "check_model.h"

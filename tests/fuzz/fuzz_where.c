@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_where.c - any bytes as an expression of --where: refused at one of its characters, or what
  * it says agrees with its negation and with itself doubled. Byte 0 and 1 choose the values. */
 #include <math.h>

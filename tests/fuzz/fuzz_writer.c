@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_writer.c - any bytes as calls of the writer, in a folder of its own: each call answers
  * as a naive model says, and a finished dataset holds what the model holds. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay.c - runs a fuzz target over the files of its corpus, without a fuzzing engine.
  *
  * `replay_NAME` replays tests/fuzz/corpus/NAME below the current folder, `replay_NAME FILE...`

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reread.h - for fuzz targets: reads bytes as an input of the corpus, in several ways that must not
  * make a difference. */
 #ifndef TOKMAP_REREAD_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # run.sh BUILD SECONDS NAME... - fuzzes each target for SECONDS, then the canary, to be found.
 #
 # New inputs go to BUILD/corpus/NAME and findings to BUILD/findings: the tree stays as it is.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """abi.py [--write] - what programs that were compiled with our headers rely on, compared with abi.txt
 beside this file: names, prototypes, symbol versions, sizes and offsets, values. Differences are
 printed with what to do about them, and the exit status is 1. --write writes abi.txt anew, unless a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """lint_rules.py [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
 
 The rooms of docs/ARCHITECTURE.md, the names in docs/READING.md, lengths, what the library must not
@@ -16,7 +17,8 @@ MAX_NESTING = 3
 MAX_ARGUMENTS = {"tests": 6, "": 5}
 
 C_FOLDERS = ["include", "src", "tokenize_tools", "bench", "tests"]
-TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".map", ".bash", ".md", ".in"}
+TEXT_SUFFIXES = {".c", ".h", ".cu", ".ptx", ".py", ".sh", ".map", ".bash", ".md", ".in"}
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 
 # docs/ARCHITECTURE.md says why.
@@ -296,14 +298,17 @@ def check_reading(root, sources, breaches):
             breaches.error(page, number, f"{step.group(1)} does not define {step.group(2)}")
 
 
-def check_notes(root, breaches):
+def check_texts(root, breaches):
     folders = ["include", "src", "tokenize_tools", "bench", "tests", "docs", "python", ".ci"]
     files = [path for folder in folders for path in sorted((root / folder).rglob("*"))]
     for path in files + [root / "Makefile", root / "README.md"]:
-        named = path.suffix in TEXT_SUFFIXES or path.name in ("Makefile", "run", "need")
+        named = path.suffix in TEXT_SUFFIXES or path.name in ("Makefile", "run", "need", "python")
         if not path.is_file() or not named:
             continue
-        for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1):
+        lines = path.read_text(errors="replace").split("\n")
+        if path.suffix != ".md" and not any(LICENCE in line for line in lines[:2]):
+            breaches.error(path.relative_to(root), 1, f"the first line must be {LICENCE}")
+        for number, line in enumerate(lines, 1):
             if FORGOTTEN.search(line):
                 breaches.error(path.relative_to(root), number, "a note left for later")
 
@@ -324,7 +329,7 @@ def main():
                 check_system(path, sources[path], breaches)
     check_rooms(root, sources, breaches)
     check_reading(root, sources, breaches)
-    check_notes(root, breaches)
+    check_texts(root, breaches)
     print("\n".join(breaches.errors), end="\n" if breaches.errors else "")
     return 1 if breaches.errors else 0
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """man_options.py [--write] - the parts of the man pages that are made from `--help`: the synopsis, the list of commands,
 the options and the examples. Compares what stands between .\\" tokmap pack --help and .\\" end, or writes it. What stands
 between .\\" more --NAME and .\\" end more is written by hand, and stays at its option. The programs are found in PATH."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """rooms.py BUILD - which folder calls which, seen in the objects under BUILD/obj, against the table of
 docs/ARCHITECTURE.md: prints each call of a room that is not below, and exits with 1.
 rooms.py --draw - the folders in layers, each above those that it uses; docs/ARCHITECTURE.md shows it.

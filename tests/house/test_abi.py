@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What programs rely on is in abi.txt, and abi.py says what to do about each kind of change: see docs/VERSIONS.md."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Missing parts make a smaller build that says so, or one line that names the package.
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

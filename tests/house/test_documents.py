@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What people read first is true: figures of README, BENCHMARKS and SCALE are in committed results, links lead to
 files, and the files and names that CONTRIBUTING.md tells a newcomer to change exist."""
 

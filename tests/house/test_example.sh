@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The examples compile against the public headers alone. What write_dataset writes is what
 # `tokmap pack` writes, read_dataset prints it, a training loop that was interrupted goes on
 # exactly where it stopped, and tokenize_lines prints the ids of `tokmap encode`.

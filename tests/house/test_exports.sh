@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Each library exports the names of its headers and no other, with the versions of abi.txt; each header
 # compiles alone, and so does the example at its top.
 

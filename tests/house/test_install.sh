@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What `make install` leaves: commands, man pages, a library that pkg-config and CMake find.
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

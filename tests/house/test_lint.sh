@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The rules of lint_rules.py bite: each breach, planted into a copy of the tree, is named.
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -191,5 +192,8 @@ expect a_file_that_does_not_exist_is_found "docs/READING.md:$((line - 1)): there
 line=$(next_line src/base/hash.c)
 echo "/* FIX""ME later */" >>"$copy/src/base/hash.c"
 expect a_forgotten_note_is_found "src/base/hash.c:$line: a note left for later"
+
+sed -i 1d "$copy/src/base/hash.c"
+expect a_file_without_its_licence_is_found "src/base/hash.c:1: the first line must be SPDX-License-Identifier"
 
 exit $status

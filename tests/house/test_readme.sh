@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The README shows what `make demo` prints, and C that compiles.
 cd "$(dirname "$0")/../.." || exit 1
 : "${TOKMAP_BUILD:=$PWD/build}"

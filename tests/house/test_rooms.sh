@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Calls go down between folders, as includes do, and the drawing in docs/ARCHITECTURE.md is current.
 
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # run.sh counts rightly, and takes no crash, hang or silence for a success.
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

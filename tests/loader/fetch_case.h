@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_case.h - what the tests of reading ahead share: datasets whose tokens tell where they
  * stand, a plan that is random and yet known, and the comparison. */
 #ifndef TOKMAP_FETCH_CASE_H

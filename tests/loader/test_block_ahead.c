@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks that are read whole: each row has been asked for before its step is planned, nothing is
  * asked for twice, and hardly anything that is not needed. */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fetch - steps that are read ahead hold exactly the tokens that were planned, in order,
  * whichever way they come; and nothing is left behind by whoever closes. */
 #include "support/check.h"

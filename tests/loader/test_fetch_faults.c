@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fetch_faults - reading ahead when files shrink, disks fail and systems refuse: an error with
  * file and offset, or a refusal at open that names the reason; never a signal, a hang or a wrong
  * token; and once the trouble is over, the same step. */

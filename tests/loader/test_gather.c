@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows gathered into buffers: the scalar code against a loop that reads like the contract, the
  * vector code against the scalar one, and none beyond its bounds. */
 #include "support/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_index_cut - an index file that is cut while a loader or a stage uses it: an error of the
  * step, which can be tried again, and no signal in a thread of the library. */
 #include <fcntl.h>

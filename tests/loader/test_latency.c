@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Percentiles of times, against all of the times, sorted. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader - every window once an epoch, the same sequence however it is dealt out, saved and
  * restored, and rows that hold the tokens they say. */
 #include <dirent.h>

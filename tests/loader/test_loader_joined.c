@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_joined - a loader over a joined dataset gives what it gives over the flat dataset of
  * the same tokens, and names the token file that is missing, of another size, or cut. */
 #include <dirent.h>

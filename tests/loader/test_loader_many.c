@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_many - loaders of many sources and many phases: what open costs, in instructions and
  * in memory. */
 #include <malloc.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_refusals - what a loader does not do, and says why: wrong options, data that do not
  * go together, states of others, the end, a fork. */
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_threads - a loader that two threads use at the same time says so, and one that they
  * use in turn does not. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_row_parts - position and document ids with and without vector code, against counting. What
  * rows say of documents is in test_loader. */
 #include "support/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "oracles/char_naive.h"
 
 #include <float.h>

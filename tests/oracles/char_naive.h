@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_naive.h - the tokenizers over characters, implemented directly from their definitions; and
  * small random models and texts to compare the fast ones with. Texts here are normalized: they
  * contain U+2581 itself. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* corpus_model.h - the documents of an input, found naively from all of its bytes, to compare with
  * corpus.c. */
 #ifndef TOKMAP_CORPUS_MODEL_H

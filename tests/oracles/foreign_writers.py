@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the files of other programs byte by byte, from their layouts; shares no code with tokmap.
 
 `python3 foreign_writers.py FOLDER` writes the first inputs of the fuzz targets there.

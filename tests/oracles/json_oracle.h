@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_oracle.h - a naive, strict, recursive JSON reader, to compare with json_line.c. A string is
  * an array of units, one for each character of an escape and one for each byte, so that a surrogate
  * written as an escape differs from the bytes ED A0 80. */

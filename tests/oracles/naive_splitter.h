@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naive_splitter.h - finds words with the regular expressions themselves, by a very simple
  * backtracking matcher, to compare with the splitter. It knows alternatives, (?i:...) and (?:...),
  * (?!x), classes, \s \S \r \n \p{..}, ? * + {1,3}. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokenizers in HuggingFace's tokenizer.json, made on the spot: the pipelines of the public
 families, field by field as their files have them, around small vocabularies that are trained here;
 and vocabularies that nobody would train, where the order of merges and of ids means nothing.

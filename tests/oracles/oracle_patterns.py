@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regular expressions of the public tokenizers, as their files write them."""
 
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the oracles share: one interface to reference implementations, and the list of oracles."""
 
 import importlib

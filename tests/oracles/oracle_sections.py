@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All oracles, by package. A section whose package is not there must not be asked."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SentencePiece models, trained here with the package and then changed: flags, pieces, scores.
 
 Needs the Python package `sentencepiece`. The fields are those of sentencepiece_model.proto.

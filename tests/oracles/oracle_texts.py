@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random texts that are hard on tokenizers; the same seed gives the same texts.
 
 What is hard: blanks of every kind and where runs of them end, line ends, contractions, digits and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tiktoken encodings over the vocabularies of ../shared and over small ones made here, where ranks
 mean nothing to a human; with the expressions and specials of the package itself, or of the
 families' own code where it does not know them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hashes of docs/FORMAT.md section 4, a byte at a time. Standard library only."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Index files with one planted fault each and every checksum right, so that only the check for
 that very fault can find it; and harmless changes that a reader must accept."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fields of documents and the expressions of --where, by Python's own json and grammar; and what
 tool_fields says of them."""
 

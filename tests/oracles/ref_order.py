@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of samples, written from docs/ORDER.md alone: a second implementation to compare the
 library with. Plain and slow; standard library only.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans of packs in cells, as docs/FORMAT.md section 10 specifies them. Standard library only."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests in Python share: the protocol of tests/run.sh, the built programs."""
 
 import functools

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A second, naive reader for tokmap datasets, written from docs/FORMAT.md alone.
 
     import ref_reader

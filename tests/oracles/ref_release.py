@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tool_release prints, by the second reader and the second order: written from docs/FORMAT.md and docs/ORDER.md
 alone. Standard library only."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Datasets of every shape for the tests: each is a list of steps that Python (tokens_of) and
 tool_make_dataset (tool_input) carry out alike.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thrift's compact protocol: a structure as a dictionary {field number: (type, value)}, from bytes and to bytes."""
 
 import struct

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tokmap datasets byte by byte as docs/FORMAT.md says; the twin of ref_reader.py.
 
     ref_writer.write("data/x", [1, 2, 3], [2, 1], vocab=100, eod=0)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XXH3-64 and XXH3-128 with seed 0 and the default secret, in plain Python: the checksums of
 docs/FORMAT.md. Standard library only."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unicode_naive.h - slow and simple UTF-8 and NFC to compare with, and exact copies. */
 #ifndef TOKMAP_UNICODE_NAIVE_H
 #define TOKMAP_UNICODE_NAIVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "order/permute_case.h"
 
 uint64_t random_number(uint64_t *state)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* permute_case.h - what the tests of the permutation share: keys, and numbers to try them with. */
 #ifndef TOKMAP_PERMUTE_CASE_H
 #define TOKMAP_PERMUTE_CASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mixtures: docs/ORDER.md, section 5. */
 #include "support/check.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The order of samples: that ref_order keeps the promises of docs/ORDER.md, and that the library
 gives the same order as ref_order. With TOKMAP_LONG three times as many answers are compared."""
 

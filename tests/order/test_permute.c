@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The permutation of docs/ORDER.md, section 2: that it is one, and that it can be undone. */
 #include "support/check.h"
 #include "order/permute_case.h"

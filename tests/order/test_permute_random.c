@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The permutation of docs/ORDER.md, section 2: that what it gives looks random. All keys are
  * fixed, so a statistic passes always or never. */
 #include "support/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shuffle modes of docs/ORDER.md, section 4. */
 #include "support/check.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """chaos.py N SEED - tokmap pack under everything that goes wrong at once: kills and signals at any moment, full
 disks, torn, flipped, swapped and outdated files of unfinished work, inputs that change between runs and in the middle
 of one. With splits, limits, bad documents skipped or collected.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """chaos_plans.py N SEED - what chaos.py does, to packs with a plan: tasks that are killed and repeated, several at a time, cells that are
 damaged, exchanged or of another plan, inputs that change, plans that are edited by hand.
 

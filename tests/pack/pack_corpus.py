@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests that run tokmap pack share: a small tokenizer, inputs of several formats, what this build can read,
 and how to wait for a run to get somewhere."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_pack.sh - what tokmap pack reads and writes: documents, inputs of all kinds, splits, limits,
 # bad documents, special tokens, damaged inputs; and that nothing but inputs and options counts.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap pack whose inputs or unfinished files change: it ends with the bytes of an undisturbed run or with an error,
 and what it reads and what it writes always add up."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap pack --meta: the values that Python reads, with the right documents; the same bytes for any number of
 threads, memory and kills."""
 

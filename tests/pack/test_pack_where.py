@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap pack --where: the documents that Python keeps, the counts of the report, the same bytes for any number of
 threads, memory and kills."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap plan and tokmap pack --plan: the cells of a plan are the same for any number of tasks, in any order, with
 tasks that are killed, and together they are what a plain pack writes."""
 

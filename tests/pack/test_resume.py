@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap pack that is killed, interrupted, or runs out of disk, and then goes on: the files are those of a run that
 nothing happened to. Corpora of several formats, compressions and splits, with bad documents."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_parquet_parts.c - the parsers and decoders of parquet/, against naive encoders that write
  * bit by bit. */
 #include "parquet/codec.h"

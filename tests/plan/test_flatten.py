@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap join --flat: by one process or many, killed and repeated, it writes the tokens that a merge of the cells
 writes, and the metadata, inputs and bad documents of the joined dataset."""
 

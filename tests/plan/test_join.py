@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap join: what it makes of the cells of a plan equals their merge; what is missing, damaged or of another plan
 is named, and then nothing is written."""
 

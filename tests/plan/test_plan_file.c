@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plan file: what is printed is parsed back, and what is wrong is refused with its line. */
 #include "support/check.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Plans as docs/FORMAT.md section 10 has them: a second reader agrees, also about what is refused."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the package share: the package of this checkout with the library of the build, or a skip."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Datasets and writers of the Python package against the C library: what is written is read back, views live,
 errors have kinds, and the structs of _lib.py are those of the headers."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Stage on a device with streams, and on one that fails: what reaches the CUDA driver.
 
 The driver is compiled here: a libcuda.so.1 that does everything at once, in ordinary memory, and

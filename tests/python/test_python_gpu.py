@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Stage on the first GPU: what it hands out is what the Loader says, also to those who look late,
 in another stream, in another thread or in a graph; PyTorch, CuPy and JAX where they are there. Skips
 without a device, with the reason."""

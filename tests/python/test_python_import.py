@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """python -m tokmap import without other packages: a tar of arrays, streams of packed rows, and what is missing."""
 
 import io

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Loader: each window once, in the order of the C library, on any number of ranks; the arrays of batches,
 the state after each, what happens at the end, and what is refused."""
 

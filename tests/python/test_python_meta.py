@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Values of documents in the Python package: what is written is read back, as arrays and one by one, and the index
 is byte for byte that of ref_writer, which was made from docs/FORMAT.md."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/python.md is what the docstrings say, every public name has one, and the package is typed: mypy --strict
 finds nothing in it, and finds the wrong lines in a user's program."""
 

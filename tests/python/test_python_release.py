@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The package continues training runs of every release: the states of tests/release/ give the rows that they gave."""
 
 import re

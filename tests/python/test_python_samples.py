@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Samples, and loaders that take turns: what the drop-in pieces are built on. It needs NumPy alone."""
 
 import os

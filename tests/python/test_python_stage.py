@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Stage: what it hands out is what the Loader says, through ctypes, and NumPy, PyTorch and JAX where
 these are there; what is let go of comes back, in any order and any thread, also while the interpreter ends.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tokmap.Tokenizer: its ids are those of `tokmap encode`, in all forms of texts, with any number of threads and
 processes; what is refused; what stays behind."""
 

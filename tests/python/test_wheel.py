@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The Python package as pip installs it: what the wheel holds, that it works in a clean environment of each
 CPython that is here, and what it says when the library is missing or of another version."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """make.py FOLDER - makes the files of a release that every later version must read, with the programs in TOKMAP_BUILD:
 run it once for a release, with its own programs. The inputs are fixed, so the same version makes the same bytes.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """This version reads the files of every release (docs/VERSIONS.md): the library and the second reader see in them what
 the release saw. They are never changed: see make.py. And what newer files say to this version."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_on_cpu.h - src/stage/cuda/expand.cu, the very text, as C: its phases run on the processor.
  *
  * A phase is what lies between two barriers. All threads of a block do one before any does the

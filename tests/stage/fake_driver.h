@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_driver.h - a CUDA driver for tests, which does everything late.
  *
  * Streams are queues of operations; a policy decides when one is done. What a stage forgot to wait

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "stage/fake_driver_case.h"
 
 /* What a sample becomes. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_driver_case.h - stages on the fake driver: a small corpus, what each sample must become, and
  * looks at batches that are queued in the caller's streams like the work of a training step. */
 #ifndef TOKMAP_FAKE_DRIVER_CASE_H

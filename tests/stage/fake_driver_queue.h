@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_driver_queue.h - what fake_driver.h is made of: memory, streams, events, and a policy that
  * decides when an operation is done.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # make_ptx.sh SOURCE - the kernel in SOURCE as PTX text, on stdout, in the form that the repository
 # keeps.
 #
@@ -18,6 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$nvcc" -ptx -O3 -arch=compute_75 "$source" -o "$work/kernel.ptx"
 version=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+echo "// SPDX-License-Identifier: Apache-2.0"
 echo "// $(basename "$source") by nvcc $version; made by make ptx."
 for file in "$source" "$folder/../expand_job.h"; do
     echo "// $(basename "$file") $(cksum <"$file")"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine that runs the PTX of a kernel on the processor, and forgives nothing.
 
 Global memory is regions with nothing between them: an access that is not wholly in one, that is

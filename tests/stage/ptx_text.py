@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PTX text, read and turned into Python: one generator for a thread, which yields at each barrier.
 
 Registers become local variables that hold unsigned numbers of the register's width, so a register

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "stage/stage_case.h"
 
 corpus_shape narrow = {.name = "narrow", .n_tokens = 3000, .token_bytes = 2},

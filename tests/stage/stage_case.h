@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stage_case.h - what the tests of the stage share: a corpus of two widths, the wide one joined,
  * loaders on it, and what a batch has to hold, worked out from the rows of another loader. */
 #ifndef TOKMAP_STAGE_CASE_H

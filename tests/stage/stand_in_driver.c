@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stand_in_driver.c - a libcuda.so.1 whose device is the processor: the names that the library
  * looks for, and those that tests of a GPU use. Every call is done when it returns; graphs hold
  * copies. */

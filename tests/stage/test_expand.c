@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From images to batches, in three ways: a reference that reads like tokmap_stage.h and section
  * 7 of docs/ORDER.md, token by token, from rows; the plain C of the library; and the kernel's
  * own text, on the processor. */

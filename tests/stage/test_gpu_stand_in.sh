@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What `make gpu-test` does on a GPU, with a driver that stands in for it: the driver is found by
 # its name, each of its calls by its own, and the tests themselves say what they mean to.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images of batches: how large they are, what they refuse, and what stands where. */
 #include "support/check.h"
 

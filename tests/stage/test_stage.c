@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stage on the device that is always there: what it hands out is what the loader says, from
  * open to close, saved, restored, edited, exported and forked. */
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stage as a guest in a process and a driver that others use, too: contexts, captures, forks,
  * tensors that outlive it, and a driver that refuses. */
 #include <sys/wait.h>

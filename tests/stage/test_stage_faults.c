@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stage with a driver in which the n-th call fails, for every n: batches stay exact and in
  * order, or there is a clear error; nothing crashes, hangs or leaks, and a state can be saved that
  * another stage goes on from. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stage against the order of things: whatever a device does when, each batch is what it should
  * be at the moment when the caller's stream comes to it, and nobody waits for ever. All short
  * schedules are walked through; long ones are random. */

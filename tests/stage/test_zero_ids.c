@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_zero_ids - the ids of GPT-NeoX, whose end of document is 0, with pad_id 0 and ignore_index
  * 0: each 0 can be declared, and a struct of zeros declares none. */
 #include "support/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "support/bad_days.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bad_days.h - shared by the tests of damage and failure: small datasets whose contents follow from
  * a shape, whole files in memory, and the invariants of every dataset that opens. */
 #ifndef TOKMAP_BAD_DAYS_H

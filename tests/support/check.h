@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check.h - the little that a test program needs. check.c has its main.
  *
  *     TEST(open_refuses_a_folder)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fault_sweeps.h - repeats a run, each time with the next of its calls failing. The test defines
  * run_once. */
 #ifndef TOKMAP_FAULT_SWEEPS_H

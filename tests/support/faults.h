@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* faults.h - makes the n-th system call of this program fail, fall short, or be its last.
  *
  * The functions here stand in front of libc's for the whole program, the library's calls among

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* joined.h - cuts a flat dataset into a joined one with the same content: token files of any sizes,
  * and an index over them, written byte by byte as docs/FORMAT.md says. */
 #ifndef TOKMAP_TEST_JOINED_H

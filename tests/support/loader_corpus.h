@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader_corpus.h - shared by the tests of the loader: datasets whose tokens tell their place, and
  * the expected rows, computed token by token. */
 #ifndef TOKMAP_LOADER_CORPUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* part_reading.h - reads inputs as a whole and in parts that are cut at random places: both must
  * give the same. */
 #ifndef TOKMAP_PART_READING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random_input.h - random inputs of a corpus: text, lines and JSON lines, good and bad. */
 #ifndef TOKMAP_RANDOM_INPUT_H
 #define TOKMAP_RANDOM_INPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stand_in_memory.c - preloaded into a program: its n-th allocation fails, and all later ones when
  * NO_MEMORY_FROM_THEN_ON is set. NO_MEMORY_AT is n; without it nothing fails. The program ends as
  * it does, and NO_MEMORY_COUNT, if set, is a file to which the number of allocations goes. */

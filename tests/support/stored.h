@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stored.h - bytes as an input stores them: plain, gzip in members, zstd in frames. */
 #ifndef TOKMAP_STORED_H
 #define TOKMAP_STORED_H

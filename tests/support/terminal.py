@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program on a pseudo-terminal, for tests of what only a terminal is shown."""
 
 import os

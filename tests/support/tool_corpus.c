@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_corpus - the results of the readers of corpus/ for given bytes, for tests in Python.
  *
  * `json PATH ENGINE PIECE_BYTES`: stdin is lines, each after its length in 4 bytes; stdout is, for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_fields - fields of JSON lines and the expressions of --where, for tests in Python.
  *
  * stdin is records: a letter, a length in 4 bytes, and that many bytes. `M` is the text of --meta

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_lookup P - answers lines of stdin, `t TOKEN` (the document that holds it) and `d DOCUMENT`,
  * with the document's index, first token and number of tokens. If P does not open it prints
  * `refused STATUS`. */

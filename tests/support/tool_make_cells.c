@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_make_cells - writes the datasets of the cells of a plan, fast: tool_make_cells HASH FOLDER
  * N_CELLS N_DOCUMENTS N_TOKENS. Each cell has that many documents of that many generated tokens,
  * from one input that all cells share. HASH: the checksum of the plan, 16 hex digits. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_make_dataset - writes a dataset from a description on stdin; oracles/ref_shapes.py makes
  * the descriptions and repeats what they stand for. A line is a verb and its arguments:
  *

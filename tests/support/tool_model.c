@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_model FILE [--pattern NAME] [--specials FILE] [--merges FILE] - loads a vocabulary file and
  * prints its contents as JSON, bytes in hexadecimal. Exit status 1 with the reason
  * on stderr when it is refused. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_normalizer FILE - reads lines of UTF-8 in hexadecimal, lower case; writes them as the
  * normalizer of a tokenizer.json does. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_order - answers questions about the order of samples, one a line of the standard input, with
  * a line of decimal numbers each, so that another implementation can be compared.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_parquet.c - prints the values of a column of a Parquet file, for test_parquet.py.
  *
  * usage: tool_parquet FILE COLUMN THREADS MEMORY ROW

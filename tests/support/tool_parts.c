@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_parts.c - inputs that are cut and read in parts, for test_parts.py.
  *
  * `all FIELD META SEED FILE...`: compares the whole with its parts, cut where SEED says. stdout is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_plan - parses plans, for tests in Python.
  *
  * stdin is plans, each with its length in 4 bytes before it. The answer to each is 0, or 1 and what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_release - prints what a program sees of datasets and of the states of loaders in the folder
  * it runs in, so that files of old releases can be compared with what they held. Lines of stdin:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_split PATTERN ENGINE - splits texts into words for tests in other languages.
  *
  * stdin: texts, each after its length; stdout: for each text the number of words and the byte where

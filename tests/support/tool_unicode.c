@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tool_unicode classes|numeric|punctuation - a character for each of the 0x110000 code points: its
  * class, or 0 or 1.
  * tool_unicode nfc|repair - reads lines of bytes in hexadecimal, lower case; writes them in NFC, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of export if flock and linkat behave in unusual ways. */
 #include "support/check.h"
 

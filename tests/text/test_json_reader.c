@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of JSON: what it accepts, where it stops, and what strings and numbers are. */
 #include "support/check.h"
 

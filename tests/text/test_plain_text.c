@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nothing that a terminal interprets is plain, and everything else is: for all code points, and for
  * bytes that are not UTF-8. */
 #include "support/check.h"

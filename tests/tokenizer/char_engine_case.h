@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_engine_case.h - an engine for a model that a test made, what it gives, and the models and
  * texts of sentencepiece as far as both families have them. */
 #ifndef TOKMAP_CHAR_ENGINE_CASE_H

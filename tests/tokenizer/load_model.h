@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load_model.h - for tests of vocabulary files: makes them in memory, loads them, and checks the
  * result. */
 #ifndef TOKMAP_LOAD_MODEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/normalizer_case.h"
 
 void put_le32(uint8_t *p, uint32_t x)

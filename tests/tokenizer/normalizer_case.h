@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normalizer_case.h - normalizers for a test, and texts for them. */
 #ifndef TOKMAP_NORMALIZER_CASE_H
 #define TOKMAP_NORMALIZER_CASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* precompiled_vectors.h - rules of a charsmap, and what HuggingFace's tokenizers 0.23.3 made of
  * texts with them (normalizers.Precompiled): the first rule that a grapheme cluster of less than
  * six bytes begins with replaces the cluster; else each character is looked up. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_added_tokens.c - added tokens in a text: found leftmost and longest, and encoded
  * correctly. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_byte_bpe.c - the whole tokenizer on random vocabularies and texts, against the plain
  * definition of byte pair encoding. Words come from the scalar splitter, which has its own
  * tests. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_char_cuts.c - where a text of characters may be cut: normalizing both parts gives the same
  * as normalizing the whole. (test_char_bpe.c and test_unigram.c compare the ids.) */
 #include "tokenizer/normalizer_case.h"

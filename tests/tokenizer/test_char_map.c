@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_char_map.c - steps that look at one character, as a table, against the same steps one after
  * the other with a bubble sort; and what they do to every code point. */
 #include "support/check.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Real tokenizers give the ids that their reference implementations gave: each case of
 ../shared/golden by `tokmap encode`, and back by `tokmap decode`; whole corpora by `tokmap pack`, by
 the SHA-256 of all their ids. A vocabulary that the reference refuses is refused.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Documents that are larger than what `tokmap pack` holds at once, in many scripts, by tokenizers
 over characters: their ids are those of `tokmap encode`, which takes them whole, and those of the
 packages that define them.

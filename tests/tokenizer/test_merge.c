@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_merge.c - merging against the definition: look for the lowest, leftmost pair, merge it, and
  * again. */
 #include <stdlib.h>

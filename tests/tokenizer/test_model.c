@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.json: what the loader reads from it, and what it refuses by name. */
 #include "support/check.h"
 #include "tokenizer/load_model.h"

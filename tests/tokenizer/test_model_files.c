@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiktoken, SentencePiece, tekken.json, vocab.json, and recognising them: what the loaders read
  * from a file, and what they refuse by name. */
 #include "support/check.h"

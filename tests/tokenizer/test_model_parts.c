@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the vocabulary loaders: base64, names, GPT-2's alphabet, the list of known
  * expressions. */
 #include "support/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_normalizer.c - normalizing before BPE and Unigram: sentencepiece's way against its
  * definition, HuggingFace's steps, rules for characters, grapheme clusters. */
 #include "support/check.h"

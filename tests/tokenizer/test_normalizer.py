@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The normalizers of a tokenizer.json (tool_normalizer) against the package tokenizers: every code
 point alone and between letters, and random texts with marks in any order."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_normalizer_cuts.c - where a text may be cut before it is normalized and split into words by
  * a pattern: both parts give the words of the whole. */
 #include "support/check.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`tokmap encode` and `tokmap decode` against the packages that define the ids: tokenizers,
 tiktoken, sentencepiece. Tokenizers of every family are made on the spot (oracle_sections), texts
 are random and nasty (oracle_texts), and what differs is shrunk before it is shown.

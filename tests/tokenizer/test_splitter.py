@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Words as HuggingFace tokenizers makes them, for every pattern: code points in several contexts,
 and random strings over an alphabet of what patterns stumble on. With TOKMAP_LONG every code point
 of the planes that are in use, else those whose neighbours are of another kind. test_splitter.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokenizer_library.c - libtokmap_tokenizer: its ids are those of one encoder, whatever
  * threads and cuts do; errors name the first wrong text; and what a caller may do wrong. */
 #include <errno.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Classes, UTF-8 repair and NFC (tool_unicode) against Python itself and, where they are installed,
 against the packages tokenizers and unicodedata2: the first is what we have to equal, the second is
 where the tables come from."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_words.c - WordPiece, WordLevel and BPE over characters, with words of a pattern: the whole
  * tokenizer on random vocabularies and texts, against the plain definitions. */
 #include "tokenizer/load_model.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_plans.h - what the tests of resumable writers share: work that follows from a number, in
  * steps, with the number of the step in the note of each checkpoint. */
 #ifndef TOKMAP_JOURNAL_PLANS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_copy - one token file from those of a joined dataset: by any number of processes, in any
  * order, with kills and failures, it is the dataset that merging writes. */
 #include <signal.h>

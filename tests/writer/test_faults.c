@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_faults - each system call of writing, adopting, merging, joining and reading in turn fails,
  * is interrupted, falls short or is the last one before the process is killed. Whatever happens, a
  * dataset is complete or absent, and the next writer can do its work. */

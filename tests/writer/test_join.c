@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_join - joined datasets: an index over the token files of others. The model is merging: what
  * is joined must equal what is merged, without its tokens. */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal - checkpoints and resuming: a resumed dataset is byte for byte the one that nobody
  * interrupted, and work that can be resumed is never lost by accident. (test_journal_damage has
  * what becomes of damaged files, test_journal_kill kills and failing calls, test_journal_power

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal_damage - a journal or partial files that were torn, flipped, mixed up or replaced by
  * something else: resuming ends with the bytes of one go, or is refused and touches nothing. */
 #include "writer/journal_plans.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal_kill - resumable writers whose every system call fails, falls short or is the last
  * one before kill -9; who are killed at random moments, meet each other and run out of disk. What
  * a checkpoint held is never lost, and the dataset ends as that of one go. */

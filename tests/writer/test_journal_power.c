@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal_power - a power cut at every system call of a resumable writer: what was not flushed
  * is lost, or half of it. What a finished checkpoint held is not, nor is a finished dataset.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_kill - kill -9 at random moments of writing, replacing and adopting, and two writers at
  * once: a dataset is complete or absent, and the next writer goes on. (test_faults kills at
  * every system call.) */

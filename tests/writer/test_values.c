@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_values - values of documents: what is written is read, in the form that the format asks for.
  * A table in memory is the model. */
 #include <sys/resource.h>

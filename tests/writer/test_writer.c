@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The writer: its rules, its promises about names, adopting and merging. */
 #include "support/check.h"
 

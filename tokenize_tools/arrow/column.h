@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* column.h - the values of one column of a record batch, from its plain buffers. Pure. */
 #ifndef TOKMAP_ARROW_COLUMN_H
 #define TOKMAP_ARROW_COLUMN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flatbuffer.h - reads flatbuffers, the metadata of Arrow, with every offset checked; pure.
  *
  * The first damage that is found is kept in `damage`; calls then return what an absent field has.

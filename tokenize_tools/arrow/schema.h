@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schema.h - decodes the messages of Arrow's IPC format: which columns there are, and where a
  * record batch keeps them. Pure: bytes in, a description out. */
 #ifndef TOKMAP_ARROW_SCHEMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli.h - what the tokmap commands share: exit codes, messages, numbers, progress. */
 #ifndef TOKMAP_CLI_H
 #define TOKMAP_CLI_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - the options of a command as one table. It drives the parsing of the command line and
  * the text of --help; the man page and the completion are made from that text. */
 #ifndef TOKMAP_OPTIONS_H

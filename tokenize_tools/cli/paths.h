@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* paths.h - names of files on the command line: what they mean. */
 #ifndef TOKMAP_PATHS_H
 #define TOKMAP_PATHS_H

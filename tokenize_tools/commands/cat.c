@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cat.c - tokmap cat: prints the tokens of a dataset as ids, text, JSON or stored bytes.
  *
  * Whatever is asked for, the tokens to print are one range. It is read in order, in pieces of

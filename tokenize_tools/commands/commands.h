@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* commands.h - the commands of tokmap. */
 #ifndef TOKMAP_COMMANDS_H
 #define TOKMAP_COMMANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "commands/dataset_list.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_list.h - several open datasets that fit together, in the order given. */
 #ifndef TOKMAP_DATASET_LIST_H
 #define TOKMAP_DATASET_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "commands/dataset_names.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_names.h - the datasets, or the token files, that the arguments of a command name. */
 #ifndef TOKMAP_DATASET_NAMES_H
 #define TOKMAP_DATASET_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c - tokmap decode: ids back to texts, one JSON value a line. */
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c - tokmap encode: texts to ids, one JSON value a line. */
 #include <inttypes.h>
 #include <stddef.h>

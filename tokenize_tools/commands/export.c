@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export.c - `tokmap export`: the same tokens in the files of another program. Tokens are
  * never converted: either their file is shared, or its bytes are copied. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.c - `tokmap index`: options and output. The work is in adoption.c. */
 #include <stddef.h>
 #include <stdlib.h>

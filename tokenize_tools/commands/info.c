@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* info.c - tokmap info: what a dataset contains, as text and as JSON. */
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* join.c - tokmap join: one dataset from the cells of a plan. */
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* line_reader.h - the JSON lines of a file or of stdin, plain or compressed, one at a time. As in
  * tokmap pack, blank lines and a byte order mark before the first line are skipped. */
 #ifndef TOKMAP_LINE_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* merge.c - tokmap merge: several datasets as one, with their tokens unchanged. */
 #include <inttypes.h>
 #include <stddef.h>

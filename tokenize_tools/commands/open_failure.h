@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* open_failure.h - what to say when a dataset does not open, and what the user may do about it. */
 #ifndef TOKMAP_OPEN_FAILURE_H
 #define TOKMAP_OPEN_FAILURE_H

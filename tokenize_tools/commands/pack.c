@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c - tokmap pack: the options and what they mean. */
 #include <stddef.h>
 #include <stdio.h>

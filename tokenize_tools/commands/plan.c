@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - tokmap plan: cuts a pack into cells, and writes the plan. */
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segments_text.h - the segments of a joined dataset as text. */
 #ifndef TOKMAP_SEGMENTS_TEXT_H
 #define TOKMAP_SEGMENTS_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values_text.h - values of documents as text. */
 #ifndef TOKMAP_VALUES_TEXT_H
 #define TOKMAP_VALUES_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify.c - tokmap verify: reads everything and lists what is damaged. */
 #include <inttypes.h>
 #include <stddef.h>

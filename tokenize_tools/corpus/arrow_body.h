@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrow_body.h - takes the plain bytes of buffers out of an Arrow message, in the order in which
  * they are in the input; for arrow_reader.c. */
 #ifndef TOKMAP_ARROW_BODY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/arrow_columns.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrow_columns.h - the columns of an Arrow input that are wanted, one record batch at a time, and
  * their dictionaries; for arrow_reader.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrow_reader.h - a reader of Arrow's IPC format: a column of texts, one record batch after
  * another. A stream and a file are read in the same way, from front to back.
  *

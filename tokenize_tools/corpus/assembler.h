@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assembler.h - repairs the text of documents, adds it to a batch, and cuts it; for corpus.c. */
 #ifndef TOKMAP_ASSEMBLER_H
 #define TOKMAP_ASSEMBLER_H

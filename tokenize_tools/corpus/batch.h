@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h - what a corpus_batch holds beside its text; for corpus.c. */
 #ifndef TOKMAP_BATCH_H
 #define TOKMAP_BATCH_H

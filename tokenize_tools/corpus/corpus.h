@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* corpus.h - reads the documents of all inputs, in order, as batches of text.
  *
  * Compressed inputs (input.h), tar archives, Parquet and Arrow are recognized by their first bytes.

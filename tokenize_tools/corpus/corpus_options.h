@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* corpus_options.h - checks and completes the options of corpus.h; for corpus.c and cutter.c. */
 #ifndef TOKMAP_CORPUS_OPTIONS_H
 #define TOKMAP_CORPUS_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cutter.h - finds the places where an input can be cut, so that its parts can be read apart
  * (corpus.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input.h - reads one input of `tokmap pack` as a stream of plain bytes.
  *
  * Plain, gzip (several members) and zstd (several frames) are recognized by their first bytes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_codec.h - the decompressors used by input.h. A build without a library still recognizes its
  * magic number: it refuses such an input and never takes it for text. If two libraries can read the
  * same data, the first one in this build is used. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_list.h - expands the INPUT arguments of a command, in a documented order.
  *
  * A file is itself, and `-` is stdin. A folder stands for all files in it and below, in natural

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The paths are a tree of keys. The objects on a path are read key by key; every other value is
  * skipped: strings by vectors (json_span.h), containers by counting their brackets. */
 #include "corpus/json_fields.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_fields.h - the values of some fields of a line of JSON.
  *
  * The line is one that json_line.h has accepted: nothing is checked again, and the values of other

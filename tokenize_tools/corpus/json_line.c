@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A state machine over bytes, so that a line can be fed in pieces of any size. Only the inside of
  * strings, which is nearly all of a line, is done by vectors (json_span.h). A line in one piece
  * goes through the same machine with one shortcut: a string without escapes is not copied. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_line.h - extracts one string from a line of JSON, at memory speed.
  *
  * The line is checked as strictly as by json_reader.h, with two differences: a lone surrogate

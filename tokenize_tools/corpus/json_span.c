@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/json_span.h"
 
 #include <string.h>

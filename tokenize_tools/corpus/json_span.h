@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_span.h - the vector code of json_line.c: the inside of a JSON string. */
 #ifndef TOKMAP_JSON_SPAN_H
 #define TOKMAP_JSON_SPAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_column.h - the values of one column of a Parquet file, in the order of the rows.
  *
  * The page is the unit of work: threads read, check and decompress pages ahead, as many as fit into

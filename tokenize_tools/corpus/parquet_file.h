@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_file.h - a Parquet file that is read by page: the pages of a column, in order, and their
  * decompressed bytes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_pages.h - the pages of a column, read ahead by threads; for parquet_column.c. */
 #ifndef TOKMAP_PARQUET_PAGES_H
 #define TOKMAP_PARQUET_PAGES_H

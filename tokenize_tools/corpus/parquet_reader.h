@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_reader.h - the documents of a Parquet file: each row is one, and a column of strings is
  * its text. */
 #ifndef TOKMAP_PARQUET_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reader.h - the documents of one input, one after another; for corpus.c. Each kind of file has a
  * reader of its own (reader_kind.h), chosen by the first bytes of the input.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reader_kind.h - what a kind of file has to provide to be read by reader.h. */
 #ifndef TOKMAP_READER_KIND_H
 #define TOKMAP_READER_KIND_H

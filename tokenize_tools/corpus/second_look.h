@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* second_look.h - opens an input a second time, to check a document to its end before its beginning
  * is handed out, and to copy a bad one; for corpus.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.h - an input (input.h), optionally read and decompressed ahead in a thread.
  *
  * The thread fills a ring of four blocks and ends at the end of the input. The bytes, and errors

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tar_header.h - decodes the headers of tar archives: v7, ustar, pax and GNU. Pure: blocks in, the
  * next member out. */
 #ifndef TOKMAP_TAR_HEADER_H

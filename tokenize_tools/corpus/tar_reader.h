@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tar_reader.h - a reader of the members of a tar archive: a layer over text_reader.h, which reads
  * each member that holds documents as if it were an input. Other members are named and left out. */
 #ifndef TOKMAP_TAR_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/text_reader_parts.h"
 
 #include <errno.h>

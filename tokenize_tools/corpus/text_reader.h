@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_reader.h - a reader of text, lines and JSON lines. */
 #ifndef TOKMAP_TEXT_READER_H
 #define TOKMAP_TEXT_READER_H

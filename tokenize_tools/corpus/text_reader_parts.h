@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_reader_parts.h - what text_reader.c (documents) and text_format.c (the format of an input)
  * share. */
 #ifndef TOKMAP_TEXT_READER_PARTS_H

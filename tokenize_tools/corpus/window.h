@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* window.h - a buffer with the next plain bytes of an input, as many as a document needs. */
 #ifndef TOKMAP_WINDOW_H
 #define TOKMAP_WINDOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "fields/field_list.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* field_list.h - the fields of documents that a run needs: those that --meta keeps, and those that
  * --where reads.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An expression becomes a list of tests. Each says which test comes next if it holds and if it does
  * not, so that evaluation is a loop. While an expression is compiled, exits that are not known yet
  * are EXIT_TRUE and EXIT_FALSE: `and` connects the true exits of its left side with its right side,

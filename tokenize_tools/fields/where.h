@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* where.h - the expression of --where: which documents to keep, by the values of their fields.
  *
  *     expression = and-part { "or" and-part }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adoption.c - recognises a foreign file, decodes its header and tables, and passes the documents
  * and every token to the writer. Documents come first: a bad table is reported before terabytes are
  * read. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adoption.h - makes an index for one file of another program, without copying a token. */
 #ifndef TOKMAP_ADOPTION_H
 #define TOKMAP_ADOPTION_H

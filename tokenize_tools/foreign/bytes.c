@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bytes.c - reads bytes and gives a reason on failure; a cursor over tables. */
 #include "foreign/foreign.h"
 

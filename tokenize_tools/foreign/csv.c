@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv.c - the table beside an OLMo file, with one line for each document:
  * `start,end[,id,source,place]` in tokens, half open. Only the first two columns are read; the
  * others may be quoted and contain anything. */

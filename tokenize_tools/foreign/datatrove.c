@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* datatrove.c - X.ds (tokens only), X.ds.index (u64 document ends in tokens, nothing else)
  * and X.ds.metadata (text: "tokenizer|token size" or only "tokenizer", token count, the same for
  * people). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export_megatron.c - writes the three tables of documents: lengths, starts in bytes, and the
  * numbers 0 to n. megatron.c describes the layout. */
 #include "foreign/export_megatron.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export_megatron.h - writes the index that Megatron reads beside a .bin. */
 #ifndef TOKMAP_EXPORT_MEGATRON_H
 #define TOKMAP_EXPORT_MEGATRON_H

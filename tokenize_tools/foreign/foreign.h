@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* foreign.h - decodes the headers and tables of other programs' flat token files.
  *
  * Pure: bytes in, a description out. It opens no file and allocates nothing, so a hostile file can

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* llmc.c - llm.c token files and modded-nanogpt shards: 256 int32 (magic, version, token count,
  * zeros), then the tokens. The end-of-text token is before each document; a shard may begin inside
  * a document. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* megatron.c - the index of a Megatron .bin: which bytes are which sequence, and which sequences
  * are which document.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* numpy.c - .npy files: magic, version, header length, a Python dict literal, the array.
  *
  * The literal is parsed strictly: exactly the keys descr, fortran_order and shape, each once, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* raw.c - tokens from the first byte of a file to the last. Documents come from the user's options,
  * or from csv.c if the table is beside the file. */
 #include "foreign/foreign.h"

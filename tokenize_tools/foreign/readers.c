@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readers.c - the table of formats, and files that belong to none of them. */
 #include "foreign/foreign.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "foreign/regular_file.h"
 
 #include <stdio.h>

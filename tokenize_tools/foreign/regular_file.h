@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* regular_file.h - a regular file as foreign_bytes: reads return errors, and there is no map that
  * could raise signals. */
 #ifndef TOKMAP_REGULAR_FILE_H

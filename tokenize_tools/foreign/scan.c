@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scan.c - checks every token once: is it negative, and does a document begin or end at it? */
 #include "foreign/foreign.h"
 

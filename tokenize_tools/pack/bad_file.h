@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bad_file.h - the file with copies of the bad documents: --on-error collect.
  *
  * The reader writes it as FILE.partial, ahead of packing; a run that resumes cuts it to where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* balance.h - compares what was read with what was written, at each checkpoint and before any
  * output gets its name.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cell_work.h - what an earlier process has left of a cell, and how a task goes on from there. */
 #ifndef TOKMAP_PACK_CELL_WORK_H
 #define TOKMAP_PACK_CELL_WORK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collector.h - keeps what the corpus reports while it reads, beside the job that it belongs to:
  * messages are printed, and bad documents counted, when it is the job's turn. */
 #ifndef TOKMAP_PACK_COLLECTOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* documents.h - writes the documents of the jobs, in order, to the outputs: decides to which output
  * a document belongs, which ones are left out, and where a limit ends the run. */
 #ifndef TOKMAP_PACK_DOCUMENTS_H

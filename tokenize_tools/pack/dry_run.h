@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dry_run.h - tokmap pack --dry-run: prints what a run would do, and an estimate of its size. */
 #ifndef TOKMAP_PACK_DRY_RUN_H
 #define TOKMAP_PACK_DRY_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.h - why packing stopped: kept until it can be printed. */
 #ifndef TOKMAP_PACK_ERROR_H
 #define TOKMAP_PACK_ERROR_H

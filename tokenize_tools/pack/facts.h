@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* facts.h - everything that decides the bytes that a run writes, as text. It shows whether a run
  * may resume an earlier one, and if not, why.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* inputs.h - finds the inputs of tokmap pack, and their sizes and times. */
 #ifndef TOKMAP_PACK_INPUTS_H
 #define TOKMAP_PACK_INPUTS_H

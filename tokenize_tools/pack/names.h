@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.h - the files that a run of tokmap pack reads and writes. */
 #ifndef TOKMAP_PACK_NAMES_H
 #define TOKMAP_PACK_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* option_rows.h - the options of tokmap pack that decide what is written: tables for all commands
  * that take them, what their values mean, and which do not go together. */
 #ifndef TOKMAP_PACK_OPTION_ROWS_H

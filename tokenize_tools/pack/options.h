@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - the options of tokmap pack. */
 #ifndef TOKMAP_PACK_OPTIONS_H
 #define TOKMAP_PACK_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output.h - the datasets of one run, P and a P-NAME for each split: opens, checkpoints and
  * finishes them together.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline.h - turns documents into ids, in the order of the inputs, on all cores.
  *
  *     corpus --> reader --> [ job | job | job | job ] --> pack_pipeline_next --> the caller

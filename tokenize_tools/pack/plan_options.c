@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/plan_options.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_options.h - from a plan to what a session needs: the options, the tokenizer, the inputs of a
  * cell. All calls return an exit code, and print the error. */
 #ifndef TOKMAP_PACK_PLAN_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_status.h - how far the work on a plan is, from what lies in the folder of its cells. */
 #ifndef TOKMAP_PACK_PLAN_STATUS_H
 #define TOKMAP_PACK_PLAN_STATUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* planner.h - cuts the inputs of a pack into cells.
  *
  * Cells are filled in the order of the inputs, up to --cell-size bytes as they are stored. An input

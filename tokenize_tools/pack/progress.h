@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress.h - prints the progress of packing on stderr. */
 #ifndef TOKMAP_PACK_PROGRESS_H
 #define TOKMAP_PACK_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.h - the results of tokmap pack: notes on stderr, the metadata of the dataset, and the file
  * of --report. */
 #ifndef TOKMAP_PACK_REPORT_H

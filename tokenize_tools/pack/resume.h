@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resume.h - finds what an earlier run left, and decides whether this run may resume it. */
 #ifndef TOKMAP_PACK_RESUME_H
 #define TOKMAP_PACK_RESUME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run.h - one run of tokmap pack, from the parsed options to finished datasets. */
 #ifndef TOKMAP_PACK_RUN_H
 #define TOKMAP_PACK_RUN_H

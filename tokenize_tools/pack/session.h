@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.h - packs inputs into a dataset and its splits: finds what an interrupted run left,
  * works, and gives the outputs their names. */
 #ifndef TOKMAP_PACK_SESSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* task.h - packs a share of the cells of a plan: each into a dataset of its own, by a session like
  * that of a plain pack. */
 #ifndef TOKMAP_PACK_TASK_H

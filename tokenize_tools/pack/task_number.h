@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* task_number.h - which task a process does, and of how many: --task. */
 #ifndef TOKMAP_PACK_TASK_NUMBER_H
 #define TOKMAP_PACK_TASK_NUMBER_H

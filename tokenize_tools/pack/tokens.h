@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokens.h - the tokens around each document: --eod and --bos. */
 #ifndef TOKMAP_PACK_TOKENS_H
 #define TOKMAP_PACK_TOKENS_H

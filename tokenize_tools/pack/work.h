@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* work.h - the main loop of packing: takes the jobs of the pipeline one by one into the outputs,
  * with checkpoints in between, until the inputs end, a limit is reached, or an error or a signal
  * stops it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codec.h - decompresses pages of a Parquet file, of which the size is known, and checks them. */
 #ifndef TOKMAP_PARQUET_CODEC_H
 #define TOKMAP_PARQUET_CODEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c - names and types of columns, and which column an option means. */
 #include <stdarg.h>
 #include <stdio.h>

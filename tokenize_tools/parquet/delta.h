@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* delta.h - DELTA_BINARY_PACKED: numbers as differences, in blocks that have a smallest difference
  * and miniblocks with as many bits for each as they need. */
 #ifndef TOKMAP_PARQUET_DELTA_H

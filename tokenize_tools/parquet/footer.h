@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* footer.h - the footer of a Parquet file: its columns, and where their pages are.
  *
  * A file is "PAR1", pages, the footer, the footer's size in 4 bytes, and "PAR1" again. Each row

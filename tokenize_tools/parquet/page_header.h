@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* page_header.h - the header before each page of a column chunk. */
 #ifndef TOKMAP_PARQUET_PAGE_HEADER_H
 #define TOKMAP_PARQUET_PAGE_HEADER_H

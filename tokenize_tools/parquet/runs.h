@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs.h - Parquet's hybrid of run lengths and bit packing: definition levels, indexes of a
  * dictionary, and booleans. */
 #ifndef TOKMAP_PARQUET_RUNS_H

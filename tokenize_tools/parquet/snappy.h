@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* snappy.h - decompresses snappy data: a length, and then literals and copies of earlier output. */
 #ifndef TOKMAP_PARQUET_SNAPPY_H
 #define TOKMAP_PARQUET_SNAPPY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thrift.h - reads Thrift's compact protocol, in which Parquet stores its headers.
  *
  *     thrift_struct s = {0};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values.h - the values of a data page, one after another, from its decompressed bytes.
  *
  * Nothing is allocated for them, except the current value where an encoding stores only what

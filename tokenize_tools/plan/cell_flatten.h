@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cell_flatten.h - makes flat datasets of the cells of a plan, by any number of processes.
  *
  * The first one joins the cells as P.HASH, with the hash of the plan. Each copies its share of the

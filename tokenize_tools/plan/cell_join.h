@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cell_join.h - joins the datasets of all cells of a plan. */
 #ifndef TOKMAP_CELL_JOIN_H
 #define TOKMAP_CELL_JOIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cell_metadata.h - the metadata of a cell's dataset: that of a plain pack, and then the plan and
  * the number of the cell. Without the plan, and with the sums of all cells as its counts, it is the
  * metadata that a plain pack has. Pure. */

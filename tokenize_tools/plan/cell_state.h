@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cell_state.h - what has become of a cell: looks at the files of its datasets, reads only their
  * heads and metadata, and prints nothing. */
 #ifndef TOKMAP_CELL_STATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_file.h - the plan of a pack in cells: a text file that says which inputs are packed with
  * which options, and where the cells begin. docs/FORMAT.md section 10 specifies it.
  *

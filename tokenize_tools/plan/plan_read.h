@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_read.h - reads the plan that a command line names. */
 #ifndef TOKMAP_PLAN_READ_H
 #define TOKMAP_PLAN_READ_H

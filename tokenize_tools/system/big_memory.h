@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* big_memory.h - zeroed memory for large tables with random access, in huge pages where the system
  * has them. The only system call of the tokenizers. */
 #ifndef TOKMAP_BIG_MEMORY_H

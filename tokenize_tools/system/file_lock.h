@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file_lock.h - a lock that one process at a time can have: a file that it locks, and removes when
  * it is done. The lock of a process that is killed ends with it. */
 #ifndef TOKMAP_FILE_LOCK_H

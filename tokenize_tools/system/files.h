@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.h - describes and reads files. Prints nothing: a call that returns an int returns 0 or an
  * errno value. */
 #ifndef TOKMAP_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_file.h - a file, pipe or stdin that is read once, sequentially, and a way for another
  * thread to stop the reading. */
 #ifndef TOKMAP_INPUT_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "system/memory_file.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory_file.h - a FILE that writes into memory, for texts of unknown length.
  *
  * Used instead of open_memstream, which drops part of the text when memory is short, without an

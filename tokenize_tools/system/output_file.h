@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output_file.h - writes a file that appears complete under its name or not at all.
  *
  * It is written as NAME.partial under an exclusive lock, flushed, renamed without replacing another

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process.h - the environment of a process: descriptors, limits, signals, processors, terminal. */
 #ifndef TOKMAP_PROCESS_H
 #define TOKMAP_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* protected.h - protects files that are read from being written.
  *
  * A command names the files that it reads; then no output may be one of them, under any name, or

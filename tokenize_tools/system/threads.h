@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* threads.h - threads, mutexes, conditions and the clock, for the commands. */
 #ifndef TOKMAP_THREADS_H
 #define TOKMAP_THREADS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base64.h - standard base64 (RFC 4648): padded, no white space, no other alphabet. */
 #ifndef TOKMAP_BASE64_H
 #define TOKMAP_BASE64_H

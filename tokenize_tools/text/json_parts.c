@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "text/json_parts.h"
 
 const uint8_t json_simple_escapes[256] = {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_reader.h - reads a JSON text in memory value by value, in the order of the text.
  *
  * Strict: RFC 8259, UTF-8, escaped surrogates only in pairs, nesting at most JSON_MAX_DEPTH.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_text.h - checks, searches, compares and prints a whole JSON text, without building a tree.
  *
  * As strict as json_reader.h, which it uses. */

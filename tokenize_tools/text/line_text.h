@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* line_text.h - any text on one line.
  *
  * Written as \xHH, with two lower-case digits, are bytes below 0x20, 0x7f, the backslash, and a

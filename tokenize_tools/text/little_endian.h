@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* little_endian.h - loads and stores little-endian numbers at any alignment. */
 #ifndef TOKMAP_LITTLE_ENDIAN_H
 #define TOKMAP_LITTLE_ENDIAN_H

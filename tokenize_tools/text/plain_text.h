@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plain_text.h - which characters are safe to print on a terminal.
  *
  * Not plain are control characters (U+0000 to U+001F, U+007F to U+009F), characters that change the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simd.h - which vector instructions to use; the scalar code is the definition. */
 #ifndef TOKMAP_SIMD_H
 #define TOKMAP_SIMD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c - encodes and decodes UTF-8, and finds where a text stops being UTF-8. */
 #include <string.h>
 

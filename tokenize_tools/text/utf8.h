@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h - UTF-8: decode, encode, check. Pure. */
 #ifndef TOKMAP_UTF8_H
 #define TOKMAP_UTF8_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* value_bytes.h - values of documents as bytes, so that they can be kept beside other data. */
 #ifndef TOKMAP_VALUE_BYTES_H
 #define TOKMAP_VALUE_BYTES_H

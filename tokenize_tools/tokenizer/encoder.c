@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encoder.c - text to ids: finds added tokens, and encodes the text between them. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.h - text to ids and back, exactly as the reference implementation does it.
  *
  * A tokenizer does not change after it is made, so threads share it. Each thread has its own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer_parts.h - what tokenizer.c and encoder.c share. */
 #ifndef TOKMAP_TOKENIZER_PARTS_H
 #define TOKMAP_TOKENIZER_PARTS_H

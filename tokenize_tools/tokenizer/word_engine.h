@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* word_engine.h - the tokenizers that split text into words by a pattern and encode each word
  * alone; most words were seen before. Pure. */
 #ifndef TOKMAP_WORD_ENGINE_H

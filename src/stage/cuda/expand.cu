@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expand.cu - makes inputs, labels, ids and boundaries of a batch from its image, on the device.
  *
  * One block makes one tile: 2,048 inputs of one row. It loads what it needs of the image into

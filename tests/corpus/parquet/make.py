@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make.py - writes the files of this folder: for each NAME.parquet a NAME.json with the values of its columns.
 Needs pyarrow, duckdb and polars. The tests read the files also where these are missing."""
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/bytes/byte_bpe.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* byte_bpe.h - byte-level BPE: merges a word from its bytes. */
 #ifndef TOKMAP_BYTE_BPE_H
 #define TOKMAP_BYTE_BPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/bytes/bytes_tokenizer.h"
 
 void bytes_tokenizer_encode(const uint8_t *text, size_t n_bytes, uint32_t *ids)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bytes_tokenizer.h - the built-in tokenizer `bytes`: each byte is its own id, and 256 ends a
  * document. */
 #ifndef TOKMAP_BYTES_TOKENIZER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vocabulary.h - finds tokens by their bytes. */
 #ifndef TOKMAP_VOCABULARY_H
 #define TOKMAP_VOCABULARY_H

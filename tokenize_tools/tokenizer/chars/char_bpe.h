@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_bpe.h - BPE over characters: sentencepiece's (by score) and that of tokenizer.json (listed
  * merges), with byte fallback for characters that have no token. */
 #ifndef TOKMAP_CHAR_BPE_H

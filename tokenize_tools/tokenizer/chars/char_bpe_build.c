@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_bpe_build.c - makes the tables of char_bpe from a model. */
 #include "tokenizer/chars/char_bpe_build.h"
 

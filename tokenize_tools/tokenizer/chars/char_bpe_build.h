@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_bpe_build.h - what char_bpe_build.c and char_bpe_scored.c (sentencepiece's part) share. */
 #ifndef TOKMAP_CHAR_BPE_BUILD_H
 #define TOKMAP_CHAR_BPE_BUILD_H

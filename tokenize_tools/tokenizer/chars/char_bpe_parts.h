@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_bpe_parts.h - what char_bpe.c (encoding) and char_bpe_build.c share. */
 #ifndef TOKMAP_CHAR_BPE_PARTS_H
 #define TOKMAP_CHAR_BPE_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_bpe_scored.c - sentencepiece's BPE: any two symbols that together are a piece may merge, and
  * the score of the piece is the rank. */
 #include "tokenizer/chars/char_bpe_build.h"

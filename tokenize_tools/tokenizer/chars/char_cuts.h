@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_cuts.h - finds places where a text of characters may be cut without changing its ids:
  * between two characters that are neighbours in no token, where the normalizer handles each of them
  * alone. Most texts in any script have such a place every few words. Pure. */

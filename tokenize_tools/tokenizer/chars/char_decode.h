@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_decode.h - decodes ids, for the tokenizers over characters. */
 #ifndef TOKMAP_CHAR_DECODE_H
 #define TOKMAP_CHAR_DECODE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_engine.h - the tokenizers over characters: sentencepiece's BPE and Unigram, and similar ones
  * in tokenizer.json. Normalizes text and cuts it into independent words, most of which were seen
  * before. Pure. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_words.h - cuts a text of characters into independent words: where no piece of the vocabulary
  * crosses.
  *

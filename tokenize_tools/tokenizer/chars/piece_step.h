@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* piece_step.h - walks a trie of pieces along a text in which a blank may stand for U+2581. */
 #ifndef TOKMAP_PIECE_STEP_H
 #define TOKMAP_PIECE_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unigram.h - finds the best-scored sequence of pieces exactly as sentencepiece and HuggingFace do:
  * with their floating-point numbers, their order of comparing, and their treatment of unknown
  * characters.

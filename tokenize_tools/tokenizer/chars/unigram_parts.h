@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unigram_parts.h - what unigram.c and unigram_stream.c share. */
 #ifndef TOKMAP_UNIGRAM_PARTS_H
 #define TOKMAP_UNIGRAM_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unigram_stream.c - encodes a sentence of Unigram with a cache of words.
  *
  * The cache gives the ids of a word, with the first one marked, or OPEN for a word whose ids depend

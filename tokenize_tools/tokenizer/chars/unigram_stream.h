@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unigram_stream.h - encodes a sentence of Unigram word by word, with a cache of the ids of
  * words. */
 #ifndef TOKMAP_UNIGRAM_STREAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/choice/tokenizer_choice.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer_choice.h - the tokenizer that a command line names: opens it, prints why it cannot, and
  * has the help and the words of its options. */
 #ifndef TOKMAP_TOKENIZER_CHOICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* special_place.h - finds the special token that --specials error refused: an encoder knows only
  * about where it stopped. For messages; takes some tens of encodings. */
 #ifndef TOKMAP_SPECIAL_PLACE_H

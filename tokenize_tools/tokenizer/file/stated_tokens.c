@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/file/stated_tokens.h"
 
 #include <inttypes.h>

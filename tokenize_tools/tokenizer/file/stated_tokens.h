@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stated_tokens.h - finds the token that begins or ends a document, as stated by the files of a
  * tokenizer: the vocabulary file, and tokenizer_config.json and generation_config.json beside
  * it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer_file.h - opens a tokenizer by name: `bytes`, or a tokenizer file and the files beside
  * it. Prints nothing. */
 #ifndef TOKMAP_TOKENIZER_FILE_H

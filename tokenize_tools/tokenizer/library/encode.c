@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c - texts to ids, by as many threads as there is text for. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode_kit.c - what threads need to encode, handed out without a lock. */
 #include <stdlib.h>
 

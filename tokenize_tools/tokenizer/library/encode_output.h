@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode_output.h - puts the ids of all jobs into one array, in the order of the texts, while other
  * threads still encode. */
 #ifndef TOKMAP_ENCODE_OUTPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode_plan.h - cuts the texts of a call into jobs of about equal size: many short texts, or a
  * part of a long one. Pure. */
 #ifndef TOKMAP_ENCODE_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.h - what the files of libtokmap_tokenizer share. Its other parts are those of the
  * commands. */
 #ifndef TOKMAP_LIBRARY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/library/result_memory.h"
 
 #include <stdbool.h>

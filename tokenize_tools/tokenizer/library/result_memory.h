@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* result_memory.h - the memory of what calls return: in huge pages when it is large, because small
  * ones would cost a fifth of the time of encoding. */
 #ifndef TOKMAP_RESULT_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* absent_text.h - whether a text can occur in what a model's normalizer and added tokens leave. */
 #ifndef TOKMAP_ABSENT_TEXT_H
 #define TOKMAP_ABSENT_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/load/byte_alphabet.h"
 
 #include "text/utf8.h"

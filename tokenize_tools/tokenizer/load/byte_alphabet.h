@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* byte_alphabet.h - the printable characters that stand for bytes in GPT-2's vocabulary and every
  * byte-level one since: 21 to 7E, A1 to AC and AE to FF stand for themselves, the others in order
  * for U+0100 and up. */

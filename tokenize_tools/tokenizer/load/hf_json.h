@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hf_json.h - reads what the components of a tokenizer.json have in common: a type, a Sequence of
  * components, and patterns. */
 #ifndef TOKMAP_HF_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/load/hf_vocabulary.h"
 
 #include <inttypes.h>

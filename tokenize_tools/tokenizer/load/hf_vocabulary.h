@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hf_vocabulary.h - reads {"token": id} and merges, as in tokenizer.json, vocab.json and
  * merges.txt. */
 #ifndef TOKMAP_HF_VOCABULARY_H

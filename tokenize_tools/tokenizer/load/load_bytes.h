@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load_bytes.h - builds the vocabulary of byte-level BPE with ranks: tiktoken and tekken. */
 #ifndef TOKMAP_LOAD_BYTES_H
 #define TOKMAP_LOAD_BYTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/load/load_hf_pipeline.h"
 
 #include <stdlib.h>

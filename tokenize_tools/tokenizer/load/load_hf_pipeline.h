@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load_hf_pipeline.h - reads the parts of a tokenizer.json around its model: normalizer,
  * pre_tokenizer, the ends that its post_processor names, and its decoder. */
 #ifndef TOKMAP_LOAD_HF_PIPELINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_load.h - reads tokenizer files of every kind into a model, or refuses them and names the
  * part that is not supported. Pure. */
 #ifndef TOKMAP_MODEL_LOAD_H

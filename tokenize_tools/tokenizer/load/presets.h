@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* presets.h - the special tokens and ids that belong to a --pattern: tiktoken's files contain only
  * ranks. */
 #ifndef TOKMAP_PRESETS_H

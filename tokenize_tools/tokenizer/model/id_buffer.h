@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* id_buffer.h - a growing array of ids. */
 #ifndef TOKMAP_ID_BUFFER_H
 #define TOKMAP_ID_BUFFER_H

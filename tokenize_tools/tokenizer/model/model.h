@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - the contents of a tokenizer file, before fast tables are made from it.
  *
  * The loaders (load_*.c) fill one; tokenizer.c makes a tokenizer from it, or refuses it and names

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* name_table.h - a table from byte strings to numbers.
  *
  * The strings are copied. Time is linear for any set of strings: one in which too many have the

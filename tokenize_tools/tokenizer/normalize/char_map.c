@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_map.c - the steps are applied to every code point once, when the table is made.
  *
  * Canonical order is rarely missing in a text: while combining classes do not fall, the table is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_map.h - steps of a normalizer that look at one character at a time, as one table: code point
  * to text. Canonical order, which looks at neighbours, may be one of the steps. Pure. */
 #ifndef TOKMAP_CHAR_MAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/normalize/char_pairs.h"
 
 #include <stdlib.h>

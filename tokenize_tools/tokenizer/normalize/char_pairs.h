@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* char_pairs.h - a set of pairs of characters between which text must not be cut. Pure. */
 #ifndef TOKMAP_CHAR_PAIRS_H
 #define TOKMAP_CHAR_PAIRS_H

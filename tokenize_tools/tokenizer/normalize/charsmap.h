@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* charsmap.h - sentencepiece's precompiled rules for characters: a trie of what is replaced, and
  * the replacements. They come from the model file and are checked before any lookup. Pure. */
 #ifndef TOKMAP_CHARSMAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normalize_steps.h - the steps of a tokenizer.json's normalizer: each writes the whole text to a
  * new one. false: out of memory. */
 #ifndef TOKMAP_NORMALIZE_STEPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normalizer.h - normalizes a text before it is cut into pieces: sentencepiece's normalizer, or
  * the one of a tokenizer.json. Pure. */
 #ifndef TOKMAP_NORMALIZER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normalizer_cuts.h - whether the steps of a normalizer handle two neighbours in a text
  * independently. Pure. */
 #ifndef TOKMAP_NORMALIZER_CUTS_H

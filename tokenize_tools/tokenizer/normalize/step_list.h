@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_list.h - the steps of a tokenizer.json's normalizer, ready to run. Those that look at one
  * character at a time are one char_map as far as they follow each other. Pure. */
 #ifndef TOKMAP_STEP_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/normalize/text_buffer.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_buffer.h - a text buffer that grows. */
 #ifndef TOKMAP_TEXT_BUFFER_H
 #define TOKMAP_TEXT_BUFFER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* known_regex.h - compares the regular expressions of tokenizer files with those of the patterns.
  * Nothing is guessed from parts of them. */
 #ifndef TOKMAP_KNOWN_REGEX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.h - what a pattern consists of: stages. A stage has the expressions that it stands for
  * and a scalar function that defines its words; vector functions find the same words faster. */
 #ifndef TOKMAP_SPLIT_PATTERN_H

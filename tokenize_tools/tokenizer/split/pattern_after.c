@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_after.c - the vector functions of relatives of cl100k that come after other splits:
  * MiniCPM5, A.X-K2, Laguna, tiny-aya and Youtu-LLM. */
 #include "tokenizer/split/pattern.h"

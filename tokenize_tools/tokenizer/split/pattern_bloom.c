@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_bloom.c - BLOOM's expression: a word is everything up to a blank or one of a few
  * punctuation marks. */
 #include "tokenizer/split/pattern.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_cl100k.c - cl100k and its relatives: a family is a row of data.
  *
  * cl100k        cl100k, Llama 3, OLMo 2, Phi-4

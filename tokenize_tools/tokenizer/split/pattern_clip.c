@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_clip.c - CLIP's expression, whose blanks are removed: words are letters, one number, or
  * others. The older files of the text encoders know no specials. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_deepseek.c - DeepSeek's words, after splits at digits and at Chinese characters:
  *
  * deepseek    DeepSeek V3, R1

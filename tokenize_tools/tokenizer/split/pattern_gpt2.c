@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_gpt2.c - GPT-2's expression, alone and after other splits:
  *
  * gpt2        GPT-2, r50k, p50k, GPT-NeoX, Phi-2, ByteLevel with use_regex

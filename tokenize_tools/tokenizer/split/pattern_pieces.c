@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_pieces.c - splits at classes of characters, which come before or after others.
  *
  * numbers, cjk                         before DeepSeek's words, and others

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_thousands.c - numbers in groups of three, counted from their right:
  *
  * thousands        before o200k: tiny-aya

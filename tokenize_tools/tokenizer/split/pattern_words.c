@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_words.c - pre-tokenizers that remove blanks:
  *
  * whitespace         Whitespace, \w+|[^\w\s]+ of Rust

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter.h - where words (pre-tokens) start, for every known pattern.
  *
  * Each pattern does what a regular expression of public tokenizers does, in hand-written code. The

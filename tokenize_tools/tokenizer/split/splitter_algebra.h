@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_algebra.h - finds the words of one block by shifts and ands of its masks.
  *
  * next_to(x) are the bytes after those of x, ahead(x, n) the bytes n before them. A run is a

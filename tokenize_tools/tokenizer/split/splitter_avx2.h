@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_avx2.h - reads a block into masks with AVX2. */
 #ifndef TOKMAP_SPLITTER_AVX2_H
 #define TOKMAP_SPLITTER_AVX2_H

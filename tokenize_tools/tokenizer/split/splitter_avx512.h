@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_avx512.h - reads a block into masks with AVX-512. */
 #ifndef TOKMAP_SPLITTER_AVX512_H
 #define TOKMAP_SPLITTER_AVX512_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_blocks.h - what the vector engines share: the text in blocks of 64 bytes, and the walk
  * over them. splitter_algebra.h finds the words of a block.
  *

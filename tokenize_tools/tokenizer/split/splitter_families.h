@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_families.h - what cl100k and its relatives differ in, and their algebra. */
 #ifndef TOKMAP_SPLITTER_FAMILIES_H
 #define TOKMAP_SPLITTER_FAMILIES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_pieces.h - the algebra of splits at classes of characters, alone and before others. Each
  * function adds the starts of its own stage to those of the pieces before it. */
 #ifndef TOKMAP_SPLITTER_PIECES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_scalar.h - the text one character at a time, for the definitions of patterns. */
 #ifndef TOKMAP_SPLITTER_SCALAR_H
 #define TOKMAP_SPLITTER_SCALAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_vector.h - compiles the algebra of a pattern for each vector engine. */
 #ifndef TOKMAP_SPLITTER_VECTOR_H
 #define TOKMAP_SPLITTER_VECTOR_H

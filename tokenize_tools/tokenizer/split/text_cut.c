@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/split/text_cut.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_cut.h - finds places where a text may be cut without changing its words.
  *
  * Whatever the text before and after, a pattern starts a word at the places that split_cuts gives,

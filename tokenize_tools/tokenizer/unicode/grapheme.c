@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/unicode/grapheme.h"
 
 #include "tokenizer/unicode/grapheme_tables.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grapheme.h - extended grapheme clusters (UAX 29), as HuggingFace's Precompiled normalizer finds
  * them. Pure. */
 #ifndef TOKMAP_GRAPHEME_H

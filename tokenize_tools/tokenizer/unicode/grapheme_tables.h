@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grapheme_tables.h - the properties used by grapheme.c, made by make_grapheme_tables.py. */
 #ifndef TOKMAP_GRAPHEME_TABLES_H
 #define TOKMAP_GRAPHEME_TABLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hf_tables.h - classes and lower case as Hugging Face's pre-tokenizers and normalizers know them,
  * for unicode.c. Made by make_unicode_tables.py. */
 #ifndef TOKMAP_HF_TABLES_H

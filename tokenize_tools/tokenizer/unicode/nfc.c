@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nfc.c - Unicode's normalization form C.
  *
  * Nearly all text is in NFC already. So the text is searched for characters that are not "plain"

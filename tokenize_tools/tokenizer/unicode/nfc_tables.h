@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nfc_tables.h - the properties of code points for nfc.c. Private to it.
  *
  * Made by make_unicode_tables.py, which has the same constants. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/unicode/unicode.h"
 
 #include "tokenizer/unicode/hf_tables.h"

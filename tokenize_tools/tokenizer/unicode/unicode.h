@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unicode.h - Unicode for the tokenizers: classes and lower case of code points, NFC and NFKD.
  *
  * make_unicode_tables.py makes the tables, for the versions that the reference tokenizers use.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/words/added_tokens.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* added_tokens.h - finds added tokens in a text: the leftmost, and of those the longest. */
 #ifndef TOKMAP_ADDED_TOKENS_H
 #define TOKMAP_ADDED_TOKENS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* double_array.h - a trie over bytes in the layout of Darts-clone, which sentencepiece stores in
  * its models: one 32-bit unit for each node, children at `offset ^ byte`.
  *

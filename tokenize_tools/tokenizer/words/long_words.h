@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* long_words.h - the part of the word cache for words of more than 15 bytes. */
 #ifndef TOKMAP_LONG_WORDS_H
 #define TOKMAP_LONG_WORDS_H

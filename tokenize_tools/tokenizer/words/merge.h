@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* merge.h - byte pair merging: of all neighbours that may merge, merges the pair of the lowest
  * rank, and of equal ranks the leftmost, until none is left.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* merge_long.c - merges words that are too long to scan, piece by piece: short pieces by scanning,
  * longer ones with a heap.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* merge_word.h - what merge.c (the table, short words) and merge_long.c (long ones) share. */
 #ifndef TOKMAP_MERGE_WORD_H
 #define TOKMAP_MERGE_WORD_H

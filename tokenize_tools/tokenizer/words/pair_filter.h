@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pair_filter.h - finds where in a text one of some strings may begin, by its first two bytes, 64
  * places at once. Pure. */
 #ifndef TOKMAP_PAIR_FILTER_H

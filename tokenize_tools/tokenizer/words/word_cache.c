@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/words/word_cache.h"
 
 #include <stdlib.h>

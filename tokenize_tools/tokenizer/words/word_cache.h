@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* word_cache.h - caches the ids of words; most words of a text were seen before.
  *
  * Words of at most 15 bytes are their own keys, two to a cache line. The result never depends on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* word_pieces.h - WordPiece and WordLevel: a word becomes the tokens that it consists of, or the
  * unknown token. */
 #ifndef TOKMAP_WORD_PIECES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/words/word_positions.h"
 
 #define ENOUGH 256

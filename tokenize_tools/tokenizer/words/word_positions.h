@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* word_positions.h - turns a bitmap of word starts into a list. */
 #ifndef TOKMAP_WORD_POSITIONS_H
 #define TOKMAP_WORD_POSITIONS_H
