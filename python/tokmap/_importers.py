@@ -185,7 +185,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
                 for document in _split(rows, o.eod_id) if o.stream else rows:
                     writer.document(document)
                 writer.end_input(path, os.path.getsize(path) if os.path.isfile(path) else 0)
-            writer.metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
+            writer.set_metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
     except Exception as error:  # each library has its own
         text = str(error) if path in str(error) else f"{path}: {error}"
         print(f"tokmap import: {text}", file=sys.stderr)

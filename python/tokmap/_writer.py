@@ -95,9 +95,11 @@ class Writer:
                 raise ValueError(f"{number}: must be 0 to 2^64 - 1")
         self._call(lib.tokmap_writer_end_input, self._open(), os.fsencode(name), input_bytes, input_checksum)
 
-    def metadata(self, value: Any) -> None:
-        """Stores a value that JSON can hold, for Dataset.metadata."""
-        text = json.dumps(value).encode()
+    def set_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Stores names and values that JSON can hold, for Dataset.metadata."""
+        if not isinstance(metadata, Mapping):
+            raise TypeError(f"metadata must be a mapping, not {type(metadata).__name__}")
+        text = json.dumps(dict(metadata), allow_nan=False).encode()
         self._call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
 
     def finish(self) -> None:

@@ -187,7 +187,7 @@ says pack_separated bash -c 'printf "a||b||c" >sep.txt
 says pack_split bash -c 'seq 30 >30.txt; tokmap pack -f --lines --split valid=0.2 30.txt -o x &&
     tokmap cat --text x-valid'
 says pack_split_metadata bash -c 'tokmap info --json x-valid | sed "s/.*\"metadata\"/\"metadata\"/"'
-says pack_limit_docs tokmap pack -f --lines --limit-docs 7 30.txt -o x
+says pack_limit_documents tokmap pack -f --lines --limit-documents 7 30.txt -o x
 says pack_limit_tokens tokmap pack -f --lines --limit-tokens 50 30.txt one.txt -o x
 says pack_dry_run tokmap pack --dry-run --split valid=0.005 one.txt two.txt lines.txt -o y
 says pack_dry_run_json tokmap pack --dry-run --json one.txt two.txt -o y
@@ -205,12 +205,12 @@ says pack_bad_split tokmap pack --split valid=2 one.txt -o x
 says pack_bad_split_name tokmap pack --split a/b=0.1 one.txt -o x
 says pack_split_of_dots tokmap pack --split ..=0.1 one.txt -o x
 says pack_split_hexadecimal tokmap pack --split a=0x1p-3 one.txt -o x
-says pack_limit_hexadecimal tokmap pack --limit-docs 0x10 one.txt -o x
+says pack_limit_hexadecimal tokmap pack --limit-documents 0x10 one.txt -o x
 says pack_split_twice tokmap pack --split a=0.1 --split a=0.2 one.txt -o x
 says pack_split_of_everything tokmap pack --split a=0.5 --split b=0.5 one.txt -o x
 says pack_bad_threads tokmap pack -j 0 one.txt -o x
 says pack_bad_memory tokmap pack --memory 1M one.txt -o x
-says pack_bad_limit tokmap pack --limit-docs 0 one.txt -o x
+says pack_bad_limit tokmap pack --limit-documents 0 one.txt -o x
 says pack_bad_eod tokmap pack --eod '<|endoftext|>' one.txt -o x
 says pack_wide_eod tokmap pack --dry-run --eod 70000 one.txt -o x
 says pack_specials_collected tokmap pack --specials error --on-error collect one.txt -o x

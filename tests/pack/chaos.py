@@ -41,7 +41,7 @@ class World:
         [],
         ["--split", "v=0.3"],
         ["--split", "v=0.1", "--split", "t=0.3"],
-        ["--split", "v=0.2", "--limit-docs", "300"],
+        ["--split", "v=0.2", "--limit-documents", "300"],
         ["--limit-tokens", "400000"],
         ["--tokenizer", "vocabulary.json", "--split", "v=0.1", "--split", "t=0.3"],
         ["--tokenizer", "vocabulary.json", "--specials", "error", "--split", "v=0.5"],

@@ -193,7 +193,7 @@ always_the_same threads_and_memory_do_not_count words.txt words.jsonl long.txt w
 always_the_same nor_with_lines --lines words.txt long.txt words.gz
 always_the_same nor_with_splits --lines words.txt words.gz --split valid=0.01 --split test=0.2
 always_the_same nor_with_splits_of_long_documents words.jsonl long.txt --split valid=0.5
-always_the_same nor_with_a_limit_of_documents --lines words.txt long.txt --limit-docs 4321 \
+always_the_same nor_with_a_limit_of_documents --lines words.txt long.txt --limit-documents 4321 \
     --split valid=0.1
 always_the_same nor_with_a_limit_of_tokens words.jsonl long.txt --limit-tokens 3M
 always_the_same nor_with_tokens_around_documents --lines words.txt --bos 1 --eod 2
@@ -224,7 +224,7 @@ same a_split_may_be_empty "0 1" \
 same splits_are_sound 0 "$(tokmap verify -q parts parts-valid parts-test none_in-valid; echo $?)"
 
 same a_limit_of_documents_is_exact "$(head -n 777 many.txt)" \
-    "$(tokmap pack -q --lines many.txt --limit-docs 777 -o limited && texts limited)"
+    "$(tokmap pack -q --lines many.txt --limit-documents 777 -o limited && texts limited)"
 tokmap pack -q -f --lines many.txt lines.txt --limit-tokens 1000 -o limited
 n=$(($(wc -c <limited.bin) / 2))
 last=$(texts limited | tail -n 1 | wc -c)
@@ -233,7 +233,7 @@ verdict a_limit_of_tokens_ends_with_the_document_that_reaches_it $? "$n tokens, 
 same what_a_limit_left_out_is_no_input 1 \
     "$(tokmap info --json limited >.json; json .json n_inputs)"
 same a_limit_ends_an_endless_input 1000 \
-    "$(yes 'and so on' 2>.err | tokmap pack -q --lines - --limit-docs 1000 -o endless &&
+    "$(yes 'and so on' 2>.err | tokmap pack -q --lines - --limit-documents 1000 -o endless &&
         texts endless | wc -l)"
 
 # ---- Bad documents ----
@@ -417,7 +417,7 @@ else
 vocabulary of the dataset becomes larger, and each token takes 4 bytes instead of 2" "$(head -n 1 .err)"
     same an_id_just_above_the_vocabulary_is_reported_too \
         "256 99 259/ the tokenizer tokenizer.json has only 259 ids, so the vocabulary of the dataset becomes larger" \
-        "$(ids --eod 259 --limit-docs 1) $(sed -n 's/.*259: \(the tok.*\)/\1/p' .err)"
+        "$(ids --eod 259 --limit-documents 1) $(sed -n 's/.*259: \(the tok.*\)/\1/p' .err)"
     ids -q --eod 70000 >.out
     same but_not_to_the_quiet "" "$(cat .err)"
     awk 'BEGIN { for (i = 0; i < 300; i++) {
@@ -440,7 +440,7 @@ vocabulary of the dataset becomes larger, and each token takes 4 bytes instead o
             (
                 cd $where || exit
                 tokmap pack -f --utf8 replace --on-error collect --tokenizer "$dir/tokenizer.json" mixed.jsonl -o p \
-                    --report .report $([ $where = . ] && echo --limit-docs $n) >.out 2>.err
+                    --report .report $([ $where = . ] && echo --limit-documents $n) >.out 2>.err
                 grep -oE '"(text_bytes|empty_d|bad_|mended|replace|specials_in)[a-z]*": [^,]*' .report >.told
                 tokmap info --json p | grep -o '"counts":[^}]*' >>.told
                 cat .err p.bad >>.told 2>&1

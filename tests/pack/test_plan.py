@@ -272,7 +272,7 @@ def what_cannot_be_planned_is_refused(folder):
     (folder / "a.txt").write_text("text")
     os.mkfifo(folder / "pipe")
     for arguments, said in [(["-"], "can be read by several processes"), (["pipe"], "can be read by several processes"),
-                            (["a.txt", "--limit-docs", "3"], "no limit"), (["a.txt", "--limit-tokens", "3"], "no limit"),
+                            (["a.txt", "--limit-documents", "3"], "no limit"), (["a.txt", "--limit-tokens", "3"], "no limit"),
                             (["a.txt", "--bad-documents", "x"], "folder of the cells"), (["a.txt", "--cells", "."], "must not be"),
                             (["a.txt", "--field", "\\" * 20000], "longer than")]:
         got = call(folder, "plan", "--cells", "cells", "-o", "plan", *arguments, code=2)

@@ -181,7 +181,7 @@ def another_call_is_refused_and_changes_nothing(corpus):
         "--split was v=0.1": ["--split", "w=0.01"],
         "--separator was none and is now \\x6eone": ["--separator", "none"],
         "--tokenizer was vocabulary.json and is now bytes": ["--tokenizer", "bytes"],
-        "--limit-docs was none and is now 7": ["--limit-docs", "7"],
+        "--limit-documents was none and is now 7": ["--limit-documents", "7"],
         "--memory was 8000000 and is now 9000000": ["--memory", "9M"],
         "the input a.jsonl is new": ["a.jsonl"],
     }

@@ -29,7 +29,7 @@ def make(prefix, vocab_size=50257):
         for ids in documents:
             w.document(ids)
         w.end_input("input.txt", 11, 12)
-        w.metadata({"key": "w\u00f6rd"})
+        w.set_metadata({"key": "w\u00f6rd"})
     return documents
 
 
@@ -152,6 +152,14 @@ def ids_may_be_any_iterable(folder):
             assert list(ds[i]) in ([97, 98, 99, 100], [] if i == 4 else [97, 98, 99, 100]), i
 
 
+def metadata_is_an_object_of_json(folder):
+    with tokmap.Writer(folder / "m", 10) as w:
+        w.set_metadata({"a": [1, None]})
+        raises(TypeError, w.set_metadata, [1])
+        raises(ValueError, w.set_metadata, {"a": float("nan")})
+    assert tokmap.open(folder / "m").metadata == {"a": [1, None]}
+
+
 def a_view_outlives_the_dataset(folder):
     ids = [x for document in make(folder / "v") for x in document]
     ds = tokmap.open(folder / "v.bin")
@@ -263,5 +271,5 @@ def structs_are_those_of_the_headers(folder):
 sys.exit(run_in_folders("python_", (
     written_documents_are_read_back, several_datasets_are_one_sequence,
     a_joined_dataset_is_read_like_a_flat_one, ids_may_be_any_iterable,
-    a_view_outlives_the_dataset, a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,
+    metadata_is_an_object_of_json, a_view_outlives_the_dataset, a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,
     numbers_and_paths_out_of_range_are_refused, errors_have_kinds, structs_are_those_of_the_headers)))

@@ -35,7 +35,7 @@ def write(prefix, rows, names=tuple(SORTS)):
     with tokmap.Writer(prefix, 1000, meta=names) as w:
         for i, row in enumerate(rows):
             w.document([i % 1000], meta={name: value for name, value in row.items() if value is not None or i % 2})
-        w.metadata({})
+        w.set_metadata({})
 
 
 def as_stored(value):

@@ -21,7 +21,7 @@ from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folde
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The checksum of the SHA256SUMS of each release, which has those of its files.
-RELEASES = {"0.1.0": "876083138c444260b92d571abe2c792c2bf590229ac88633e45699cc7b1e01c2"}
+RELEASES = {"0.1.0": "e30d745f1cda60c10020e88c702ee3d7200966446d8f419e4c0324bfac57147c"}
 HUGE_BYTES = 8589934996
 
 

@@ -53,7 +53,7 @@ static const cli_option plan_rows[] = {
     {"force", 'f', CLI_FLAG, TARGET(pack.force), .help = "replace a plan that already exists"},
     {"json", 0, CLI_FLAG, TARGET(pack.json), .help = "print the result as JSON"},
     {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print no notes or result"},
-    {"limit-docs", 0, CLI_CALL, 0, "N", .call = refuse_limit},
+    {"limit-documents", 0, CLI_CALL, 0, "N", .call = refuse_limit},
     {"limit-tokens", 0, CLI_CALL, 0, "N", .call = refuse_limit},
     {"bad-documents", 0, CLI_CALL, 0, "FILE", .call = refuse_bad_documents},
     {NULL},

@@ -70,7 +70,7 @@ static void put_options(FILE *out, const pack_options *o)
     put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->utf8));
     put_word(out, "--bad-documents", o->bad_documents);
     put_number(out, "--memory", o->memory); /* decides how long a word may be */
-    put_number(out, "--limit-docs", o->limit_documents);
+    put_number(out, "--limit-documents", o->limit_documents);
     put_number(out, "--limit-tokens", o->limit_tokens);
     fputs("--split ", out);
     for (size_t i = 0; i < o->n_splits; i++)

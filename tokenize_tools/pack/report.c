@@ -145,7 +145,7 @@ static void put_options(json_object *in, const pack_parts *parts)
     put_string(&o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
     put_optional(&o, "eod", parts->tokens->eod_id, MODEL_NO_ID);
     put_optional(&o, "bos", parts->tokens->bos_id, MODEL_NO_ID);
-    put_optional(&o, "limit_docs", options->limit_documents, PACK_NO_LIMIT);
+    put_optional(&o, "limit_documents", options->limit_documents, PACK_NO_LIMIT);
     put_optional(&o, "limit_tokens", options->limit_tokens, PACK_NO_LIMIT);
     put_splits(&o, options);
     putc('}', o.out);
