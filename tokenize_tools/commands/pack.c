@@ -42,8 +42,8 @@ static const cli_option output_row[] = {
     {NULL},
 };
 static const cli_option other_rows[] = {
-    {"limit-documents", 0, CLI_NUMBER, TARGET(limit_documents), "N", .help = "stop after N documents",
-     .lowest = 1, .highest = PACK_NO_LIMIT - 1},
+    {"limit-documents", 0, CLI_NUMBER, TARGET(limit_documents), "N",
+     .help = "stop after N documents", .lowest = 1, .highest = PACK_NO_LIMIT - 1},
     {"limit-tokens", 0, CLI_NUMBER, TARGET(limit_tokens), "N",
      .help = "stop after the document that reaches N tokens", .lowest = 1,
      .highest = PACK_NO_LIMIT - 1},
