@@ -55,7 +55,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist test-engines
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist test-engines
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -373,11 +373,15 @@ $(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
 wheel:
 	@sh .ci/need wheel
 	@$(or $(PYTHON),python3) python/make_wheel.py $(BUILD)
-## sdist: build/tokmap-VERSION.tar.gz, from which pip compiles with make
+## sdist: build/tokmap-VERSION.tar.gz, all of the source: for packagers, and for pip
 sdist:
 	@mkdir -p $(BUILD)
 	@$(or $(PYTHON),python3) python/build_backend.py sdist $(BUILD)
-.PHONY: wheel sdist
+## dist: source archive, wheel and checksums of a commit, in build/dist-VERSION if it has that tag
+dist:
+	@sh .ci/need wheel
+	@$(or $(PYTHON),python3) python/make_dist.py $(BUILD)
+.PHONY: wheel sdist dist
 
 # ---- Install ----
 

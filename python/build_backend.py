@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -21,8 +22,8 @@ import zipfile
 PYTHON = pathlib.Path(__file__).resolve().parent
 ROOT = PYTHON.parent
 PROGRAMS = ["tokmap", "tokbench"]
-SOURCES = ["CHANGELOG.md", "LICENSE", "Makefile", "README.md", "bench", "include", "python", "src",
-           "tokenize_tools"]
+GENERATED = ["PKG-INFO", "pyproject.toml"]  # at the root of a source archive
+NOT_SOURCE = (".git", "build", "demo")  # folders there
 
 
 # ---- Metadata ----
@@ -88,8 +89,18 @@ def native_tag():
 # ---- Archives: sorted, without times and owners of this machine ----
 
 
+def git(*arguments):
+    """What git says; nothing if this is no checkout."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        return ""
+    return subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
+
+
 def epoch():
-    return max(int(os.environ.get("SOURCE_DATE_EPOCH", 0)), 315532800)  # 1980, the first year of zip
+    """The time of all files: of the commit, or of the source archive."""
+    found = os.environ.get("SOURCE_DATE_EPOCH") or git("log", "-1", "--format=%ct") \
+        or (ROOT / "include/tokmap.h").stat().st_mtime
+    return max(int(found), 315532800)  # 1980, the first year of zip
 
 
 def write_wheel(folder, tag, files):
@@ -101,9 +112,10 @@ def write_wheel(folder, tag, files):
         record += f"{path},sha256={digest},{len(data)}\n"
     own = f"tokmap-{version()}.dist-info/RECORD"
     files[own] = f"{record}{own},,\n".encode()
+    date = time.gmtime(epoch())[:6]
     with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
         for path, data in files.items():
-            entry = zipfile.ZipInfo(path, time.gmtime(epoch())[:6])
+            entry = zipfile.ZipInfo(path, date)
             entry.create_system, entry.compress_type = 3, zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100755 if ".data/scripts/" in path else 0o100644) << 16
             wheel.writestr(entry, data, compresslevel=9)
@@ -111,14 +123,14 @@ def write_wheel(folder, tag, files):
 
 
 def write_sdist(folder, files):
-    """Writes {path: bytes}; returns the name of the archive."""
-    name = f"tokmap-{version()}"
+    """Writes {path: (bytes, whether it is a program)}; returns the name of the archive."""
+    name, date = f"tokmap-{version()}", epoch()
     with open(pathlib.Path(folder, name + ".tar.gz"), "wb") as out, \
-            gzip.GzipFile("", "wb", mtime=epoch(), fileobj=out) as packed, \
+            gzip.GzipFile("", "wb", mtime=date, fileobj=out) as packed, \
             tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path, data in sorted(files.items()):
+        for path, (data, is_program) in sorted(files.items()):
             entry = tarfile.TarInfo(f"{name}/{path}")
-            entry.size, entry.mtime, entry.mode = len(data), epoch(), 0o644
+            entry.size, entry.mtime, entry.mode = len(data), date, 0o755 if is_program else 0o644
             archive.addfile(entry, io.BytesIO(data))
     return name + ".tar.gz"
 
@@ -180,16 +192,24 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
+def source_files():
+    """The files that git tracks; without git, those of an unpacked archive."""
+    tracked = git("ls-files", "-z")
+    if tracked:
+        return sorted(tracked.rstrip("\0").split("\0"))
+    paths = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in paths
+                  if path.parts[0] not in NOT_SOURCE and "__pycache__" not in path.parts
+                  and path.as_posix() not in GENERATED)
+
+
 def build_sdist(sdist_directory, config_settings=None):
-    files = {}
-    for path in (path for name in SOURCES for path in [ROOT / name, *(ROOT / name).rglob("*")]):
-        inside = path.relative_to(ROOT)
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
-            files[inside.as_posix()] = path.read_bytes()
+    """All of the source with its tests: the archive for packagers is that for pip."""
+    files = {path: ((ROOT / path).read_bytes(), bool((ROOT / path).stat().st_mode & 0o100)) for path in source_files()}
     # The same project, seen from the root of the archive.
-    project = files["python/pyproject.toml"].decode()
-    files["pyproject.toml"] = project.replace('backend-path = ["."]', 'backend-path = ["python"]').encode()
-    files["PKG-INFO"] = metadata().encode()
+    project = (PYTHON / "pyproject.toml").read_text()
+    for name, text in zip(GENERATED, (metadata(), project.replace('path = ["."]', 'path = ["python"]'))):
+        files[name] = (text.encode(), False)
     return write_sdist(sdist_directory, files)
 
 

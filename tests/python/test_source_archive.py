@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The source archive: the same bytes in another folder, on another day and from its own content; and what a
+release refuses."""
+
+import functools
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from ref_protocol import Skip, expect, expect_equal, run_tests
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+import build_backend as backend  # noqa: E402
+
+DATE = "1700000000"
+GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "t", "GIT_COMMITTER_NAME": "t",
+       "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_EMAIL": "t@t", "GIT_AUTHOR_DATE": f"{DATE} +0000",
+       "GIT_COMMITTER_DATE": f"{DATE} +0000"}
+
+
+def run(folder, *command, status=0, umask=0o022, **more):
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    done = subprocess.run(list(map(str, command)), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, env={**environment, **GIT, **more}, preexec_fn=lambda: os.umask(umask))
+    expect_equal(done.returncode, status, f"status of {command}: {done.stdout[-1000:]}")
+    return done.stdout.strip()
+
+
+def checkout(folder):
+    """A commit of the source as it is here."""
+    if not shutil.which("git"):
+        raise Skip("git not found")
+    for path in backend.source_files():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, folder / path)
+        (folder / path).chmod((ROOT / path).stat().st_mode & 0o700)
+    run(folder, "git", "init", "-q", ".")
+    run(folder, "git", "add", "-A")
+    run(folder, "git", "commit", "-q", "-m", "all")
+    return folder
+
+
+def archive(folder, out, **more):
+    out.mkdir()
+    run(folder, sys.executable, "python/build_backend.py", "sdist", out, **more)
+    return out / f"tokmap-{backend.version()}.tar.gz"
+
+
+def it_has_the_same_bytes_everywhere(folder):
+    first = archive(checkout(folder / "one"), folder / "first")
+    other = checkout(folder / "a second place")
+    for path in other.rglob("*.h"):
+        os.utime(path, (1, 1))
+    (other / "not tracked.c").write_text("int x;\n")
+    second = archive(other, folder / "second", TZ="Pacific/Apia", LC_ALL="C.UTF-8", LANG="tr_TR.UTF-8", umask=0o077)
+    expect(first.read_bytes() == second.read_bytes(), "two archives of one commit differ")
+    shutil.unpack_archive(first, folder)
+    unpacked = folder / f"tokmap-{backend.version()}"
+    again = archive(unpacked, folder / "third", umask=0o027)
+    expect(first.read_bytes() == again.read_bytes(), "the archive of an unpacked archive differs")
+    with tarfile.open(first) as members:
+        entries = members.getmembers()
+    expect_equal({entry.mtime for entry in entries}, {int(DATE)}, "times: that of the commit")
+    expect_equal({(entry.uid, entry.gid, entry.uname, entry.gname) for entry in entries}, {(0, 0, "", "")}, "owners")
+    expect_equal({entry.mode for entry in entries}, {0o644, 0o755}, "modes")
+    inside = {entry.name.partition("/")[2] for entry in entries}
+    expect_equal(inside, set(backend.source_files()) | set(backend.GENERATED), "files: those of git")
+
+
+def a_release_is_of_a_commit_and_its_tag(folder):
+    source = checkout(folder / "source")
+    script = "import sys; sys.path.insert(0, 'python'); import make_dist; print(make_dist.release_name())"
+
+    def name(status=0):
+        return run(source, sys.executable, "-c", script, status=status)
+
+    commit = run(source, "git", "rev-parse", "--short=12", "HEAD")
+    expect_equal(name(), commit, "a commit without a tag")
+    run(source, "git", "tag", "v9.9.9")
+    said = name(status=1)
+    expect("the tag is v9.9.9, the version in include/tokmap.h is " + backend.version() in said, said)
+    run(source, "git", "tag", "v" + backend.version())
+    expect_equal(name(), backend.version(), "a commit with the tag of its version")
+    with open(source / "README.md", "a") as readme:
+        readme.write("more\n")
+    said = name(status=1)
+    expect(said.endswith("not committed: README.md"), said)
+    run(source, "git", "checkout", "-q", "README.md")
+    (source / "src/new.c").write_text("int x;\n")
+    said = name(status=1)
+    expect(said.endswith("not committed: src/new.c"), said)
+    shutil.rmtree(source / ".git")
+    said = name(status=1)
+    expect("needs a git checkout" in said, said)
+
+
+def in_folder(test):
+    with tempfile.TemporaryDirectory() as name:
+        for folder in ("one", "a second place", "source"):
+            pathlib.Path(name, folder).mkdir()
+        return test(pathlib.Path(name))
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([("source_archive_" + test.__name__, functools.partial(in_folder, test))
+                        for test in (it_has_the_same_bytes_everywhere, a_release_is_of_a_commit_and_its_tag)]))
