@@ -179,7 +179,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
     o = _parse(arguments)
     path = o.output
     try:
-        with Writer(o.output, o.vocab_size, o.eod_id, o.replace) as writer:
+        with Writer(o.output, o.vocab_size, o.eod_id, replace=o.replace) as writer:
             for path in o.inputs:
                 rows = READERS[o.format](path, o)
                 for document in _split(rows, o.eod_id) if o.stream else rows:

@@ -49,8 +49,8 @@ class Writer:
     replace     whether a dataset of this name may be replaced
     meta        names of values that documents can have, such as ["score", "lang"]"""
 
-    def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, replace: bool = False,
-                 meta: Sequence[str] = ()) -> None:
+    def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
+                 replace: bool = False, meta: Sequence[str] = ()) -> None:
         if not 0 <= vocab_size < 2**64 or (eod_id is not None and not 0 <= eod_id < _lib.NO_ID):
             raise ValueError(f"vocab_size {vocab_size}, eod_id {eod_id}: out of range")
         options = _lib.WriterOptions(struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=vocab_size,
