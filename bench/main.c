@@ -128,7 +128,7 @@ static const cli_manual manual = {
     .notes = "Exit status: 0 done, whether or not targets were reached; 1 something failed; 2 the "
              "command line is wrong.",
     .examples = "  tokbench all --json results.json\n"
-                "  tokbench load stall --data data/train --step-ms 20\n"
+                "  tokbench load stall --data data/train --step-ms 5\n"
                 "  tokbench tokenize --tokenizer tokenizer.json --text corpus.jsonl -j 2\n",
 };
 

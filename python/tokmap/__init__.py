@@ -12,7 +12,7 @@
         loss = step(batch.inputs, batch.labels)
         batch.state                         # 128 bytes: loader.restore() continues after this batch
 
-    tokmap.Loader([("data/web", 0.8), ("data/code", 0.2)], 4096, framework="torch")     # a mixture, as tensors
+    tokmap.Loader([("data/web", 0.8), ("data/code", 0.2)], 4096)            # a mixture
 
     ids, offsets = tokmap.Tokenizer("tokenizer.json").encode_batch(texts)   # with all processors
 """

@@ -14,8 +14,8 @@ class CausalLMDataset(MapDataset):
     count (-100).
 
         train = tokmap.huggingface.CausalLMDataset("data/train", sequence_length=1024, seed=1)
-        arguments = transformers.TrainingArguments(..., train_sampling_strategy="sequential")
-        transformers.Trainer(model, arguments, train_dataset=train).train(resume_from_checkpoint=True)
+        arguments = transformers.TrainingArguments("run", max_steps=4, train_sampling_strategy="sequential")
+        transformers.Trainer(model, arguments, train_dataset=train).train()    # resume_from_checkpoint=True resumes
 
     Samples are already shuffled, so a sequential sampler is enough. Trainer skips the samples that were trained
     on without reading them. Options are those of a Loader. Without max_epochs it has one epoch. With

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What people read first is true: figures of README, BENCHMARKS and SCALE are in committed results, links lead to
-files, and the files and names that CONTRIBUTING.md tells a newcomer to change exist."""
+"""What people read first is true: figures of README, BENCHMARKS and SCALE are in committed results; links lead to
+files and headings; files, make targets and options that a document, a page of the manual or a header names exist, and
+so do the names that CONTRIBUTING.md tells a newcomer to change; what no GPU has run is marked."""
 
 import json
 import pathlib
 import re
 import sys
 
-from ref_protocol import expect, expect_equal, run_tests
+from ref_protocol import call, expect, expect_equal, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = [str(path.relative_to(ROOT)) for glob in ("*.md", "docs/*.md", "bench/*/*.md")
+DOCUMENTS = [str(path.relative_to(ROOT)) for glob in ("*.md", "docs/**/*.md", "bench/*/*.md")
              for path in ROOT.glob(glob)]
+MANUALS = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/man/*"))]
+HEADERS = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("include/*.h"))]
 RESULT = "bench/results/loaders-epyc-2core.json"
 
 # Row and column of the README's table, and the row of the result: its page, system, rest of its name.
@@ -139,20 +142,119 @@ def scale_quotes_the_committed_figures():
     expect(n_figures > 20, f"only {n_figures} figures were found")
 
 
-def links_lead_to_files():
+def without_blocks(text):
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def read_text(document):
+    """Of a page of the manual, without its dashes and fonts."""
+    text = (ROOT / document).read_text()
+    return re.sub(r"\\f[BIR]|\\[&%]", "", text.replace("\\-", "-")) if document in MANUALS else text
+
+
+def anchors_in(path):
+    """As GitHub makes them of headings."""
+    for heading in re.findall(r"^#+ (.*)$", without_blocks(path.read_text()), re.MULTILINE):
+        yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def links_lead_to_files_and_headings():
     n_links = 0
     for document in DOCUMENTS:
         path = ROOT / document
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+        text = re.sub(r"`[^`\n]*`", "", without_blocks(path.read_text()))
+        for target in re.findall(r"\]\(([^)\s]+)\)|^\[\w+\]: (\S+)$", text, re.MULTILINE):
+            name, _, anchor = "".join(target).partition("#")
+            if re.match(r"\w+:", name):
+                continue
             n_links += 1
-            expect((path.parent / target).exists(), f"{document}: there is no {target}")
-    expect(n_links > 20, f"only {n_links} links were found")
+            found = path.parent / name if name else path
+            expect(found.exists(), f"{document}: there is no {name}")
+            expect(not anchor or anchor in anchors_in(found), f"{document}: {name} has no heading #{anchor}")
+    expect(n_links > 100, f"only {n_links} links were found")
 
 
 def code_words(document):
     """What stands between backticks outside fenced blocks."""
-    text = re.sub(r"^ *```.*?^ *```", "", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
-    return re.findall(r"`([^`]+)`", text)
+    return re.findall(r"`([^`]+)`", without_blocks(read_text(document)))
+
+
+def code_lines(document):
+    """Words in backticks and commands in blocks, with the lines that a backslash continues."""
+    text = read_text(document)
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
+    return code_words(document) + "".join(blocks).replace("\\\n", " ").split("\n")
+
+
+def files_that_texts_name_exist():
+    n_files = 0
+    for document in DOCUMENTS + MANUALS + HEADERS:
+        for word in re.findall(r"(?<![\w/.@*-])(?:docs|tests|bench|python|src|include|tokenize_tools|\.ci)/[\w.*/-]*[\w*]",
+                               read_text(document)):
+            if re.search(r"NAME|VERSION|/(fuzz_|pattern_)?x(\.c$|/)|/x$", word):
+                continue
+            n_files += 1
+            expect(any(ROOT.glob(word)), f"{document}: there is no {word}")
+    expect(n_files > 150, f"only {n_files} names of files were found")
+
+
+def make_targets_that_documents_name_exist():
+    text = (ROOT / "Makefile").read_text()
+    targets = {name for names in re.findall(r"^([a-z][a-z -]*):(?!=)", text, re.MULTILINE) for name in names.split()}
+    n_targets = 0
+    for document in DOCUMENTS:
+        for line in code_lines(document):
+            for words in re.findall(r"(?:^|&& |; )make((?: [a-z][a-z-]*)+)(?= |$|;)", line):
+                for word in words.split():
+                    n_targets += 1
+                    expect(word in targets, f"{document}: there is no target {word}: {line}")
+    expect(n_targets > 40, f"only {n_targets} targets were found")
+
+
+def read_help(*command):
+    return call(*command, "--help")[1].decode().partition("\nExamples:")[0]
+
+
+def options_of(*command):
+    return set(re.findall(r"^  (?:-\w, |    )(--[a-z0-9-]+)", read_help(*command), re.MULTILINE))
+
+
+def options_that_texts_name_exist():
+    """In a call, those of its command; elsewhere, those of any command or script of this tree."""
+    commands = re.findall(r"^  ([a-z]+) ", read_help("tokmap"), re.MULTILINE)
+    known = {f"tokmap {command}": options_of("tokmap", command) for command in commands}
+    known.update({"tokmap": options_of("tokmap"), "tokbench": options_of("tokbench")})
+    scripts = [path.read_text() for folder in ("bench", "python", "tests") for path in (ROOT / folder).rglob("*.py")]
+    everywhere = set.union(*known.values(), re.findall(r"[\"'](--[a-z0-9-]+)[\"']", "\n".join(scripts)))
+    n_options = 0
+    for document in DOCUMENTS + MANUALS + HEADERS:
+        lines = code_lines(document) if document in DOCUMENTS else read_text(document).split("\n")
+        for line in lines:
+            calls = re.split(r"(?<![\w/.-])(tokmap [a-z]+|tokbench)(?=[^\w.]|$)", line)
+            if "pkg-config" in line:
+                continue
+            parts = [("", calls[0])] + [(calls[i], calls[i + 1]) for i in range(1, len(calls), 2)]
+            for command, words in parts:
+                if not command and document in DOCUMENTS and not words.startswith("--"):
+                    continue  # another program
+                for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", re.split(r"[|;&]| > ", words)[0]):
+                    n_options += 1
+                    names = known.get(command, everywhere) if document in DOCUMENTS else everywhere
+                    expect(option in names, f"{document}: {command or 'no command'} has no option {option}: {line}")
+    expect(n_options > 300, f"only {n_options} options were found")
+
+
+def the_stage_is_marked_experimental():
+    """Wherever a reader meets it first, until a GPU has run it."""
+    n_texts = 0
+    for document in DOCUMENTS + MANUALS + HEADERS:
+        text = read_text(document)
+        if re.search(r"tokmap_stage_open|Stage\(|\"cuda:\d", text):
+            n_texts += 1
+            expect("experimental" in text.lower(), f"{document}: does not say that the stage is experimental")
+    expect(n_texts > 3, f"only {n_texts} texts mention it")
+    readme = " ".join(read_text("README.md").split())
+    expect_equal(len(re.findall(r"Nothing has run on a GPU yet", readme)), 1, "sentences of the README")
 
 
 def files_that_the_guides_name_exist():
@@ -197,5 +299,7 @@ def the_version_is_that_of_tokmap_h():
 
 sys.exit(run_tests([(test.__name__, test) for test in (
     the_readme_quotes_the_committed_figures, the_benchmarks_quote_the_committed_figures,
-    scale_quotes_the_committed_figures, links_lead_to_files, files_that_the_guides_name_exist,
-    names_that_contributing_names_exist, the_version_is_that_of_tokmap_h)]))
+    scale_quotes_the_committed_figures, links_lead_to_files_and_headings, files_that_texts_name_exist,
+    files_that_the_guides_name_exist, names_that_contributing_names_exist, make_targets_that_documents_name_exist,
+    options_that_texts_name_exist, the_stage_is_marked_experimental,
+    the_version_is_that_of_tokmap_h)]))
