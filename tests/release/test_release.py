@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,9 +26,10 @@ RELEASES = {"0.1.0": "e30d745f1cda60c10020e88c702ee3d7200966446d8f419e4c0324bfac
 HUGE_BYTES = 8589934996
 
 
-def tokmap(folder, *arguments, code=0):
+def tokmap(folder, *arguments, code=0, command=None, env=None):
     """What the command prints, stdout and then stderr."""
-    done = subprocess.run([program("tokmap"), *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([command or program("tokmap"), *arguments], cwd=folder, capture_output=True, text=True, env=env,
+                          timeout=300)
     expect_equal(done.returncode, code, "exit code of tokmap %s: %s" % (" ".join(arguments), done.stderr))
     return done.stdout + done.stderr
 
@@ -81,11 +83,10 @@ def all_datasets_are_sound(folder):
         tokmap(folder / name, "verify", "--sample", "0.005", "huge")
 
 
-def moved_plan(folder, change=lambda text: text):
+def moved_plan(folder):
     """run.plan and its cells, as if they had been made in this folder."""
     was = ref_plan.read_plan((folder / "run.plan").read_bytes())
     text = (folder / "run.plan").read_bytes().replace(b"folder " + was["folder"], b"folder " + os.fsencode(folder))
-    text = change(text)
     text = text[:text.rindex(b"checksum")]
     now = "%016x" % ref_xxh3.xxh3_64(text)
     (folder / "run.plan").write_bytes(text + b"checksum %s\n" % now.encode())
@@ -108,19 +109,42 @@ def a_plan_of_a_release_is_shown_and_joined(folder):
             expect_equal(ids[0], ids[1], "dataset id")
 
 
+# ---- What only one version goes on with ----
+
+
+def other_version(folder):
+    """This program, if it had another version."""
+    version = re.search(r'TOKMAP_VERSION_TEXT "(.*)"', (HERE / "../../include/tokmap.h").read_text())[1].encode()
+    other = version[:-1] + (b"8" if version.endswith(b"9") else b"9")
+    path = folder / "other_tokmap"
+    path.write_bytes(pathlib.Path(program("tokmap")).read_bytes().replace(version, other))
+    path.chmod(0o755)
+    return str(path), "version was %s and is now %s" % (version.decode(), other.decode())
+
+
+def an_unfinished_dataset_is_left_to_its_version(folder):
+    other, why = other_version(folder)
+    (folder / "numbers.txt").write_bytes(b"1234\n" * 2000 + b"bad \xff\n")
+    pack = ("pack", "-q", "--lines", "--utf8", "error", "numbers.txt", "-o", "u")
+    tokmap(folder, *pack, code=3, env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"})
+    left = {path.name: path.read_bytes() for path in folder.glob("u.*")}
+    expect("u.tmj.partial" in left, str(sorted(left)))
+    for resume in ((), ("--resume",)):
+        expect(why in tokmap(folder, *pack, *resume, code=5, command=other), why)
+    expect_equal({path.name: path.read_bytes() for path in folder.glob("u.*")}, left, "the unfinished files")
+
+
 def cells_are_packed_by_the_version_that_planned_them(folder):
-    for name in RELEASES:
-        there = (folder / name).resolve()
-        version = b"fact version %s" % name.encode()
-        plan = moved_plan(there, lambda text: text.replace(version, version[:-1] + b"x"))
-        for path in (there / "cells").glob("*"):
-            path.unlink()
-        for size, time, _, path in plan["inputs"]:
-            (there / os.fsdecode(path)).write_bytes(b"x" * size)
-            os.utime(there / os.fsdecode(path), ns=(time, time))
-        said = tokmap(there, "pack", "--plan", "run.plan", code=4)
-        expect("version was 0.1.x and is now " in said, said)
-        expect_equal([path.name for path in (there / "cells").iterdir() if path.suffix != ".lock"], [], "cells")
+    other, why = other_version(folder)
+    (folder / "numbers.txt").write_bytes(b"1234\n" * 20)
+    tokmap(folder, "plan", "-q", "--lines", "numbers.txt", "--cells", "cells", "--cell-size", "50", "-o", "run.plan")
+    expect(why in tokmap(folder, "pack", "--plan", "run.plan", code=4, command=other), why)
+    expect_equal(list(folder.glob("cells/*.tmi*")), [], "cells")
+    tokmap(folder, "pack", "-q", "--plan", "run.plan")
+    said = json.loads(tokmap(folder, "status", "--json", "run.plan", command=other))
+    expect_equal(said["done"], said["all"], "cells")
+    tokmap(folder, "join", "-q", "run.plan", "-o", "joined", command=other)
+    expect(": sound" in tokmap(folder, "verify", "joined", command=other), "verify")
 
 
 # ---- Newer files ----
@@ -184,6 +208,7 @@ sys.exit(run_in_folders("", (
     the_second_reader_and_order_agree,
     all_datasets_are_sound,
     a_plan_of_a_release_is_shown_and_joined,
+    an_unfinished_dataset_is_left_to_its_version,
     cells_are_packed_by_the_version_that_planned_them,
     a_newer_format_is_refused_by_name,
     what_may_be_ignored_is_ignored_and_not_copied,
