@@ -59,8 +59,8 @@ static tokmap_status check_copied(const tokmap_i_names *n, int fd, const copied 
                 n->index_partial);
 }
 
-/* The first of several processes removes what was left of other writers, with the lock for itself.
- * Then it shares the lock. In between another process may have it for itself, so what is copied is
+/* The first of several processes removes what was left of other writers, with the lock for itself;
+ * if it must not copy, it removes the file of the lock too. Then it shares the lock. In between another process may have it for itself, so what is copied is
  * compared in any case. */
 static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int *fd,
                                 tokmap_error *err)
@@ -79,6 +79,7 @@ static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int
         return FAIL_IO(err, error, "%s: cannot write", n->index_partial);
     if (status && status != TOKMAP_ERR_LOCKED)
         return status;
+    n->owns_partials = false; /* they stay, for the other parts */
     tokmap_i_error_clear(err);
     error = tokmap_i_file_lock_shared(n->index_partial, fd);
     if (error == EWOULDBLOCK)
@@ -125,12 +126,12 @@ tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *pref
     if (status)
         return status;
     names.replace = o.replace != 0;
+    names.keep_tokens = true;
     status = tokmap_i_names_open(&names, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
     if (!status)
         status = share_lock(&names, ds, &lock_fd, err);
     if (!status)
         status = copy_part(ds, &names, &o, err);
-    names.owns_partials = false; /* they stay, for the other parts */
     tokmap_i_names_close(&names);
     tokmap_i_file_close(lock_fd);
     return status;

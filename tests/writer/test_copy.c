@@ -332,6 +332,20 @@ TEST(existing_datasets_are_refused_or_replaced)
     CHECK(!shape_compare(&SMALL, out) && !has_partials(out));
 }
 
+/* As after a process that has published the copy, while this one was about to take its share. */
+TEST(a_share_that_comes_too_late_leaves_nothing)
+{
+    make_datasets(&SMALL);
+    tokmap_error err;
+    must_copy(0, 1);
+    must_finish();
+    FILE *lock = fopen(with_suffix(out, ".tmi.partial"), "w");
+    CHECK(lock != NULL);
+    fclose(lock);
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
+    CHECK(!has_partials(out));
+}
+
 TEST(a_writer_of_the_same_name_excludes_copies)
 {
     make_datasets(&SMALL);
