@@ -60,8 +60,8 @@ static tokmap_status check_copied(const tokmap_i_names *n, int fd, const copied 
 }
 
 /* The first of several processes removes what was left of other writers, with the lock for itself;
- * if it must not copy, it removes the file of the lock too. Then it shares the lock. In between another process may have it for itself, so what is copied is
- * compared in any case. */
+ * if it must not copy, it removes the file of the lock too. Then it shares the lock. In between
+ * another process may have it for itself, so what is copied is compared in any case. */
 static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int *fd,
                                 tokmap_error *err)
 {

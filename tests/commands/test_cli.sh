@@ -210,6 +210,7 @@ says pack_split_twice tokmap pack --split a=0.1 --split a=0.2 one.txt -o x
 says pack_split_of_everything tokmap pack --split a=0.5 --split b=0.5 one.txt -o x
 says pack_bad_threads tokmap pack -j 0 one.txt -o x
 says pack_bad_memory tokmap pack --memory 1M one.txt -o x
+TOKMAP_CHECKPOINT_MS=2s says pack_bad_checkpoint_interval tokmap pack one.txt -o x
 says pack_bad_limit tokmap pack --limit-documents 0 one.txt -o x
 says pack_bad_eod tokmap pack --eod '<|endoftext|>' one.txt -o x
 says pack_wide_eod tokmap pack --dry-run --eod 70000 one.txt -o x

@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import pathlib
+import shutil
+import subprocess
 import tarfile
 import time
 
@@ -127,6 +129,13 @@ def wait_for(run, condition):
     deadline = time.monotonic() + 60
     while run.poll() is None and not condition() and time.monotonic() < deadline:
         time.sleep(0.0003)
+
+
+def needs_mount():
+    """For `unshare -rm sh -c SCRIPT`."""
+    probe = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=1m none /mnt && umount /mnt"]
+    if not shutil.which("unshare") or subprocess.run(probe, capture_output=True).returncode != 0:
+        raise ref_protocol.Skip("no file system can be mounted here")
 
 
 @functools.lru_cache

@@ -435,6 +435,31 @@ def what_a_killed_task_left_beside_a_cell_is_removed(folder):
     expect(cell_files(folder) == wanted and not list(cells.glob("*.lock")), "files")
 
 
+def done_cells_in_a_folder_that_cannot_be_written_need_no_work(folder):
+    pack_corpus.needs_mount()
+    work = small_work(folder)
+    pack_all(folder, "-q")
+    (folder / "cells/000002.lock").write_text("")
+    mount = "mount --bind cells cells && mount -o remount,ro,bind cells && exec \"$@\""
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", mount, "sh", ref_protocol.program("tokmap"), "pack", "--plan",
+                           "run.plan"], cwd=folder, capture_output=True, text=True, env=environment())
+    expect_equal(done.returncode, 0, "exit status; it said " + done.stderr)
+    expect("0 cells packed, %d done before" % work.n_cells in done.stderr, done.stderr)
+
+
+def an_input_that_changes_during_a_task_is_named(folder):
+    work = small_work(folder, cell_bytes=300)
+    run = work.start(0, 1)
+    pack_corpus.wait_for(run, (folder / "cells/000000.tmi").exists)
+    run.send_signal(signal.SIGSTOP)
+    os.utime(folder / "5.jsonl", (1, 1))
+    run.send_signal(signal.SIGCONT)
+    said = run.communicate(timeout=300)[1]
+    expect_equal(run.returncode, 4, "exit status; it said " + said)
+    expect("5.jsonl: byte 0: has changed: it was modified" in said and "Make a new plan" in said, said)
+    expect("--restart" not in said, said)
+
+
 def tasks_that_are_repeated_at_once_do_no_harm(folder):
     work = small_work(folder)
     for i in range(10):
@@ -536,6 +561,8 @@ TESTS = [
     a_cell_that_another_process_packs_is_left_to_it,
     files_of_bad_documents_are_those_of_the_cell,
     what_a_killed_task_left_beside_a_cell_is_removed,
+    done_cells_in_a_folder_that_cannot_be_written_need_no_work,
+    an_input_that_changes_during_a_task_is_named,
     tasks_that_are_repeated_at_once_do_no_harm,
     a_signal_ends_a_task_that_then_goes_on,
     automatic_tasks_follow_the_engine,

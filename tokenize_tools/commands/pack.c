@@ -176,16 +176,22 @@ static int run_task(pack_arguments *args, size_t n_names)
     return code == CLI_OK ? pack_task_run(&options) : code;
 }
 
+static int run(pack_arguments *args, char **names, size_t n_names)
+{
+    args->pack.utf8_given = cli_is_given("utf8");
+    const int code = pack_options_environment(&args->pack);
+    if (code != CLI_OK)
+        return code;
+    return args->plan ? run_task(args, n_names) : run_plain(args, names, n_names);
+}
+
 int pack_command(int argc, char **argv)
 {
     pack_arguments args = {.pack = pack_options_new()};
     cli_join_options(option_table, tables);
     int code = cli_parse_options(&manual, argc, argv, &args);
-    if (code == CLI_GO_ON) {
-        const size_t n_names = (size_t)(argc - optind);
-        args.pack.utf8_given = cli_is_given("utf8");
-        code = args.plan ? run_task(&args, n_names) : run_plain(&args, argv + optind, n_names);
-    }
+    if (code == CLI_GO_ON)
+        code = run(&args, argv + optind, (size_t)(argc - optind));
     pack_options_free(&args.pack);
     return code;
 }

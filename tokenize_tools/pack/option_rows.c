@@ -12,6 +12,8 @@
 #define MIN_MEMORY ((uint64_t)8000000)
 #define MAX_MEMORY ((uint64_t)1000000000000)
 #define DEFAULT_MEMORY ((uint64_t)64000000)
+#define DEFAULT_CHECKPOINT_MS 2000
+#define MAX_CHECKPOINT_MS 3600000
 
 /* ---- Values ---- */
 
@@ -188,6 +190,7 @@ pack_options pack_options_new(void)
         .limit_tokens = PACK_NO_LIMIT,
         .n_threads = process_processors(),
         .memory = DEFAULT_MEMORY,
+        .checkpoint_ms = DEFAULT_CHECKPOINT_MS,
     };
 }
 
@@ -229,6 +232,17 @@ static int compile_fields(pack_options *options)
         return CLI_OK;
     options->where = where_compile(options->where_text, &options->fields, &err);
     return options->where ? CLI_OK : bad_field_text("--where", &err);
+}
+
+int pack_options_environment(pack_options *options)
+{
+    const char *text = getenv("TOKMAP_CHECKPOINT_MS");
+    if (!text || !*text)
+        return CLI_OK;
+    if (cli_parse_u64(text, &options->checkpoint_ms) && options->checkpoint_ms <= MAX_CHECKPOINT_MS)
+        return CLI_OK;
+    return cli_usage("TOKMAP_CHECKPOINT_MS is '%.40s': must be milliseconds, from 0 to %d", text,
+                     MAX_CHECKPOINT_MS);
 }
 
 int pack_options_check(pack_options *options)

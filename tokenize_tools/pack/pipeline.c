@@ -286,8 +286,11 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
         return PACK_NOTHING_YET;
     if (p->read_status == 0)
         return PACK_END;
-    pack_error_set(err, cli_input_exit_code(p->read_error.sys_errno), "%s", p->read_error.text);
-    err->start_over = p->read_error.changed;
+    const bool changed = p->read_error.changed, other_plan = changed && p->options.planned;
+    pack_error_set(err, other_plan ? CLI_DATASET : cli_input_exit_code(p->read_error.sys_errno),
+                   "%s", p->read_error.text);
+    err->hint = other_plan ? "Make a new plan." : NULL;
+    err->start_over = changed;
     return PACK_FAILED;
 }
 

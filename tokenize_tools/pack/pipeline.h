@@ -47,6 +47,7 @@ typedef struct pack_pipeline_options {
     uint32_t bos_id, eod_id; /* put before and after each document; MODEL_NO_ID: nothing */
     size_t batch_bytes;      /* the same as in corpus_options */
     size_t job_memory;       /* memory of all jobs together */
+    bool planned;            /* a plan says what the inputs are */
     /* Called by the reader after each read, with the context of the corpus, to keep in the job what
      * its callbacks reported. May be NULL. job->record is freed by free(). */
     void (*after_read)(void *context, pack_job *job);

@@ -106,7 +106,7 @@ static int report_stop(pack_session *s, const pack_error *err)
     if (err->hint)
         fprintf(stderr, "%s\n", err->hint);
     if (keep && err->start_over)
-        fputs("Use --restart to start over.\n", stderr);
+        fputs(err->hint ? "" : "Use --restart to start over.\n", stderr);
     else if (keep)
         fputs("Progress is saved: run the same command again to resume, or use --restart to start "
               "over.\n",

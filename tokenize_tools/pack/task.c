@@ -82,7 +82,8 @@ static int pack_cell_of(pack_task *t, size_t cell)
 {
     char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
     file_lock lock;
-    if (t->done[cell - t->first] && cell_work_is_clear(&t->plan, cell)) {
+    const bool done = t->done[cell - t->first];
+    if (done && cell_work_is_clear(&t->plan, cell)) {
         t->n_before++;
         return CLI_OK;
     }
@@ -94,6 +95,10 @@ static int pack_cell_of(pack_task *t, size_t cell)
     const int error = file_lock_take(&lock, path);
     if (error == EWOULDBLOCK) {
         t->left[t->n_left++] = cell;
+        return CLI_OK;
+    }
+    if (done && (error == EACCES || error == EROFS)) { /* then what was left beside it stays */
+        t->n_before++;
         return CLI_OK;
     }
     if (error)

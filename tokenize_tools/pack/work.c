@@ -9,7 +9,6 @@
 #include "pack/collector.h"
 #include "system/process.h"
 
-#define DEFAULT_CHECKPOINT_MS 2000
 /* A checkpoint waits for the disk: at most this fraction of the time is spent on it. */
 #define CHECKPOINT_SHARE 5
 #define WAIT_MS 100
@@ -67,15 +66,6 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     code = pack_outputs_checkpoint(w->outputs, bytes, n_bytes, err);
     free(bytes);
     return code;
-}
-
-static uint64_t pause_ns(void)
-{
-    uint64_t ms;
-    const char *text = getenv("TOKMAP_CHECKPOINT_MS");
-    if (!text || !cli_parse_u64(text, &ms) || ms > 3600000)
-        ms = DEFAULT_CHECKPOINT_MS;
-    return ms * 1000000;
 }
 
 static void warn_once(pack_work *w)
@@ -284,6 +274,7 @@ static pack_pipeline *start_pipeline(const pack_work *w, pack_collector *collect
         .eod_id = w->parts->tokens->eod_id,
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
         .job_memory = o->memory / 4 * o->n_threads, /* as much is for pages of inputs */
+        .planned = w->parts->cell != NULL,
         .after_read = pack_collector_after_read,
         .context = collector,
     };
@@ -298,7 +289,7 @@ int pack_work_run(pack_work *w, pack_error *err)
         return pack_error_no_memory(err);
     collector->tokenizer = w->parts->tokenizer->tokenizer;
     collector->bad_file = w->bad_file;
-    w->checkpoint_ns = w->next_checkpoint_ns = pause_ns();
+    w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
     pack_pipeline *p = start_pipeline(w, collector, err);
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);
