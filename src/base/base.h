@@ -3,6 +3,12 @@
 #ifndef TOKMAP_BASE_H
 #define TOKMAP_BASE_H
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "tokmap needs a little-endian processor: it returns tokens where they are, in the mapped file"
+#elif __SIZEOF_POINTER__ != 8
+#error "tokmap needs a 64-bit processor: it maps files that are larger than 4 GiB"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,53 +17,40 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* memcpy, and a byte swap only on big-endian machines: correct for any alignment and byte order. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define TO_LE16(x) (x)
-#define TO_LE32(x) (x)
-#define TO_LE64(x) (x)
-#else
-#define TO_LE16(x) __builtin_bswap16(x)
-#define TO_LE32(x) __builtin_bswap32(x)
-#define TO_LE64(x) __builtin_bswap64(x)
-#endif
-
+/* memcpy: correct for any alignment. */
 static inline uint16_t load_le16(const uint8_t *p)
 {
     uint16_t x;
     memcpy(&x, p, sizeof x);
-    return TO_LE16(x);
+    return x;
 }
 
 static inline uint32_t load_le32(const uint8_t *p)
 {
     uint32_t x;
     memcpy(&x, p, sizeof x);
-    return TO_LE32(x);
+    return x;
 }
 
 static inline uint64_t load_le64(const uint8_t *p)
 {
     uint64_t x;
     memcpy(&x, p, sizeof x);
-    return TO_LE64(x);
+    return x;
 }
 
 static inline void store_le16(uint8_t *p, uint16_t x)
 {
-    x = TO_LE16(x);
     memcpy(p, &x, sizeof x);
 }
 
 static inline void store_le32(uint8_t *p, uint32_t x)
 {
-    x = TO_LE32(x);
     memcpy(p, &x, sizeof x);
 }
 
 static inline void store_le64(uint8_t *p, uint64_t x)
 {
-    x = TO_LE64(x);
     memcpy(p, &x, sizeof x);
 }
 

@@ -243,11 +243,11 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
     n_tokens -= n_folded;
     for (; n_tokens >= N_AT_ONCE; n_tokens -= N_AT_ONCE, p += 2 * (size_t)N_AT_ONCE) {
         for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant number, for the compiler */
-            wide[i] = TO_LE32((uint32_t)load_le16(p + 2 * i));
+            wide[i] = load_le16(p + 2 * i);
         tokmap_i_content_hash_add(h, wide, sizeof wide);
     }
     for (size_t i = 0; i < n_tokens; i++)
-        wide[i] = TO_LE32((uint32_t)load_le16(p + 2 * i));
+        wide[i] = load_le16(p + 2 * i);
     tokmap_i_content_hash_add(h, wide, n_tokens * sizeof *wide);
 }
 

@@ -89,4 +89,20 @@ said=$(CC="$work/cc" sh .ci/need -n build 2>&1)
 [ $? = 0 ] && says "$said" 'Optional and missing: .*zlib1g-dev'
 verdict need_goes_on_without_an_optional_part $? "$said"
 
+refused() # name, the reason, options of the compiler
+{
+    local name=$1 reason=$2
+    shift 2
+    said=$(cc -Isrc -Iinclude -fsyntax-only -Wno-builtin-macro-redefined "$@" src/base/base.h 2>&1)
+    [ $? != 0 ] && says "$said" "#error .*$reason"
+    verdict "$name" $? "$said"
+}
+
+refused big_endian_processors_are_refused_by_name 'needs a little-endian processor' \
+    -U__BYTE_ORDER__ -D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__
+refused processors_of_32_bits_are_refused_by_name 'needs a 64-bit processor' \
+    -U__SIZEOF_POINTER__ -D__SIZEOF_POINTER__=4
+said=$(cc -Isrc -Iinclude -fsyntax-only src/base/base.h 2>&1)
+verdict this_processor_is_not_refused $? "$said"
+
 exit $status

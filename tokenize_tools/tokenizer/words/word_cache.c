@@ -264,9 +264,6 @@ static uint64_t load_le64(const uint8_t *p)
 {
     uint64_t x;
     memcpy(&x, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    x = __builtin_bswap64(x);
-#endif
     return x;
 }
 
