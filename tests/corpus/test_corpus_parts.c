@@ -90,7 +90,7 @@ static void check_model(const part_reading *all, const corpus_options *o, const 
     size_t n = 0, at = 0;
     for (size_t i = 0; i < m.n_documents; i++) {
         const model_document *d = &m.documents[i];
-        if (d->bad)
+        if (d->bad || d->is_null)
             continue;
         CHECK(n < all->ends.n_bytes / sizeof *ends);
         CHECK_EQ(ends[n] - at, d->n_bytes);
