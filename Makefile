@@ -47,6 +47,9 @@ FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Ii
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
 	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -Wl,--as-needed $(LIBS)
+# A program for another processor becomes a script that runs it.
+emulated = $(if $(EMULATOR),&& mv $@ $@.elf && \
+	printf '\043!/bin/sh\nexec $(EMULATOR) $(abspath $@).elf "$$@"\n' >$@ && chmod +x $@)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
 # For targets that call make again: in parallel, unless the user has set -j.
@@ -55,7 +58,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist test-engines
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist test-engines test-aarch64
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -147,16 +150,16 @@ $(BUILD)/%.so:
 	@mv $@ $@.$(VERSION) && ln -sf $(notdir $@).$(VERSION) $@ && ln -sf $(notdir $@).$(VERSION) $@.$(ABI)
 
 $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
-	$(call say,LINK,$@) $(LINK)
+	$(call say,LINK,$@) $(LINK) $(emulated)
 
 $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
-	$(call say,LINK,$@) $(LINK)
+	$(call say,LINK,$@) $(LINK) $(emulated)
 
 # Compiled like a user's program, with only the public headers.
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/%,$(wildcard docs/examples/*.c))
 $(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,CC,$<) $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
-	    $(LDFLAGS) $(LIBS)
+	    $(LDFLAGS) $(LIBS) $(emulated)
 
 INSIDES := $(BUILD)/libtests.a $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(foreach f,$(TEST_FILES) $(TOOL_FILES),$(eval $(call program,$f): $(BUILD)/obj/$(f:.c=.o)))
@@ -165,7 +168,7 @@ $(TESTS): $(BUILD)/obj/tests/support/check.o
 $(foreach f,$(shell grep -l 'support/fault' /dev/null $(TEST_FILES)),$(call program,$f)): \
     $(BUILD)/obj/tests/support/faults.o
 $(TESTS) $(HELPERS): $(INSIDES)
-	$(call say,LINK,$@) $(LINK)
+	$(call say,LINK,$@) $(LINK) $(emulated)
 
 # A stand-in for libcuda.so.1, so that `test_gpu` itself is tested on machines without a driver.
 STAND_IN := $(BUILD)/stand_in/libcuda.so.1
@@ -179,7 +182,7 @@ $(NO_MEMORY): $(BUILD)/obj/tests/support/stand_in_memory.o
 
 $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o \
     $(BUILD)/obj/tests/fuzz/replay.o $(INSIDES)
-	$(call say,LINK,$@) $(LINK)
+	$(call say,LINK,$@) $(LINK) $(emulated)
 
 $(FUZZ:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(INSIDES)
 	$(call say,LINK,$@) $(LINK) -fsanitize=fuzzer
@@ -232,6 +235,16 @@ ubsan:
 tsan:
 	$(call sanitized_check,-fsanitize=thread)
 , := ,
+
+## test-aarch64: check on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
+test-aarch64:
+	@sh .ci/need test aarch64
+	@sh .ci/aarch64 $(BUILD)/aarch64-root
+	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
+	    CC='aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root'
+	@TOKMAP_BUILD=$(abspath $(BUILD))/aarch64 PYTHON=$(abspath $(BUILD))/aarch64-root/python TOKMAP_TIMEOUT=1200 \
+	    bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
+.PHONY: test-aarch64
 
 ## fuzz: every fuzz target for T=60 seconds (F=NAME: only this one), then a canary bug that must be found
 fuzz:
@@ -424,7 +437,7 @@ clean:
 
 ## help: this list
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z0-9-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
 .PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs abi bench fmt lint lint-format \
     lint-rules lint-cppcheck tidy tidy-files install uninstall clean help FORCE

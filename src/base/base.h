@@ -4,7 +4,7 @@
 #define TOKMAP_BASE_H
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "tokmap needs a little-endian processor: it returns tokens where they are, in the mapped file"
+#error "tokmap needs a little-endian processor: it returns pointers to mapped tokens"
 #elif __SIZEOF_POINTER__ != 8
 #error "tokmap needs a 64-bit processor: it maps files that are larger than 4 GiB"
 #endif

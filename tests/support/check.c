@@ -90,6 +90,11 @@ bool check_sanitized(void)
     return getenv("TOKMAP_SANITIZED") != NULL;
 }
 
+bool check_emulated(void)
+{
+    return check_sanitized() && strcmp(getenv("TOKMAP_SANITIZED"), "qemu") == 0;
+}
+
 static int check_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st;

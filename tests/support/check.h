@@ -50,6 +50,8 @@ const char *check_why(void);
 /* `make test` asks for the long variants; sanitizer builds are slow and map a lot of memory. */
 bool check_long(void);
 bool check_sanitized(void);
+/* make test-aarch64, by qemu. check_sanitized is true, too. */
+bool check_emulated(void);
 /* A folder for this test only, empty at first, removed afterwards. */
 const char *check_dir(void);
 /* Removes a folder and all that is in it. */
