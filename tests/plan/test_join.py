@@ -107,7 +107,8 @@ def joined_equals_merged(folder):
     expect(not cells.out.with_suffix(".bad").exists(), "bad documents that were not collected")
     expect_equal(sorted(path.name for path in folder.iterdir() if path.name.startswith("out")), ["out.tmi"], "files")
     expect_equal(cells.join("-f", "--quiet"), "", "what it says")
-    expect_equal(json.loads(cells.join("-f", "--json"))["dataset_id"], info(cells.out)["dataset_id"], "JSON")
+    said = json.loads(cells.join("-f", "--json"))
+    expect_equal((said["dataset_id"], said["token_file"]), (info(cells.out)["dataset_id"], None), "JSON")
 
 
 def cells_and_output_can_be_moved_together(folder):

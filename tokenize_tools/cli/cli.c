@@ -198,12 +198,20 @@ int cli_finish(void)
                      reason ? strerror(reason) : "a write failed");
 }
 
+void cli_print_token_file(const tokmap_dataset_info *info)
+{
+    if (cli_is_joined(info))
+        fputs("null", stdout);
+    else
+        json_text_print_string(stdout, info->token_path, strlen(info->token_path));
+}
+
 static void print_result_json(const tokmap_dataset_info *info, const char *format)
 {
     fputs("{\"schema_version\": 1, \"index_file\": ", stdout);
     json_text_print_string(stdout, info->index_path, strlen(info->index_path));
     fputs(", \"token_file\": ", stdout);
-    json_text_print_string(stdout, info->token_path, strlen(info->token_path));
+    cli_print_token_file(info);
     if (format)
         printf(", \"format\": \"%s\"", format);
     printf(", \"dtype\": \"u%u\", \"n_tokens\": %" PRIu64 ", \"n_documents\": %" PRIu64

@@ -341,7 +341,8 @@ static void print_json_header(const tokmap_dataset_info *info)
     print_json_string("dataset_id", cli_hex(info->dataset_id).s);
     print_json_number("token_offset", info->token_offset);
     print_json_number("token_bytes", info->token_bytes);
-    print_json_string("token_file", info->token_path);
+    print_json_key("token_file");
+    cli_print_token_file(info);
     print_json_number("token_file_bytes", info->token_file_bytes);
     print_json_string("index_file", info->index_path);
     print_json_number("index_bytes", info->index_bytes);
