@@ -198,6 +198,26 @@ def files_that_texts_name_exist():
     expect(n_files > 150, f"only {n_files} names of files were found")
 
 
+def names_that_texts_name_exist():
+    """Of C calls, constants and environment variables, and of the Python package."""
+    folders = ("include", "src", "tokenize_tools", "bench", "tests", "python", ".ci")
+    sources = [path for folder in folders for path in (ROOT / folder).rglob("*")
+               if path.suffix in (".c", ".h", ".py", ".sh", ".map", "") and path.is_file()]
+    known = set(re.findall(r"\w+", "\n".join(path.read_text(errors="replace") for path in [ROOT / "Makefile", *sources])))
+    package = ROOT / "python/tokmap"
+    in_python = set(re.findall(r"\w+", (package / "__init__.py").read_text())) | {path.stem for path in package.glob("*.py")}
+    n_names = 0
+    for document in [d for d in DOCUMENTS if d != "docs/DECISIONS.md"] + MANUALS:
+        text = read_text(document)
+        for name in re.findall(r"(?<![\w/.])(?:tokmap_[a-z_]+|TOKMAP_[A-Z_]+)\b(?![\w*-]|_?\.\.\.|\.pc|\.py)", text):
+            n_names += 1
+            expect(name in known or name.endswith("_") or "_noun_" in name, f"{document}: there is no {name}")
+        for name in re.findall(r"(?<![\w./'-])tokmap\.([A-Za-z]\w*)", text):
+            n_names += 1
+            expect(name in in_python or name in ("h", "pc", "exe"), f"{document}: the package has no {name}")
+    expect(n_names > 200, f"only {n_names} names were found")
+
+
 def make_targets_that_documents_name_exist():
     text = (ROOT / "Makefile").read_text()
     targets = {name for names in re.findall(r"^([a-z][a-z -]*):(?!=)", text, re.MULTILINE) for name in names.split()}
@@ -300,6 +320,6 @@ def the_version_is_that_of_tokmap_h():
 sys.exit(run_tests([(test.__name__, test) for test in (
     the_readme_quotes_the_committed_figures, the_benchmarks_quote_the_committed_figures,
     scale_quotes_the_committed_figures, links_lead_to_files_and_headings, files_that_texts_name_exist,
-    files_that_the_guides_name_exist, names_that_contributing_names_exist, make_targets_that_documents_name_exist,
-    options_that_texts_name_exist, the_stage_is_marked_experimental,
+    files_that_the_guides_name_exist, names_that_contributing_names_exist, names_that_texts_name_exist,
+    make_targets_that_documents_name_exist, options_that_texts_name_exist, the_stage_is_marked_experimental,
     the_version_is_that_of_tokmap_h)]))
