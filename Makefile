@@ -7,6 +7,7 @@ PREFIX = /usr/local
 LIBDIR = $(PREFIX)/lib
 T = 60
 .DEFAULT_GOAL := all
+, := ,
 
 # ---- Lists: a new source file is found by its folder and name ----
 
@@ -42,11 +43,13 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
 # Headers are included by folder and name. Only tests and the library of tokenizers may include headers
 # of src/: the commands include the public headers and their own.
 INSIDE_SRC := src/% tests/% bench/core/sparse_dataset.c tokenize_tools/tokenizer/library/%
-FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
+FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden $(PREFIX_MAP) \
+	$(filter-out -pie -Wl%,$(HARDENING)) -I$(BUILD) -Iinclude \
 	$(if $(filter $(INSIDE_SRC),$<),-Isrc) $(if $(filter-out src/%,$<),-Itokenize_tools) \
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
 	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -Wl,--as-needed $(LIBS)
+LINK = $(CC) $(filter -Wl% $(if $(findstring .so,$@),,-pie),$(HARDENING)) $(CFLAGS) -pthread -o $@ \
+	$(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -Wl,--as-needed $(LIBS)
 # A program for another processor becomes a script that runs it.
 emulated = $(if $(EMULATOR),&& mv $@ $@.elf && \
 	printf '\043!/bin/sh\nexec $(EMULATOR) $(abspath $@).elf "$$@"\n' >$@ && chmod +x $@)
@@ -67,6 +70,7 @@ CONFIG_KEY := $(strip $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(WERROR))
 -include $(BUILD)/config.mk
 ifeq ($(CONFIG_KEY),$(OLD_KEY))
     REMEMBERED := $(OLD_FOUND)
+    HARDENING := $(OLD_HARDENING)
 endif
 $(shell mkdir -p $(BUILD))
 
@@ -89,6 +93,24 @@ endif
 LIBS := -lxxhash -ldl $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
 	$(if $(filter yes,$(HAVE_ISAL)),-lisal)
 
+# Of these flags, all that the compiler takes; CPPFLAGS, CFLAGS and LDFLAGS come later and win.
+takes = $(if $(shell printf '\043include <stdlib.h>\n\043if LEVEL + 0 > __USE_FORTIFY_LEVEL + 0\n\043error\n\043endif\nint \
+	main(void) { return 0; }' | $(CC) -Werror $1 $2 $(CPPFLAGS) $(CFLAGS) -x c - -o $(BUILD)/probe $(LDFLAGS) \
+	>/dev/null 2>&1 && echo yes),$1)
+# The C library only fortifies what is optimized.
+fortify = $(call takes,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$1,-DLEVEL=$1)
+ifeq ($(HARDENING),)
+    HARDENING := $(strip $(call takes,-fstack-protector-strong) $(call takes,-fstack-clash-protection) \
+	$(or $(call takes,-fcf-protection=full),$(call takes,-mbranch-protection=standard)) \
+	$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS))$(findstring -fsanitize,$(CFLAGS)),, \
+	    $(or $(call fortify,3),$(call fortify,2))) \
+	$(if $(findstring -static,$(CFLAGS) $(LDFLAGS)),,$(call takes,-pie)) \
+	$(call takes,-Wl$(,)-z$(,)relro$(,)-z$(,)now$(,)-z$(,)noexecstack))
+endif
+# No byte depends on the folder of the source or of the build.
+prefix_map = -ffile-prefix-map=$1=$2
+PREFIX_MAP := $(call takes,$(call prefix_map,$(CURDIR),.) $(if $(filter /%,$(BUILD)),$(call prefix_map,$(BUILD),build)))
+
 FOUND := $(foreach p,XXHASH XXH_DISPATCH ZSTD ZLIB ISAL,$(if $($p),,$(HAVE_$p:yes=$p)))
 endif
 
@@ -96,8 +118,8 @@ endif
 $(BUILD)/config.h: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' 'OLD_KEY := $(CONFIG_KEY)' 'OLD_FOUND := $(filter-out no,$(FOUND))' \
-	    >$(@D)/config.mk
-	@{ echo '/* $(CONFIG_KEY) */'; printf '\043define HAVE_%s\n' \
+	    'OLD_HARDENING := $(HARDENING)' >$(@D)/config.mk
+	@{ echo '/* $(CONFIG_KEY) $(HARDENING) */'; printf '\043define HAVE_%s\n' \
 	    $(foreach p,XXH_DISPATCH ZSTD ZLIB ISAL NVCC,'$(call number,$p)'); } >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 FORCE:
@@ -137,7 +159,7 @@ $(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
 $(BUILD)/libtests.a: $(SHARED_FILES:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/%.a:
 	@rm -f $@
-	$(call say,AR,$@) $(AR) qcs $@ $^
+	$(call say,AR,$@) $(AR) qcsD $@ $^
 
 $(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
 # Of the archives, it takes only what its own files call.
@@ -234,7 +256,6 @@ ubsan:
 ## tsan: check with ThreadSanitizer
 tsan:
 	$(call sanitized_check,-fsanitize=thread)
-, := ,
 
 ## test-aarch64: check on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
 test-aarch64:
