@@ -21,7 +21,7 @@ HEAD = """<!-- Made by python/reference.py. Change the docstrings instead. -->
 GROUPS = (
     ("Datasets", ("open", "Dataset", "Document", "Input", "Segment", "Writer")),
     ("Loading", ("Loader", "Source", "Batch", "Row", "Samples", "Sample")),
-    ("GPUs", ("Stage", "DeviceBatch", "DeviceArray", "Filled", "count_devices")),
+    ("GPUs (experimental)", ("Stage", "DeviceBatch", "DeviceArray", "Filled", "count_devices")),
     ("Tokenizers", ("Tokenizer",)),
     ("Errors", ()),  # all others
 )

@@ -305,6 +305,7 @@ class Stage:
                 ahead of time and in another thread. May set row.tokens to other tokens, of the same
                 number and width, and row.loss_mask to sequence_length bytes of 0 and 1. next raises its
                 exceptions.
+
     Neither log nor edit may use the stage.
 
     A stage belongs to one thread at a time; batches and tensors may be deleted in any thread. It is closed
