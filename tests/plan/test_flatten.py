@@ -117,6 +117,19 @@ def what_a_killed_process_has_placed_is_taken(folder):
     expect_flat(cells, cells.out)
 
 
+def an_index_over_other_files_is_not_taken_for_the_joined_one(folder):
+    other, cells = folder / "other", folder / "mine"
+    other.mkdir(), cells.mkdir()
+    other, cells = (Cells(path, SPLITS, splits=("", "-valid")) for path in (other, cells))
+    index = "out.%s" % cells.hash
+    other.join(out=cells.folder / index)
+    expect("%s.tmi: is not made of" % index in cells.join("--flat", code=4), "what it says")
+    for path in cells.folder.glob(index + "*"):
+        path.unlink()
+    cells.join("--flat", "-q")
+    expect_flat(cells, cells.out)
+
+
 def a_copy_of_another_dataset_that_was_killed_leaves_no_tokens(folder):
     def tokmap(*arguments, **limits):
         done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=folder, capture_output=True, **limits)
@@ -177,7 +190,8 @@ def wrong_command_lines(folder):
 
 
 TESTS = [one_process_writes_all, tasks_in_any_order_and_number, many_at_once_with_kills,
-         what_a_killed_process_has_placed_is_taken, a_copy_of_another_dataset_that_was_killed_leaves_no_tokens,
+         what_a_killed_process_has_placed_is_taken, an_index_over_other_files_is_not_taken_for_the_joined_one,
+         a_copy_of_another_dataset_that_was_killed_leaves_no_tokens,
          a_dataset_is_replaced_when_all_is_there, what_is_missing_or_damaged_is_named, wrong_command_lines]
 
 if __name__ == "__main__":

@@ -42,6 +42,12 @@ int path_prefix_bytes(const char *name)
     return (int)strlen(name) - (has_suffix ? 4 : 0);
 }
 
+const char *path_last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix)
 {
     size_t n = strlen(output);

@@ -14,6 +14,9 @@
 /* False if there is nothing before the suffix. */
 bool path_ends_with(const char *path, const char *suffix);
 
+/* What follows the last slash. */
+const char *path_last_part(const char *path);
+
 /* A path that is empty or can only be a folder names no file: CLI_USAGE with a message, else
  * CLI_OK. */
 int path_check_all(char **paths, int n_paths);

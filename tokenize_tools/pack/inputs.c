@@ -6,14 +6,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/paths.h"
 #include "system/files.h"
 #include "system/protected.h"
-
-static const char *path_last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 typedef struct named_file {
     file_id id; /* the first member, for file_id_compare */

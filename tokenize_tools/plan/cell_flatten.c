@@ -197,31 +197,17 @@ static int copy_output(const flatten_state *s, size_t which, bool finish)
         return CLI_OK; /* another process has finished all outputs, and then removed it */
     if (status != TOKMAP_OK)
         return cli_fail(&err);
+    if (!cell_is_joined(s->plan, which, ds)) {
+        tokmap_dataset_close(ds);
+        return cli_error(CLI_DATASET, "%s.tmi: is not made of the cells of this plan; remove it",
+                         joined);
+    }
     const int code = finish ? finish_output(s, ds, path) : copy_share_of(s, ds, path);
     tokmap_dataset_close(ds);
     return code;
 }
 
 /* ---- The end ---- */
-
-/* Whether both files can be read and have the same bytes. */
-static bool are_equal(const char *a, const char *b)
-{
-    static uint8_t blocks[2][1 << 16];
-    int fds[2] = {-1, -1};
-    file_facts facts[2];
-    size_t n[2];
-    bool same = file_open(a, &fds[0], &facts[0]) == 0 && file_open(b, &fds[1], &facts[1]) == 0 &&
-                facts[0].n_bytes == facts[1].n_bytes;
-    for (uint64_t at = 0; same && at < facts[0].n_bytes; at += n[0]) {
-        for (int i = 0; i < 2; i++)
-            same = same && file_read_at(fds[i], at, blocks[i], sizeof blocks[i], &n[i]) == 0;
-        same = same && n[0] > 0 && n[0] == n[1] && memcmp(blocks[0], blocks[1], n[0]) == 0;
-    }
-    for (int i = 0; i < 2; i++)
-        file_close(fds[i]);
-    return same;
-}
 
 /* A process that was killed, or one that runs now, may have placed the same file. */
 static int place_bad(const flatten_state *s)
@@ -236,7 +222,7 @@ static int place_bad(const flatten_state *s)
         return CLI_OK;
     snprintf(path, sizeof path, "%s.bad", s->joined);
     snprintf(placed, sizeof placed, "%s.bad", s->options->prefix);
-    if (are_equal(path, placed))
+    if (file_equals(path, placed))
         return CLI_OK;
     int code = output_name(&out, s->options->prefix, ".bad", s->options->force);
     if (code != CLI_OK)

@@ -61,8 +61,7 @@ static int check_not_cell(const plan_file *plan, const char *prefix)
     plan_file_cell_prefix(plan, 0, NULL, cell);
     if (!file_in_same_folder(prefix, cell))
         return CLI_OK;
-    const char *name = strrchr(prefix, '/');
-    name = name ? name + 1 : prefix;
+    const char *name = path_last_part(prefix);
     const size_t n_digits = strspn(name, "0123456789");
     return name[n_digits] == '\0' || (n_digits > 0 && name[n_digits] == '-')
                ? cli_usage("-o %s: is the name of a cell; choose another one", prefix)
@@ -99,7 +98,7 @@ static int begin_bad(join_state *s)
 {
     if (!s->collects)
         return CLI_OK;
-    const int code = output_name(&s->bad, s->options->prefix, ".bad", s->options->force);
+    const int code = output_name(&s->bad, s->options->prefix, ".bad", true); /* see check_bad */
     return code == CLI_OK ? output_begin(&s->bad) : code;
 }
 
@@ -146,6 +145,15 @@ static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
     return code;
 }
 
+/* A process that was killed may have placed the same file. */
+static int check_bad(const join_state *s)
+{
+    if (!s->collects || s->options->force || !file_name_exists(s->bad.path) ||
+        (s->bad_bytes > 0 && file_equals(s->bad.path, s->bad.partial)))
+        return CLI_OK;
+    return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", s->bad.path);
+}
+
 /* As pack does: without bad documents there is no file, nor one that it would have replaced. */
 static int place_bad(join_state *s)
 {
@@ -162,6 +170,22 @@ static int place_bad(join_state *s)
 
 /* ---- Cells ---- */
 
+/* Whether the output is P-NAME of the same join, which was killed before it wrote P. */
+static bool is_left(const join_state *s, const join_output *out)
+{
+    char path[PATH_PREFIX_BYTES + 8];
+    tokmap_dataset *ds;
+    snprintf(path, sizeof path, "%s.tmi", s->options->prefix);
+    if (!out->split || file_name_exists(path))
+        return false;
+    snprintf(path, sizeof path, "%s.tmi", out->prefix);
+    if (tokmap_dataset_open(&ds, path, NULL) != TOKMAP_OK)
+        return false;
+    const bool is_ours = cell_is_joined(s->plan, (size_t)(out - s->outputs), ds);
+    tokmap_dataset_close(ds);
+    return is_ours;
+}
+
 static int open_writer(const join_state *s, join_output *out, const tokmap_dataset *first)
 {
     tokmap_error err;
@@ -174,7 +198,7 @@ static int open_writer(const join_state *s, join_output *out, const tokmap_datas
         .has_eod = info.eod_id != TOKMAP_NO_ID,
         .eod_id = info.eod_id,
         .token_bytes = info.token_bytes,
-        .replace = s->options->force,
+        .replace = s->options->force || is_left(s, out),
     };
     snprintf(path, sizeof path, "%s.tmi", out->prefix);
     const tokmap_status status = tokmap_writer_open_joined(&out->writer, path, &options, &err);
@@ -298,7 +322,7 @@ static int finish_output(join_output *out)
 
 static int finish_all(join_state *s)
 {
-    int code = CLI_OK;
+    int code = check_bad(s);
     for (size_t i = 1; i < s->n_outputs && code == CLI_OK; i++)
         code = finish_output(&s->outputs[i]);
     if (code == CLI_OK)

@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "system/files.h"
 #include "tokmap.h"
 
@@ -138,6 +140,50 @@ tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split,
     *report = (cell_report){.state = CELL_DONE};
     plan_file_cell_prefix(plan, cell, split, s.prefix);
     return open_dataset(&s, &ds, m) ? ds : NULL;
+}
+
+/* The cell whose token file has this path, by its last part; without one, SIZE_MAX. */
+static size_t cell_of_path(const plan_file *plan, const char *split, const char *path)
+{
+    char prefix[PATH_PREFIX_BYTES], wanted[PATH_BYTES];
+    const char *name = path_last_part(path);
+    const size_t n_digits = strspn(name, "0123456789");
+    const size_t cell = n_digits < 10 ? (size_t)strtoul(name, NULL, 10) : SIZE_MAX;
+    if (n_digits == 0 || cell >= plan->n_cells)
+        return SIZE_MAX;
+    plan_file_cell_prefix(plan, cell, split, prefix);
+    snprintf(wanted, sizeof wanted, "%s.bin", path_last_part(prefix));
+    return strcmp(name, wanted) == 0 ? cell : SIZE_MAX;
+}
+
+/* Whether the segment is in the folder of the cells. */
+static bool is_in_folder(const plan_file *plan, const char *index_path, const char *path)
+{
+    char cell[PATH_PREFIX_BYTES], whole[2 * PATH_BYTES];
+    snprintf(whole, sizeof whole, "%.*s%s", (int)(path_last_part(index_path) - index_path),
+             index_path, path);
+    plan_file_cell_prefix(plan, 0, NULL, cell);
+    return file_in_same_folder(whole, cell);
+}
+
+bool cell_is_joined(const plan_file *plan, size_t which, const tokmap_dataset *ds)
+{
+    const plan_splits splits = plan_file_splits(plan);
+    const char *split = which ? splits.names[which - 1] : NULL;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_segment_info first = {.struct_size = sizeof first}, s = first;
+    tokmap_dataset_get_info(ds, &info);
+    bool ours = cli_is_joined(&info);
+    for (uint64_t i = 0, next = 0; i < info.n_segments && ours; i++) {
+        tokmap_dataset_get_segment(ds, i, i ? &s : &first);
+        const char *path = i ? s.path : first.path;
+        const size_t folder_bytes = (size_t)(path_last_part(first.path) - first.path);
+        const size_t cell = cell_of_path(plan, split, path);
+        ours = cell != SIZE_MAX && cell >= next && strncmp(path, first.path, folder_bytes) == 0 &&
+               (size_t)(path_last_part(path) - path) == folder_bytes;
+        next = (uint64_t)cell + 1;
+    }
+    return ours && (info.n_segments == 0 || is_in_folder(plan, info.index_path, first.path));
 }
 
 /* The bad documents are in the file with a newline after each. */

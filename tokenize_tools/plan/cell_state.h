@@ -30,6 +30,10 @@ void cell_look(const plan_file *plan, size_t cell, cell_report *report);
 tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
                           cell_report *report);
 
+/* Whether the dataset is joined, and all its token files are those of cells of this plan, in their
+ * order: of split number `which - 1`, or (0) of the other datasets. */
+bool cell_is_joined(const plan_file *plan, size_t which, const tokmap_dataset *ds);
+
 /* ---- Names ---- */
 
 #define PLAN_MAX_SPLITS 16

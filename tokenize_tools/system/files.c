@@ -176,6 +176,24 @@ int file_read_at(int fd, uint64_t offset, void *to, size_t n_bytes, size_t *n_re
     return 0;
 }
 
+bool file_equals(const char *a, const char *b)
+{
+    static uint8_t blocks[2][1 << 16];
+    int fds[2] = {-1, -1};
+    file_facts facts[2] = {0};
+    size_t n[2];
+    bool same = file_open(a, &fds[0], &facts[0]) == 0 && file_open(b, &fds[1], &facts[1]) == 0 &&
+                facts[0].n_bytes == facts[1].n_bytes;
+    for (uint64_t at = 0; same && at < facts[0].n_bytes; at += n[0]) {
+        for (int i = 0; i < 2; i++)
+            same = same && file_read_at(fds[i], at, blocks[i], sizeof blocks[i], &n[i]) == 0;
+        same = same && n[0] > 0 && n[0] == n[1] && memcmp(blocks[0], blocks[1], n[0]) == 0;
+    }
+    for (int i = 0; i < 2; i++)
+        file_close(fds[i]);
+    return same;
+}
+
 void file_close(int fd)
 {
     if (fd >= 0)
