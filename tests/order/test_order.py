@@ -23,7 +23,7 @@ N_COMPARED = {
         "permute": 5000,
         "key": 1500,
         "shuffle": 5000,
-        "quotas": 100,
+        "quotas": 40,
         "mixture": 4000,
         "counts": 1000,
         "end": 300,
@@ -407,7 +407,7 @@ def quotas_or_refused(weights):
 def test_quota_shares():
     """Every share is right to a thousandth, or to one slot of 2^20."""
     rng = random.Random(11)
-    n_rounded, n_cases = 0, 600 if LONG else 60
+    n_rounded, n_cases = 0, 150 if LONG else 50
     for _ in range(n_cases):
         weights = any_weights(rng)
         quotas = quotas_or_refused(weights)
