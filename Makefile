@@ -224,7 +224,7 @@ demo:
 
 ## check: unit tests, corpus replay, command tests; under a minute
 check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(NO_MEMORY) $(FUZZ:%=$(BUILD)/replay_%)
-	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(ONE_THREAD), \
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
 	    $(LONGEST) $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(filter-out $(LONGEST),$(SCRIPTS)))
 
 ## test: everything, including long variants; installs missing packages first
@@ -233,15 +233,19 @@ test:
 	@$(again) all
 	@TOKMAP_LONG=1 PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check
 
-# What runs in one thread has no races, and TSan is slow.
+# Sanitizers are slow. What runs in one thread has no races, and these commands have the threads of test_pack.sh,
+# test_resume.py and test_plan.py.
 ifeq ($(TOKMAP_SANITIZED),tsan)
-    ONE_THREAD := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
+    LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
 	$(addprefix $(BUILD)/,test_splitter test_input test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
 	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
 	test_json_line) \
-	$(wildcard tests/order/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_golden.py \
+	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_golden.py \
 	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
-	foreign/test_foreign.py stage/test_ptx.py)
+	foreign/test_foreign.py stage/test_ptx.py plan/test_flatten.py plan/test_join.py pack/test_pack_changes.py \
+	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py)
+else ifneq ($(TOKMAP_SANITIZED),)
+    LEFT_OUT := tests/dataset/test_ref_reader.py
 endif
 
 SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
