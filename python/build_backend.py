@@ -19,10 +19,13 @@ import tarfile
 import time
 import zipfile
 
+import sbom
+
 PYTHON = pathlib.Path(__file__).resolve().parent
 ROOT = PYTHON.parent
+LICENCE_FILES = ["LICENSE", "THIRD_PARTY_NOTICES"]
 PROGRAMS = ["tokmap", "tokbench"]
-GENERATED = ["PKG-INFO", "pyproject.toml"]  # at the root of a source archive
+GENERATED = ["PKG-INFO", "pyproject.toml", "sbom.cdx.json"]  # at the root of a source archive
 NOT_SOURCE = (".git", "build", "demo")  # folders there
 
 
@@ -49,21 +52,12 @@ def version():
     return re.search(r'TOKMAP_VERSION_TEXT "(.*)"', header.read_text()).group(1)
 
 
-def licence_files(notices):
-    """{name: path}; notices: also for the libraries that a portable wheel contains."""
-    files = {"LICENSE": ROOT / "LICENSE"}
-    if notices:
-        files["THIRD_PARTY_NOTICES"] = PYTHON / "THIRD_PARTY_NOTICES"
-    return files
-
-
-def metadata(notices=False):
+def metadata(components):
     project, extras = (read_project()[t] for t in ("project", "project.optional-dependencies"))
-    others = " AND BSD-2-Clause AND BSD-3-Clause AND Zlib" if notices else ""
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {version()}",
              f"Summary: {project['description']}", f"Requires-Python: {project['requires-python']}",
-             f"License-Expression: {project['license']}{others}"]
-    lines += [f"License-File: {name}" for name in licence_files(notices)]
+             f"License-Expression: {sbom.licence(components)}"]
+    lines += [f"License-File: {name}" for name in LICENCE_FILES]
     lines += [f"Requires-Dist: {other}" for other in project["dependencies"]]
     for extra, others in extras.items():
         lines.append(f"Provides-Extra: {extra}")
@@ -72,13 +66,14 @@ def metadata(notices=False):
     return "\n".join(lines) + "\n\n" + (ROOT / "README.md").read_text()
 
 
-def info_files(tag, notices=False):
-    """The files of the folder .dist-info, but for RECORD."""
-    files = {"METADATA": metadata(notices),
+def info_files(tag, components=(sbom.UNICODE,)):
+    """The files of the folder .dist-info, but for RECORD; components: what the wheel contains of others."""
+    files = {"METADATA": metadata(components),
              "WHEEL": f"Wheel-Version: 1.0\nGenerator: tokmap {version()}\nRoot-Is-Purelib: false\n"
-                      f"Tag: {tag}\n"}
-    for name, path in licence_files(notices).items():
-        files[f"licenses/{name}"] = path.read_text()
+                      f"Tag: {tag}\n",
+             "sboms/sbom.cdx.json": sbom.document(version(), epoch(), list(components))}
+    for name in LICENCE_FILES:
+        files[f"licenses/{name}"] = (ROOT / name).read_text()
     return {f"tokmap-{version()}.dist-info/{name}": text.encode() for name, text in files.items()}
 
 
@@ -207,8 +202,9 @@ def build_sdist(sdist_directory, config_settings=None):
     """All of the source with its tests: the archive for packagers is that for pip."""
     files = {path: ((ROOT / path).read_bytes(), bool((ROOT / path).stat().st_mode & 0o100)) for path in source_files()}
     # The same project, seen from the root of the archive.
-    project = (PYTHON / "pyproject.toml").read_text()
-    for name, text in zip(GENERATED, (metadata(), project.replace('path = ["."]', 'path = ["python"]'))):
+    project = (PYTHON / "pyproject.toml").read_text().replace('path = ["."]', 'path = ["python"]')
+    parts = [sbom.UNICODE]
+    for name, text in zip(GENERATED, (metadata(parts), project, sbom.document(version(), epoch(), parts))):
         files[name] = (text.encode(), False)
     return write_sdist(sdist_directory, files)
 

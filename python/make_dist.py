@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_dist.py BUILD - what a release consists of: source archive, wheel and SHA256SUMS, in a new folder of BUILD.
+"""make_dist.py BUILD - what a release consists of: source archive, wheel, what the wheel contains
+(tokmap-VERSION.cdx.json) and SHA256SUMS, in a new folder of BUILD.
 
 The folder is dist-VERSION if the commit has the tag vVERSION, and dist-COMMIT without a tag. The bytes depend
 only on the commit, the compiler and the static libraries of this machine."""
@@ -9,6 +10,7 @@ import os
 import pathlib
 import shutil
 import sys
+import zipfile
 
 import build_backend as backend
 import make_wheel
@@ -36,6 +38,10 @@ def main(build):
     folder.mkdir(parents=True)
     backend.build_sdist(folder)
     make_wheel.main(folder)
+    version = backend.version()
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        contents = wheel.read(f"tokmap-{version}.dist-info/sboms/sbom.cdx.json")
+    (folder / f"tokmap-{version}.cdx.json").write_bytes(contents)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir()))
     (folder / "SHA256SUMS").write_text(sums)
     print(f"{sums}{folder}")

@@ -6,6 +6,7 @@ libraries are linked statically: zstd and zlib of this system; xxHash and ISA-L 
 Python packages contain, because Debian's libxxhash.a lacks AVX2 and AVX-512, and there is no libisal.a.
 auditwheel decides the name of the wheel."""
 
+import hashlib
 import os
 import pathlib
 import re
@@ -13,15 +14,19 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import urllib.parse
 
 import build_backend as backend
+import sbom
 
 GLIBC = "2.28"  # older versions lack functions that tokmap calls: statx, renameat2, copy_file_range
 WORK = backend.ROOT / "build/wheel"
 VENV = WORK / "venv"
 INCLUDE, LIB = WORK / "include", WORK / "lib"
-SOURCES = ["xxhash==4.1.0", "isal==1.9.1"]
+SOURCES = {"xxhash==4.1.0": "c9b288e4c1f5dae54417bc8a05e6f6daf505783d916b4783f4dd2f2e7d5db486",
+           "isal==1.9.1": "d210dca02a689ef2af709d2c62d2daac2e36b5d2fa06e6dc0d023c83fee77e91"}
 PYTHON = str(VENV / "bin/python")
+PROTECTION = ["-O3", "-fPIC", "-fstack-protector-strong", "-fcf-protection=full", f"-ffile-prefix-map={WORK}=."]
 COMPILER = [PYTHON, "-m", "ziglang", "cc", "-target", f"x86_64-linux-gnu.{GLIBC}"]
 
 
@@ -41,30 +46,61 @@ def fetch_source(requirement):
     """The folder with the unpacked source of a Python package."""
     folder = WORK / requirement.replace("==", "-")
     if not folder.exists():
-        run(PYTHON, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "-d", WORK, requirement)
+        wanted = WORK / "source.txt"
+        wanted.write_text(f"{requirement} --hash=sha256:{SOURCES[requirement]}\n")
+        run(PYTHON, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes",
+            "-d", WORK, "-r", wanted)
         with tarfile.open(f"{folder}.tar.gz") as archive:
             archive.extractall(WORK)
     return folder
 
 
-def build_xxhash(source):
+def defined(header, *names):
+    """The version that a header states: the values of macros, joined by dots."""
+    text = (INCLUDE / header).read_text()
+    return ".".join(re.search(rf'define {name}\s+"?([\d.]+)', text).group(1) for name in names)
+
+
+def source_part(name, version, licence, requirement):
+    package, release = requirement.split("==")
+    return sbom.component(name, version, licence, **sbom.taken_from(
+        package, release, f"pkg:pypi/{package}@{release}", SOURCES[requirement]))
+
+
+def system_part(name, version, licence, archive, package):
+    """A static library of this system, with the version of its package if dpkg knows it."""
+    query = ["dpkg-query", "-W", "-f=${Version}", package]
+    release = run(*query) if shutil.which("dpkg-query") else version
+    system = re.search(r"^ID=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.MULTILINE).group(1)
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    return sbom.component(name, version, licence, **sbom.taken_from(
+        package, release, f"pkg:deb/{system}/{package}@{urllib.parse.quote(release, safe='')}", digest))
+
+
+def build_xxhash(requirement):
+    source = fetch_source(requirement) / "deps/xxhash"
     for header in source.glob("*.h"):
         shutil.copy(header, INCLUDE)
     objects = [WORK / "xxhash.o", WORK / "xxh_x86dispatch.o"]
     for file in objects:
-        run(*COMPILER, "-O3", "-fPIC", "-c", source / file.with_suffix(".c").name, "-o", file)
+        run(*COMPILER, *PROTECTION, "-c", source / file.with_suffix(".c").name, "-o", file)
     # One object: tokmap's weak references to the functions for AVX2 load none from an archive.
     run("ld", "-r", "-o", WORK / "both.o", *objects)
-    run("ar", "qcs", LIB / "libxxhash.a", WORK / "both.o")
+    run("ar", "qcsD", LIB / "libxxhash.a", WORK / "both.o")
+    names = (f"XXH_VERSION_{part}" for part in ("MAJOR", "MINOR", "RELEASE"))
+    return source_part("xxHash", defined("xxhash.h", *names), "BSD-2-Clause", requirement)
 
 
-def build_isal(source):
+def build_isal(requirement):
     need_program("nasm", "nasm")
+    source = fetch_source(requirement) / "src/isal/isa-l"
     run("make", f"-j{os.cpu_count()}", "-f", "Makefile.unx", "units=igzip crc", "lib", "isa-l.h", f"CC={' '.join(COMPILER)}",
         cwd=source, env=backend.make_environment())
     shutil.copytree(source / "include", INCLUDE / "isa-l")
     shutil.copy(source / "isa-l.h", INCLUDE)
     shutil.copy(source / "bin/isa-l.a", LIB / "libisal.a")
+    names = (f"ISAL_{part}_VERSION" for part in ("MAJOR", "MINOR", "PATCH"))
+    return source_part("ISA-L", defined("isa-l.h", *names), "BSD-3-Clause", requirement)
 
 
 def copy_library(name, headers, package):
@@ -78,19 +114,35 @@ def copy_library(name, headers, package):
         sys.exit(f"make_wheel.py: lib{name}.a or {headers[0]} not found: install the package {package}")
     for path in [archive, *(path for path in found.split() if pathlib.Path(path).name in headers)]:
         shutil.copy(path, LIB if path == archive else INCLUDE)
+    return archive
+
+
+def prepare_compiler():
+    """Downloads what is not here yet."""
+    need_program("cc", "gcc")
+    WORK.mkdir(parents=True, exist_ok=True)
+    run(sys.executable, backend.ROOT / "bench/peers/install.py", VENV, backend.PYTHON / "wheel-requirements.txt")
+    for requirement in SOURCES:
+        fetch_source(requirement)
 
 
 def prepare_libraries():
+    """Returns what the wheel contains of others."""
     for folder in (INCLUDE, LIB, WORK / "make"):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    xxhash, isal = map(fetch_source, SOURCES)
-    build_xxhash(xxhash / "deps/xxhash")
-    build_isal(isal / "src/isal/isa-l")
-    copy_library("zstd", ["zstd.h", "zstd_errors.h"], "libzstd-dev")
-    copy_library("z", ["zlib.h", "zconf.h"], "zlib1g-dev")
+    parts = [sbom.UNICODE] + [build(requirement) for build, requirement in zip((build_xxhash, build_isal), SOURCES)]
+    archive = copy_library("zstd", ["zstd.h", "zstd_errors.h"], "libzstd-dev")
+    names = (f"ZSTD_VERSION_{part}" for part in ("MAJOR", "MINOR", "RELEASE"))
+    parts.append(system_part("Zstandard", defined("zstd.h", *names), "BSD-3-Clause", archive, "libzstd-dev"))
+    archive = copy_library("z", ["zlib.h", "zconf.h"], "zlib1g-dev")
+    parts.append(system_part("zlib", defined("zlib.h", "ZLIB_VERSION"), "Zlib", archive, "zlib1g-dev"))
     # zig's own runtime library does not detect the processor, and replaces memcpy of libc by a slower one.
-    shutil.copy(run("cc", "-print-libgcc-file-name").strip(), LIB / "libgcc_runtime.a")
+    archive, version = pathlib.Path(run("cc", "-print-libgcc-file-name").strip()), run("cc", "-dumpfullversion").strip()
+    shutil.copy(archive, LIB / "libgcc_runtime.a")
+    package = f"libgcc-{version.partition('.')[0]}-dev"
+    parts.append(system_part("libgcc", version, "GPL-3.0-or-later WITH GCC-exception-3.1", archive, package))
+    return parts
 
 
 def platform_tag(wheel):
@@ -104,17 +156,15 @@ def platform_tag(wheel):
 
 
 def main(folder):
-    need_program("cc", "gcc")
-    for path in (WORK, pathlib.Path(folder)):
-        path.mkdir(parents=True, exist_ok=True)
-    run(sys.executable, backend.ROOT / "bench/peers/install.py", VENV, backend.PYTHON / "wheel-requirements.txt")
+    prepare_compiler()
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     os.environ["ZIG_GLOBAL_CACHE_DIR"] = str(WORK / "zig")
-    prepare_libraries()
+    parts = prepare_libraries()
     backend.run_make(WORK / "make", f"CC={' '.join(COMPILER)}", "CFLAGS=-O3 -w", f"CPPFLAGS=-I{INCLUDE}",
                      f"LDFLAGS=-s -L{LIB} -lgcc_runtime", *(f"{part}=yes" for part in ("ZSTD", "ZLIB", "ISAL")))
     tag = f"py3-none-manylinux_{GLIBC.replace('.', '_')}_x86_64"
     wheel = backend.write_wheel(folder, tag, {**backend.python_files(), **backend.native_files(WORK / "make"),
-                                              **backend.info_files(tag, notices=True)})
+                                              **backend.info_files(tag, parts)})
     found = platform_tag(pathlib.Path(folder, wheel))
     if not tag.endswith(found):
         sys.exit(f"make_wheel.py: {wheel} is fit for {found}")

@@ -41,7 +41,7 @@ def checkout(folder):
         shutil.copyfile(ROOT / path, folder / path)
         (folder / path).chmod((ROOT / path).stat().st_mode & 0o700)
     run(folder, "git", "init", "-q", ".")
-    run(folder, "git", "add", "-A")
+    run(folder, "git", "-c", "core.compression=0", "add", "-A")
     run(folder, "git", "commit", "-q", "-m", "all")
     return folder
 

@@ -8,6 +8,7 @@ import email
 import functools
 import hashlib
 import io
+import json
 import os
 import pathlib
 import re
@@ -113,6 +114,32 @@ def metadata_names_numpy_and_the_extras(folder):
     expect_equal(set(re.search(r"\[(.*)\]", everything).group(1).split(",")), extras - {"all"}, "extra 'all'")
     expect_equal(info.get_payload(decode=True).decode(), (ROOT / "README.md").read_text(), "description")
     expect_equal([name.rpartition("/")[2] for name in licences], info.get_all("License-File"), "licences")
+
+
+def read_contents(wheel):
+    with zipfile.ZipFile(wheel) as files:
+        return files.read(f"tokmap-{VERSION}.dist-info/sboms/sbom.cdx.json")
+
+
+def what_it_contains_is_listed(folder):
+    """The rules of CycloneDX that make sense without its schema, and that metadata and notices name the same."""
+    with zipfile.ZipFile(wheel_of_this_build()) as wheel:
+        info = email.message_from_bytes(wheel.read(f"tokmap-{VERSION}.dist-info/METADATA"))
+    contents = json.loads(read_contents(wheel_of_this_build()))
+    expect_equal((contents["bomFormat"], contents["specVersion"], contents["version"]), ("CycloneDX", "1.6", 1), "kind")
+    own, parts = contents["metadata"]["component"], contents["components"]
+    expect_equal((own["name"], own["version"]), ("tokmap", VERSION), "name and version")
+    names = [part["bom-ref"] for part in parts]
+    expect_equal(len(set(names)), len(names), "names that are different")
+    expect_equal(contents["dependencies"], [{"ref": "tokmap", "dependsOn": names}, *({"ref": name} for name in names)],
+                 "dependencies")
+    licences = {part["licenses"][0]["expression"] for part in [own, *parts]}
+    expect_equal(set(info["License-Expression"].split(" AND ")), licences, "licences")
+    notices = (ROOT / "THIRD_PARTY_NOTICES").read_text()
+    for part in parts:
+        expect(f"\n{part['name']}\n===" in notices,
+               f"no notice of {part['name']}")
+        expect(re.fullmatch(r"pkg:[a-z]+/[\w.%/-]+@[\w.%-]+", part["purl"]), part["purl"])
 
 
 def the_same_bytes_each_time(folder):
@@ -261,13 +288,31 @@ def twine_and_check_wheel_contents_accept_it(folder):
     run(python, "-m", "check_wheel_contents", wheel)
 
 
+def a_validator_accepts_what_it_contains(folder):
+    """Of the wheel that TOKMAP_WHEEL names, else of that of this build: by the published schema."""
+    chosen = os.environ.get("TOKMAP_WHEEL")
+    (folder / "contents.json").write_bytes(read_contents(chosen or wheel_of_this_build()))
+    python = environment(folder / "venv", sys.executable)
+    said = run(python, *FROM_INDEX, "cyclonedx-python-lib[json-validation]", check=False)
+    if not can_import(python, "cyclonedx") or not can_import(python, "jsonschema"):
+        raise Skip(f"it cannot be installed: {said[-200:]}")
+    script = "import pathlib, sys; from cyclonedx.schema import SchemaVersion; " \
+        "from cyclonedx.validation.json import JsonStrictValidator; " \
+        "print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(pathlib.Path(sys.argv[1]).read_text()))"
+    expect_equal(run(python, "-c", script, folder / "contents.json").strip(), "None", "its error")
+    wrong = (folder / "contents.json").read_text().replace('"library"', '"libary"', 1)
+    (folder / "contents.json").write_text(wrong)
+    expect("libary" in run(python, "-c", script, folder / "contents.json"), "a wrong file passed")
+
+
 def main():
     tests = {test.__name__: test for test in [
-        files_and_their_record_agree, metadata_names_numpy_and_the_extras, the_same_bytes_each_time,
-        it_works_in_a_virtual_environment, a_wrong_or_missing_library_is_an_import_error,
+        files_and_their_record_agree, metadata_names_numpy_and_the_extras, what_it_contains_is_listed,
+        the_same_bytes_each_time, it_works_in_a_virtual_environment, a_wrong_or_missing_library_is_an_import_error,
         programs_are_found_where_pip_puts_them]}
     if os.environ.get("TOKMAP_LONG"):
         tests["an_sdist_builds_without_an_index"] = an_sdist_builds_without_an_index
+        tests["a_validator_accepts_what_it_contains"] = a_validator_accepts_what_it_contains
         tests["twine_and_check_wheel_contents_accept_it"] = twine_and_check_wheel_contents_accept_it
         for version in PYTHONS:
             tests["it_works_in_python" + version] = functools.partial(it_works_in, version)
