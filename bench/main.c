@@ -197,7 +197,7 @@ static int check_surroundings(const bench_options *options)
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
     int code = path_protect_dataset(ds);
-    if (!code && info.n_segments > 0)
+    if (!code && !info.token_path)
         code = cli_error(1,
                          "--data %s: is joined, and the pages measure one token file; make one "
                          "with tokmap join --flat",

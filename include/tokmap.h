@@ -294,7 +294,7 @@ typedef struct tokmap_dataset_info {
     uint32_t lowest_reader;  /* version that a reader must know */
     uint8_t dataset_id[16];  /* equal for equal tokens and documents, whatever their values */
     const char *index_path;  /* valid until close */
-    const char *token_path;  /* valid until close; of a joined dataset, index_path */
+    const char *token_path;  /* valid until close; NULL: a joined dataset, see its segments */
     uint32_t n_meta_columns; /* columns of values of documents; 0: there are none */
     uint64_t n_segments;     /* token files of a joined dataset; 0: one token file, or no tokens */
 } tokmap_dataset_info;

@@ -25,7 +25,7 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
         .format_version = h->format_version,
         .lowest_reader = h->lowest_reader,
         .index_path = ds->index_path,
-        .token_path = ds->token_path,
+        .token_path = ds->is_joined ? NULL : ds->token_path,
         .n_meta_columns = ds->meta ? ds->meta->n_columns : 0,
         .n_segments = ds->is_joined ? ds->n_files : 0,
     };

@@ -180,7 +180,12 @@ int cli_fail(const tokmap_error *err)
 
 bool cli_is_joined(const tokmap_dataset_info *info)
 {
-    return strcmp(info->token_path, info->index_path) == 0;
+    return !info->token_path;
+}
+
+const char *cli_tokens_name(const tokmap_dataset_info *info)
+{
+    return cli_is_joined(info) ? info->index_path : info->token_path;
 }
 
 /* ---- stdout ---- */

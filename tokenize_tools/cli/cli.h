@@ -27,6 +27,8 @@ void cli_begin(const char *program, const char *command);
 int cli_fail(const tokmap_error *err);
 /* Whether it is a joined dataset, whose tokens are in other files. */
 bool cli_is_joined(const tokmap_dataset_info *info);
+/* For messages about its tokens: the token file, or the index of a joined dataset. */
+const char *cli_tokens_name(const tokmap_dataset_info *info);
 /* Prints the path of the token file as JSON; null if it is joined, and has others. */
 void cli_print_token_file(const tokmap_dataset_info *info);
 /* A sentence that says what to do, or NULL. */

@@ -144,7 +144,7 @@ static int put_text(cat_state *s, uint64_t first, size_t n_ids)
             return cli_error(CLI_DATASET,
                              "%s: id %" PRIu32 " at token %" PRIu64
                              " is not an id of the tokenizer 'bytes'",
-                             s->info.token_path, ids[done], first + done);
+                             cli_tokens_name(&s->info), ids[done], first + done);
     }
     return CLI_OK;
 }

@@ -21,12 +21,12 @@ static int check_same(const tokmap_dataset *first, const tokmap_dataset *named,
     if (a.token_bytes != b.token_bytes)
         return cli_error(CLI_DATASET,
                          "%s: has tokens of %" PRIu32 " bytes, but %s has tokens of %" PRIu32,
-                         b.token_path, b.token_bytes, a.token_path, a.token_bytes);
+                         cli_tokens_name(&b), b.token_bytes, cli_tokens_name(&a), a.token_bytes);
     const tokmap_dataset_info v = get_info(named ? named : ds);
     if (b.vocab_size != 0 && b.vocab_size != v.vocab_size)
         return cli_error(CLI_DATASET,
                          "%s: its vocabulary has %" PRIu64 " ids, that of %s has %" PRIu64,
-                         b.token_path, b.vocab_size, v.token_path, v.vocab_size);
+                         cli_tokens_name(&b), b.vocab_size, cli_tokens_name(&v), v.vocab_size);
     return CLI_OK;
 }
 

@@ -418,7 +418,7 @@ static int (*const exporters[])(export_job *job) = {
 /* Open checked the size of the token file; this must be the same file. */
 static int open_tokens(export_job *job)
 {
-    const char *path = job->info.token_path;
+    const char *path = cli_tokens_name(&job->info);
     job->tokens.path = path;
     job->tokens.progress = &job->progress;
     job->tokens.n_to_copy = job->info.n_tokens * job->info.token_bytes;

@@ -33,8 +33,8 @@ static bool is_complete(const pack_output *out)
         return false;
     tokmap_dataset_get_info(ds, &info);
     snprintf(token_path, sizeof token_path, "%s.bin", out->prefix);
-    bool complete = strcmp(info.token_path, token_path) == 0; /* else it is the index of another
-                                                                 file */
+    /* Otherwise it is the index of other files. */
+    bool complete = info.token_path && strcmp(info.token_path, token_path) == 0;
     tokmap_dataset_close(ds);
     return complete;
 }

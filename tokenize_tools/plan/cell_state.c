@@ -85,7 +85,8 @@ static bool check_tokens(cell_search *s, const tokmap_dataset_info *info)
 {
     const size_t n = strlen(s->prefix);
     file_facts facts;
-    if (strncmp(info->token_path, s->prefix, n) != 0 || strcmp(info->token_path + n, ".bin") != 0)
+    if (!info->token_path || strncmp(info->token_path, s->prefix, n) != 0 ||
+        strcmp(info->token_path + n, ".bin") != 0)
         return find(s, CELL_FOREIGN, "%.400s.tmi: is the index of another file", s->prefix);
     const int error = file_describe(info->token_path, &facts);
     if (error)

@@ -59,9 +59,9 @@ int path_protect_dataset(const tokmap_dataset *ds)
 {
     tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     tokmap_dataset_get_info(ds, &info);
-    int code = path_protect_name(info.token_path, "an input");
-    if (code == CLI_OK)
-        code = path_protect_name(info.index_path, "an input");
+    int code = path_protect_name(info.index_path, "an input");
+    if (code == CLI_OK && info.token_path)
+        code = path_protect_name(info.token_path, "an input");
     for (uint64_t i = 0; i < info.n_segments && code == CLI_OK; i++) {
         tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
         tokmap_dataset_get_segment(ds, i, &segment);
