@@ -308,7 +308,8 @@ def the_version_is_that_of_tokmap_h():
     expect_equal(".".join(numbers), version, "TOKMAP_VERSION_MAJOR, _MINOR and _PATCH")
     changes = (ROOT / "CHANGELOG.md").read_text()
     expect_equal(re.search(r"^## (\S+)", changes, re.M)[1], version, "CHANGELOG.md")
-    having = {"include/tokmap.h", "CHANGELOG.md", "SECURITY.md", "docs/FORMAT.md", "docs/ORDER.md", "Makefile"}
+    having = {"include/tokmap.h", "CHANGELOG.md", "SECURITY.md", "docs/FORMAT.md", "docs/ORDER.md", "Makefile",
+              "PKG-INFO", "sbom.cdx.json"}  # these two are made for source archives
     for path in [*ROOT.glob("*"), *ROOT.glob(".ci/*"), *(path for folder in ("bench", "docs", "include", "python", "src",
                  "tokenize_tools") for path in (ROOT / folder).rglob("*"))]:
         name = str(path.relative_to(ROOT))
