@@ -102,17 +102,6 @@ static void ended(void *context, const corpus_counts *counts)
     g->ended[g->n_ended++] = *counts;
 }
 
-/* Cuts before a space only. */
-static size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched,
-                               size_t n_bytes)
-{
-    (void)n_searched;
-    (void)context;
-    while (n_bytes > 0 && (n_bytes == 1 || text[n_bytes - 1] != ' '))
-        n_bytes--;
-    return n_bytes ? n_bytes - 1 : 0;
-}
-
 static size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
     (void)n_searched;
@@ -217,15 +206,6 @@ static got read_corpus(const char *const *names, size_t n_names, corpus_options 
 }
 
 /* ---- Against the model ---- */
-
-/* A file without a folder, whose name may be opened any number of times. */
-static int make_file(char name[64], const void *bytes, size_t n_bytes)
-{
-    int fd = memfd_create("input", MFD_CLOEXEC);
-    CHECK(fd >= 0 && write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
-    snprintf(name, 64, "/proc/self/fd/%d", fd);
-    return fd;
-}
 
 /* stops: at a bad document. */
 static const model_document *next_good(const model *m, size_t *i, bool stops)
@@ -440,7 +420,7 @@ static void check_random_input(tally *t)
         form = STORED_PLAIN;
         s = stored_make(form, plain.bytes, plain.n_bytes, 1);
     }
-    int fd = make_file(path, s.bytes, s.n_bytes);
+    int fd = input_file(path, s.bytes, s.n_bytes);
     model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, form != STORED_PLAIN);
     got g = read_corpus(&name, 1, o, NULL);
     bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad(&m) > 0);
@@ -573,7 +553,7 @@ TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
                            (const uint8_t *)plains[i], strlen(plains[i]), 1);
         if (!s[i].bytes)
             SKIP("this build has no zlib or no zstd");
-        fds[i] = make_file(paths[i], s[i].bytes, s[i].n_bytes);
+        fds[i] = input_file(paths[i], s[i].bytes, s[i].n_bytes);
         names[i] = paths[i];
     }
     corpus_options o = plain_options();
@@ -610,7 +590,7 @@ TEST(progress_counts_stored_bytes_while_an_input_is_read)
     const char *name = path;
     static uint8_t text[1 << 20];
     memset(text, 'x', sizeof text);
-    int fd = make_file(path, text, sizeof text);
+    int fd = input_file(path, text, sizeof text);
     corpus_options o = plain_options();
     corpus_batch b = {0};
     corpus_error err;
@@ -680,7 +660,7 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
     for (size_t i = 0; i < sizeof sayings / sizeof *sayings; i++) {
         char path[64], said[700];
         const char *name = path;
-        int fd = make_file(path, sayings[i].plain, strlen(sayings[i].plain));
+        int fd = input_file(path, sayings[i].plain, strlen(sayings[i].plain));
         corpus_options o = plain_options();
         o.format = sayings[i].format;
         o.utf8 = UTF8_ERROR;
@@ -704,7 +684,8 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
     input_bytes b = {0};
     for (int i = 0; i < 15; i++)
         input_bytes_add_text(&b, "{\"text\":}\n");
-    int fds[2] = {make_file(paths[0], b.bytes, b.n_bytes), make_file(paths[1], b.bytes, b.n_bytes)};
+    int fds[2] = {input_file(paths[0], b.bytes, b.n_bytes),
+                  input_file(paths[1], b.bytes, b.n_bytes)};
     corpus_options o = plain_options();
     o.format = CORPUS_JSON_LINES;
     o.on_error = ON_ERROR_SKIP;
@@ -738,7 +719,7 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
                 stored_add(&s, STORED_PLAIN, (const uint8_t *)"and more", 8);
             char path[64];
             const char *name = path;
-            int fd = make_file(path, s.bytes, what ? s.n_bytes : s.n_bytes - s.n_bytes / 3);
+            int fd = input_file(path, s.bytes, what ? s.n_bytes : s.n_bytes - s.n_bytes / 3);
             corpus_options o = plain_options();
             o.on_error = ON_ERROR_SKIP;
             o.batch_bytes = 100;
@@ -779,7 +760,7 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
 {
     char path[64];
     const char *name = path;
-    int fd = make_file(path, "one\ntwo\nthree\nfour\n", 19);
+    int fd = input_file(path, "one\ntwo\nthree\nfour\n", 19);
     corpus_options o = plain_options();
     o.format = CORPUS_LINES;
     o.batch_bytes = 4;

@@ -16,6 +16,7 @@
 #endif
 
 #include "support/check.h"
+#include "support/random_input.h"
 #include "support/stored.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -29,15 +30,6 @@ static uint64_t much(void)
 static uint64_t very_much(void)
 {
     return check_long() ? 1100 * MIB : 96 * MIB;
-}
-
-static size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched,
-                               size_t n_bytes)
-{
-    (void)n_searched;
-    (void)context;
-    const uint8_t *space = n_bytes > 1 ? memrchr(text + 1, ' ', n_bytes - 1) : NULL;
-    return space ? (size_t)(space - text) : 0;
 }
 
 static corpus_options small_options(corpus_format format)

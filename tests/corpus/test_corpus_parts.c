@@ -22,25 +22,6 @@ static uint32_t random_below(uint32_t n)
     return random_input_below(&random_state, n);
 }
 
-/* A file without a folder, whose name may be opened any number of times. */
-static int make_file(char name[64], const void *bytes, size_t n_bytes)
-{
-    int fd = memfd_create("input", MFD_CLOEXEC);
-    CHECK(fd >= 0 && write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
-    snprintf(name, 64, "/proc/self/fd/%d", fd);
-    return fd;
-}
-
-static size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched,
-                               size_t n_bytes)
-{
-    (void)n_searched;
-    (void)context;
-    while (n_bytes > 0 && (n_bytes == 1 || text[n_bytes - 1] != ' '))
-        n_bytes--;
-    return n_bytes ? n_bytes - 1 : 0;
-}
-
 /* ---- Random inputs ---- */
 
 static void add_fields(corpus_options *o)
@@ -121,7 +102,7 @@ static void check_random_corpus(tally *t)
             stored_make(packed ? STORED_GZIP : STORED_PLAIN, plain[i].bytes, plain[i].n_bytes, 1);
         if (!s.bytes)
             s = stored_make(STORED_PLAIN, plain[i].bytes, plain[i].n_bytes, 1);
-        fds[i] = make_file(paths[i], s.bytes, s.n_bytes);
+        fds[i] = input_file(paths[i], s.bytes, s.n_bytes);
         names[i] = paths[i];
         free(s.bytes);
     }
@@ -191,7 +172,7 @@ TEST(files_of_lines_are_cut_where_lines_begin)
         /* Newlines at the borders of the blocks that are read. */
         for (size_t k = 65535; k < n; k += 65536)
             bytes[k - random_below(2)] = '\n';
-        const int fd = make_file(name, bytes, n);
+        const int fd = input_file(name, bytes, n);
         check_places(name, bytes, n, 0);
         check_places(name, bytes, n, 1 + random_below(70000));
         close(fd);
@@ -230,7 +211,7 @@ TEST(what_cannot_be_cut_says_so)
         stored s = stored_make(rows[i].form, (const uint8_t *)lines, sizeof lines - 1, 1);
         if (!s.bytes)
             continue;
-        const int fd = make_file(name, s.bytes, s.n_bytes);
+        const int fd = input_file(name, s.bytes, s.n_bytes);
         corpus_cutter *c = corpus_cutter_open(name, &rows[i].options, &err);
         CHECK(c != NULL);
         const corpus_cutter_info info = corpus_cutter_describe(c);
@@ -265,7 +246,7 @@ static input_bytes tar_bytes(void)
 static int make_tar(char name[64])
 {
     input_bytes b = tar_bytes();
-    const int fd = make_file(name, b.bytes, b.n_bytes);
+    const int fd = input_file(name, b.bytes, b.n_bytes);
     free(b.bytes);
     return fd;
 }
@@ -293,7 +274,7 @@ TEST(archives_and_pipes_are_not_cut)
     const char *missing = check_path("missing");
     CHECK(!corpus_cutter_open(missing, &o, &err) && err.sys_errno == ENOENT);
     o.format = CORPUS_AUTO;
-    fd = make_file(name, "{\"id\":1}\n", 9);
+    fd = input_file(name, "{\"id\":1}\n", 9);
     CHECK(!corpus_cutter_open(name, &o, &err) && strstr(err.text, "name the field"));
     close(fd);
 }
@@ -346,7 +327,7 @@ TEST(the_ends_of_parts_are_ends_of_lines)
     char name[64];
     const corpus_options lines = {.format = CORPUS_LINES};
     const corpus_options records = {.format = CORPUS_JSON_LINES};
-    int fd = make_file(name, bytes, sizeof bytes - 1);
+    int fd = input_file(name, bytes, sizeof bytes - 1);
     CHECK_STR(read_lines(name, lines, 0, UINT64_MAX), "\xef\xbb\xbf"
                                                       "a\r|| \t|b|||last|");
     CHECK_STR(read_lines(name, lines, 0, 6), "\xef\xbb\xbf"
@@ -361,7 +342,7 @@ TEST(the_ends_of_parts_are_ends_of_lines)
     CHECK_STR(read_lines(name, lines, 18, UINT64_MAX), "");
     CHECK_STR(read_lines(name, lines, 0, 0), "");
     close(fd);
-    fd = make_file(name, json, sizeof json - 1);
+    fd = input_file(name, json, sizeof json - 1);
     CHECK_STR(read_lines(name, records, 0, UINT64_MAX), "a|b|");
     CHECK_STR(read_lines(name, records, 0, 17), "a|");
     CHECK_STR(read_lines(name, records, 17, 18), "");
@@ -370,7 +351,7 @@ TEST(the_ends_of_parts_are_ends_of_lines)
     CHECK_STR(read_lines(name, records, 34, UINT64_MAX), "");
     close(fd);
     /* A byte order mark is white space only at the start of the input. */
-    fd = make_file(name, "\n\xef\xbb\xbf{\"text\":\"a\"}\n", 17);
+    fd = input_file(name, "\n\xef\xbb\xbf{\"text\":\"a\"}\n", 17);
     CHECK(strstr(read_lines(name, records, 1, UINT64_MAX), "byte 1: not JSON: expected a value"));
     close(fd);
 }
@@ -380,7 +361,7 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
     static const char bytes[] = "a\n\x1f\x8b\x08\x00 b\nc\n\x28\xb5\x2f\xfd d\nPAR1\x15\nARROW1\n";
     char name[64];
     const corpus_options o = {.format = CORPUS_LINES, .utf8 = UTF8_RAW};
-    const int fd = make_file(name, bytes, sizeof bytes - 1);
+    const int fd = input_file(name, bytes, sizeof bytes - 1);
     CHECK_STR(read_lines(name, o, 11, 18), "\x28\xb5\x2f\xfd d|");
     CHECK_STR(read_lines(name, o, 18, 24), "PAR1\x15|");
     CHECK_STR(read_lines(name, o, 24, UINT64_MAX), "ARROW1|");
@@ -391,7 +372,7 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
     b.bytes[b.n_bytes - 1] = '\n';
     input_bytes tar = tar_bytes();
     input_bytes_add(&b, tar.bytes, tar.n_bytes);
-    const int tar_fd = make_file(name, b.bytes, b.n_bytes);
+    const int tar_fd = input_file(name, b.bytes, b.n_bytes);
     const corpus_options json = {.format = CORPUS_JSON_LINES, .utf8 = UTF8_RAW};
     CHECK(strstr(read_lines(name, json, tar.n_bytes, UINT64_MAX), ": byte 2048: not JSON"));
     close(tar_fd);
@@ -404,7 +385,7 @@ TEST(messages_of_a_part_name_the_byte_and_no_line)
     static const char bytes[] = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":7}\n";
     char name[64];
     const corpus_options o = {.format = CORPUS_JSON_LINES};
-    const int fd = make_file(name, bytes, sizeof bytes - 1);
+    const int fd = input_file(name, bytes, sizeof bytes - 1);
     static const char why[] = "the field is not a string: \"text\" (use --on-error skip to leave "
                               "out such documents)";
     char said[200];
@@ -419,7 +400,7 @@ TEST(messages_of_a_part_name_the_byte_and_no_line)
 TEST(parts_of_a_file_that_has_changed_are_refused)
 {
     char name[64];
-    const int fd = make_file(name, "one\ntwo\nthree\n", 14);
+    const int fd = input_file(name, "one\ntwo\nthree\n", 14);
     corpus_options o = {.format = CORPUS_LINES};
     static const char has[] = "changed: : byte 0: has changed: it has 14 bytes, and not the part "
                               "that is to be read";
@@ -448,7 +429,7 @@ TEST(a_part_that_ends_too_early_has_changed)
     memset(bytes, 'x', sizeof bytes);
     for (size_t i = 99; i < sizeof bytes; i += 100)
         bytes[i] = '\n';
-    const int fd = make_file(path, bytes, sizeof bytes);
+    const int fd = input_file(path, bytes, sizeof bytes);
     const corpus_format format = CORPUS_LINES;
     const corpus_options o = {.format = format,
                               .formats = &format,
@@ -608,7 +589,7 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
     CHECK(field_list_parse(&row, "@row", &field_why));
     for (size_t i = 0; i < N_PARQUET; i++)
         check_readable(parquet_names[i]);
-    const int fds[] = {make_tar(paths[0]), make_file(paths[1], lines, sizeof lines - 1)};
+    const int fds[] = {make_tar(paths[0]), input_file(paths[1], lines, sizeof lines - 1)};
     for (int i = 0; i < 1000; i++) {
         part_reading all;
         const char *names[4];

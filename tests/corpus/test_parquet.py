@@ -14,7 +14,7 @@ import sys
 from random import Random
 
 import ref_thrift
-from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, need, need_parquet, program, run_in_folders
 
 HERE = pathlib.Path(__file__).parent / "parquet"
 MEMORY = 64 << 20
@@ -64,20 +64,6 @@ def refused(path, column, *words, **options):
     for word in words:
         expect(word in said, "%r is not in: %s" % (word, said))
     return said
-
-
-def need(name):
-    try:
-        return __import__(name)
-    except ImportError:
-        raise Skip("there is no Python package %s" % name)
-
-
-def arrow():
-    need("pyarrow")
-    import pyarrow
-    import pyarrow.parquet
-    return pyarrow, pyarrow.parquet
 
 
 def plain(values):
@@ -280,7 +266,7 @@ def write(pa, pq, path, data, **options):
 
 
 def pyarrow_writes_text(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     codecs = ["none", "snappy", "gzip", "zstd"]
     encodings = [None, "PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "dictionary"]
     n = 0
@@ -300,7 +286,7 @@ def pyarrow_writes_text(folder):
 
 
 def pyarrow_writes_nested_columns(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     leaf = [{"a": {"t": t}} if i % 5 else None if i % 2 else {"a": None} for i, t in enumerate(texts(200, "some"))]
     want = [r and r["a"] and r["a"]["t"] for r in leaf]
     kind = pa.struct([("a", pa.struct([("t", pa.large_string())]))])
@@ -324,7 +310,7 @@ def pyarrow_writes_nested_columns(folder):
 
 
 def pyarrow_writes_values(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     n = 500
     number = [(i * 2654435761) % (1 << 62) - (1 << 61) for i in range(n)]
     columns = {
@@ -366,7 +352,7 @@ def pyarrow_writes_values(folder):
 
 
 def what_cannot_be_read_is_refused_by_name(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     for codec in ("brotli", "lz4"):
         path = write(pa, pq, folder / "c.parquet", {"text": ["a"] * 9}, compression=codec)
         refused(path, "text", {"brotli": "brotli", "lz4": "lz4_raw"}[codec], "row group 0")
@@ -384,7 +370,7 @@ def what_cannot_be_read_is_refused_by_name(folder):
 
 
 def memory_and_threads_do_not_change_values(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     values = texts(20000, "some")
     path = write(pa, pq, folder / "m.parquet", {"text": values}, data_page_size=4000, write_batch_size=12,
                  row_group_size=7000, compression="zstd", use_dictionary=False)
@@ -399,7 +385,7 @@ def memory_and_threads_do_not_change_values(folder):
 
 
 def large_pages_are_read_alone_and_counted(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     path = folder / "large.parquet"
     data = {"text": ["a", "b " * 5000000, "c"]}
     pq.write_table(pa.table(data), path, data_page_size=1 << 20, write_batch_size=3, compression="none",
@@ -412,7 +398,7 @@ def large_pages_are_read_alone_and_counted(folder):
 
 
 def the_memory_that_a_message_names_is_enough(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     random = Random(1)
     long = ["%d" % random.randrange(1 << 60) * 50 for _ in range(40000)]
     for options in ({"use_dictionary": False, "data_page_size": 1 << 30, "write_batch_size": 1 << 20},
@@ -435,7 +421,7 @@ def the_memory_that_a_message_names_is_enough(folder):
 
 
 def checksums_find_damage(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     path = write(pa, pq, folder / "d.parquet", {"text": texts(2000, "no")}, data_page_size=4000, write_batch_size=32,
                  write_page_checksum=True, compression="none", use_dictionary=False)
     data = bytearray(path.read_bytes())

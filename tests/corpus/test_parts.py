@@ -9,21 +9,7 @@ import subprocess
 import sys
 from random import Random
 
-from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
-
-
-def need(name):
-    try:
-        return __import__(name)
-    except ImportError:
-        raise Skip("there is no Python package %s" % name)
-
-
-def arrow():
-    need("pyarrow")
-    import pyarrow
-    import pyarrow.parquet
-    return pyarrow, pyarrow.parquet
+from ref_protocol import Skip, expect, expect_equal, need, need_parquet, program, run_in_folders
 
 
 def run(*arguments):
@@ -55,7 +41,7 @@ def random_texts(random, n):
 
 
 def write_parquet(random, path, texts):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     codec = random.choice(("none", "snappy", "gzip", "zstd"))
     columns = {"id": list(range(len(texts))), "text": pa.array(texts, pa.string()),
                "score": pa.array([i / 4 if i % 3 else None for i in range(len(texts))], pa.float64())}
@@ -125,7 +111,7 @@ def other_writers_in_parts_give_the_texts_that_were_written(folder):
 
 
 def a_part_of_a_large_file_reads_only_its_pages(folder):
-    pa, pq = arrow()
+    pa, pq = need_parquet()
     random = Random(1)
     texts = ["%0500d" % random.randrange(10**400) for _ in range(40000)]
     for row_group_size in (2000, 40000):

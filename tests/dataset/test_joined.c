@@ -389,31 +389,6 @@ TEST(a_file_that_is_shortened_later_is_an_error_of_reads)
 
 /* ---- As many as may be kept ---- */
 
-static unsigned n_open_files(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    if (!d)
-        SKIP("no /proc");
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
-
-static unsigned n_mapped_files(const char *part_of_name)
-{
-    char line[1000];
-    unsigned n = 0;
-    FILE *f = fopen("/proc/self/maps", "r");
-    if (!f)
-        SKIP("no /proc");
-    while (fgets(line, sizeof line, f))
-        n += strstr(line, part_of_name) != NULL;
-    fclose(f);
-    return n;
-}
-
 TEST(a_thousand_maps_and_some_descriptors_are_kept)
 {
     static const void *places[1500];

@@ -27,15 +27,6 @@ static void require(bool condition)
         abort();
 }
 
-static size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched,
-                               size_t n_bytes)
-{
-    (void)n_searched;
-    (void)context;
-    const uint8_t *space = n_bytes > 1 ? memrchr(text + 1, ' ', n_bytes - 1) : NULL;
-    return space ? (size_t)(space - text) : 0;
-}
-
 static void collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
 {
     (void)context;

@@ -16,6 +16,19 @@ class Skip(Exception):
     """Raised by a test that cannot run here, with the reason."""
 
 
+def need(name):
+    """A Python package, without which the test is skipped; of "a.b" it is a."""
+    try:
+        return __import__(name)
+    except ImportError:
+        raise Skip("there is no Python package %s" % name)
+
+
+def need_parquet():
+    """pyarrow and its module for Parquet."""
+    return need("pyarrow"), need("pyarrow.parquet").parquet
+
+
 def expect(condition, why):
     if not condition:
         raise AssertionError(why)

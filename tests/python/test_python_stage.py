@@ -19,7 +19,7 @@ import traceback
 import warnings
 
 from package import ROOT, raises
-from ref_protocol import Skip, run_in_folders
+from ref_protocol import Skip, need, run_in_folders
 
 import numpy as np
 import tokmap
@@ -30,13 +30,6 @@ LENGTH, ROWS = 23, 5
 ALL = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
 OUTPUTS = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 COMPILER = os.environ.get("CC", "cc").split()
-
-
-def need(module):
-    try:
-        return __import__(module)
-    except ImportError:
-        raise Skip(f"there is no {module} for this Python") from None
 
 
 def write(folder):

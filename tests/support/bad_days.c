@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- Whole files ---- */
 
@@ -32,6 +33,16 @@ bool file_is_there(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0;
+}
+
+bool files_are_equal(const char *a, const char *b)
+{
+    const file_bytes in_a = file_load(a), in_b = file_load(b);
+    const bool same = in_a.data && in_b.data && in_a.n_bytes == in_b.n_bytes &&
+                      memcmp(in_a.data, in_b.data, in_a.n_bytes) == 0;
+    free(in_a.data);
+    free(in_b.data);
+    return same;
 }
 
 /* ---- Datasets whose content follows from their shape ---- */
@@ -558,4 +569,13 @@ bool has_partials(const char *prefix)
     return file_is_there(with_suffix(prefix, ".bin.partial")) ||
            file_is_there(with_suffix(prefix, ".tmi.partial")) ||
            file_is_there(with_suffix(prefix, ".tmv.partial"));
+}
+
+void remove_dataset(const char *prefix)
+{
+    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
+                                           ".tmv.partial"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        unlink(with_suffix(prefix, suffixes[i]));
 }

@@ -21,6 +21,8 @@ typedef struct file_bytes {
 file_bytes file_load(const char *path);
 bool file_store(const char *path, const void *data, size_t n_bytes);
 bool file_is_there(const char *path);
+/* Whether both can be read and have the same bytes. */
+bool files_are_equal(const char *a, const char *b);
 
 /* ---- Datasets whose content follows from their shape ---- */
 
@@ -88,5 +90,7 @@ const char *shape_compare(const shape *s, const char *prefix);
 /* Absent for readers: no index, so that open says that there is no such file. */
 bool is_absent(const char *prefix);
 bool has_partials(const char *prefix);
+/* With all that writers leave but a journal. */
+void remove_dataset(const char *prefix);
 
 #endif /* TOKMAP_BAD_DAYS_H */

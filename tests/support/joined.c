@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/joined.h"
 
+#include <dirent.h>
+
 #include "base/base.h"
 #include "base/hash.h"
 #include "support/bad_days.h"
@@ -225,4 +227,29 @@ void joined_store_uneven(const char *flat, const char *prefix, const char *name,
     }
     store_numbered(flat, prefix, n_parts);
     free(ends);
+}
+
+unsigned n_open_files(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    if (!d)
+        SKIP("no /proc");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+unsigned n_mapped_files(const char *part_of_name)
+{
+    char line[1000];
+    unsigned n = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    if (!f)
+        SKIP("no /proc");
+    while (fgets(line, sizeof line, f))
+        n += strstr(line, part_of_name) != NULL;
+    fclose(f);
+    return n;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/random_input.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 uint32_t random_input_below(uint64_t *random, uint32_t n)
 {
@@ -146,4 +149,21 @@ input_bytes random_input(uint64_t *random, corpus_format format)
             input_bytes_add_text(&b, random_input_below(random, 10) ? "\n" : "\n\n \n");
     }
     return b;
+}
+
+int input_file(char name[64], const void *bytes, size_t n_bytes)
+{
+    const int fd = memfd_create("input", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, bytes, n_bytes) != (ssize_t)n_bytes)
+        abort();
+    snprintf(name, 64, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
+{
+    (void)n_searched;
+    (void)context;
+    const uint8_t *space = n_bytes > 1 ? memrchr(text + 1, ' ', n_bytes - 1) : NULL;
+    return space ? (size_t)(space - text) : 0;
 }

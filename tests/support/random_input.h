@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random_input.h - random inputs of a corpus: text, lines and JSON lines, good and bad. */
+/* random_input.h - random inputs of a corpus: text, lines and JSON lines, good and bad;
+ * and how they are read. */
 #ifndef TOKMAP_RANDOM_INPUT_H
 #define TOKMAP_RANDOM_INPUT_H
 
@@ -15,5 +16,11 @@ void input_bytes_add_text(input_bytes *b, const char *text);
 uint32_t random_input_below(uint64_t *random, uint32_t n);
 /* CORPUS_AUTO: text or JSON lines. */
 input_bytes random_input(uint64_t *random, corpus_format format);
+
+/* A file without a folder, whose name may be opened any number of times, until the descriptor is
+ * closed. */
+int input_file(char name[64], const void *bytes, size_t n_bytes);
+/* For corpus_options.safe_cut: cuts before a space only. */
+size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
 
 #endif /* TOKMAP_RANDOM_INPUT_H */

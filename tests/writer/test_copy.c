@@ -89,34 +89,14 @@ static void must_copy(uint32_t part, uint32_t n_parts)
     CHECK(is_absent(out));
 }
 
-static void compare_files(const char *a, const char *b)
-{
-    const file_bytes in_a = file_load(a), in_b = file_load(b);
-    const bool same = in_a.data && in_b.data && in_a.n_bytes == in_b.n_bytes &&
-                      memcmp(in_a.data, in_b.data, in_a.n_bytes) == 0;
-    free(in_a.data);
-    free(in_b.data);
-    if (!same)
-        CHECK_FAIL("%s and %s differ", a, b);
-}
-
 static void must_finish(void)
 {
     tokmap_error err;
     if (copy_finish(false, &err))
         CHECK_FAIL("%s", err.text);
-    compare_files(with_suffix(out, ".bin"), with_suffix(flat, ".bin"));
-    compare_files(with_suffix(out, ".tmi"), with_suffix(flat, ".tmi"));
+    CHECK(files_are_equal(with_suffix(out, ".bin"), with_suffix(flat, ".bin")));
+    CHECK(files_are_equal(with_suffix(out, ".tmi"), with_suffix(flat, ".tmi")));
     CHECK(!has_partials(out));
-}
-
-static void remove_output(void)
-{
-    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
-                                           ".tmv.partial"};
-    for (int i = 0; i < 7; i++)
-        unlink(with_suffix(out, suffixes[i]));
 }
 
 /* Of the same shape as SMALL; the next calls copy it. */
@@ -136,16 +116,16 @@ TEST(any_shares_in_any_order_give_the_flat_dataset)
 {
     make_datasets(&FLAT);
     must_finish(); /* none */
-    remove_output();
+    remove_dataset(out);
     must_copy(0, 1);
     must_finish();
-    remove_output();
+    remove_dataset(out);
     must_copy(2, 3);
     must_copy(0, 3);
     must_copy(2, 3); /* again */
     must_copy(1, 2); /* other shares */
     must_finish();
-    remove_output();
+    remove_dataset(out);
     must_copy(3, 7);
     must_finish(); /* does what is missing */
 }
@@ -178,7 +158,7 @@ TEST(processes_copy_at_the_same_time)
             CHECK_INT(WEXITSTATUS(status), 0);
         }
         must_finish();
-        remove_output();
+        remove_dataset(out);
     }
 }
 
@@ -198,11 +178,11 @@ TEST(killed_processes_lose_only_what_they_had_not_finished)
             const char *problem = shape_compare(&FLAT, out);
             if (problem)
                 CHECK_FAIL("after kill %d: %s", i, problem);
-            remove_output();
+            remove_dataset(out);
         }
         if (i % 5 == 4) {
             must_finish();
-            remove_output();
+            remove_dataset(out);
         }
     }
 }
@@ -216,7 +196,7 @@ TEST(what_is_done_is_not_done_again)
     snprintf(first, sizeof first, "%s", check_path("cell-0003.bin"));
     CHECK_INT(rename(first, check_path("away")), 0);
     must_finish();
-    remove_output();
+    remove_dataset(out);
     tokmap_error err;
     CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_IO);
     CHECK(strstr(err.text, "cell-0003.bin") != NULL);
@@ -298,7 +278,7 @@ TEST(a_changed_record_does_not_count)
         CHECK(file_store(partial, whole.data, whole.n_bytes));
         whole.data[at] ^= 0x10;
         must_finish();
-        remove_output();
+        remove_dataset(out);
     }
     free(whole.data);
 }
@@ -361,7 +341,7 @@ TEST(a_writer_of_the_same_name_excludes_copies)
     CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_EXISTS);
     CHECK(file_is_there(with_suffix(out, ".tmj.partial")));
-    remove_output();
+    remove_dataset(out);
     CHECK_INT(unlink(with_suffix(out, ".tmj.partial")), 0);
     must_copy(0, 1);
     CHECK_INT(shape_write(&OLD, out, false, &err), TOKMAP_OK); /* discards the copy */
@@ -376,7 +356,7 @@ TEST(arguments_are_checked)
     CHECK_INT(copy_part(1, 0, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(copy_part(1, (UINT64_C(1) << 32) + 1, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(copy_part(1, UINT64_C(1) << 32, &err), TOKMAP_OK);
-    remove_output();
+    remove_dataset(out);
     CHECK_INT(tokmap_writer_copy_part(NULL, out, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_writer_copy_finish(NULL, out, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(!has_partials(out));

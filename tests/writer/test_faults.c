@@ -48,24 +48,20 @@ struct scenario {
     const shape *before, *after; /* the dataset before (NULL: none) and after success */
 };
 
-static void remove_output(void)
+static void prepare_empty(void)
 {
-    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
-                                           ".tmv.partial"};
-    for (int i = 0; i < 7; i++)
-        unlink(with_suffix(prefix, suffixes[i]));
+    remove_dataset(prefix);
 }
 
 static void prepare_old(void)
 {
-    remove_output();
+    remove_dataset(prefix);
     CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
 }
 
 static void prepare_foreign(void)
 {
-    remove_output();
+    remove_dataset(prefix);
     CHECK(shape_store_tokens(&FOREIGN, prefix));
 }
 
@@ -77,7 +73,7 @@ static void prepare_old_foreign(void)
 
 static void prepare_input(void)
 {
-    remove_output();
+    remove_dataset(prefix);
     if (!file_is_there(with_suffix(input, ".tmi")))
         CHECK_INT(shape_write(&NEW, input, false, NULL), TOKMAP_OK);
 }
@@ -215,8 +211,8 @@ static tokmap_status run_read(tokmap_error *err)
     return status;
 }
 
-static const scenario WRITE = {remove_output, run_write, NULL, &NEW};
-static const scenario WRITE_LARGE = {remove_output, run_write_large, NULL, &LARGE};
+static const scenario WRITE = {prepare_empty, run_write, NULL, &NEW};
+static const scenario WRITE_LARGE = {prepare_empty, run_write_large, NULL, &LARGE};
 static const scenario REPLACE = {prepare_old, run_replace, &OLD, &NEW};
 static const scenario ADOPT = {prepare_foreign, run_adopt, NULL, &FOREIGN};
 static const scenario ADOPT_REPLACE = {prepare_old_foreign, run_adopt_replace, &FOREIGN, &FOREIGN};
@@ -363,9 +359,9 @@ TEST(merging_survives_every_failing_call)
 TEST(joining_survives_every_failing_call)
 {
     sweep_modes(&JOIN);
-    remove_output();
+    remove_dataset(prefix);
     sweep_modes(&JOIN_REPLACE);
-    remove_output();
+    remove_dataset(prefix);
     sweep_modes(&REPLACE_JOINED);
 }
 
@@ -486,9 +482,9 @@ TEST(merging_survives_a_kill_at_every_call)
 TEST(joining_survives_a_kill_at_every_call)
 {
     kill_everywhere(&JOIN);
-    remove_output();
+    remove_dataset(prefix);
     kill_everywhere(&JOIN_REPLACE);
-    remove_output();
+    remove_dataset(prefix);
     kill_everywhere(&REPLACE_JOINED);
 }
 
@@ -550,7 +546,7 @@ static uint64_t meet_rival_everywhere(const scenario *s, const shape *with, bool
         fired = fault_disarm();
         expect_one_of_two(what, status, &err);
     }
-    remove_output();
+    remove_dataset(prefix);
     return n - 2;
 }
 
@@ -577,7 +573,7 @@ TEST(another_writer_at_any_call_harms_nobody_without_hard_links)
 static void expect_works_without(unsigned calls, int errno_value, const scenario *s)
 {
     start();
-    remove_output();
+    remove_dataset(prefix);
     s->prepare();
     tokmap_error err = {0};
     fault_arm(FAULT_FROM_THEN_ON, calls, errno_value, 1);
@@ -607,7 +603,7 @@ TEST(a_disk_with_larger_blocks_than_we_think_will_do)
     start();
     int n_good = 0, n_fired = 0;
     for (uint64_t n = 1; n <= 4; n++) {
-        remove_output();
+        remove_dataset(prefix);
         fault_arm(FAULT_ONCE, FAULT_PWRITE, EINVAL, n);
         const tokmap_status status = run_write_large(&err);
         n_fired += fault_disarm();
@@ -643,11 +639,11 @@ TEST(without_hard_links_every_failing_call_is_survived)
 {
     fault.missing = FAULT_LINK;
     sweep_modes(&WRITE);
-    remove_output();
+    remove_dataset(prefix);
     sweep_modes(&REPLACE);
-    remove_output();
+    remove_dataset(prefix);
     sweep_modes(&ADOPT);
-    remove_output();
+    remove_dataset(prefix);
     sweep_modes(&JOIN_REPLACE);
     fault.missing = 0;
 }

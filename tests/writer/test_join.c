@@ -206,17 +206,6 @@ static void compare_datasets(const char *prefix_a, const char *prefix_b)
     tokmap_dataset_close(b);
 }
 
-static void compare_files(const char *a, const char *b)
-{
-    const file_bytes in_a = file_load(a), in_b = file_load(b);
-    const bool same = in_a.data && in_b.data && in_a.n_bytes == in_b.n_bytes &&
-                      memcmp(in_a.data, in_b.data, in_a.n_bytes) == 0;
-    free(in_a.data);
-    free(in_b.data);
-    if (!same)
-        CHECK_FAIL("%s and %s differ", a, b);
-}
-
 /* ---- What joining gives ---- */
 
 TEST(joined_equals_merged)
@@ -250,11 +239,11 @@ TEST(joined_datasets_can_be_joined_and_merged)
     must_write(&p, check_path("flat"), false);
     compare_datasets(check_path("joined"), check_path("flat"));
     must_write(&all, check_path("merged"), false);
-    compare_files(check_path("merged.bin"), check_path("flat.bin"));
-    compare_files(check_path("merged.tmi"), check_path("flat.tmi"));
+    CHECK(files_are_equal(check_path("merged.bin"), check_path("flat.bin")));
+    CHECK(files_are_equal(check_path("merged.tmi"), check_path("flat.tmi")));
     /* The two list the same token files, from different folders. */
     must_write(&p, check_path("at_once"), true);
-    compare_files(check_path("joined.tmi"), check_path("at_once.tmi"));
+    CHECK(files_are_equal(check_path("joined.tmi"), check_path("at_once.tmi")));
 }
 
 TEST(everything_can_be_moved_together)

@@ -71,15 +71,6 @@ static void expect_content(const shape *s, const char *what)
         CHECK_FAIL("%s: the %s dataset: %s", what, s->name, problem);
 }
 
-static void remove_output(void)
-{
-    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
-                                           ".tmv.partial"};
-    for (int i = 0; i < 7; i++)
-        unlink(with_suffix(prefix, suffixes[i]));
-}
-
 static pid_t start_writing(const shape *s, bool replace)
 {
     const pid_t child = fork();
@@ -109,7 +100,7 @@ typedef struct story {
 static void prepare(const story *s)
 {
     tokmap_error err;
-    remove_output();
+    remove_dataset(prefix);
     if (s->after->adopted_suffix)
         CHECK(shape_store_tokens(s->after, prefix));
     if (s->before && shape_write(s->before, prefix, false, &err))
@@ -240,7 +231,7 @@ TEST(of_two_writers_at_once_one_wins)
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     int n_locked = 0;
     for (int round = 0; round < 50; round++) {
-        remove_output();
+        remove_dataset(prefix);
         const race r = run_race(shapes, false);
         const int winner = r.statuses[0] == 0 ? 0 : 1;
         CHECK_INT(r.statuses[winner], 0);
