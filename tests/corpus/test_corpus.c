@@ -778,6 +778,11 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
     CHECK(ftruncate(fd, 8) == 0);
     got gone = read_corpus(&name, 1, o, &part);
     CHECK(gone.result == -1 && strstr(gone.err.text, "has changed"));
+    o.format = CORPUS_JSON_LINES;
+    CHECK(pwrite(fd, "{\"text\":null}\n{\"text\":\"abcdefgh\"}\n", 34, 0) == 34);
+    got null = read_corpus(&name, 1, o, &(corpus_place){.piece_offset = 4});
+    CHECK(null.result == -1 && null.err.changed);
+    got_free(&null);
     got_free(&g);
     got_free(&short_of);
     got_free(&other);

@@ -89,6 +89,9 @@ def numbers_and_strings_in_one_column_are_refused(corpus):
     expect("'score' is a number in document" in said and "but the string '3' in document" in said, said)
     expect("leave the column out of --meta" in said and ".partial" not in said, said)
     corpus.remove("o")
+    said = corpus.pack("column 'o", "score is not null", "--meta", "ok,score", "--on-error", "skip", code=BAD_INPUT)
+    expect("--meta: column 'score' is a number" in said, said)
+    corpus.remove("column 'o")
 
 
 def text_has_no_fields_but_its_row(corpus):

@@ -471,16 +471,21 @@ static step describe_whole(corpus *c, corpus_end *end)
     return STEP_ON;
 }
 
+/* The document that an earlier run has packed in part is not there. */
+static step fail_resumed(corpus *c, const char *how)
+{
+    fail(c, 0, "%.200s: has changed: the document that was being packed %s", c->names[c->input],
+         how);
+    c->error.changed = true;
+    return STEP_FAILED;
+}
+
 static step end_input(corpus *c)
 {
     const input_prefix stored = reader_stored(c->reader);
     corpus_end end = {.input = true, .stored_bytes = stored.n_bytes, .checksum = stored.checksum};
-    if (c->resumes) {
-        fail(c, 0, "%.200s: has changed: the document that was being packed is missing",
-             c->names[c->input]);
-        c->error.changed = true;
-        return STEP_FAILED;
-    }
+    if (c->resumes)
+        return fail_resumed(c, "is missing");
     if (check_records(c) == STEP_FAILED)
         return STEP_FAILED;
     if (c->is_part && describe_whole(c, &end) == STEP_FAILED)
@@ -529,6 +534,8 @@ static step next_text(corpus *c)
         return input_failed(c);
     if (result == READER_END)
         return end_input(c);
+    if (c->resumes && (result == READER_NULL || result == READER_FILTERED))
+        return fail_resumed(c, "is not one any more");
     if (result == READER_NULL)
         return leave_out(c, &c->counts.null_documents);
     if (result == READER_FILTERED)

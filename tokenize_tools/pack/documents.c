@@ -176,6 +176,14 @@ static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack
     return CLI_OK;
 }
 
+/* The writer names a file of this run first: "P.tmv.partial: why". */
+static const char *after_own_file(const char *text, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+    const char *end = strncmp(text, prefix, n) == 0 ? strstr(text + n, ": ") : NULL;
+    return end ? end + 2 : text;
+}
+
 /* An error in the values of a document is one of its input. */
 static int add_values(const pack_documents *d, const tokmap_value *values, pack_error *err)
 {
@@ -186,14 +194,12 @@ static int add_values(const pack_documents *d, const tokmap_value *values, pack_
         return CLI_OK;
     if (why.status != TOKMAP_ERR_ARGUMENT)
         return pack_error_from_writer(err, &why);
-    /* The writer names a file of this run first. */
-    const char *column = strstr(why.text, "column '");
+    const char *column = after_own_file(why.text, out->prefix);
     pack_error_set(err, CLI_INPUT,
                    "%.200s: --meta: %s; documents are counted in the dataset, and %" PRIu64
                    " of this input are before it; leave the column out of --meta, or pack this "
                    "input into another dataset",
-                   d->o.inputs->names[d->at.input], column ? column : why.text,
-                   d->at.input_documents);
+                   d->o.inputs->names[d->at.input], column, d->at.input_documents);
     err->start_over = true;
     return CLI_INPUT;
 }
