@@ -61,7 +61,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist test-engines test-aarch64
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist deb try-packages test-engines test-aarch64
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -420,6 +420,18 @@ dist:
 	@sh .ci/need wheel
 	@$(or $(PYTHON),python3) python/make_dist.py $(BUILD)
 .PHONY: wheel sdist dist
+
+# ---- Packages for systems: docs/packaging/ ----
+
+## deb: Debian packages of the source archive, in build/deb, checked with lintian
+deb: sdist
+	@sh .ci/need deb
+	@sh docs/packaging/make_deb.sh $(BUILD)/deb $(BUILD)/tokmap-$(VERSION).tar.gz
+## try-packages: wheel, source archive, Debian packages and container, each in a clean environment (ARGS='wheel bookworm')
+try-packages: wheel deb
+	@sh .ci/need try-packages
+	@bash docs/packaging/try_packages.sh $(BUILD) $(ARGS)
+.PHONY: deb try-packages
 
 # ---- Install ----
 

@@ -176,12 +176,16 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     return write_wheel(wheel_directory, tag, {"tokmap.pth": f"{PYTHON}\n".encode(), **info_files(tag)})
 
 
-def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    for path, data in info_files(native_tag()).items():
-        out = pathlib.Path(metadata_directory, path)
+def write_files(folder, files):
+    for path, data in files.items():
+        out = pathlib.Path(folder, path)
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(data)
     return f"tokmap-{version()}.dist-info"
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    return write_files(metadata_directory, info_files(native_tag()))
 
 
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
@@ -209,5 +213,11 @@ def build_sdist(sdist_directory, config_settings=None):
     return write_sdist(sdist_directory, files)
 
 
-if __name__ == "__main__":  # build_backend.py sdist|wheel FOLDER
-    print(pathlib.Path(sys.argv[2], {"sdist": build_sdist, "wheel": build_wheel}[sys.argv[1]](sys.argv[2])))
+def install(folder):
+    """The package without libraries and programs: it uses those that `make install` has installed."""
+    return write_files(folder, {**python_files(), **info_files("py3-none-any")})
+
+
+if __name__ == "__main__":  # build_backend.py sdist|wheel|install FOLDER
+    made = {"sdist": build_sdist, "wheel": build_wheel, "install": install}[sys.argv[1]](sys.argv[2])
+    print(pathlib.Path(sys.argv[2], made))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The examples compile against the public headers alone. What write_dataset writes is what
 # `tokmap pack` writes, read_dataset prints it, a training loop that was interrupted goes on
-# exactly where it stopped, and tokenize_lines prints the ids of `tokmap encode`.
+# exactly where it stopped, in C and in Python, and tokenize_lines prints the ids of `tokmap encode`.
 
 cd "$(dirname "$0")/../.." || exit 1
 build=${TOKMAP_BUILD:-build}
@@ -88,6 +88,22 @@ verdict both_end_with_the_same_state "$([ $? = 0 ] || echo "they differ")"
 head -c 60 "$work/whole" >"$work/short"
 said=$("$build/train_loop" "$work/data" "$work/short" 1 2>&1)
 verdict a_short_state_is_refused "$([[ $said == *"too short"* ]] || echo "$said")"
+
+python_loop() # checkpoint, steps, output
+{
+    TOKMAP_LIBRARY=$(realpath "$build/libtokmap.so") PYTHONPATH=python "$PYTHON" docs/examples/train_loop.py \
+        "$work/data" "$work/$1.npz" "$2" >>"$work/$3" 2>>"$work/err" || echo "exit status $?: $(tail -n 1 "$work/err")"
+}
+
+if [ -z "$TOKMAP_SANITIZED" ] && "$PYTHON" -c 'import numpy' 2>/dev/null; then
+    verdict numpy_trains_in_one_run "$(python_loop model 9 numpy.whole)"
+    verdict numpy_trains_in_two_runs "$(python_loop model_parts 4 numpy.parts; python_loop model_parts 5 numpy.parts)"
+    verdict two_runs_of_numpy_print_what_one_prints "$(diff "$work/numpy.whole" "$work/numpy.parts" | head -n 3)"
+    verdict its_loss_falls "$(awk '{ if (NR == 1) first = $4; last = $4 } END { if (!(last < first)) print first, last }' \
+        "$work/numpy.whole")"
+else
+    echo "skip numpy_trains: no NumPy, or sanitized libraries, which Python cannot load"
+fi
 
 if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
     "${CXX:-c++}" -std=c++20 -D_GNU_SOURCE -Wall -Werror -Iinclude -fsyntax-only -x c++ \
