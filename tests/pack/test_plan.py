@@ -499,6 +499,8 @@ def automatic_tasks_follow_the_engine(folder):
     for variables in ({}, {"SLURM_PROCID": "1"}, {**array, "SLURM_ARRAY_TASK_ID": "2"}, {**array, "SLURM_ARRAY_TASK_ID": "9"},
                       {**slurm, "SLURM_PROCID": "8"}, {**slurm, "SLURM_PROCID": "1k"}, {**slurm, "SLURM_NTASKS": "0"}):
         expect("--task auto" in pack_all(folder, "--task", "auto", code=2, **variables), str(variables))
+    said = pack_all(folder, "--task", "auto", code=2, PMIX_RANK="0")
+    expect("--task $PMIX_RANK/N" in said, said)
 
 
 def reports_have_all_cells(folder):

@@ -45,6 +45,10 @@ static int refuse_auto(void)
 {
     char names[512] = "";
     size_t used = 0;
+    if (getenv("PMIX_RANK"))
+        return cli_usage(
+            "--task auto: PMIX_RANK is the number of this process, but no variable says "
+            "how many there are; give the task as --task $PMIX_RANK/N");
     for (size_t i = 0; i < N_ENGINES; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s with %s", i ? ", " : "",
                                  engines[i].i, engines[i].n);
