@@ -61,7 +61,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist deb try-packages test-engines test-aarch64
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist reproducible deb try-packages test-engines test-aarch64
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -419,7 +419,11 @@ sdist:
 dist:
 	@sh .ci/need wheel
 	@$(or $(PYTHON),python3) python/make_dist.py $(BUILD)
-.PHONY: wheel sdist dist
+## reproducible: builds the last commit twice in different surroundings, and compares all of make dist
+reproducible:
+	@sh .ci/need wheel reproducible
+	@TOKMAP_TIMEOUT=7200 bash tests/run.sh tests/house/reproducible.sh
+.PHONY: wheel sdist dist reproducible
 
 # ---- Packages for systems: docs/packaging/ ----
 
