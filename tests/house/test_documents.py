@@ -82,7 +82,7 @@ def the_readme_quotes_the_committed_figures():
 UNITS = {"ns": ("time", 1e-9), "us": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1),
          "tokens/s": ("tokens", 1), "M tokens/s": ("tokens", 1e6), "G tokens/s": ("tokens", 1e9),
          "rows/s": ("rows", 1), "MB/s": ("bytes", 1e6), "GB/s": ("bytes", 1e9),
-         "x": ("ratio", 1), "times": ("ratio", 1), "KiB": ("memory", 1024), "MiB": ("memory", 1 << 20)}
+         "%": ("part", 1), "x": ("ratio", 1), "times": ("ratio", 1), "KiB": ("memory", 1024), "MiB": ("memory", 1 << 20)}
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
 FIGURES = re.compile(rf"({NUMBER}(?:(?: to | and ){NUMBER})*) "
                      rf"({'|'.join(sorted(UNITS, key=len, reverse=True))})(?![\w/])")
@@ -135,7 +135,7 @@ def scale_quotes_the_committed_figures():
     n_figures = 0
     for numbers, unit in FIGURES.findall(text):
         kind, factor = UNITS[unit]
-        for number in re.findall(NUMBER, numbers) if kind != "bytes" else ():
+        for number in re.findall(NUMBER, numbers) if kind not in ("bytes", "part") else ():
             n_figures += 1
             shown, room = float(number.replace(",", "")) * factor, 0.5001 * factor * 10**-len(number.partition(".")[2])
             expect(any(abs(shown - value) <= room for value in known[kind]), f"{number} {unit} is in no result")
