@@ -61,7 +61,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist dist reproducible deb try-packages test-engines test-aarch64
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz fuzz-names lint wheel sdist dist reproducible deb try-packages test-engines test-aarch64
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -206,10 +206,14 @@ $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o
     $(BUILD)/obj/tests/fuzz/replay.o $(INSIDES)
 	$(call say,LINK,$@) $(LINK) $(emulated)
 
+# tests/fuzz/build_service.sh sets these two: other engines may be written in C++.
+FUZZ_ENGINE = -fsanitize=fuzzer
+FUZZ_LINKER = $(CC)
+FUZZ_LINK = $(subst $(CC) ,$(FUZZ_LINKER) ,$(LINK)) $(FUZZ_ENGINE)
 $(FUZZ:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(INSIDES)
-	$(call say,LINK,$@) $(LINK) -fsanitize=fuzzer
+	$(call say,LINK,$@) $(FUZZ_LINK)
 $(BUILD)/canary: $(BUILD)/obj/tests/fuzz/canary.o
-	$(call say,LINK,$@) $(LINK) -fsanitize=fuzzer
+	$(call say,LINK,$@) $(FUZZ_LINK)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
@@ -278,6 +282,8 @@ fuzz:
 	    CFLAGS='$(SANITIZED) -fsanitize=fuzzer-no-link,address,undefined'
 	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
+fuzz-names:
+	@echo $(FUZZ)
 
 ## chaos: kill N=5000 packs and M=1000 with a plan, and damage and change their files (SEED=1)
 chaos: $(BUILD)/tokmap
@@ -480,5 +486,5 @@ clean:
 help:
 	@sed -n 's/^## \([a-z0-9-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
-.PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs abi bench fmt lint lint-format \
+.PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs fuzz-names abi bench fmt lint lint-format \
     lint-rules lint-cppcheck tidy tidy-files install uninstall clean help FORCE
