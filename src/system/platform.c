@@ -33,7 +33,7 @@ static int open_retrying(const char *path, int flags)
 {
     int fd;
     do {
-        fd = open(path, flags | O_CLOEXEC, 0666);
+        fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -53,9 +53,25 @@ static int keep_regular(int *fd)
     return error;
 }
 
+/* Looked at before it is opened: to open a device can do something, such as start a watchdog, and
+ * the name may come from a file. A name that leads nowhere is left to open(). */
+static int check_name(int folder_fd, const char *path, int flags)
+{
+    struct stat st;
+    const bool known =
+        fstatat(folder_fd, path, &st, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0;
+    return !known || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0
+           : S_ISDIR(st.st_mode)                                ? EISDIR
+                                                                : EINVAL;
+}
+
 /* O_NONBLOCK: to open a pipe would wait for its other end. */
 static int open_regular(const char *path, int flags, int *fd)
 {
+    *fd = -1;
+    const int error = check_name(AT_FDCWD, path, flags);
+    if (error)
+        return error;
     *fd = open_retrying(path, flags | O_NONBLOCK);
     return keep_regular(fd);
 }
@@ -75,8 +91,12 @@ int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd)
 {
     if (folder_fd < 0)
         return tokmap_i_file_open(path, fd);
+    *fd = -1;
+    const int error = check_name(folder_fd, path, 0);
+    if (error)
+        return error;
     do {
-        *fd = openat(folder_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        *fd = openat(folder_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     } while (*fd < 0 && errno == EINTR);
     return keep_regular(fd);
 }

@@ -90,10 +90,21 @@ static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int
     return check_copied(n, *fd, &mine, err);
 }
 
+/* A second name would be another file that we would write to. */
 static tokmap_status open_tokens(const tokmap_i_names *n, int *fd, tokmap_error *err)
 {
-    const int error = tokmap_i_file_open_or_create(n->token_partial, fd);
-    return error ? FAIL_IO(err, error, "%s: cannot create", n->token_partial) : TOKMAP_OK;
+    tokmap_i_file_stat stat = {0};
+    int error = tokmap_i_file_open_or_create(n->token_partial, fd);
+    if (!error)
+        error = tokmap_i_file_stat_fd(*fd, &stat);
+    if (!error && stat.n_names <= 1)
+        return TOKMAP_OK;
+    tokmap_i_file_close(*fd);
+    *fd = -1;
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot create", n->token_partial);
+    return FAIL(err, TOKMAP_ERR_EXISTS, "%s: has a second name (a hard link); remove it",
+                n->token_partial);
 }
 
 static tokmap_status copy_part(const tokmap_dataset *ds, const tokmap_i_names *n,

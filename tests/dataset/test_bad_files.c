@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -165,6 +166,20 @@ TEST(what_is_no_token_file_is_refused_when_a_segment_is_used)
     CHECK_INT(unlink(file(".two")), 0);
     CHECK_INT(symlink("p.two", file(".two")), 0);
     expect_second_refused(TOKMAP_ERR_IO, ELOOP);
+}
+
+/* To open a device can do something, and an index may name any. */
+TEST(what_is_no_token_file_is_not_even_opened)
+{
+    char event[4096];
+    store_joined();
+    CHECK_INT(unlink(file(".two")), 0);
+    CHECK_INT(mkfifo(file(".two"), 0666), 0);
+    const int watch = inotify_init1(IN_NONBLOCK);
+    CHECK(watch >= 0 && inotify_add_watch(watch, file(".two"), IN_OPEN) >= 0);
+    expect_second_refused(TOKMAP_ERR_IO, EINVAL);
+    CHECK(read(watch, event, sizeof event) < 0 && errno == EAGAIN);
+    close(watch);
 }
 
 TEST(token_files_of_two_segments_that_are_exchanged_are_found_by_verify)

@@ -239,6 +239,24 @@ TEST(a_copy_of_another_dataset_excludes_copies)
     must_finish();
 }
 
+/* Where others may write into the folder of the output, it could be a name of any file of ours. */
+TEST(a_hard_link_in_place_of_the_tokens_is_not_written_to)
+{
+    make_datasets(&SMALL);
+    const char *precious = check_path("precious");
+    CHECK(file_store(precious, "precious", 8));
+    CHECK_INT(link(precious, with_suffix(out, ".bin.partial")), 0);
+    tokmap_error err;
+    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
+    CHECK(strstr(err.text, "hard link") != NULL);
+    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_EXISTS);
+    const file_bytes f = file_load(precious);
+    CHECK(f.n_bytes == 8 && memcmp(f.data, "precious", 8) == 0);
+    free(f.data);
+    CHECK_INT(unlink(with_suffix(out, ".bin.partial")), 0);
+    must_finish();
+}
+
 /* ---- Damage ---- */
 
 TEST(damaged_sources_are_found)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/plan_read.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@ int plan_read(plan_file *plan, const char *path)
 {
     whole_file file;
     const int error = file_read_whole(path, PLAN_MAX_FILE_BYTES, &file);
+    if (error == EFBIG)
+        return cli_error(CLI_INPUT, "%s: is larger than 4 GiB, so it is not a plan", path);
     if (error)
         return cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
     if (!file.data)

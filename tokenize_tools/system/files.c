@@ -239,6 +239,8 @@ int file_read_whole(const char *path, size_t max_bytes, whole_file *file)
     int fd;
     *file = (whole_file){0};
     int error = open_with(path, 0, &fd, &file->facts);
+    if (!error && file->facts.kind == FILE_REGULAR && file->facts.n_bytes > max_bytes)
+        error = EFBIG;
     if (!error)
         error = read_to_end(fd, max_bytes, file);
     file_close(fd);
