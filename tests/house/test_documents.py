@@ -318,9 +318,28 @@ def the_version_is_that_of_tokmap_h():
             expect(not found, f"{name}: the version is written there; take it from include/tokmap.h")
 
 
+def tests_of_threats_exist():
+    """Each row names a fuzz target or a test, in a file that has it, or says that there is none."""
+    rows = re.findall(r"^\| (.*?) \| .* \| (.*) \|$", (ROOT / "SECURITY.md").read_text().split("## Threats")[1],
+                      re.MULTILINE)[2:]
+    expect(len(rows) > 20, f"only {len(rows)} rows were found")
+    for threat, cell in rows:
+        names = []
+        for word in re.findall(r"`([^`]+)`", cell):
+            if "/" not in word:
+                names.append(word)
+                continue
+            text = (ROOT / word).read_text()
+            expect(names or "/fuzz_" in word, f"{threat}: no test of {word} is named")
+            for name in names:
+                expect(re.search(rf"TEST\({name}\)|^def {name}\(", text, re.MULTILINE), f"{word} has no test {name}")
+            names = []
+        expect(not names and ("`" in cell or cell == "not tested"), f"{threat}: {cell}")
+
+
 sys.exit(run_tests([(test.__name__, test) for test in (
     the_readme_quotes_the_committed_figures, the_benchmarks_quote_the_committed_figures,
     scale_quotes_the_committed_figures, links_lead_to_files_and_headings, files_that_texts_name_exist,
     files_that_the_guides_name_exist, names_that_contributing_names_exist, names_that_texts_name_exist,
     make_targets_that_documents_name_exist, options_that_texts_name_exist, the_stage_is_marked_experimental,
-    the_version_is_that_of_tokmap_h)]))
+    the_version_is_that_of_tokmap_h, tests_of_threats_exist)]))

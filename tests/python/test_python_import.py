@@ -4,6 +4,9 @@
 
 import io
 import os
+import pathlib
+import pickle
+import re
 import subprocess
 import sys
 import tarfile
@@ -54,6 +57,32 @@ def tar_becomes_a_dataset(folder):
         [d.tolist() for d in documents[:len(ds) - 1]]
 
 
+class Marker:
+    """Leaves a folder behind when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def nothing_in_a_file_is_unpickled(folder):
+    marker = Marker(folder / "unpickled")
+    array, plain = io.BytesIO(), pickle.dumps(marker)
+    np.save(array, np.array([marker], object), allow_pickle=True)
+    for name, data in (("ids.npy", array.getvalue()), ("ids.json", plain), ("ids.pyd", plain), ("ids.pth", plain)):
+        with tarfile.open(folder / "a.tar", "w") as tar:
+            member = tarfile.TarInfo("0." + name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+        run("import", "webdataset", folder / "a.tar", "-o", folder / "a", "--vocab-size", 65536, "--field", name,
+            "--dtype", "uint16", "--replace")
+        assert not (folder / "unpickled").exists(), name
+    for path in (pathlib.Path(tokmap.__file__).parent).glob("*.py"):
+        assert not re.search(r"pickle\.load|import pickle|allow_pickle=True|\beval\(|\bexec\(", path.read_text()), path
+
+
 def missing_packages_are_named(folder):
     (folder / "x").touch()
     for kind in ("hdf5", "lmdb", "tfrecord", "datasets", "parquet"):
@@ -62,4 +91,5 @@ def missing_packages_are_named(folder):
         assert len(done.stderr.splitlines()) == 1 and not (folder / "new.tmi").exists()
 
 
-sys.exit(run_in_folders("python_import_", (tar_becomes_a_dataset, missing_packages_are_named)))
+sys.exit(run_in_folders("python_import_", (tar_becomes_a_dataset, nothing_in_a_file_is_unpickled,
+                                            missing_packages_are_named)))
