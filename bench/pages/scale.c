@@ -154,7 +154,9 @@ static int measure_way(subject *s, int way, const scale_rows *r)
     const tokmap_dataset *datasets[MAX_DATASETS];
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_error err;
+#ifdef __GLIBC__
     malloc_trim(0); /* so that memory of earlier measures is not reused for free */
+#endif
     const double before = anonymous_kib();
     const uint64_t begun = bench_now_ns();
     int code = load_data_open_sparse(s->options, datasets, s->n_datasets);

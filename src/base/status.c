@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,10 +88,11 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
         text[0] = 0;
     va_end(args);
     if (cause.sys_errno) {
-        char buffer[128];
         const size_t used = strlen(text);
-        const char *words = strerror_r(cause.sys_errno, buffer, sizeof buffer);
-        snprintf(text + used, sizeof text - used, ": %s", words);
+        const int error = errno;
+        errno = cause.sys_errno;
+        snprintf(text + used, sizeof text - used, ": %m"); /* strerror is not for threads */
+        errno = error;
     }
     copy_shortened(err, text, strlen(text));
     for (char *p = err->text; *p; p++) /* names may hold control characters; the text is one line */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,6 +28,23 @@ enum {
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
+#endif
+
+/* What musl lacks before versions 1.2.5 and 1.2.6. */
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+static ssize_t preadv2(int fd, const struct iovec *to, int n, off_t offset, int flags)
+{
+    return syscall(SYS_preadv2, fd, to, n, offset, 0L, flags);
+}
+#endif
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+static int renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags)
+{
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
 #endif
 
 static int open_retrying(const char *path, int flags)

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h> /* mkdir */
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "system/protected.h"
@@ -307,7 +308,7 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
 /* 0, or -1 with errno = EEXIST if the name is taken. */
 static int rename_to_free_name(const char *from, const char *to)
 {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) /* for musl */
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;

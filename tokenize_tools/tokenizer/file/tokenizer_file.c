@@ -38,7 +38,6 @@ bool tokenizer_error_no_memory(tokenizer_error *err)
 
 static bool read_whole(const char *path, whole_file *file, tokenizer_error *err)
 {
-    char buffer[128];
     const int error = file_read_whole(path, MAX_FILE_BYTES, file);
     if (error == ENOMEM)
         return tokenizer_error_no_memory(err);
@@ -48,9 +47,9 @@ static bool read_whole(const char *path, whole_file *file, tokenizer_error *err)
     if (error == EFBIG)
         return tokenizer_error_set(
             err, error, 0, "%s: is larger than 1 GiB, so it cannot be a tokenizer file", path);
-    if (error)
-        return tokenizer_error_set(err, error, 0, "%s: %s", path,
-                                   strerror_r(error, buffer, sizeof buffer));
+    errno = error;
+    if (error) /* %m, because strerror is not for threads */
+        return tokenizer_error_set(err, error, 0, "%s: %m", path);
     return true;
 }
 
