@@ -51,8 +51,8 @@ FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden $(PREFIX_MAP) 
 LINK = $(CC) $(filter -Wl% $(if $(findstring .so,$@),,-pie),$(HARDENING)) $(CFLAGS) -pthread -o $@ \
 	$(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -Wl,--as-needed $(LIBS)
 # A program for another processor becomes a script that runs it.
-emulated = $(if $(EMULATOR),&& mv $@ $@.elf && \
-	printf '\043!/bin/sh\nexec $(EMULATOR) $(abspath $@).elf "$$@"\n' >$@ && chmod +x $@)
+emulated = $(if $(EMULATOR),&& mkdir -p $(@D)/elf && mv $@ $(@D)/elf && \
+	printf '\043!/bin/sh\nexec $(EMULATOR) $(abspath $(@D))/elf/$(@F) "$$@"\n' >$@ && chmod +x $@)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
 # For targets that call make again: in parallel, unless the user has set -j.
@@ -269,7 +269,8 @@ tsan:
 test-aarch64:
 	@sh .ci/need test aarch64
 	@sh .ci/aarch64 $(BUILD)/aarch64-root
-	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
+	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 \
+	    EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
 	    CC='aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root'
 	@TOKMAP_BUILD=$(abspath $(BUILD))/aarch64 PYTHON=$(abspath $(BUILD))/aarch64-root/python TOKMAP_TIMEOUT=1200 \
 	    bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
