@@ -44,8 +44,8 @@ static uint64_t n_allocated(void)
     return m.uordblks + m.hblkhd;
 }
 
-/* resident_bytes are what open allocates, except for malloc's own overhead. Since glibc 2.41, calloc
- * takes small pieces that the thread has freed and that count as allocated. */
+/* resident_bytes are what open allocates, except for malloc's own overhead. Since glibc 2.41,
+ * calloc takes small pieces that count as allocated from what the thread has freed. */
 static void check_bytes(const tokmap_loader_options *o, uint64_t most)
 {
     const uint64_t before = n_allocated();
