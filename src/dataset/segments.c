@@ -21,6 +21,12 @@ static tokmap_status read_section(const tokmap_dataset *ds, tokmap_i_named_file 
                                   tokmap_i_segments *segments, tokmap_error *err)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS);
+    uint8_t head[TOKMAP_I_SEGMENTS_HEAD_BYTES];
+    tokmap_status status = tokmap_i_read_exactly(index, section->offset, sizeof head, head, err);
+    if (status)
+        return status;
+    if (!tokmap_i_segments_size_valid(section->n_bytes, load_le64(head)))
+        return fail_at(ds, section->offset, "the segments do not fit into their section", err);
     uint8_t *bytes = malloc((size_t)section->n_bytes);
     if (!bytes)
         return FAIL_MEMORY(err);
@@ -28,8 +34,7 @@ static tokmap_status read_section(const tokmap_dataset *ds, tokmap_i_named_file 
                                     .n_bytes = section->n_bytes,
                                     .n_tokens = ds->header.n_tokens,
                                     .token_bytes = ds->header.token_bytes};
-    const tokmap_status status =
-        tokmap_i_read_exactly(index, section->offset, (size_t)section->n_bytes, bytes, err);
+    status = tokmap_i_read_exactly(index, section->offset, (size_t)section->n_bytes, bytes, err);
     if (status)
         return status;
     if (tokmap_i_checksum(bytes, (size_t)section->n_bytes) != section->checksum)

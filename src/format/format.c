@@ -294,7 +294,7 @@ static const char *wrong_size(const tokmap_i_header *h)
     if (meta && meta->n_bytes < TOKMAP_I_META_HEAD_BYTES)
         return "values";
     const tokmap_i_section *segments = tokmap_i_section_find(h, TOKMAP_I_SEGMENTS);
-    if (segments && segments->n_bytes < TOKMAP_I_SEGMENTS_HEAD_BYTES)
+    if (segments && !tokmap_i_segments_size_valid(segments->n_bytes, h->n_tokens))
         return "segments";
     return NULL;
 }

@@ -43,6 +43,14 @@ static const char *check_entry(const tokmap_i_segments *s, uint64_t index)
     return NULL;
 }
 
+bool tokmap_i_segments_size_valid(uint64_t n_bytes, uint64_t n_segments)
+{
+    const uint64_t most = MIN(n_segments, TOKMAP_I_MAX_SEGMENTS);
+    return n_bytes >= TOKMAP_I_SEGMENTS_HEAD_BYTES &&
+           n_bytes - TOKMAP_I_SEGMENTS_HEAD_BYTES <=
+               most * (TOKMAP_I_SEGMENT_ENTRY_BYTES + TOKMAP_I_MAX_SEGMENT_NAME);
+}
+
 const char *tokmap_i_segments_check(tokmap_i_segments *s, uint64_t *at)
 {
     *at = 0;

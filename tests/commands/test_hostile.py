@@ -6,6 +6,7 @@ memory, and who may read an output is what the umask says."""
 import os
 import resource
 import stat
+import struct
 import subprocess
 import sys
 
@@ -99,6 +100,25 @@ def claims_of_gigantic_sizes_cost_nothing(folder):
         refused((2, 3, 4), "index", folder / name)
 
 
+def a_sparse_index_of_segments_costs_nothing(folder):
+    """Its table says that the last section is as large as one for 300 segments can be, or larger."""
+    prefix = joined(folder, b"other")
+    index = prefix.with_suffix(".tmi")
+    data = bytearray(index.read_bytes())
+    table = data[256:256 + 32 * struct.unpack_from("<I", data, 28)[0]]
+    offset = struct.unpack_from("<Q", table, len(table) - 24)[0]
+    for size in (300 * 4120, 1 << 34, 1 << 42):
+        struct.pack_into("<Q", table, len(table) - 16, size)
+        data[256:256 + len(table)] = table
+        struct.pack_into("<Q", data, 32, offset + size)
+        struct.pack_into("<Q", data, 240, ref_xxh3.xxh3_64(bytes(table)))
+        struct.pack_into("<Q", data, 248, ref_xxh3.xxh3_64(bytes(data[:248])))
+        index.write_bytes(data)
+        os.truncate(index, offset + size)
+        said = refused((4,), "info", prefix)
+        expect("segments" in said, said)
+
+
 def deep_nesting_is_refused(folder):
     deep = 10**5
     (folder / "a.jsonl").write_text('{"text": "a", "b": ' + "[" * deep + "]" * deep + "}\n")
@@ -141,5 +161,5 @@ def a_plan_cannot_make_pack_write_what_its_options_do_not(folder):
 sys.exit(run_in_folders("", (
     segments_that_are_no_token_files_are_refused, a_segment_may_be_outside_the_folder,
     segments_that_begin_with_a_slash_or_are_out_of_order_are_refused, claims_of_gigantic_sizes_cost_nothing,
-    deep_nesting_is_refused, outputs_have_the_permissions_that_the_umask_says,
+    a_sparse_index_of_segments_costs_nothing, deep_nesting_is_refused, outputs_have_the_permissions_that_the_umask_says,
     a_plan_cannot_make_pack_write_what_its_options_do_not)))
