@@ -31,7 +31,7 @@ typedef struct tokmap_i_segment {
     uint64_t token_offset;
 } tokmap_i_segment;
 
-/* Whether so many segments, or fewer, can fill a section of this size. A sparse file can have any. */
+/* Whether at most so many segments can fill a section of this size. A sparse file can have any. */
 bool tokmap_i_segments_size_valid(uint64_t n_bytes, uint64_t n_segments);
 /* NULL if the whole section is valid; else what is wrong, and *at is the byte of the section. */
 const char *tokmap_i_segments_check(tokmap_i_segments *segments, uint64_t *at);
