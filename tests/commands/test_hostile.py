@@ -15,7 +15,7 @@ import ref_xxh3
 from ref_protocol import expect, expect_equal, program, run_in_folders
 
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
-LITTLE = 1 << 29
+LITTLE = 1 << 32  # address space, of which stacks of many threads take a part
 
 
 def tokmap(*arguments, umask=0o022, address=LITTLE):
