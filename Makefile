@@ -301,6 +301,12 @@ test-tokenizers: $(BUILD)/tokmap
 	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
 .PHONY: test-tokenizers
 
+## test-wheel: the wheel in every Python that is found, and the source archive compiled by pip
+test-wheel: $(PRODUCTS) wheel
+	@TOKMAP_WHEEL=$$(ls $(abspath $(BUILD))/tokmap-$(VERSION)-py3-none-manylinux*.whl) \
+	    TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP_TIMEOUT=1200 bash tests/run.sh tests/python/test_wheel.py
+.PHONY: test-wheel
+
 ## test-frameworks: the wheel in the frameworks that people train with; installs them first
 test-frameworks: wheel
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/frameworks-venv tests/frameworks/requirements.txt

@@ -71,7 +71,7 @@ try_debian() # suite
 try_bookworm() { try_debian bookworm; }
 try_trixie() { try_debian trixie; }
 
-# The base image is a bare root under the name in the Containerfile.
+# The base image is a bare root.
 try_container()
 {
     local base container
@@ -79,8 +79,8 @@ try_container()
     bare_root bookworm
     base=$(buildah "${storage[@]}" from scratch)
     buildah "${storage[@]}" add -q "$base" "$work/bookworm" /
-    buildah "${storage[@]}" commit -q --rm "$base" docker.io/library/debian:12-slim
-    buildah "${storage[@]}" build --pull-never --isolation chroot -t tokmap \
+    buildah "${storage[@]}" commit -q --rm "$base" localhost/base
+    buildah "${storage[@]}" build --pull-never --isolation chroot --build-arg BASE=localhost/base -t tokmap \
         -f "$work/container-source/docs/packaging/Containerfile" "$work/container-source" >"$work/container.log" 2>&1
     container=$(buildah "${storage[@]}" from --pull-never tokmap)
     buildah "${storage[@]}" run --isolation chroot -v "$work/container-source:/src:ro" "$container" \

@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import build_backend as backend  # noqa: E402
 
 VERSION = backend.version()
+MADE = os.environ.get("TOKMAP_WHEEL")  # of make wheel; set by make test-wheel
 FROM_INDEX = ["-m", "pip", "install", "--quiet", "--retries=1", "--timeout=30", "--only-binary=:all:"]
 PYTHONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.13t", "3.14t"]
 ENVIRONMENT = {name: value for name, value in os.environ.items()
@@ -231,32 +232,18 @@ def programs_are_found_where_pip_puts_them(folder):
     expect("the program tokmap is missing" in said and "install the package again" in said, said)
 
 
-# ---- Compiled by pip, in every Python that is here ----
+# ---- Of make wheel, in every Python that is here; and compiled by pip ----
 
 
-@functools.lru_cache(None)
-def compiled_wheel():
-    """As pip makes it from an unpacked sdist, without a package index."""
+def an_sdist_builds_without_an_index(folder):
     need_pip()
-    folder = pathlib.Path(shared_folder().name)
     sdist = backend.build_sdist(folder)
     shutil.unpack_archive(folder / sdist, folder)
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "-w", folder,
         folder / f"tokmap-{VERSION}", CFLAGS="-O1")
     wheel = folder / f"tokmap-{VERSION}-py3-none-linux_{os.uname().machine}.whl"
-    expect(wheel.exists(), f"{list(folder.iterdir())}")
-    return wheel
-
-
-def an_sdist_builds_without_an_index(_):
-    with zipfile.ZipFile(compiled_wheel()) as wheel, zipfile.ZipFile(wheel_of_this_build()) as other:
-        expect_equal(wheel.namelist(), other.namelist(), "files of the wheel")
-
-
-def wheel_to_install():
-    """TOKMAP_WHEEL may name one of `make wheel`."""
-    chosen = os.environ.get("TOKMAP_WHEEL")
-    return pathlib.Path(chosen).resolve() if chosen else compiled_wheel()
+    with zipfile.ZipFile(wheel) as made, zipfile.ZipFile(wheel_of_this_build()) as other:
+        expect_equal(made.namelist(), other.namelist(), "files of the wheel")
 
 
 def find_python(version):
@@ -270,7 +257,7 @@ def find_python(version):
 
 
 def it_works_in(version, folder):
-    python = environment(folder / "venv", find_python(version), wheel_to_install())
+    python = environment(folder / "venv", find_python(version), MADE)
     said = run(python, *FROM_INDEX, "numpy", check=False)
     if not can_import(python, "numpy"):
         raise Skip(f"NumPy cannot be installed: {said[-200:]}")
@@ -278,7 +265,7 @@ def it_works_in(version, folder):
 
 
 def twine_and_check_wheel_contents_accept_it(folder):
-    wheel, sdist = wheel_to_install(), folder / backend.build_sdist(folder)
+    wheel, sdist = MADE, folder / backend.build_sdist(folder)
     python = environment(folder / "venv", sys.executable)
     said = run(python, *FROM_INDEX, "twine", "check-wheel-contents", check=False)
     if not can_import(python, "twine") or not can_import(python, "check_wheel_contents"):
@@ -289,9 +276,8 @@ def twine_and_check_wheel_contents_accept_it(folder):
 
 
 def a_validator_accepts_what_it_contains(folder):
-    """Of the wheel that TOKMAP_WHEEL names, else of that of this build: by the published schema."""
-    chosen = os.environ.get("TOKMAP_WHEEL")
-    (folder / "contents.json").write_bytes(read_contents(chosen or wheel_of_this_build()))
+    """By the published schema."""
+    (folder / "contents.json").write_bytes(read_contents(MADE))
     python = environment(folder / "venv", sys.executable)
     said = run(python, *FROM_INDEX, "cyclonedx-python-lib[json-validation]", check=False)
     if not can_import(python, "cyclonedx") or not can_import(python, "jsonschema"):
@@ -310,14 +296,14 @@ def main():
         files_and_their_record_agree, metadata_names_numpy_and_the_extras, what_it_contains_is_listed,
         the_same_bytes_each_time, it_works_in_a_virtual_environment, a_wrong_or_missing_library_is_an_import_error,
         programs_are_found_where_pip_puts_them]}
-    if os.environ.get("TOKMAP_LONG"):
+    if MADE:
         tests["an_sdist_builds_without_an_index"] = an_sdist_builds_without_an_index
         tests["a_validator_accepts_what_it_contains"] = a_validator_accepts_what_it_contains
         tests["twine_and_check_wheel_contents_accept_it"] = twine_and_check_wheel_contents_accept_it
         for version in PYTHONS:
             tests["it_works_in_python" + version] = functools.partial(it_works_in, version)
     else:
-        print("skip wheel_in_every_python: compiles and installs; make test runs it")
+        print("skip wheel_in_every_python: compiles and installs; make test-wheel runs it")
 
     def in_folder(test):
         with tempfile.TemporaryDirectory() as name:
