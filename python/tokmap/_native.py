@@ -21,6 +21,7 @@ def _version() -> str:
 
 
 VERSION = _version()
+ABI = "0"  # the number in the libraries' SONAMEs, as in the Makefile
 _ADVICE = "run `make`" if _CHECKOUT else "install the package again"
 
 
@@ -40,7 +41,7 @@ def _find_library(file_name: str) -> Tuple[str, Optional[str]]:
     for path in _candidates(file_name):
         if path.exists():
             return str(path), None
-    return f"{file_name}.{VERSION.split('.')[0]}", "the system's libraries"
+    return f"{file_name}.{ABI}", "the system's libraries"
 
 
 def load(file_name: str) -> ctypes.CDLL:

@@ -19,7 +19,7 @@ from ref_protocol import run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _lib
+from tokmap import _lib, _native
 
 
 def make(prefix, vocab_size=50257):
@@ -266,6 +266,7 @@ def structs_are_those_of_the_headers(folder):
     declared = set(re.findall(r"\b(tokmap_\w+)\(", headers))
     assert set(_lib.SIGNATURES) <= declared, set(_lib.SIGNATURES) - declared
     assert tokmap.__version__ in headers
+    assert f"\nABI := {_native.ABI}\n" in (ROOT / "Makefile").read_text()
 
 
 sys.exit(run_in_folders("python_", (
