@@ -152,8 +152,8 @@ typedef struct tokmap_value {
  * a.bin.bin. An open dataset holds up to two maps and two file descriptors. The token files of a
  * joined dataset are opened when they are first used, from the folder of P.tmi as it was at open:
  * up to 1,024 of them stay mapped, and up to 256 stay open.
- * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: the index is no index, newer
- * than this library, or damaged.
+ * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: P.tmi is no index, newer than
+ * this library, or damaged.
  * TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the dataset was replaced during
  * the call. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
@@ -291,7 +291,7 @@ typedef struct tokmap_dataset_info {
     uint32_t largest_id;       /* in the tokens; 0 if there are none */
     uint32_t eod_id;           /* ends documents; TOKMAP_NO_ID: none does */
     uint32_t format_version;
-    uint32_t lowest_reader;  /* version that a reader must know */
+    uint32_t lowest_reader;  /* lowest version whose readers can read it */
     uint8_t dataset_id[16];  /* equal for equal tokens and documents, whatever their values */
     const char *index_path;  /* valid until close */
     const char *token_path;  /* valid until close; NULL: a joined dataset, see its segments */

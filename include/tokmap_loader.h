@@ -112,7 +112,7 @@ typedef struct tokmap_loader_source {
     uint32_t n_datasets;                   /* 1 to 65,535 */
     int32_t masked;                        /* 1: loss_mask is 0 for all of its labels */
     /* Share of the samples, relative to the weights of the other sources. A single source may have
-     * 0. Multiples of 0.00001 and thirds are exact; others are exact to a thousandth, or to 1 of
+     * 0. Multiples of 0.00001 and thirds are met exactly; others to a thousandth, or to 1 of
      * 2^20 samples: see tokmap_loader_get_source. A weight above 0 that is less than 1 of 2^20
      * samples is an error. */
     double weight;

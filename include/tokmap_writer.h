@@ -36,14 +36,13 @@
  * Copy      copy_part in any number of processes, each for its share; then copy_finish: makes one
  *           token file of a joined dataset.
  * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial, and
- *           P.tmv.partial if documents have values.
- *           Finish flushes both to the disk, then gives them the names P.bin and P.tmi, in this
- *           order, then flushes the folder. If finish did not succeed, close removes the partial
- *           files, unless the writer can be resumed. When a dataset is replaced, the old one is
- *           kept until the new one is complete, and restored if that fails. The next writer of the
- *           same P removes what a killed writer left. What can be resumed is removed only if
- *           `unfinished` is TOKMAP_UNFINISHED_DISCARD. Only one writer at a time can write P:
- *           another one gets TOKMAP_ERR_LOCKED.
+ *           P.tmv.partial if documents have values. Finish flushes tokens and index to the disk,
+ *           then gives them the names P.bin and P.tmi, in this order, then flushes the folder. If
+ *           finish did not succeed, close removes the partial files, unless the writer can be
+ *           resumed. When a dataset is replaced, the old one is kept until the new one is complete,
+ *           and restored if that fails. The next writer of the same P removes what a killed writer
+ *           left. What can be resumed is removed only if `unfinished` is TOKMAP_UNFINISHED_DISCARD.
+ *           Only one writer at a time can write P: another one gets TOKMAP_ERR_LOCKED.
  * Status    After a failed call, every later call except close returns the same status.
  * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, for each input 40
  *           bytes and its name, and for each token file that is joined 24 bytes and its path; in
@@ -230,7 +229,7 @@ TOKMAP_API tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n
  * killed, and is not done again, also if the shares are others. Takes 17 MiB of memory.
  * options may be NULL. TOKMAP_ERR_LOCKED: another writer is writing P, another dataset is being
  * copied to it, or a copy begins just now: try again. TOKMAP_ERR_EXISTS: P or an unfinished P
- * exists. TOKMAP_ERR_CORRUPT: ds is damaged. */
+ * exists, or P.bin.partial has a second name (a hard link). TOKMAP_ERR_CORRUPT: ds is damaged. */
 TOKMAP_API tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *prefix,
                                                  const tokmap_copy_options *options,
                                                  tokmap_error *err);
@@ -250,8 +249,8 @@ TOKMAP_API tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, con
 /* Makes everything that was appended durable, also in the middle of a document, together with the
  * note: up to TOKMAP_MAX_NOTE_BYTES from which the caller can continue. The metadata is not
  * included. Takes as long as flushing the new data to the disk. After the first checkpoint, close
- * keeps P.bin.partial, P.tmi.partial and the journal P.tmj.partial. A failed checkpoint does not
- * harm earlier ones. */
+ * keeps the partial files and the journal P.tmj.partial. A failed checkpoint does not harm earlier
+ * ones. */
 TOKMAP_API tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note,
                                                   size_t note_bytes, tokmap_error *err);
 /* The note of the checkpoint that the writer resumed from, valid until close. NULL: there was
