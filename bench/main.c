@@ -39,8 +39,8 @@ static const cli_word *list_pages(void)
     for (int p = 0; p < N_PAGES; p++)
         words[p] = (cli_word){pages[p]->name, .help = pages[p]->help};
     words[N_PAGES] = (cli_word){
-        "all", .help = "all of these except tokenize and pack, in three to ten minutes; cold "
-                       "is shortened"};
+        "all", .help = "all of these except joined, tokenize and pack, in three to ten minutes; "
+                       "cold is shortened"};
     return words;
 }
 
