@@ -605,7 +605,7 @@ static size_t make_line(char *line)
 TEST(random_lines_agree_with_the_naive_reader)
 {
     static char line[1 << 20];
-    uint64_t n_of[4] = {0};
+    uint64_t n_of[5] = {0};
     int n_lines = check_sanitized() ? 50000 : check_long() ? 1000000 : 120000;
     random_state = 20;
     for (int i = 0; i < n_lines; i++) {
@@ -613,8 +613,8 @@ TEST(random_lines_agree_with_the_naive_reader)
         n_of[check_line(i % 2 ? &path_text : &path_deep, line, n_bytes, random_below(64))]++;
     }
     printf("note %d random lines: %" PRIu64 " ok, %" PRIu64 " malformed, %" PRIu64
-           " without the field, %" PRIu64 " no objects\n",
-           n_lines, n_of[0], n_of[1], n_of[2], n_of[3]);
-    for (int i = 0; i < 4; i++)
+           " without the field, %" PRIu64 " null, %" PRIu64 " no objects\n",
+           n_lines, n_of[0], n_of[1], n_of[2], n_of[3], n_of[4]);
+    for (int i = 0; i < 5; i++)
         CHECK(n_of[i] > 0);
 }
