@@ -237,11 +237,12 @@ test:
 	@$(again) all
 	@TOKMAP_LONG=1 PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check
 
-# Sanitizers are slow. What runs in one thread has no races, and these commands have the threads of test_pack.sh,
-# test_resume.py and test_plan.py.
+# Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
+# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: test_ref_reader.py takes minutes,
+# most of them in Python.
 ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
-	$(addprefix $(BUILD)/,test_splitter test_input test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
+	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
 	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
 	test_json_line) \
 	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_golden.py \
