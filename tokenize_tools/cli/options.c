@@ -67,13 +67,15 @@ static cli_text format_limit(uint64_t n)
 static int take_number(const cli_option *option, const char *text, uint64_t *target)
 {
     const uint64_t highest = option->highest ? option->highest : UINT64_MAX;
-    if (cli_parse_u64(text, target) && *target >= option->lowest && *target <= highest)
+    const bool is_number = cli_parse_u64(text, target);
+    const char *hint = is_number ? "" : "; it may end in k, M, G or T";
+    if (is_number && *target >= option->lowest && *target <= highest)
         return CLI_OK;
     if (highest < UINT64_MAX - 1)
-        return cli_usage("--%s %s: must be a whole number from %s to %s", option->name, text,
-                         format_limit(option->lowest).s, format_limit(highest).s);
-    return cli_usage("--%s %s: must be a whole number%s", option->name, text,
-                     option->lowest ? " above 0" : "");
+        return cli_usage("--%s %s: must be a whole number from %s to %s%s", option->name, text,
+                         format_limit(option->lowest).s, format_limit(highest).s, hint);
+    return cli_usage("--%s %s: must be a whole number%s%s", option->name, text,
+                     option->lowest ? " above 0" : "", hint);
 }
 
 static int take_value(const cli_option *option, const char *value, void *options)
