@@ -31,6 +31,11 @@ verdict() # name, what is wrong
     fi
 }
 
+built() # product: its file; an emulator runs the one in elf/
+{
+    [ -e "$build/elf/$1" ] && echo "$build/elf/$1" || echo "$build/$1"
+}
+
 has() # file, property
 {
     case $2 in
@@ -74,9 +79,7 @@ fi
 
 for property in $properties; do
     for product in libtokmap.so libtokmap_tokenizer.so tokmap tokbench; do
-        file=$build/$product
-        [ ! -e "$file.elf" ] || file=$file.elf # the program that an emulator runs
-        has "$file" "$property" || echo "$product"
+        has "$(built "$product")" "$property" || echo "$product"
     done >"$work/log"
     verdict "each_product_has_$property" "$(tr '\n' ' ' <"$work/log")"
 done
@@ -85,8 +88,8 @@ done
 if [[ $PWD != /*/* ]]; then
     echo "skip no_product_names_a_folder: ./src has the name of a folder above, $PWD"
 else
-    verdict no_product_names_a_folder "$(cd "$build" && grep -lF -e "$OLDPWD" -e "$PWD" \
-        libtokmap.a libtokmap.so libtokmap_tokenizer.so tokmap tokbench | tr '\n' ' ')"
+    verdict no_product_names_a_folder "$(grep -lF -e "$PWD" -e "$(realpath "$build")" "$build"/libtokmap.a \
+        "$build"/libtokmap{,_tokenizer}.so "$(built tokmap)" "$(built tokbench)" | tr '\n' ' ')"
 fi
 
 # Each check can fail: these two files have no property.

@@ -49,7 +49,7 @@ END
     echo 'return 0; }'
 } >"$folder/example.c"
 cp "$folder/example.c" "$folder/example.cc"
-"${CC:-cc}" -std=c11 -Iinclude -fsyntax-only "$folder/example.c" 2>"$folder/log"
+${CC:-cc} -std=c11 -Iinclude -fsyntax-only "$folder/example.c" 2>"$folder/log"
 say $? the_readme_shows_c11 "$(head -n 3 "$folder/log" | tr '\n' '|')"
 if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>"$folder/log"; then
     "${CXX:-c++}" -std=c++20 -Iinclude -fsyntax-only "$folder/example.cc" 2>"$folder/log"
