@@ -116,8 +116,15 @@ def other_version(folder):
     """This program, if it had another version."""
     version = re.search(r'TOKMAP_VERSION_TEXT "(.*)"', (HERE / "../../include/tokmap.h").read_text())[1].encode()
     other = version[:-1] + (b"8" if version.endswith(b"9") else b"9")
-    path = folder / "other_tokmap"
-    path.write_bytes(pathlib.Path(program("tokmap")).read_bytes().replace(version, other))
+    path, program_path = folder / "other_tokmap", pathlib.Path(program("tokmap")).resolve()
+    emulated = program_path.parent / "elf/tokmap"  # if there is one, the program is a script that runs it
+    if emulated.exists():
+        copy = folder / "other_elf"
+        copy.write_bytes(emulated.read_bytes().replace(version, other))
+        path.write_text(program_path.read_text().replace(str(emulated), str(copy.resolve())))
+        copy.chmod(0o755)
+    else:
+        path.write_bytes(program_path.read_bytes().replace(version, other))
     path.chmod(0o755)
     return str(path), "version was %s and is now %s" % (version.decode(), other.decode())
 
