@@ -266,15 +266,16 @@ ubsan:
 tsan:
 	$(call sanitized_check,-fsanitize=thread)
 
+CROSS = aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root
+
 ## test-aarch64: check on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
 test-aarch64:
 	@sh .ci/need test aarch64
 	@sh .ci/aarch64 $(BUILD)/aarch64-root
 	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 \
-	    EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
-	    CC='aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root'
+	    EMULATOR=$(abspath $(BUILD))/aarch64-root/run CC='$(CROSS)'
 	@TOKMAP_BUILD=$(abspath $(BUILD))/aarch64 PYTHON=$(abspath $(BUILD))/aarch64-root/python TOKMAP_TIMEOUT=1200 \
-	    bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
+	    CC='$(CROSS)' bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
 .PHONY: test-aarch64
 
 ## fuzz: every fuzz target for T=60 seconds (F=NAME: only this one), then a canary bug that must be found
