@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+from ref_protocol import NO_LEAK_SEARCH
+
 NAME = "TOKMAP_ENGINE_CHECK"
 
 
@@ -32,10 +34,8 @@ class Marked:
     def __init__(self, folder):
         self.mark = "%s=%s" % (NAME, folder)
         self.started = []
-        self.environment = {**os.environ, NAME: str(folder), "PATH": os.environ["PATH"] + ":/usr/sbin"}
-        # LeakSanitizer looks at a process from another one, which a check could kill: then the process waits for ever.
-        if "ASAN_OPTIONS" in self.environment:
-            self.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
+        self.environment = {**os.environ, **NO_LEAK_SEARCH, NAME: str(folder),
+                            "PATH": os.environ["PATH"] + ":/usr/sbin"}
 
     def __enter__(self):
         return self

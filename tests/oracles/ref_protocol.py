@@ -10,6 +10,9 @@ import tempfile
 import traceback
 
 BUILD = os.environ.get("TOKMAP_BUILD")
+# For the environment of a process that a test stops or kills: LeakSanitizer looks at the process from another one,
+# and waits for ever if one of them is stopped or killed.
+NO_LEAK_SEARCH = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
 class Skip(Exception):

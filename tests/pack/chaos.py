@@ -25,6 +25,7 @@ import time
 
 import pack_corpus
 import ref_protocol
+from ref_protocol import NO_LEAK_SEARCH
 
 # What a run may end with: done, bad input, damage, exists, try again; or the signal that was sent.
 ENDS = (0, 3, 4, 5, 75, -signal.SIGKILL, -signal.SIGXFSZ, -signal.SIGINT, -signal.SIGTERM)
@@ -224,9 +225,7 @@ class Trial:
             if limit:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
-        environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
-        if os.environ.get("TOKMAP_SANITIZED"):  # the search for leaks hangs when the process is stopped in it
-            environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
         run = subprocess.Popen(self.world.command("out", "-j", rng.choice("123"), *arguments), cwd=self.world.folder,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                env=environment, preexec_fn=limit_size)

@@ -17,6 +17,7 @@ import sys
 
 import ref_protocol
 from chaos import ENDS, Trial, World, Wrong, main
+from ref_protocol import NO_LEAK_SEARCH
 from ref_xxh3 import xxh3_64
 
 DATASET_ID = slice(40, 56)  # of an index
@@ -199,9 +200,7 @@ class PlanTrial(Trial):
 
         if limit:
             self.note("full disk")
-        environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
-        if os.environ.get("TOKMAP_SANITIZED"):
-            environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
         command = [ref_protocol.program("tokmap"), "pack", "-q", "--plan", "run.plan", "--task", task, "-j",
                    rng.choice("123")]
         run = subprocess.Popen(command, cwd=self.world.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

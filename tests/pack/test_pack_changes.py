@@ -17,7 +17,7 @@ import chaos
 import pack_corpus
 import ref_protocol
 from pack_corpus import n_bytes, wait_for
-from ref_protocol import Skip, expect, expect_equal
+from ref_protocol import NO_LEAK_SEARCH, Skip, expect, expect_equal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPLITS = ["--split", "v=0.1", "--split", "t=0.3"]
@@ -46,7 +46,7 @@ class Case:
     def start(self, out, *arguments):
         return subprocess.Popen(self.command(out, *arguments), cwd=self.folder, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"})
+                                env={**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": "0"})
 
     def pack(self, out, *arguments):
         run = self.start(out, *arguments)

@@ -18,7 +18,7 @@ import time
 import pack_corpus
 import ref_plan
 import ref_protocol
-from ref_protocol import Skip, expect, expect_equal
+from ref_protocol import NO_LEAK_SEARCH, Skip, expect, expect_equal
 
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
 LONG = bool(os.environ.get("TOKMAP_LONG"))
@@ -88,7 +88,7 @@ class Work:
         return subprocess.Popen(
             [ref_protocol.program("tokmap"), "pack", "--plan", str(self.folder / "run.plan"), "--task",
              "%d/%d" % (task, n), "-q", "-j", "2"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, env=environment())
+            stderr=subprocess.PIPE, text=True, env=environment(**NO_LEAK_SEARCH))
 
     def pack(self, n, n_kills):
         """All tasks in random order, two at a time, until each has succeeded; the first ones are killed."""
