@@ -116,7 +116,7 @@ def little_address_space_is_75(folder):
         raise Skip("sanitizers need address space")
     for mib in range(4, 200, 7):
         clean(folder)
-        done = tokmap(folder, "pack", "-q", "a.jsonl", "-o", "out", preexec_fn=limited(address=mib << 20))
+        done = tokmap(folder, "pack", "-q", "-j", "4", "a.jsonl", "-o", "out", preexec_fn=limited(address=mib << 20))
         if b"shared librar" in done.stderr or done.returncode < 0 and mib < 20:
             continue  # not a command yet
         expect(done.returncode in (0, 75), "%d MiB: exit %d: %s" % (mib, done.returncode, done.stderr.decode()))

@@ -204,6 +204,7 @@ def replace(path):
 def overwrite(path):
     data = bytearray(path.read_bytes())
     data[data.index(b"word")] = ord("W")
+    time.sleep(0.02)  # a tick of the clock of file systems
     path.write_bytes(data)
 
 

@@ -123,12 +123,18 @@ static void expect_complete_or_absent(const story *s)
         expect_content(s->before, absent ? "after a kill, put back" : "after a kill");
 }
 
+/* The least of three: a run that stalls takes many times as long. */
 static uint64_t time_of_a_run(const story *s)
 {
-    prepare(s);
-    const uint64_t start = now_ns();
-    CHECK(!wait_for(start_writing(s->after, s->replace)));
-    return now_ns() - start;
+    uint64_t least_ns = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        prepare(s);
+        const uint64_t start = now_ns();
+        CHECK(!wait_for(start_writing(s->after, s->replace)));
+        const uint64_t run_ns = now_ns() - start;
+        least_ns = run_ns < least_ns ? run_ns : least_ns;
+    }
+    return least_ns;
 }
 
 /* Every fourth kill is left as it is for the next writer, to be taken over. */
