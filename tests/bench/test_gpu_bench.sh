@@ -85,8 +85,8 @@ printf '#!/bin/sh\necho begun >"%s"\nexec sleep 60\n' "$work/begun" >"$work/slow
 chmod +x "$work/slow"
 ln -sf "$work/slow" "$work/build/test_gpu"
 "$python" bench/gpu/run.py --build "$work/build" --out "$work/result.json" >"$work/out" 2>&1 &
-for _ in {1..600}; do
-    [ ! -e "$work/begun" ] || break
+SECONDS=0
+while [ ! -e "$work/begun" ] && kill -0 $! 2>/dev/null && [ $SECONDS -lt 240 ]; do
     sleep 0.05
 done
 kill -TERM $!

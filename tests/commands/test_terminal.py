@@ -31,7 +31,8 @@ def piped(folder, *arguments):
 
 def harmless(printed, what):
     text = printed.decode()  # which is UTF-8
-    text = text.replace("\r\033[K", "").replace("\rpack: ", "pack: ").replace("\033[K", "")  # of a progress line
+    text = text.replace("\r\033[K", "").replace("\033[K", "")  # of a progress line
+    text = re.sub("\r((pack|verify|merge|export|index): )", r"\1", text)
     found = OBEYED.search(text)
     expect(not found, "%s: %r" % (what, found and text[max(0, found.start() - 30):found.end() + 30]))
 

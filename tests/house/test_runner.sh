@@ -12,11 +12,11 @@ given() # name of a test script, its text
     printf '#!/usr/bin/env bash\n%s\n' "$2" >"$work/$1"
 }
 
-expect() # name, exit status, last line, scripts ...
+expect() # name, exit status, last line, scripts ...; seconds=N before it: their time limit
 {
     local name=$1 want_status=$2 want=$3 said got
     shift 3
-    said=$(TMPDIR=$work TOKMAP_TIMEOUT=2 TOKMAP_LONG='' TOKMAP_SANITIZED='' \
+    said=$(TMPDIR=$work TOKMAP_TIMEOUT=${seconds:-60} TOKMAP_LONG='' TOKMAP_SANITIZED='' \
         bash "$root/tests/run.sh" "${@/#/$work/}" 2>&1)
     got=$?
     if [ "$got" = "$want_status" ] && [ "$(tail -n 1 <<<"$said")" = "$want" ]; then
@@ -42,7 +42,7 @@ expect passes_and_skips_are_counted 0 '2 passed, 0 failed, 2 skipped' good.sh sk
 expect a_failure_is_counted_once 1 '3 passed, 1 failed, 1 skipped' good.sh bad.sh
 expect a_crash_is_a_failure 1 '1 passed, 1 failed, 0 skipped' crash.sh
 expect a_bad_exit_status_is_a_failure 1 '1 passed, 1 failed, 0 skipped' status.sh
-expect a_hang_is_a_failure 1 '1 passed, 1 failed, 0 skipped' hang.sh
+seconds=2 expect a_hang_is_a_failure 1 '1 passed, 1 failed, 0 skipped' hang.sh
 expect silence_is_a_failure 1 '0 passed, 2 failed, 0 skipped' silent.sh silent_skip.sh
 expect a_failure_with_status_0_is_a_failure 1 '1 passed, 1 failed, 0 skipped' lies.sh
 expect files_left_behind_are_a_failure 1 '1 passed, 1 failed, 0 skipped' litter.sh

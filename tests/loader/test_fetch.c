@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "loader/fetch_case.h"
 
@@ -577,7 +578,8 @@ static void look_ahead(tokmap_i_fetch_kind kind, bool joined)
         tokmap_i_fetch *f = ahead_fetch(&o);
         tokmap_i_fetch_restart(f, 0, 9, 9);
         ahead_expect(&c, f, 9, 0);
-        for (int k = 0; k < 2000 && (c.n_planned < n_samples || n_there < n_samples); k++) {
+        const time_t end = time(NULL) + 60;
+        while ((c.n_planned < n_samples || n_there < n_samples) && time(NULL) < end) {
             usleep(1000);
             n_there = kind == TOKMAP_I_FETCH_DIRECT ? n_samples : 0;
             for (uint64_t i = 0; i < n_samples && kind != TOKMAP_I_FETCH_DIRECT; i++)

@@ -675,7 +675,7 @@ appends()
     local name=$1 before
     shift
     before=$(cksum <own.texts)
-    timeout 10 tokmap "$@" >>own.texts 2>.err
+    timeout 120 tokmap "$@" >>own.texts 2>.err
     same "$name" "2 stdout: is the input $before" \
         "$? $(grep -o 'stdout: is [a-z]* input' .err) $(cksum <own.texts)"
 }

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "support/bad_days.h"
@@ -134,11 +135,10 @@ static void copy_in_child(uint32_t part, uint32_t n_parts, pid_t *child)
 {
     *child = fork();
     if (*child == 0) {
-        tokmap_status status = TOKMAP_ERR_LOCKED;
-        for (int tries = 0; status == TOKMAP_ERR_LOCKED && tries < 1000; tries++) {
-            status = copy_part(part, n_parts, NULL);
+        const time_t end = time(NULL) + 60;
+        tokmap_status status;
+        while ((status = copy_part(part, n_parts, NULL)) == TOKMAP_ERR_LOCKED && time(NULL) < end)
             usleep(1000);
-        }
         _exit(status ? 1 : 0);
     }
     CHECK(*child > 0);
