@@ -17,7 +17,7 @@ typedef struct blob { /* starts as {0} */
 } blob;
 
 void put(blob *b, const void *data, size_t n_bytes);
-void put_text(blob *b, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void put_text(blob *b, const char *format, ...);
 void blob_free(blob *b);
 
 extern model m; /* of the last load */
