@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -190,6 +191,15 @@ static void print_field(FILE *out, const char *name, const char *value)
     print_string(out, value);
 }
 
+/* JSON has neither infinity nor NaN. */
+static void print_number(FILE *out, const char *before, double number)
+{
+    if (isfinite(number))
+        fprintf(out, "%s%.6g", before, number);
+    else
+        fprintf(out, "%snull", before);
+}
+
 static void print_row(FILE *out, const bench_row *row, bool last)
 {
     fprintf(out, "    {\"page\": ");
@@ -200,14 +210,14 @@ static void print_row(FILE *out, const bench_row *row, bool last)
     print_field(out, "column", row->column);
     fprintf(out, ", \"unit\": ");
     print_string(out, row->unit);
-    fprintf(out, ", \"median\": %.6g", bench_median(row));
+    print_number(out, ", \"median\": ", bench_median(row));
     if (row->goal != BENCH_NO_GOAL)
         fprintf(out, ", \"target\": {\"%s\": %g, \"reached\": %s}",
                 row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", row->target,
                 bench_reached(row) ? "true" : "false");
     print_field(out, "limit", row->limit);
     if (row->limit[0])
-        fprintf(out, ", \"fraction\": %.6g", row->fraction);
+        print_number(out, ", \"fraction\": ", row->fraction);
     print_field(out, "group", row->group);
     print_field(out, "system", row->system);
     print_field(out, "x_unit", row->x_unit);
@@ -215,7 +225,7 @@ static void print_row(FILE *out, const bench_row *row, bool last)
         fprintf(out, ", \"x\": %.15g", row->x);
     fprintf(out, ", \"values\": [");
     for (uint32_t i = 0; i < row->n_values; i++)
-        fprintf(out, "%s%.6g", i ? ", " : "", row->values[i]);
+        print_number(out, i ? ", " : "", row->values[i]);
     fprintf(out, "]}%s\n", last ? "" : ",");
 }
 

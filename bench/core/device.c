@@ -108,13 +108,15 @@ typedef struct reader {
     bool failed;
 } reader;
 
+/* At least one, also if the time is over before the thread runs: a rate of 0 is no limit. */
 static void *read_places(void *arg)
 {
     reader *r = arg;
     const size_t n = r->run->reads->read_bytes;
-    while (!r->failed && bench_now_ns() < r->run->until)
+    do
         r->failed = pread(r->run->file->direct_fd, r->buffer, n,
                           (off_t)next_offset(r->run, &r->seed)) != (ssize_t)n;
+    while (!r->failed && bench_now_ns() < r->run->until);
     return NULL;
 }
 
