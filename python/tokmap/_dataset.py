@@ -417,6 +417,6 @@ class Dataset:
 
 
 def open(path: Union[Path, Sequence[Path]]) -> Dataset:
-    """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Takes constant time and reads
-    no tokens."""
+    """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Reads no
+    tokens: the time depends on the number of files alone."""
     return Dataset(path)
