@@ -275,7 +275,8 @@ test-aarch64:
 	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 \
 	    EMULATOR=$(abspath $(BUILD))/aarch64-root/run CC='$(CROSS)'
 	@TOKMAP_BUILD=$(abspath $(BUILD))/aarch64 PYTHON=$(abspath $(BUILD))/aarch64-root/python TOKMAP_TIMEOUT=1200 \
-	    CC='$(CROSS)' bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
+	    CC='$(CROSS)' EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
+	    bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
 .PHONY: test-aarch64
 
 ## fuzz: every fuzz target for T=60 seconds (F=NAME: only this one), then a canary bug that must be found

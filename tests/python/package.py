@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -22,6 +23,18 @@ try:
     import numpy  # noqa: F401
 except ImportError:
     _skip("there is no NumPy for this Python")
+
+
+COMPILER = os.environ.get("CC", "cc").split()
+
+
+def numbers_of(folder, c_program):
+    """What a C program that includes the headers prints; for another processor, an EMULATOR runs it."""
+    (folder / "numbers.c").write_text(c_program)
+    subprocess.run([*COMPILER, "-I", ROOT / "include", folder / "numbers.c", "-o", folder / "numbers"], check=True)
+    output = subprocess.run([*os.environ.get("EMULATOR", "").split(), folder / "numbers"], check=True,
+                            capture_output=True, text=True).stdout
+    return [int(line) for line in output.split()]
 
 
 def raises(kind, function, *arguments, **named):

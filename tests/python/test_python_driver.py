@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import test_python_stage as stage
-from package import BUILD, ROOT
+from package import BUILD, COMPILER, ROOT
 from ref_protocol import run_in_folders
 
 DRIVER = r"""
@@ -102,7 +102,7 @@ def events(what, stream):
 def run_on_device(folder, script, **environment):
     (folder / "fake.c").write_text(DRIVER)
     src = ROOT / "src"
-    subprocess.run([*stage.COMPILER, "-shared", "-fPIC", "-O1", "-w", "-D_GNU_SOURCE", "-I", src, "-I",
+    subprocess.run([*COMPILER, "-shared", "-fPIC", "-O1", "-w", "-D_GNU_SOURCE", "-I", src, "-I",
                     ROOT / "include", folder / "fake.c", src / "stage/expand.c", "-o",
                     folder / "libcuda.so.1"], check=True)
     text = stage.BEGIN.format(python=str(ROOT / "python"), folder=str(folder))
