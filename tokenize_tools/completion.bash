@@ -5,7 +5,7 @@ _tokmap()
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local program=${COMP_WORDS[0]} command=${COMP_WORDS[1]} words= IFS=$'\n'
 
-    [[ $COMP_CWORD -gt 1 && $program != *tokbench ]] || command=
+    [[ $COMP_CWORD -gt 1 && $program != *tokbench && $command != help ]] || command=
     # The words that the help of an option lists: each on a line, or several with commas.
     if [[ $before == --* ]]; then
         words=$("$program" $command --help 2>/dev/null | awk -v option="$before" '

@@ -58,7 +58,7 @@ static const cli_manual manual = {
     .list_title = "Commands",
     .get_list = list_commands,
     .options = option_table,
-    .notes = "'tokmap COMMAND --help' explains a command.",
+    .notes = "'tokmap help COMMAND' or 'tokmap COMMAND --help' explains a command.",
     .examples = "  tokmap pack book.txt notes.txt.zst -o data/train\n"
                 "  tokmap info data/train\n"
                 "  tokmap cat data/train --documents 0 --text\n",
@@ -149,6 +149,11 @@ int main(int argc, char **argv)
     if (argc < 2) {
         cli_print_help(stderr, &manual);
         return CLI_USAGE;
+    }
+    static char help[] = "--help";
+    if (strcmp(argv[1], "help") == 0) { /* 'tokmap help pack' is 'tokmap pack --help' */
+        argv[1] = argc > 2 ? argv[2] : help;
+        argv[2] = argc > 2 ? help : NULL;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         cli_print_help(stdout, &manual);

@@ -81,7 +81,7 @@ END
 try_manuals()
 {
     local page
-    for page in tokmap.1 tokbench.1 libtokmap.3 tokmap-format.5; do
+    for page in tokmap.1 tokmap-pack.1 tokbench.1 libtokmap.3 tokmap-format.5 tokmap-tokenizers.7; do
         man -E UTF-8 "${page##*.}" "${page%.*}" 2>"$page.warnings" | grep "$version" >/dev/null
         [ ! -s "$page.warnings" ]
     done

@@ -83,15 +83,17 @@ patch_byte() # file, offset, octal value
 says help tokmap --help
 says version tokmap --version
 says no_arguments tokmap
+says help_of_an_unknown_command tokmap help frobnicate
 says unknown_command tokmap frobnicate
 says misspelt_command tokmap verfy
 says unknown_first_option tokmap --verbose
 for command in $commands; do
     says "help_$command" tokmap "$command" --help
-    if [ "$(tokmap "$command" -h)" = "$(tokmap "$command" --help)" ]; then
-        ok "short_help_of_${command}_is_the_long_one"
+    help=$(tokmap "$command" --help)
+    if [ "$(tokmap "$command" -h)" = "$help" ] && [ "$(tokmap help "$command")" = "$help" ]; then
+        ok "ways_to_the_help_of_${command}_agree"
     else
-        fail "short_help_of_${command}_is_the_long_one" "they differ"
+        fail "ways_to_the_help_of_${command}_agree" "they differ"
     fi
     tokmap "$command" --no-such-option >.out 2>.err
     code=$?
@@ -460,9 +462,10 @@ done
 # Between the line that names its --help and `end`, each option is an item that begins with its name.
 options_in_man() # command
 {
+    local page=$*
     awk -v first=".\\\\\" $* --help" '$0 == first { inside = 1 } $0 == ".\\\" end" { inside = 0 }
         inside && is_item && /"\\-\\-/ { sub(/.*"\\-\\-/, "--"); gsub(/ .*|"/, ""); gsub(/\\-/, "-"); print }
-        { is_item = $0 == ".TP" }' "$root/docs/man/$1.1"
+        { is_item = $0 == ".TP" || $0 == ".TQ" }' "$root/docs/man/${page// /-}.1"
     echo --help
 }
 for command in tokbench tokmap $(printf 'tokmap-%s ' $commands); do
@@ -470,10 +473,11 @@ for command in tokbench tokmap $(printf 'tokmap-%s ' $commands); do
         "$(completed ${command/-/ } --)"
 done
 says completion_of_words bash -c "$(declare -f completed); root=$root
+    completed tokmap help c &&
     completed tokmap pack --on-error '' && completed tokmap pack --format j &&
     completed tokmap index --format '' && completed tokmap export --to '' && completed tokbench load s"
 
-for page in "$root"/docs/man/*.[135]; do
+for page in "$root"/docs/man/*.[1357]; do
     name=man_page_$(basename "$page")
     if ! command -v groff >/dev/null; then
         echo "skip ${name}_renders_without_warnings: groff not found"

@@ -122,8 +122,8 @@ static int decode_input(const tokenizer_choice *choice, const char *name)
     int code = tokenizer_choice_open(&s.tokenizer, choice);
     if (code == CLI_OK && !tokenizer_decodes(s.tokenizer.tokenizer))
         code = cli_error(CLI_INPUT,
-                         "tokenizer: %s: its decoder is not supported with its model; 'man tokmap' "
-                         "lists those that are",
+                         "tokenizer: %s: its decoder is not supported with its model; 'man "
+                         "tokmap-tokenizers' lists those that are",
                          choice->name);
     if (code == CLI_OK)
         code = line_reader_open(&s.lines, name);

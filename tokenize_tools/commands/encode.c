@@ -196,7 +196,7 @@ static const cli_option option_table[] = {
      .get_words = tokenizer_pattern_words},
     {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
     {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
-     .help = "what to do with special tokens that appear in a text [text]",
+     .help = "what to do with special tokens that appear in the text [text]",
      .words = tokenizer_specials_words},
     {"field", 0, CLI_TEXT, TARGET(field), "PATH",
      .help = "the field of an object that holds the text, such as meta.body [text]"},

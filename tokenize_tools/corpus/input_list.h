@@ -4,11 +4,11 @@
  * A file is itself, and `-` is stdin. A folder stands for all files in it and below, in natural
  * order: names are compared as bytes, and runs of digits in them as numbers, so that shard-2 comes
  * before shard-10. Links are followed. Left out and reported are names that begin with a dot, files
- * that only describe data, by their names (docs/man/tokmap.1 lists them), anything that is neither
- * a file nor a folder, and folders that links lead to a second time. An argument that does not
- * exist and has *, ? or [ in it is a pattern for glob(3); its matches are taken in natural order.
- * `@FILE` stands for the arguments in FILE, one on each line, without blank lines and carriage
- * returns at the ends of lines; in it, a name may begin with @ or -. */
+ * that only describe data, by their names (docs/man/tokmap-pack.1 lists them), anything that is
+ * neither a file nor a folder, and folders that links lead to a second time. An argument that does
+ * not exist and has *, ? or [ in it is a pattern for glob(3); its matches are taken in natural
+ * order. `@FILE` stands for the arguments in FILE, one on each line, without blank lines and
+ * carriage returns at the ends of lines; in it, a name may begin with @ or -. */
 #ifndef TOKMAP_INPUT_LIST_H
 #define TOKMAP_INPUT_LIST_H
 
