@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
+#include "pack/look.h"
 #include "pack/option_rows.h"
 #include "pack/planner.h"
 #include "plan/plan_file.h"
@@ -222,6 +223,8 @@ static int run(plan_options *options, char **names, size_t n_names)
         code = check_inputs(&inputs);
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &tokenizer_of, &options->pack);
+    if (code == CLI_OK)
+        code = pack_look(&parts, NULL);
     if (code == CLI_OK)
         code = make_plan(options, &parts);
     tokenizer_file_close(&tokenizer_of);

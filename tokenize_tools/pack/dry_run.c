@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "corpus/reader.h"
+#include "pack/look.h"
 #include "text/json_text.h"
 
 #define MAX_SAMPLED 16
@@ -56,40 +56,6 @@ static corpus_options options_of(const pack_parts *parts)
     options.report = ignore_note;
     options.context = parts->tokenizer->tokenizer;
     return options;
-}
-
-typedef struct seen_input {
-    corpus_format format;
-    reader_summary summary;
-} seen_input;
-
-/* Looks at the beginning of an input: what it is, or the reason to refuse it. */
-static int look_at(seen_input *seen, const pack_parts *parts, size_t which)
-{
-    const corpus_options options = options_of(parts);
-    corpus_error err;
-    reader_text text;
-    *seen = (seen_input){.format = options.format, .summary.n_records = READER_UNKNOWN};
-    if (!parts->inputs->versions[which].known)
-        return CLI_OK;
-    const input_source source = {.path = parts->inputs->names[which]};
-    reader *r = reader_open(&source, &options, -1, &err);
-    if (!r || reader_next(r, &text, &err) == READER_FAILED) {
-        reader_close(r);
-        return cli_input_failed(err.sys_errno, err.text);
-    }
-    seen->format = reader_format(r);
-    reader_summarize(r, &seen->summary);
-    reader_close(r);
-    return CLI_OK;
-}
-
-static int look_at_all(seen_input *seen, const pack_parts *parts)
-{
-    int code = CLI_OK;
-    for (size_t i = 0; i < parts->inputs->n && code == CLI_OK; i++)
-        code = look_at(&seen[i], parts, i);
-    return code;
 }
 
 /* false: out of memory. */
@@ -180,7 +146,7 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     return code;
 }
 
-static int take_sample(sample *s, const pack_parts *parts, const seen_input *seen)
+static int take_sample(sample *s, const pack_parts *parts, const pack_seen *seen)
 {
     const encoder_options options = {.specials = parts->options->specials};
     const pack_inputs *in = parts->inputs;
@@ -246,7 +212,7 @@ static void print_tokenizer(const pack_parts *parts)
 }
 
 /* "parquet, snappy, PLAIN, 1,000 rows in 2 row groups, column text (the default)" */
-static void print_summary(const seen_input *seen)
+static void print_summary(const pack_seen *seen)
 {
     const reader_summary *s = &seen->summary;
     printf(", %s", cli_word_name(pack_formats, seen->format));
@@ -265,7 +231,7 @@ static void print_summary(const seen_input *seen)
     }
 }
 
-static void print_inputs(const pack_parts *parts, const seen_input *seen)
+static void print_inputs(const pack_parts *parts, const pack_seen *seen)
 {
     const pack_inputs *in = parts->inputs;
     print_heading("inputs:");
@@ -323,7 +289,7 @@ static void print_json_text(const char *key, const char *text)
     json_text_print_string(stdout, text, strlen(text));
 }
 
-static void print_json_summary(const seen_input *seen)
+static void print_json_summary(const pack_seen *seen)
 {
     const reader_summary *s = &seen->summary;
     printf(", \"format\": \"%s\"", cli_word_name(pack_formats, seen->format));
@@ -337,7 +303,7 @@ static void print_json_summary(const seen_input *seen)
         printf(", \"row_groups\": %" PRIu64, s->n_groups);
 }
 
-static void print_json(const sample *s, const pack_parts *parts, const seen_input *seen)
+static void print_json(const sample *s, const pack_parts *parts, const pack_seen *seen)
 {
     const pack_inputs *in = parts->inputs;
     fputs("{\"schema_version\": 1, \"output\": ", stdout);
@@ -369,10 +335,10 @@ static void print_json(const sample *s, const pack_parts *parts, const seen_inpu
 int pack_dry_run(const pack_parts *parts)
 {
     sample s = {0};
-    seen_input *seen = calloc(parts->inputs->n, sizeof *seen);
+    pack_seen *seen = calloc(parts->inputs->n, sizeof *seen);
     if (!seen)
         return cli_no_memory();
-    int code = look_at_all(seen, parts);
+    int code = pack_look(parts, seen);
     if (code == CLI_OK)
         code = take_sample(&s, parts, seen);
     if (code == CLI_OK && parts->options->json) {

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "pack/dry_run.h"
+#include "pack/look.h"
 #include "pack/names.h"
 #include "pack/report.h"
 #include "pack/session.h"
@@ -12,7 +13,9 @@ static int run_session(const pack_parts *parts)
 {
     pack_report_file report;
     process_catch_interrupts();
-    int code = pack_report_begin(&report, parts->options);
+    int code = pack_look(parts, NULL);
+    if (code == CLI_OK)
+        code = pack_report_begin(&report, parts->options);
     if (code != CLI_OK)
         return code;
     code = pack_session_run(parts, report.text_file);
