@@ -31,7 +31,8 @@ SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 LONGEST := tests/order/test_order.py tests/tokenizer/test_splitter.py
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
-	%/stand_in_driver.c %/stand_in_memory.c %/replay.c %/canary.c,$(call c_files,tests))
+	%/stand_in_driver.c %/stand_in_memory.c %/stand_in_processors.c \
+	%/replay.c %/canary.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBRARIES := libtokmap.so libtokmap_tokenizer.so
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a $(LIBRARIES) tokmap tokbench)
@@ -200,6 +201,9 @@ $(STAND_IN): $(BUILD)/obj/tests/stage/stand_in_driver.o $(BUILD)/libtokmap.a
 
 NO_MEMORY := $(BUILD)/libno_memory.so
 $(NO_MEMORY): $(BUILD)/obj/tests/support/stand_in_memory.o
+PROCESSORS := $(BUILD)/libprocessors.so
+$(PROCESSORS): $(BUILD)/obj/tests/support/stand_in_processors.o
+$(NO_MEMORY) $(PROCESSORS):
 	$(call say,LINK,$@) $(LINK) -shared
 
 $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o \
@@ -230,6 +234,17 @@ demo:
 check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(NO_MEMORY) $(FUZZ:%=$(BUILD)/replay_%)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
 	    $(LONGEST) $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(filter-out $(LONGEST),$(SCRIPTS)))
+
+# The defaults that follow from the number of processors, as on other machines than this one.
+## check-processors: the tests of inputs and of pack as if the machine had two processors, and four
+check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(NO_MEMORY) $(PROCESSORS)
+	@export PYTHON=$$(sh .ci/python $(abspath $(BUILD))) JOBS=$(shell nproc) TOKMAP_BUILD=$(abspath $(BUILD)); \
+	for n in $(filter-out $(shell nproc),2 4); do \
+	    echo "as with $$n processors:"; \
+	    STAND_IN_PROCESSORS=$$n LD_PRELOAD=$(abspath $(PROCESSORS)) \
+	        bash tests/run.sh $(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh) || exit 1; \
+	done
+.PHONY: check-processors
 
 ## test: everything, including long variants; installs missing packages first
 test:

@@ -192,11 +192,11 @@ def long_bad_texts_are_collected_or_refused(folder):
     except ImportError as e:
         raise Skip("pyarrow is not installed") from e
     bad = b"x" * 3000000 + b"\xff" + b"y" * 3000000
-    collect = ["--memory", "8M", "--utf8", "error", "--on-error", "collect"]
+    collect = ["-j", "8", "--memory", "8M", "--utf8", "error", "--on-error", "collect"]
     for text_type, compression in ((pa.binary(), None), (pa.binary_view(), "zstd")):
         data = arrow_writers.write(pa.table({"text": pa.array([b"a", bad, b"b"], text_type)}), compression=compression)
         compare(folder, "skip", data, ["a", "b"], *collect[:-1], "skip")
-        compare(folder, "collect", data, ["a", "b"], *collect, "-j", "8")
+        compare(folder, "collect", data, ["a", "b"], *collect)
         collected = [p for p in folder.iterdir() if "bad" in p.name]
         expect_equal([p.read_bytes().rstrip(b"\n") == bad for p in collected], [True], "collected")
     data = arrow_writers.write(pa.table({"text": pa.array([b"a", bad, b"b"])}), compression="zstd")
@@ -232,7 +232,8 @@ def lz4_and_big_batches_are_refused_by_name(folder):
     refused(folder, arrow_writers.write(arrow_writers.table_of(), compression="lz4"), "lz4", "zstd or uncompressed")
     big = pa.table({"text": pa.array(["x" * 100] * 400000, pa.string_view())})
     refused(folder, arrow_writers.write(big, chunk=400000), "record batch 0", "use --memory",
-            options=["--memory", "8M", "-j", "1"])
+            "or more threads (-j)", options=["--memory", "8M", "-j", "1"])
+    compare(folder, "with more threads", (folder / "in.arrow").read_bytes(), ["x" * 100] * 400000, "--memory", "8M", "-j", "32")
     texts = ["Row %d " % i * 20 for i in range(60000)]
     for compression in (None, "zstd"):
         big = pa.table({"text": texts, "id": list(range(len(texts)))})
@@ -241,7 +242,7 @@ def lz4_and_big_batches_are_refused_by_name(folder):
     long = ["x" * 5000000, "y", "\u00e4z" * 2000000]
     for compression in (None, "zstd"):
         compare(folder, "long texts", arrow_writers.write(pa.table({"text": long}), compression=compression), long,
-                "--memory", "8M")
+                "--memory", "8M", "-j", "8")
 
 
 if __name__ == "__main__":

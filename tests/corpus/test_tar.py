@@ -207,9 +207,9 @@ def damaged_archives_are_refused(folder):
 def long_members_come_in_pieces(folder):
     texts = ["\u00e4 text that is long. " * 400000, "short", "x" * 9000000]
     members = [("%d.txt" % i, t) for i, t in enumerate(texts)]
-    compare(folder, "text", archive(members), texts, "--memory", "8M")
+    compare(folder, "text", archive(members), texts, "--memory", "8M", "-j", "2")
     members = [("%d.json" % i, json.dumps({"n": [1, 2], "text": t}, indent=1)) for i, t in enumerate(texts)]
-    compare(folder, "JSON", gzip.compress(archive(members), 1), texts, "--memory", "8M")
+    compare(folder, "JSON", gzip.compress(archive(members), 1), texts, "--memory", "8M", "-j", "2")
 
 
 SEEDS = {

@@ -301,14 +301,15 @@ static bool stays(const arrow_columns *c, const request *q, size_t which)
            arrow_has_offsets(n->column->field) && n->which == n->column->field->depth + 2;
 }
 
-/* max_held is proportional to --memory. */
+/* max_held is proportional to --memory, and to the number of threads. */
 static bool refuse_size(const arrow_columns *c, uint64_t n_bytes, corpus_error *err)
 {
     const uint64_t mib = (uint64_t)1 << 20;
     const double memory = (double)n_bytes * (double)c->options->memory_option / (double)c->max_held;
     return arrow_fail(c->body.window, err,
                       "reading it takes %" PRIu64 " MiB of memory, and %" PRIu64
-                      " MiB are allowed: use --memory %.0fM, or write smaller record batches",
+                      " MiB are allowed: use --memory %.0fM or more threads (-j), or write smaller "
+                      "record batches",
                       n_bytes / mib + 1, c->max_held / mib, memory / 1e6 + 1);
 }
 

@@ -112,7 +112,7 @@ static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place,
     const double needed = (double)use * (double)p->options.memory_option / (double)have;
     snprintf(why, sizeof why,
              "reading it takes %" PRIu64 " MiB of memory, and %" PRIu64
-             " MiB are allowed: use --memory %" PRIu64 "M",
+             " MiB are allowed: use --memory %" PRIu64 "M or more threads (-j)",
              use / mib + 1, have / mib, (uint64_t)(needed / 1e6) + 1);
     return parquet_page_fail(place, why, err);
 }
