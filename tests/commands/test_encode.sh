@@ -173,6 +173,31 @@ refused a_component_that_is_not_known_is_refused_by_name 3 'tokenizer: magic.jso
 head -c 1000 old.json >cut.json
 refused half_a_file_is_refused_with_its_place 3 'tokenizer: cut.json: byte 1000' \
     encode --tokenizer cut.json lines.jsonl
+
+# ---- cat --text ----
+
+printf 'abc ab\n\303\244 \377' >text.txt
+for tokenizer in old.json small-vocab.json bytes; do
+    tokmap pack -q text.txt --tokenizer $tokenizer --utf8 replace --eod 300 -o made-with-$tokenizer
+done
+text=$(printf 'abc ab\n\303\244 \357\277\275')
+same cat_prints_the_text_of_a_tokenizer_file "$text" "$(tokmap cat --text --tokenizer old.json made-with-old.json)"
+same cat_takes_a_vocabulary_too "$text" "$(tokmap cat --text --tokenizer small-vocab.json made-with-small-vocab.json)"
+same cat_prints_the_text_of_some_tokens "$(printf '0\t ab')" \
+    "$(tokmap cat --text --tokenizer old.json --with-index --tokens 1:3 made-with-old.json)"
+refused cat_says_what_prints_the_text 3 \
+    'made-with-old.json.tmi: its tokenizer is "old.json": .*--tokenizer; .*tokmap decode' tokmap cat --text made-with-old.json
+for other in new.json bytes; do
+    refused "cat_refuses_another_tokenizer, $other" 3 'its tokenizer is "old.json": .*another file' \
+        tokmap cat --text --tokenizer $other made-with-old.json
+done
+refused cat_refuses_a_file_for_bytes 3 'its tokenizer is "bytes": .*another file' \
+    tokmap cat --text --tokenizer old.json made-with-bytes
+refused cat_refuses_an_id_that_is_none 4 'id 10000 at token 1 is not an id of the tokenizer .old.json' \
+    bash -c 'printf "\141\000\020\047" >raw.bin && tokmap index -q --dtype u16 --eod none raw.bin &&
+        tokmap cat --text --tokenizer old.json raw'
+refused cat_needs_text_for_a_tokenizer 2 'tokenizer works only with --text' tokmap cat --tokenizer old.json made-with-old.json
+refused cat_needs_a_tokenizer_for_a_pattern 2 'only with --tokenizer' tokmap cat --text --pattern gpt2 made-with-old.json
 rm small-merges.txt
 refused vocab_json_without_merges_is_refused 3 'tokenizer: small-vocab.json: .*merges.txt' \
     encode --tokenizer small-vocab.json lines.jsonl

@@ -74,6 +74,7 @@ def write_inputs(folder):
         tokmap("pack", "--lines", "long.txt", "-o", "data/train")
         for name in ("data/a", "data/b", "data/c", "data/web", "data/code", "P"):
             tokmap("pack", "book.txt", "book.txt", "book.txt", "book.txt", "-o", name)
+        tokmap("pack", "book.txt", "--tokenizer", "tokenizer.json", "-o", "data/gpt2")
         tokmap("export", "--to", "megatron", "data/a", "-o", "corpus_text_document")
         for i in range(2):
             tokmap("export", "--to", "llmc", "data/a", "-o", f"fineweb_train_{i}")

@@ -2,7 +2,8 @@
 /* cat.c - tokmap cat: prints the tokens of a dataset as ids, text, JSON or stored bytes.
  *
  * Whatever is asked for, the tokens to print are one range. It is read in order, in pieces of
- * CHUNK_TOKENS; documents only decide where lines end. So a document may be of any size. */
+ * CHUNK_TOKENS; documents only decide where lines end. So a document may be of any size; only the
+ * tokenizer of a file decodes it as a whole. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "text/plain_text.h"
 #include "system/process.h"
 #include "system/protected.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 #define CHUNK_TOKENS ((size_t)128 * 1024)
 #define OUT_BYTES ((size_t)256 * 1024)
@@ -37,6 +39,7 @@ typedef struct cat_options {
     bool ids, json, text, raw;
     cat_form form; /* which of them */
     bool with_index, meta;
+    tokenizer_choice tokenizer;
 } cat_options;
 
 typedef struct cat_state {
@@ -44,6 +47,8 @@ typedef struct cat_state {
     tokmap_dataset_info info;
     const cat_options *options;
     uint64_t first, end; /* tokens to print */
+    tokenizer_file tokenizer;
+    id_buffer line; /* its ids, for that tokenizer */
 
     uint8_t *stored; /* tokens [chunk_first, chunk_first + n_chunk) at their stored width */
     uint32_t *ids;   /* the same as numbers; not for CAT_RAW */
@@ -128,25 +133,54 @@ static bool put_for_terminal(cat_state *s, const uint8_t *bytes, size_t n_bytes)
     return put_shown(s, text, n_bytes - s->n_held);
 }
 
-static int put_text(cat_state *s, uint64_t first, size_t n_ids)
+static bool put_text(cat_state *s, const uint8_t *text, size_t n_bytes)
+{
+    bool ok = true;
+    for (size_t done = 0, n; ok && done < n_bytes; done += n) {
+        n = n_bytes - done < TEXT_BYTES ? n_bytes - done : TEXT_BYTES;
+        ok = s->on_terminal ? put_for_terminal(s, text + done, n) : put_bytes(s, text + done, n);
+    }
+    if (n_bytes)
+        s->ends_in_newline = text[n_bytes - 1] == '\n';
+    return ok;
+}
+
+static int refuse_id(const cat_state *s, uint32_t id, uint64_t token)
+{
+    const char *name = s->tokenizer.tokenizer ? s->tokenizer.name : BYTES_TOKENIZER_NAME;
+    return cli_error(CLI_DATASET,
+                     "%s: id %" PRIu32 " at token %" PRIu64 " is not an id of the tokenizer '%s'",
+                     cli_tokens_name(&s->info), id, token, name);
+}
+
+static int put_bytes_text(cat_state *s, uint64_t first, size_t n_ids)
 {
     uint8_t text[TEXT_BYTES];
     const uint32_t *ids = s->ids + (first - s->chunk_first);
     for (size_t done = 0; done < n_ids;) {
         size_t n_bytes, n = n_ids - done < sizeof text ? n_ids - done : sizeof text;
         size_t n_known = bytes_tokenizer_decode(ids + done, n, text, &n_bytes);
-        if (n_bytes)
-            s->ends_in_newline = text[n_bytes - 1] == '\n';
-        if (!(s->on_terminal ? put_for_terminal(s, text, n_bytes) : put_bytes(s, text, n_bytes)))
+        if (!put_text(s, text, n_bytes))
             return cli_finish();
         done += n_known;
         if (n_known < n)
-            return cli_error(CLI_DATASET,
-                             "%s: id %" PRIu32 " at token %" PRIu64
-                             " is not an id of the tokenizer 'bytes'",
-                             cli_tokens_name(&s->info), ids[done], first + done);
+            return refuse_id(s, ids[done], first + done);
     }
     return CLI_OK;
+}
+
+/* The text of the ids from token `first` on. */
+static int put_collected(cat_state *s, uint64_t first)
+{
+    model_text text = {0};
+    const id_buffer *line = &s->line;
+    size_t bad = SIZE_MAX, n = line->n - (line->n && line->ids[line->n - 1] == s->info.eod_id);
+    if (!tokenizer_decode(s->tokenizer.tokenizer, line->ids, n, &text, &bad))
+        return bad == SIZE_MAX ? cli_no_memory() : refuse_id(s, line->ids[bad], first + bad);
+    bool ok = put_text(s, (const uint8_t *)text.s, text.n_bytes);
+    free(text.s);
+    s->line.n = 0;
+    return ok ? CLI_OK : cli_finish();
 }
 
 /* The values can be of any length, so they are printed past the buffer. */
@@ -233,7 +267,13 @@ static int put_tokens(cat_state *s, uint64_t first, size_t n_tokens)
         ok = put_ids(s, s->ids + at, n_tokens);
         break;
     case CAT_TEXT:
-        return put_text(s, first, n_tokens);
+        if (!s->tokenizer.tokenizer)
+            return put_bytes_text(s, first, n_tokens);
+        if (!id_buffer_reserve(&s->line, n_tokens))
+            return cli_no_memory();
+        memcpy(s->line.ids + s->line.n, s->ids + at, n_tokens * sizeof *s->ids);
+        s->line.n += n_tokens;
+        break;
     case CAT_RAW:
         ok = write_out(s) && fwrite(s->stored + at * s->info.token_bytes, s->info.token_bytes,
                                     n_tokens, stdout) == n_tokens;
@@ -272,6 +312,8 @@ static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end
     if (!begin_document(s, index))
         return s->is_damaged ? refuse_values(s, index) : cli_finish();
     int code = print_tokens(s, first, end);
+    if (code == CLI_OK && s->tokenizer.tokenizer)
+        code = put_collected(s, first);
     if (code != CLI_OK)
         return code;
     return end_document(s) ? CLI_OK : cli_finish();
@@ -373,24 +415,30 @@ static int print_asked(cat_state *s)
     return print_document_range(s, first_document, end_document);
 }
 
-/* --text supports one tokenizer. */
-static int check_tokenizer(const cat_state *s)
+/* For --text: that of --tokenizer, if the dataset was made with it, or 'bytes'. */
+static int open_tokenizer(cat_state *s)
 {
-    json_text_span metadata, tokenizer, name;
-    const char *index_path = s->info.index_path;
+    char checksum[17];
+    const tokenizer_choice *choice = &s->options->tokenizer;
+    json_text_span metadata, made_with, recorded, name = {"not known", 9};
     metadata.text = tokmap_dataset_metadata(s->ds, &metadata.n_bytes);
-    if (!json_text_check_object(metadata, NULL) ||
-        !json_text_find(metadata, "tokenizer", &tokenizer) ||
-        !json_text_find(tokenizer, "name", &name))
-        return cli_error(CLI_INPUT,
-                         "%s: the dataset does not name its tokenizer, so its ids cannot be "
-                         "turned into text",
-                         index_path);
-    if (!json_text_is_string(name, BYTES_TOKENIZER_NAME))
-        return cli_error(CLI_INPUT, "%s: its tokenizer is %.*s, and --text supports only '%s'",
-                         index_path, (int)(name.n_bytes < 200 ? name.n_bytes : 200), name.text,
-                         BYTES_TOKENIZER_NAME);
-    return CLI_OK;
+    bool is_known = json_text_check_object(metadata, NULL) &&
+                    json_text_find(metadata, "tokenizer", &made_with) &&
+                    json_text_find(made_with, "name", &name);
+    int code = choice->name ? tokenizer_choice_open_decoder(&s->tokenizer, choice) : CLI_OK;
+    snprintf(checksum, sizeof checksum, "%016" PRIx64, s->tokenizer.file_xxh3);
+    bool is_bytes = !choice->name || strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0;
+    bool fits = is_known && json_text_find(made_with, "file_xxh3", &recorded)
+                    ? json_text_is_string(recorded, checksum)
+                    : json_text_is_string(name, BYTES_TOKENIZER_NAME) == is_bytes;
+    if (code != CLI_OK || fits || (choice->name && !is_known))
+        return code;
+    return cli_error(CLI_INPUT,
+                     "%s: its tokenizer is %.*s: %s; 'tokmap cat --json' and 'tokmap decode' take "
+                     "any tokenizer",
+                     s->info.index_path, (int)(name.n_bytes < 200 ? name.n_bytes : 200), name.text,
+                     choice->name ? "--tokenizer names another file"
+                                  : "name its file with --tokenizer");
 }
 
 static int print_dataset(const char *path, const cat_options *options)
@@ -413,11 +461,13 @@ static int print_dataset(const char *path, const cat_options *options)
     if (code == CLI_OK)
         code = path_check_stdout();
     if (code == CLI_OK && options->form == CAT_TEXT)
-        code = check_tokenizer(&s);
+        code = open_tokenizer(&s);
     if (code == CLI_OK)
         code = print_asked(&s);
     if (s.out && !write_out(&s) && code == CLI_OK)
         code = cli_finish();
+    tokenizer_file_close(&s.tokenizer);
+    id_buffer_free(&s.line);
     free(s.stored);
     free(s.ids);
     free(s.out);
@@ -435,8 +485,9 @@ static const cli_option option_table[] = {
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print a JSON array of ids for each document"},
     {"text", 0, CLI_FLAG, TARGET(text),
      .help =
-         "print the text, if the dataset was made with the tokenizer 'bytes'; a document that does "
-         "not end in a newline gets one; on a terminal, control characters are printed as \\x1b"},
+         "print the text; needs --tokenizer, unless the dataset was made with 'bytes'; a document "
+         "that does not end in a newline gets one; on a terminal, control characters are printed "
+         "as \\x1b"},
     {"raw", 0, CLI_FLAG, TARGET(raw),
      .help =
          "print the bytes as they are stored, with nothing between documents; not to a terminal"},
@@ -447,6 +498,11 @@ static const cli_option option_table[] = {
      .help =
          "print the values of each document before it, as a JSON object and a tab; with --json, "
          "each line is {\"meta\": {...}, \"ids\": [...]}"},
+    {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE",
+     .help = "for --text: the tokenizer that made the dataset [bytes]"},
+    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
+     .get_words = tokenizer_pattern_words},
+    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
     {NULL},
 };
 #undef TARGET
@@ -459,7 +515,8 @@ static const cli_manual manual = {
     .options = option_table,
     .examples = "  tokmap cat data/train --documents 0:3\n"
                 "  tokmap cat data/train --tokens 1M:1001k --raw | od -An -tu2\n"
-                "  tokmap cat data/train --text | less\n",
+                "  tokmap cat data/train --text | less\n"
+                "  tokmap cat data/gpt2 --text --tokenizer tokenizer.json --documents 0\n",
     .operand = "dataset",
     .n_least = 1,
     .n_most = 1,
@@ -469,6 +526,10 @@ static int check_options(cat_options *options)
 {
     if (options->ids + options->json + options->text + options->raw > 1)
         return cli_usage("use only one of --ids, --json, --text and --raw");
+    if (options->tokenizer.name && !options->text)
+        return cli_usage("--tokenizer works only with --text");
+    if ((options->tokenizer.pattern || options->tokenizer.specials) && !options->tokenizer.name)
+        return cli_usage("--pattern and --specials-file work only with --tokenizer");
     if (options->documents && options->tokens)
         return cli_usage("use only one of --documents and --tokens");
     options->form = options->json   ? CAT_JSON

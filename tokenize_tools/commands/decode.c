@@ -119,12 +119,7 @@ static int decode_lines(decode_state *s)
 static int decode_input(const tokenizer_choice *choice, const char *name)
 {
     decode_state s = {0};
-    int code = tokenizer_choice_open(&s.tokenizer, choice);
-    if (code == CLI_OK && !tokenizer_decodes(s.tokenizer.tokenizer))
-        code = cli_error(CLI_INPUT,
-                         "tokenizer: %s: its decoder is not supported with its model; 'man "
-                         "tokmap-tokenizers' lists those that are",
-                         choice->name);
+    int code = tokenizer_choice_open_decoder(&s.tokenizer, choice);
     if (code == CLI_OK)
         code = line_reader_open(&s.lines, name);
     if (code == CLI_OK)

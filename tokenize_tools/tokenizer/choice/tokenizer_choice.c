@@ -35,6 +35,17 @@ int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
     return code;
 }
 
+int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *choice)
+{
+    int code = tokenizer_choice_open(file, choice);
+    if (code == CLI_OK && !tokenizer_decodes(file->tokenizer))
+        code = cli_error(CLI_INPUT,
+                         "tokenizer: %s: its decoder is not supported with its model; 'man "
+                         "tokmap-tokenizers' lists those that are",
+                         choice->name);
+    return code;
+}
+
 /* ---- Words of options ---- */
 
 const cli_word *tokenizer_pattern_words(void)
