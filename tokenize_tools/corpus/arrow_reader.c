@@ -88,6 +88,24 @@ static void set_label(arrow_reader *r, const char *part)
     r->base.window.name = r->label;
 }
 
+/* Whether a file ends like one. Only reading it from front to back would show that it was cut. */
+static bool check_last_bytes(const arrow_reader *r, corpus_error *err)
+{
+    const window *w = &r->base.window;
+    uint8_t last[MAGIC_BYTES] = {0};
+    file_facts facts;
+    size_t n_read = 0;
+    int fd;
+    if (!r->is_file || stream_codec(w->stream) || !file_is_regular(r->name) ||
+        file_open(r->name, &fd, &facts))
+        return true; /* then check_footer decides */
+    const uint64_t at = facts.n_bytes > MAGIC_BYTES ? facts.n_bytes - MAGIC_BYTES : 0;
+    const int sys_errno = file_read_at(fd, at, last, sizeof last, &n_read);
+    file_close(fd);
+    return sys_errno || memcmp(last, file_magic, MAGIC_BYTES) == 0 ||
+           arrow_fail(w, err, "the footer is missing or damaged; the file may be truncated");
+}
+
 static bool begin_schema(arrow_reader *r, const arrow_message *m, corpus_error *err)
 {
     arrow_schema s;
@@ -97,7 +115,7 @@ static bool begin_schema(arrow_reader *r, const arrow_message *m, corpus_error *
     if (arrow_read_schema(&s, m, &why))
         r->columns = arrow_columns_new(r->base.options, &s, &why);
     if (r->columns)
-        return true;
+        return check_last_bytes(r, err);
     arrow_free_schema(&s);
     *err = (corpus_error){0};
     snprintf(err->text, sizeof err->text, "%.200s: %.400s", r->name, why.text);

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "system/files.h"
+#include "system/process.h"
 #include "system/protected.h"
 
 typedef struct named_file {
@@ -25,28 +26,47 @@ int pack_input_describe(const char *name, file_facts *facts)
     return path_protect(facts, "an input");
 }
 
-static int check_each(pack_inputs *inputs, named_file *files)
+int pack_inputs_each(const pack_inputs *inputs, pack_input_look look, void *context)
 {
-    bool stdin_used = false;
-    for (size_t i = 0; i < inputs->n; i++) {
-        const char *name = inputs->names[i];
-        bool is_stdin = strcmp(name, "-") == 0;
-        if (is_stdin && stdin_used)
-            return cli_usage("stdin (-) can be read only once");
-        stdin_used = stdin_used || is_stdin;
-        file_facts facts;
-        int code = pack_input_describe(name, &facts);
-        if (code != CLI_OK)
-            return code;
-        if (!is_stdin)
-            inputs->versions[i] = input_version_of(&facts);
-        files[i] = (named_file){facts.id, name};
-        inputs->total_bytes += inputs->versions[i].n_bytes;
-        if (!inputs->versions[i].known && !inputs->once)
-            inputs->once = is_stdin ? "stdin" : name;
+    size_t n_bad = 0;
+    int code = CLI_OK;
+    for (size_t i = 0; i < inputs->n && (code == CLI_OK || code == CLI_INPUT); i++) {
+        const int one =
+            process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted") : look(context, i);
+        n_bad += one == CLI_INPUT;
+        code = one == CLI_OK ? code : one;
     }
-    if (inputs->once)
-        inputs->total_bytes = 0;
+    if (n_bad > 1)
+        cli_warn("%s cannot be packed; repair, replace or remove them, and run this again",
+                 cli_count_of(n_bad, "input").s);
+    return code;
+}
+
+typedef struct input_check {
+    pack_inputs *inputs;
+    named_file *files;
+    bool stdin_used;
+} input_check;
+
+static int describe_one(void *context, size_t which)
+{
+    input_check *c = context;
+    pack_inputs *inputs = c->inputs;
+    const char *name = inputs->names[which];
+    const bool is_stdin = strcmp(name, "-") == 0;
+    file_facts facts;
+    if (is_stdin && c->stdin_used)
+        return cli_usage("stdin (-) can be read only once");
+    c->stdin_used = c->stdin_used || is_stdin;
+    const int code = pack_input_describe(name, &facts);
+    if (code != CLI_OK)
+        return code;
+    if (!is_stdin)
+        inputs->versions[which] = input_version_of(&facts);
+    c->files[which] = (named_file){facts.id, name};
+    inputs->total_bytes += inputs->versions[which].n_bytes;
+    if (!inputs->versions[which].known && !inputs->once)
+        inputs->once = is_stdin ? "stdin" : name;
     return CLI_OK;
 }
 
@@ -72,7 +92,10 @@ static int check_inputs(pack_inputs *inputs, bool quiet)
     named_file *files = malloc(inputs->n * sizeof *files);
     if (!files)
         return cli_no_memory();
-    int code = check_each(inputs, files);
+    input_check c = {.inputs = inputs, .files = files};
+    int code = pack_inputs_each(inputs, describe_one, &c);
+    if (inputs->once)
+        inputs->total_bytes = 0;
     if (code == CLI_OK && !quiet)
         print_repeated(files, inputs->n);
     free(files);
@@ -170,6 +193,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options)
 {
     input_list *files = &inputs->files;
+    int code = CLI_OK;
     *inputs = (pack_inputs){.files = {.report = print_left_out, .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {
         corpus_error err;
@@ -180,19 +204,21 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
             path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
             return CLI_AGAIN;
         if (!input_list_expand(files, arguments[i], &err))
-            return cli_input_failed(err.sys_errno, err.text);
+            code = cli_input_failed(err.sys_errno, err.text);
         bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
         if (!itself)
             leave_out_own(files, first, arguments[i], options);
     }
-    if (files->n_names == 0)
-        return cli_error(CLI_INPUT, "no files are left to pack");
+    if (code == CLI_OK && files->n_names == 0)
+        code = cli_error(CLI_INPUT, "no files are left to pack");
+    if (code != CLI_OK)
+        return code;
     inputs->names = (const char *const *)files->names;
     inputs->n = files->n_names;
     inputs->versions = calloc(inputs->n, sizeof *inputs->versions);
     if (!inputs->versions)
         return cli_no_memory();
-    int code = check_inputs(inputs, options->quiet);
+    code = check_inputs(inputs, options->quiet);
     return code == CLI_OK ? check_not_in_cells(inputs, options) : code;
 }
 

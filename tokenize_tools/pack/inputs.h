@@ -31,6 +31,14 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
 /* Describes and protects one input, which may be stdin. Returns an exit code, and prints the
  * error. */
 int pack_input_describe(const char *name, file_facts *facts);
+
+/* ---- All of them ---- */
+
+/* Looks at one input. Returns an exit code, and prints the error. */
+typedef int (*pack_input_look)(void *context, size_t which);
+/* Looks at each input. If one cannot be packed (CLI_INPUT), it goes on with the others, so that all
+ * of these are named at once. Returns the exit code of the last failure. */
+int pack_inputs_each(const pack_inputs *inputs, pack_input_look look, void *context);
 void pack_inputs_free(pack_inputs *inputs);
 
 #endif /* TOKMAP_PACK_INPUTS_H */

@@ -2,13 +2,20 @@
 #include "pack/look.h"
 
 #include "cli/cli.h"
-#include "system/process.h"
 
 /* Usually enough to recognize a file; a longer record is read as a whole. */
 #define READ_BYTES ((size_t)16 * 1024)
 
-static int look_at(const pack_parts *parts, size_t which, pack_seen *seen)
+typedef struct look_context {
+    const pack_parts *parts;
+    pack_seen *seen; /* of each input, or NULL */
+} look_context;
+
+static int look_at(void *context, size_t which)
 {
+    const look_context *look = context;
+    const pack_parts *parts = look->parts;
+    pack_seen one, *seen = look->seen ? &look->seen[which] : &one;
     corpus_options options = pack_corpus_options(parts->options);
     const input_source source = {.path = parts->inputs->names[which],
                                  .version = &parts->inputs->versions[which]};
@@ -31,11 +38,5 @@ static int look_at(const pack_parts *parts, size_t which, pack_seen *seen)
 
 int pack_look(const pack_parts *parts, pack_seen *seen)
 {
-    int code = CLI_OK;
-    for (size_t i = 0; i < parts->inputs->n && code == CLI_OK; i++) {
-        pack_seen one;
-        code = process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted")
-                                        : look_at(parts, i, seen ? &seen[i] : &one);
-    }
-    return code;
+    return pack_inputs_each(parts->inputs, look_at, &(look_context){parts, seen});
 }

@@ -12,7 +12,8 @@ typedef struct pack_seen {
     reader_summary summary;
 } pack_seen;
 
-/* Looks at the beginning of each input that can be read again. seen: one for each input, or NULL.
+/* Looks at the beginning of each input that can be read again, and names all that cannot be
+ * packed. seen: one for each input, or NULL.
  * Returns an exit code, and prints the error. */
 int pack_look(const pack_parts *parts, pack_seen *seen);
 
