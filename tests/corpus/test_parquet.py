@@ -341,7 +341,7 @@ def pyarrow_writes_values(folder):
             for name in names:
                 expect_equal(read(path, name), plain(want[name]), "%s %s %s" % (name, encoding, version))
     path = write(pa, pq, folder / "u.parquet", {"u": pa.array([1 << 63], pa.uint64())})
-    expect("damaged" not in refused(path, "u", "above 2^63 - 1", "row 0"), "a large number is no damage")
+    expect_equal(read(path, "u"), [2.0**63], "a number above int64, as the nearest double")
     import decimal
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), str(folder / "t.parquet"))
     said = refused(folder / "t.parquet", "?", 'two columns "text", which cannot be told apart')

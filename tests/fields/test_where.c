@@ -60,6 +60,7 @@ TEST(numbers_and_strings_are_compared)
     CHECK(holds("3<x", integer(4)) && !holds("3<x", integer(3)));
     CHECK(holds("x<=3", integer(3)) && !holds("x<=3", integer(4)));
     CHECK(holds("x>=-3.5e0", real(-3.5)) && !holds("x>-3.5e0", real(-3.5)));
+    CHECK(holds("x > -1e999", real(-1e308)) && holds("x < -1e999", real(-INFINITY)));
     CHECK(holds("x == true", integer(1)) && holds("x == false", integer(0)));
     CHECK(holds("x == \"en\"", string("en")) && !holds("x == 'en'", string("e")));
     CHECK(holds("x < 'b'", string("abc")) && holds("x < 'ab'", string("a")));
@@ -204,7 +205,6 @@ TEST(wrong_expressions_are_refused_at_their_character)
     check_refused("x == 3abc", 7, "expected the end of the number");
     check_refused("x == -", 7, "expected a digit");
     check_refused("x == 1.", 8, "expected a digit");
-    check_refused("x == -1e999", 6, "a number that is too large");
     check_refused("x == null", 6, "null is not a value; use `is null`");
     check_refused("1 is null", 1, "expected a field before `is`");
     check_refused("x is 3", 6, "expected `null`");

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions of --where against Python: its grammar reads them, a small evaluator decides."""
 
+import decimal
 import json
 import os
 import random
@@ -110,8 +111,65 @@ def test_mutated():
     return "%d expressions, %d refused" % (len(texts), n_refused)
 
 
+def random_number(rng):
+    """Numbers of which many are equal or neighbours, written in many ways."""
+    base = rng.choice((0, 1, 2**53, 2**63, 2**64, 10**19, 10**23, 10**40, 10**308, int("7" * 400), rng.randrange(2**64)))
+    text = str(max(0, base + rng.choice((0, 0, 0, 1, -1, 2, -2, rng.randrange(-3000, 3000)))))
+    what = rng.random()
+    if what < 0.4:
+        shift = rng.randrange(len(text) + 3)
+        digits = text.rjust(shift + 1, "0")
+        text = digits[: len(digits) - shift] + ("." + digits[len(digits) - shift :] if shift else "")
+        shift += rng.choice((0, 0, 0, 1, -1, -320, 300))
+        text += rng.choice(("e%d", "E%+d", "e%+04d")) % shift if shift or rng.random() < 0.3 else ""
+    elif what < 0.6:
+        text += rng.choice((".0", ".000", "e0", "E-0", ".5", ".0000000000000000000001"))
+    elif what < 0.7:
+        text = rng.choice(("0.1", "1.10", "1.1", "0.10000000000000000555", "0.10000000000000001", "1e400", "1e401", "1e-400",
+                           "5e-324", "4.9e-324", "0e999", "0.0", "1e99999999999999", "1.7976931348623159e308"))
+    return rng.choice(("", "", "-")) + text
+
+
+def test_exact_numbers():
+    rng, texts = random.Random(11), []
+    decimal.getcontext().Emax, decimal.getcontext().Emin = decimal.MAX_EMAX, decimal.MIN_EMIN
+    for _ in range(6000 if LONG else 1200):
+        sides = ["x", random_number(rng) if rng.random() < 0.8 else "y"]
+        rng.shuffle(sides)
+        texts.append(rng.choice(("==", "!=", "<", "<=", ">", ">=")).join(sides))
+    records = []
+    lines = [[('{"x": %s, "y": %s}' % (near(rng, text), random_number(rng))).encode() for _ in range(12)] for text in texts]
+    for text, some in zip(texts, lines):
+        records += [(b"M", b""), (b"W", text.encode())] + [(b"L", line) for line in some]
+    answers = ref_fields.tool_answers(records)
+    n_kept = 0
+    for i, (text, some) in enumerate(zip(texts, lines)):
+        at = i * 14 + 1
+        expect(answers[at][0], "%s is refused: %r" % (text, answers[at]))
+        n_kept += check_documents(text, some, answers[at][1], answers[at + 1 : at + 13])
+    expect(len(texts) * 3 < n_kept < len(texts) * 9, "%d kept" % n_kept)
+    return "%d comparisons" % (12 * len(texts))
+
+
+def near(rng, text):
+    """Often the number of the expression, or one that differs in a digit."""
+    number = "".join(c for c in text if c in "-+.eE0123456789")
+    if rng.random() < 0.4 or not number or number[-1] == "y":
+        return random_number(rng)
+    at = rng.randrange(len(number))
+    changed = number[:at] + str((int(number[at]) + 1) % 10) + number[at + 1 :] if number[at].isdigit() else number
+    try:
+        json.loads(changed)
+    except ValueError:
+        changed = number
+    return rng.choice((number, changed))
+
+
 if __name__ == "__main__":
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
     sys.exit(run_tests([
         ("random_expressions_keep_what_python_keeps", test_random),
+        ("numbers_of_any_length_are_compared_exactly", test_exact_numbers),
         ("what_is_accepted_means_the_same_to_python", test_mutated),
     ]))

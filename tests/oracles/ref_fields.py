@@ -3,6 +3,7 @@
 tool_fields says of them."""
 
 import ast
+import decimal
 import json
 import math
 import re
@@ -28,11 +29,18 @@ def text_bytes(text):
     return bytes(out), lone
 
 
-def nearest_double(integer):
-    try:
-        return float(integer)
-    except OverflowError:
-        return math.inf if integer > 0 else -math.inf
+class Written(float):
+    """A number that is not an int64, as it was written; as a float, the nearest double."""
+
+    def __new__(cls, text):
+        self = super().__new__(cls, text)
+        self.text = text
+        return self
+
+
+def read_integer(text):
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else Written(text)
 
 
 class Object(list):
@@ -46,7 +54,7 @@ def refuse(constant):
 def read_line(line):
     """The value of a line; raises ValueError if it is not JSON."""
     text = "".join(chr(c if c < 0x80 else HIGH + c) for c in line)
-    return json.loads(text, parse_constant=refuse, object_pairs_hook=Object)
+    return json.loads(text, parse_constant=refuse, object_pairs_hook=Object, parse_int=read_integer, parse_float=Written)
 
 
 def field_value(value, path):
@@ -61,9 +69,7 @@ def field_value(value, path):
         return text_bytes(value)[0]
     if isinstance(value, list):
         return None
-    if isinstance(value, int):
-        return int(value) if -(2**63) <= value < 2**63 else nearest_double(value)
-    return value
+    return int(value) if isinstance(value, int) else value
 
 
 # ---- Expressions ----
@@ -93,9 +99,8 @@ def parse(text):
         if m["string"]:
             out.append(repr(parse_string(m["string"])))
         elif m["number"]:
-            number = json.loads(m["number"])
-            fits = not isinstance(number, int) or -(2**63) <= number < 2**63
-            out.append(repr(number if fits else nearest_double(number)))
+            json.loads(m["number"])
+            out.append("N[%r]" % m["number"])
         elif m["sign"]:
             out.append(m["sign"])
         elif m["name"] in WORDS:
@@ -105,9 +110,20 @@ def parse(text):
     return ast.parse(" ".join(out), mode="eval").body
 
 
+def exact(number, other):
+    """The number as one that Python compares without rounding. What was written with a fraction or an exponent, and is
+    compared with a double, is the nearest one."""
+    if isinstance(number, Written) and type(other) is float and set(".eE") & set(number.text) and not math.isinf(number):
+        return float(number)
+    if isinstance(number, Written):
+        return decimal.Decimal(number.text)
+    return number
+
+
 def compare(op, a, b):
     if a is None or b is None or isinstance(a, bytes) != isinstance(b, bytes) or a != a or b != b:
         return False
+    a, b = exact(a, b), exact(b, a)
     return {ast.Eq: lambda: a == b, ast.NotEq: lambda: a != b, ast.Lt: lambda: a < b, ast.LtE: lambda: a <= b,
             ast.Gt: lambda: a > b, ast.GtE: lambda: a >= b}[type(op)]()
 
@@ -127,7 +143,8 @@ def holds(node, values):
 
 def operand(node, values):
     if isinstance(node, ast.Subscript):
-        return values[ast.literal_eval(node.slice)]
+        key = ast.literal_eval(node.slice)
+        return values[key] if node.value.id == "V" else json.loads(key, parse_int=read_integer, parse_float=Written)
     return ast.literal_eval(node)
 
 

@@ -108,10 +108,21 @@ def text_has_no_fields_but_its_row(corpus):
     corpus.remove("t")
 
 
+def numbers_that_would_be_rounded_are_refused_by_name(corpus):
+    for number in ("18446744073709551615", "-9223372036854775809", "9" * 60, "1e400"):
+        (corpus.folder / "b.jl").write_text('{"text": "a", "id": 1}\n{"text": "b", "id": %s}\n' % number)
+        said = corpus.pack("o", "@row < 9", "--format", "jsonl", "--meta", "id", code=BAD_INPUT, of=["b.jl"])
+        expect("b.jl:2: " in said and "the number %.40s" % number in said and "of field id" in said, said)
+        corpus.remove("o")
+    (corpus.folder / "b.jl").write_text('{"text": "a", "id": 18446744073709551616}\n{"text": "b", "id": 0.1}\n')
+    corpus.pack("o", "@row < 9", "--format", "jsonl", "--meta", "id", of=["b.jl"])
+    expect_equal(columns(corpus, "o")[:2], ([("id", "float64")], [(2.0**64,), (0.1,)]), "values")
+
+
 TESTS = [values_are_those_of_python, each_split_has_the_values_of_its_documents, cat_shows_the_values,
          threads_and_memory_make_no_difference, killed_at_any_moment_it_ends_with_the_same_bytes,
          wrong_names_are_refused_at_their_character, numbers_and_strings_in_one_column_are_refused,
-         text_has_no_fields_but_its_row]
+         numbers_that_would_be_rounded_are_refused_by_name, text_has_no_fields_but_its_row]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))

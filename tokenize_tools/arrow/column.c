@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "text/exact_number.h"
 #include "text/little_endian.h"
 
 /* ---- Sizes ---- */
@@ -202,7 +203,7 @@ bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, arro
     v->type = TOKMAP_VALUE_INT64;
     v->integer = f->type == ARROW_BOOL ? is_set(values, row)
                                        : read_integer(values, row, f->bits, f->is_unsigned);
-    return !(f->is_unsigned && v->integer < 0) ||
-           arrow_refuse(err, "the number %" PRIu64 " is too large for a signed number of 64 bits",
-                        (uint64_t)v->integer);
+    if (f->is_unsigned)
+        *v = number_of_unsigned((uint64_t)v->integer);
+    return true;
 }

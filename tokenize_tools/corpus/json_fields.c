@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "corpus/json_span.h"
+#include "text/exact_number.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
 
@@ -211,14 +212,10 @@ static void read_number(json_fields *f, tokmap_value *value)
     const uint8_t *const text = f->at;
     skip_value(f);
     const size_t n_bytes = (size_t)(f->at - text);
-    if (json_whole_number((const char *)text, n_bytes, &value->integer)) {
-        value->type = TOKMAP_VALUE_INT64;
-        return;
-    }
-    char *const copy = (char *)f->decoded + f->n_decoded, *end;
+    char *const copy = (char *)f->decoded + f->n_decoded;
     memcpy(copy, text, n_bytes);
     copy[n_bytes] = '\0';
-    *value = (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = strtod(copy, &end)};
+    *value = number_read(copy, n_bytes, (const char *)text);
 }
 
 static void read_scalar(json_fields *f, tokmap_value *value)

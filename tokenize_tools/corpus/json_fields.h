@@ -4,8 +4,9 @@
  * The line is one that json_line.h has accepted: nothing is checked again, and the values of other
  * lines mean nothing. A value is null if the field is missing, null, an object or a list. true is 1
  * and false 0. A number that has neither a fraction nor an exponent and fits 64 bits is an integer,
- * and any other number the nearest double. Strings are as in json_line.h: a lone surrogate escape
- * becomes U+FFFD, and bytes above 7F are not checked. Of duplicate keys the last one counts.
+ * and any other number the nearest double and the text of the number, as exact_number.h says.
+ * Strings are as in json_line.h: a lone surrogate escape becomes U+FFFD, and bytes above 7F are not
+ * checked. Of duplicate keys the last one counts.
  * Pure. */
 #ifndef TOKMAP_JSON_FIELDS_H
 #define TOKMAP_JSON_FIELDS_H

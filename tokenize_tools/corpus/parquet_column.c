@@ -94,8 +94,8 @@ static int fail_value(const parquet_column *c, corpus_error *err)
         return -1;
     }
     *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text, "%s: column %s: %s%s", spot, column,
-             c->values.why == parquet_too_large ? "" : "damaged page: ", c->values.why);
+    snprintf(err->text, sizeof err->text, "%s: column %s: damaged page: %s", spot, column,
+             c->values.why);
     return -1;
 }
 

@@ -12,6 +12,7 @@
 #include "corpus/tar_header.h"
 #include "corpus/tar_reader.h"
 #include "corpus/text_reader.h"
+#include "text/exact_number.h"
 
 /* Tar is recognized whatever the format is: it holds files of that format. */
 static bool choose_tar(const corpus_options *options, const uint8_t *head, size_t n_bytes)
@@ -96,16 +97,37 @@ static void set_row(reader *r, uint64_t row)
         r->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
 }
 
+static bool check_kept(const reader *r, const reader_text *text, corpus_error *err)
+{
+    char number[NUMBER_SHOWN_BYTES], spot[320];
+    for (size_t i = 0; i < r->options->n_kept; i++) {
+        if (number_is_storable(&text->values[i], number))
+            continue;
+        reader_describe(r, (reader_place){.offset = text->offset, .line = text->line}, text->offset,
+                        spot, sizeof spot);
+        *err = (corpus_error){0};
+        snprintf(err->text, sizeof err->text,
+                 "%s: --meta: the number %s of field %.100s is neither a signed integer of 64 bits "
+                 "nor exactly a float64; leave the field out of --meta",
+                 spot, number, r->options->fields->names[i]);
+        return false;
+    }
+    return true;
+}
+
 reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
 {
     *text = (reader_text){0};
-    const reader_result result = r->kind->next(r, text, err);
+    reader_result result = r->kind->next(r, text, err);
+    if (result >= READER_TEXT && text->values) {
+        set_row(r, r->kind->row ? r->kind->row(r) : text->line);
+        if (r->options->where && !where_holds(r->options->where, text->values))
+            result = READER_FILTERED;
+        else if (result == READER_TEXT && !check_kept(r, text, err))
+            result = READER_FAILED;
+    }
     r->n_read += result >= READER_TEXT && text->first;
-    if (result < READER_TEXT || !text->values)
-        return result;
-    set_row(r, r->kind->row ? r->kind->row(r) : text->line);
-    const bool wanted = !r->options->where || where_holds(r->options->where, text->values);
-    return wanted ? result : READER_FILTERED;
+    return result;
 }
 
 void reader_keep(reader *r, size_t n_bytes)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/exact_number.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
 
@@ -56,24 +57,13 @@ typedef enum order {
     NOT_COMPARABLE
 } order;
 
-static order order_reals(double a, double b)
+static order order_numbers(const tokmap_value *a, const tokmap_value *b)
 {
-    return a < b ? LESS : a > b ? GREATER : a == b ? EQUAL : NOT_COMPARABLE;
-}
-
-/* Without rounding a to a double. */
-static order order_mixed(int64_t a, double b)
-{
-    if (isnan(b))
+    if ((a->type == TOKMAP_VALUE_FLOAT64 && isnan(a->real)) ||
+        (b->type == TOKMAP_VALUE_FLOAT64 && isnan(b->real)))
         return NOT_COMPARABLE;
-    if (b >= 0x1p63)
-        return LESS;
-    if (b < -0x1p63)
-        return GREATER;
-    const int64_t whole = (int64_t)b; /* without its fraction */
-    if (a != whole)
-        return a < whole ? LESS : GREATER;
-    return order_reals((double)whole, b); /* only the fraction is left to decide */
+    const int c = number_compare(a, b);
+    return c < 0 ? LESS : c > 0 ? GREATER : EQUAL;
 }
 
 static order order_strings(const tokmap_value *a, const tokmap_value *b)
@@ -85,17 +75,15 @@ static order order_strings(const tokmap_value *a, const tokmap_value *b)
     return a->text_bytes < b->text_bytes ? LESS : a->text_bytes > b->text_bytes ? GREATER : EQUAL;
 }
 
+static bool is_number(const tokmap_value *v)
+{
+    return v->type == TOKMAP_VALUE_INT64 || v->type == TOKMAP_VALUE_FLOAT64;
+}
+
 static order order_values(const tokmap_value *a, const tokmap_value *b)
 {
-    static const order opposite[] = {GREATER, EQUAL, LESS, NOT_COMPARABLE};
-    if (a->type == TOKMAP_VALUE_INT64 && b->type == TOKMAP_VALUE_INT64)
-        return a->integer < b->integer ? LESS : a->integer > b->integer ? GREATER : EQUAL;
-    if (a->type == TOKMAP_VALUE_INT64 && b->type == TOKMAP_VALUE_FLOAT64)
-        return order_mixed(a->integer, b->real);
-    if (a->type == TOKMAP_VALUE_FLOAT64 && b->type == TOKMAP_VALUE_INT64)
-        return opposite[order_mixed(b->integer, a->real)];
-    if (a->type == TOKMAP_VALUE_FLOAT64 && b->type == TOKMAP_VALUE_FLOAT64)
-        return order_reals(a->real, b->real);
+    if (is_number(a) && is_number(b))
+        return order_numbers(a, b);
     if (a->type == TOKMAP_VALUE_STRING && b->type == TOKMAP_VALUE_STRING)
         return order_strings(a, b);
     return NOT_COMPARABLE;
@@ -233,7 +221,6 @@ static bool read_quoted_name(parser *p, token *t)
 static bool read_number(parser *p, token *t)
 {
     json_number n = NUMBER_BEGINS;
-    char *end;
     while (json_number_step(&n, (uint8_t)p->text[p->at]))
         p->at++;
     if (!json_number_may_end(n))
@@ -241,13 +228,8 @@ static bool read_number(parser *p, token *t)
     if (is_word_part(p->text[p->at]) || p->text[p->at] == '.')
         return FAIL(p, p->at, "expected the end of the number");
     t->kind = TOKEN_LITERAL;
-    if (json_whole_number(p->text + t->at, p->at - t->at, &t->literal.integer)) {
-        t->literal.type = TOKMAP_VALUE_INT64;
-        return true;
-    }
-    t->literal =
-        (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = strtod(p->text + t->at, &end)};
-    return isfinite(t->literal.real) || FAIL(p, t->at, "a number that is too large");
+    t->literal = number_read(p->text + t->at, p->at - t->at, p->w->text + t->at);
+    return true;
 }
 
 /* The four digits of a \uXXXX at `text`. */

@@ -14,9 +14,10 @@
  *
  * White space may stand between all of these. At least one operand of a comparison is a field.
  * `true` is 1 and `false` 0, as in the values. Strings are compared by their bytes, and numbers
- * exactly, also a whole number with a fraction; a literal that is not a whole number of 64 bits is
- * the nearest double. A comparison is false, with != too, if a value is null or not a number (NaN),
- * or if it compares a number with a string; `not` makes it true. Pure. */
+ * exactly, as they are written, of any length (exact_number.h); only a literal with a fraction or
+ * an exponent is the nearest double where it meets a double of a column. A comparison is false,
+ * with != too, if a value is null or not a number (NaN), or if it compares a number with a string;
+ * `not` makes it true. Pure. */
 #ifndef TOKMAP_WHERE_H
 #define TOKMAP_WHERE_H
 

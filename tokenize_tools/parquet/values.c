@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/exact_number.h"
 #include "text/little_endian.h"
 
 static bool fail(parquet_values *v, const char *why)
@@ -13,8 +14,6 @@ static bool fail(parquet_values *v, const char *why)
 }
 
 /* ---- One value ---- */
-
-const char parquet_too_large[] = "an unsigned number is above 2^63 - 1, which cannot be read";
 
 static size_t size_of(parquet_type type)
 {
@@ -53,10 +52,10 @@ static bool set_number(parquet_values *v, uint64_t bits, tokmap_value *value)
     }
     if (v->column->type == PARQUET_INT32)
         bits = is_unsigned ? (uint32_t)bits : (uint64_t)(int64_t)(int32_t)(uint32_t)bits;
-    else if (is_unsigned && bits > INT64_MAX)
-        return fail(v, parquet_too_large);
-    value->type = TOKMAP_VALUE_INT64;
-    value->integer = (int64_t)bits;
+    if (is_unsigned)
+        *value = number_of_unsigned(bits);
+    else
+        *value = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)bits};
     return true;
 }
 

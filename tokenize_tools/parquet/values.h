@@ -20,9 +20,6 @@ typedef struct parquet_dictionary { /* {0}: none */
     bool given;
 } parquet_dictionary;
 
-/* The reason if a number does not fit, although the page is not damaged: compare the pointer. */
-extern const char parquet_too_large[];
-
 /* The bytes must stay valid. NULL, or why it cannot be read. */
 const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_element *column,
                                      const parquet_page_header *header, const uint8_t *bytes);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exact_number.h - numbers as a tokmap_value that are not rounded.
+ *
+ * An INT64 is its integer. A FLOAT64 is its double, unless it has a longer form; then `real` is the
+ * nearest double to it, and the number is
+ *     what `text` says, if that is not NULL: a number of JSON, of any length;
+ *     else, if `integer` is not 0, those 64 bits without a sign.
+ * Pure. */
+#ifndef TOKMAP_EXACT_NUMBER_H
+#define TOKMAP_EXACT_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokmap.h"
+
+enum {
+    NUMBER_SHOWN_BYTES = 48
+};
+
+/* A number of JSON; the byte after it must be none of a number. Unless it is an INT64, the value
+ * points to `written`, which must be the same n_bytes. */
+tokmap_value number_read(const char *text, size_t n_bytes, const char *written);
+tokmap_value number_of_unsigned(uint64_t n);
+
+/* -1, 0 or 1: how a compares with b. Neither is NaN. A fraction or an exponent that was written is
+ * equal to the double, without a longer form, that is nearest to it; all else is exact. An exponent
+ * beyond 10^17 counts as 10^17. */
+int number_compare(const tokmap_value *a, const tokmap_value *b);
+/* Whether 8 bytes can hold it: an INT64, or a FLOAT64 that is finite if the number is, and equal to
+ * it if it was written without fraction and exponent. Else, `shown` gets its first digits. */
+bool number_is_storable(const tokmap_value *v, char shown[NUMBER_SHOWN_BYTES]);
+
+#endif /* TOKMAP_EXACT_NUMBER_H */
