@@ -3,7 +3,7 @@
 families, field by field as their files have them, around small vocabularies that are trained here;
 and vocabularies that nobody would train, where the order of merges and of ids means nothing.
 
-Needs the Python package `tokenizers`.
+What trains a vocabulary needs the Python package `tokenizers`.
 """
 
 import base64
@@ -11,8 +11,11 @@ import json
 import random
 import unicodedata
 
-import tokenizers
-from tokenizers import trainers
+try:
+    import tokenizers
+    from tokenizers import trainers
+except ImportError:
+    tokenizers = trainers = None
 
 from oracle_patterns import (CL100K, DEEPSEEK3, DEEPSEEK3_ESCAPED, GPT2, O200K, QWEN2, QWEN35,
                              TEKKEN)

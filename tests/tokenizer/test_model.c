@@ -540,7 +540,7 @@ TEST(a_blank_goes_before_the_text_or_before_each_piece_of_a_split)
          SPLIT_NONE, true},
         {SEQUENCE(DIGITS("true") "," PREFIXED("true")), STAGE_EACH_DIGIT, SPLIT_GPT2, true},
         {SEQUENCE(PREFIXED("true") "," DIGITS("false")),
-         SPLIT_LIST(STAGE_GPT2, STAGE_DIGITS, STAGE_NONE, STAGE_NONE), SPLIT_NONE, false},
+         SPLIT_LIST(STAGE_BYTE_LEVEL, STAGE_DIGITS, STAGE_NONE, STAGE_NONE), SPLIT_NONE, false},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});

@@ -203,6 +203,9 @@ TEST(words_are_those_of_the_patterns)
     splits_into(SPLIT_DEEPSEEK3,
                 "  |12|\x01|\x01x| a|\u4e00\u4e8c|b|!abc|\u00e9|\u00b7\u00b7|\x01\x01");
     splits_into(SPLIT_FALCON, "It|'|s| |123|45| a|...|\xc2|\xb2");
+    splits_into(SPLIT_THEN(SPLIT_GPT2, STAGE_GPT2, 1), "In| 2024|  | \u00b2|\u00e9");
+    splits_into(SPLIT_THEN(SPLIT_GPT2, STAGE_DIGITS, 1), "In| |2024|  | |\u00b2|\u00e9");
+    splits_into(SPLIT_THEN(STAGE_BYTE_LEVEL, STAGE_DIGITS, 1), "In| |2024|  | \xc2|\xb2|\u00e9");
     splits_into(SPLIT_STARCODER, "a|  |1|2|3| b|'s");
     splits_into(SPLIT_WHITESPACE, "a1_\u00e9\u0301\u200db|...\u00b2| c| !?|\n\n |\u3000|d|  ");
     splits_into(SPLIT_WHITESPACE_SPLIT, "a1_...\u00b2| c| !?|\n\n|\n|d");

@@ -231,23 +231,24 @@ static bool may_follow_drop(const split_stage *stage)
 }
 
 /* Every part is a stage. For words of bytes, one of them is a ByteLevel; one without an expression
- * is the last and no stage. After one with an expression, stages see the characters for bytes.
- * SPLIT_UNKNOWN: it is not known. */
+ * is the last and no stage. After one with an expression, stages see the characters for bytes; if
+ * none follows, it is a Split at GPT-2's. SPLIT_UNKNOWN: it is not known. */
 static split_pattern find_split(const part *p, size_t n, bool of_bytes)
 {
     bool has_byte_level = false, blanks_left = false;
     split_pattern split = SPLIT_NONE;
-    if (n == 1 && p[0].kind == PART_BYTE_LEVEL) /* add_prefix_space is known here */
-        return p[0].use_regex ? SPLIT_GPT2 : SPLIT_NONE;
     for (size_t i = 0; i < n; i++) {
         const bool bare = p[i].kind == PART_BYTE_LEVEL && !p[i].use_regex && !p[i].prefix_space;
-        if (bare && i + 1 == n && !has_byte_level)
+        const bool last = i + 1 == n;
+        if (bare && last && of_bytes && !has_byte_level)
             return split;
-        const split_stage_id id = find_stage(&p[i]);
+        split_stage_id id = find_stage(&p[i]);
         if (!id || (has_byte_level && !split_stages[id]->of_bytes) ||
             (blanks_left && !may_follow_drop(split_stages[id])))
             return SPLIT_UNKNOWN;
         blanks_left |= split_stages[id]->drops_blanks && p[i].kind != PART_SPLIT;
+        if (id == STAGE_BYTE_LEVEL && last)
+            id = STAGE_GPT2;
         split = SPLIT_THEN(split, id, i);
         has_byte_level |= p[i].kind == PART_BYTE_LEVEL;
     }

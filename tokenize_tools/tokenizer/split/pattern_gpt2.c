@@ -2,6 +2,7 @@
 /* pattern_gpt2.c - GPT-2's expression, alone and after other splits:
  *
  * gpt2        GPT-2, r50k, p50k, GPT-NeoX, Phi-2, ByteLevel with use_regex
+ * byte_level  the same, after which characters stand for bytes
  * starcoder   each digit alone, then GPT-2: StarCoder, SmolLM
  * falcon      Punctuation, GPT-2, Digits and [0-9][0-9][0-9] */
 #include "tokenizer/split/pattern.h"
@@ -103,12 +104,21 @@ SPLIT_LIST_WALKERS(falcon, WANT_FALCON)
  * alternative for newlines, it would change words; so it is known here only. */
 const split_stage stage_gpt2 = {
     .name = "gpt2",
-    .component = COMPONENT_BYTE_LEVEL,
     .alternatives = {"'s|'t|'re|'ve|'m|'ll|'d '(?:[sdmt]|ll|ve|re)",
                      "\\x20?\\p{L}+ \\x20?\\p{L}++ \\x20?[\\p{L}]+",
                      "\\x20?\\p{N}+ \\x20?\\p{N}++ \\x20?[\\p{N}]+",
                      "\\x20?[^\\s\\p{L}\\p{N}]+ \\x20?[^\\s\\p{L}\\p{N}]++",
                      REGEX_BLANKS " \\s++$|\\s+(?!\\S)|\\s"},
+    .everything = true,
+    .cuts = CUT_ANYWHERE,
+    .match = gpt2_match,
+    SPLIT_VECTOR(gpt2),
+};
+
+/* The same, before stages that see its bytes. */
+const split_stage stage_byte_level = {
+    .name = "byte_level",
+    .component = COMPONENT_BYTE_LEVEL,
     .everything = true,
     .cuts = CUT_ANYWHERE,
     .match = gpt2_match,

@@ -5,7 +5,7 @@
  * result is a bitmap: bit i % 64 of starts[i / 64] is set if a word starts at byte i. A word always
  * starts at byte 0. Every byte belongs to a word: text that the expression does not match is a word
  * too ("isolated"). A byte that is not UTF-8 counts as a character of CLASS_OTHER. Words are whole
- * characters, except with stages after GPT2, which also split between bytes. Pure. */
+ * characters, except with stages after BYTE_LEVEL, which also split between bytes. Pure. */
 #ifndef TOKMAP_SPLITTER_H
 #define TOKMAP_SPLITTER_H
 
@@ -22,7 +22,8 @@
  * for STAGE_X and for its definition stage_x, in a file pattern_*.c. */
 /* clang-format off */
 #define SPLIT_STAGES(row)                                                                          \
-    row(GPT2, gpt2) row(CL100K, cl100k) row(CL100K_ANY_DIGITS, cl100k_any_digits)                  \
+    row(GPT2, gpt2) row(BYTE_LEVEL, byte_level) row(CL100K, cl100k)                                \
+    row(CL100K_ANY_DIGITS, cl100k_any_digits)                                                      \
     row(CL100K_08, cl100k_08) row(NANOCHAT, nanochat) row(QWEN2, qwen2) row(QWEN35, qwen35)        \
     row(SEED, seed) row(K2_HORIZON, k2_horizon) row(JAIS2, jais2) row(O200K, o200k)                \
     row(K_EXAONE, k_exaone)                                                                        \
@@ -79,7 +80,8 @@ enum {
 #define SPLIT_BERT ((split_pattern)STAGE_BERT)
 #define SPLIT_DEEPSEEK3 SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_DEEPSEEK, STAGE_NONE)
 #define SPLIT_STARCODER SPLIT_LIST(STAGE_EACH_DIGIT, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
-#define SPLIT_FALCON SPLIT_LIST(STAGE_PUNCTUATION, STAGE_GPT2, STAGE_DIGITS, STAGE_THREE_DIGITS)
+#define SPLIT_FALCON                                                                               \
+    SPLIT_LIST(STAGE_PUNCTUATION, STAGE_BYTE_LEVEL, STAGE_DIGITS, STAGE_THREE_DIGITS)
 #define SPLIT_SPARK SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_SPARK, STAGE_EACH_DIGIT)
 #define SPLIT_DEEPSEEK_LLM                                                                         \
     SPLIT_THEN(SPLIT_THEN(SPLIT_LIST(STAGE_NEWLINE, STAGE_DEEPSEEK_LETTERS, STAGE_DEEPSEEK_MARKS,  \
