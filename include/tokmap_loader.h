@@ -41,11 +41,12 @@
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
  * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
- *           thread is in a call usually returns TOKMAP_ERR_ARGUMENT. This is not a lock: two calls
- *           that start within the same nanoseconds may both succeed. close, position and get_info
- *           do not check; save_at may run during other calls. Several loaders may use the same
- *           datasets. When one of them is closed, or reads in another way, the hints that the
- *           others gave to the page cache are lost.
+ *           thread is in a call returns TOKMAP_ERR_ARGUMENT and changes nothing. The rows of a
+ *           batch are not guarded: threads that share a loader need a lock from next until they
+ *           have used or copied them. close, position and get_info do not check; save_at may run
+ *           during other calls. Several loaders may use the same datasets. When one of them is
+ *           closed, or reads in another way, the hints that the others gave to the page cache are
+ *           lost.
  * fork      In a child process, a loader of the parent returns TOKMAP_ERR_FORKED. close frees the
  *           child's memory and does not affect the parent.
  * Errors    If data cannot be read, next returns TOKMAP_ERR_IO for the step that needs them; err

@@ -67,10 +67,10 @@ class Batch:
         """The rows without conversion: views of the mapped file where that is possible. They stay valid, but must
         be asked for before the loader is used again."""
         if self._rows is None:
-            if self._loader is None or self._turn != self._loader._turn:
+            self._rows = self._loader._rows_of(self._turn) if self._loader is not None else None
+            if self._rows is None:
                 raise ValueError("the rows of this batch are gone, because the loader was used since: ask for "
                                  "them before the next batch")
-            self._rows = self._loader._get_rows()
         return self._rows
 
     def __iter__(self) -> Iterator[Any]:

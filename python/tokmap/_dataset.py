@@ -218,8 +218,8 @@ class Dataset:
     @property
     def metadata(self) -> Dict[str, Any]:
         """What the writer of the dataset stored: how it was made. Of one dataset, not of several."""
-        n_bytes = ctypes.c_size_t()
-        text = lib.tokmap_dataset_metadata(self._only("metadata").handle.pointer, ctypes.byref(n_bytes))
+        n_bytes, shard = ctypes.c_size_t(), self._only("metadata")  # which another thread may close meanwhile
+        text = lib.tokmap_dataset_metadata(shard.handle.pointer, ctypes.byref(n_bytes))
         found: Dict[str, Any] = json.loads(ctypes.string_at(text, n_bytes.value))
         return found
 
@@ -260,29 +260,31 @@ class Dataset:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self.n_documents))]
         index = operator.index(index)
-        shard, found = self._find(index + self.n_documents if index < 0 else index, index)
+        shard, found, _ = self._find(index + self.n_documents if index < 0 else index, index)
         return shard.range(found.first_token, found.n_tokens)
 
     def __iter__(self) -> Iterator[Array]:
         for i in range(self.n_documents):
             yield self[i]
 
-    def _find(self, index: int, given: int) -> Tuple[Shard, Any]:
+    def _find(self, index: int, given: int) -> Tuple[Shard, Any, int]:
+        """The shard, the document in it, and the first token of the shard."""
         shards = self._shards()
         if not 0 <= index < self.n_documents:
             hint = f"there are {self.n_documents}" if self.n_documents else "their boundaries are not known"
             raise IndexError(f"document {given}: {hint}")
         k = bisect.bisect_right(self._document_ends, index)
         before = self._document_ends[k - 1] if k else 0
-        return shards[k], shards[k].look_up(lib.tokmap_dataset_document, index - before, _lib.Document())
+        found = shards[k].look_up(lib.tokmap_dataset_document, index - before, _lib.Document())
+        return shards[k], found, self._first_token(k)
 
     def _first_token(self, k: int) -> int:
         return self._token_ends[k - 1] if k else 0
 
     def document(self, index: int) -> Document:
         """Where document number `index` is."""
-        shard, found = self._find(index, index)
-        return Document(index, self._first_token(self._shards().index(shard)) + found.first_token, found.n_tokens)
+        _, found, first_token = self._find(index, index)
+        return Document(index, first_token + found.first_token, found.n_tokens)
 
     def find_document(self, token: int) -> Document:
         """The document that contains token number `token`."""
@@ -365,7 +367,7 @@ class Dataset:
 
     def document_meta(self, index: int) -> Dict[str, Union[None, int, float, str]]:
         """The values of document number `index`, by name; None where it has none."""
-        shard, found = self._find(index, index)
+        shard, found, _ = self._find(index, index)
         return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
 
     # ---- Inputs ----

@@ -2,6 +2,7 @@
 """The arrays of a batch: made, or written again, and filled by the library."""
 
 import ctypes
+import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -63,7 +64,7 @@ class Gatherer:
             mask_labels=masked_index is not None, ignore_index=ignore_index, has_ignore_index=1, pad_id=pad_id)
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._options), ctypes.byref(self._detail)
-        self._kept: Optional[Dict[Tuple[Any, ...], Tuple[Any, int]]] = {} if reuse else None
+        self._kept = threading.local() if reuse else None
         self._use(framework)
         # Writes the outputs of a batch, and gives them to it.
         self.fill = self._fill_ids if self._ids and not self._parts and not self._boundaries else self._fill_all
@@ -85,10 +86,11 @@ class Gatherer:
         """An array and its address."""
         if self._kept is None:
             return self._new(shape, dtype)
+        kept: Dict[Any, Tuple[Any, int]] = self._kept.__dict__  # of this thread
         key = name, shape
-        if key not in self._kept:
-            self._kept[key] = self._new(shape, dtype)
-        return self._kept[key]
+        if key not in kept:
+            kept[key] = self._new(shape, dtype)
+        return kept[key]
 
     def _fill_all(self, batch: "Batch", c_batch: Any) -> None:
         if self._ids:

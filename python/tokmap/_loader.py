@@ -11,6 +11,7 @@ from ._dataset import Dataset, Path, Shard
 from ._errors import check
 from ._gather import Gatherer
 from ._lib import lib
+from ._locks import new_lock
 from ._ranks import find_rank
 from ._rows import LoaderHandle, Row
 from ._stage import Stage
@@ -128,6 +129,7 @@ class Loader:
             ...
         state = loader.state()          # 128 bytes; restore() continues here, on any number of ranks
 
+    Several threads may take batches from one loader: each batch goes to one of them, and calls wait for each other.
     If something takes batches ahead of the training step (a framework that prefetches, a queue, a thread), save
     the `state` of the last batch that was trained on, not that of the loader.
 
@@ -143,7 +145,7 @@ class Loader:
     framework   "numpy" or "torch": what the outputs are. PyTorch's are pinned if there is a GPU
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
                 step by a Stage, which is experimental
-    reuse       whether each batch is written into the arrays of the last one
+    reuse       whether each batch is written into the arrays of the last one that the same thread took
     pad_id      inputs that a shorter row lacks
     ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels
     mask_labels     whether labels whose loss_mask is 0 become ignore_index
@@ -198,8 +200,9 @@ class Loader:
         if windows != "concat" and not contiguous:
             raise ValueError("contiguous=False needs windows='concat': rows within documents are padded, with "
                              "pad_id in inputs and ignore_index in labels")
+        self._lock: Any = new_lock(self)  # held from next until the rows are copied
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
-        self._own_handle = self._open()
+        self._own_handle: Any = self._open()
         self._handle: Any = self._own_handle  # replaced while a stage uses the loader
         self._batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
         self._detail = _lib.ErrorDetail()
@@ -244,22 +247,21 @@ class Loader:
               detail)
         return handle
 
-    def _opened(self) -> ctypes.c_void_p:
-        pointer: ctypes.c_void_p = self._handle.pointer
-        return pointer
-
     def _call(self, function: Any, *arguments: Any) -> int:
         detail = _lib.ErrorDetail()
-        status: int = function(self._opened(), *arguments, ctypes.byref(detail))
+        with self._lock:
+            handle = self._handle
+            status: int = function(handle.pointer, *arguments, ctypes.byref(detail))
         check(status, detail)
         return status
 
     def close(self) -> None:
-        """Frees the loader. Arrays and states of batches stay valid."""
-        if self._stage is not None:
-            self._stage.close()
-        self._handle = _Closed()
-        self._turn += 1
+        """Frees the loader. Arrays and states of batches stay valid. Waits for a call of another thread."""
+        with self._lock:
+            if self._stage is not None:
+                self._stage.close()
+            self._handle = self._own_handle = _Closed()
+            self._turn += 1
 
     def __enter__(self) -> "Loader":
         return self
@@ -286,11 +288,13 @@ class Loader:
         return self
 
     def __next__(self) -> Batch:
-        if self._stage is not None:
-            return self._next_on_device()
+        with self._lock:
+            return self._take_next() if self._stage is None else self._next_on_device()
+
+    def _take_next(self) -> Batch:
         self._turn = turn = self._turn + 1
-        c_batch = self._batch
-        status = _next(self._handle.pointer, *self._references)
+        c_batch, handle = self._batch, self._handle  # a signal handler may close the loader meanwhile
+        status = _next(handle.pointer, *self._references)
         if status:
             if status == _END:
                 return self._last()
@@ -300,8 +304,12 @@ class Loader:
         try:
             self._gatherer.fill(batch, c_batch)
         except BaseException:
-            self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
+            if self._turn == turn:
+                self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
             raise
+        if self._turn != turn:
+            raise RuntimeError("a signal handler has used the loader during next, and this batch is lost: a handler "
+                               "may ask for the state, but not for a batch or another position")
         return batch
 
     def _last(self) -> Batch:
@@ -332,13 +340,19 @@ class Loader:
 
     def _take_turns(self, lane: int, n_lanes: int) -> None:
         """Makes this loader one of n_lanes that take turns with whole steps, each from the same position."""
-        self._call(lib.tokmap_loader_set_batch, self.rank + lane * self.n_ranks, self.n_ranks * n_lanes,
-                   self.batch_rows)
-        self._lane, self._n_lanes = lane, n_lanes
-        self._turn += 1
+        with self._lock:
+            self._call(lib.tokmap_loader_set_batch, self.rank + lane * self.n_ranks, self.n_ranks * n_lanes,
+                       self.batch_rows)
+            self._lane, self._n_lanes = lane, n_lanes
+            self._turn += 1
+
+    def _rows_of(self, turn: int) -> Optional[List[Row]]:
+        with self._lock:
+            return self._get_rows() if self._turn == turn else None
 
     def _get_rows(self) -> List[Row]:
-        return [Row(self._own_handle, row, self.sequence_length) for row in self._batch.rows[:self._batch.n_rows]]
+        handle = self._own_handle
+        return [Row(handle, row, self.sequence_length) for row in self._batch.rows[:self._batch.n_rows]]
 
     def _next_on_device(self) -> Batch:
         staged = self._stage.next()
@@ -364,17 +378,21 @@ class Loader:
     @property
     def sample(self) -> int:
         """The first sample of the next step."""
-        position: int = self._stage.sample if self._stage else lib.tokmap_loader_position(self._opened())
+        with self._lock:
+            handle = self._handle
+            position: int = self._stage.sample if self._stage else lib.tokmap_loader_position(handle.pointer)
         return position
 
     @property
     def epochs(self) -> List[int]:
         """How many epochs of each source are over."""
         found = []
-        for k in range(len(self._sources)):
-            info = _lib.LoaderSourceInfo(struct_size=ctypes.sizeof(_lib.LoaderSourceInfo))
-            check(lib.tokmap_loader_get_source(self._opened(), k, ctypes.byref(info)), self._detail)
-            found.append(info.n_samples_before // info.n_windows)
+        with self._lock:
+            handle = self._handle
+            for k in range(len(self._sources)):
+                info = _lib.LoaderSourceInfo(struct_size=ctypes.sizeof(_lib.LoaderSourceInfo))
+                check(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(info)), self._detail)
+                found.append(info.n_samples_before // info.n_windows)
         return found
 
     @property
@@ -385,11 +403,12 @@ class Loader:
     def seek(self, sample: int) -> None:
         """The next step starts at this sample."""
         sample = number("sample", sample, 2**64)
-        self._turn += 1
-        if self._stage is not None:
-            self._stage.seek(sample)
-        else:
-            self._call(lib.tokmap_loader_seek, sample)
+        with self._lock:
+            self._turn += 1
+            if self._stage is not None:
+                self._stage.seek(sample)
+            else:
+                self._call(lib.tokmap_loader_seek, sample)
 
     def locate(self, sample: int) -> Sample:
         """Where a sample comes from, without reading its tokens."""
@@ -402,22 +421,25 @@ class Loader:
     def state(self) -> bytes:
         """128 bytes, the same on every rank. restore() continues after the last batch that was taken, which may be
         later than the last one that was trained on: Batch.state is the state after that batch."""
-        return save_at(self._own_handle, self.sample)
+        with self._lock:
+            return save_at(self._own_handle, self.sample)
 
     def restore(self, state: bytes) -> None:
         """Continues where a state was taken. MismatchError: it was taken with other data, or with another sequence
         length, seed, shuffle, kind of windows or mixture."""
         if len(state) != 128:
             raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
-        self._turn += 1
-        if self._stage is not None:
-            self._stage.restore(state)
-        else:
-            self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
+        with self._lock:
+            self._turn += 1
+            if self._stage is not None:
+                self._stage.restore(state)
+            else:
+                self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
 
     def state_dict(self) -> Dict[str, Any]:
         """The state as plain types, for checkpoints: 128 bytes as hexadecimal digits, and the sample for people."""
-        return {"state": self.state().hex(), "sample": self.sample}
+        with self._lock:
+            return {"state": self.state().hex(), "sample": self.sample}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continues where state_dict() was taken."""
@@ -427,7 +449,9 @@ class Loader:
 
     def _get_info(self) -> Any:
         info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
-        lib.tokmap_loader_get_info(self._opened(), ctypes.byref(info))
+        with self._lock:
+            handle = self._handle
+            lib.tokmap_loader_get_info(handle.pointer, ctypes.byref(info))
         return info
 
     @property

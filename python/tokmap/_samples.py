@@ -2,7 +2,6 @@
 """tokmap.Samples - the samples of a loader by their numbers, for samplers."""
 
 import os
-import threading
 from typing import Any, Dict
 
 from ._loader import Loader
@@ -39,7 +38,7 @@ class Samples:
         self._open()
 
     def _open(self) -> None:
-        self._loader, self._lock, self._process = Loader(**self._arguments), threading.Lock(), os.getpid()
+        self._loader, self._process = Loader(**self._arguments), os.getpid()
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"_n_samples": self._n_samples, "_arguments": self._arguments}
@@ -56,9 +55,10 @@ class Samples:
             raise IndexError(f"sample {sample}: there are {self._n_samples}")
         if self._process != os.getpid():  # a loader does not work after a fork
             self._open()
-        with self._lock:
-            self._loader.seek(sample)
-            batch = next(self._loader)
+        loader = self._loader
+        with loader._lock:
+            loader.seek(sample)
+            batch = next(loader)
         return {name: array if name == "cu_seqlens" else array[0] for name, array in dict(batch).items()}
 
     def __repr__(self) -> str:

@@ -308,8 +308,8 @@ class Stage:
 
     Neither log nor edit may use the stage.
 
-    A stage belongs to one thread at a time; batches and tensors may be deleted in any thread. It is closed
-    when nothing refers to it or its batches any longer, and when the interpreter ends."""
+    Threads may share a stage: each batch goes to one of them. Batches and tensors may be deleted in any thread.
+    It is closed when nothing refers to it or its batches any longer, and when the interpreter ends."""
 
     def __init__(self, loader: "Loader", device: Any = 0, outputs: Union[str, Sequence[str]] = ("inputs", "labels"),
                  *, positions: str = "document", input_dtype: Any = "int32", label_dtype: Any = "int64",
@@ -363,7 +363,7 @@ class Stage:
         torch.cuda.Stream, an object with __cuda_stream__, or None for PyTorch's current stream, which is
         the default stream if PyTorch is not in use."""
         batch = DeviceBatch(self, self._find_stream(stream))
-        with self._core as core:
+        with self._core.turn, self._core as core:
             if core.take(lib.tokmap_stage_next, batch._c, batch._stream) == _END:
                 return None
             core.call(lib.tokmap_stage_save, batch._state)
@@ -382,7 +382,7 @@ class Stage:
         held = {name: self._target(name, target) for name, target in targets.items()}
         for name, (address, _) in held.items():
             setattr(batch, name, address)
-        with self._core as core:
+        with self._core.turn, self._core as core:
             if core.take(lib.tokmap_stage_fill, batch, handle) == _END:
                 return None
         return Filled(*(getattr(batch, name) for name in Filled._fields))
@@ -457,7 +457,7 @@ class Stage:
     @property
     def sample(self) -> int:
         """The first sample of the next step."""
-        with self._core as core:
+        with self._core.turn, self._core as core:
             return int(lib.tokmap_stage_position(core.pointer))
 
     def state(self) -> bytes:
@@ -465,7 +465,7 @@ class Stage:
         do not. If something takes batches ahead of the training step, save the `state` of the last batch
         that was trained on instead."""
         state = (c_uint8 * 128)()
-        with self._core as core:
+        with self._core.turn, self._core as core:
             core.call(lib.tokmap_stage_save, state)
         return bytes(state)
 
@@ -473,13 +473,13 @@ class Stage:
         """Continues where the state of a stage or a loader was saved. Held batches stay valid."""
         if len(state) != 128:
             raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
-        with self._core as core:
+        with self._core.turn, self._core as core:
             core.call(lib.tokmap_stage_restore, (c_uint8 * 128)(*state))
 
     def seek(self, sample: int) -> None:
         """The next step starts at this sample."""
         sample = _number("sample", sample, 2**64)
-        with self._core as core:
+        with self._core.turn, self._core as core:
             core.call(lib.tokmap_stage_seek, sample)
 
     @property

@@ -31,7 +31,7 @@ class Core:
     """The open C stage, everything it needs, and the number of its running calls.
 
     A thread that waits in C has released the interpreter, and other threads may then collect batches,
-    including the stage's own thread while it calls `edit`. So no lock is held during a call of C."""
+    including the stage's own thread while it calls `edit`. So `lock` is not held during a call of C."""
 
     def __init__(self, loader: "Loader", log: Log, edit: Edit) -> None:
         self.pointer: Any = ctypes.c_void_p()
@@ -46,6 +46,7 @@ class Core:
         self.user_log: Log = log
         self.streams: Dict[int, Any] = {}
         self.lock = threading.RLock()  # reentrant: a batch may be collected in a thread that holds it
+        self.turn = threading.RLock()  # of the threads that move the position; never of one that releases a batch
         self.n_users, self.pid = 0, os.getpid()
         self.callback_thread: Optional[int] = None
         self.unreleased: List[Tuple[Any, int]] = []  # batches that nothing refers to any longer, and their streams
@@ -96,7 +97,7 @@ class Core:
     def open(self, options: Any) -> None:
         detail = _lib.ErrorDetail()
         pointer = ctypes.c_void_p()
-        options.loader = self.loader._opened()
+        options.loader = self.loader._handle.pointer
         options.log, options.edit = self.log, self.edit
         self.loader_handle = self.loader._handle
         status = lib.tokmap_stage_open(ctypes.byref(pointer), ctypes.byref(options),

@@ -14,6 +14,7 @@ from . import _lib, _meta
 from ._dataset import Path, encode_path
 from ._errors import check
 from ._lib import lib
+from ._locks import new_lock
 
 
 def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
@@ -41,7 +42,8 @@ class Writer:
             for ids in documents:
                 w.document(ids)
 
-    Leaving the block finishes the dataset. After an exception nothing is left on the disk.
+    Leaving the block finishes the dataset. After an exception nothing is left on the disk. Several threads may
+    write documents, whose order is then that of the calls.
 
     prefix      the path without .bin and .tmi
     vocab_size  ids are below it; it decides whether a token takes 2 or 4 bytes
@@ -58,6 +60,7 @@ class Writer:
         pointer = ctypes.c_void_p()
         self._call(lib.tokmap_writer_open, ctypes.byref(pointer), encode_path(prefix), ctypes.byref(options))
         self._pointer = pointer
+        self._lock: Any = new_lock(self)
         # At exit too: an unfinished dataset leaves nothing on the disk.
         self._closer = weakref.finalize(self, _close, pointer, os.getpid())
         self._columns = list(meta)
@@ -83,35 +86,40 @@ class Writer:
         A name has either numbers or strings; ints become floats if there is a float too."""
         array = _as_ids(ids)
         row = _meta.row_of(self._columns, meta or {})
-        self._call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
-        if meta:
-            self._call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
-        self._call(lib.tokmap_writer_end_document, self._open())
+        with self._lock:
+            self._call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
+            if meta:
+                self._call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
+            self._call(lib.tokmap_writer_end_document, self._open())
 
     def end_input(self, name: Path, input_bytes: int = 0, input_checksum: int = 0) -> None:
         """Names the input file of all documents since the last call."""
         for number in (input_bytes, input_checksum):
             if not 0 <= number < 2**64:
                 raise ValueError(f"{number}: must be 0 to 2^64 - 1")
-        self._call(lib.tokmap_writer_end_input, self._open(), os.fsencode(name), input_bytes, input_checksum)
+        with self._lock:
+            self._call(lib.tokmap_writer_end_input, self._open(), os.fsencode(name), input_bytes, input_checksum)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Stores names and values that JSON can hold, for Dataset.metadata."""
         if not isinstance(metadata, Mapping):
             raise TypeError(f"metadata must be a mapping, not {type(metadata).__name__}")
         text = json.dumps(dict(metadata), allow_nan=False).encode()
-        self._call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
+        with self._lock:
+            self._call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
 
     def finish(self) -> None:
         """Makes the dataset visible. Without it, closing the writer removes what was written."""
-        try:
-            self._call(lib.tokmap_writer_finish, self._open())
-        finally:
-            self.close()
+        with self._lock:
+            try:
+                self._call(lib.tokmap_writer_finish, self._open())
+            finally:
+                self.close()
 
     def close(self) -> None:
         """Discards the dataset, unless it is finished."""
-        self._closer()
+        with self._lock:
+            self._closer()
 
     def __enter__(self) -> "Writer":
         return self

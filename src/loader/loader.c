@@ -19,39 +19,33 @@ tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *e
 
 /* ---- One thread at a time ---- */
 
-static tokmap_status fail_shared(tokmap_error *err)
+/* The lock of a loader, which is open to its const functions too. */
+static atomic_int *user_of(const tokmap_loader *l)
 {
+    return (atomic_int *)(uintptr_t)&l->user;
+}
+
+tokmap_status tokmap_i_loader_enter(const tokmap_loader *l, tokmap_error *err)
+{
+    int user = TOKMAP_I_LOADER_FREE;
+    tokmap_i_error_clear(err);
+    const tokmap_status status = tokmap_i_loader_check_fork(l, err);
+    if (status)
+        return status;
+    if (atomic_compare_exchange_strong_explicit(user_of(l), &user, TOKMAP_I_LOADER_IN_CALL,
+                                                memory_order_acquire, memory_order_relaxed))
+        return TOKMAP_OK;
+    if (user == TOKMAP_I_LOADER_STAGED)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "a stage uses this loader: call the stage instead, or close it first");
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "two threads use this loader at the same time: open one for each of them, or use "
                 "a lock");
 }
 
-tokmap_status tokmap_i_loader_check(const tokmap_loader *l, tokmap_error *err)
+tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status)
 {
-    const tokmap_status status = tokmap_i_loader_check_fork(l, err);
-    if (status)
-        return status;
-    if (atomic_load_explicit(&l->is_staged, memory_order_relaxed))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "a stage uses this loader: call the stage instead, or close it first");
-    return atomic_load_explicit(&l->inside, memory_order_relaxed) ? fail_shared(err) : TOKMAP_OK;
-}
-
-tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err)
-{
-    tokmap_i_error_clear(err);
-    const tokmap_status status = tokmap_i_loader_check(l, err);
-    if (!status)
-        atomic_store_explicit(&l->inside, (uintptr_t)mark, memory_order_relaxed);
-    return status;
-}
-
-tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
-                                    tokmap_error *err)
-{
-    if (atomic_load_explicit(&l->inside, memory_order_relaxed) != (uintptr_t)mark)
-        return fail_shared(err);
-    atomic_store_explicit(&l->inside, 0, memory_order_relaxed);
+    atomic_store_explicit(user_of(l), TOKMAP_I_LOADER_FREE, memory_order_release);
     return status;
 }
 
@@ -71,22 +65,11 @@ static tokmap_status locate_sample(tokmap_loader *l, uint64_t sample, tokmap_sam
 tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
                                    tokmap_error *err)
 {
-    uint8_t mark = 0;
-    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status
-                  : tokmap_i_loader_leave(l, &mark, locate_sample(l, sample, out, err), err);
+    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    return status ? status : tokmap_i_loader_leave(l, locate_sample(l, sample, out, err));
 }
 
 /* ---- Rows ---- */
-
-/* The read-ahead thread located this row at another place than the caller. */
-static tokmap_status fail_plan(const tokmap_loader *l, const tokmap_dataset *ds, tokmap_error *err)
-{
-    if (l->windows == TOKMAP_WINDOWS_CONCAT) /* no file is involved: it was a second thread */
-        return fail_shared(err);
-    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
-                ds->index_path);
-}
 
 /* For a row whose tokens are not in a map yet: makes the map of its file, or copies them. */
 static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
@@ -115,7 +98,8 @@ static tokmap_status point_row(tokmap_loader *l, uint32_t i, const tokmap_i_fetc
     tokmap_row *row = &l->rows[i];
     const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
     if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
-        return fail_plan(l, ds, err);
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
+                    ds->index_path);
     row->tokens =
         fetched ? fetched->tokens : tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
     return row->tokens ? TOKMAP_OK : map_or_copy(l, i, ds, !fetched, err);
@@ -211,9 +195,8 @@ static tokmap_status lend_next(tokmap_loader *l, tokmap_batch *batch, tokmap_err
 
 tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
-    uint8_t mark = 0;
-    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status : tokmap_i_loader_leave(l, &mark, lend_next(l, batch, err), err);
+    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    return status ? status : tokmap_i_loader_leave(l, lend_next(l, batch, err));
 }
 
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
@@ -229,10 +212,8 @@ tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_er
 
 tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err)
 {
-    uint8_t mark = 0;
-    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status
-                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_go_to(l, sample, err), err);
+    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    return status ? status : tokmap_i_loader_leave(l, tokmap_i_loader_go_to(l, sample, err));
 }
 
 uint64_t tokmap_loader_position(const tokmap_loader *l)
@@ -308,13 +289,15 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_source_info, n_windows)};
     if (source >= l->n_sources)
         return TOKMAP_ERR_ARGUMENT;
-    const tokmap_status status = tokmap_i_loader_check(l, NULL);
+    const tokmap_status status = tokmap_i_loader_enter(l, NULL);
     if (status)
         return status;
+    const uint64_t next_sample = l->next_sample;
+    tokmap_i_loader_leave(l, TOKMAP_OK);
     uint64_t *counts = malloc(l->n_sources * sizeof *counts);
     if (!counts)
         return TOKMAP_ERR_MEMORY;
-    tokmap_i_mixture_counts(l->mixture, l->next_sample, counts);
+    tokmap_i_mixture_counts(l->mixture, next_sample, counts);
     const tokmap_loader_source_info full = {.n_windows = l->sources[source].windows.n_windows,
                                             .quota = l->quotas[source],
                                             .period = l->period,

@@ -25,10 +25,17 @@ typedef struct tokmap_i_read_plan {
     tokmap_i_block_ahead ahead; /* if whole blocks are read */
 } tokmap_i_read_plan;
 
+/* Who uses a loader: one thread, for the time of a call, or a stage. */
+enum {
+    TOKMAP_I_LOADER_FREE,
+    TOKMAP_I_LOADER_IN_CALL,
+    TOKMAP_I_LOADER_STAGED
+};
+
 struct tokmap_loader {
     tokmap_i_fork_mark fork_mark;
-    atomic_uintptr_t inside; /* address on the stack of the thread that is in a call; 0: none */
-    uint32_t length;         /* inputs of a row */
+    atomic_int user; /* TOKMAP_I_LOADER_... */
+    uint32_t length; /* inputs of a row */
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
@@ -59,7 +66,6 @@ struct tokmap_loader {
     uint8_t *lent;       /* copies of the rows, row_stride apart; NULL: rows are lent themselves */
     uint8_t *joined;     /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
-    atomic_bool is_staged; /* a stage uses it */
 };
 
 /* The kind of tokmap_row, which may be shorter or longer for the caller than here. */
@@ -68,15 +74,11 @@ extern const tokmap_i_struct_kind tokmap_i_row_kind;
 void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
-/* For calls that change nothing. TOKMAP_ERR_FORKED, or TOKMAP_ERR_ARGUMENT if another thread is in
- * a call or a stage uses the loader. */
-tokmap_status tokmap_i_loader_check(const tokmap_loader *l, tokmap_error *err);
-/* For every other call that returns a status: enter and leave. `mark` is a local variable of that
- * call. They use plain loads and stores, so two threads that enter at the same moment both get in,
- * and leave reports it. */
-tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err);
-tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
-                                    tokmap_error *err);
+/* Around each call that uses what changes after open. Enter: TOKMAP_ERR_FORKED, or
+ * TOKMAP_ERR_ARGUMENT if another thread is in a call or a stage uses the loader. Leave returns
+ * `status`. */
+tokmap_status tokmap_i_loader_enter(const tokmap_loader *l, tokmap_error *err);
+tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status);
 /* The work of tokmap_loader_next, _restore and _seek, also called by the stage that uses the
  * loader. This next returns rows sizeof(tokmap_row) bytes apart. */
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);

@@ -419,11 +419,9 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
 tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
                                       uint32_t batch_rows, tokmap_error *err)
 {
-    uint8_t mark = 0;
-    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    const tokmap_status status = tokmap_i_loader_enter(l, err);
     return status ? status
-                  : tokmap_i_loader_leave(
-                        l, &mark, set_batch(l, rank, MAX(n_ranks, 1), batch_rows, err), err);
+                  : tokmap_i_loader_leave(l, set_batch(l, rank, MAX(n_ranks, 1), batch_rows, err));
 }
 
 /* ---- Open and close ---- */

@@ -60,11 +60,11 @@ void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, 
 tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_STATE_BYTES],
                                  tokmap_error *err)
 {
-    tokmap_i_error_clear(err);
-    const tokmap_status status = tokmap_i_loader_check(l, err);
-    if (!status)
-        tokmap_i_loader_encode_state(l, l->next_sample, state);
-    return status;
+    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    if (status)
+        return status;
+    tokmap_i_loader_encode_state(l, l->next_sample, state);
+    return tokmap_i_loader_leave(l, TOKMAP_OK);
 }
 
 tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
@@ -137,8 +137,6 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
 tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
                                     tokmap_error *err)
 {
-    uint8_t mark = 0;
-    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status
-                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_restore(l, state, err), err);
+    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    return status ? status : tokmap_i_loader_leave(l, tokmap_i_loader_restore(l, state, err));
 }

@@ -392,9 +392,12 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
     tokmap_status status = check_options(&s->options, err);
     if (status)
         return status;
-    if (atomic_exchange(&s->options.loader->is_staged, true))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the loader already has a stage: close that one, or open another loader");
+    int user = TOKMAP_I_LOADER_FREE;
+    if (!atomic_compare_exchange_strong(&s->options.loader->user, &user, TOKMAP_I_LOADER_STAGED))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s",
+                    user == TOKMAP_I_LOADER_STAGED
+                        ? "the loader already has a stage: close that one, or open another loader"
+                        : "another thread is in a call of the loader");
     s->loader = s->options.loader;
     s->next_sample = tokmap_loader_position(s->loader);
     status = plan_images(s, err);
@@ -476,7 +479,7 @@ void tokmap_stage_close(tokmap_stage *s)
         tokmap_i_stage_leave(s, &visit);
     if (s->loader) {
         tokmap_i_loader_go_to(s->loader, s->next_sample, NULL);
-        atomic_store(&s->loader->is_staged, false);
+        atomic_store(&s->loader->user, TOKMAP_I_LOADER_FREE);
     }
     tokmap_i_mutex_lock(&s->mutex);
     s->closed = true;

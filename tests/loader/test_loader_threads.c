@@ -95,7 +95,7 @@ TEST(a_call_while_another_thread_is_in_one_is_refused_and_harms_nothing)
     pthread_t thread;
     void *status;
     CHECK(pthread_create(&thread, NULL, next_in_thread, l) == 0);
-    while (n_held == 0 || !atomic_load(&l->inside))
+    while (n_held == 0 || !atomic_load(&l->user))
         usleep(100);
     expect_all_refused(l);
     held = 0;
@@ -113,38 +113,42 @@ TEST(a_call_while_another_thread_is_in_one_is_refused_and_harms_nothing)
     corpus_shape_close(&data);
 }
 
-/* Two that entered in the same moment, before either saw the other. */
-TEST(who_leaves_a_call_that_another_thread_entered_is_told)
+/* Many threads in a tight loop: no step is returned twice, and each that was returned counts. */
+enum {
+    N_THREADS = 4,
+    N_CALLS = 1000000
+};
+
+static uint8_t n_returned[N_THREADS * N_CALLS];
+static atomic_uint n_overlaps;
+
+static void *next_many_times(void *loader)
+{
+    tokmap_batch b = {.struct_size = sizeof b};
+    for (int i = 0; i < N_CALLS; i++) {
+        const tokmap_status status = tokmap_loader_next(loader, &b, NULL);
+        if (status == TOKMAP_OK)
+            n_returned[b.first_sample / 2]++;
+        else
+            CHECK_INT(status, TOKMAP_ERR_ARGUMENT);
+        n_overlaps += status != TOKMAP_OK;
+    }
+    return NULL;
+}
+
+TEST(of_calls_that_overlap_one_succeeds)
 {
     corpus_shape_open(&data);
     tokmap_loader *l = open_loader(TOKMAP_IO_MAP);
-    const uint8_t marks[2] = {0};
-    tokmap_error err;
-    for (int first = 0; first < 2; first++) {
-        CHECK_INT(tokmap_i_loader_enter(l, &marks[0], &err), TOKMAP_OK);
-        l->inside = (uintptr_t)&marks[1];
-        if (first)
-            expect_shared(tokmap_i_loader_leave(l, &marks[0], TOKMAP_OK, &err), &err);
-        CHECK_INT(tokmap_i_loader_leave(l, &marks[1], TOKMAP_OK, &err), TOKMAP_OK);
-        if (!first)
-            expect_shared(tokmap_i_loader_leave(l, &marks[0], TOKMAP_OK, &err), &err);
-        expect_next(l);
-    }
-    tokmap_loader_close(l);
-    corpus_shape_close(&data);
-}
-
-/* What two threads did to the steps that are read ahead is no damage of a file. */
-TEST(rows_that_were_read_for_another_sample_are_no_damage)
-{
-    corpus_shape_open(&data);
-    tokmap_loader *l = open_loader(TOKMAP_IO_READ);
-    tokmap_batch b = {.struct_size = sizeof b};
-    tokmap_error err;
-    expect_next(l);
-    l->next_sample += 2; /* as two calls of next would, of which one got the rows */
-    expect_shared(tokmap_loader_next(l, &b, &err), &err);
-    expect_next(l);
+    pthread_t threads[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, next_many_times, l) == 0);
+    for (int i = 0; i < N_THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    const uint64_t n_steps = tokmap_loader_position(l) / 2;
+    CHECK_EQ(n_steps + n_overlaps, N_THREADS * N_CALLS);
+    for (uint64_t i = 0; i < n_steps; i++)
+        CHECK_INT(n_returned[i], 1);
     tokmap_loader_close(l);
     corpus_shape_close(&data);
 }
