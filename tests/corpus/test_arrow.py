@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import arrow_writers
-from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders
+from ref_protocol import Skip, call, expect, expect_equal, need, program, run_in_folders
 
 SEEDS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow"
 TEXTS = {"nested": arrow_writers.nested_texts(), "no_rows": [], "small_batches": arrow_writers.texts_of(12)}
@@ -161,6 +161,22 @@ def values_of_all_types_are_those_of_pyarrow(folder):
             options=["--meta", "n"])
 
 
+def columns_without_a_value_are_null_texts(folder):
+    pa, polars = need("pyarrow"), need("polars")
+    nulls = {"a string": pa.nulls(9, pa.string()), "nothing": pa.nulls(9), "a dictionary": pa.nulls(9, pa.dictionary(pa.int8(), pa.string())),
+             "a dictionary of nothing": pa.DictionaryArray.from_arrays(pa.nulls(9, pa.int8()), pa.nulls(0))}
+    data = {what: arrow_writers.write(pa.table({"text": column}), file=file) for what, column in nulls.items() for file in (False, True)}
+    empty = polars.DataFrame({"text": polars.Series([None] * 9, dtype=polars.Categorical)})
+    empty.write_ipc(str(folder / "f.arrow"))
+    empty.write_ipc_stream(str(folder / "s.arrow"))
+    data.update({name: (folder / name).read_bytes() for name in ("f.arrow", "s.arrow")})
+    for what, some in data.items():
+        (folder / "in.arrow").write_bytes(some)
+        code, said, _ = pack(folder, folder / "in.arrow", "--where", 'text is null or text == "x"', "--meta", "text")
+        expect_equal(code, 0, "%s: %s" % (what, said))
+        expect("9 records without a text left out" in said, "%s: %s" % (what, said))
+
+
 def columns_that_cannot_be_read_are_named(folder):
     data = seed("stream")
     refused(folder, data, 'no column "body"', "id (int64), score (double), flag (bool), name (string), tags (list), "
@@ -248,6 +264,6 @@ def lz4_and_big_batches_are_refused_by_name(folder):
 if __name__ == "__main__":
     sys.exit(run_in_folders("", [
         seeds_have_their_texts, files_of_the_real_writers_have_their_texts, the_same_on_stdin_and_compressed,
-        fields_decide_which_rows_are_packed, values_of_all_types_are_those_of_pyarrow, columns_that_cannot_be_read_are_named, bad_texts_have_their_place,
-        long_bad_texts_are_collected_or_refused, damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
+        fields_decide_which_rows_are_packed, values_of_all_types_are_those_of_pyarrow, columns_without_a_value_are_null_texts,
+        columns_that_cannot_be_read_are_named, bad_texts_have_their_place, long_bad_texts_are_collected_or_refused, damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
     ]))

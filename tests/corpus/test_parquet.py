@@ -355,7 +355,8 @@ def what_cannot_be_read_is_refused_by_name(folder):
     pa, pq = need_parquet()
     for codec in ("brotli", "lz4"):
         path = write(pa, pq, folder / "c.parquet", {"text": ["a"] * 9}, compression=codec)
-        refused(path, "text", {"brotli": "brotli", "lz4": "lz4_raw"}[codec], "row group 0")
+        refused(path, "text", {"brotli": "brotli", "lz4": "lz4_raw"}[codec], "row group 0",
+                'write the file with zstd, snappy or gzip, such as compression="zstd" in pandas')
     data = path.read_bytes()
     path.write_bytes(data[:-4] + b"PARE")
     refused(path, "text", "encrypted")
@@ -472,13 +473,53 @@ def polars_writes_the_same(folder):
         expect_equal(read(path, "meta.lang"), plain(frame["meta"].struct.field("lang").to_list()), codec)
 
 
+def fastparquet_writes_the_same(folder):
+    pandas, fastparquet = need("pandas"), need("fastparquet")
+    codecs = ("UNCOMPRESSED", "ZSTD", "GZIP", "SNAPPY")
+    try:
+        for nulls, codec, version, n in itertools.product(("no", "some", "all"), codecs, (1, 2), (1, 900)):
+            fastparquet.writer.DATAPAGE_VERSION = version
+            want = texts(n, nulls)
+            frame = pandas.DataFrame({"text": pandas.Series(want, dtype=object), "id": range(n), "score": [i / 8 for i in range(n)],
+                                      "ok": [i % 3 == 0 for i in range(n)], "kind": pandas.Series(want).astype("category")})
+            path = folder / "f.parquet"
+            fastparquet.write(str(path), frame, compression=codec, row_group_offsets=350, object_encoding={"text": "utf8"})
+            told = "%s nulls %s v%d" % (nulls, codec, version)
+            expect_equal(read(path, "text", threads=2), plain(want), told)
+            expect_equal(read(path, "kind"), plain(want), told)
+            expect_equal(read(path, "id"), list(range(n)), told)
+            expect_equal(read(path, "score"), [i / 8 for i in range(n)], told)
+            expect_equal(read(path, "ok"), [int(i % 3 == 0) for i in range(n)], told)
+    finally:
+        fastparquet.writer.DATAPAGE_VERSION = 1
+    fastparquet.write(str(path), pandas.DataFrame({"text": ["needle"]}), compression="UNCOMPRESSED", stats=False)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"needle") + len("needle")
+    expect_equal(data[at], 0, "the first byte of the padding")
+    data[at] = 1
+    path.write_bytes(data)
+    refused(path, "text", "damaged page: bytes follow its last value")
+
+
+def columns_without_a_value_are_null_texts(folder):
+    pa, pq = need_parquet()
+    path = write(pa, pq, folder / "n.parquet", {"text": pa.nulls(9), "old": pa.array([None] * 9, pa.int32()),
+                                                "some": pa.array([None] * 8 + [1], pa.int32())})
+    for column in ("text", "old"):
+        _, n_documents, said = packed(folder, path, field=column, where='text is null and old != "x" or text is null')
+        expect("9 records without a text left out" in said and n_documents == 0, said)
+    done = subprocess.run([program("tokmap"), "pack", "--field", "some", str(path), "-o", str(folder / "out")], capture_output=True)
+    expect(done.returncode == 3 and b'"some" has the type int32, which cannot be text' in done.stderr, done.stderr.decode())
+
+
 TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns,
          pack_gives_the_ids_of_the_same_texts_as_jsonl, parquet_on_stdin_or_compressed_is_refused_with_a_hint,
          a_dry_run_tells_the_column_and_how_it_is_stored, joined_and_cut_files_are_refused,
          what_a_footer_may_leave_out_or_get_wrong, damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
          pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
          memory_and_threads_do_not_change_values, large_pages_are_read_alone_and_counted,
-         the_memory_that_a_message_names_is_enough, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
+         the_memory_that_a_message_names_is_enough, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same,
+         fastparquet_writes_the_same, columns_without_a_value_are_null_texts]
 
 if __name__ == "__main__":
     sys.exit(run_in_folders("", TESTS))

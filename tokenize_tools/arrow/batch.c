@@ -32,7 +32,8 @@ static bool read_compression(arrow_batch *b, const flat_table *batch, arrow_erro
     if (codec == LZ4_FRAME && method == 0)
         return arrow_refuse(err,
                             "is compressed with lz4, which tokmap does not read; write it with "
-                            "zstd or uncompressed");
+                            "zstd or uncompressed, such as compression=\"zstd\" in pyarrow and "
+                            "Polars");
     return (codec == ZSTD && method == 0) ||
            arrow_refuse(err, "is compressed in a way that is not known (codec %" PRId64 ")", codec);
 }

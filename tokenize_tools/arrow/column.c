@@ -66,9 +66,6 @@ bool arrow_check_column(const arrow_column *c, arrow_error *err)
         return arrow_refuse(err, "damaged: a column of numbers of %u bits", bits);
     if (own_buffer(c, 1)->n_bytes < (n_elements * bits + 7) / 8)
         return arrow_refuse(err, "damaged: the values of a column are too short");
-    if (f->has_dictionary && !c->dictionary)
-        return arrow_refuse(err, "uses the dictionary %" PRId64 ", which was not read before it",
-                            f->dictionary_id);
     return true;
 }
 
@@ -154,6 +151,9 @@ static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, arro
 static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
 {
     const arrow_dictionary *d = c->dictionary;
+    if (!d)
+        return arrow_refuse(err, "uses the dictionary %" PRId64 ", which was not read before it",
+                            c->field->dictionary_id);
     const int64_t index =
         read_integer(own_buffer(c, 1)->bytes, row, c->field->index_bits, c->field->index_unsigned);
     if (index < 0 || (uint64_t)index >= d->n_values)

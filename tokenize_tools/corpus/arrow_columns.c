@@ -78,7 +78,7 @@ static bool choose_column(arrow_columns *c, const char *name, bool is_text, size
     if (field == ARROW_NO_FIELD)
         return false;
     const arrow_field *f = &c->schema.fields[field];
-    if (is_text ? !arrow_is_text(f) : !arrow_is_value(f))
+    if (!arrow_is_value(f) || (is_text && !arrow_is_text(f) && f->type != ARROW_NULL))
         return arrow_refuse(err, "the column \"%.100s\" is of type %s, which is not read%s", name,
                             arrow_type_name(f), is_text ? " as text" : "");
     *column = add_column(c, field);
@@ -99,8 +99,10 @@ static bool check_where(const arrow_columns *c, arrow_error *err)
         return true;
     for (size_t i = 0; i < c->options->fields->n_fields; i++) {
         const size_t column = c->value_columns[i];
-        const bool text = column != SIZE_MAX && arrow_is_text(c->columns[column].field);
-        types[i] = text ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_INT64;
+        const arrow_field *f = column == SIZE_MAX ? NULL : c->columns[column].field;
+        types[i] = f && arrow_is_text(f)        ? TOKMAP_VALUE_STRING
+                   : f && f->type == ARROW_NULL ? TOKMAP_VALUE_NULL
+                                                : TOKMAP_VALUE_INT64;
     }
     return where_check_types(c->options->where, types, &why) ||
            arrow_refuse(err, "--where: character %zu: %s", why.character, why.text);

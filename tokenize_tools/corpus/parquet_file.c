@@ -310,7 +310,7 @@ static bool begin_group(parquet_scan *s, corpus_error *err)
     const parquet_chunk *chunk = parquet_chunk_of(footer, next->group, next->column);
     const parquet_row_group *group = &footer->groups[next->group];
     const char *refused = parquet_codec_refused(chunk->codec);
-    char text[100];
+    char text[240];
     *next = (parquet_page_place){.file = next->file,
                                  .column = next->column,
                                  .group = next->group,

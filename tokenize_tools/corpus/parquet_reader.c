@@ -95,7 +95,8 @@ static bool check_where(parquet_reader *r, corpus_error *err)
     for (size_t i = 0; i < o->fields->n_fields; i++) {
         const parquet_element *e = r->fields[i].element;
         const bool bytes = e && (e->type == PARQUET_BYTE_ARRAY || e->type == PARQUET_FIXED_BYTES);
-        types[i] = bytes ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_INT64;
+        const bool none = e && !bytes && parquet_is_null(&r->file.footer, e);
+        types[i] = bytes ? TOKMAP_VALUE_STRING : none ? TOKMAP_VALUE_NULL : TOKMAP_VALUE_INT64;
     }
     if (where_check_types(o->where, types, &why))
         return true;
@@ -319,6 +320,11 @@ static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error
     const bool begins = !r->has_page || parquet_column_page(r->column)->offset != r->page_offset;
     if ((begins && !begin_page(r, err)) || (base->options->fields && !next_values(r, err)))
         return READER_FAILED;
+    if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING) {
+        parquet_file_refuse(&r->file, "damaged: a text is a number, in a column without values",
+                            err);
+        return READER_FAILED;
+    }
     r->at_hand = true;
     r->text = (const uint8_t *)value.text;
     r->n_bytes = value.text_bytes;

@@ -158,6 +158,9 @@ uint32_t parquet_crc32(const uint8_t *bytes, size_t n_bytes)
 }
 #endif
 
+static const char not_read[] = "this codec is not supported; write the file with zstd, snappy or "
+                               "gzip, such as compression=\"zstd\" in pandas, pyarrow and Polars";
+
 static const struct codec {
     const char *name;
     const char *refused; /* without `read` */
@@ -166,11 +169,11 @@ static const struct codec {
     {"uncompressed", NULL, copy_plain},
     {"snappy", NULL, read_snappy},
     {"gzip", "this build has no zlib or ISA-L", read_gzip},
-    {"lzo", "this codec is not supported", NULL},
-    {"brotli", "this codec is not supported", NULL},
-    {"lz4", "this codec is not supported", NULL},
+    {"lzo", not_read, NULL},
+    {"brotli", not_read, NULL},
+    {"lz4", not_read, NULL},
     {"zstd", "this build has no zstd", read_zstd},
-    {"lz4_raw", "this codec is not supported", NULL},
+    {"lz4_raw", not_read, NULL},
 };
 enum {
     N_CODECS = sizeof codecs / sizeof *codecs
@@ -184,7 +187,7 @@ const char *parquet_codec_name(uint8_t codec)
 const char *parquet_codec_refused(uint8_t codec)
 {
     if (codec >= N_CODECS)
-        return "this codec is not supported";
+        return not_read;
     return codecs[codec].read ? NULL : codecs[codec].refused;
 }
 

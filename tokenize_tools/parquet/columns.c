@@ -97,7 +97,8 @@ static bool is_text(const parquet_element *e)
 
 static bool is_value(const parquet_element *e)
 {
-    bool known = e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED || e->kind == PARQUET_TEXT;
+    bool known = e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED ||
+                 e->kind == PARQUET_TEXT || e->kind == PARQUET_NULL;
     return e->is_leaf && known && e->type != PARQUET_INT96 && e->type != PARQUET_FIXED_BYTES &&
            e->max_repetition == 0;
 }
@@ -182,7 +183,7 @@ static const parquet_element *choose(const parquet_footer *f, const char *path,
 {
     bool twice;
     const parquet_element *e = find(f, path, &twice, err);
-    if (twice || (e && fits(e)))
+    if (twice || (e && (fits(e) || (is_value(e) && parquet_is_null(f, e)))))
         return e;
     const char *what = fits == is_text ? "text" : "a value";
     if (e && is_list(f, e))

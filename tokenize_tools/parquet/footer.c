@@ -125,9 +125,9 @@ static void read_raw_element(thrift *t, raw_element *raw)
 static parquet_kind kind_of(const raw_element *raw)
 {
     static const uint8_t of_logical[] = {
-        [1] = PARQUET_TEXT,    [2] = PARQUET_OTHER,  [3] = PARQUET_OTHER,  [4] = PARQUET_TEXT,
-        [5] = PARQUET_DECIMAL, [6] = PARQUET_PLAIN,  [7] = PARQUET_PLAIN,  [8] = PARQUET_PLAIN,
-        [9] = PARQUET_OTHER,   [10] = PARQUET_PLAIN, [11] = PARQUET_PLAIN, [12] = PARQUET_TEXT};
+        [1] = PARQUET_TEXT,    [2] = PARQUET_OTHER,  [3] = PARQUET_OTHER, [4] = PARQUET_TEXT,
+        [5] = PARQUET_DECIMAL, [6] = PARQUET_PLAIN,  [7] = PARQUET_PLAIN, [8] = PARQUET_PLAIN,
+        [9] = PARQUET_OTHER,   [10] = PARQUET_PLAIN, [11] = PARQUET_NULL, [12] = PARQUET_TEXT};
     static const uint8_t of_converted[] = {
         [0] = PARQUET_TEXT,      [4] = PARQUET_TEXT,      [5] = PARQUET_DECIMAL,
         [6] = PARQUET_PLAIN,     [7] = PARQUET_PLAIN,     [8] = PARQUET_PLAIN,
@@ -225,6 +225,7 @@ static bool read_schema(parquet_footer *f, thrift *t, uint8_t type, parquet_erro
 
 typedef struct raw_chunk {
     int64_t codec, n_values, plain_bytes, stored_bytes, data_offset, dictionary_offset, type;
+    int64_t n_nulls; /* -1: not known */
     uint32_t encodings;
     unsigned seen; /* fields of the metadata */
     bool encrypted, external;
@@ -242,6 +243,17 @@ static uint32_t read_encodings(thrift *t, uint8_t type)
     return bits;
 }
 
+static void read_statistics(thrift *t, raw_chunk *c)
+{
+    thrift_struct s = {0};
+    while (thrift_next(t, &s)) {
+        if (s.id == 3)
+            c->n_nulls = thrift_integer(t, s.type);
+        else
+            thrift_skip(t, s.type);
+    }
+}
+
 static void read_metadata(thrift *t, raw_chunk *c)
 {
     thrift_struct s = {0};
@@ -257,6 +269,8 @@ static void read_metadata(thrift *t, raw_chunk *c)
             c->seen |= 1u << s.id;
         if (s.id == 2)
             c->encodings = read_encodings(t, s.type);
+        else if (s.id == 12 && thrift_is_struct(t, s.type))
+            read_statistics(t, c);
         else if (s.id > 0 && s.id < (int)(sizeof integers / sizeof *integers) && integers[s.id])
             *integers[s.id] = thrift_integer(t, s.type);
         else
@@ -267,7 +281,7 @@ static void read_metadata(thrift *t, raw_chunk *c)
 static void read_raw_chunk(thrift *t, raw_chunk *c)
 {
     thrift_struct s = {0};
-    *c = (raw_chunk){0};
+    *c = (raw_chunk){.n_nulls = -1};
     while (thrift_next(t, &s)) {
         if (s.id == 3 && thrift_is_struct(t, s.type)) {
             read_metadata(t, c);
@@ -304,6 +318,7 @@ static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, uint64_t fil
     const bool before = c->dictionary_offset > 0 && c->dictionary_offset < c->data_offset;
     to->offset = (uint64_t)(before ? c->dictionary_offset : c->data_offset);
     to->n_values = (uint64_t)c->n_values;
+    to->all_null = c->n_nulls == c->n_values;
     to->stored_bytes = (uint64_t)c->stored_bytes;
     to->plain_bytes = (uint64_t)c->plain_bytes;
     to->encodings = c->encodings;
@@ -468,6 +483,14 @@ const parquet_chunk *parquet_chunk_of(const parquet_footer *f, size_t group,
                                       const parquet_element *column)
 {
     return &f->chunks[group * f->n_leaves + column->leaf];
+}
+
+bool parquet_is_null(const parquet_footer *f, const parquet_element *column)
+{
+    bool all_null = true;
+    for (size_t i = 0; i < f->n_groups && all_null; i++)
+        all_null = parquet_chunk_of(f, i, column)->all_null;
+    return all_null || column->kind == PARQUET_NULL;
 }
 
 uint64_t parquet_footer_pages_end(const parquet_footer *f)

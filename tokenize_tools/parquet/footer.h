@@ -36,6 +36,7 @@ typedef enum parquet_kind { /* what they mean, as far as reading them depends on
     PARQUET_UNSIGNED,
     PARQUET_TEXT,
     PARQUET_DECIMAL,
+    PARQUET_NULL, /* no value is known */
     PARQUET_OTHER /* interval, BSON, half floats and the like */
 } parquet_kind;
 
@@ -57,6 +58,7 @@ typedef struct parquet_chunk {
     uint32_t encodings; /* a bit for each */
     uint8_t codec;
     bool encrypted, external; /* external: in another file */
+    bool all_null;            /* by its statistics */
 } parquet_chunk;
 
 typedef struct parquet_row_group {
@@ -98,8 +100,10 @@ const parquet_chunk *parquet_chunk_of(const parquet_footer *f, size_t group,
 
 /* ---- Columns ---- */
 
-/* The column with this path, whose values can be a document's text. NULL: *err says why, and which
- * columns there are. */
+/* Whether all its values are null, by its type or by the statistics of all row groups. */
+bool parquet_is_null(const parquet_footer *f, const parquet_element *column);
+/* The column with this path, whose values can be a document's text: strings, or all null. NULL:
+ * *err says why, and which columns there are. */
 const parquet_element *parquet_text_column(const parquet_footer *f, const char *path,
                                            parquet_error *err);
 /* The same for a column of numbers, booleans or strings. */

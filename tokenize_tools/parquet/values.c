@@ -15,9 +15,19 @@ static bool fail(parquet_values *v, const char *why)
 
 /* ---- One value ---- */
 
+static const char after_last[] = "bytes follow its last value";
+
 static size_t size_of(parquet_type type)
 {
     return type == PARQUET_INT32 || type == PARQUET_FLOAT ? 4 : 8;
+}
+
+/* Some writers pad a page. */
+static bool all_zero(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end && *at == 0)
+        at++;
+    return at == end;
 }
 
 static void set_text(tokmap_value *value, const uint8_t *bytes, size_t n_bytes)
@@ -122,7 +132,7 @@ static const char *list_offsets(parquet_dictionary *d)
         d->offsets[i] = (uint32_t)at;
         at += 4 + (size_t)le_get32(d->bytes + at);
     }
-    return at == d->n_bytes ? NULL : "bytes follow its last value";
+    return all_zero(d->bytes + at, d->bytes + d->n_bytes) ? NULL : after_last;
 }
 
 const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_element *column,
@@ -388,7 +398,7 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
     uint32_t level;
     *value = (tokmap_value){0};
     if (v->left == 0)
-        return v->at == v->end ? 0 : -!fail(v, "bytes follow its last value");
+        return all_zero(v->at, v->end) ? 0 : -!fail(v, after_last);
     v->left--;
     if (v->has_levels) {
         if (!parquet_runs_next(&v->levels, &level))
