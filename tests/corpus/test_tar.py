@@ -140,11 +140,11 @@ def other_members_are_named_and_counted(folder):
     data = archive([("%02d.jpg" % i, "x") for i in range(14)] + [("a.txt", "A"), ("b.txt", (tarfile.SYMTYPE, "a.txt"))])
     message = compare(folder, "images", data, ["A"])
     lines = message.strip().split("\n")
-    expect_equal(len(lines), 11, message)
+    expect_equal(len(lines), 12, message)
     expect("member 00.jpg is left out: neither text nor JSON by its name" in lines[0], message)
     expect("5 more members are left out" in lines[10], message)
     data = archive([("d/", (tarfile.DIRTYPE, "")), ("d/a.txt", "A")])
-    expect_equal(compare(folder, "a folder", data, ["A"]), "", "notes about a folder")
+    expect_equal(compare(folder, "a folder", data, ["A"]), "tokmap pack: formats: 1 text\n", "notes about a folder")
 
 
 def an_archive_without_text_or_json_is_refused(folder):

@@ -195,8 +195,53 @@ static bool model_is_refused(const corpus_options *o, const uint8_t *plain, size
     char why[256];
     size_t longest =
         WRONG_FILE_HEAD_BYTES < o->max_piece_bytes ? WRONG_FILE_HEAD_BYTES : o->max_piece_bytes;
-    const wrong_file_head head = {plain, n < longest ? n : longest, n <= longest, compressed};
+    const wrong_file_head head = {plain, n < longest ? n : longest, n <= longest, compressed, "-"};
     return wrong_file_find(&head, o, why, sizeof why);
+}
+
+/* The line from there on; of its first max_piece_bytes bytes if it is longer. */
+static oracle_result model_line(const corpus_options *o, const uint8_t *plain, size_t n,
+                                size_t from, size_t *to, bool *good)
+{
+    size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
+    const uint8_t *end = memchr(plain + from, '\n', n_seen - from);
+    *to = end ? (size_t)(end - plain) : n_seen;
+    oracle_result r = model_json(o->field, plain + from, *to - from);
+    bool whole = end || n <= o->max_piece_bytes || plain[n_seen] == '\n';
+    *good = whole ? r.status == JSON_LINE_OK || r.status == JSON_LINE_NULL
+                  : r.status != JSON_LINE_MALFORMED || r.error_offset == *to - from;
+    return r;
+}
+
+/* Text whose first line is the end of an object, or is not an object while the second one is. */
+static bool model_is_cut(const corpus_options *o, const uint8_t *plain, size_t n, size_t from)
+{
+    static const char *const begins[] = {"{\"\":\"", "{\"", "{", "{\"\"", "{\"\":", "{\"\":1"};
+    static const char *const outer[] = {"", "{\"\":"};
+    static const char *const arrays[] = {"{\"\":[\"", "{\"\":[", "{\"\":[1"};
+    size_t to, n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
+    bool good, cut = false;
+    free(model_line(o, plain, n, from, &to, &good).text);
+    for (size_t i = 0; i < 15; i++) {
+        size_t end = to;
+        while (end > from && model_white(plain + end - 1, 1))
+            end--;
+        char begin[16], *line = malloc(end - from + sizeof begin);
+        snprintf(begin, sizeof begin, "%s%s", i < 12 ? outer[i / 6] : "",
+                 i < 12 ? begins[i % 6] : arrays[i - 12]);
+        size_t n_begin = strlen(begin);
+        memcpy(line, begin, n_begin);
+        memcpy(line + n_begin, plain + from, end - from);
+        oracle_result r = model_json(o->field, (uint8_t *)line, n_begin + end - from);
+        free(r.text);
+        free(line);
+        cut = cut || (r.status != JSON_LINE_MALFORMED && memchr(plain + from, '"', end - from));
+    }
+    from = to + model_white(plain + to, n - to);
+    if (cut || from >= n_seen || plain[from] != '{')
+        return cut;
+    free(model_line(o, plain, n, from, &to, &good).text);
+    return good;
 }
 
 /* Reads only the first max_piece_bytes bytes. */
@@ -207,20 +252,20 @@ static corpus_format model_format(const corpus_options *o, const uint8_t *plain,
     size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
     if (model_is_refused(o, plain, n, compressed))
         return CORPUS_AUTO;
+    if (o->format == CORPUS_AUTO && n == 0)
+        return CORPUS_JSON_LINES; /* any format without documents */
     if (o->fields && o->format != CORPUS_AUTO && o->format != CORPUS_JSON_LINES)
         return CORPUS_AUTO; /* text has no fields */
     if (o->format != CORPUS_AUTO)
         return o->format;
     from += model_white(plain + from, n - from);
-    if (from >= n_seen || plain[from] != '{')
+    if (from >= n_seen)
         return o->fields ? CORPUS_AUTO : CORPUS_TEXT;
-    const uint8_t *end = memchr(plain + from, '\n', n_seen - from);
-    size_t n_line = end ? (size_t)(end - plain) - from : n_seen - from;
-    oracle_result r = model_json(o->field, plain + from, n_line);
-    free(r.text);
-    bool whole = end || n <= o->max_piece_bytes || plain[n_seen] == '\n';
-    bool good = whole ? r.status == JSON_LINE_OK || r.status == JSON_LINE_NULL
-                      : r.status != JSON_LINE_MALFORMED || r.error_offset == n_line;
+    if (plain[from] != '{')
+        return o->fields || model_is_cut(o, plain, n, from) ? CORPUS_AUTO : CORPUS_TEXT;
+    size_t to;
+    bool good;
+    free(model_line(o, plain, n, from, &to, &good).text);
     return good ? CORPUS_JSON_LINES : CORPUS_AUTO;
 }
 

@@ -38,7 +38,7 @@ def write_gzip(path, text):
 def all_bad_inputs_are_named_before_anything_is_written(folder):
     names = pack_corpus.write_inputs(folder, random.Random(3), 1)
     bad = {"g.arrow": lambda data: data[:-9], "h.parquet": lambda data: data[:-9], "d.jsonl": lambda data: b'{"x": 1}\n',
-           "e.txt": lambda data: b"PK\x03\x04" + data, "c.gz": lambda data: b"\x1f\x8b\x08\x04" + data[:20]}
+           "f.tar": lambda data: b"PK\x03\x04" + data, "c.gz": lambda data: b"\x1f\x8b\x08\x04" + data[:20]}
     bad = {name: change for name, change in bad.items() if name in names}
     for name, change in bad.items():
         (folder / name).write_bytes(change((folder / name).read_bytes()))

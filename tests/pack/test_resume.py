@@ -194,9 +194,9 @@ def another_call_is_refused_and_changes_nothing(corpus):
         expect(why in said and "--restart" in said, "%s: %s" % (arguments, said))
     said = corpus.pack("out", "--memory", "8M", "--on-error", "skip", code=5)
     expect("--on-error was collect" in said, said)
-    os.utime(corpus.folder / "b.txt", ns=(0, 12345))
+    os.utime(corpus.folder / "g.arrow", ns=(0, 12345))
     said = corpus.pack("out", "--memory", "8M", code=5)
-    expect("b.txt has changed" in said, said)
+    expect("g.arrow has changed" in said, said)
     expect_equal(corpus.files("out"), left, "files")
     corpus.remove("out")
 

@@ -146,6 +146,7 @@ static int write_plan(plan_file *plan, const plan_options *options)
 static int print_result(const pack_planner *p, const plan_options *options)
 {
     const plan_file *plan = p->plan;
+    pack_kinds_note(p->parts);
     if (options->pack.json) {
         fputs("{\"schema_version\": 1, \"plan\": ", stdout);
         json_text_print_string(stdout, options->pack.output, strlen(options->pack.output));
@@ -224,7 +225,7 @@ static int run(plan_options *options, char **names, size_t n_names)
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &tokenizer_of, &options->pack);
     if (code == CLI_OK)
-        code = pack_look(&parts, NULL);
+        code = pack_look(&parts, &inputs.kinds, NULL);
     if (code == CLI_OK)
         code = make_plan(options, &parts);
     tokenizer_file_close(&tokenizer_of);

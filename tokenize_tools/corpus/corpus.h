@@ -7,14 +7,14 @@
  * that does not fit into a batch is cut where the caller allows it. Nothing is dropped silently:
  * everything that is left out or repaired is counted and reported.
  *
- * What a document is: with CORPUS_TEXT, the whole input, even if it is empty; with a separator, the
- * text before each separator, and the text after the last one unless it is empty. With
- * CORPUS_LINES, a line without its newline; a carriage return is kept, an empty line is an empty
- * document, and the last line needs no newline. With CORPUS_JSON_LINES, a string in the object on a
- * line; skipped are blank lines, a byte order mark at the start of the input, and white space of
- * max_piece_bytes or more before a line. With CORPUS_PARQUET and CORPUS_ARROW, the value of a
- * column in a row. In a tar archive, each member whose name ends like that of text or JSON is an
- * input.
+ * What a document is: with CORPUS_TEXT, the whole input, even if it is empty (with CORPUS_AUTO, an
+ * empty input has no documents); with a separator, the text before each separator, and the text
+ * after the last one unless it is empty. With CORPUS_LINES, a line without its newline; a carriage
+ * return is kept, an empty line is an empty document, and the last line needs no newline. With
+ * CORPUS_JSON_LINES, a string in the object on a line; skipped are blank lines, a byte order mark
+ * at the start of the input, and white space of max_piece_bytes or more before a line. With
+ * CORPUS_PARQUET and CORPUS_ARROW, the value of a column in a row. In a tar archive, each member
+ * whose name ends like that of text or JSON is an input.
  *
  * An input can be read in parts, even by several processes: together these give the documents,
  * values and counts of the whole. A part is read without what lies before it, so messages about
@@ -39,7 +39,8 @@
 typedef enum corpus_format {
     CORPUS_AUTO, /* Parquet or Arrow by the first bytes; JSON lines if the first line is an object
                     that has the field; else text. Refused are a first line that begins with { but
-                    is not such an object, and input that does not look like text: wrong_file.h */
+                    is not such an object, input that does not look like text, and text whose name
+                    says something else: wrong_file.h */
     CORPUS_TEXT, /* an input is one document, or several separated by `separator` */
     CORPUS_LINES,
     CORPUS_JSON_LINES,

@@ -59,15 +59,13 @@ bool text_reader_fill(text_reader *r, size_t n_bytes, corpus_error *err)
     return true;
 }
 
-/* Finds the first byte that is not white space; *at is max_piece_bytes if there is none before
- * that. */
-static bool find_black(text_reader *r, size_t *at, corpus_error *err)
+/* Finds the first byte from there on that is not white space; *at is max_piece_bytes if there is
+ * none before that. */
+static bool find_black(text_reader *r, size_t from, size_t *at, corpus_error *err)
 {
     window *w = &r->base.window;
     size_t max_bytes = r->base.options->max_piece_bytes;
-    if (!text_reader_fill(r, TEXT_BOM_BYTES, err))
-        return false;
-    for (*at = text_reader_bom_bytes(r); *at < max_bytes; ++*at) {
+    for (*at = from; *at < max_bytes; ++*at) {
         if (!text_reader_fill(r, *at + 1, err))
             return false;
         if (*at == window_size(w))
@@ -98,74 +96,171 @@ static bool find_line_end(text_reader *r, size_t from, size_t *at, bool *whole, 
     }
 }
 
-static json_line_status parse_line(text_reader *r, size_t from, size_t n_bytes, bool whole,
-                                   json_line_result *result)
+/* false: not JSON; json_line_end gives the reason. */
+static bool scan_bytes(text_reader *r, const uint8_t *bytes, size_t n_bytes)
 {
-    const uint8_t *line = window_text(&r->base.window) + from;
-    if (whole)
-        return json_line_text(&r->json, line, n_bytes, r->decoded, result);
-    json_line_begin(r->scanner);
     for (size_t at = 0; at < n_bytes;) {
-        json_line_fed fed = json_line_feed(r->scanner, line + at, n_bytes - at, r->decoded);
+        json_line_fed fed = json_line_feed(r->scanner, bytes + at, n_bytes - at, r->decoded);
         if (fed.malformed)
-            return json_line_end(r->scanner, result);
+            return false;
         at += fed.n_bytes;
     }
-    return JSON_LINE_OK; /* no error in the part that was read */
+    return true;
+}
+
+/* A line, or the part of it that is not longer than max_piece_bytes. */
+typedef struct first_line {
+    size_t from, to;
+    json_line_status status; /* OK for a part without an error */
+    json_line_result result;
+} first_line;
+
+/* Parses the line that begins at `from`. */
+static bool read_line(text_reader *r, size_t from, first_line *line, corpus_error *err)
+{
+    bool whole;
+    *line = (first_line){.from = from};
+    if (!find_line_end(r, from, &line->to, &whole, err) ||
+        !text_reader_reserve(r, line->to - from + JSON_LINE_ROOM, err))
+        return false;
+    const uint8_t *bytes = window_text(&r->base.window) + from;
+    if (whole) {
+        line->status = json_line_text(&r->json, bytes, line->to - from, r->decoded, &line->result);
+        return true;
+    }
+    json_line_begin(r->scanner);
+    if (!scan_bytes(r, bytes, line->to - from))
+        line->status = json_line_end(r->scanner, &line->result);
+    return true;
+}
+
+/* ---- Refusals ---- */
+
+static size_t head_bytes(const text_reader *r)
+{
+    const corpus_options *o = r->base.options;
+    const size_t n = o->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
+    return n < o->max_piece_bytes ? n : o->max_piece_bytes;
+}
+
+static wrong_file_head head_of(const text_reader *r)
+{
+    const window *w = &r->base.window;
+    const size_t n = head_bytes(r);
+    return (wrong_file_head){
+        .bytes = window_text(w),
+        .n_bytes = window_size(w) < n ? window_size(w) : n,
+        .whole = window_size(w) <= n && w->at_end,
+        .decompressed = stream_codec(w->stream) != NULL,
+        .name = w->name,
+    };
+}
+
+static bool refuse(const text_reader *r, const char *why, corpus_error *err)
+{
+    *err = (corpus_error){0};
+    snprintf(err->text, sizeof err->text, "%.200s: %s", r->base.window.name, why);
+    return false;
 }
 
 /* Refuses an input that is not meant to be packed as text. */
 static bool check_head(text_reader *r, corpus_error *err)
 {
-    const window *w = &r->base.window;
-    size_t wanted =
-        r->base.options->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
-    if (wanted > r->base.options->max_piece_bytes)
-        wanted = r->base.options->max_piece_bytes;
-    char text[256];
+    char why[256];
     r->checked = true;
-    if (!text_reader_fill(r, wanted, err))
+    if (!text_reader_fill(r, head_bytes(r), err))
         return false;
-    const wrong_file_head head = {
-        .bytes = window_text(w),
-        .n_bytes = window_size(w) < wanted ? window_size(w) : wanted,
-        .whole = window_size(w) <= wanted && w->at_end,
-        .decompressed = stream_codec(w->stream) != NULL,
+    const wrong_file_head head = head_of(r);
+    return !wrong_file_find(&head, r->base.options, why, sizeof why) || refuse(r, why, err);
+}
+
+/* Whether the line is an object whose beginning is missing. */
+static bool is_cut_line(text_reader *r, const first_line *line)
+{
+    /* Where it may have been cut: in a string, in a key, before a key and so on; then one level
+     * further down. */
+    static const char *const missing[] = {
+        "{\"\":\"",       "{\"",       "{",        "{\"\"",       "{\"\":",       "{\"\":1",
+        "{\"\":{\"\":\"", "{\"\":{\"", "{\"\":{",  "{\"\":{\"\"", "{\"\":{\"\":", "{\"\":{\"\":1",
+        "{\"\":[\"",      "{\"\":[",   "{\"\":[1",
     };
-    if (!wrong_file_find(&head, r->base.options, text, sizeof text))
-        return true;
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", w->name, text);
+    const uint8_t *bytes = window_text(&r->base.window) + line->from;
+    size_t n = line->to - line->from;
+    while (n > 0 && text_is_white(bytes[n - 1]))
+        n--;
+    if (n == 0 || bytes[n - 1] != '}' || !memchr(bytes, '"', n))
+        return false;
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        uint8_t begin[16 + 64] = {0}; /* readable bytes for the scanner */
+        json_line_result result;
+        const size_t n_begin = strlen(missing[i]);
+        memcpy(begin, missing[i], n_begin);
+        json_line_begin(r->scanner);
+        if (scan_bytes(r, begin, n_begin) && scan_bytes(r, bytes, n) &&
+            json_line_end(r->scanner, &result) != JSON_LINE_MALFORMED)
+            return true;
+    }
     return false;
 }
 
-/* Decides by at most max_piece_bytes of the first line. */
+/* Refuses text that looks like something else of which a part is missing. `from` is its first byte
+ * that is not white space. */
+static bool check_text(text_reader *r, size_t from, corpus_error *err)
+{
+    char why[256];
+    first_line line;
+    const wrong_file_head head = head_of(r);
+    if (wrong_name_find(&head, why, sizeof why))
+        return refuse(r, why, err);
+    if (from >= r->base.options->max_piece_bytes)
+        return true;
+    if (!read_line(r, from, &line, err))
+        return false;
+    bool cut = is_cut_line(r, &line);
+    if (!cut && !find_black(r, line.to, &from, err))
+        return false;
+    if (!cut && from < r->base.options->max_piece_bytes &&
+        window_text(&r->base.window)[from] == '{') {
+        if (!read_line(r, from, &line, err))
+            return false;
+        cut = line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL;
+    }
+    return !cut || refuse(r,
+                          "looks like JSON lines whose first line is cut or is not an object; "
+                          "repair or remove it, or use --format text to pack it as it is",
+                          err);
+}
+
+/* ---- The format ---- */
+
+/* Decides by at most max_piece_bytes of the first line. An empty input has no format. */
 static bool decide_format(text_reader *r, corpus_error *err)
 {
-    size_t from, to;
-    bool whole;
-    json_line_result result;
-    if (!find_black(r, &from, err))
+    size_t from;
+    first_line line;
+    if (!text_reader_fill(r, TEXT_BOM_BYTES, err))
+        return false;
+    if (window_size(&r->base.window) == 0)
+        return true;
+    if (!find_black(r, text_reader_bom_bytes(r), &from, err))
         return false;
     if (from >= r->base.options->max_piece_bytes || window_text(&r->base.window)[from] != '{') {
         text_reader_set_format(r, CORPUS_TEXT);
-        return true;
+        return check_text(r, from, err);
     }
-    if (!find_line_end(r, from, &to, &whole, err) ||
-        !text_reader_reserve(r, to - from + JSON_LINE_ROOM, err))
+    if (!read_line(r, from, &line, err))
         return false;
-    json_line_status status = parse_line(r, from, to - from, whole, &result);
-    if (status == JSON_LINE_OK || status == JSON_LINE_NULL) {
+    if (line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL) {
         text_reader_set_format(r, CORPUS_JSON_LINES);
         return true;
     }
-    text_reader_set_reason(r, status, &result);
+    text_reader_set_reason(r, line.status, &line.result);
     *err = (corpus_error){0};
     snprintf(err->text, sizeof err->text,
              "%.200s: byte %" PRIu64
              ": the first line begins with { but has no text in the expected field (%s): "
              "use --field to name the field, or --format to name the format",
-             r->base.window.name, from + result.error_offset, r->reason);
+             r->base.window.name, from + line.result.error_offset, r->reason);
     return false;
 }
 
@@ -173,7 +268,7 @@ static bool decide_format(text_reader *r, corpus_error *err)
 static bool check_fields(const text_reader *r, corpus_error *err)
 {
     const field_list *fields = r->base.options->fields;
-    if (!fields || r->base.format == CORPUS_JSON_LINES)
+    if (!fields || r->base.format == CORPUS_JSON_LINES || r->base.format == CORPUS_AUTO)
         return true;
     for (size_t i = 0; i < fields->n_fields; i++) {
         if (strcmp(fields->names[i], FIELD_ROW) == 0)

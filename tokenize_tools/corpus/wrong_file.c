@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "corpus/input_codec.h"
 #include "corpus/tar_header.h"
@@ -15,7 +16,7 @@ typedef enum wrong_kind {
     COMPRESSED,
     UTF_16_OR_32,
     BINARY,
-    PARQUET /* of which the reader did not choose a regular file */
+    RECORDS /* which their readers did not choose: of another --format, or not a regular file */
 } wrong_kind;
 
 typedef struct known_file {
@@ -52,10 +53,10 @@ static const known_file known_files[] = {
     {"UTF-32 text", UTF_16_OR_32, MAGIC("\0\0\xFE\xFF")},
     {"UTF-16 text", UTF_16_OR_32, MAGIC("\xFF\xFE")},
     {"UTF-16 text", UTF_16_OR_32, MAGIC("\xFE\xFF")},
-    {"a Parquet file", PARQUET, MAGIC("PAR1\x15")},
+    {"a Parquet file", RECORDS, MAGIC_WORD(0, "PAR1")},
     {"an encrypted Parquet file", BINARY, MAGIC_WORD(0, "PARE")},
-    {"an Arrow file", BINARY, MAGIC("ARROW1\0\0")},
-    {"an Arrow stream", BINARY, MAGIC("\xFF\xFF\xFF\xFF")},
+    {"an Arrow file", RECORDS, MAGIC("ARROW1\0\0")},
+    {"an Arrow stream", RECORDS, MAGIC("\xFF\xFF\xFF\xFF")},
     {"a Feather file", BINARY, MAGIC_WORD(0, "FEA1")},
     {"an ORC file", BINARY, MAGIC_WORD(0, "ORC")},
     {"an Avro file", BINARY, MAGIC("Obj\x01")},
@@ -103,6 +104,8 @@ static const known_file known_files[] = {
     {"a tokmap index", BINARY, MAGIC("\x89TMI\r\n\x1A\n")},
     {"a tokmap journal", BINARY, MAGIC("\x89TMJ\r\n\x1A\n")},
     {"a plan of tokmap", BINARY, MAGIC("tokmap plan 1\nfolder /")},
+    {"a Git LFS pointer ('git lfs pull' fetches its file)", BINARY,
+     MAGIC("version https://git-lfs.github.com/spec/v1\n")},
 };
 
 /* Kinds that no fixed string identifies. */
@@ -273,14 +276,17 @@ static bool is_json_array(const wrong_file_head *head)
 
 #define ANYWAY "use --format text to pack it as it is"
 
-static bool refuse_known(const wrong_file_head *head, bool given, char *text, size_t text_bytes)
+static bool refuse_known(const wrong_file_head *head, const corpus_options *options, char *text,
+                         size_t text_bytes)
 {
+    const bool given = options->format != CORPUS_AUTO;
     const known_file *known = find_known(head->bytes, head->n_bytes);
     if (!known)
         return false;
     /* The input was decompressed once if it could be. */
     bool twice = known == &gzip_or_zstd || (known->kind == COMPRESSED && head->decompressed);
-    if (given && !twice && known->kind != ARCHIVE)
+    const bool forced = options->utf8 == UTF8_RAW;
+    if (given && !twice && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
         return false;
     if (twice)
         snprintf(text, text_bytes, "is compressed twice, with %s inside; decompress it once first",
@@ -293,10 +299,15 @@ static bool refuse_known(const wrong_file_head *head, bool given, char *text, si
     else if (known->kind == COMPRESSED)
         snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first, or " ANYWAY,
                  known->name);
-    else if (known->kind == PARQUET)
+    else if (known->kind == RECORDS && given)
         snprintf(text, text_bytes,
-                 "is %s, which can be read only from a file that is not compressed; copy it to "
-                 "one, or " ANYWAY,
+                 "is %s, not text; leave out --format and --lines to read its rows, or add --utf8 "
+                 "raw to pack its bytes as they are",
+                 known->name);
+    else if (known->kind == RECORDS)
+        snprintf(text, text_bytes,
+                 "is %s, which can be read only whole and from a file that is not compressed; copy "
+                 "it to one, or use --format text --utf8 raw to pack its bytes as they are",
                  known->name);
     else if (known->kind == UTF_16_OR_32)
         snprintf(text, text_bytes, "is %s; convert it to UTF-8, or " ANYWAY, known->name);
@@ -345,10 +356,9 @@ static bool refuse_malformed(const wrong_file_head *head, const corpus_options *
 bool wrong_file_find(const wrong_file_head *head, const corpus_options *options, char *text,
                      size_t text_bytes)
 {
-    bool given = options->format != CORPUS_AUTO;
-    if (refuse_known(head, given, text, text_bytes))
+    if (refuse_known(head, options, text, text_bytes))
         return true;
-    if (given)
+    if (options->format != CORPUS_AUTO)
         return false;
     if (is_json_array(head)) {
         snprintf(
@@ -358,4 +368,56 @@ bool wrong_file_find(const wrong_file_head *head, const corpus_options *options,
     }
     return refuse_nul(head, options, text, text_bytes) ||
            refuse_malformed(head, options, text, text_bytes);
+}
+
+/* ---- Names ---- */
+
+/* The length of the name without this ending; 0: it has another one. */
+static size_t without_ending(const char *name, size_t n, const char *ending)
+{
+    const size_t n_ending = strlen(ending);
+    return n > n_ending && strncasecmp(name + n - n_ending, ending, n_ending) == 0 ? n - n_ending
+                                                                                   : 0;
+}
+
+static size_t without_codec(const char *name)
+{
+    const size_t n = strlen(name), n_gzip = without_ending(name, n, ".gz");
+    return n_gzip ? n_gzip : without_ending(name, n, ".zst");
+}
+
+bool wrong_name_is_compressed(const char *name)
+{
+    return without_codec(name) > 0;
+}
+
+bool wrong_name_find(const wrong_file_head *head, char *text, size_t text_bytes)
+{
+    static const struct {
+        const char *ending, *kind;
+    } named[] = {{".parquet", "a Parquet file"}, {".arrow", "an Arrow file"},
+                 {".feather", "a Feather file"}, {".jsonl", "JSON lines"},
+                 {".ndjson", "JSON lines"},      {".tar", "a tar archive"},
+                 {".tgz", "a tar archive"}};
+    static const uint8_t magic[] = "\x28\xB5\x2F\xFD", gzip[] = "\x1F";
+    const size_t n_plain = without_codec(head->name), n = head->n_bytes;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        if (without_ending(head->name, n_plain ? n_plain : strlen(head->name), named[i].ending)) {
+            snprintf(text, text_bytes,
+                     "its name says %s, but its bytes are text; repair or remove it, or " ANYWAY,
+                     named[i].kind);
+            return true;
+        }
+    }
+    if (n_plain == 0 || head->decompressed)
+        return false;
+    const bool begun = n < sizeof magic &&
+                       (memcmp(head->bytes, magic, n) == 0 || memcmp(head->bytes, gzip, n) == 0);
+    if (!begun && count_malformed(head) * 100 <= n)
+        return false;
+    snprintf(text, text_bytes,
+             "its name ends in %s, but its bytes are neither compressed nor text; repair or remove "
+             "it, or " ANYWAY,
+             head->name + n_plain);
+    return true;
 }

@@ -215,7 +215,7 @@ static void print_tokenizer(const pack_parts *parts)
 static void print_summary(const pack_seen *seen)
 {
     const reader_summary *s = &seen->summary;
-    printf(", %s", cli_word_name(pack_formats, seen->format));
+    printf(", %s", pack_kind_name(seen->format));
     if (*s->codec)
         printf(", %s", s->codec);
     if (*s->encodings)
@@ -234,8 +234,10 @@ static void print_summary(const pack_seen *seen)
 static void print_inputs(const pack_parts *parts, const pack_seen *seen)
 {
     const pack_inputs *in = parts->inputs;
+    char kinds[PACK_KINDS_BYTES];
+    pack_kinds_text(&in->kinds, kinds);
     print_heading("inputs:");
-    printf("%s", cli_count_of(in->n, "file").s);
+    printf("%s%s%s%s", cli_count_of(in->n, "file").s, *kinds ? " (" : "", kinds, *kinds ? ")" : "");
     if (in->once)
         puts(", size not known");
     else
@@ -289,10 +291,11 @@ static void print_json_text(const char *key, const char *text)
     json_text_print_string(stdout, text, strlen(text));
 }
 
-static void print_json_summary(const pack_seen *seen)
+static void print_json_summary(const pack_seen *seen, bool looked_at)
 {
     const reader_summary *s = &seen->summary;
-    printf(", \"format\": \"%s\"", cli_word_name(pack_formats, seen->format));
+    printf(", \"format\": \"%s\"",
+           looked_at ? pack_kind_name(seen->format) : cli_word_name(pack_formats, seen->format));
     print_json_text("codec", s->codec);
     print_json_text("encodings", s->encodings);
     print_json_text("column", s->column);
@@ -326,19 +329,19 @@ static void print_json(const sample *s, const pack_parts *parts, const pack_seen
             printf(", \"input_bytes\": %" PRIu64, in->versions[i].n_bytes);
         else
             fputs(", \"input_bytes\": null", stdout);
-        print_json_summary(&seen[i]);
+        print_json_summary(&seen[i], in->versions[i].known);
         putchar('}');
     }
     fputs("]}\n", stdout);
 }
 
-int pack_dry_run(const pack_parts *parts)
+int pack_dry_run(const pack_parts *parts, pack_kinds *kinds)
 {
     sample s = {0};
     pack_seen *seen = calloc(parts->inputs->n, sizeof *seen);
     if (!seen)
         return cli_no_memory();
-    int code = pack_look(parts, seen);
+    int code = pack_look(parts, kinds, seen);
     if (code == CLI_OK)
         code = take_sample(&s, parts, seen);
     if (code == CLI_OK && parts->options->json) {

@@ -5,7 +5,8 @@
 
 #include "pack/facts.h"
 
-/* Reads the beginning of some of the inputs; writes nothing. Returns an exit code. */
-int pack_dry_run(const pack_parts *parts);
+/* Reads the beginning of the inputs, whose formats it counts in `kinds`; writes nothing. Returns an
+ * exit code. */
+int pack_dry_run(const pack_parts *parts, pack_kinds *kinds);
 
 #endif /* TOKMAP_PACK_DRY_RUN_H */

@@ -10,6 +10,11 @@
 #include "corpus/input_list.h"
 #include "pack/options.h"
 
+#define PACK_N_KINDS (CORPUS_PARQUET + 1)
+typedef struct pack_kinds {
+    size_t n[PACK_N_KINDS]; /* inputs of each corpus_format; n[CORPUS_AUTO]: empty ones */
+} pack_kinds;
+
 typedef struct pack_inputs {
     const char *const *names;
     input_version *versions; /* of each input; unknown if it can be read only once */
@@ -21,6 +26,7 @@ typedef struct pack_inputs {
     bool has_end;                 /* false: at the end of its last input */
     const corpus_format *formats; /* of each input, as corpus_options takes them; else NULL */
     input_list files;             /* owns the names of a plain pack */
+    pack_kinds kinds;             /* of a plain pack, set by pack_look */
 } pack_inputs;
 
 /* Finds the files that the arguments stand for and checks each, so that a wrong name is reported

@@ -6,9 +6,8 @@
 const cli_word pack_formats[] = {
     {"auto", CORPUS_AUTO,
      "parquet and arrow by their first bytes; jsonl if the first line is a JSON object with the "
-     "field, "
-     "otherwise text; refuses files that "
-     "look like neither: archives, images, JSON arrays, UTF-16, ..."},
+     "field, otherwise text; refuses files that look like neither (archives, images, JSON arrays, "
+     "UTF-16, ...), text whose name says something else, and text beside records"},
     {"text", CORPUS_TEXT, "each file is one document"},
     {"lines", CORPUS_LINES, "each line is one document"},
     {"jsonl", CORPUS_JSON_LINES, "each line is a JSON object; one field of it is the document"},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "pack/look.h"
 #include "plan/cell_metadata.h"
 #include "system/files.h"
 #include "system/process.h"
@@ -25,6 +26,7 @@ void pack_report_notes(const pack_report *r)
     };
     const corpus_counts *c = &r->counts->corpus;
     uint64_t n_skipped = pack_counts_skipped(r->counts);
+    pack_kinds_note(r->parts);
     uint64_t n_specials = r->counts->packed.specials_seen;
     if (n_skipped && r->bad_documents)
         cli_warn("%s left out; they are in %s", cli_count_of(n_skipped, "bad document").s,
@@ -151,6 +153,18 @@ static void put_options(json_object *in, const pack_parts *parts)
     putc('}', o.out);
 }
 
+/* Of a cell they are not counted. */
+static void put_formats(json_object *in, const pack_kinds *kinds)
+{
+    put_key(in, "formats");
+    json_object o = begin_object(in->out);
+    for (size_t i = 0; i < PACK_N_KINDS; i++) {
+        if (kinds->n[i])
+            put_number(&o, pack_kind_name(i), kinds->n[i]);
+    }
+    putc('}', o.out);
+}
+
 /* What was left out or changed, for all outputs together. */
 static void put_care(json_object *o, const pack_counts *counts)
 {
@@ -274,6 +288,8 @@ int pack_report_print(FILE *out, const pack_report *r)
     put_string(&o, "version", tokmap_version());
     put_tokenizer(&o, r->parts->tokenizer);
     put_options(&o, r->parts);
+    if (!r->parts->cell)
+        put_formats(&o, &r->parts->inputs->kinds);
     put_number(&o, "n_documents", r->counts->packed.documents);
     put_number(&o, "n_tokens", r->counts->packed.tokens);
     put_number(&o, "text_bytes", c->text_bytes);

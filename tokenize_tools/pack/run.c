@@ -9,11 +9,11 @@
 #include "pack/session.h"
 #include "system/process.h"
 
-static int run_session(const pack_parts *parts)
+static int run_session(const pack_parts *parts, pack_kinds *kinds)
 {
     pack_report_file report;
     process_catch_interrupts();
-    int code = pack_look(parts, NULL);
+    int code = pack_look(parts, kinds, NULL);
     if (code == CLI_OK)
         code = pack_report_begin(&report, parts->options);
     if (code != CLI_OK)
@@ -36,7 +36,8 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     if (code == CLI_OK)
         code = pack_names_check(options);
     if (code == CLI_OK)
-        code = options->dry_run ? pack_dry_run(&parts) : run_session(&parts);
+        code = options->dry_run ? pack_dry_run(&parts, &inputs.kinds)
+                                : run_session(&parts, &inputs.kinds);
     tokenizer_file_close(&file);
     pack_inputs_free(&inputs);
     return code;
