@@ -342,7 +342,7 @@ static void keep_tar(reader *base, size_t n_bytes)
 
 static uint64_t row_of_tar(const reader *base)
 {
-    return base->n_read - 1;
+    return base->n_read;
 }
 
 static uint64_t count_begun(const reader *base)
