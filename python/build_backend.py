@@ -141,9 +141,13 @@ def python_files():
 
 
 def native_files(build):
+    """The libraries, the programs and their pages of the manual, which `man` finds beside the programs."""
     files = {f"tokmap/{path.name}": path.read_bytes() for path in build.glob("libtokmap*.so")}
+    data = f"tokmap-{version()}.data"
     for name in PROGRAMS:
-        files[f"tokmap-{version()}.data/scripts/{name}"] = (build / name).read_bytes()
+        files[f"{data}/scripts/{name}"] = (build / name).read_bytes()
+    for page in ROOT.glob("docs/man/tok*.[157]"):
+        files[f"{data}/data/share/man/man{page.suffix[1:]}/{page.name}"] = page.read_bytes()
     return files
 
 

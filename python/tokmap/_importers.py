@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 import numpy as np
 
 from ._dataset import Array
+from ._dataset import open as _open
 from ._errors import ExistsError, LockedError
 from ._writer import Writer
 
@@ -22,11 +23,11 @@ class _Refused(Exception):
     """A file that cannot be imported, with the reason."""
 
 
-def _need(package: str, extra: str) -> Any:
+def _need(module: str) -> Any:
     try:
-        return importlib.import_module(package)
+        return importlib.import_module(module)
     except ImportError as error:
-        raise _Refused(f"{error}. Install it: pip install 'tokmap[{extra}]'") from None
+        raise _Refused(f"{error}. Install it: pip install {module.partition('.')[0]}") from None
 
 
 def _choose(field: Optional[str], names: Iterable[str], path: str) -> str:
@@ -54,7 +55,7 @@ def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
 # ---- Readers: the rows of a file, each an array of ids ----
 
 def _read_hdf5(path: str, o: argparse.Namespace) -> Iterator[Array]:
-    h5py = _need("h5py", "hdf5")
+    h5py = _need("h5py")
     with h5py.File(path, "r") as f:
         names: List[str] = []
         f.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
@@ -66,15 +67,25 @@ def _read_hdf5(path: str, o: argparse.Namespace) -> Iterator[Array]:
             yield from data[first:first + n] if rows_hold_ids else [data[first:first + n]]
 
 
+def _read_numpy(path: str, o: argparse.Namespace) -> Iterator[Array]:
+    data = np.lib.format.open_memmap(path, mode="r")
+    if data.ndim not in (1, 2) or data.dtype.kind not in "iu":
+        raise _Refused(f"{path}: has {data.dtype} in {data.ndim} dimensions: must be integers in one or two")
+    _check_rows(data.ndim == 2, path, o)
+    n = 1 if data.ndim == 2 else 1 << 22
+    for first in range(0, len(data), n):
+        yield data[first:first + n].ravel()
+
+
 def _read_lmdb(path: str, o: argparse.Namespace) -> Iterator[Array]:
-    lmdb = _need("lmdb", "lmdb")
+    lmdb = _need("lmdb")
     with lmdb.open(path, readonly=True, lock=False, subdir=os.path.isdir(path)) as store, store.begin() as reading:
         for _, value in reading.cursor():
             yield _from_bytes(value, path, o)
 
 
 def _read_tfrecord(path: str, o: argparse.Namespace) -> Iterator[Array]:
-    reader, pb2 = _need("tfrecord.reader", "tfrecord"), _need("tfrecord.example_pb2", "tfrecord")
+    reader, pb2 = _need("tfrecord.reader"), _need("tfrecord.example_pb2")
     for record in reader.tfrecord_iterator(path, compression_type="gzip" if path.endswith(".gz") else None):
         features = pb2.Example.FromString(bytes(record)).features.feature
         feature = features[_choose(o.field, features, path)]
@@ -106,7 +117,7 @@ def _decode(sample: Dict[str, bytes], name: str, path: str, o: argparse.Namespac
 
 
 def _read_datasets(path: str, o: argparse.Namespace) -> Iterator[Array]:
-    saved = _need("datasets", "datasets").load_from_disk(path)
+    saved = _need("datasets").load_from_disk(path)
     if isinstance(saved, dict):
         raise _Refused(f"{path}: has several splits: import one, such as {path}/{next(iter(saved))}")
     name = _choose(o.field, saved.column_names, path)
@@ -115,14 +126,14 @@ def _read_datasets(path: str, o: argparse.Namespace) -> Iterator[Array]:
 
 
 def _read_parquet(path: str, o: argparse.Namespace) -> Iterator[Array]:
-    with _need("pyarrow.parquet", "parquet").ParquetFile(path) as f:
+    with _need("pyarrow.parquet").ParquetFile(path) as f:
         name = _choose(o.field, f.schema_arrow.names, path)
         for batch in f.iter_batches(batch_size=1024, columns=[name]):
             yield from _rows_of_column(batch.column(0), path, o)
 
 
 def _rows_of_column(column: Any, path: str, o: argparse.Namespace) -> Iterator[Array]:
-    pa, compute = _need("pyarrow", "parquet"), _need("pyarrow.compute", "parquet")
+    pa, compute = _need("pyarrow"), _need("pyarrow.compute")
     if column.null_count:
         raise _Refused(f"{path}: has rows without ids")
     if pa.types.is_integer(column.type):
@@ -135,8 +146,8 @@ def _rows_of_column(column: Any, path: str, o: argparse.Namespace) -> Iterator[A
 
 
 READERS: Dict[str, Callable[[str, argparse.Namespace], Iterator[Array]]] = {
-    "hdf5": _read_hdf5, "lmdb": _read_lmdb, "tfrecord": _read_tfrecord, "webdataset": _read_webdataset,
-    "datasets": _read_datasets, "parquet": _read_parquet}
+    "hdf5": _read_hdf5, "lmdb": _read_lmdb, "numpy": _read_numpy, "tfrecord": _read_tfrecord,
+    "webdataset": _read_webdataset, "datasets": _read_datasets, "parquet": _read_parquet}
 
 
 # ---- The command ----
@@ -171,6 +182,7 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents "
                         "end after --eod-id; without it, each row is a document")
     parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no result")
     return parser.parse_args(arguments)
 
 
@@ -186,6 +198,10 @@ def main(arguments: Optional[List[str]] = None) -> None:
                     writer.document(document)
                 writer.end_input(path, os.path.getsize(path) if os.path.isfile(path) else 0)
             writer.set_metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
+        if not o.quiet:
+            made = _open(o.output)
+            print(f"{o.output}: {made.n_documents:,} documents, {made.n_tokens:,} tokens (u{8 * made.dtype.itemsize}) "
+                  f"from {len(o.inputs)} files, id {made.dataset_id}")
     except Exception as error:  # each library has its own
         text = str(error) if path in str(error) else f"{path}: {error}"
         print(f"tokmap import: {text}", file=sys.stderr)

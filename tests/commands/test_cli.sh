@@ -86,6 +86,7 @@ says no_arguments tokmap
 says help_of_an_unknown_command tokmap help frobnicate
 says unknown_command tokmap frobnicate
 says misspelt_command tokmap verfy
+says command_of_the_python_package tokmap import
 says unknown_first_option tokmap --verbose
 for command in $commands; do
     says "help_$command" tokmap "$command" --help

@@ -41,8 +41,9 @@ def tar_becomes_a_dataset(folder):
     documents = [np.append(np.arange(n) % 9, 9) for n in range(300)]
     write_tar(folder / "a.tar", documents)
     done = run("import", "webdataset", folder / "a.tar", "-o", folder / "a", "--vocab-size", 10, "--field", "ids.npy")
-    assert done.returncode == 0 and done.stdout == done.stderr == "", done.stderr
     ds = tokmap.open(folder / "a")
+    said = f"{folder}/a: 300 documents, {ds.n_tokens:,} tokens (u16) from 1 files, id {ds.dataset_id}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), done
     assert [d.tolist() for d in ds] == [d.tolist() for d in documents] and ds.inputs[0].name == str(folder / "a.tar")
     done = run("import", "webdataset", folder / "a.tar", "-o", folder / "b", "--vocab-size", 65536, "--field", "txt")
     assert done.returncode == 3 and "--dtype" in done.stderr, done.stderr  # bytes of any type would be ids
@@ -55,6 +56,22 @@ def tar_becomes_a_dataset(folder):
     ds = tokmap.open(folder / "p")
     assert np.array_equal(ds.tokens(), packed.ravel()) and [d.tolist() for d in ds[:-1]] == \
         [d.tolist() for d in documents[:len(ds) - 1]]
+
+
+def arrays_become_datasets(folder):
+    """Those that `tokmap index` refuses, because their tokens would have to be converted."""
+    rows = np.arange(600, dtype=np.int64).reshape(20, 30)
+    for name, array, options, documents in (("rows", rows, (), rows), ("stream", rows.ravel(), ("--stream",), [rows.ravel()]),
+                                            ("turned", np.asfortranarray(rows.astype(">u2")), (), rows)):
+        np.save(folder / f"{name}.npy", array)
+        done = run("import", "numpy", folder / f"{name}.npy", "-o", folder / name, "--vocab-size", 600, "-q", *options)
+        assert done.returncode == 0 and done.stdout == "", (name, done)
+        assert [d.tolist() for d in tokmap.open(folder / name)] == [list(d) for d in documents], name
+    for array, why in ((rows.ravel(), "use --stream"), (rows / 2, "must be integers"), (rows - 1, "-1"),
+                       (rows + 1, "600")):
+        np.save(folder / "bad.npy", array)
+        done = run("import", "numpy", folder / "bad.npy", "-o", folder / "bad", "--vocab-size", 600)
+        assert done.returncode == 3 and why in done.stderr and not (folder / "bad.tmi").exists(), (why, done)
 
 
 class Marker:
@@ -85,11 +102,12 @@ def nothing_in_a_file_is_unpickled(folder):
 
 def missing_packages_are_named(folder):
     (folder / "x").touch()
-    for kind in ("hdf5", "lmdb", "tfrecord", "datasets", "parquet"):
+    for kind, package in (("hdf5", "h5py"), ("lmdb", "lmdb"), ("tfrecord", "tfrecord"), ("datasets", "datasets"),
+                          ("parquet", "pyarrow")):
         done = run("import", kind, folder / "x", "-o", folder / "new", "--vocab-size", 10)
-        assert done.returncode == 3 and f"pip install 'tokmap[{kind}]'" in done.stderr, (kind, done.stderr)
+        assert done.returncode == 3 and f"pip install {package}\n" in done.stderr, (kind, done.stderr)
         assert len(done.stderr.splitlines()) == 1 and not (folder / "new.tmi").exists()
 
 
-sys.exit(run_in_folders("python_import_", (tar_becomes_a_dataset, nothing_in_a_file_is_unpickled,
+sys.exit(run_in_folders("python_import_", (tar_becomes_a_dataset, arrays_become_datasets, nothing_in_a_file_is_unpickled,
                                             missing_packages_are_named)))

@@ -98,6 +98,8 @@ def files_and_their_record_agree(folder):
         scripts = [entry for entry in wheel.infolist() if ".data/scripts/" in entry.filename]
         expect_equal([entry.filename.rpartition("/")[2] for entry in scripts], ["tokbench", "tokmap"], "programs")
         expect(all(entry.external_attr >> 16 == 0o100755 for entry in scripts), "a program is not executable")
+        pages = {pathlib.PurePath(name).name for name in names if "/share/man/" in name}
+        expect_equal(pages, {page.name for page in ROOT.glob("docs/man/*.[157]")}, "pages of the manual")
         for name in ("libtokmap.so", "libtokmap_tokenizer.so", "py.typed", "version.txt", "__main__.py"):
             expect("tokmap/" + name in names, f"{name} is missing")
 

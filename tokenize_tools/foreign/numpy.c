@@ -175,6 +175,7 @@ static void type_name(const char *descr, char *out, size_t out_bytes)
 
 static bool decode_type(foreign_layout *out, const npy_header *header, foreign_error *err)
 {
+    static const char copies[] = "; 'python3 -m tokmap import numpy' makes a dataset of it";
     if (header->is_structured)
         return foreign_refuse(err, "is a NumPy array of records, not of tokens");
     if (strcmp(header->descr, "<u2") == 0) {
@@ -187,12 +188,12 @@ static bool decode_type(foreign_layout *out, const npy_header *header, foreign_e
         type_name(header->descr, name, sizeof name);
         return foreign_refuse(err,
                               "%s tokens cannot be adopted in place: tokmap reads little-endian "
-                              "uint16, uint32 and int32 from .npy files",
-                              name);
+                              "uint16, uint32 and int32 from .npy files%s",
+                              name, strstr(name, "int") ? copies : "");
     }
     if (header->n_dimensions != 1) {
-        return foreign_refuse(err, "is a NumPy array of %d dimensions; tokens have one",
-                              header->n_dimensions);
+        return foreign_refuse(err, "is a NumPy array of %d dimensions; tokens have one%s",
+                              header->n_dimensions, header->n_dimensions == 2 ? copies : "");
     }
     out->n_tokens = header->shape;
     return true;

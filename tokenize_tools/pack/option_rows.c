@@ -250,3 +250,11 @@ int pack_options_check(pack_options *options)
     int code = check_together(options);
     return code == CLI_OK ? compile_fields(options) : code;
 }
+
+int pack_options_say_bytes(const pack_options *options)
+{
+    if (options->quiet || options->json || cli_is_given("tokenizer"))
+        return CLI_OK;
+    puts("No --tokenizer was given: each byte of the texts is a token.");
+    return cli_finish();
+}

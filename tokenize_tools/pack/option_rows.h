@@ -20,6 +20,8 @@ pack_options pack_options_new(void);
 /* Called after the options were set: compiles --meta and --where, and refuses what does not go
  * together. Returns an exit code, and prints the error. */
 int pack_options_check(pack_options *options);
+/* After the result: prints that tokens are bytes, if the command line names no tokenizer. */
+int pack_options_say_bytes(const pack_options *options);
 /* Takes those that the environment has. */
 int pack_options_environment(pack_options *options);
 void pack_options_free(pack_options *options);

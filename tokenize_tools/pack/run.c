@@ -5,6 +5,7 @@
 #include "pack/dry_run.h"
 #include "pack/look.h"
 #include "pack/names.h"
+#include "pack/option_rows.h"
 #include "pack/report.h"
 #include "pack/session.h"
 #include "system/process.h"
@@ -38,6 +39,8 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     if (code == CLI_OK)
         code = options->dry_run ? pack_dry_run(&parts, &inputs.kinds)
                                 : run_session(&parts, &inputs.kinds);
+    if (code == CLI_OK && !options->dry_run)
+        code = pack_options_say_bytes(options);
     tokenizer_file_close(&file);
     pack_inputs_free(&inputs);
     return code;
