@@ -77,9 +77,9 @@ extern "C" {
 #endif
 
 #define TOKMAP_VERSION_MAJOR 0
-#define TOKMAP_VERSION_MINOR 1
+#define TOKMAP_VERSION_MINOR 2
 #define TOKMAP_VERSION_PATCH 0
-#define TOKMAP_VERSION_TEXT "0.1.0"
+#define TOKMAP_VERSION_TEXT "0.2.0"
 
 #define TOKMAP_API __attribute__((visibility("default")))
 
