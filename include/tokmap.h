@@ -338,6 +338,12 @@ TOKMAP_API tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint
 /* The metadata: *n_bytes bytes of JSON, an object, not terminated, valid until close. The library
  * does not check that it is JSON. */
 TOKMAP_API const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes);
+/* Whether the ids of all these datasets mean the same. TOKMAP_ERR_MISMATCH: the metadata of two
+ * name different tokenizers (another file, its merges, special tokens or pattern; of built-in ones
+ * another name), or vocabularies of different sizes; err names both. Datasets whose metadata name
+ * no tokenizer, such as adopted files, go with all others. */
+TOKMAP_API tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datasets,
+                                                         size_t n_datasets, tokmap_error *err);
 
 #ifdef __cplusplus
 }

@@ -58,8 +58,8 @@
  *           file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends inside a
  *           page, the rest of that page reads as zeros. Looking up documents, for row_parts or
  *           windows within documents, raises it if the index was shortened or cannot be read: in
- *           open, and with MAP also in next and locate, unless a stage uses the loader. All other
- *           lookups read the index without its map. */
+ *           open, and with MAP also in next and locate, unless a stage uses the loader; so does the
+ *           comparison of tokenizers in open. All other lookups read the index without its map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -158,6 +158,10 @@ typedef struct tokmap_loader_options {
     tokmap_io io;
     uint32_t look_ahead; /* steps, up to 1,024 and 2^26 rows; 0: 256 rows, but 2 to 64 steps */
     int32_t drop_behind; /* 1: drop used rows from the page cache (POPULATE, READ) */
+    /* 0: all datasets must be of the same tokenizer, where they name one; see
+     * tokmap_dataset_check_tokenizers. 1: they may differ. Not checked for programs that were
+     * compiled before this field was added. */
+    int32_t mixed_tokenizers;
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
@@ -196,9 +200,10 @@ typedef struct tokmap_batch {
 /* ---- Open and close ---- */
 
 /* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the datasets of a
- * source do not fit together, a source has no window, or document boundaries are needed (row_parts,
- * windows within documents) but not known. TOKMAP_ERR_CORRUPT: a document index is damaged (windows
- * within documents). TOKMAP_ERR_IO: no thread could be started, or a file could not be read. */
+ * source do not fit together, tokenizers differ, a source has no window, or document boundaries are
+ * needed (row_parts, windows within documents) but not known. TOKMAP_ERR_CORRUPT: a document index
+ * is damaged (windows within documents). TOKMAP_ERR_IO: no thread could be started, or a file could
+ * not be read. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
                                             const tokmap_loader_options *options,
                                             tokmap_error *err);

@@ -152,16 +152,23 @@ class Dataset:
 
     path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", whose matches
             are taken in alphabetical order, or a list of both
+    mixed_tokenizers    whether the datasets may be of different tokenizers. Else MismatchError names two that
+            are, by what `tokmap pack` has stored; datasets that name no tokenizer go with all others
 
     n_tokens, n_documents, n_inputs: totals. dtype: of the tokens, uint16 or uint32. largest_id: the largest id
     in the data. vocab_size and eod_id: None if they are not known, or differ between the datasets. shards: the
     datasets, each as a Dataset."""
 
-    def __init__(self, path: Union[Path, Sequence[Path]]) -> None:
+    def __init__(self, path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> None:
         paths = find_paths(path)
         if not paths:
             raise ValueError("no path is given")
-        self._open_shards: Optional[List[Shard]] = [Shard(one) for one in paths]
+        shards = [Shard(one) for one in paths]
+        if len(shards) > 1 and not mixed_tokenizers:
+            pointers, detail = (ctypes.c_void_p * len(shards))(*(s.handle.pointer for s in shards)), _lib.ErrorDetail()
+            check(lib.tokmap_dataset_check_tokenizers(pointers, len(shards), ctypes.byref(detail)), detail,
+                  ": set mixed_tokenizers=True to open both")
+        self._open_shards: Optional[List[Shard]] = shards
         self._describe()
 
     def _describe(self) -> None:
@@ -243,7 +250,7 @@ class Dataset:
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the paths, so that another process opens the same files."""
-        return Dataset, ([os.path.abspath(path) for path in self.paths],)
+        return _reopen, ([os.path.abspath(path) for path in self.paths],)
 
     # ---- Documents ----
 
@@ -418,7 +425,11 @@ class Dataset:
                                             ctypes.byref(detail)), detail)
 
 
-def open(path: Union[Path, Sequence[Path]]) -> Dataset:
+def _reopen(paths: List[str]) -> Dataset:
+    return Dataset(paths, mixed_tokenizers=True)
+
+
+def open(path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> Dataset:
     """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Reads no
-    tokens: the time depends on the number of files alone."""
-    return Dataset(path)
+    tokens: the time depends on the number of files alone. mixed_tokenizers: as of Dataset."""
+    return Dataset(path, mixed_tokenizers=mixed_tokenizers)

@@ -100,8 +100,8 @@ def _make(text: str, status: int, errno: int, offset: int) -> Error:
     return kind(text, status, errno, offset)
 
 
-def check(status: int, detail: Any) -> None:
+def check(status: int, detail: Any, advice: str = "") -> None:
     """Raises what a call of the library reported."""
     if status < 0:
-        raise _make(detail.text.decode(errors="replace"), detail.status, detail.sys_errno,
+        raise _make(detail.text.decode(errors="replace") + advice, detail.status, detail.sys_errno,
                     detail.file_offset)

@@ -81,7 +81,7 @@ class LoaderOptions(ctypes.Structure):
                 ("n_ranks", c_uint32), ("row_parts", c_uint32), ("seed", c_uint64), ("shuffle", c_int),
                 ("windows", c_int), ("block_windows", c_uint64), ("group_blocks", c_uint64),
                 ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
-                ("drop_behind", c_int32)]
+                ("drop_behind", c_int32), ("mixed_tokenizers", c_int32)]
 
 
 class Row(ctypes.Structure):
@@ -182,6 +182,7 @@ SIGNATURES = {
     "tokmap_dataset_get_meta_column": (c_int, [c_void_p, c_uint32, POINTER(MetaColumn)]),
     "tokmap_dataset_get_meta": (c_int, [c_void_p, c_uint32, c_uint64, POINTER(Value)]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
+    "tokmap_dataset_check_tokenizers": (c_int, [POINTER(c_void_p), c_size_t, POINTER(ErrorDetail)]),
     "tokmap_dataset_verify": (c_int, [c_void_p, POINTER(VerifyOptions), c_void_p,
                                       POINTER(ErrorDetail)]),
     "tokmap_writer_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(WriterOptions),

@@ -41,7 +41,7 @@ class Source:
         for item in items:
             if not isinstance(item, (str, os.PathLike, Dataset)):
                 raise TypeError(f"{item!r} is neither a path nor a Dataset")
-            self.datasets.append(item if isinstance(item, Dataset) else Dataset(item))
+            self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
         self.weight, self.max_epochs, self.masked = weight, max_epochs, masked
 
     def __repr__(self) -> str:
@@ -162,6 +162,9 @@ class Loader:
     io          "auto", "map", "direct", "populate", "read": how to read; see tokmap_io in tokmap_loader.h
     look_ahead  steps to read ahead; 0: the default of tokmap_loader.h
     drop_behind     whether used rows leave the page cache, with "populate" and "read"
+    mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. Else
+                that is a MismatchError; datasets that name no tokenizer go with all others. A state does not
+                depend on it
 
     n_samples: how many there are, or None."""
 
@@ -172,7 +175,8 @@ class Loader:
                  n_ranks: Optional[int] = None, seed: int = 0, shuffle: str = "full", windows: str = "concat",
                  max_epochs: Optional[int] = None, drop_last: bool = True, random_offset: bool = False,
                  phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
-                 group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False) -> None:
+                 group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
+                 mixed_tokenizers: bool = False) -> None:
         arguments = dict(locals())
         del arguments["self"]
         self._sources = _as_sources(sources, max_epochs)
@@ -196,7 +200,8 @@ class Loader:
             "row_parts": _row_parts(needed, device is not None),
             "block_windows": number("block_windows", block_windows, 2**64),
             "group_blocks": number("group_blocks", group_blocks, 2**64), "io": choose(_IO, io, "io"),
-            "look_ahead": number("look_ahead", look_ahead, 2**32), "drop_behind": bool(drop_behind)}
+            "look_ahead": number("look_ahead", look_ahead, 2**32), "drop_behind": bool(drop_behind),
+            "mixed_tokenizers": bool(mixed_tokenizers)}
         if windows != "concat" and not contiguous:
             raise ValueError("contiguous=False needs windows='concat': rows within documents are padded, with "
                              "pad_id in inputs and ignore_index in labels")

@@ -70,5 +70,9 @@ struct tokmap_dataset {
 
 /* Opens the index file again, to read it without the map. Fails if it is another file now. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);
+/* Compares the tokenizer of `ds` with that of `*first`, the first dataset that names one, or NULL
+ * before that. TOKMAP_ERR_MISMATCH: they differ; the message ends with `advice`. */
+tokmap_status tokmap_i_check_tokenizer(const tokmap_dataset **first, const tokmap_dataset *ds,
+                                       const char *advice, tokmap_error *err);
 
 #endif /* TOKMAP_DATASET_H */

@@ -157,6 +157,20 @@ static tokmap_status check_dataset(const tokmap_loader_options *o, const tokmap_
     return TOKMAP_OK;
 }
 
+/* Ids of different tokenizers would be trained on as if they meant the same. */
+static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_error *err)
+{
+    const tokmap_dataset *first = NULL;
+    tokmap_status status = TOKMAP_OK;
+    if (o->mixed_tokenizers || (o->n_sources == 1 && o->sources[0].n_datasets == 1))
+        return TOKMAP_OK;
+    for (uint32_t k = 0; k < o->n_sources; k++)
+        for (uint32_t d = 0; d < o->sources[k].n_datasets && !status; d++)
+            status = tokmap_i_check_tokenizer(&first, o->sources[k].datasets[d],
+                                              ": set mixed_tokenizers to use both", err);
+    return status;
+}
+
 static uint64_t id_of(const tokmap_i_loader_source *s)
 {
     uint64_t h = TOKMAP_I_HASH_START;
@@ -439,7 +453,9 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->look_ahead = o->look_ahead;
     l->drop_behind = o->drop_behind != 0;
     l->row_stride = o->row_stride;
-    tokmap_status status = open_sources(l, o, err);
+    tokmap_status status = check_tokenizers(o, err);
+    if (!status)
+        status = open_sources(l, o, err);
     if (!status)
         status = open_mixture(l, o, err);
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
@@ -478,6 +494,10 @@ tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_option
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: out is NULL");
     *out = NULL;
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status)
+        status = tokmap_i_check_flag("mixed_tokenizers", o.mixed_tokenizers, err);
+    if (!status && options->struct_size < SIZE_UP_TO(tokmap_loader_options, mixed_tokenizers))
+        o.mixed_tokenizers = 1; /* a program that cannot set it */
     if (!status)
         status = check_arrays(&o, err);
     if (status)

@@ -13,7 +13,7 @@ import sys
 
 from package import ROOT, raises
 import ref_writer
-from ref_protocol import Skip, run_in_folders
+from ref_protocol import Skip, program, run_in_folders
 
 import numpy as np
 import tokmap
@@ -454,6 +454,41 @@ def a_joined_dataset_gives_the_rows_of_a_flat_one(folder):
     assert len(list(joined)) > 0  # it continues
 
 
+def write_with(prefix, tokenizer):
+    with tokmap.Writer(prefix, vocab_size=50257) as w:
+        w.document(range(100))
+        if tokenizer:
+            w.set_metadata({"created_by": "tokmap", "tokenizer": tokenizer})
+
+
+def tokenizers_are_mixed_only_if_asked(folder):
+    write_with(folder / "x-gpt2", {"name": "gpt2.json", "file_xxh3": "0123456789abcdef", "unicode": "16"})
+    write_with(folder / "x-bytes", {"name": "bytes"})
+    write_with(folder / "gpt2", {"name": "moved.json", "file_xxh3": "0123456789abcdef", "unicode": "15"})
+    write_with(folder / "adopted", None)
+    a, b, same, adopted = (folder / name for name in ("x-gpt2", "x-bytes", "gpt2", "adopted"))
+    for wrong in ([a, b], [adopted, a, same, b], folder / "x-*"):
+        for door in (tokmap.open, tokmap.Dataset, lambda data, **options: tokmap.Loader(data, 9, **options),
+                     lambda data, **options: tokmap.Loader([(data, 1), (same, 1)], 9, **options),
+                     lambda data, **options: tokmap.Loader([tokmap.Source(data)], 9, **options),
+                     lambda data, **options: tokmap.Samples(data, 9, **options)):
+            error = raises(tokmap.MismatchError, door, wrong)
+            assert all(text in str(error) for text in ("x-gpt2.tmi", "x-bytes.tmi", "gpt2.json", "mixed_tokenizers")), error
+            door(wrong, mixed_tokenizers=True)
+    raises(tokmap.MismatchError, tokmap.Loader, [(a, 1), (b, 1)], 9)
+    assert len(tokmap.open([a, same, adopted])) == 3
+    tokmap.Loader([(a, 1), (same, 1), (adopted, 1)], 9)
+    merge = [program("tokmap"), "merge", "-q", "-o", folder / "merged"]  # has the same rule
+    assert subprocess.run([*merge, a, same]).returncode == 0
+    refused = subprocess.run([*merge, "--force", a, b], capture_output=True, text=True)
+    assert refused.returncode == 4 and "another tokenizer" in refused.stderr, refused
+    mixed = tokmap.open(folder / "x-*", mixed_tokenizers=True)
+    assert len(pickle.loads(pickle.dumps(mixed))) == 2 and len(mixed.shards[0]) == 1
+    loader = tokmap.Loader(mixed, 9, mixed_tokenizers=True)
+    next(loader)
+    assert pickle.loads(pickle.dumps(loader)).state() == loader.state()
+
+
 def a_child_process_is_told(folder):
     loader = loader_of(folder)
     next(loader)
@@ -474,4 +509,4 @@ sys.exit(run_in_folders("python_loader_", (
     what_came_earlier_never_changes, the_end_is_what_was_asked_for, an_error_in_the_last_step_loses_nothing,
     a_mixture_has_phases_and_ends_with_a_source, a_joined_dataset_gives_the_rows_of_a_flat_one,
     a_pickled_loader_continues_elsewhere, ranks_are_found, what_a_loader_cannot_take_is_refused,
-    a_child_process_is_told, other_processes_continue, an_interpreter_ends_silently, torch_gets_tensors), prepare))
+    tokenizers_are_mixed_only_if_asked, a_child_process_is_told, other_processes_continue, an_interpreter_ends_silently, torch_gets_tensors), prepare))

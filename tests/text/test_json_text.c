@@ -100,12 +100,8 @@ TEST(strings_are_compared)
     CHECK(!json_text_is_string(span(""), ""));
 }
 
-TEST(white_space_between_parts_does_not_count)
+TEST(white_space_between_parts_is_not_printed)
 {
-    CHECK(json_text_same(span("{\"a\": [1, 2]}"), span("{ \"a\":\n[1,2] }")));
-    CHECK(!json_text_same(span("{\"a b\": 1}"), span("{\"ab\": 1}")));
-    CHECK(!json_text_same(span("{\"a\": 1}"), span("{\"a\": 12}")));
-    CHECK(!json_text_same(span("\"\\\" a\""), span("\"\\\"a\"")));
     CHECK_STR(printed("{ \"a \\\" b\" :\n [ 1 ,\t\"x y\" ] }\n"), "{\"a \\\" b\":[1,\"x y\"]}");
 }
 

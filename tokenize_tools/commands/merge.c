@@ -115,8 +115,6 @@ static int check_input(const merge_state *s, const merge_input *input)
 {
     if (input->info.n_tokens && !input->info.n_documents)
         return refuse_input(input, "the document boundaries are not known");
-    if (input->tokenizer.n_bytes && !json_text_same(input->tokenizer, s->tokenizer_from->tokenizer))
-        return refuse_pair(s->tokenizer_from, input, "their tokenizers differ");
     int code = check_eod(&s->inputs[0], input);
     if (code == CLI_OK)
         code = check_columns(&s->inputs[0], input);
@@ -177,6 +175,10 @@ static int check_inputs(merge_state *s)
         if (code != CLI_OK)
             return code;
     }
+    tokmap_error err;
+    if (tokmap_dataset_check_tokenizers((const tokmap_dataset *const *)s->list.datasets,
+                                        s->n_inputs, &err))
+        return cli_fail(&err);
     int code = choose_vocab_size(s);
     return code == CLI_OK ? check_output_apart(s) : code;
 }

@@ -102,18 +102,6 @@ void json_text_print(FILE *out, json_text_span text)
     }
 }
 
-bool json_text_same(json_text_span a, json_text_span b)
-{
-    compact left = {.rest = a}, right = {.rest = b};
-    for (;;) {
-        int byte = compact_next(&left);
-        if (byte != compact_next(&right))
-            return false;
-        if (byte < 0)
-            return true;
-    }
-}
-
 void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
 {
     putc('"', out);

@@ -33,8 +33,6 @@ bool json_text_is_string(json_text_span value, const char *s);
 /* Prints JSON text on one line: without the white space between its parts, and with \u escapes for
  * characters that are not plain (plain_text.h). */
 void json_text_print(FILE *out, json_text_span text);
-/* Whether two JSON texts are the same except for white space. */
-bool json_text_same(json_text_span a, json_text_span b);
 
 /* Prints a JSON string with its quotes. Each maximal invalid part of UTF-8 becomes one U+FFFD, as
  * in Python and Rust, and characters that are not plain become \u escapes. */

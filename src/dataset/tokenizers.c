@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tokenizers.c - whether datasets are of the same tokenizer, as far as their metadata says. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/status.h"
+#include "dataset/dataset.h"
+
+/* A part of the metadata; n_bytes is 0 if there is none. */
+typedef struct json_part {
+    const char *text;
+    size_t n_bytes;
+} json_part;
+
+static bool is_same(json_part a, json_part b)
+{
+    return a.n_bytes == b.n_bytes && memcmp(a.text, b.text, a.n_bytes) == 0;
+}
+
+static json_part trim(const char *text, const char *end)
+{
+    while (text < end && (uint8_t)*text <= ' ')
+        text++;
+    while (end > text && (uint8_t)end[-1] <= ' ')
+        end--;
+    return (json_part){text, (size_t)(end - text)};
+}
+
+/* The value of a key of an object, as it is written. In text that is not JSON it may find anything,
+ * but only inside of the text. */
+static json_part find_value(json_part object, const char *key)
+{
+    const char *end = object.text + object.n_bytes, *value = NULL;
+    const size_t key_bytes = strlen(key);
+    bool is_key = false;
+    int depth = 0;
+    for (const char *p = object.text; p < end; p++) {
+        if (*p == '"') {
+            const char *string = ++p;
+            while (p < end && *p != '"')
+                p += *p == '\\' && end - p > 1 ? 2 : 1;
+            if (p >= end)
+                break;
+            is_key = depth == 1 && (size_t)(p - string) == key_bytes &&
+                     memcmp(string, key, key_bytes) == 0;
+        } else if (*p == ':' && depth == 1 && is_key && !value) {
+            value = p + 1;
+        } else if ((*p == ',' || *p == '}') && depth == 1 && value) {
+            return trim(value, p);
+        }
+        depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+    }
+    return (json_part){"", 0};
+}
+
+static json_part tokenizer_of(const tokmap_dataset *ds)
+{
+    json_part metadata;
+    metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
+    return find_value(metadata, "tokenizer");
+}
+
+/* Tokenizers from files are compared by what decides their ids, built-in ones by name. */
+static bool is_same_tokenizer(json_part a, json_part b)
+{
+    static const char *const of_files[] = {"file_xxh3", "merges_xxh3", "specials_xxh3", "pattern"};
+    if (find_value(a, of_files[0]).n_bytes == 0 && find_value(b, of_files[0]).n_bytes == 0)
+        return is_same(a, b) || (find_value(a, "name").n_bytes > 0 &&
+                                 is_same(find_value(a, "name"), find_value(b, "name")));
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
+        if (!is_same(find_value(a, of_files[i]), find_value(b, of_files[i])))
+            return false;
+    return true;
+}
+
+/* For people: its name, and the checksum of its file. */
+static void describe(char *out, size_t n_bytes, json_part tokenizer)
+{
+    const json_part name = find_value(tokenizer, "name"), file = find_value(tokenizer, "file_xxh3");
+    const json_part shown = name.n_bytes ? name : tokenizer;
+    snprintf(out, n_bytes, "%.*s%s%.*s", (int)MIN(shown.n_bytes, 80), shown.text,
+             file.n_bytes ? ", file_xxh3 " : "", (int)MIN(file.n_bytes, 18), file.text);
+}
+
+tokmap_status tokmap_i_check_tokenizer(const tokmap_dataset **first, const tokmap_dataset *ds,
+                                       const char *advice, tokmap_error *err)
+{
+    char of_first[128], of_ds[128];
+    const json_part tokenizer = tokenizer_of(ds);
+    if (tokenizer.n_bytes == 0)
+        return TOKMAP_OK;
+    if (!*first)
+        *first = ds;
+    const json_part wanted = tokenizer_of(*first);
+    const uint64_t sizes[2] = {(*first)->header.vocab_size, ds->header.vocab_size};
+    const bool same_size = sizes[0] == sizes[1] || sizes[0] == 0 || sizes[1] == 0;
+    if (is_same_tokenizer(wanted, tokenizer) && same_size)
+        return TOKMAP_OK;
+    describe(of_first, sizeof of_first, wanted);
+    describe(of_ds, sizeof of_ds, tokenizer);
+    return FAIL(err, TOKMAP_ERR_MISMATCH,
+                "%s: was made with another tokenizer than %s: %s with %" PRIu64
+                " ids, not %s with %" PRIu64 "%s",
+                ds->index_path, (*first)->index_path, of_ds, sizes[1], of_first, sizes[0], advice);
+}
+
+tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datasets,
+                                              size_t n_datasets, tokmap_error *err)
+{
+    const tokmap_dataset *first = NULL;
+    tokmap_status status = TOKMAP_OK;
+    tokmap_i_error_clear(err);
+    if (!datasets && n_datasets)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "datasets is NULL");
+    for (size_t i = 0; i < n_datasets && !status; i++)
+        status = datasets[i] ? tokmap_i_check_tokenizer(&first, datasets[i], "", err)
+                             : FAIL(err, TOKMAP_ERR_ARGUMENT, "dataset %zu is NULL", i);
+    return status;
+}
