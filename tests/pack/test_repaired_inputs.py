@@ -3,12 +3,16 @@
 """tokmap pack and inputs that are bad: all of them are named before the work, and one that is found in the middle is
 repaired, replaced or removed without losing what was packed. The result is what a run over the final inputs writes."""
 
+import collections
 import gzip
+import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
+import time
 
 import pack_corpus
 import ref_protocol
@@ -53,8 +57,199 @@ def all_bad_inputs_are_named_before_anything_is_written(folder):
     expect("no1: No such file" in said and "no2: No such file" in said, said)
 
 
+# ---- Found in the middle ----
+
+
+def overwrite(data):
+    """With what no format has."""
+    at = len(data) * 6 // 10
+    return data[:at] + b"\xff" * 600 + data[at + 600:]
+
+
+# Format: how the file is damaged where only reading it shows that.
+DAMAGES = {"c.gz": lambda data: data[:len(data) * 2 // 3], "d.jsonl": lambda data: data[:-40],
+           "d.jsonl.zst": overwrite,
+           "f.tar": overwrite, "g.arrow": overwrite, "h.parquet": overwrite}
+SPLITS = ["--split", "v=0.2", "--memory", "8M", "-j", "2", "--tokenizer", "vocabulary.json"]
+
+
+class Night:
+    """Inputs in a folder, of which one is damaged, and a run that met it."""
+
+    def __init__(self, folder, name):
+        rng = random.Random(11)
+        self.folder, self.path, self.name = folder, folder / "in" / name, name
+        (folder / "in").mkdir(exist_ok=True)
+        for path in [*folder.glob("in/*"), *folder.glob("out[.-]*")]:
+            path.unlink()
+        pack_corpus.write_inputs(folder / "in", rng, 2)
+        if name.endswith(".zst"):
+            subprocess.run(["zstd", "-q", "--rm", "d.jsonl"], cwd=folder / "in", check=True)
+        (folder / "in/vocabulary.json").rename(folder / "vocabulary.json")
+        good = "".join('{"text": "first %d %s"}\n' % (i, "word " * rng.randrange(60)) for i in range(2000))
+        (folder / "in/A.jsonl").write_text(good)
+        (folder / "in/z.jsonl").write_text(good[:20000].rpartition("\n")[0])
+        for path in folder.glob("in/*"):  # bad documents are not the matter here
+            if path.name not in ("A.jsonl", "z.jsonl", name):
+                path.unlink()
+        if name.endswith((".gz", ".jsonl", ".zst", ".tar")):
+            text = "".join('{"text": "%d %s"}\n' % (i, "word " * rng.randrange(60)) for i in range(6000))
+            if name.endswith(".gz"):
+                write_gzip(self.path, text)
+            elif name.endswith(".tar"):
+                pack_corpus.write_tar(self.path, lambda n, bad: text.split("\n")[:n], lambda n: "text " * n, 2)
+            else:
+                (folder / "in/d.jsonl").write_text(text)
+            if name.endswith(".zst"):
+                subprocess.run(["zstd", "-qf", "--rm", "d.jsonl"], cwd=folder / "in", check=True)
+        if name.endswith(".parquet"):  # without a dictionary, which is read before the run
+            pa, pq = ref_protocol.need_parquet()
+            table = pa.table({"text": ["row %d " % i * rng.randrange(60) for i in range(3000)]})
+            pq.write_table(table, self.path, data_page_size=2000, use_dictionary=False, compression="snappy",
+                           write_batch_size=10, write_page_checksum=True)
+        self.good = self.path.read_bytes()
+        self.path.write_bytes(DAMAGES[name](self.good))
+
+    def run(self, *arguments, out="out", **keywords):
+        return call(self.folder, "pack", "in", *SPLITS, *arguments, "-o", out, **keywords)
+
+    def fail(self):
+        said = self.run(code=3)
+        expect(self.name in said and "Progress is saved: repair" in said, said)
+
+    def check(self, said, *arguments):
+        """It went on after the inputs before, and the result is that of a run over the inputs as they are now."""
+        n_before = re.search(r"resuming after ([\d,]+) document", said)
+        expect(n_before and int(n_before[1].replace(",", "")) > 0 and "what was packed before it is kept" in said, said)
+        self.run(*arguments, "-f", out="calm")
+        got, wanted = files(self.folder), files(self.folder, "calm")
+        expect_equal(sorted(got), sorted(wanted), "files")
+        for suffix, data in wanted.items():
+            expect(got[suffix] == data, "%s: %s differs" % (self.name, suffix))
+
+
+def each_damage(folder, end, names=tuple(DAMAGES)):
+    for name in names:
+        if (".zst" in name and not (shutil.which("zstd") and pack_corpus.has_zstd())):
+            continue
+        if (name == "c.gz" and not pack_corpus.has_zlib()) or (name in ("g.arrow", "h.parquet") and not has_pyarrow()):
+            continue
+        night = Night(folder, name)
+        night.fail()
+        end(night)
+
+
+def has_pyarrow():
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def a_repaired_input_loses_nothing(folder):
+    def repair(night):
+        night.path.write_bytes(night.good)
+        night.check(night.run())
+    each_damage(folder, repair)
+
+
+def a_replaced_or_removed_input_loses_nothing(folder):
+    def replace(night):
+        night.path.unlink()
+        (night.folder / "in/m.jsonl").write_text('{"text": "in its place"}\n' * 30)
+        night.check(night.run())
+    each_damage(folder, replace, ["d.jsonl", "h.parquet"])
+
+    def remove(night):
+        night.path.unlink()
+        night.check(night.run())
+    each_damage(folder, remove, ["d.jsonl", "c.gz"])
+
+
+def a_skipped_input_loses_nothing_and_is_recorded(folder):
+    def skip(night):
+        option = ["--skip-input", "in/" + night.name]
+        said = night.run(*option)
+        expect("left out 1 file that --skip-input names" in said, said)
+        night.check(said, *option)
+        recorded = json.loads(call(folder, "info", "--json", "out"))["metadata"]["options"]["skip_input"]
+        expect_equal(recorded, ["in/" + night.name], "what is recorded")
+    each_damage(folder, skip, ["d.jsonl", "f.tar"])
+
+
+def what_was_packed_may_not_change(folder):
+    night = Night(folder, "d.jsonl")
+    night.fail()
+    left, first = files(folder), folder / "in/A.jsonl"
+    times = (first.stat().st_atime_ns, first.stat().st_mtime_ns)
+    night.path.write_bytes(night.good)
+    os.utime(first, (1, 1))
+    said = night.run(code=5)
+    expect("in/A.jsonl has changed" in said and "--restart" in said, said)
+    os.utime(first, ns=times)
+    (folder / "in/0.jsonl").write_text('{"text": "before all others"}\n')
+    expect("in/A.jsonl is now in/0.jsonl" in night.run(code=5), "an input before those that were packed")
+    (folder / "in/0.jsonl").unlink()
+    expect_equal(files(folder), left, "files")
+    night.check(night.run())
+
+
+def kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs(folder):
+    rng = random.Random(int(os.environ.get("SEED", "4")))
+    (folder / "in").mkdir()
+    (folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
+    names = ["%d.jsonl%s" % (i, ".gz" * (i % 2 and pack_corpus.has_zlib())) for i in range(6)]
+    command = [ref_protocol.program("tokmap"), "pack", "in", *SPLITS, "-q"]
+
+    def write(name):
+        text = "".join('{"text": "%d %s"}\n' % (i, "word " * rng.randrange(90)) for i in range(rng.randrange(3000)))
+        if name.endswith(".gz"):
+            write_gzip(folder / "in" / name, text)
+        else:
+            (folder / "in" / name).write_text(text)
+
+    counts = collections.Counter()
+    for _ in range(25 if os.environ.get("TOKMAP_LONG") else 6):
+        for name in names:
+            write(name)
+        restart, restarted = [], False
+        for attempt in range(40):
+            run = subprocess.Popen([*command, "-o", "out", *restart], cwd=folder, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **ref_protocol.NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": "0"})
+            if attempt < 30:
+                time.sleep(rng.random() * 0.15)
+                run.kill()
+            said = run.communicate(timeout=300)[1]
+            counts[run.returncode] += 1
+            if (folder / "out.tmi").exists():
+                break
+            expect(run.returncode in (-9, 5) or (run.returncode == 4 and restarted), "exit %d: %s" % (run.returncode, said))
+            restart = ["--restart", "--force"] if run.returncode > 0 else []  # something of what has changed was packed
+            restarted = bool(restart) or (restarted and run.returncode == -9)
+            changed = rng.choice(names[1:])
+            if rng.random() < 0.3:
+                (folder / "in" / changed).unlink(missing_ok=True)
+            elif rng.random() < 0.5:
+                write(changed)
+        subprocess.run([*command, "-o", "calm", "-f"], cwd=folder, check=True)
+        got = {name: data for name, data in files(folder).items() if not name.endswith(".partial")}
+        wanted = files(folder, "calm")
+        differ = sorted(name for name in {**got, **wanted} if got.get(name) != wanted.get(name))
+        expect(not differ, "other bytes: %s; it said %s" % (differ, said))
+        for path in folder.glob("out[.-]*"):
+            path.unlink()
+    expect(counts[-9] > 3 and counts[0] > 0, "hardly ever killed: %s" % counts)
+    return "%d kills, %d refused" % (counts[-9], counts[5])
+
+
 TESTS = [
     all_bad_inputs_are_named_before_anything_is_written,
+    a_repaired_input_loses_nothing,
+    a_replaced_or_removed_input_loses_nothing,
+    a_skipped_input_loses_nothing_and_is_recorded,
+    what_was_packed_may_not_change,
+    kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs,
 ]
 
 if __name__ == "__main__":

@@ -85,8 +85,7 @@ static step fail(corpus *c, int sys_errno, const char *format, ...)
     return STEP_FAILED;
 }
 
-/* Whether the place is in its input, and not before it. */
-static bool was_begun(const corpus_place *p)
+bool corpus_place_is_begun(const corpus_place *p)
 {
     return p->plain_offset || p->line || p->piece_offset || p->stored.n_bytes || p->stored.checksum;
 }
@@ -120,7 +119,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
         c->counts = from->counts;
         c->plain_bytes = from->counts.plain_bytes - from->plain_offset;
         c->n_records = from->counts.records - from->counts.input_records;
-        c->seeking = c->input < n_names && was_begun(from);
+        c->seeking = c->input < n_names && corpus_place_is_begun(from);
         c->resumes = from->piece_offset > 0;
     }
     *err = (corpus_error){0};

@@ -128,6 +128,9 @@ typedef struct corpus_place {
     corpus_counts counts;
 } corpus_place;
 
+/* Whether something of its input was read. */
+bool corpus_place_is_begun(const corpus_place *place);
+
 typedef struct corpus_end {          /* the end of a document or of an input */
     size_t at;                       /* offset in the batch's text */
     bool input;                      /* an input ends, with the values below */

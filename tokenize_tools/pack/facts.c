@@ -108,6 +108,8 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     }
     put_tokenizer(out, parts);
     put_options(out, parts->options);
+    fflush(out);
+    facts->options_bytes = text.n_bytes;
     if (parts->inputs)
         put_inputs(out, parts->inputs);
     if (!memory_file_close(out, &text))
@@ -116,6 +118,19 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     facts->n_bytes = text.n_bytes;
     facts->hash = XXH3_64bits(facts->text, facts->n_bytes);
     return true;
+}
+
+size_t pack_facts_before(const pack_facts *facts, uint64_t n)
+{
+    size_t at = facts->options_bytes;
+    for (; n > 0 && at < facts->n_bytes; n--)
+        at += strcspn(facts->text + at, "\n") + 1;
+    return at;
+}
+
+uint64_t pack_facts_hash(const pack_facts *facts, uint64_t n)
+{
+    return XXH3_64bits(facts->text, pack_facts_before(facts, n));
 }
 
 void pack_facts_free(pack_facts *facts)

@@ -21,6 +21,7 @@
 typedef struct pack_facts {
     char *text; /* owned */
     size_t n_bytes;
+    size_t options_bytes; /* before the lines of inputs */
     uint64_t hash;
 } pack_facts;
 
@@ -43,6 +44,10 @@ void pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES]);
 /* false: out of memory. */
 bool pack_facts_make(pack_facts *facts, const pack_parts *parts);
 void pack_facts_free(pack_facts *facts);
+/* How many bytes there are before the line of input number `n`, or all. */
+size_t pack_facts_before(const pack_facts *facts, uint64_t n);
+/* Of the options and the first `n` inputs. */
+uint64_t pack_facts_hash(const pack_facts *facts, uint64_t n);
 
 /* Describes how `facts` differs from the one that begins with `then`: "--eod was 256 and is now
  * 0". */

@@ -38,6 +38,7 @@ static int parse_separator(void *target, const char *text)
             out[n++] = meanings[letter - letters];
     }
     free(options->separator);
+    free(options->skipped);
     options->separator = out;
     options->separator_bytes = n;
     if (!letter)
@@ -94,6 +95,17 @@ static int parse_split(void *target, const char *text)
     return CLI_OK;
 }
 
+static int skip_input(void *target, const char *name)
+{
+    pack_options *options = target;
+    const char **larger = realloc(options->skipped, (options->n_skipped + 1) * sizeof *larger);
+    if (!larger)
+        return cli_no_memory();
+    options->skipped = larger;
+    options->skipped[options->n_skipped++] = name;
+    return CLI_OK;
+}
+
 static int choose_lines(void *options, const char *value)
 {
     (void)value;
@@ -107,6 +119,10 @@ static int choose_lines(void *options, const char *value)
 
 const cli_option pack_document_rows[] = {
     {.name = "Documents"},
+    {"skip-input", 0, CLI_CALL, 0, "FILE",
+     .help = "leave out this input, which an INPUT stands for, such as a damaged one in a folder; "
+             "may be given several times",
+     .call = skip_input},
     {"format", 0, CLI_WORD, TARGET(format), "WORD", .help = "what the files hold [auto]",
      .words = pack_formats},
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
@@ -197,6 +213,7 @@ pack_options pack_options_new(void)
 void pack_options_free(pack_options *options)
 {
     free(options->separator);
+    free(options->skipped);
     field_list_free(&options->fields);
     where_free(options->where);
 }

@@ -29,6 +29,8 @@ typedef struct pack_options {
     const char *report;             /* or NULL */
     const char *bad_documents;      /* or NULL: P.bad */
 
+    const char **skipped; /* --skip-input; owned */
+    size_t n_skipped;
     corpus_format format;
     const char *field;
     char *separator; /* owned, or NULL */

@@ -289,7 +289,10 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
     const bool changed = p->read_error.changed, other_plan = changed && p->options.planned;
     pack_error_set(err, other_plan ? CLI_DATASET : cli_input_exit_code(p->read_error.sys_errno),
                    "%s", p->read_error.text);
-    err->hint = other_plan ? "Make a new plan." : NULL;
+    if (changed)
+        err->hint = other_plan ? "Make a new plan."
+                               : "Run the same command again, which resumes before this input if "
+                                 "its size or time has changed; or use --restart to start over.";
     err->start_over = changed;
     return PACK_FAILED;
 }

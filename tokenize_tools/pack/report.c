@@ -138,6 +138,13 @@ static void put_options(json_object *in, const pack_parts *parts)
         json_text_print_string(o.out, options->separator, options->separator_bytes);
     else
         fputs("null", o.out);
+    for (size_t i = 0; i < options->n_skipped; i++) {
+        if (i == 0)
+            put_key(&o, "skip_input");
+        fputs(i ? ", " : "[", o.out);
+        json_text_print_string(o.out, options->skipped[i], strlen(options->skipped[i]));
+        fputs(i + 1 == options->n_skipped ? "]" : "", o.out);
+    }
     if (options->meta)
         put_string(&o, "meta", options->meta);
     if (options->where_text)

@@ -175,6 +175,56 @@ static int take_note(pack_resume *from, const resume_search *s, uint64_t common,
     return code == CLI_OK ? check_on_error(s, &from->note) : code;
 }
 
+/* ---- Inputs that have changed ---- */
+
+/* Whether the options are the same, and all inputs that were packed completely. */
+static bool has_same_prefix(const resume_search *s, const pack_note *note)
+{
+    return note->facts_hash == s->facts->hash ||
+           (!note->finishing && note->done_hash == pack_facts_hash(s->facts, note->place.input));
+}
+
+/* Whether nothing was read of the inputs that have changed. */
+static bool is_before_changes(const resume_search *s, const pack_note *note)
+{
+    const uint64_t n_begun = note->place.input + corpus_place_is_begun(&note->place);
+    return note->facts_hash == s->facts->hash ||
+           note->begun_hash == pack_facts_hash(s->facts, n_begun);
+}
+
+/* Finds the last checkpoint before the first change, at most from->checkpoint; 0: none. */
+static int step_back(pack_resume *from, const resume_search *s)
+{
+    uint64_t before = 0, after = from->checkpoint + 1;
+    for (uint64_t at = from->checkpoint; before + 1 < after; at = before + (after - before) / 2) {
+        tokmap_checkpoint_info info;
+        pack_note note;
+        int code = read_checkpoint(s, 0, at, &info);
+        if (code != CLI_OK)
+            return code;
+        if (!decode_note(&note, s->note, info.note_bytes))
+            return refuse_other_facts(s);
+        *(is_before_changes(s, &note) ? &before : &after) = at;
+    }
+    from->checkpoint = before;
+    return before ? CLI_OK : refuse_other_facts(s);
+}
+
+/* Says what has changed, after the inputs that were packed. */
+static int describe_change(pack_resume *from, const resume_search *s)
+{
+    tokmap_checkpoint_info info;
+    const size_t same = pack_facts_before(s->facts, from->note.place.input);
+    const pack_facts now = {.text = s->facts->text + same, .n_bytes = s->facts->n_bytes - same};
+    const int code = read_checkpoint(s, 0, 1, &info);
+    if (code != CLI_OK)
+        return code;
+    const size_t then = info.note_bytes - sizeof(pack_note);
+    pack_facts_difference(&now, (const char *)s->note + sizeof(pack_note) + same,
+                          then > same ? then - same : 0, from->difference);
+    return CLI_OK;
+}
+
 /* P has no checkpoint: then no other output may have one, or a file of P is missing. */
 static int check_none(const resume_search *s)
 {
@@ -199,14 +249,18 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
         return code;
     if (s->n_checkpoints == 0)
         return check_none(s);
-    if (!decode_note(&from->note, s->note, info.note_bytes) ||
-        from->note.facts_hash != s->facts->hash)
+    if (!decode_note(&from->note, s->note, info.note_bytes) || !has_same_prefix(s, &from->note))
         return refuse_other_facts(s);
+    const bool changed = from->note.facts_hash != s->facts->hash;
     from->discard = true;
     code = find_common(s, from->note.finishing, &from->checkpoint, &some_named);
     if (code != CLI_OK || from->checkpoint == 0)
         return code;
-    return take_note(from, s, from->checkpoint, some_named);
+    if (changed)
+        code = step_back(from, s);
+    if (code == CLI_OK)
+        code = take_note(from, s, from->checkpoint, some_named);
+    return code == CLI_OK && changed ? describe_change(from, s) : code;
 }
 
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,

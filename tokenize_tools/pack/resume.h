@@ -12,6 +12,8 @@
 typedef struct pack_note {
     uint64_t n_values; /* of this struct; other versions have other numbers */
     uint64_t facts_hash;
+    uint64_t done_hash;      /* pack_facts_hash of the inputs before place.input */
+    uint64_t begun_hash;     /* and of that one, if something of it was read */
     uint64_t on_error;       /* not part of the facts */
     uint64_t finishing;      /* everything is packed; only the names are missing */
     uint64_t limited;        /* a limit was reached */
@@ -30,10 +32,14 @@ typedef struct pack_resume {
     uint64_t checkpoint; /* to resume at; 0: start */
     bool discard;        /* the existing files are of this run, or may be discarded */
     pack_note note;      /* of the checkpoint */
+    /* How the inputs differ from those of the earlier run, if they do. */
+    char difference[PACK_DIFFERENCE_BYTES];
 } pack_resume;
 
-/* Looks for unfinished work. That of a different run is refused, unless --restart is given. Returns
- * an exit code, and prints the error. */
+/* Looks for unfinished work. That of a different run is refused, unless --restart is given. But
+ * inputs after those that were packed may have changed: then the run resumes at the last checkpoint
+ * at which nothing was read of the first one that has. Returns an exit code, and prints the
+ * error. */
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
                      const pack_facts *facts);
 

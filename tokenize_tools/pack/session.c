@@ -108,9 +108,10 @@ static int report_stop(pack_session *s, const pack_error *err)
     if (keep && err->start_over)
         fputs(err->hint ? "" : "Use --restart to start over.\n", stderr);
     else if (keep)
-        fputs("Progress is saved: run the same command again to resume, or use --restart to start "
-              "over.\n",
-              stderr);
+        fprintf(stderr,
+                "Progress is saved: %srun the same command again to resume, or use "
+                "--restart to start over.\n",
+                err->exit_code == CLI_INPUT ? "repair, replace or remove the input, and " : "");
     else if (err->exit_code == CLI_AGAIN)
         fputs("Nothing was saved: the next run starts over.\n", stderr);
     if (s->bad_file)
@@ -146,6 +147,9 @@ static void print_start(const pack_session *s)
         cli_warn("an unfinished run has no checkpoint that all of its outputs have: starting over");
     if (s->from.checkpoint == 0)
         return;
+    if (*s->from.difference)
+        cli_warn("since the interrupted run began, %s; what was packed before it is kept",
+                 s->from.difference);
     cli_text documents = cli_count_of(note->position.documents, "document");
     if (note->place.input < s->parts->inputs->n)
         cli_warn("resuming after %s, in %s", documents.s,

@@ -44,8 +44,11 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
         code = pack_bad_file_sync(w->bad_file, err);
     if (code != CLI_OK)
         return code;
+    const uint64_t n_begun = w->place.input + corpus_place_is_begun(&w->place);
     pack_note note = {
         .facts_hash = w->facts->hash,
+        .done_hash = pack_facts_hash(w->facts, w->place.input),
+        .begun_hash = pack_facts_hash(w->facts, n_begun),
         .on_error = (uint64_t)w->parts->options->on_error,
         .finishing = finishing,
         .limited = w->limited,
