@@ -188,7 +188,7 @@ INSIDES := $(BUILD)/libtests.a $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(foreach f,$(TEST_FILES) $(TOOL_FILES),$(eval $(call program,$f): $(BUILD)/obj/$(f:.c=.o)))
 $(TESTS): $(BUILD)/obj/tests/support/check.o
 # Its functions replace those of libc, only in the programs that link it.
-$(foreach f,$(shell grep -l 'support/fault' /dev/null $(TEST_FILES)),$(call program,$f)): \
+$(foreach f,$(shell grep -l 'support/fault' /dev/null $(TEST_FILES) $(TOOL_FILES)),$(call program,$f)): \
     $(BUILD)/obj/tests/support/faults.o
 $(TESTS) $(HELPERS): $(INSIDES)
 	$(call say,LINK,$@) $(LINK) $(emulated)

@@ -152,10 +152,12 @@ typedef struct tokmap_value {
  * a.bin.bin. An open dataset holds up to two maps and two file descriptors. The token files of a
  * joined dataset are opened when they are first used, from the folder of P.tmi as it was at open:
  * up to 1,024 of them stay mapped, and up to 256 stay open.
+ * While a writer replaces a dataset, and after it was killed, this opens the old dataset or the new
+ * one.
  * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: P.tmi is no index, newer than
  * this library, or damaged.
- * TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the dataset was replaced during
- * the call. */
+ * TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the dataset was replaced a
+ * hundred times during the call. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
                                              tokmap_error *err);
 /* The same, but the token file is only opened when its tokens are first used. A call that uses them

@@ -67,8 +67,10 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not glob.has_magic(text):
         return [text]
-    prefixes = {name[:-4] for name in glob.glob(text) + glob.glob(text + ".tmi")
-                if name.endswith((".tmi", ".bin"))}
+    # The index of a dataset that is being replaced is P.tmi.replaced.
+    patterns = (text, text + ".tmi", text + (".replaced" if text.endswith(".tmi") else ".tmi.replaced"), text)
+    prefixes = {name[:-len(end)] for pattern in patterns for name in glob.glob(pattern)
+                for end in (".tmi", ".bin", ".tmi.replaced") if name.endswith(end)}
     if not prefixes:
         raise FileNotFoundError(2, "no dataset matches this pattern", text)
     return sorted(prefixes)

@@ -41,8 +41,10 @@ typedef struct tokmap_i_kept_fds {
 #define TOKMAP_I_SEVERAL_FILES UINT32_MAX
 
 struct tokmap_dataset {
-    char *index_path;
-    char *token_path; /* of a joined dataset, the path of its index */
+    char *index_names[2];   /* P.tmi, P.tmi.replaced */
+    const char *index_path; /* the one of them that was opened */
+    char *token_names[2];   /* P.bin or another suffix, P.bin.replaced */
+    const char *token_path; /* likewise; of a joined dataset, P.tmi */
     tokmap_i_header header;
     int index_fd;                  /* -1 without documents */
     tokmap_i_file_stat index_stat; /* to recognize the index when it is opened again */
@@ -67,6 +69,12 @@ struct tokmap_dataset {
     atomic_int only_fd;
     tokmap_i_files_kept kept_here;
 };
+
+/* Whether the names at which it was opened are those of a dataset that is being replaced. */
+static inline bool tokmap_i_is_set_aside(const tokmap_dataset *ds)
+{
+    return ds->index_path == ds->index_names[1];
+}
 
 /* Opens the index file again, to read it without the map. Fails if it is another file now. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);

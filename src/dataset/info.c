@@ -24,7 +24,7 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
         .eod_id = h->eod_id,
         .format_version = h->format_version,
         .lowest_reader = h->lowest_reader,
-        .index_path = ds->index_path,
+        .index_path = ds->index_names[0],
         .token_path = ds->is_joined ? NULL : ds->token_path,
         .n_meta_columns = ds->meta ? ds->meta->n_columns : 0,
         .n_segments = ds->is_joined ? ds->n_files : 0,

@@ -10,6 +10,11 @@
 #include "base/base.h"
 #include "base/status.h"
 
+/* How often open starts again because a writer was replacing the dataset. */
+enum {
+    MOST_TRIES = 100
+};
+
 static char *join_path(const char *prefix, size_t prefix_bytes, const char *suffix)
 {
     char *path = malloc(prefix_bytes + strlen(suffix) + 1);
@@ -26,30 +31,48 @@ static bool ends_with(const char *s, const char *end)
     return n > m && strcmp(s + n - m, end) == 0;
 }
 
-/* The length of the prefix P in `path`, which is P, P.tmi or P.suffix. */
-static tokmap_status find_prefix(const char *path, size_t *prefix_bytes, tokmap_error *err)
+static void free_names(char *names[2])
 {
-    *prefix_bytes = strlen(path);
-    if (ends_with(path, ".tmi")) {
-        *prefix_bytes -= strlen(".tmi");
-        return TOKMAP_OK;
-    }
-    char *index_path = join_path(path, *prefix_bytes, ".tmi");
-    if (!index_path)
-        return FAIL_MEMORY(err);
-    const bool is_prefix = tokmap_i_file_exists(index_path);
-    free(index_path);
+    free(names[0]);
+    free(names[1]);
+}
+
+/* Makes P.suffix and P.suffix.replaced. */
+static tokmap_status join_names(char *names[2], const char *prefix, size_t prefix_bytes,
+                                const char *suffix, tokmap_error *err)
+{
+    free_names(names);
+    names[1] = NULL;
+    names[0] = join_path(prefix, prefix_bytes, suffix);
+    names[1] = names[0] ? join_path(names[0], strlen(names[0]), ".replaced") : NULL;
+    return names[1] ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
+/* P.tmi is asked for again, because it may have got its name after it was asked for first, and
+ * before P.tmi.replaced was. */
+static bool has_index(const tokmap_dataset *ds)
+{
+    return tokmap_i_file_exists(ds->index_names[0]) || tokmap_i_file_exists(ds->index_names[1]) ||
+           tokmap_i_file_exists(ds->index_names[0]);
+}
+
+/* Names the index. *prefix_bytes is the length of the prefix P in `path`, which is P, P.tmi or
+ * P.suffix. */
+static tokmap_status find_index(tokmap_dataset *ds, const char *path, size_t *prefix_bytes,
+                                tokmap_error *err)
+{
+    const size_t path_bytes = strlen(path);
+    *prefix_bytes = path_bytes - (ends_with(path, ".tmi") ? strlen(".tmi") : 0);
+    tokmap_status status = join_names(ds->index_names, path, *prefix_bytes, ".tmi", err);
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
     const char *dot = strrchr(base, '.');
-    if (is_prefix || !dot || dot == base)
-        return TOKMAP_OK;
-    index_path = join_path(path, (size_t)(dot - path), ".tmi");
-    if (!index_path)
-        return FAIL_MEMORY(err);
-    if (tokmap_i_file_exists(index_path))
-        *prefix_bytes = (size_t)(dot - path);
-    free(index_path);
+    if (status || *prefix_bytes < path_bytes || !dot || dot == base || has_index(ds))
+        return status;
+    status = join_names(ds->index_names, path, (size_t)(dot - path), ".tmi", err);
+    if (status || !has_index(ds))
+        return status ? status : join_names(ds->index_names, path, path_bytes, ".tmi", err);
+    *prefix_bytes = (size_t)(dot - path);
     return TOKMAP_OK;
 }
 
@@ -169,19 +192,10 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
     return status;
 }
 
-/* A writer that replaces a dataset renames its index before it touches the tokens, and if it fails,
- * renames it back after them. So the two belong together if the index exists after the tokens were
- * opened, and the tokens still have their name after that. */
-static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens,
-                                     tokmap_error *err)
+/* P.npy.replaced would be a user's file. */
+static bool has_tokens_aside(const tokmap_dataset *ds)
 {
-    int fd = -1;
-    const tokmap_status status = tokmap_i_dataset_open_index(ds, &fd, err);
-    tokmap_i_file_close(fd);
-    if (!status && !tokmap_i_file_is(ds->token_path, tokens))
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced while it was being opened",
-                    ds->token_path);
-    return status;
+    return strcmp(ds->header.token_suffix, ".bin") == 0 && tokmap_i_file_exists(ds->token_names[1]);
 }
 
 /* Of a flat dataset. */
@@ -201,33 +215,65 @@ static void list_only_file(tokmap_dataset *ds)
     ds->token_file_bytes = tokmap_i_token_file_bytes(ds, ds->files);
 }
 
+/* Whether index and tokens belong together, although a writer may have replaced them meanwhile:
+ * docs/FORMAT.md, section 7. The order of the checks matters. */
+static bool is_pair(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens)
+{
+    const bool aside = tokmap_i_is_set_aside(ds);
+    if (aside && ds->token_path == ds->token_names[0] && has_tokens_aside(ds))
+        return false;
+    if (aside && tokmap_i_file_exists(ds->index_names[0]))
+        return false;
+    return tokmap_i_file_is(ds->index_path, &ds->index_stat) &&
+           tokmap_i_file_is(ds->token_path, tokens);
+}
+
 /* Of a flat dataset: its only file is open and mapped until it is closed. */
-static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
+static tokmap_status open_tokens(tokmap_dataset *ds, bool *again, tokmap_error *err)
 {
     tokmap_i_token_file *file = ds->files;
     tokmap_i_file_stat stat;
     int fd = -1;
     tokmap_status status = tokmap_i_open_file(file->path, &fd, &stat, err);
     atomic_store(file->fd, fd + 1);
-    if (!status)
-        status = refuse_replaced(ds, &stat, err);
-    if (!status)
+    if (!status && !is_pair(ds, &stat)) {
+        *again = true;
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced while it was being opened",
+                    ds->index_names[0]);
+    }
+    if (status)
+        *again = err->sys_errno == ENOENT &&
+                 (tokmap_i_is_set_aside(ds) || tokmap_i_file_exists(file->path) ||
+                  !tokmap_i_file_is(ds->index_path, &ds->index_stat));
+    else
         status = tokmap_i_token_file_check(ds, file, &stat, err);
     const uint8_t *map;
     return status ? status : tokmap_i_token_file_map(ds, file, &map, err);
 }
 
-static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_only,
+static tokmap_status name_tokens(tokmap_dataset *ds, const char *path, size_t prefix_bytes,
+                                 tokmap_error *err)
+{
+    const tokmap_status status = join_names(ds->token_names, path, prefix_bytes,
+                                            ds->is_joined ? ".tmi" : ds->header.token_suffix, err);
+    if (!status)
+        ds->token_path =
+            ds->token_names[tokmap_i_is_set_aside(ds) && !ds->is_joined && has_tokens_aside(ds)];
+    return status;
+}
+
+/* err is not NULL. Sets *again if it failed because a writer was replacing the dataset. */
+static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_only, bool *again,
                              tokmap_error *err)
 {
     size_t prefix_bytes = 0;
-    tokmap_status status = find_prefix(path, &prefix_bytes, err);
+    tokmap_status status = find_index(ds, path, &prefix_bytes, err);
     if (status)
         return status;
-    ds->index_path = join_path(path, prefix_bytes, ".tmi");
-    if (!ds->index_path)
-        return FAIL_MEMORY(err);
+    ds->index_path = ds->index_names[!tokmap_i_file_exists(ds->index_names[0]) &&
+                                     tokmap_i_file_exists(ds->index_names[1])];
     status = open_index(ds, err);
+    *again = status && err->sys_errno == ENOENT && has_index(ds);
     if (status)
         return status;
     const char *rest = path + prefix_bytes;
@@ -236,23 +282,23 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_on
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its index %s is that of a joined dataset, whose tokens are in other files",
                     path, ds->index_path);
-    ds->token_path =
-        join_path(path, prefix_bytes, ds->is_joined ? ".tmi" : ds->header.token_suffix);
-    if (!ds->token_path)
-        return FAIL_MEMORY(err);
+    status = name_tokens(ds, path, prefix_bytes, err);
+    if (status)
+        return status;
     if (!by_prefix && strcmp(rest, ds->header.token_suffix) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its index %s belongs to %s", path,
-                    ds->index_path, ds->token_path);
+                    ds->index_path, ds->token_names[0]);
     if (ds->is_joined)
         return TOKMAP_OK;
     list_only_file(ds);
-    return index_only ? TOKMAP_OK : open_tokens(ds, err);
+    return index_only ? TOKMAP_OK : open_tokens(ds, again, err);
 }
 
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err)
 {
+    const char *path = ds->index_names[tokmap_i_file_is(ds->index_names[1], &ds->index_stat)];
     tokmap_i_file_stat stat;
-    const tokmap_status status = tokmap_i_open_file(ds->index_path, fd, &stat, err);
+    const tokmap_status status = tokmap_i_open_file(path, fd, &stat, err);
     if (status)
         return status;
     const bool same_file =
@@ -265,32 +311,47 @@ tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tok
         return FAIL_IO_AT(err, 0, MIN(stat.n_bytes, ds->index_stat.n_bytes),
                           "%s: has %" PRIu64 " bytes now, not %" PRIu64
                           "; it was shortened or changed while in use",
-                          ds->index_path, stat.n_bytes, ds->index_stat.n_bytes);
-    return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", ds->index_path);
+                          path, stat.n_bytes, ds->index_stat.n_bytes);
+    return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", path);
+}
+
+static tokmap_status try_open(tokmap_dataset **out, const char *path, bool index_only, bool *again,
+                              tokmap_error *err)
+{
+    tokmap_dataset *ds = calloc(1, sizeof *ds);
+    *again = false;
+    if (!ds)
+        return FAIL_MEMORY(err);
+    ds->index_fd = ds->folder_fd = -1;
+    ds->kept = &ds->kept_here;
+    const tokmap_status status = open_at(ds, path, index_only, again, err);
+    if (status)
+        tokmap_dataset_close(ds);
+    else
+        *out = ds;
+    return status;
 }
 
 static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool index_only,
                                   tokmap_error *err)
 {
     const char *call = index_only ? "tokmap_dataset_open_index" : "tokmap_dataset_open";
+    tokmap_error last;
     tokmap_i_error_clear(err);
     if (!out)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: out is NULL", call);
     *out = NULL;
     if (!path || !*path)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: path is NULL or empty", call);
-    tokmap_dataset *ds = calloc(1, sizeof *ds);
-    if (!ds)
-        return FAIL_MEMORY(err);
-    ds->index_fd = ds->folder_fd = -1;
-    ds->kept = &ds->kept_here;
-    const tokmap_status status = open_at(ds, path, index_only, err);
-    if (status) {
-        tokmap_dataset_close(ds);
-        return status;
+    tokmap_status status;
+    bool again = true;
+    for (int n_tries = 0; again && n_tries < MOST_TRIES; n_tries++) {
+        tokmap_i_error_clear(&last);
+        status = try_open(out, path, index_only, &again, &last);
     }
-    *out = ds;
-    return TOKMAP_OK;
+    if (status && err)
+        *err = last;
+    return status;
 }
 
 tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap_error *err)
@@ -312,7 +373,7 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     tokmap_i_segments_close(ds);
     tokmap_i_file_close(ds->index_fd);
     free(ds->meta);
-    free(ds->index_path);
-    free(ds->token_path);
+    free_names(ds->index_names);
+    free_names(ds->token_names);
     free(ds);
 }

@@ -322,10 +322,10 @@ static bool is_complete(const tokmap_writer *w)
     if (w->names.replace || tokmap_i_file_exists(w->names.token_partial) ||
         tokmap_dataset_open(&ds, w->names.index_path, NULL))
         return false;
-    const bool fits = strcmp(ds->token_path, w->names.token_path) == 0 &&
-                      ds->header.vocab_size == w->header.vocab_size &&
-                      ds->header.token_bytes == w->header.token_bytes &&
-                      ds->header.eod_id == w->header.eod_id;
+    const bool fits =
+        !tokmap_i_is_set_aside(ds) && strcmp(ds->token_path, w->names.token_path) == 0 &&
+        ds->header.vocab_size == w->header.vocab_size &&
+        ds->header.token_bytes == w->header.token_bytes && ds->header.eod_id == w->header.eod_id;
     tokmap_dataset_close(ds);
     return fits;
 }

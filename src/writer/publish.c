@@ -43,7 +43,7 @@ static char *other_tokens(const tokmap_i_names *n)
         return NULL;
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
-    if (!tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS) &&
+    if (!tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS) && !tokmap_i_is_set_aside(ds) &&
         strcmp(info.token_path, n->token_path) != 0)
         path = strdup(info.token_path);
     tokmap_dataset_close(ds);
@@ -171,7 +171,8 @@ static int move_file(const char *from, const char *to)
 }
 
 /* The index is renamed first, and renamed back last, so that no index ever has the tokens of
- * another dataset. */
+ * another dataset. Meanwhile readers open the renamed files, and 0.1.0 can restore them: its rename
+ * does so only if the name is free, so the old tokens cannot keep theirs. */
 static int set_aside(const tokmap_i_names *n)
 {
     int error = move_file(n->index_path, n->index_replaced);
@@ -383,7 +384,11 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
     tokmap_status status = check_partials(n, err);
     if (status)
         return status;
-    const int error = n->replace ? set_aside(n) : 0;
+    /* One that was left would be taken for the tokens of index_replaced. */
+    int error = n->replace ? tokmap_i_file_remove(n->token_replaced) : 0;
+    if (error && error != ENOENT)
+        return FAIL_IO(err, error, "%s: cannot remove", n->token_replaced);
+    error = n->replace ? set_aside(n) : 0;
     status = error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
                    : assign_names(n, err);
     if (!status) {

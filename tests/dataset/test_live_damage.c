@@ -495,9 +495,9 @@ static void open_while_replaced(const shape *by)
     fault.open_hook = replace_now;
     const tokmap_status status = tokmap_dataset_open(&ds, check_path("p"), &err);
     CHECK(fault.open_hook == NULL);
-    CHECK_INT(status, TOKMAP_ERR_MISMATCH);
-    CHECK(strstr(err.text, "p.tmi: was replaced") != NULL);
-    CHECK(shape_compare(by, check_path("p")) == NULL);
+    CHECK_INT(status, TOKMAP_OK);
+    CHECK(compare_content(by, ds) == NULL);
+    tokmap_dataset_close(ds);
 }
 
 TEST(an_index_is_never_opened_with_the_tokens_of_its_successor)
@@ -510,22 +510,24 @@ TEST(an_index_is_never_opened_with_the_tokens_of_its_successor)
 
 /* What a writer that fails at the end of replacing looks like: its tokens have the name for a
  * moment. */
-static bool lent;
+static void give_the_name_back(void)
+{
+    CHECK_INT(rename(check_path("p.bin"), check_path("new.bin")), 0);
+    CHECK_INT(rename(check_path("old.bin"), check_path("p.bin")), 0);
+}
 
 static void lend_the_name(const char *path)
 {
-    if (!lent && strstr(path, "p.bin")) {
-        CHECK_INT(rename(check_path("p.bin"), check_path("old.bin")), 0);
-        CHECK_INT(rename(check_path("new.bin"), check_path("p.bin")), 0);
-        lent = true;
-    } else if (lent && strstr(path, "p.tmi")) { /* read again */
-        CHECK_INT(rename(check_path("p.bin"), check_path("new.bin")), 0);
-        CHECK_INT(rename(check_path("old.bin"), check_path("p.bin")), 0);
-        fault.open_hook = NULL;
-    }
+    if (!strstr(path, "p.bin"))
+        return;
+    CHECK_INT(rename(check_path("p.bin"), check_path("old.bin")), 0);
+    CHECK_INT(rename(check_path("new.bin"), check_path("p.bin")), 0);
+    fault.open_hook = NULL;
+    fault.meanwhile = give_the_name_back;
+    fault_arm(FAULT_MEANWHILE, FAULT_STAT, 0, 1); /* before the names are checked */
 }
 
-TEST(tokens_that_had_the_name_only_for_a_moment_are_refused)
+TEST(tokens_that_had_the_name_only_for_a_moment_are_not_used)
 {
     shape same_size = SHAPE_TINY;
     same_size.seed = 1;
@@ -535,10 +537,10 @@ TEST(tokens_that_had_the_name_only_for_a_moment_are_refused)
     CHECK_INT(shape_write(&same_size, check_path("new"), false, NULL), TOKMAP_OK);
     fault.open_hook = lend_the_name;
     const tokmap_status status = tokmap_dataset_open(&ds, check_path("p"), &err);
-    CHECK(fault.open_hook == NULL);
-    CHECK_INT(status, TOKMAP_ERR_MISMATCH);
-    CHECK(strstr(err.text, "p.bin: was replaced") != NULL);
-    CHECK(shape_compare(&SHAPE_TINY, check_path("p")) == NULL);
+    CHECK(fault_disarm());
+    CHECK_INT(status, TOKMAP_OK);
+    CHECK(compare_content(&SHAPE_TINY, ds) == NULL);
+    tokmap_dataset_close(ds);
 }
 
 /* ---- Samples ---- */

@@ -78,6 +78,10 @@ def several_datasets_are_one_sequence(folder):
                  [parts[0], str(folder / "part-[12]")]):
         ds = tokmap.open(path)
         assert [list(ids) for ids in ds] == documents and ds.n_tokens == len(flat), path
+    (folder / "part-1.tmi").rename(folder / "part-1.tmi.replaced")  # as a killed writer may leave it
+    for path in (str(folder / "part-*"), folder / "part-?.tmi"):
+        assert [list(ids) for ids in tokmap.open(path)] == documents, path
+    (folder / "part-1.tmi.replaced").rename(folder / "part-1.tmi")
     for first in range(len(flat)):
         for n in (0, 1, 7, len(flat) - first):
             if first + n <= len(flat):

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -245,6 +246,28 @@ int unlink(const char *path)
 {
     FAULT_CALL(FAULT_UNLINK, SYS_unlinkat, AT_FDCWD, path, 0);
 }
+
+int stat(const char *path, struct stat *out)
+{
+    FAULT_CALL(FAULT_STAT, SYS_newfstatat, AT_FDCWD, path, out, 0);
+}
+
+int lstat(const char *path, struct stat *out)
+{
+    FAULT_CALL(FAULT_STAT, SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+}
+
+#ifdef __GLIBC__
+int stat64(const char *path, struct stat64 *out)
+{
+    FAULT_CALL(FAULT_STAT, SYS_newfstatat, AT_FDCWD, path, out, 0);
+}
+
+int lstat64(const char *path, struct stat64 *out)
+{
+    FAULT_CALL(FAULT_STAT, SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+}
+#endif
 
 static void *fault_mmap(const void *where[1], size_t n_bytes, const int how[3], off_t offset)
 {

@@ -27,6 +27,7 @@ typedef enum fault_call {
     FAULT_MMAP = 1 << 11,
     FAULT_MEMORY = 1 << 12,
     FAULT_DIRECT = 1 << 13, /* asking for writes past the page cache */
+    FAULT_STAT = 1 << 14,   /* by name; only to do something meanwhile */
     FAULT_ALL_FILE_CALLS = (1 << 11) - 1,
     FAULT_INTERRUPTIBLE = FAULT_OPEN | FAULT_PREAD | FAULT_PWRITE | FAULT_FSYNC | FAULT_FTRUNCATE |
                           FAULT_FLOCK | FAULT_COPY,

@@ -53,19 +53,59 @@ static bool find_matches(input_list *list, const char *argument, const char *suf
     return false;
 }
 
-static int append_matches(input_list *list, const char *argument, const char *suffix)
+static int append_matches(input_list *list, const char *argument)
 {
     corpus_error err;
-    return find_matches(list, argument, suffix, &err) ? CLI_OK
-                                                      : cli_input_failed(err.sys_errno, err.text);
+    return find_matches(list, argument, NULL, &err) ? CLI_OK
+                                                    : cli_input_failed(err.sys_errno, err.text);
 }
 
-static int expand_names(dataset_names *names, char **arguments, int n_arguments, const char *suffix)
+static int compare_names(const void *a, const void *b)
+{
+    return input_list_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts the names from number `first` on, and removes those that are there twice. */
+static void sort_names(input_list *list, size_t first)
+{
+    char **names = list->names + first;
+    const size_t n = list->n_names - first;
+    qsort(names, n, sizeof *names, compare_names);
+    list->n_names = first;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && strcmp(names[i], list->names[list->n_names - 1]) == 0)
+            free(names[i]);
+        else
+            list->names[list->n_names++] = names[i];
+    }
+}
+
+/* Of a dataset that is being replaced, the index is P.tmi.replaced. P.tmi is looked for again,
+ * because it may have got its name before P.tmi.replaced was looked for. */
+static int append_datasets(input_list *list, const char *argument)
+{
+    static const char *const suffixes[] = {".tmi", ".tmi.replaced", ".tmi"};
+    const size_t n_before = list->n_names;
+    corpus_error err;
+    for (int i = 0; i < 3; i++) {
+        const size_t n = list->n_names;
+        find_matches(list, argument, suffixes[i], &err);
+        for (size_t j = n; i == 1 && j < list->n_names; j++)
+            list->names[j][strlen(list->names[j]) - strlen(".replaced")] = '\0';
+    }
+    if (list->n_names == n_before)
+        return cli_input_failed(err.sys_errno, err.text);
+    sort_names(list, n_before);
+    return CLI_OK;
+}
+
+static int expand_names(dataset_names *names, char **arguments, int n_arguments,
+                        int (*append)(input_list *list, const char *argument))
 {
     input_list list = {0};
     int code = path_check_all(arguments, n_arguments);
     for (int i = 0; i < n_arguments && code == CLI_OK; i++)
-        code = is_pattern(arguments[i]) ? append_matches(&list, arguments[i], suffix)
+        code = is_pattern(arguments[i]) ? append(&list, arguments[i])
                                         : append_name(&list, arguments[i]);
     *names = (dataset_names){list.names, list.n_names};
     return code;
@@ -73,22 +113,23 @@ static int expand_names(dataset_names *names, char **arguments, int n_arguments,
 
 int dataset_names_expand(dataset_names *names, char **arguments, int n_arguments)
 {
-    return expand_names(names, arguments, n_arguments, ".tmi");
+    return expand_names(names, arguments, n_arguments, append_datasets);
 }
 
 int token_file_names_expand(dataset_names *names, char **arguments, int n_arguments)
 {
-    return expand_names(names, arguments, n_arguments, NULL);
+    return expand_names(names, arguments, n_arguments, append_matches);
 }
 
 static int check_indexes(const input_list *files, const char *suffix, const char *argument)
 {
     for (size_t i = 0; i < files->n_names; i++) {
-        char index[4096 + 8];
+        char index[4096 + 8], replaced[sizeof index + sizeof ".replaced"];
         const char *name = files->names[i];
         int n_bytes = (int)(strlen(name) - strlen(suffix));
         snprintf(index, sizeof index, "%.*s.tmi", n_bytes, name);
-        if (path_ends_with(name, suffix) && !file_name_exists(index))
+        snprintf(replaced, sizeof replaced, "%s.replaced", index);
+        if (path_ends_with(name, suffix) && !file_name_exists(index) && !file_name_exists(replaced))
             return cli_error(CLI_DATASET,
                              "%s: has no index, so '%s' would leave it out: finish, index or "
                              "remove it, or end the pattern in .tmi",

@@ -30,14 +30,6 @@ static bool find_adoptable(const char *path, char *out, size_t out_bytes)
     return false;
 }
 
-/* Whether a writer was stopped while the old dataset was set aside: docs/FORMAT.md, section 7. */
-static bool is_set_aside(const char *path)
-{
-    char file[4096];
-    int n_out = snprintf(file, sizeof file, "%.*s.tmi.replaced", path_prefix_bytes(path), path);
-    return n_out > 0 && (size_t)n_out < sizeof file && is_filled_file(file);
-}
-
 bool report_unfinished(const char *path)
 {
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
@@ -68,11 +60,7 @@ int report_open_failure(const char *path, const tokmap_error *err)
     bool no_index = err->status == TOKMAP_ERR_NOT_A_DATASET ||
                     (err->status == TOKMAP_ERR_IO && err->sys_errno == ENOENT);
     char file[4096];
-    if (no_index && is_set_aside(path))
-        fputs("The dataset was being replaced when its writer was stopped. The next command that "
-              "writes to this name restores the old dataset first.\n",
-              stderr);
-    else if (no_index && report_unfinished(path))
+    if (no_index && report_unfinished(path))
         return code;
     else if (no_index && find_adoptable(path, file, sizeof file)) {
         fputs("Try: tokmap index ", stderr);

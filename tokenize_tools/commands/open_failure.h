@@ -10,8 +10,8 @@
 /* Whether the dataset `path` is being written, or the run that wrote it was interrupted; prints a
  * message if so. */
 bool report_unfinished(const char *path);
-/* cli_fail for the dataset `path`, with a hint: it may be a file for `tokmap index`, not yet
- * complete, or a dataset that was set aside while it was being replaced. */
+/* cli_fail for the dataset `path`, with a hint: it may be a file for `tokmap index`, or not yet
+ * complete. */
 int report_open_failure(const char *path, const tokmap_error *err);
 
 #endif /* TOKMAP_OPEN_FAILURE_H */
