@@ -223,6 +223,16 @@ def long_bad_texts_are_collected_or_refused(folder):
     expect("part of this document is already packed" in message, message)
 
 
+def a_long_good_text_is_packed_where_bad_ones_are_collected(folder):
+    try:
+        import pyarrow as pa
+    except ImportError as e:
+        raise Skip("pyarrow is not installed") from e
+    texts = ["a", "x" * 3000000, "b"]
+    data = arrow_writers.write(pa.table({"text": texts}), compression="zstd")
+    compare(folder, "collect", data, texts, "-j", "1", "--memory", "8M", "--on-error", "collect")
+
+
 def damaged_and_foreign_files_are_refused(folder):
     stream, file = seed("stream"), seed("file")
     refused(folder, file[:-1], "footer")
@@ -265,5 +275,6 @@ if __name__ == "__main__":
     sys.exit(run_in_folders("", [
         seeds_have_their_texts, files_of_the_real_writers_have_their_texts, the_same_on_stdin_and_compressed,
         fields_decide_which_rows_are_packed, values_of_all_types_are_those_of_pyarrow, columns_without_a_value_are_null_texts,
-        columns_that_cannot_be_read_are_named, bad_texts_have_their_place, long_bad_texts_are_collected_or_refused, damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
+        columns_that_cannot_be_read_are_named, bad_texts_have_their_place, long_bad_texts_are_collected_or_refused,
+        a_long_good_text_is_packed_where_bad_ones_are_collected, damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
     ]))

@@ -37,6 +37,7 @@ second_look *second_look_new(const input_source *source, const corpus_options *o
     s->options = *options;
     s->options.format = format;
     s->options.read_ahead = false;
+    s->options.on_error = ON_ERROR_SKIP; /* what its reader passes over need not be collected */
     s->stop_fd = stop_fd;
     s->assembler.options = &s->options;
     return s;
