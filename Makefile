@@ -31,7 +31,7 @@ SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 LONGEST := tests/order/test_order.py tests/tokenizer/test_splitter.py
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
-	%/stand_in_driver.c %/stand_in_memory.c %/stand_in_processors.c \
+	%/stand_in_driver.c %/stand_in_failures.c %/stand_in_processors.c \
 	%/replay.c %/canary.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBRARIES := libtokmap.so libtokmap_tokenizer.so
@@ -199,11 +199,11 @@ $(STAND_IN): $(BUILD)/obj/tests/stage/stand_in_driver.o $(BUILD)/libtokmap.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@) $(LINK) -shared
 
-NO_MEMORY := $(BUILD)/libno_memory.so
-$(NO_MEMORY): $(BUILD)/obj/tests/support/stand_in_memory.o
+FAILURES := $(BUILD)/libfailures.so
+$(FAILURES): $(BUILD)/obj/tests/support/stand_in_failures.o
 PROCESSORS := $(BUILD)/libprocessors.so
 $(PROCESSORS): $(BUILD)/obj/tests/support/stand_in_processors.o
-$(NO_MEMORY) $(PROCESSORS):
+$(FAILURES) $(PROCESSORS):
 	$(call say,LINK,$@) $(LINK) -shared
 
 $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o \
@@ -231,7 +231,7 @@ demo:
 # ---- Tests ----
 
 ## check: unit tests, corpus replay, command tests; three minutes on two cores
-check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(NO_MEMORY) $(FUZZ:%=$(BUILD)/replay_%)
+check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES) $(FUZZ:%=$(BUILD)/replay_%)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
 	    $(LONGEST) $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(filter-out $(LONGEST),$(SCRIPTS)))
 

@@ -19,6 +19,7 @@ SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
 MOST = 10**6 if LONG else 60
 SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared" / "vocab"
 PARQUET = pathlib.Path(__file__).resolve().parents[1] / "corpus" / "parquet"
+ARROW = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow"
 LINES = b'{"text": "one \\u00e4 two"}\n{"text": "three"}\n' * 20
 
 
@@ -54,21 +55,21 @@ def clean(folder):
 
 def sweep(folder, *arguments):
     """Each allocation fails, alone and with all later ones. Returns how many there are."""
-    library = os.path.join(BUILD or "", "libno_memory.so")
+    library = os.path.join(BUILD or "", "libfailures.so")
     if SANITIZED or not os.path.exists(library):
-        raise Skip("no allocator can be put in front of the sanitizer's" if SANITIZED else "libno_memory.so is missing")
+        raise Skip("no allocator can be put in front of the sanitizer's" if SANITIZED else "libfailures.so is missing")
 
     def run(**variables):
         clean(folder)
         return tokmap(folder, *arguments, env={**os.environ, "LD_PRELOAD": library, **variables})
 
-    wanted = run(NO_MEMORY_COUNT=str(folder / "count"))
+    wanted = run(FAIL_COUNTS=str(folder / "count"))
     expect_equal(wanted.returncode, 0, " ".join(arguments) + ": " + wanted.stderr.decode())
     files = published(folder)
-    n = int((folder / "count").read_text())
+    n = int((folder / "count").read_text().split()[1])
     for i in range(1, n + 1, n // MOST + 1):
-        for more in ({}, {"NO_MEMORY_FROM_THEN_ON": "1"}):
-            done = run(NO_MEMORY_AT=str(i), **more)
+        for more in ("", "+"):
+            done = run(FAIL="memory:%d%s" % (i, more))
             what = "%s, allocation %d%s: %s" % (" ".join(arguments), i, " and later" if more else "",
                                                 done.stderr.decode())
             expect(done.returncode in (0, 75), "%s exit %d" % (what, done.returncode))
@@ -94,6 +95,19 @@ def without_memory_a_pack_of_parquet_ends_with_75_or_is_whole(folder):
         sweep(folder, "pack", "-q", "-j", "1", str(PARQUET / (name + ".parquet")), "-o", "out")
     sweep(folder, "pack", "-q", "-j", "2", "--field", "meta.name", "--meta", "score,real", "--where", "meta.n != 7",
           str(PARQUET / "numbers_packed.parquet"), "-o", "out")
+
+
+def without_memory_a_pack_of_arrow_ends_with_75_or_is_whole(folder):
+    (folder / "a.arrow").write_bytes((ARROW / "file").read_bytes()[4:])
+    sweep(folder, "pack", "-q", "-j", "1", "--meta", "id", "a.arrow", "-o", "out")
+
+
+def without_memory_a_join_ends_with_75_or_is_whole(folder):
+    for arguments in (["plan", "-q", "a.jsonl", "--cells", "cells", "--cell-size", "300", "-o", "run.plan"],
+                      ["pack", "-q", "--plan", "run.plan", "--task", "0/1"]):
+        done = tokmap(folder, *arguments)
+        expect_equal(done.returncode, 0, done.stderr.decode())
+    sweep(folder, "join", "-q", "run.plan", "-o", "out")
 
 
 def without_memory_other_commands_do_too(folder):
@@ -182,6 +196,8 @@ def a_pipe_whose_writer_comes_late_is_read(folder):
 TESTS = [
     without_memory_a_pack_ends_with_75_or_is_whole,
     without_memory_a_pack_of_parquet_ends_with_75_or_is_whole,
+    without_memory_a_pack_of_arrow_ends_with_75_or_is_whole,
+    without_memory_a_join_ends_with_75_or_is_whole,
     without_memory_other_commands_do_too,
     without_memory_a_vocabulary_is_not_called_wrong,
     little_address_space_is_75,

@@ -19,6 +19,14 @@ bool arrow_refuse(arrow_error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
+    err->no_memory = false;
+    return false;
+}
+
+bool arrow_no_memory(arrow_error *err)
+{
+    arrow_refuse(err, "out of memory");
+    err->no_memory = true;
     return false;
 }
 
@@ -270,9 +278,11 @@ static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, arro
     f.n_buffers = count_own_buffers(s, &f, &type_table);
     s->n_buffers += f.n_buffers;
     s->n_views += arrow_is_view(f.type) && !f.has_dictionary;
-    arrow_field *added = s->n_fields < MAX_FIELDS && f.depth < MAX_DEPTH ? add_field(s) : NULL;
-    if (!added)
+    if (s->n_fields == MAX_FIELDS || f.depth >= MAX_DEPTH)
         return arrow_refuse(err, "too many columns, or too many levels of them");
+    arrow_field *added = add_field(s);
+    if (!added)
+        return arrow_no_memory(err);
     *added = f;
     /* The children of a dictionary are in its own batches. */
     return f.has_dictionary || read_fields(s, &children, s->n_fields - 1, err);
@@ -293,7 +303,7 @@ bool arrow_read_schema(arrow_schema *s, const arrow_message *m, arrow_error *err
     *s = (arrow_schema){.is_v4 = m->is_v4};
     s->metadata = malloc(m->buffer.n_bytes);
     if (!s->metadata)
-        return arrow_refuse(err, "not enough memory for the schema");
+        return arrow_no_memory(err);
     memcpy(s->metadata, m->buffer.bytes, m->buffer.n_bytes);
     arrow_message copy;
     if (!arrow_read_message(&copy, s->metadata, m->buffer.n_bytes, err))

@@ -8,11 +8,13 @@
 
 /* Why something is refused: a phrase that follows the name and place of the input. */
 typedef struct arrow_error {
+    bool no_memory; /* the input is not at fault */
     char text[512];
 } arrow_error;
 
-/* Sets the text and returns false. */
+/* Set the error and return false. */
 bool arrow_refuse(arrow_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool arrow_no_memory(arrow_error *err);
 
 typedef struct arrow_bytes {
     const uint8_t *bytes;

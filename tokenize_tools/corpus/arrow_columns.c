@@ -145,7 +145,7 @@ arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_sche
     }
     bool done = c && c->columns && c->fields && c->value_columns && c->dictionaries;
     if (!done)
-        arrow_refuse(err, "%s", strerror(ENOMEM));
+        arrow_no_memory(err);
     if (done && choose_columns(c, err))
         return c;
     if (c)
@@ -198,7 +198,7 @@ void arrow_columns_free(arrow_columns *c)
 
 static bool refused(const window *w, const arrow_error *why, corpus_error *err)
 {
-    return arrow_fail(w, err, "%s", why->text);
+    return why->no_memory ? window_fail(w, ENOMEM, err) : arrow_fail(w, err, "%s", why->text);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -231,7 +231,7 @@ static bool list_column(request *q, size_t which, arrow_extent *extents, arrow_e
     column->without_text = false;
     column->buffers = calloc(n + 1, sizeof *column->buffers);
     if (!column->buffers)
-        return arrow_refuse(err, "%s", strerror(ENOMEM));
+        return arrow_no_memory(err);
     column->n_buffers = n;
     for (size_t i = 0; i < n; i++) {
         if (extents[i].n_bytes > 0)
@@ -253,7 +253,7 @@ static bool list_buffers(request *q, arrow_error *err)
     q->needed = calloc(n_all + 1, sizeof *q->needed);
     bool done = extents && q->needed;
     if (!done)
-        arrow_refuse(err, "%s", strerror(ENOMEM));
+        arrow_no_memory(err);
     for (size_t i = 0; i < q->n_columns && done; i++)
         done = list_column(q, i, extents, err);
     free(extents);

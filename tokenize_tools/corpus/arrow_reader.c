@@ -117,6 +117,8 @@ static bool begin_schema(arrow_reader *r, const arrow_message *m, corpus_error *
     if (r->columns)
         return check_last_bytes(r, err);
     arrow_free_schema(&s);
+    if (why.no_memory)
+        return window_fail(&r->base.window, ENOMEM, err);
     *err = (corpus_error){0};
     snprintf(err->text, sizeof err->text, "%.200s: %.400s", r->name, why.text);
     return false;
@@ -242,13 +244,13 @@ static bool begin_input(arrow_reader *r, corpus_error *err)
     return !r->is_file || arrow_take(w, NULL, FILE_HEAD_BYTES, err);
 }
 
-static bool is_schema(const uint8_t *metadata, size_t n_bytes)
+static bool is_schema(const uint8_t *metadata, size_t n_bytes, arrow_error *why)
 {
     arrow_message m;
     arrow_schema s = {0};
-    arrow_error why;
-    const bool done = arrow_read_message(&m, metadata, n_bytes, &why) && m.kind == ARROW_SCHEMA &&
-                      arrow_read_schema(&s, &m, &why);
+    *why = (arrow_error){0};
+    const bool done = arrow_read_message(&m, metadata, n_bytes, why) && m.kind == ARROW_SCHEMA &&
+                      arrow_read_schema(&s, &m, why);
     arrow_free_schema(&s);
     return done;
 }
@@ -271,7 +273,9 @@ static bool take_bare_schema(arrow_reader *r, uint8_t prefix[ARROW_PREFIX_BYTES]
             return false;
         if (le_get32(prefix) != UINT32_MAX)
             continue;
-        found = is_schema(r->metadata, n);
+        found = is_schema(r->metadata, n, &why);
+        if (why.no_memory)
+            return window_fail(w, ENOMEM, err);
         if (!found && ++n_tried == MAX_BARE_TRIES)
             return arrow_fail(w, err, "damaged: no schema at the beginning of the file");
     }

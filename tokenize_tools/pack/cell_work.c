@@ -23,6 +23,7 @@ void cell_work_look(cell_work *work, const plan_file *plan, size_t cell)
     work->has_note = false;
     work->discard = true;
     work->report.state = CELL_FOREIGN;
+    work->report.exit_code = CLI_DATASET;
     snprintf(work->report.why, sizeof work->report.why,
              "%.400s: an unfinished run of another plan, or without one", prefix);
 }
@@ -31,7 +32,9 @@ int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, bool for
 {
     cell_work_look(work, plan, cell);
     bool wrong = work->report.state == CELL_FOREIGN || work->report.state == CELL_DAMAGED;
-    return wrong && !force ? cli_error(CLI_DATASET, "%s", work->report.why) : CLI_OK;
+    if (!wrong || (force && work->report.exit_code != CLI_AGAIN))
+        return CLI_OK;
+    return cli_error(work->report.exit_code, "%s", work->report.why);
 }
 
 /* ---- Leftovers ---- */

@@ -255,7 +255,7 @@ static int join_cell(join_state *s, size_t cell)
         cell_report report;
         tokmap_dataset *ds = cell_open(s->plan, cell, out->split, &m, &report);
         if (!ds)
-            return cli_error(CLI_DATASET, "%s", report.why);
+            return cli_error(report.exit_code, "%s", report.why);
         code = add_metadata(out, ds, &m);
         if (code == CLI_OK)
             code = add_dataset(s, out, cell, ds);

@@ -51,6 +51,7 @@ static bool find(cell_search *s, cell_state state, const char *format, ...)
 {
     va_list args;
     s->report->state = state;
+    s->report->exit_code = CLI_DATASET;
     va_start(args, format);
     vsnprintf(s->report->why, sizeof s->report->why, format, args);
     va_end(args);
@@ -115,8 +116,12 @@ static bool open_dataset(cell_search *s, tokmap_dataset **ds, cell_metadata *m)
     char path[PATH_BYTES];
     tokmap_error err;
     snprintf(path, sizeof path, "%s.tmi", s->prefix);
-    if (tokmap_dataset_open_index(ds, path, &err) != TOKMAP_OK)
-        return find(s, CELL_DAMAGED, "%.511s", err.text);
+    if (tokmap_dataset_open_index(ds, path, &err) != TOKMAP_OK) {
+        find(s, CELL_DAMAGED, "%.511s", err.text);
+        if (cli_exit_code(&err) == CLI_AGAIN) /* the cell may be whole */
+            s->report->exit_code = CLI_AGAIN;
+        return false;
+    }
     if (check_open(s, *ds, m))
         return true;
     tokmap_dataset_close(*ds);

@@ -20,7 +20,8 @@ typedef struct cell_report {
     cell_state state;
     uint64_t n_tokens, n_documents; /* CELL_DONE: of all its datasets */
     uint64_t done_ns;               /* CELL_DONE: when; since 1970 */
-    char why[512];                  /* CELL_FOREIGN, CELL_DAMAGED: one line; names the file */
+    int exit_code;                  /* CELL_FOREIGN, CELL_DAMAGED: CLI_AGAIN if only this time */
+    char why[512];                  /* and one line, which names the file */
 } cell_report;
 
 void cell_look(const plan_file *plan, size_t cell, cell_report *report);
