@@ -237,7 +237,7 @@ check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES) $(FUZ
 
 # The defaults that follow from the number of processors, as on other machines than this one.
 ## check-processors: the tests of inputs and of pack as if the machine had two processors, and four
-check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(NO_MEMORY) $(PROCESSORS)
+check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
 	@export PYTHON=$$(sh .ci/python $(abspath $(BUILD))) JOBS=$(shell nproc) TOKMAP_BUILD=$(abspath $(BUILD)); \
 	for n in $(filter-out $(shell nproc),2 4); do \
 	    echo "as with $$n processors:"; \
@@ -304,9 +304,10 @@ fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 fuzz-names:
 	@echo $(FUZZ)
 
-## chaos: kill N=5000 packs and M=1000 with a plan, and damage and change their files (SEED=1)
-chaos: $(BUILD)/tokmap
+## chaos: kill N=5000 packs and M=1000 with a plan, damage and change their files, let N calls fail (SEED=1, WALK=--all)
+chaos: $(BUILD)/tokmap $(FAILURES)
 	@export TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support; \
+	    $(or $(PYTHON),python3) tests/pack/chaos_walk.py $(or $(N),5000) $(or $(SEED),1) $(WALK) && \
 	    $(or $(PYTHON),python3) tests/pack/chaos_plans.py $(or $(M),1000) $(or $(SEED),1) && \
 	    $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
 .PHONY: chaos

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """chaos.py N SEED - tokmap pack under everything that goes wrong at once: kills and signals at any moment, full
-disks, torn, flipped, swapped and outdated files of unfinished work, inputs that change between runs and in the middle
-of one. With splits, limits, bad documents skipped or collected.
+disks, calls that fail (an allocation, a new thread, a read, a write), torn, flipped, swapped and outdated files of
+unfinished work, inputs that change between runs and in the middle of one. With splits, limits, bad documents skipped
+or collected.
 
 Each of the N trials ends when pack does, or gives up after some runs. Whatever has a final name has the bytes of a
 run that nothing happened to; every other end is an error that says so. Prints what happened how often, and the number
 of each trial that failed: `chaos.py 1 SEED --first NUMBER` runs that one alone. chaos_plans.py does the same to packs
-with a plan."""
+with a plan, and chaos_walk.py lets nothing but one call fail."""
 
 import argparse
 import collections
@@ -29,10 +30,24 @@ from ref_protocol import NO_LEAK_SEARCH
 
 # What a run may end with: done, bad input, damage, exists, try again; or the signal that was sent.
 ENDS = (0, 3, 4, 5, 75, -signal.SIGKILL, -signal.SIGXFSZ, -signal.SIGINT, -signal.SIGTERM)
+# The calls that libfailures.so lets fail, and how a run then ends; a short read is no failure.
+FAILURES = {"memory": (0, 75), "thread": (0, 75), "read": (0, 3, 75), "short": (0,), "write": (0, 75)}
+LIBRARY = os.path.join(ref_protocol.BUILD or "", "libfailures.so")
+CAN_FAIL = os.path.exists(LIBRARY) and not os.environ.get("TOKMAP_SANITIZED")  # whose allocators come first
 
 
 class Wrong(Exception):
     """What must never happen."""
+
+
+def counting(folder):
+    """The environment of a run whose calls are counted."""
+    return {**os.environ, "LD_PRELOAD": LIBRARY, "FAIL_COUNTS": str(folder / "counts")} if CAN_FAIL else None
+
+
+def read_counts(folder):
+    """How many calls of each kind the last run of this kind made."""
+    return {kind: int(n) for kind, n in map(str.split, open(folder / "counts"))} if CAN_FAIL else {}
 
 
 class World:
@@ -62,12 +77,14 @@ class World:
         begin = time.monotonic()
         self.wanted = self.pack_undisturbed()
         self.seconds = time.monotonic() - begin
+        self.calls = read_counts(folder)
 
     def command(self, out, *arguments):
         return [ref_protocol.program("tokmap"), "pack", "-q", *self.names, "-o", out, *self.options, *arguments]
 
     def pack_undisturbed(self):
-        done = subprocess.run(self.command("calm", "-j", "1"), cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run(self.command("calm", "-j", "1"), cwd=self.folder, capture_output=True, text=True,
+                              env=counting(self.folder))
         if done.returncode != 0:
             raise Wrong("an undisturbed run ends with %d: %s" % (done.returncode, done.stderr))
         files = self.files("calm")
@@ -183,6 +200,16 @@ class Trial:
 
     # ---- Runs ----
 
+    def failure(self):
+        """The environment of a run of which, now and then, one call fails, or all from one on."""
+        rng, calls = self.rng, self.world.calls
+        if not calls or rng.random() < 0.7:
+            return {}
+        kind = rng.choice(["memory", *FAILURES])
+        which = "%s:%d%s" % (kind, rng.randint(1, calls[kind]), rng.choice(["", "", "", "+"]))
+        self.note("fail " + kind, which)
+        return {"LD_PRELOAD": LIBRARY, "FAIL": which}
+
     def disturb(self, run):
         rng = self.rng
         if rng.random() < 0.3:
@@ -225,11 +252,13 @@ class Trial:
             if limit:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
-        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
+        failure = {} if calm else self.failure()
+        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"]),
+                       **failure}
         run = subprocess.Popen(self.world.command("out", "-j", rng.choice("123"), *arguments), cwd=self.world.folder,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                env=environment, preexec_fn=limit_size)
-        if not calm:
+        if not calm and not (failure and rng.random() < 0.7):
             self.disturb(run)
         said = run.communicate(timeout=120)[1].decode("utf-8", "replace")
         self.history.append("exit %d: %s" % (run.returncode, " ".join(said.split())[:200]))

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import ref_protocol
-from chaos import ENDS, Trial, World, Wrong, main
+from chaos import ENDS, Trial, World, Wrong, counting, main, read_counts
 from ref_protocol import NO_LEAK_SEARCH
 from ref_xxh3 import xxh3_64
 
@@ -42,7 +42,9 @@ class PlanWorld(World):
         self.n_cells = [7, 12, 25][number % 3]
         self.plan_text = self.make_plan("run", stored // self.n_cells)
         self.make_plan("other", stored // 5)
-        self.cells, self.other = self.pack_cells("run"), self.pack_cells("other")
+        self.other = self.pack_cells("other")
+        self.cells = self.pack_cells("run")
+        self.calls = read_counts(folder)
         self.succeed("join", "-q", "run.plan", "-o", "joined")
         self.joined = self.files("joined")
         self.check_joined()
@@ -54,7 +56,7 @@ class PlanWorld(World):
 
     def call(self, *arguments):
         done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=self.folder, capture_output=True,
-                              text=True, timeout=120, errors="replace")
+                              text=True, timeout=120, errors="replace", env=counting(self.folder))
         said = done.stdout + done.stderr
         if done.returncode not in ENDS or (done.returncode > 0 and not said):
             raise Wrong("%s ended with %d and said: %s" % (arguments[0], done.returncode, said))
@@ -200,7 +202,8 @@ class PlanTrial(Trial):
 
         if limit:
             self.note("full disk")
-        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
+        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"]),
+                       **self.failure()}
         command = [ref_protocol.program("tokmap"), "pack", "-q", "--plan", "run.plan", "--task", task, "-j",
                    rng.choice("123")]
         run = subprocess.Popen(command, cwd=self.world.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import chaos
+import chaos_walk
 import pack_corpus
 import ref_protocol
 from pack_corpus import n_bytes, wait_for
@@ -390,6 +391,62 @@ def a_resume_from_two_different_places_does_not_add_up(case):
     case.put_back("out", {})
 
 
+RESUMES_BEHIND_THE_PLACE = [("tokenize_tools/corpus/corpus.c", "    c->seeking = there == 0;\n",
+                             "    c->seeking = there == 0;\n    if (there)\n"
+                             "        reader_next(c->reader, &c->text, &c->error);\n")]
+PLACES_AFTER_FAILURES = [("tokenize_tools/pack/work.c", " && !job->batch.failed", "")]
+
+
+def a_resume_that_passes_a_record_over_does_not_add_up(case):
+    files = case.leave_unfinished("out", "big.jsonl")
+    with tempfile.TemporaryDirectory() as name:
+        blind = Case(case.folder, build_mutant(pathlib.Path(name), RESUMES_BEHIND_THE_PLACE))
+        blind.put_back("out", files)
+        expect_unbalanced(blind, *blind.pack("out", "big.jsonl"), "a record")
+    case.put_back("out", {})
+
+
+def walk(names, options=(), program=None, ends=chaos.FAILURES):
+    """Each allocation of a pack fails, one in each run."""
+    counts = chaos.collections.Counter()
+    with tempfile.TemporaryDirectory(dir=chaos.fast_folder()) as name:
+        folder = pathlib.Path(name)
+        pack_corpus.write_inputs(folder, random.Random(1), 1)
+        case = chaos_walk.Case(folder, [*chaos_walk.PACK, *names, *options, "--on-error", "skip", "-o", "out"], ["out*"])
+        case.program = program or case.program
+        case.begin()
+        for i in range(1, case.calls["memory"] + 1):
+            case.fail("memory", str(i), counts, ends=ends)
+    return counts
+
+
+def need_failures():
+    if not chaos.CAN_FAIL:
+        raise Skip("libfailures.so is missing, or this is a build with a sanitizer")
+
+
+def a_failed_allocation_costs_no_document(_):
+    need_failures()
+    counts = walk(["d.jsonl"])
+    expect(counts["resumed"] > 10, "too few resumed runs: %s" % counts)
+    n = 400 if os.environ.get("TOKMAP_LONG") else 25
+    counts, wrong = chaos_walk.run_trials(n, seed=1)
+    expect(not wrong, "; ".join(wrong))
+
+
+def records_that_a_failure_passes_over_do_not_add_up(_):
+    """As if the place after a failure were taken for one to continue at: it is behind the record that failed."""
+    need_failures()
+    inputs = [["d.jsonl"]]
+    if os.environ.get("TOKMAP_LONG"):
+        inputs += [["c.gz"], ["f.tar"], ["a.jsonl", "c.gz"]]
+    with tempfile.TemporaryDirectory() as name:
+        program = build_mutant(pathlib.Path(name), PLACES_AFTER_FAILURES)
+        for names in inputs:
+            counts = walk(names, [], program, {"memory": (0, 75, 4)})
+            expect(counts["unbalanced"] > 0, "%s: nothing was found: %s" % (names, counts))
+
+
 def chaos_ends_with_the_same_bytes_or_an_error(_):
     n = 20 if os.environ.get("TOKMAP_SANITIZED") else 200 if os.environ.get("TOKMAP_LONG") else 40
     counts, wrong = chaos.run_trials(n, seed=1)
@@ -411,6 +468,9 @@ TESTS = [
     whatever_is_lost_on_the_way_is_not_published,
     input_changes_that_reading_overlooks_do_not_add_up,
     a_resume_from_two_different_places_does_not_add_up,
+    a_resume_that_passes_a_record_over_does_not_add_up,
+    a_failed_allocation_costs_no_document,
+    records_that_a_failure_passes_over_do_not_add_up,
     chaos_ends_with_the_same_bytes_or_an_error,
 ]
 

@@ -488,10 +488,10 @@ static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, corpus_
 static reader_place place_of_arrow(const reader *base)
 {
     const arrow_reader *r = (const arrow_reader *)base;
-    if (!r->in_batch)
-        return (reader_place){.offset = base->window.offset, .line = r->first_row};
-    return (reader_place){.offset = r->row < r->n_rows ? r->message_at : r->end,
-                          .line = r->first_row + r->row};
+    const uint64_t row = r->first_row + (r->in_batch ? r->row : 0);
+    const uint64_t in_batch = r->row < r->n_rows ? r->message_at : r->end;
+    return (reader_place){
+        .offset = r->in_batch ? in_batch : base->window.offset, .line = row, .n_records = row};
 }
 
 static void describe_arrow(const reader *base, reader_place place, uint64_t offset, char *text,

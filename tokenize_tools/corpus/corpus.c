@@ -57,7 +57,7 @@ struct corpus {
 
     corpus_counts counts;
     uint64_t plain_bytes; /* of the inputs that have ended */
-    uint64_t n_records;   /* of these, as their readers counted them */
+    uint64_t n_records;   /* of these, by the positions of their readers */
     bool failed;
     corpus_error error;
 };
@@ -172,9 +172,9 @@ static corpus_place place_now(const corpus *c)
     else if (c->open)
         place.piece_offset = c->assembler.n_before + c->assembler.n_discard;
     place.counts.plain_bytes = c->plain_bytes + at.offset;
-    /* The readers' own count, for the balance: the unfinished document is not in it. */
+    /* For the balance. The unfinished document is not in it. */
     if (c->reader && !c->seeking)
-        place.counts.records = c->n_records + reader_n_read(c->reader) - c->open;
+        place.counts.records = c->n_records + reader_where(c->reader).n_records - c->open;
     else if (!c->seeking)
         place.counts.records = c->n_records;
     return place;
@@ -448,7 +448,7 @@ static step input_failed(corpus *c)
 static step check_records(corpus *c)
 {
     const uint64_t n = reader_n_records(c->reader);
-    c->n_records += reader_n_read(c->reader);
+    c->n_records += reader_where(c->reader).n_records;
     if (n != READER_UNKNOWN && n != c->counts.input_records)
         return fail(c, 0,
                     "%.200s: has %" PRIu64 " records by its own account, but %" PRIu64
@@ -574,7 +574,8 @@ int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err)
         batch->continues = c->open ? a->n_before + a->n_discard > 0 : c->resumes;
     while (!c->failed && s == STEP_ON)
         s = take_step(c);
-    if (s == STEP_FAILED) {
+    batch->failed = s == STEP_FAILED;
+    if (batch->failed) { /* maybe in the middle of a record, so no place can be told */
         c->failed = true;
         batch->n_bytes = a->begin;
         if (batch->n_ends > 0)

@@ -62,15 +62,18 @@ typedef enum corpus_on_error { /* a bad document: malformed JSON, no field, not 
 
 typedef struct corpus_counts { /* of documents that are complete or were left out */
     uint64_t documents, empty_documents;
-    uint64_t text_bytes;         /* of documents, decoded and repaired */
-    uint64_t stored_bytes;       /* of finished inputs and parts of inputs, as stored */
-    uint64_t plain_bytes;        /* decompressed bytes before the current place */
-    uint64_t records;            /* all that were read: those below and the documents */
-    uint64_t input_records;      /* those of the current input */
-    uint64_t null_documents;     /* records whose text is null */
-    uint64_t filtered_documents; /* left out by `where` */
-    uint64_t bad_documents;      /* skipped or collected */
-    uint64_t bad_bytes;          /* of the lines of bad documents */
+    uint64_t text_bytes;   /* of documents, decoded and repaired */
+    uint64_t stored_bytes; /* of finished inputs and parts of inputs, as stored */
+    uint64_t plain_bytes;  /* decompressed bytes before the current place */
+    /* All records before the current place, as the reader of the input counts them where its
+     * position moves on. The other counts grow where a record is handed out or left out, so a record
+     * that the position passes, but nobody gets, is in this one only. */
+    uint64_t records;
+    uint64_t input_records;                    /* those of the current input */
+    uint64_t null_documents;                   /* records whose text is null */
+    uint64_t filtered_documents;               /* left out by `where` */
+    uint64_t bad_documents;                    /* skipped or collected */
+    uint64_t bad_bytes;                        /* of the lines of bad documents */
     uint64_t repaired_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
 } corpus_counts;
 
@@ -148,6 +151,7 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
     uint8_t *values;
     size_t values_bytes, values_capacity;
     bool continues;     /* the first document began in the batch before */
+    bool failed;        /* the next call returns an error: `after` has counts, but is no place */
     corpus_place after; /* where this batch ends */
 } corpus_batch;
 

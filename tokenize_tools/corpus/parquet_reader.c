@@ -376,7 +376,8 @@ static reader_place place_of_parquet(const reader *base)
 {
     const parquet_reader *r = (const parquet_reader *)base;
     return (reader_place){.offset = r->offset + (r->at_hand ? r->n_bytes : 0),
-                          .line = r->row + r->at_hand};
+                          .line = r->row + r->at_hand,
+                          .n_records = r->row + r->at_hand - r->rows.begin};
 }
 
 /* ---- What it is ---- */

@@ -126,7 +126,6 @@ reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
         else if (result == READER_TEXT && !check_kept(r, text, err))
             result = READER_FAILED;
     }
-    r->n_read += result >= READER_TEXT && text->first;
     return result;
 }
 
@@ -142,7 +141,6 @@ bool reader_skip(reader *r, reader_raw *raw, corpus_error *err)
 
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err)
 {
-    r->n_read = to.n_records;
     return r->kind->seek(r, to, max_bytes, err);
 }
 
@@ -175,11 +173,6 @@ void reader_want(reader *r, uint64_t n)
 corpus_format reader_format(const reader *r)
 {
     return r->format;
-}
-
-uint64_t reader_n_read(const reader *r)
-{
-    return r->n_read;
 }
 
 uint64_t reader_n_records(const reader *r)

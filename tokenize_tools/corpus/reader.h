@@ -40,7 +40,7 @@ typedef struct reader_text {
  * kind of file: text has its plain bytes and lines. */
 typedef struct reader_place {
     uint64_t offset, line;
-    uint64_t n_records; /* of the input before it; for reader_seek */
+    uint64_t n_records; /* of the input or part before it */
 } reader_place;
 
 typedef struct reader_raw { /* the original bytes of a document */
@@ -82,8 +82,6 @@ bool reader_is_archive(const reader *r);      /* its members have this format */
 /* How many records the input or part says that it has; READER_UNKNOWN: it does not say. */
 uint64_t reader_n_records(const reader *r);
 #define READER_UNKNOWN UINT64_MAX
-/* How many were read so far, with those before the place of reader_seek. */
-uint64_t reader_n_read(const reader *r);
 /* What --dry-run shows of an input. Empty and NULL members: there is nothing to say. */
 typedef struct reader_summary {
     char codec[64], encodings[128], column[256];

@@ -37,7 +37,7 @@ struct reader {
     const corpus_options *options;
     corpus_format format; /* CORPUS_AUTO: not decided yet */
     window window;        /* the plain bytes of the input */
-    uint64_t n_read;      /* records so far; reader.c counts them */
+    uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
 };
 

@@ -295,6 +295,7 @@ static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, corpus_er
     tar_reader *t = tar_of(base);
     window *w = window_of(t);
     const uint64_t from = w->offset;
+    t->text->n_records = to.n_records;
     while (w->offset < to.offset || t->in_member) {
         if (t->in_member && to.offset <= t->end)
             return t->text->kind->seek(t->text, to, max_bytes, err);
@@ -318,8 +319,9 @@ static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, corpus_er
 static reader_place place_of_tar(const reader *base)
 {
     const tar_reader *t = (const tar_reader *)base;
-    return t->in_member ? t->text->kind->where(t->text)
-                        : (reader_place){.offset = t->text->window.offset};
+    return t->in_member
+               ? t->text->kind->where(t->text)
+               : (reader_place){.offset = t->text->window.offset, .n_records = t->text->n_records};
 }
 
 static void describe_tar(const reader *base, reader_place place, uint64_t offset, char *text,
@@ -342,7 +344,7 @@ static void keep_tar(reader *base, size_t n_bytes)
 
 static uint64_t row_of_tar(const reader *base)
 {
-    return base->n_read;
+    return ((const tar_reader *)base)->text->n_records - 1;
 }
 
 static uint64_t count_begun(const reader *base)

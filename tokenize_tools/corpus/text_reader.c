@@ -271,6 +271,7 @@ static reader_result next_document(text_reader *r, reader_text *text, corpus_err
     if (result != READER_TEXT)
         return result;
     r->at_hand = true;
+    r->base.n_records++;
     r->offset = r->base.window.offset;
     r->n_kept = 0;
     r->in_pieces = n_bytes == SIZE_MAX;
@@ -361,6 +362,7 @@ static int seek_place(reader *base, reader_place to, uint64_t max_bytes, corpus_
         max_bytes -= n_bytes;
     }
     r->line = to.line;
+    base->n_records = to.n_records;
     return w->offset >= to.offset;
 }
 
@@ -368,7 +370,8 @@ static reader_place place_now(const reader *base)
 {
     const text_reader *r = (const text_reader *)base;
     return (reader_place){.offset = r->base.window.offset + (r->at_hand ? finished_bytes(r) : 0),
-                          .line = r->line + r->at_hand};
+                          .line = r->line + r->at_hand,
+                          .n_records = base->n_records};
 }
 
 static void describe_place(const reader *base, reader_place place, uint64_t offset, char *text,

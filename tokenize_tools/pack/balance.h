@@ -2,9 +2,13 @@
 /* balance.h - compares what was read with what was written, at each checkpoint and before any
  * output gets its name.
  *
- * The reader, the encoders, the packer and the writers each count what passes them, and keep the
- * counts when a run resumes. Data that is lost or duplicated between two of them shows as a
- * difference. */
+ * The reader of an input, the corpus, the encoders, the packer and the writers each count what
+ * passes them. A checkpoint stores these counts with the place, and a run that resumes continues
+ * them. Data that is lost or duplicated between two of them shows as a difference.
+ *
+ * The reader counts records by its position, which is where a resumed run continues; the corpus
+ * counts those that it has handed out or left out. Neither is computed from the other, so a place
+ * behind a record that nobody got is never stored. */
 #ifndef TOKMAP_PACK_BALANCE_H
 #define TOKMAP_PACK_BALANCE_H
 

@@ -160,7 +160,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     w->bad_mark = record->bad_file;
     w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
     w->limited = enough > 0;
-    w->consistent = !w->limited;
+    w->consistent = !w->limited && !job->batch.failed;
     if (!last)
         return checkpoint_if_due(w, err);
     w->place.counts = last->counts;
