@@ -98,8 +98,10 @@ def write_long_inputs(folder, rng):
 def list_cases(folder):
     rng = random.Random(1)
     inputs = pack_corpus.write_inputs(folder, rng, 1)
-    groups = [[name] for name in inputs + write_long_inputs(folder, rng)] + [inputs]
-    cases = []
+    texts = ["b.txt", "e.txt"]
+    groups = [[name] for name in inputs + texts + write_long_inputs(folder, rng)] + [inputs, texts]
+    cases = [Case(folder, [*PACK, *texts, *options, "--split", "v=0.3", "-o", "out"], ["out*"])
+             for options in (["--lines"], ["--separator", "word7 "])]
     for i, options in enumerate(chaos.World.OPTIONS):
         on_error = ["--on-error", "skip" if i % 2 or "error" in options else "collect"]
         for names in groups:
