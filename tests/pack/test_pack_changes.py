@@ -351,7 +351,8 @@ def a_checkpoint_inside_a_document_that_is_left_out_adds_up(case):
     case.put_back("out", {})
     (case.folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
     (case.folder / "special.txt").write_text("<|endoftext|>" + "word " * 400000)
-    code, said = case.pack("out", "special.txt", "small.jsonl", "--tokenizer", "vocabulary.json", "--specials", "error",
+    (case.folder / "more.txt").write_text("word")
+    code, said = case.pack("out", "special.txt", "more.txt", "--tokenizer", "vocabulary.json", "--specials", "error",
                            "--on-error", "skip")
     expect_equal(code, 0, "exit status; it said " + said)
     case.put_back("out", {})

@@ -66,8 +66,8 @@ typedef struct corpus_counts { /* of documents that are complete or were left ou
     uint64_t stored_bytes; /* of finished inputs and parts of inputs, as stored */
     uint64_t plain_bytes;  /* decompressed bytes before the current place */
     /* All records before the current place, as the reader of the input counts them where its
-     * position moves on. The other counts grow where a record is handed out or left out, so a record
-     * that the position passes, but nobody gets, is in this one only. */
+     * position moves on. The other counts grow where a record is handed out or left out. So one
+     * that the position passes, but nobody gets, is in this count only. */
     uint64_t records;
     uint64_t input_records;                    /* those of the current input */
     uint64_t null_documents;                   /* records whose text is null */
