@@ -10,11 +10,11 @@ from marked import Marked
 from planned import Killer, Planned, possible_kinds, run_checks
 from ref_protocol import expect, expect_equal
 
-# As `ssh -o BatchMode=yes HOST COMMAND`.
+# As `ssh -o BatchMode=yes HOST COMMAND`: the other machine does not know the PATH of this one.
 STAND_IN = """#!/bin/sh
 [ "$1 $2" = "-o BatchMode=yes" ] && [ $# = 4 ] || exit 255
 echo "on $3"
-exec sh -c "$4"
+exec env PATH=/usr/bin:/bin sh -c "$4"
 """
 
 

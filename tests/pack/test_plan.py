@@ -515,6 +515,12 @@ def automatic_tasks_follow_the_engine(folder):
     expect("--task $PMIX_RANK/N" in said, said)
 
 
+def a_task_without_a_cell_says_so(folder):
+    small_work(folder, cell_bytes=10**9)
+    said = [pack_all(folder, "--task", "%d/3" % i) for i in range(3)]
+    expect_equal(["no cell: the plan has 1 cell;" in text for text in said], [True, True, False], "tasks")
+
+
 def reports_have_all_cells(folder):
     work = small_work(folder)
     reports = []
@@ -581,6 +587,7 @@ TESTS = [
     tasks_that_are_repeated_at_once_do_no_harm,
     a_signal_ends_a_task_that_then_goes_on,
     automatic_tasks_follow_the_engine,
+    a_task_without_a_cell_says_so,
     reports_have_all_cells,
     the_status_says_how_far_the_work_is,
 ]

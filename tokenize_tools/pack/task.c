@@ -154,7 +154,11 @@ static int check_left(pack_task *t)
 
 static void print_summary(const pack_task *t)
 {
-    if (!t->o->options->quiet)
+    if (t->first == t->end && !t->o->options->quiet)
+        cli_warn("task %" PRIu64 "/%" PRIu64 ": no cell: the plan has %s; 'tokmap plan' makes more "
+                 "with a smaller --cell-size",
+                 t->o->task.i, t->o->task.n, cli_count_of(t->plan.n_cells, "cell").s);
+    else if (!t->o->options->quiet)
         cli_warn("task %" PRIu64 "/%" PRIu64 ": %s packed, %s done before", t->o->task.i,
                  t->o->task.n, cli_count_of(t->n_packed, "cell").s, cli_count(t->n_before).s);
 }
