@@ -19,6 +19,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "system/process.h"
+#include "text/word_distance.h"
 
 #define FORMAT_VERSION 1
 
@@ -88,39 +89,12 @@ static int print_version(void)
     return cli_finish();
 }
 
-/* Levenshtein distance of two short words. */
-static size_t word_distance(const char *a, const char *b)
-{
-    enum {
-        LONGEST = 15
-    };
-    size_t n_a = strlen(a), n_b = strlen(b), row[LONGEST + 1];
-    if (n_a > LONGEST || n_b > LONGEST)
-        return LONGEST;
-    for (size_t j = 0; j <= n_b; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n_a; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n_b; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n_b];
-}
-
 static int unknown_command(const char *word)
 {
     const char *nearest = NULL;
     size_t distance = 3;
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        size_t d = word_distance(word, commands[i].name);
+        size_t d = word_distance(word, strlen(word), commands[i].name, strlen(commands[i].name));
         if (d < distance) {
             distance = d;
             nearest = commands[i].name;

@@ -27,7 +27,7 @@ USAGE, BAD_INPUT, OTHER_RUN = 2, 3, 5
 NAMES = ["score", "lang", "meta.n", "meta.x-y", "ok", "id", "missing", "text"]
 EXPRESSIONS = [
     'score >= 3 and lang == "en"', "not score >= 3", "score != 3", "lang is null", "lang is not null and not lang < 'de'",
-    "@row < 1000 or @row >= 29990", "meta.n > score", "score == 2.5 or ok == true or lang == 'größe'", "missing == 1",
+    "@row < 1000 or @row >= 29990", "meta.n > score", "score == 2.5 or ok == true or lang == 'größe'", "missing == 1 or @row == 7",
     "missing is null", "text is not null and text < 'c'", "id > 9007199254740992 and id < 9007199254740994.0",
     "(score < 2 or score > 4) and not (lang == 'en' or `meta.x-y` is null)",
 ]
@@ -221,7 +221,7 @@ def text_has_no_fields_but_its_row(corpus):
     (corpus.folder / "t.txt").write_text("a\nb\n\nc\n")
     run = functools.partial(subprocess.run, cwd=corpus.folder, capture_output=True, text=True)
     tokmap = ref_protocol.program("tokmap")
-    for text, texts in (("@row == 1", [b"b"]), ("@row != 1", [b"a", b"", b"c"]), ("not @row < 9", [])):
+    for text, texts in (("@row == 1", [b"b"]), ("@row != 1", [b"a", b"", b"c"]), ("not @row < 3", [b"c"])):
         done = run([tokmap, "pack", "--lines", "t.txt", "-o", "t", "--where", text])
         expect_equal(done.returncode, 0, done.stderr)
         expect(corpus.outputs("t")[".bin"] == tokens_of(texts), "other tokens for " + text)
@@ -231,6 +231,43 @@ def text_has_no_fields_but_its_row(corpus):
         done = run([tokmap, "pack", *arguments, "t.txt", "-o", "t", "--where", "@row > 0 or score > 3"])
         expect_equal(done.returncode, BAD_INPUT, done.stderr)
         expect("t.txt" in done.stderr and "score" in done.stderr, done.stderr)
+
+
+def misspelt_fields_and_types_that_never_meet_are_noted(corpus):
+    lines = [{"text": "t%d" % i, "language": "en", "url": "http", "meta": {"score": i}, "tags": [1]} for i in range(300)]
+    (corpus.folder / "m.jl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for text, meta, code, *notes in (
+            ('langauge == "en"', "lang", BAD_INPUT, "no record of 300 has the field langauge; the nearest one is language",
+             "no record of 300 has the field lang; the nearest one is language"),
+            ("url > 0.9", "url", BAD_INPUT, "--where: character 1: compares a string with a number in every record"),
+            ("meta.scroe > 3 or @row < 2", "meta.score", 0, "no record of 300 has the field meta.scroe; the nearest one is meta.score"),
+            ("tags == 1", "url", BAD_INPUT, "the field tags has only objects and lists"),
+            ("meta.score > 300", "url", BAD_INPUT), ("meta.score > 298 or url is null", "url,@row", 0)):
+        for dry in ([], ["--dry-run"]):
+            said = corpus.pack("o", text, "--format", "jsonl", "--meta", meta, *dry, code=code, of=["m.jl"])
+            for note in notes:
+                expect("m.jl: " + note in said, "%s: %s" % (text, said))
+            expect_equal(said.count("m.jl: "), len(notes), "notes for %s: %s" % (text, said))
+            expect(("--where kept no document of 300" in said) == (code != 0), said)
+            expect_equal(".tmi" in corpus.outputs("o"), not dry and code == 0, "a dataset for " + text)
+            corpus.remove("o")
+
+
+def a_cell_may_be_without_a_document_but_not_all(corpus):
+    def run(*words, code=0):
+        done = subprocess.run([ref_protocol.program("tokmap"), *words], cwd=corpus.folder, capture_output=True, text=True)
+        expect_equal(done.returncode, code, done.stderr)
+        return done.stderr
+
+    for i in range(3):
+        (corpus.folder / ("p%d.jl" % i)).write_text(json.dumps({"text": "x", "n": i}) + "\n")
+    for n, code in ((1, 0), (7, BAD_INPUT)):
+        run("plan", "p0.jl", "p1.jl", "p2.jl", "--format", "jsonl", "--where", "n == %d" % n, "--cell-size", "1", "--cells", "c%d" % n,
+            "-o", "r%d.plan" % n)
+        run("pack", "--plan", "r%d.plan" % n)
+        for flat in ([], ["--flat"]):
+            said = run("join", "r%d.plan" % n, "-o", "o", "--force", *flat, code=code)
+            expect(("--where kept no document of 3 in all cells" in said) == (code != 0), said)
 
 
 def the_fields_of_a_long_line_need_memory(corpus):
@@ -353,7 +390,8 @@ TESTS = [it_keeps_what_python_keeps, threads_and_memory_make_no_difference,
          wrong_expressions_are_refused_at_their_character, text_has_no_fields_but_its_row,
          columns_have_the_documents_that_python_keeps, columns_of_numbers_are_compared_exactly,
          columns_of_another_type_are_refused_at_their_character,
-         the_fields_of_a_long_line_need_memory]
+         the_fields_of_a_long_line_need_memory, misspelt_fields_and_types_that_never_meet_are_noted,
+         a_cell_may_be_without_a_document_but_not_all]
 
 
 def main(tests):

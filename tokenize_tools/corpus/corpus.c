@@ -18,7 +18,8 @@
 #include "text/utf8.h"
 
 #define PADDING 64
-#define MAX_REPORTED 10 /* bad documents of an input */
+#define MAX_REPORTED 10 /* bad documents of an input; notes about fields */
+static const char more_notes[] = "more notes about fields are left out";
 /* After so many records that are not documents, a batch is handed out even if it is empty, so that
  * the caller can save the place. */
 #define MAX_LEFT_OUT 16384
@@ -39,7 +40,7 @@ struct corpus {
     second_look *look; /* NULL: not needed so far */
     bool seeking;      /* to `from` */
     corpus_place from;
-    unsigned n_reported;
+    unsigned n_reported, n_notes;
 
     assembler assembler;
     reader_text text; /* the current text, if `has_text` */
@@ -479,6 +480,15 @@ static step fail_resumed(corpus *c, const char *how)
     return STEP_FAILED;
 }
 
+void corpus_note_fields(corpus *c)
+{
+    char text[READER_NOTE_BYTES];
+    for (size_t i = 0; c->options.note && c->reader && reader_note(c->reader, i, text); i++) {
+        if (*text && c->n_notes++ <= MAX_REPORTED)
+            c->options.note(c->options.context, c->n_notes <= MAX_REPORTED ? text : more_notes);
+    }
+}
+
 static step end_input(corpus *c)
 {
     const input_prefix stored = reader_stored(c->reader);
@@ -489,6 +499,7 @@ static step end_input(corpus *c)
         return STEP_FAILED;
     if (c->is_part && describe_whole(c, &end) == STEP_FAILED)
         return STEP_FAILED;
+    corpus_note_fields(c);
     c->counts.stored_bytes += stored.n_bytes;
     c->plain_bytes += reader_where(c->reader).offset;
     reader_close(c->reader);

@@ -29,6 +29,7 @@
 #ifndef TOKMAP_CORPUS_H
 #define TOKMAP_CORPUS_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,6 +78,13 @@ typedef struct corpus_counts { /* of documents that are complete or were left ou
     uint64_t repaired_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
 } corpus_counts;
 
+/* Whether `where` has left out all that there was. */
+static inline bool corpus_kept_none(const corpus_counts *c)
+{
+    return c->filtered_documents > 0 && c->filtered_documents + c->bad_documents == c->records;
+}
+#define CORPUS_KEPT_NONE "--where kept no document of %" PRIu64 "; nothing is written"
+
 typedef struct corpus_options {
     corpus_format format;
     const char *field;     /* dotted path; NULL: "text" */
@@ -114,6 +122,9 @@ typedef struct corpus_options {
      * byte N: reason"; lines count from 1, bytes from 0 in the decompressed input), and for what
      * else is left out or remarkable. */
     void (*report)(void *context, const char *text);
+    /* Called at the end of each input of JSON lines with what is remarkable about its fields: no
+     * record has it, or it is never of the type that it is compared with. May be NULL. */
+    void (*note)(void *context, const char *text);
     /* Called after each end in a batch, with the counts up to it. May be NULL. */
     void (*ended)(void *context, const corpus_counts *counts);
     void *context;
@@ -171,6 +182,8 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
 /* Fills the batch. 1: it was filled, possibly with nothing; 0: the end of all inputs; -1: an error,
  * after the documents before it were handed out. */
 int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err);
+/* Calls options->note for what was read so far of the current input. */
+void corpus_note_fields(corpus *c);
 /* Stored bytes read so far, of all inputs: for a progress line. */
 uint64_t corpus_stored_bytes(const corpus *c);
 /* May be called from a signal handler or another thread: reading and waiting fail soon, with

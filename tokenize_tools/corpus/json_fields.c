@@ -3,6 +3,8 @@
  * skipped: strings by vectors (json_span.h), containers by counting their brackets. */
 #include "corpus/json_fields.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +12,17 @@
 #include "text/exact_number.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
+#include "text/word_distance.h"
 
 enum {
-    NONE = -1
+    NONE = -1,
+    SEARCHED_LINES = 100, /* for similar keys */
+};
+
+enum { /* what a field had */
+    HAD_NUMBER = 1,
+    HAD_STRING = 2,
+    HAD_CONTAINER = 4
 };
 
 typedef struct node {
@@ -20,6 +30,10 @@ typedef struct node {
     size_t key_bytes;
     int field; /* whose path ends here, or NONE */
     int first_child, next_sibling;
+    bool seen; /* a line had this key */
+    /* Else, of the keys beside it in the first lines, the most similar one. */
+    char nearest[WORD_DISTANCE_LONGEST];
+    size_t nearest_bytes, distance;
 } node;
 
 struct json_fields {
@@ -32,6 +46,9 @@ struct json_fields {
 
     const uint8_t *at, *end;
     tokmap_value *values;
+
+    uint64_t n_lines;
+    uint8_t had[FIELD_LIST_MAX];
 };
 
 /* ---- Paths ---- */
@@ -52,7 +69,8 @@ static int add_child(json_fields *f, int parent, const char *key, size_t key_byt
                          .key_bytes = key_bytes,
                          .field = NONE,
                          .first_child = NONE,
-                         .next_sibling = f->nodes[parent].first_child};
+                         .next_sibling = f->nodes[parent].first_child,
+                         .distance = SIZE_MAX};
     f->nodes[parent].first_child = i;
     return i;
 }
@@ -221,6 +239,11 @@ static void read_number(json_fields *f, tokmap_value *value)
 static void read_scalar(json_fields *f, tokmap_value *value)
 {
     const uint8_t c = *f->at;
+    uint8_t *const had = &f->had[value - f->values];
+    *had |= c == '{' || c == '[' ? HAD_CONTAINER
+            : c == '"'           ? HAD_STRING
+            : c == 'n'           ? 0
+                                 : HAD_NUMBER;
     if (c == '"') {
         read_string(f, value);
     } else if (c == '-' || (c >= '0' && c <= '9')) {
@@ -234,12 +257,38 @@ static void read_scalar(json_fields *f, tokmap_value *value)
 
 /* ---- Objects ---- */
 
+/* How far a key is from the one that is wanted; next to it if one begins with the other. */
+static size_t key_distance(const node *wanted, const string *key)
+{
+    const size_t n_bytes = key->n_bytes < wanted->key_bytes ? key->n_bytes : wanted->key_bytes;
+    const size_t distance =
+        word_distance(wanted->key, wanted->key_bytes, (const char *)key->text, key->n_bytes);
+    return distance < SIZE_MAX && memcmp(key->text, wanted->key, n_bytes) == 0 ? 1 : distance;
+}
+
+/* The key is that of `child`, or of no path. */
+static void compare_key(json_fields *f, int parent, int child, const string *key)
+{
+    for (int i = f->nodes[parent].first_child; i != NONE; i = f->nodes[i].next_sibling) {
+        node *n = &f->nodes[i];
+        const size_t distance = n->seen || i == child ? SIZE_MAX : key_distance(n, key);
+        if (distance >= n->distance)
+            continue;
+        n->distance = distance;
+        n->nearest_bytes = key->n_bytes;
+        memcpy(n->nearest, key->text, key->n_bytes);
+    }
+}
+
 /* Reads a key: the child of `parent` that it belongs to, or NONE. */
 static int read_key(json_fields *f, int parent)
 {
     string s = scan_string(f);
     const bool lone = s.escapes && decode(f, &s);
-    return lone ? NONE : find_child(f, parent, s.text, s.n_bytes);
+    const int child = lone ? NONE : find_child(f, parent, s.text, s.n_bytes);
+    if (f->n_lines < SEARCHED_LINES && !lone)
+        compare_key(f, parent, child, &s);
+    return child;
 }
 
 static void read_object(json_fields *f, int parent);
@@ -251,11 +300,14 @@ static void read_value(json_fields *f, int at)
         return;
     }
     forget_values(f, at);
+    f->nodes[at].seen = true;
     if (f->at == f->end)
         return;
-    if (*f->at == '{' && f->nodes[at].first_child != NONE)
+    if (*f->at == '{' && f->nodes[at].first_child != NONE) {
+        if (f->nodes[at].field != NONE)
+            f->had[f->nodes[at].field] |= HAD_CONTAINER;
         read_object(f, at);
-    else if (f->nodes[at].field != NONE)
+    } else if (f->nodes[at].field != NONE)
         read_scalar(f, &f->values[f->nodes[at].field]);
     else
         skip_value(f);
@@ -303,5 +355,52 @@ bool json_fields_read(json_fields *f, const uint8_t *line, size_t n_bytes, tokma
     skip_white(f);
     if (f->at < f->end && *f->at == '{')
         read_object(f, 0);
+    f->n_lines++;
     return true;
+}
+
+/* ---- What the lines had ---- */
+
+/* The number of bytes of a path up to the first key that no line had, and that key; NONE: all were
+ * there. */
+static int find_unseen(const json_fields *f, const char *path, size_t *before)
+{
+    int at = 0;
+    for (const char *key = path;; key++) {
+        const size_t key_bytes = strcspn(key, ".");
+        at = find_child(f, at, key, key_bytes);
+        *before = (size_t)(key - path);
+        if (!f->nodes[at].seen)
+            return at;
+        key += key_bytes;
+        if (!*key)
+            return NONE;
+    }
+}
+
+void json_fields_note(const json_fields *f, size_t field, char *text, size_t text_bytes)
+{
+    const char *const path = f->list->names[field];
+    size_t before;
+    *text = '\0';
+    if (f->n_lines == 0 || strcmp(path, FIELD_ROW) == 0)
+        return;
+    const int unseen = find_unseen(f, path, &before);
+    if (unseen == NONE && f->had[field] == HAD_CONTAINER)
+        snprintf(text, text_bytes,
+                 "the field %.100s has only objects and lists, which count as null", path);
+    if (unseen == NONE)
+        return;
+    const node *n = &f->nodes[unseen];
+    snprintf(text, text_bytes, "no record of %" PRIu64 " has the field %.100s%s%.*s%.*s",
+             f->n_lines, path, n->nearest_bytes ? "; the nearest one is " : "",
+             n->nearest_bytes ? (int)before : 0, path, (int)n->nearest_bytes, n->nearest);
+}
+
+tokmap_value_type json_fields_type(const json_fields *f, size_t field)
+{
+    const uint8_t had = f->had[field] & (HAD_NUMBER | HAD_STRING);
+    if (had == HAD_NUMBER || strcmp(f->list->names[field], FIELD_ROW) == 0)
+        return TOKMAP_VALUE_INT64;
+    return had == HAD_STRING ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_NULL;
 }

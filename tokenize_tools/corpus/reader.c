@@ -141,6 +141,7 @@ bool reader_skip(reader *r, reader_raw *raw, corpus_error *err)
 
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err)
 {
+    r->resumed = to.n_records > 0;
     return r->kind->seek(r, to, max_bytes, err);
 }
 
@@ -178,6 +179,17 @@ corpus_format reader_format(const reader *r)
 uint64_t reader_n_records(const reader *r)
 {
     return r->kind->n_records ? r->kind->n_records(r) : READER_UNKNOWN;
+}
+
+bool reader_note(const reader *r, size_t n, char text[READER_NOTE_BYTES])
+{
+    const size_t name_bytes = (size_t)snprintf(text, READER_NOTE_BYTES, "%.200s: ", r->window.name);
+    if (!r->kind->note || r->resumed ||
+        !r->kind->note(r, n, text + name_bytes, READER_NOTE_BYTES - name_bytes))
+        return false;
+    if (!text[name_bytes])
+        *text = '\0';
+    return true;
 }
 
 void reader_summarize(const reader *r, reader_summary *summary)

@@ -23,6 +23,9 @@ typedef struct reader_kind {
     uint64_t (*n_records)(const reader *r); /* NULL: unknown */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
 
+    /* Of formats that do not say which fields there are. */
+    bool (*note)(const reader *r, size_t n, char *text, size_t text_bytes);
+
     bool is_archive;
 
     /* NULL if documents always come in one piece: */
@@ -38,6 +41,7 @@ struct reader {
     corpus_format format; /* CORPUS_AUTO: not decided yet */
     window window;        /* the plain bytes of the input */
     uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
+    bool resumed;         /* the beginning was not read */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
 };
 

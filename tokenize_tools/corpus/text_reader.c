@@ -398,6 +398,27 @@ static void want_string(reader *base, uint64_t n)
         r->n_kept = 0;
 }
 
+static bool note_fields(const reader *base, size_t n, char *text, size_t text_bytes)
+{
+    const json_fields *f = ((const text_reader *)base)->fields;
+    const corpus_options *o = base->options;
+    tokmap_value_type types[FIELD_LIST_MAX];
+    field_error why;
+    if (!f || n > o->fields->n_fields)
+        return false;
+    if (n < o->fields->n_fields) {
+        json_fields_note(f, n, text, text_bytes);
+        return true;
+    }
+    *text = '\0';
+    for (size_t i = 0; i < n; i++)
+        types[i] = json_fields_type(f, i);
+    if (o->where && !where_check_types(o->where, types, &why))
+        snprintf(text, text_bytes, "--where: character %zu: %s in every record, which never holds",
+                 why.character, why.text);
+    return true;
+}
+
 static input_prefix stored_now(const reader *base)
 {
     return stream_stored(base->window.stream);
@@ -414,6 +435,7 @@ static const reader_kind text_kind = {
     .keep = keep_bytes,
     .n_begun = count_begun,
     .want = want_string,
+    .note = note_fields,
 };
 
 void text_reader_restart(reader *base, corpus_format format, bool one_record)

@@ -12,6 +12,7 @@
 
 #define MAX_SAMPLED 16
 #define SAMPLE_BYTES ((size_t)1 << 20)
+#define MOST_SAMPLED ((uint64_t)64 << 20) /* plain bytes without a document */
 #define MAX_LISTED 20
 
 #define RATIO_BYTES ((size_t)8 << 20)
@@ -21,6 +22,8 @@
 /* What was counted in the beginnings of some inputs. */
 typedef struct sample {
     uint64_t inputs, documents, text_bytes, tokens;
+    uint64_t ended;          /* inputs that were read to their end */
+    corpus_counts counts;    /* filtered, bad and all records */
     uint64_t stored_bytes;   /* of these inputs as a whole */
     double estimated_tokens; /* in these inputs as a whole */
 } sample;
@@ -39,6 +42,12 @@ static void ignore_note(void *context, const char *text)
     (void)text;
 }
 
+static void print_note(void *context, const char *text)
+{
+    (void)context;
+    cli_warn("%s", text);
+}
+
 static void ignore_bytes(void *context, const uint8_t *data, size_t n_bytes, bool last)
 {
     (void)context;
@@ -54,6 +63,7 @@ static corpus_options options_of(const pack_parts *parts)
     options.safe_cut = cut_text;
     options.collect = ignore_bytes;
     options.report = ignore_note;
+    options.note = parts->options->quiet ? NULL : print_note;
     options.context = parts->tokenizer->tokenizer;
     return options;
 }
@@ -132,11 +142,22 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     const char *const *name = parts->inputs->names + which;
     uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
-    int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
+    int n = c ? 1 : -1, code = CLI_OK;
+    /* A batch may be empty, because --where left out its records. */
+    for (bool found = false; n > 0 && !found;) {
+        n = corpus_read(c, &batch, &err);
+        found = batch.n_bytes || batch.n_ends || batch.after.counts.plain_bytes >= MOST_SAMPLED;
+    }
     if (n < 0)
         code = cli_input_failed(err.sys_errno, err.text);
     else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))
         code = cli_no_memory();
+    else if (n > 0 && batch.after.input == 0)
+        corpus_note_fields(c);
+    s->ended += batch.after.input;
+    s->counts.records += batch.after.counts.records;
+    s->counts.filtered_documents += batch.after.counts.filtered_documents;
+    s->counts.bad_documents += batch.after.counts.bad_documents;
     s->stored_bytes += n_stored;
     s->estimated_tokens +=
         estimate_input(parts, which, summary, &batch.after, s->tokens - tokens_before);
@@ -335,6 +356,17 @@ static void print_json(const sample *s, const pack_parts *parts, const pack_seen
     fputs("]}\n", stdout);
 }
 
+static int check_kept(const sample *s, const pack_parts *parts)
+{
+    if (!corpus_kept_none(&s->counts))
+        return CLI_OK;
+    if (s->ended == parts->inputs->n)
+        return cli_error(CLI_INPUT, CORPUS_KEPT_NONE, s->counts.records);
+    if (!parts->options->quiet)
+        cli_warn("--where keeps no document of the sample");
+    return CLI_OK;
+}
+
 int pack_dry_run(const pack_parts *parts, pack_kinds *kinds)
 {
     sample s = {0};
@@ -344,6 +376,8 @@ int pack_dry_run(const pack_parts *parts, pack_kinds *kinds)
     int code = pack_look(parts, kinds, seen);
     if (code == CLI_OK)
         code = take_sample(&s, parts, seen);
+    if (code == CLI_OK)
+        code = check_kept(&s, parts);
     if (code == CLI_OK && parts->options->json) {
         print_json(&s, parts, seen);
         code = cli_finish();

@@ -55,10 +55,23 @@ static bool needs_last_checkpoint(const pack_session *s)
            (!alone || pack_outputs_keep(&s->outputs));
 }
 
+/* A cell may be without a document: join looks at all of them. */
+static int check_kept(const pack_session *s, pack_error *err)
+{
+    const corpus_counts *c = &s->work.place.counts;
+    if (s->parts->cell || !corpus_kept_none(c))
+        return CLI_OK;
+    pack_error_set(err, CLI_INPUT, CORPUS_KEPT_NONE, c->records);
+    err->start_over = true;
+    return CLI_INPUT;
+}
+
 static int finish_outputs(pack_session *s, pack_error *err)
 {
     s->work.consistent = false; /* later failures must not make another checkpoint */
     int code = pack_work_check_balance(&s->work, err);
+    if (code == CLI_OK)
+        code = check_kept(s, err);
     pack_counts counts = pack_work_counts(&s->work);
     pack_report report = report_of(s, &counts);
     if (code == CLI_OK && needs_last_checkpoint(s)) {

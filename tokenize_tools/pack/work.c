@@ -254,7 +254,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.n_decoders = (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
     options.safe_cut = pack_collector_safe_cut;
     options.collect = pack_collector_collect;
-    options.report = pack_collector_report;
+    options.report = options.note = pack_collector_report;
     options.ended = limited ? pack_collector_ended : NULL;
     options.context = collector;
     corpus_error why;

@@ -304,6 +304,18 @@ static int join_cells(join_state *s)
     return code == CLI_OK && s->n_missing > 0 ? report_missing(s) : code;
 }
 
+/* Whether --where has left out all documents of all cells. */
+static int check_kept(const join_state *s)
+{
+    const cell_counts *sum = &s->outputs[0].sum;
+    const uint64_t n_filtered = cell_counts_value(sum, "filtered_documents");
+    const uint64_t n_records = cell_counts_value(sum, "records");
+    if (n_filtered == 0 || n_filtered + cell_counts_value(sum, "bad_documents") < n_records)
+        return CLI_OK;
+    return cli_error(CLI_INPUT, "--where kept no document of %" PRIu64 " in all cells of the plan",
+                     n_records);
+}
+
 /* ---- The end ---- */
 
 static int finish_output(join_output *out)
@@ -322,7 +334,9 @@ static int finish_output(join_output *out)
 
 static int finish_all(join_state *s)
 {
-    int code = check_bad(s);
+    int code = check_kept(s);
+    if (code == CLI_OK)
+        code = check_bad(s);
     for (size_t i = 1; i < s->n_outputs && code == CLI_OK; i++)
         code = finish_output(&s->outputs[i]);
     if (code == CLI_OK)
