@@ -322,6 +322,13 @@ def changes_are_named_before_anything_is_written(folder):
         expect(not (folder / "cells").exists(), "something was written")
         path.write_bytes(data)
         os.utime(path, ns=times)
+    times_of = {name: (folder / name).stat().st_mtime_ns for name in ("2.jsonl", "3.jsonl", "4.jsonl")}
+    for name in times_of:
+        os.utime(folder / name, (1, 1))
+    got = pack_all(folder, code=4)
+    expect_equal([got.count(name + ": was modified") for name in times_of], [1, 1, 1], "all at once; it said " + got)
+    for name, time_ns in times_of.items():
+        os.utime(folder / name, ns=(time_ns, time_ns))
     vocabulary = (folder / "vocabulary.json").read_text()
     (folder / "vocabulary.json").write_text(vocabulary.replace('"12"', '"zz"').replace('"1", "2"', '"z", "z"') + " ")
     got = pack_all(folder, code=4)
@@ -427,6 +434,43 @@ def files_of_bad_documents_are_those_of_the_cell(folder):
         call(folder, "join", "run.plan", "-o", "again", code=4)
         pack_all(folder, "--force", "-q")
         expect(cell_files(folder) == wanted, "files")
+
+
+def damaged_cells_are_found_by_verify_and_packed_again(folder):
+    work = small_work(folder, options=["--on-error", "collect"])
+    with open(folder / "2.jsonl", "a") as out:
+        out.write("bad\n")
+    call(folder, "plan", "-f", *work.arguments)
+    pack_all(folder, "-q")
+    wanted, cells = cell_files(folder), folder / "cells"
+    bad = next(name for name in wanted if name.endswith(".bad"))
+
+    def flip(name, at):
+        data = bytearray(wanted[name])
+        data[at] ^= 1
+        (cells / name).write_bytes(data)
+
+    def remove(*names):
+        for name in names:
+            (cells / name).unlink()
+
+    unseen = {"000001.bin": lambda: flip("000001.bin", 100), "000001.tmi": lambda: flip("000001.tmi", -70),
+              "000001-v.bin": lambda: flip("000001-v.bin", 9), bad: lambda: flip(bad, 1)}
+    seen = {"000001.tmi": lambda: remove("000001.tmi", "000001.bin"), "000001.bin: has": lambda: remove("000001.tmi"),
+            "000001.bin: No": lambda: remove("000001.bin"), "000001-v.tmi": lambda: remove("000001-v.tmi")}
+    for said, damage, is_seen in [(*one, False) for one in unseen.items()] + [(*one, True) for one in seen.items()]:
+        for way in ("--verify", "--force"):
+            damage()
+            call(folder, "status", "run.plan", code=4 if is_seen else 0)
+            got = call(folder, "status", "--verify", "run.plan", code=4)
+            expect(said in got and "tokmap pack --plan run.plan --verify" in got, "%s: it said %s" % (said, got))
+            got = pack_all(folder, code=4 if is_seen else 0)
+            expect(not is_seen or (said in got and "--verify" in got), got)
+            expect("1 cell packed, %d done before" % (work.n_cells - 1) in pack_all(folder, way), way)
+            expect(cell_files(folder) == wanted, "%s: the files after %s" % (said, way))
+    expect("0 cells packed" in pack_all(folder, "--verify"), "sound cells")
+    flip("000001.tmi", -70)
+    expect("tokmap pack --plan run.plan --verify" in call(folder, "join", "run.plan", "-o", "joined", code=4), "join")
 
 
 def what_a_killed_task_left_beside_a_cell_is_removed(folder):
@@ -581,6 +625,7 @@ TESTS = [
     unfinished_cells_of_another_plan_are_named,
     a_cell_that_another_process_packs_is_left_to_it,
     files_of_bad_documents_are_those_of_the_cell,
+    damaged_cells_are_found_by_verify_and_packed_again,
     what_a_killed_task_left_beside_a_cell_is_removed,
     done_cells_in_a_folder_that_cannot_be_written_need_no_work,
     an_input_that_changes_during_a_task_is_named,

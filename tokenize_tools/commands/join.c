@@ -50,6 +50,8 @@ static int join_all(const char *path, const join_options *options)
                                                      .force = options->force,
                                                      .json = options->json,
                                                      .quiet = options->quiet});
+    if (code == CLI_DATASET)
+        fprintf(stderr, "To pack damaged cells again: tokmap pack --plan %s --verify\n", path);
     plan_file_free(&plan);
     return code;
 }

@@ -26,7 +26,8 @@ static int choose_resume(void *options, const char *value)
 
 typedef struct pack_arguments {
     pack_options pack;
-    const char *plan, *task;             /* or NULL */
+    const char *plan, *task; /* or NULL */
+    bool verify;
     char report_path[PATH_PREFIX_BYTES]; /* absolute */
 } pack_arguments;
 
@@ -67,6 +68,9 @@ static const cli_option other_rows[] = {
     {"task", 0, CLI_TEXT, offsetof(pack_arguments, task), "I/N",
      .help = "with --plan: pack share I of N shares of the cells, from 0; auto: as Slurm, Open MPI "
              "or PMI have numbered this process [0/1]"},
+    {"verify", 0, CLI_FLAG, offsetof(pack_arguments, verify),
+     .help = "with --plan: read all files of the cells that are done, and pack damaged ones again; "
+             "--force does so too"},
 
     {.name = "Resources"},
     {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
@@ -112,8 +116,8 @@ static int find_prefix(pack_options *options)
 
 static int run_plain(pack_arguments *args, char **names, size_t n_names)
 {
-    if (args->task)
-        return cli_usage("--task works only with --plan");
+    if (args->task || args->verify)
+        return cli_usage("%s works only with --plan", args->task ? "--task" : "--verify");
     if (n_names == 0)
         return cli_usage("no input given");
     if (!args->pack.output)
@@ -128,8 +132,9 @@ static int run_plain(pack_arguments *args, char **names, size_t n_names)
 
 static int check_with_plan(size_t n_names)
 {
-    static const char *const allowed[] = {"plan",    "task",   "threads", "memory", "force",
-                                          "restart", "resume", "report",  "json",   "quiet"};
+    static const char *const allowed[] = {"plan",   "task",  "verify",  "threads",
+                                          "memory", "force", "restart", "resume",
+                                          "report", "json",  "quiet"};
     size_t n;
     const cli_setting *settings = cli_get_settings(&n);
     if (n_names > 0)
@@ -166,8 +171,10 @@ static int make_report_absolute(pack_arguments *args)
 
 static int run_task(pack_arguments *args, size_t n_names)
 {
-    pack_task_options options = {
-        .options = &args->pack, .plan = args->plan, .memory_given = cli_is_given("memory")};
+    pack_task_options options = {.options = &args->pack,
+                                 .plan = args->plan,
+                                 .verify = args->verify,
+                                 .memory_given = cli_is_given("memory")};
     int code = check_with_plan(n_names);
     if (code == CLI_OK)
         code = pack_task_number_parse(&options.task, args->task ? args->task : "0/1");

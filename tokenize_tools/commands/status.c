@@ -14,12 +14,14 @@
 #define MAX_LISTED 10
 
 typedef struct status_options {
-    bool json;
+    bool json, verify;
 } status_options;
 
 static const cli_option option_table[] = {
     {"json", 0, CLI_FLAG, offsetof(status_options, json),
      .help = "print the status as a JSON object"},
+    {"verify", 0, CLI_FLAG, offsetof(status_options, verify),
+     .help = "read all files of the cells that are done, and compare their checksums"},
     {NULL},
 };
 
@@ -29,7 +31,8 @@ static const cli_manual manual = {
         "Shows which cells of a plan are done, from what lies in the folder of the cells; also "
         "while tasks are running. A cell has failed if a file of it is damaged, or belongs to "
         "something else. The rate is that of the cells that were done in the last hour; it is "
-        "not known before the tasks have done two cells each.",
+        "not known before the tasks have done two cells each. Without --verify, only the heads of "
+        "the files are read.",
     .options = option_table,
     .examples = "  tokmap status run.plan\n"
                 "  tokmap status --json run.plan\n",
@@ -57,7 +60,7 @@ static void print_duration(double seconds)
         printf("%.1f h", seconds / 3600);
 }
 
-static void print_text(const plan_status *s)
+static void print_text(const plan_status *s, const char *plan)
 {
     print_share("all:", &s->all);
     print_share("done:", &s->done);
@@ -83,6 +86,8 @@ static void print_text(const plan_status *s)
     }
     if (s->failed.n_cells > MAX_LISTED)
         printf("and %s more\n", cli_count(s->failed.n_cells - MAX_LISTED).s);
+    if (s->failed.n_cells > 0)
+        printf("\nTo pack damaged cells again: tokmap pack --plan %s --verify\n", plan);
 }
 
 /* ---- JSON ---- */
@@ -134,12 +139,12 @@ int status_command(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     code = plan_read(&plan, argv[optind]);
-    if (code == CLI_OK && !plan_status_find(&status, &plan))
+    if (code == CLI_OK && !plan_status_find(&status, &plan, options.verify))
         code = cli_no_memory();
     if (code == CLI_OK && options.json)
         print_json(&status, &plan);
     else if (code == CLI_OK)
-        print_text(&status);
+        print_text(&status, argv[optind]);
     if (code == CLI_OK)
         code = cli_finish();
     if (code == CLI_OK && status.failed.n_cells > 0)

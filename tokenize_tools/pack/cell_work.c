@@ -6,12 +6,12 @@
 #include "cli/cli.h"
 #include "system/files.h"
 
-void cell_work_look(cell_work *work, const plan_file *plan, size_t cell)
+void cell_work_look(cell_work *work, const plan_file *plan, size_t cell, bool verify)
 {
     char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8], facts[PACK_CELL_FACTS_BYTES];
     bool same;
     *work = (cell_work){0};
-    cell_look(plan, cell, &work->report);
+    cell_look(plan, cell, verify, &work->report);
     if (work->report.state != CELL_UNFINISHED)
         return;
     plan_file_cell_prefix(plan, cell, NULL, prefix);
@@ -28,13 +28,15 @@ void cell_work_look(cell_work *work, const plan_file *plan, size_t cell)
              "%.400s: an unfinished run of another plan, or without one", prefix);
 }
 
-int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, bool force)
+int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, cell_replace replace)
 {
-    cell_work_look(work, plan, cell);
-    bool wrong = work->report.state == CELL_FOREIGN || work->report.state == CELL_DAMAGED;
-    if (!wrong || (force && work->report.exit_code != CLI_AGAIN))
+    const cell_report *r = &work->report;
+    cell_work_look(work, plan, cell, replace != REPLACE_NONE);
+    const bool wrong = r->state == CELL_FOREIGN || r->state == CELL_DAMAGED;
+    const bool may = replace == REPLACE_ALL || (replace && r->state == CELL_DAMAGED);
+    if (!wrong || (may && r->exit_code != CLI_AGAIN))
         return CLI_OK;
-    return cli_error(work->report.exit_code, "%s", work->report.why);
+    return cli_error(r->exit_code, "%s", r->why);
 }
 
 /* ---- Leftovers ---- */

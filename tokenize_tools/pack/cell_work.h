@@ -15,10 +15,16 @@ typedef struct cell_work {
 
 /* Looks at the cell; CELL_FOREIGN also if unfinished work is of another plan or cell. Prints
  * nothing. */
-void cell_work_look(cell_work *work, const plan_file *plan, size_t cell);
-/* The same for a task. CLI_DATASET with a message if the cell is foreign or damaged, unless `force`
- * is given. */
-int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, bool force);
+void cell_work_look(cell_work *work, const plan_file *plan, size_t cell, bool verify);
+/* What may be packed again. */
+typedef enum cell_replace {
+    REPLACE_NONE,
+    REPLACE_DAMAGED, /* cells are verified */
+    REPLACE_ALL      /* and foreign ones */
+} cell_replace;
+/* The same for a task. CLI_DATASET with a message if the cell is foreign or damaged and may not be
+ * replaced. */
+int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, cell_replace replace);
 /* Whether nothing lies beside a cell that is done. */
 bool cell_work_is_clear(const plan_file *plan, size_t cell);
 /* Removes what a process has left beside a cell that is done, if it was killed at the end. Returns

@@ -114,11 +114,11 @@ static bool add_failure(status_search *s, const cell_report *report, size_t cell
     return true;
 }
 
-static bool add_to_status(status_search *s, size_t cell)
+static bool add_to_status(status_search *s, size_t cell, bool verify)
 {
     cell_work work;
     const uint64_t n_bytes = plan_file_cell_bytes(s->plan, cell);
-    cell_work_look(&work, s->plan, cell);
+    cell_work_look(&work, s->plan, cell, verify);
     add_cell(&s->status->all, n_bytes);
     switch (work.report.state) {
     case CELL_ABSENT:
@@ -137,14 +137,14 @@ static bool add_to_status(status_search *s, size_t cell)
     return true;
 }
 
-bool plan_status_find(plan_status *status, const plan_file *plan)
+bool plan_status_find(plan_status *status, const plan_file *plan, bool verify)
 {
     *status = (plan_status){0};
     status_search s = {.status = status, .plan = plan};
     s.done = calloc(plan->n_cells, sizeof *s.done);
     bool ok = s.done != NULL;
     for (size_t i = 0; i < plan->n_cells && ok; i++)
-        ok = add_to_status(&s, i);
+        ok = add_to_status(&s, i, verify);
     if (ok)
         find_rate(&s);
     free(s.done);

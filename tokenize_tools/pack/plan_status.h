@@ -25,7 +25,7 @@ typedef struct plan_status {
 } plan_status;
 
 /* false: out of memory. */
-bool plan_status_find(plan_status *status, const plan_file *plan);
+bool plan_status_find(plan_status *status, const plan_file *plan, bool verify);
 void plan_status_free(plan_status *status);
 
 #endif /* TOKMAP_PACK_PLAN_STATUS_H */

@@ -49,6 +49,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
                               .cell = &of};
     plan_file_cell_prefix(&t->plan, cell, NULL, options.prefix);
     options.restart = options.restart || found->discard;
+    options.force = options.force || found->report.state == CELL_DAMAGED;
     int code = pack_names_check(&options);
     if (code != CLI_OK)
         return code;
@@ -60,11 +61,17 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
     return code;
 }
 
-/* The lock is held. */
+static cell_replace what_to_replace(const pack_task *t)
+{
+    return t->o->options->force ? REPLACE_ALL : t->o->verify ? REPLACE_DAMAGED : REPLACE_NONE;
+}
+
+/* The lock is held. A cell that was done when the task began was verified then. */
 static int pack_locked(pack_task *t, size_t cell)
 {
     cell_work found;
-    int code = cell_work_find(&found, &t->plan, cell, t->o->options->force);
+    const bool done = t->done[cell - t->first];
+    int code = cell_work_find(&found, &t->plan, cell, done ? REPLACE_NONE : what_to_replace(t));
     if (code != CLI_OK)
         return code;
     if (found.report.state == CELL_DONE) {
@@ -110,23 +117,33 @@ static int pack_cell_of(pack_task *t, size_t cell)
 
 /* ---- All of them ---- */
 
-/* Compares the cells and their inputs with the plan, so that nothing is written if one does not
- * belong to it. */
+/* After an input that cannot be packed, other cells can be. */
+static bool may_go_on(int code)
+{
+    return code == CLI_OK || code == CLI_INPUT || code == CLI_DATASET;
+}
+
+/* Compares the cells and their inputs with the plan, and names what has changed, so that nothing is
+ * written if something does not belong to it. */
 static int check_cells(pack_task *t)
 {
     size_t n_wrong = 0;
     int code = CLI_OK;
-    for (size_t i = t->first; i < t->end && code == CLI_OK; i++) {
+    for (size_t i = t->first; i < t->end && n_wrong < MAX_LISTED && may_go_on(code); i++) {
         cell_work found;
-        int wrong =
-            cell_work_find(&found, &t->plan, i, t->o->options->force || n_wrong >= MAX_LISTED);
+        const int wrong = cell_work_find(&found, &t->plan, i, what_to_replace(t));
+        if (wrong == CLI_AGAIN)
+            return wrong;
         n_wrong += wrong != CLI_OK;
         t->done[i - t->first] = found.report.state == CELL_DONE;
-        if (!t->done[i - t->first])
-            code = pack_plan_inputs_check(&t->inputs, i);
+        const int changed = t->done[i - t->first] ? CLI_OK : pack_plan_inputs_check(&t->inputs, i);
+        code = changed == CLI_OK ? code : changed;
     }
     if (code == CLI_OK && n_wrong > 0) {
-        fputs("Use --force to replace what is not of this plan.\n", stderr);
+        fputs(
+            "Use --verify to pack damaged cells again, and --force to replace also what is not of "
+            "this plan.\n",
+            stderr);
         return CLI_DATASET;
     }
     return code;
@@ -138,7 +155,7 @@ static int check_left(pack_task *t)
     size_t n = 0;
     for (size_t i = 0; i < t->n_left; i++) {
         cell_report report;
-        cell_look(&t->plan, t->left[i], &report);
+        cell_look(&t->plan, t->left[i], false, &report);
         if (report.state != CELL_DONE)
             t->left[n++] = t->left[i];
     }
@@ -166,10 +183,12 @@ static void print_summary(const pack_task *t)
 static int pack_cells(pack_task *t)
 {
     int code = CLI_OK;
-    for (size_t i = t->first; i < t->end && code == CLI_OK; i++)
-        code = process_is_interrupted()
-                   ? cli_error(CLI_AGAIN, "interrupted; run the same task again to go on")
-                   : pack_cell_of(t, i);
+    for (size_t i = t->first; i < t->end && may_go_on(code); i++) {
+        const int one = process_is_interrupted()
+                            ? cli_error(CLI_AGAIN, "interrupted; run the same task again to go on")
+                            : pack_cell_of(t, i);
+        code = one == CLI_OK ? code : one;
+    }
     if (code == CLI_OK)
         code = check_left(t);
     if (code == CLI_OK)

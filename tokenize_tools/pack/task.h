@@ -11,6 +11,7 @@ typedef struct pack_task_options {
     pack_options *options; /* those that do not decide what is written; gets the others */
     const char *plan;      /* its path */
     pack_task_number task;
+    bool verify;       /* cells that are done are verified, and packed again if damaged */
     bool memory_given; /* options->memory was, and must be that of the plan */
 } pack_task_options;
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "cli/cli.h"
 #include "system/files.h"
 #include "tokmap.h"
@@ -40,6 +42,7 @@ bool plan_file_collects(const plan_file *plan)
 typedef struct cell_search {
     const plan_file *plan;
     size_t cell;
+    bool verify;
     cell_report *report;
     char prefix[PATH_PREFIX_BYTES]; /* of the dataset that is looked at */
 } cell_search;
@@ -110,23 +113,39 @@ static bool check_open(cell_search *s, const tokmap_dataset *ds, cell_metadata *
     return true;
 }
 
+static bool find_damage(cell_search *s, const tokmap_error *err)
+{
+    find(s, CELL_DAMAGED, "%.511s", err->text);
+    if (cli_exit_code(err) == CLI_AGAIN) /* the cell may be whole */
+        s->report->exit_code = CLI_AGAIN;
+    return false;
+}
+
 /* Opens and checks the dataset at s->prefix. */
 static bool open_dataset(cell_search *s, tokmap_dataset **ds, cell_metadata *m)
 {
     char path[PATH_BYTES];
     tokmap_error err;
     snprintf(path, sizeof path, "%s.tmi", s->prefix);
-    if (tokmap_dataset_open_index(ds, path, &err) != TOKMAP_OK) {
-        find(s, CELL_DAMAGED, "%.511s", err.text);
-        if (cli_exit_code(&err) == CLI_AGAIN) /* the cell may be whole */
-            s->report->exit_code = CLI_AGAIN;
-        return false;
-    }
+    if (tokmap_dataset_open_index(ds, path, &err) != TOKMAP_OK)
+        return find_damage(s, &err);
     if (check_open(s, *ds, m))
         return true;
     tokmap_dataset_close(*ds);
     *ds = NULL;
     return false;
+}
+
+static bool verify_dataset(cell_search *s)
+{
+    char path[PATH_BYTES];
+    tokmap_dataset *ds = NULL;
+    tokmap_error err;
+    snprintf(path, sizeof path, "%s.tmi", s->prefix);
+    const bool sound = tokmap_dataset_open(&ds, path, &err) == TOKMAP_OK &&
+                       tokmap_dataset_verify(ds, NULL, NULL, &err) == TOKMAP_OK;
+    tokmap_dataset_close(ds);
+    return sound || find_damage(s, &err);
 }
 
 static bool check_dataset(cell_search *s, cell_metadata *m)
@@ -135,7 +154,7 @@ static bool check_dataset(cell_search *s, cell_metadata *m)
     if (!open_dataset(s, &ds, m))
         return false;
     tokmap_dataset_close(ds);
-    return true;
+    return !s->verify || verify_dataset(s);
 }
 
 tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
@@ -192,6 +211,27 @@ bool cell_is_joined(const plan_file *plan, size_t which, const tokmap_dataset *d
     return ours && (info.n_segments == 0 || is_in_folder(plan, info.index_path, first.path));
 }
 
+/* Whether the file has this checksum. */
+static bool has_checksum(const char *path, uint64_t wanted)
+{
+    static uint8_t block[1 << 16];
+    file_facts facts;
+    size_t n_read = 1;
+    int fd, error = file_open(path, &fd, &facts);
+    XXH3_state_t *checksum = XXH3_createState();
+    if (checksum)
+        XXH3_64bits_reset(checksum);
+    for (uint64_t at = 0; checksum && !error && n_read > 0; at += n_read) {
+        error = file_read_at(fd, at, block, sizeof block, &n_read);
+        if (!error)
+            XXH3_64bits_update(checksum, block, n_read);
+    }
+    const bool same = checksum && !error && XXH3_64bits_digest(checksum) == wanted;
+    XXH3_freeState(checksum);
+    file_close(fd);
+    return same;
+}
+
 /* The bad documents are in the file with a newline after each. */
 static bool check_bad_documents(cell_search *s, const cell_metadata *m)
 {
@@ -204,6 +244,8 @@ static bool check_bad_documents(cell_search *s, const cell_metadata *m)
     snprintf(path, sizeof path, "%s.bad", s->prefix);
     if (file_describe(path, &facts) != 0)
         return find(s, CELL_DAMAGED, "%.400s: is missing", path);
+    if (facts.n_bytes == n_bytes && s->verify && !has_checksum(path, m->bad_xxh3))
+        return find(s, CELL_DAMAGED, "%.400s: its checksum differs", path);
     return facts.n_bytes == n_bytes ||
            find(s, CELL_DAMAGED,
                 "%.400s: has %" PRIu64 " bytes, but the bad documents of the cell have %" PRIu64,
@@ -226,15 +268,28 @@ static void check_done(cell_search *s)
     }
 }
 
-void cell_look(const plan_file *plan, size_t cell, cell_report *report)
+/* A split that has its name, though nothing of the other dataset is there. */
+static bool has_split(const cell_search *s)
 {
-    cell_search s = {.plan = plan, .cell = cell, .report = report};
+    const plan_splits splits = plan_file_splits(s->plan);
+    cell_search split = *s;
+    bool found = false;
+    for (size_t i = 0; i < splits.n && !found; i++) {
+        plan_file_cell_prefix(s->plan, s->cell, splits.names[i], split.prefix);
+        found = has_file(&split, ".tmi");
+    }
+    return found;
+}
+
+void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *report)
+{
+    cell_search s = {.plan = plan, .cell = cell, .verify = verify, .report = report};
     char path[PATH_BYTES];
     file_facts facts;
     *report = (cell_report){.state = CELL_ABSENT};
     plan_file_cell_prefix(plan, cell, NULL, s.prefix);
     snprintf(path, sizeof path, "%s.tmi", s.prefix);
-    bool has_partial = false, has_tokens = false;
+    bool has_partial = false, has_tokens = false, is_half = false;
     const int error = file_describe_name(path, &facts);
     bool has_index = error == 0;
     if (error && error != ENOENT) {
@@ -244,6 +299,7 @@ void cell_look(const plan_file *plan, size_t cell, cell_report *report)
     if (!has_index) {
         /* Another process may be finishing it: it names the tokens, then the index, and then
          * removes the partial names. So in this order, one of them is seen. */
+        is_half = has_split(&s);
         has_tokens = has_file(&s, ".bin");
         has_partial = has_file(&s, ".tmi.partial") || has_file(&s, ".tmj.partial");
         has_index = file_describe_name(path, &facts) == 0;
@@ -254,5 +310,7 @@ void cell_look(const plan_file *plan, size_t cell, cell_report *report)
     } else if (has_partial)
         report->state = CELL_UNFINISHED;
     else if (has_tokens)
-        find(&s, CELL_FOREIGN, "%.400s.bin: has no index", s.prefix);
+        find(&s, CELL_DAMAGED, "%.400s.bin: has no index", s.prefix);
+    else if (is_half)
+        find(&s, CELL_DAMAGED, "%.400s: is missing", path);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cell_state.h - what has become of a cell: looks at the files of its datasets, reads only their
- * heads and metadata, and prints nothing. */
+ * heads and metadata unless it is asked to verify all of them, and prints nothing. */
 #ifndef TOKMAP_CELL_STATE_H
 #define TOKMAP_CELL_STATE_H
 
@@ -24,7 +24,8 @@ typedef struct cell_report {
     char why[512];                  /* and one line, which names the file */
 } cell_report;
 
-void cell_look(const plan_file *plan, size_t cell, cell_report *report);
+/* verify: reads all files of a cell that is done, and compares their checksums. */
+void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *report);
 
 /* Opens the index of one dataset of a cell, that of a split or (NULL) the other one, if it is done.
  * Else NULL: the report says why. */
