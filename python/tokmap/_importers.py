@@ -2,6 +2,7 @@
 """python -m tokmap import: datasets from the files of other libraries."""
 
 import argparse
+import collections
 import importlib
 import io
 import itertools
@@ -190,12 +191,14 @@ def main(arguments: Optional[List[str]] = None) -> None:
     """Runs the command `import`. Exit statuses are those of the program."""
     o = _parse(arguments)
     path = o.output
+    lengths: Dict[int, int] = collections.Counter()  # of rows
     try:
         with Writer(o.output, o.vocab_size, o.eod_id, replace=o.replace) as writer:
             for path in o.inputs:
                 rows = READERS[o.format](path, o)
                 for document in _split(rows, o.eod_id) if o.stream else rows:
                     writer.document(document)
+                    lengths[len(document)] += 1
                 writer.end_input(path, os.path.getsize(path) if os.path.isfile(path) else 0)
             writer.set_metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
         if not o.quiet:
@@ -206,3 +209,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
         text = str(error) if path in str(error) else f"{path}: {error}"
         print(f"tokmap import: {text}", file=sys.stderr)
         sys.exit(5 if isinstance(error, (ExistsError, LockedError)) else 3)
+    n, length = sum(lengths.values()), max(lengths, key=lengths.__getitem__, default=0)
+    if not o.stream and n > 2 and lengths[length] >= n - 1:  # the last one may be shorter
+        print(f"tokmap import: {o.output}: {lengths[length]} of {n} documents have {length} ids: if these rows are "
+              "pieces of one stream, import them again with --stream, and --eod-id if documents end with an id",
+              file=sys.stderr)

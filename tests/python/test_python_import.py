@@ -50,9 +50,12 @@ def tar_becomes_a_dataset(folder):
     assert not (folder / "b.tmi").exists()
     packed = np.concatenate(documents)[:44_900].reshape(-1, 50)
     write_tar(folder / "p.tar", packed)
+    done = run("import", "webdataset", folder / "p.tar", "-o", folder / "q", "--vocab-size", 10, "--field", "ids.npy")
+    assert done.returncode == 0 and "898 of 898 documents have 50 ids" in done.stderr, done.stderr
+    assert "--stream" in done.stderr, done.stderr
     done = run("import", "webdataset", folder / "p.tar", "-o", folder / "p", "--vocab-size", 10, "--field", "ids.npy",
                "--stream", "--eod-id", 9)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 and done.stderr == "", done.stderr
     ds = tokmap.open(folder / "p")
     assert np.array_equal(ds.tokens(), packed.ravel()) and [d.tolist() for d in ds[:-1]] == \
         [d.tolist() for d in documents[:len(ds) - 1]]
