@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/interrupted.h"
 #include "system/platform_thread.h"
 
 _Static_assert(sizeof(off_t) == 8, "off_t must hold 64-bit offsets");
@@ -49,10 +50,9 @@ static int renameat2(int from_folder, const char *from, int to_folder, const cha
 
 static int open_retrying(const char *path, int flags)
 {
-    int fd;
-    do {
+    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
+    for (unsigned n_times = 0; fd < 0 && tokmap_i_is_interrupted(&n_times);)
         fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
-    } while (fd < 0 && errno == EINTR);
     return fd;
 }
 
@@ -113,9 +113,10 @@ int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd)
     const int error = check_name(folder_fd, path, 0);
     if (error)
         return error;
-    do {
+    unsigned n_times = 0;
+    do
         *fd = openat(folder_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    } while (*fd < 0 && errno == EINTR);
+    while (*fd < 0 && tokmap_i_is_interrupted(&n_times));
     return keep_regular(fd);
 }
 
@@ -140,10 +141,9 @@ int tokmap_i_file_create(const char *path, int *fd)
 
 static int lock_retrying(int fd, int how)
 {
-    int result;
-    do {
+    int result = flock(fd, how | LOCK_NB);
+    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
         result = flock(fd, how | LOCK_NB);
-    } while (result && errno == EINTR);
     return result;
 }
 
@@ -240,10 +240,10 @@ void tokmap_i_file_close(int fd)
 int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read)
 {
     *n_read = 0;
-    while (*n_read < n_bytes) {
+    for (unsigned n_times = 0; *n_read < n_bytes;) {
         const ssize_t n = pread(fd, (char *)dst + *n_read, MIN(n_bytes - *n_read, MAX_CALL_BYTES),
                                 (off_t)(offset + *n_read));
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && tokmap_i_is_interrupted(&n_times))
             continue;
         if (n < 0)
             return errno;
@@ -257,11 +257,11 @@ int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_
 int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset)
 {
     size_t n_written = 0;
-    while (n_written < n_bytes) {
+    for (unsigned n_times = 0; n_written < n_bytes;) {
         const ssize_t n =
             pwrite(fd, (const char *)src + n_written, MIN(n_bytes - n_written, MAX_CALL_BYTES),
                    (off_t)(offset + n_written));
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && tokmap_i_is_interrupted(&n_times))
             continue;
         if (n < 0)
             return errno;
@@ -293,10 +293,9 @@ int tokmap_i_file_write_direct(int fd, const void *src, size_t n_bytes, uint64_t
 
 int tokmap_i_file_resize(int fd, uint64_t n_bytes)
 {
-    int result;
-    do {
+    int result = ftruncate(fd, (off_t)n_bytes);
+    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
         result = ftruncate(fd, (off_t)n_bytes);
-    } while (result && errno == EINTR);
     return result ? errno : 0;
 }
 
@@ -304,10 +303,10 @@ int tokmap_i_file_copy(const tokmap_i_copy *copy)
 {
     off_t from = (off_t)copy->from_offset, to = (off_t)copy->to_offset;
     uint64_t n_left = copy->n_bytes;
-    while (n_left > 0) {
+    for (unsigned n_times = 0; n_left > 0;) {
         const ssize_t n = copy_file_range(copy->from_fd, &from, copy->to_fd, &to,
                                           (size_t)MIN(n_left, MAX_CALL_BYTES), 0);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && tokmap_i_is_interrupted(&n_times))
             continue;
         if (n < 0)
             return errno;
@@ -320,10 +319,9 @@ int tokmap_i_file_copy(const tokmap_i_copy *copy)
 
 int tokmap_i_file_sync(int fd)
 {
-    int result;
-    do {
+    int result = fsync(fd);
+    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
         result = fsync(fd);
-    } while (result && errno == EINTR);
     return result ? errno : 0;
 }
 
@@ -439,10 +437,9 @@ void tokmap_i_map_expect_random(const void *map, uint64_t n_bytes, bool random)
 
 int tokmap_i_map_populate(const void *at, size_t n_bytes)
 {
-    int result;
-    do {
+    int result = madvise((void *)at, n_bytes, MADV_POPULATE_READ);
+    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
         result = madvise((void *)at, n_bytes, MADV_POPULATE_READ);
-    } while (result && errno == EINTR);
     return result ? errno : 0;
 }
 

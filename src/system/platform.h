@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* platform.h - files, maps and the page cache. Only the files of src/system/ make system calls.
  *
- * Calls return 0 or an errno value. Interrupted and short reads and writes are continued. */
+ * Calls return 0 or an errno value. Interrupted and short reads and writes are continued
+ * (interrupted.h). */
 #ifndef TOKMAP_PLATFORM_H
 #define TOKMAP_PLATFORM_H
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/interrupted.h"
 
 static void *map_ring(int fd, size_t n_bytes, off_t offset)
 {
@@ -95,10 +96,11 @@ bool tokmap_i_uring_take_back(tokmap_i_uring *u, uint64_t *id)
 
 int tokmap_i_uring_submit(tokmap_i_uring *u, bool wait)
 {
+    unsigned n_times = 0;
     do {
         const long n = syscall(SYS_io_uring_enter, u->fd, u->n_put, wait ? 1 : 0,
                                wait ? IORING_ENTER_GETEVENTS : 0, NULL, 0);
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && !tokmap_i_is_interrupted(&n_times))
             return errno;
         if (n > 0)
             u->n_put -= (uint32_t)n;

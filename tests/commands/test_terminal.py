@@ -31,7 +31,7 @@ def piped(folder, *arguments):
 
 def harmless(printed, what):
     text = printed.decode()  # which is UTF-8
-    text = text.replace("\r\033[K", "").replace("\033[K", "")  # of a progress line
+    text = re.sub("\r\033\\[\\?7l|\033\\[\\?7h|\r?\033\\[K", "", text)  # of a progress line
     text = re.sub("\r((pack|verify|merge|export|index): )", r"\1", text)
     found = OBEYED.search(text)
     expect(not found, "%s: %r" % (what, found and text[max(0, found.start() - 30):found.end() + 30]))
@@ -97,7 +97,7 @@ def pack_from_a_pipe(folder):
                                stdin=subprocess.PIPE, env=ENVIRONMENT)
     session.process.stdin.write(b"some words\n" * 100000)
     session.process.stdin.flush()
-    while b"\rpack: " not in session.text:
+    while b"pack: " not in session.text:
         expect(session.read(), session.text)
     return session
 
@@ -113,6 +113,16 @@ def the_last_line_of_progress_has_time_and_rate(folder):
     expect_equal((status, shown[-1]), (0, ""), "the end")
 
 
+def a_line_of_progress_does_not_wrap(folder):
+    session = pack_from_a_pipe(folder)
+    while b"\033[K" not in session.text:
+        expect(session.read(), session.text)
+    session.process.send_signal(signal.SIGINT)
+    session.end()
+    session.process.stdin.close()
+    expect(re.match(rb"\r\033\[\?7lpack: [^\033]*\033\[\?7h\033\[K", session.text), session.text)
+
+
 def an_early_interruption_says_that_nothing_was_kept(folder):
     session = pack_from_a_pipe(folder)
     session.process.send_signal(signal.SIGINT)
@@ -125,7 +135,7 @@ def an_early_interruption_says_that_nothing_was_kept(folder):
 
 TESTS = [names_of_files_are_escaped, text_is_escaped_on_a_terminal_and_as_it_is_in_a_pipe,
          texts_in_json_are_escaped_everywhere, the_last_line_of_progress_has_time_and_rate,
-         an_early_interruption_says_that_nothing_was_kept]
+         a_line_of_progress_does_not_wrap, an_early_interruption_says_that_nothing_was_kept]
 
 
 sys.exit(run_in_folders("", TESTS))

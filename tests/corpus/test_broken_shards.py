@@ -4,6 +4,7 @@
 --format. They are refused before anything is packed, or give documents of the good shard alone; a text document never
 comes of them without a word."""
 
+import base64
 import gzip
 import io
 import json
@@ -305,6 +306,31 @@ def records_that_are_read_as_text_must_be_forced(folder):
         expect_equal(run("pack", "-q", "-f", shard, "-o", "out", cwd=folder), (0, ""), name)
 
 
+def encrypted_parquet_has_the_message_of_parquet(folder):
+    try:
+        import pyarrow
+        import pyarrow.parquet
+        import pyarrow.parquet.encryption as encryption
+    except ImportError:
+        raise Skip("pyarrow with encryption is not installed")
+
+    class Kms(encryption.KmsClient):
+        def wrap_key(self, key, _):
+            return base64.b64encode(key)
+
+        def unwrap_key(self, key, _):
+            return base64.b64decode(key)
+
+    table = pyarrow.table({"text": DOCUMENTS})
+    for plain_footer, words in ((True, "encrypted columns cannot be read"), (False, "an encrypted Parquet file")):
+        how = encryption.EncryptionConfiguration(footer_key="f", column_keys={"c": ["text"]}, plaintext_footer=plain_footer)
+        keys = encryption.CryptoFactory(lambda _: Kms()).file_encryption_properties(encryption.KmsConnectionConfig(), how)
+        with pyarrow.parquet.ParquetWriter(folder / "a.parquet", table.schema, encryption_properties=keys) as writer:
+            writer.write_table(table)
+        code, message = run("pack", "a.parquet", "-o", "out", cwd=folder)
+        expect(code == 3 and words in message and "NUL" not in message, message)
+
+
 TESTS = [
     good_shards_are_packed,
     alone,
@@ -316,6 +342,7 @@ TESTS = [
     text_beside_records_is_refused_with_commands,
     formats_and_empty_inputs_are_named,
     records_that_are_read_as_text_must_be_forced,
+    encrypted_parquet_has_the_message_of_parquet,
 ]
 
 

@@ -5,13 +5,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "support/check.h"
 #include "corpus/input_codec.h"
 #include "support/stored.h"
+
+/* Stands in front of libc's. */
+static bool is_interrupted;
+
+int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+    const struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000};
+    errno = EINTR;
+    return is_interrupted
+               ? -1
+               : (int)syscall(SYS_ppoll, fds, n, timeout_ms < 0 ? NULL : &timeout, NULL, 0);
+}
 
 static uint64_t random_state;
 
@@ -303,4 +318,17 @@ TEST(an_open_input_ends_when_it_is_told_to_stop)
         close(stop[i]);
         close(data[i]);
     }
+}
+
+TEST(an_input_whose_calls_are_always_interrupted_is_an_error)
+{
+    input_error err;
+    char byte;
+    input *in = input_open("/dev/zero", &err);
+    CHECK(in && input_read(in, &byte, 1, &err) == 1);
+    input_close(in);
+    is_interrupted = true;
+    in = input_open("/dev/zero", &err);
+    is_interrupted = false;
+    CHECK(!in && err.sys_errno == EINTR);
 }

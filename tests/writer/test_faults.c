@@ -362,6 +362,20 @@ TEST(reading_survives_every_failing_call)
     sweep_modes(&READ);
 }
 
+TEST(a_call_that_is_always_interrupted_ends)
+{
+    const scenario *all[] = {&WRITE, &COPY, &READ};
+    unsigned n_fired = 0;
+    start();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        for (unsigned call = 1; call <= FAULT_INTERRUPTIBLE; call *= 2) {
+            const sweep sw = {FAULT_FROM_THEN_ON, call & FAULT_INTERRUPTIBLE, EINTR, false};
+            n_fired += sw.calls && run_once(all[i], &sw, 1, "interrupted");
+        }
+    }
+    CHECK(n_fired >= 10);
+}
+
 /* ---- Memory ---- */
 
 static void sweep_memory(const scenario *s)

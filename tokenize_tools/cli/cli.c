@@ -389,6 +389,19 @@ void cli_progress_begin(cli_progress *p, const char *verb, bool quiet)
     p->started_ns = p->last_ns = read_clock();
 }
 
+void cli_progress_draw(const cli_progress *p, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    /* Without automatic wrapping, so that a line longer than the terminal is wide is cut there: \r
+     * goes only to the start of the last row of a line that wraps. */
+    fprintf(stderr, p->on_terminal ? "\r\033[?7l%s\033[?7h\033[K" : "%s\n", text);
+    fflush(stderr);
+}
+
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
 {
     if (!p->enabled)
@@ -406,10 +419,8 @@ void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_to
         if (rate > 0 && bytes_total >= bytes_done)
             snprintf(left, sizeof left, ", %.0f s left", (double)(bytes_total - bytes_done) / rate);
     }
-    fprintf(stderr, "%s%s: %s%s, %s/s%s%s", p->on_terminal ? "\r" : "", p->verb,
-            cli_bytes(bytes_done).s, total, cli_bytes((uint64_t)rate).s, left,
-            p->on_terminal ? "\033[K" : "\n");
-    fflush(stderr);
+    cli_progress_draw(p, "%s: %s%s, %s/s%s", p->verb, cli_bytes(bytes_done).s, total,
+                      cli_bytes((uint64_t)rate).s, left);
 }
 
 bool cli_progress_is_shown(const cli_progress *p)

@@ -87,6 +87,9 @@ typedef struct cli_progress {
 } cli_progress;
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total);
+/* Draws such a line, cut at the width of the terminal. */
+void cli_progress_draw(const cli_progress *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* If a line was drawn on a terminal, replaces it with the time that the work took. */
 void cli_progress_end(cli_progress *p, uint64_t bytes_done);
 /* Whether a line was drawn on a terminal. */

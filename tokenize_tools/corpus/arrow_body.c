@@ -105,6 +105,8 @@ static bool decode(arrow_body *b, input_codec_buffers *out, corpus_error *err)
     const input_codec_result result = find_zstd()->decode(b->zstd, out, why, sizeof why);
     if (result == INPUT_CODEC_NO_MEMORY)
         return window_fail(w, ENOMEM, err);
+    if (result == INPUT_CODEC_WINDOW)
+        return arrow_fail(w, err, INPUT_CODEC_WINDOW_TEXT);
     if (result == INPUT_CODEC_DAMAGED)
         return arrow_fail(w, err, "damaged zstd data: %s", why);
     const bool stuck = out->in_bytes == n_in && out->out_bytes == n_out && n_stored == n_in;

@@ -301,6 +301,9 @@ static bool decode_step(input *in, input_error *err)
     case INPUT_CODEC_NO_MEMORY:
         fail(in, ENOMEM, err, "cannot decompress");
         return false;
+    case INPUT_CODEC_WINDOW:
+        fail(in, 0, err, INPUT_CODEC_WINDOW_TEXT);
+        return false;
     case INPUT_CODEC_DAMAGED:
         fail(in, 0, err, "damaged %s data: %s", in->codec->name, why);
         return false;

@@ -183,8 +183,7 @@ static input_codec_result zstd_decode(void *state, input_codec_buffers *buffers,
     case ZSTD_error_memory_allocation:
         return INPUT_CODEC_NO_MEMORY;
     case ZSTD_error_frameParameter_windowTooLarge:
-        snprintf(why, why_bytes, "it needs a window of more than 128 MiB");
-        return INPUT_CODEC_DAMAGED;
+        return INPUT_CODEC_WINDOW;
     default:
         snprintf(why, why_bytes, "%s", ZSTD_getErrorName(result));
         return INPUT_CODEC_DAMAGED;

@@ -22,8 +22,13 @@ typedef enum input_codec_result {
     INPUT_CODEC_MORE,      /* no progress: needs more input */
     INPUT_CODEC_FRAME_END, /* a frame or member is complete; another may follow */
     INPUT_CODEC_DAMAGED,   /* `why` holds the reason */
+    INPUT_CODEC_WINDOW,    /* not damaged, but it needs more memory than input.h allows */
     INPUT_CODEC_NO_MEMORY
 } input_codec_result;
+
+#define INPUT_CODEC_WINDOW_TEXT                                                                    \
+    "zstd data with a window of more than 128 MiB is not read; compress it again without --long, " \
+    "or with --long=27"
 
 typedef struct input_codec {
     const char *name;    /* "gzip" */

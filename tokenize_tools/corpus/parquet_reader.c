@@ -50,9 +50,10 @@ static parquet_reader *parquet_of(reader *base)
 
 bool parquet_reader_chooses(const input_source *source, const corpus_options *options)
 {
-    /* The first byte of a page header or of the footer follows, unless the file was cut. */
+    /* The first byte of a page header or of the footer follows, unless the file was cut or the
+     * column is encrypted. */
     static const char magic[] = "PAR1\x15";
-    uint8_t head[sizeof magic - 1] = {0};
+    uint8_t head[sizeof magic - 1] = {0}, tail[PARQUET_HEAD_BYTES] = {0};
     file_facts facts;
     size_t n_read = 0;
     int fd;
@@ -62,8 +63,11 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
         !file_is_regular(source->path) || file_open(source->path, &fd, &facts) != 0)
         return false;
     file_read_at(fd, 0, head, sizeof head, &n_read);
+    if (n_read == sizeof head)
+        file_read_at(fd, facts.n_bytes - sizeof tail, tail, sizeof tail, &(size_t){0});
     file_close(fd);
-    return n_read >= PARQUET_HEAD_BYTES && memcmp(head, magic, n_read) == 0;
+    const bool ends = memcmp(tail, magic, sizeof tail) == 0;
+    return n_read >= PARQUET_HEAD_BYTES && memcmp(head, magic, ends ? sizeof tail : n_read) == 0;
 }
 
 static void close_columns(parquet_reader *r)

@@ -58,12 +58,9 @@ void pack_progress_update(pack_progress *p, const pack_counts *now, uint64_t sto
     draw_rest(p, stored_bytes, seconds, total, left);
     if (n_skipped)
         snprintf(skipped, sizeof skipped, ", %s skipped", cli_count(n_skipped).s);
-    fprintf(stderr, "%spack: %s%s, %.1f MB/s of text, %.2f M tokens/s%s%s%s",
-            p->line.on_terminal ? "\r" : "", cli_bytes(stored_bytes).s, total,
-            (double)p->text_bytes / seconds / 1e6,
-            (double)(now->packed.tokens - p->tokens) / seconds / 1e6, left, skipped,
-            p->line.on_terminal ? "\033[K" : "\n");
-    fflush(stderr);
+    cli_progress_draw(&p->line, "pack: %s%s, %.1f MB/s of text, %.2f M tokens/s%s%s",
+                      cli_bytes(stored_bytes).s, total, (double)p->text_bytes / seconds / 1e6,
+                      (double)(now->packed.tokens - p->tokens) / seconds / 1e6, left, skipped);
 }
 
 void pack_progress_end(pack_progress *p, const pack_counts *now)

@@ -10,6 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAX_INTERRUPTED 1000000
+
+bool file_call_again(unsigned *n_times)
+{
+    return errno == EINTR && ++*n_times < MAX_INTERRUPTED;
+}
+
 int file_id_compare(const void *a, const void *b)
 {
     const file_id *x = a, *y = b;
@@ -164,10 +171,11 @@ int file_open(const char *path, int *fd, file_facts *facts)
 int file_read_at(int fd, uint64_t offset, void *to, size_t n_bytes, size_t *n_read)
 {
     uint8_t *p = to;
+    unsigned n_times = 0;
     *n_read = 0;
     while (*n_read < n_bytes) {
         const ssize_t n = pread(fd, p + *n_read, n_bytes - *n_read, (off_t)(offset + *n_read));
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && file_call_again(&n_times))
             continue;
         if (n <= 0)
             return n < 0 ? errno : 0;
@@ -217,12 +225,13 @@ static bool make_room(whole_file *file, size_t *capacity)
 static int read_to_end(int fd, size_t max_bytes, whole_file *file)
 {
     size_t capacity = 0;
+    unsigned n_times = 0;
     for (;;) {
         if (!make_room(file, &capacity))
             return ENOMEM;
         const ssize_t n =
             read(fd, file->data + file->n_bytes, capacity - FILE_PADDING - file->n_bytes);
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && !file_call_again(&n_times))
             return errno;
         if (n == 0) {
             memset(file->data + file->n_bytes, 0, FILE_PADDING);

@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whether a system call that just failed was interrupted by a signal and is made again; n_times
+ * begins with 0. Not forever: a broken file system may answer EINTR each time. */
+bool file_call_again(unsigned *n_times);
+
 /* Identifies a file, under any name. */
 typedef struct file_id {
     uint64_t device, inode;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "system/files.h"
+
 enum {
     STOP_READ,
     STOP_WRITE
@@ -67,9 +69,10 @@ static int wait_for_bytes(int fd, int stop_fd)
 ssize_t input_file_read(int fd, int stop_fd, void *to, size_t n_bytes)
 {
     ssize_t n;
+    unsigned n_times = 0;
     do
         n = wait_for_bytes(fd, stop_fd) < 0 ? -1 : read(fd, to, n_bytes);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && file_call_again(&n_times));
     return n;
 }
 

@@ -209,9 +209,10 @@ int output_resume(output_file *out)
 int output_try_write(output_file *out, const void *data, size_t n_bytes)
 {
     const uint8_t *p = data;
+    unsigned n_times = 0;
     while (n_bytes > 0) {
         ssize_t n = write(out->fd, p, n_bytes);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && file_call_again(&n_times))
             continue;
         if (n <= 0)
             return n == 0 ? EIO : errno;
