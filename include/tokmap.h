@@ -27,8 +27,9 @@
  *           TOKMAP_ERR_IO. Each comment names the other errors of its call. The library never
  *           prints, never exits, and never asserts on the content of a file.
  * Error     Where a call takes a tokmap_error, it fills it in when it fails. It may be NULL.
- * NULL      Handles, and pointers to what a call fills in, must not be NULL, unless a comment says
- *           so. Close calls accept NULL.
+ * NULL      Handles, and pointers to what a call reads or fills in, must not be NULL, unless a
+ *           comment says so or the number of elements is 0: TOKMAP_ERR_ARGUMENT, or 0 or NULL from
+ *           a call that returns a number or pointer. Close calls accept NULL.
  * Options   Begin with TOKMAP_INIT(type). It sets struct_size and makes all other fields 0. A 0
  *           means the default where a comment names one, and otherwise that nothing is set. A flag
  *           is 0 or 1. An id that may be 0 has a flag beside it (has_...).

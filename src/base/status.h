@@ -33,6 +33,8 @@ static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_statu
 #define FAIL_IO_AT(err, errno_value, offset, ...)                                                  \
     FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, offset, __VA_ARGS__)
 #define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
+/* For a call of the public headers. */
+#define FAIL_NULL(err) FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", __func__)
 
 void tokmap_i_error_clear(tokmap_error *err);
 

@@ -9,6 +9,8 @@
 tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_dataset_info, n_tokens)};
+    if (!ds)
+        return TOKMAP_ERR_ARGUMENT;
     const tokmap_i_header *h = &ds->header;
     tokmap_dataset_info full = {
         .n_tokens = h->n_tokens,
@@ -36,7 +38,7 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
 tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
                                       tokmap_document *out)
 {
-    if (index >= ds->header.n_documents)
+    if (!ds || !out || index >= ds->header.n_documents)
         return TOKMAP_ERR_ARGUMENT;
     return tokmap_i_documents_get(&ds->documents, index, out);
 }
@@ -44,7 +46,7 @@ tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
 tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
                                            tokmap_document *out)
 {
-    if (token >= ds->header.n_tokens || ds->header.n_documents == 0)
+    if (!ds || !out || token >= ds->header.n_tokens || ds->header.n_documents == 0)
         return TOKMAP_ERR_ARGUMENT;
     return tokmap_i_documents_find(&ds->documents, NULL, token, out);
 }
@@ -54,7 +56,7 @@ tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_input_info, name)};
     tokmap_input_info full;
-    if (index >= ds->inputs.n_inputs)
+    if (!ds || index >= ds->inputs.n_inputs)
         return TOKMAP_ERR_ARGUMENT;
     const tokmap_status status = tokmap_i_inputs_get(&ds->inputs, index, &full);
     return status ? status : tokmap_i_give_struct(info, &full, &kind, NULL);
@@ -62,6 +64,8 @@ tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
 
 const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes)
 {
+    if (!ds || !n_bytes)
+        return NULL;
     const tokmap_i_section *s = tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA);
     *n_bytes = (size_t)s->n_bytes;
     return (const char *)ds->index_map + s->offset;

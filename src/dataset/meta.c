@@ -14,7 +14,7 @@ tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t 
                                              tokmap_meta_column *out)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_meta_column, name)};
-    if (!ds->meta || column >= ds->meta->n_columns)
+    if (!ds || !ds->meta || column >= ds->meta->n_columns)
         return TOKMAP_ERR_ARGUMENT;
     const tokmap_i_meta_column *c = &ds->meta->columns[column];
     const void *values = part_at(ds->meta, c, TOKMAP_I_META_VALUES);
@@ -38,7 +38,8 @@ tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t 
 tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column, uint64_t document,
                                       tokmap_value *out)
 {
-    if (!ds->meta || column >= ds->meta->n_columns || document >= ds->header.n_documents)
+    if (!ds || !out || !ds->meta || column >= ds->meta->n_columns ||
+        document >= ds->header.n_documents)
         return TOKMAP_ERR_ARGUMENT;
     return tokmap_i_meta_get(ds->meta, column, document, out);
 }

@@ -158,7 +158,7 @@ tokmap_status tokmap_dataset_get_segment(const tokmap_dataset *ds, uint64_t inde
                                          tokmap_segment_info *info)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_segment_info, token_offset)};
-    if (!ds->is_joined || index >= ds->n_files)
+    if (!ds || !ds->is_joined || index >= ds->n_files)
         return TOKMAP_ERR_ARGUMENT;
     const tokmap_i_token_file *file = &ds->files[index];
     const char *path = file->path + ds->folder_bytes;

@@ -270,7 +270,7 @@ static bool range_inside(const tokmap_dataset *ds, uint64_t first, uint64_t n_to
 tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
                                     const void **tokens)
 {
-    if (!range_inside(ds, first, n_tokens))
+    if (!ds || !tokens || !range_inside(ds, first, n_tokens))
         return TOKMAP_ERR_ARGUMENT;
     if (ds->is_joined && n_tokens == 0) { /* there may be no file */
         *tokens = ds->index_map;
@@ -290,6 +290,8 @@ tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint
                                   void *dst, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
+    if (!ds || (!dst && n_tokens > 0))
+        return FAIL_NULL(err);
     if (!range_inside(ds, first, n_tokens))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: has %" PRIu64 " tokens; cannot read %" PRIu64 " from token %" PRIu64,

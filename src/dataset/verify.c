@@ -520,6 +520,8 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
                                     tokmap_verify_report *report, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
+    if (!ds)
+        return FAIL_NULL(err);
     verify_job job = {.ds = ds};
     tokmap_status status = take_options(&job, options, err);
     if (!status && report)

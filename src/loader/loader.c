@@ -11,6 +11,8 @@
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
 {
+    if (!l)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "the loader is NULL");
     if (!tokmap_i_fork_mark_is_child(&l->fork_mark))
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_FORKED,
@@ -218,7 +220,7 @@ tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error
 
 uint64_t tokmap_loader_position(const tokmap_loader *l)
 {
-    return l->next_sample;
+    return l ? l->next_sample : 0;
 }
 
 /* ---- Info ---- */
@@ -287,7 +289,7 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
                                        tokmap_loader_source_info *info)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_source_info, n_windows)};
-    if (source >= l->n_sources)
+    if (!l || source >= l->n_sources)
         return TOKMAP_ERR_ARGUMENT;
     const tokmap_status status = tokmap_i_loader_enter(l, NULL);
     if (status)

@@ -60,7 +60,7 @@ void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, 
 tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_STATE_BYTES],
                                  tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    const tokmap_status status = state ? tokmap_i_loader_enter(l, err) : FAIL_NULL(err);
     if (status)
         return status;
     tokmap_i_loader_encode_state(l, l->next_sample, state);
@@ -72,7 +72,7 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
 {
     tokmap_i_error_clear(err);
     if (!l || !state)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "save: the loader or the state is NULL");
+        return FAIL_NULL(err);
     tokmap_i_loader_encode_state(l, sample, state); /* reads only what never changes after open */
     return TOKMAP_OK;
 }
@@ -137,6 +137,6 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
 tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
                                     tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    const tokmap_status status = state ? tokmap_i_loader_enter(l, err) : FAIL_NULL(err);
     return status ? status : tokmap_i_loader_leave(l, tokmap_i_loader_restore(l, state, err));
 }

@@ -494,6 +494,8 @@ tokmap_status tokmap_stage_count_devices(uint32_t *n_devices, tokmap_error *err)
     const tokmap_i_driver *driver;
     int n = 0;
     tokmap_i_error_clear(err);
+    if (!n_devices)
+        return FAIL_NULL(err);
     *n_devices = 0;
     const tokmap_status status = tokmap_i_driver_find(&driver, err);
     if (status)

@@ -9,6 +9,8 @@
 
 static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
 {
+    if (!s)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "the stage is NULL");
     if (!tokmap_i_fork_mark_is_child(&s->fork_mark))
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_FORKED,
@@ -361,7 +363,7 @@ tokmap_status tokmap_stage_save(const tokmap_stage *s, uint8_t state[TOKMAP_STAT
                                 tokmap_error *err)
 {
     tokmap_i_error_clear(err);
-    const tokmap_status status = check_fork(s, err);
+    const tokmap_status status = state ? check_fork(s, err) : FAIL_NULL(err);
     if (!status)
         tokmap_i_loader_encode_state(s->loader, s->next_sample, state);
     return status;
@@ -369,7 +371,7 @@ tokmap_status tokmap_stage_save(const tokmap_stage *s, uint8_t state[TOKMAP_STAT
 
 uint64_t tokmap_stage_position(const tokmap_stage *s)
 {
-    return s->next_sample;
+    return s ? s->next_sample : 0;
 }
 
 /* Drops prepared batches, because other steps come next. */
@@ -411,7 +413,7 @@ static tokmap_status move_to(tokmap_stage *s, const uint8_t *state, uint64_t sam
 tokmap_status tokmap_stage_restore(tokmap_stage *s, const uint8_t state[TOKMAP_STATE_BYTES],
                                    tokmap_error *err)
 {
-    return move_to(s, state, 0, err);
+    return state ? move_to(s, state, 0, err) : FAIL_NULL(err);
 }
 
 tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *err)

@@ -73,7 +73,7 @@ tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
     tokmap_adopt_options o;
     tokmap_i_error_clear(err);
     if (!out || !token_path)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_adopt: an argument is NULL");
+        return FAIL_NULL(err);
     *out = NULL;
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
     uint32_t eod_id;
@@ -144,9 +144,11 @@ static tokmap_status scan_tokens(tokmap_writer *w, size_t *n_tokens, tokmap_erro
 tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *n_tokens,
                                  tokmap_error *err)
 {
+    if (!tokens || !n_tokens)
+        return tokmap_i_writer_enter(w, false, err);
     *tokens = NULL;
     *n_tokens = 0;
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
     if (status)
         return status;
     const tokmap_status scanned = scan_tokens(w, n_tokens, &w->failure);
@@ -175,6 +177,6 @@ static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_er
 
 tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
     return status ? status : tokmap_i_writer_leave(w, add_document(w, n_tokens, &w->failure), err);
 }

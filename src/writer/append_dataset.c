@@ -111,6 +111,6 @@ static tokmap_status append_all(tokmap_writer *w, const tokmap_dataset *ds, tokm
 tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                            tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, ds, err);
     return status ? status : tokmap_i_writer_leave(w, append_all(w, ds, &w->failure), err);
 }

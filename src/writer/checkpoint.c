@@ -96,7 +96,7 @@ static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t 
 tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
                                        tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, note || note_bytes == 0, err);
     return status
                ? status
                : tokmap_i_writer_leave(w, save_checkpoint(w, note, note_bytes, &w->failure), err);
@@ -378,13 +378,15 @@ tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_e
 
 const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes)
 {
+    if (!w || !n_bytes)
+        return NULL;
     *n_bytes = w->note ? w->note_bytes : 0;
     return w->note;
 }
 
 uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w)
 {
-    return w->journal.last.sequence;
+    return w ? w->journal.last.sequence : 0;
 }
 
 static void copy_info(const tokmap_i_journal *j, tokmap_checkpoint_info *info, void *note)
@@ -433,7 +435,7 @@ tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoi
     tokmap_i_names names = {0};
     tokmap_i_error_clear(err);
     if (!prefix)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_get_checkpoint: prefix is NULL");
+        return FAIL_NULL(err);
     tokmap_status status = tokmap_i_check_struct(info, &kind, err);
     if (status)
         return status;

@@ -132,7 +132,7 @@ tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *pref
     int lock_fd = -1;
     tokmap_i_error_clear(err);
     if (!ds || !prefix)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_copy_part: an argument is NULL");
+        return FAIL_NULL(err);
     tokmap_status status = take_options(&o, options, err);
     if (status)
         return status;
@@ -194,7 +194,7 @@ tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *pr
     tokmap_copy_options o;
     tokmap_i_error_clear(err);
     if (!ds || !prefix)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_copy_finish: an argument is NULL");
+        return FAIL_NULL(err);
     tokmap_status status = take_options(&o, options, err);
     tokmap_writer *w = status ? NULL : tokmap_i_writer_new();
     if (status || !w)

@@ -85,7 +85,7 @@ static tokmap_status join_dataset(tokmap_writer *w, const tokmap_dataset *ds,
 tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
                                  const tokmap_join_options *options, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, ds, err);
     return status ? status
                   : tokmap_i_writer_leave(w, join_dataset(w, ds, options, &w->failure), err);
 }

@@ -64,7 +64,7 @@ static tokmap_status set_columns(tokmap_writer *w, const char *const *names, uin
 tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const *names,
                                              uint32_t n_columns, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, names || n_columns == 0, err);
     return status ? status
                   : tokmap_i_writer_leave(w, set_columns(w, names, n_columns, &w->failure), err);
 }
@@ -84,7 +84,7 @@ static tokmap_status add_meta(tokmap_writer *w, const tokmap_value *values, uint
 tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *values,
                                      uint32_t n_values, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, values || n_values == 0, err);
     return status ? status
                   : tokmap_i_writer_leave(w, add_meta(w, values, n_values, &w->failure), err);
 }

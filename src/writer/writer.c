@@ -192,12 +192,16 @@ tokmap_status tokmap_i_writer_allow(const tokmap_writer *w, tokmap_i_output outp
                       w->names.index_path, opened_by[w->names.output], call, opened_by[output]);
 }
 
-tokmap_status tokmap_i_writer_enter(tokmap_writer *w, tokmap_error *err)
+tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
+    if (!w)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "the writer is NULL");
     if (w->finished && !w->failure.status)
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: is finished and can only be closed",
              w->names.index_path);
+    if (!complete && !w->failure.status)
+        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", w->names.index_path);
     if (w->failure.status && err)
         *err = w->failure;
     return w->failure.status;
@@ -298,7 +302,7 @@ static tokmap_status append_ids(tokmap_writer *w, const uint32_t *ids, size_t n_
 tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
                                    tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, ids || n_tokens == 0, err);
     return status ? status
                   : tokmap_i_writer_leave(w, append_ids(w, ids, n_tokens, &w->failure), err);
 }
@@ -312,7 +316,7 @@ static tokmap_status end_document(tokmap_writer *w, tokmap_error *err)
 
 tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
     return status ? status : tokmap_i_writer_leave(w, end_document(w, &w->failure), err);
 }
 
@@ -328,7 +332,7 @@ tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *
 tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64_t input_bytes,
                                       uint64_t input_checksum, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, name, err);
     if (status)
         return status;
     const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
@@ -378,7 +382,7 @@ static tokmap_status set_metadata(tokmap_writer *w, const char *json, size_t n_b
 tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, size_t n_bytes,
                                          tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, json || n_bytes == 0, err);
     return status ? status
                   : tokmap_i_writer_leave(w, set_metadata(w, json, n_bytes, &w->failure), err);
 }
@@ -489,18 +493,18 @@ static tokmap_status finish_files(tokmap_writer *w, tokmap_error *err)
 
 tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
     return status ? status : tokmap_i_writer_leave(w, finish_files(w, &w->failure), err);
 }
 
 uint64_t tokmap_writer_n_tokens(const tokmap_writer *w)
 {
-    return w->n_tokens;
+    return w ? w->n_tokens : 0;
 }
 
 uint64_t tokmap_writer_n_documents(const tokmap_writer *w)
 {
-    return tokmap_i_index_writer_n_documents(w->index);
+    return w ? tokmap_i_index_writer_n_documents(w->index) : 0;
 }
 
 void tokmap_writer_close(tokmap_writer *w)

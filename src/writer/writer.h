@@ -50,8 +50,9 @@ tokmap_writer *tokmap_i_writer_new(void);
  * TOKMAP_END if the dataset that was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
-/* Every public call uses these: enter repeats an old failure, leave remembers a new one. */
-tokmap_status tokmap_i_writer_enter(tokmap_writer *w, tokmap_error *err);
+/* Every public call uses these: enter repeats an old failure, leave remembers a new one.
+ * `complete`: no argument of the call is NULL that must not be. */
+tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_error *err);
 tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err);
 /* TOKMAP_ERR_ARGUMENT unless the output is of this kind, which this call is for. */
 tokmap_status tokmap_i_writer_allow(const tokmap_writer *w, tokmap_i_output output,
