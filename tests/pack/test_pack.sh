@@ -339,7 +339,7 @@ vocab["ab"] = 256
 special = [{"id": 257 + i, "content": c, "single_word": False, "lstrip": False, "rstrip": False,
             "normalized": False, "special": True} for i, c in enumerate(["<|endoftext|>", "<x>"])]
 print(json.dumps({"version": "1.0", "truncation": None, "padding": None, "added_tokens": special,
-    "normalizer": None, "post_processor": None, "decoder": {"type": "ByteLevel"},
+    "normalizer": None, "post_processor": None, "decoder": None,
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True},
     "model": {"type": "BPE", "vocab": vocab, "merges": ["a b"]}}))
 END
@@ -393,7 +393,11 @@ else
     same then_one_can_be_chosen "258 257" "$(eod --eod '<eos>') $(eod --eod 257)"
     echo '{"bos_token": null, "eos_token": {"content": "<eos>", "special": true}}' >beside/tokenizer_config.json
     same tokenizer_config_says_what_ends_a_document 258 "$(eod)"
-    same and_not_what_begins_one \
+    echo '{"bos_token_id": 97}' >beside/generation_config.json
+    same and_that_none_begins_one "256 99 258" "$(eod --bos auto >.out; tokmap cat special)"
+    rm beside/generation_config.json
+    echo '{"eos_token": "<eos>"}' >beside/tokenizer_config.json
+    same which_may_not_be_stated \
         '2 tokmap pack: the tokenizer tokenizer.json does not say which token begins a document; choose one with --bos ID or '\
 '--bos TOKEN, or --bos none' "$(eod --bos auto)"
     echo '{"max_length": 1e3, "eos_token_id": 258}' >beside/generation_config.json

@@ -45,6 +45,8 @@ static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_f
     int code = find_stated(&tokens, role, file);
     if (code != CLI_OK)
         return code;
+    if (tokens.none)
+        return CLI_OK;
     if (tokens.n == 0)
         return cli_usage(
             "the tokenizer %s does not say which token %s a document; choose one with %s ID or "

@@ -47,6 +47,7 @@ static bool read_content(config_reader *r, const char *key)
 static bool read_token(config_reader *r, const char *key)
 {
     json_string field;
+    r->tokens->none |= json_peek(&r->json) == JSON_NULL && strcmp(key, "bos_token") == 0;
     if (json_peek(&r->json) == JSON_STRING)
         return read_content(r, key);
     if (json_peek(&r->json) != JSON_OBJECT)
@@ -144,7 +145,9 @@ bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer
     if (file->from_file && (!read_beside(tokens, role, CONFIG, file, err) ||
                             !read_beside(tokens, role, GENERATION, file, err)))
         return false;
-    if (!ends)
+    if (tokens->none)
+        tokens->n = 0;
+    else if (!ends)
         add_stated(tokens, tokenizer_bos(t), file->name);
     else if (!tokenizer_eos_guessed(t))
         add_stated(tokens, tokenizer_eos(t), file->name);

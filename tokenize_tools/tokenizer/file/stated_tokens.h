@@ -22,11 +22,13 @@ typedef struct stated_tokens {
     stated_token list[STATED_TOKENS_MAX];
     size_t n;
     bool guessed; /* no file states one */
+    bool none;    /* tokenizer_config.json states that there is none */
     file_facts read[2];
     size_t n_read;
 } stated_tokens;
 
-/* `role` is "eos" or "bos". If no file states an eos, takes special tokens with the usual names.
+/* `role` is "eos" or "bos". If no file states an eos, takes special tokens with the usual names. A
+ * bos that is null in tokenizer_config.json means that there is none, whatever the others state.
  * false: a file beside the tokenizer cannot be read. */
 bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file,
                         tokenizer_error *err);

@@ -80,8 +80,8 @@ static bool find_stated(tokmap_tokenizer *t, const stated_role *role)
         t->eod_guessed = t->eod_guessed || tokens.guessed;
         return true;
     } else if (tokens.n == 0) {
-        snprintf(reason, sizeof reason, "the tokenizer %s does not say which token %s a document",
-                 t->file.name, role->job);
+        snprintf(reason, sizeof reason, "the tokenizer %s %s token %s a document", t->file.name,
+                 tokens.none ? "says that no" : "does not say which", role->job);
     } else {
         stated_tokens_list(&tokens, &t->file, list);
         snprintf(reason, sizeof reason,
