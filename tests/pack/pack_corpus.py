@@ -26,9 +26,10 @@ def small_vocabulary():
     vocab.update({left + right: 256 + i for i, (left, right) in enumerate(merges)})
     end = {"id": 256 + len(merges), "content": "<|endoftext|>", "special": True, "single_word": False, "lstrip": False,
            "rstrip": False, "normalized": False}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     return json.dumps({
-        "added_tokens": [end], "normalizer": None, "post_processor": None, "decoder": {"type": "ByteLevel"},
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+        "added_tokens": [end], "normalizer": None, "post_processor": None, "decoder": byte_level,
+        "pre_tokenizer": byte_level,
         "model": {"type": "BPE", "vocab": vocab, "merges": merges}})
 
 

@@ -237,6 +237,18 @@ TEST(a_single_word_has_no_word_beside_it)
     model_free(&m);
 }
 
+TEST(tokens_that_match_the_same_text_are_refused)
+{
+    model m;
+    model_error err;
+    model_init(&m);
+    add(&m, "ab", (added_token){.id = 1, .normalized = true});
+    add(&m, "ab", (added_token){.id = 2, .normalized = true});
+    CHECK(!added_tokens_new(&m, true, &err));
+    CHECK_STR(err.text, "two added tokens match the same text: \"ab\"");
+    model_free(&m);
+}
+
 /* ---- Policies ---- */
 
 enum {
@@ -320,7 +332,7 @@ TEST(specials_are_text_or_ids_or_left_out_and_always_counted)
 TEST(cuts_beside_added_tokens_change_nothing)
 {
     static const char *const tokens[] = {"x",  "a\n",       "\xD1\x8F", "7",  "1a", "b ", " b",
-                                         "--", " \xD1\x8F", STOP,       "+1", "a/", "+"};
+                                         "-x", " \xD1\x8F", STOP,       "+1", "a/", "+"};
     static const char *const pieces[] = {"x",   "1",
                                          " ",   "a",
                                          "\n",  "\xD1\x8F",

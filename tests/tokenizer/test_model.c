@@ -20,7 +20,8 @@ typedef struct hf_parts {
     "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, "              \
     "\"use_regex\": true}"
 #define BYTE_LEVEL_BARE                                                                            \
-    "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}"
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, "              \
+    "\"use_regex\": false}"
 
 static const char *or_else(const char *text, const char *otherwise)
 {
@@ -270,6 +271,10 @@ TEST(parts_of_a_model_that_are_not_supported_are_named)
     CHECK_EQ(m.unknown_id, MODEL_NO_ID);
 }
 
+#define PADDING(strategy, multiple)                                                                \
+    "{\"strategy\": " strategy ", \"direction\": \"Right\", \"pad_to_multiple_of\": " multiple     \
+    ", \"pad_id\": 0, \"pad_type_id\": 0, \"pad_token\": \"[PAD]\"}"
+
 TEST(parts_of_a_file_that_are_not_supported_are_named)
 {
     refuse_hf(&(hf_parts){.more = "\"foo\": 1, "}, "\"foo\" is not supported");
@@ -280,7 +285,8 @@ TEST(parts_of_a_file_that_are_not_supported_are_named)
     put_text(&b, "{\"truncation\": {\"max_length\": 512}, \"model\": " SMALL_BPE "}");
     expect_refusal(&b, NULL, "truncation");
     blob_free(&b);
-    put_text(&b, "{\"padding\": {\"strategy\": \"BatchLongest\"}, \"model\": " SMALL_BPE "}");
+    put_text(&b,
+             "{\"padding\": " PADDING("\"BatchLongest\"", "null") ", \"model\": " SMALL_BPE "}");
     expect_blob(&b, NULL); /* says nothing about one text */
     blob_free(&b);
     put_text(&b, "{\"model\": " SMALL_BPE "} x");
@@ -383,8 +389,9 @@ TEST(normalizers_that_are_not_supported_are_named)
         {"{\"type\": \"Replace\", \"pattern\": {\"String\": \"\"}, \"content\": \"\"}",
          "an empty pattern"},
         {"{\"type\": \"Replace\", \"pattern\": {}, \"content\": \"\"}", "a String or a Regex"},
-        {"{\"type\": \"Replace\", \"content\": \"\"}", "Replace without a pattern"},
-        {"{\"type\": \"Strip\", \"strip_left\": true}", "without strip_left or strip_right"},
+        {"{\"type\": \"Replace\", \"content\": \"\"}", "Replace without pattern"},
+        {"{\"type\": \"Prepend\", \"prepend\": \"\"}", "Prepend of an empty text"},
+        {"{\"type\": \"Strip\", \"strip_left\": true}", "Strip without strip_right"},
         {"{\"type\": \"NFC\", \"form\": 1}", "NFC: the field \"form\" is not supported"},
         {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"A\"}", "is not base64"},
         {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"\"}", "damaged"},
@@ -447,7 +454,8 @@ TEST(pre_tokenizers_of_bytes_become_patterns)
         split_pattern split;
     } cases[] = {
         {BYTE_LEVEL, SPLIT_GPT2},
-        {"{\"type\": \"ByteLevel\", \"add_prefix_space\": false}", SPLIT_GPT2},
+        {"{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": false}",
+         SPLIT_GPT2},
         {SEQUENCE(BYTE_LEVEL), SPLIT_GPT2},
         {SEQUENCE(SEQUENCE(BYTE_LEVEL)), SPLIT_GPT2},
         {BYTE_LEVEL_BARE, SPLIT_NONE},
@@ -483,8 +491,8 @@ TEST(pre_tokenizers_of_bytes_become_patterns)
         CHECK_EQ(m.split, cases[i].split);
         CHECK(!m.prefix_space);
     }
-    expect_hf(
-        &(hf_parts){.pre_tokenizer = "{\"type\": \"ByteLevel\", \"add_prefix_space\": true}"});
+    expect_hf(&(hf_parts){.pre_tokenizer = "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
+                                           "\"trim_offsets\": true}"});
     CHECK(m.prefix_space);
 }
 
@@ -525,7 +533,8 @@ TEST(what_clip_does_not_match_is_removed)
 }
 
 #define PREFIXED(use_regex)                                                                        \
-    "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"use_regex\": " use_regex "}"
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "               \
+    "\"use_regex\": " use_regex "}"
 
 TEST(a_blank_goes_before_the_text_or_before_each_piece_of_a_split)
 {
@@ -585,7 +594,7 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
         {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not supported"},
         {"{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[0-9][0-9][0-9]\"}, \"behavior\": "
          "\"Isolated\"}",
-         "without behavior or invert"},
+         "Split without invert"},
         {"{\"type\": \"ByteLevel\"}", "ByteLevel without add_prefix_space"},
         {"{\"type\": \"Digits\"}", "Digits without individual_digits"},
         {"{\"type\": \"Split\", \"pattern\": {\"String\": \"-\"}, \"behavior\": \"Isolated\", "
@@ -763,7 +772,7 @@ TEST(added_tokens_that_would_mean_two_things_are_refused)
         {"[{\"id\": 7, \"content\": \"x\"}]", "an added token without single_word"},
         {"[" ADDED(7, "x", PLAIN ", \"foo\": 1") "]", "\"foo\" is not supported"},
         {"[" ADDED(18446744073709551615, "x", PLAIN) "]", "has the id 18446744073709551615"},
-        {"{}", "expected a list"},
+        {"{}", "\"added_tokens\" has a wrong type"},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++)
         refuse_hf(&(hf_parts){.added = cases[i].added}, cases[i].why);
@@ -774,15 +783,11 @@ TEST(added_tokens_that_would_mean_two_things_are_refused)
 
 /* ---- Padding and decoder ---- */
 
-#define PADDING(strategy, multiple)                                                                \
-    "{\"strategy\": " strategy ", \"direction\": \"Right\", \"pad_to_multiple_of\": " multiple     \
-    ", \"pad_id\": 0, \"pad_type_id\": 0, \"pad_token\": \"[PAD]\"}"
-
 TEST(padding_that_adds_tokens_to_one_text_is_refused)
 {
-    static const char *const refused[] = {
-        PADDING("{\"Fixed\": 8}", "null"), PADDING("\"BatchLongest\"", "8"),
-        PADDING("\"Foo\"", "null"), PADDING("null", "null"), "{}"};
+    static const char *const refused[] = {PADDING("{\"Fixed\": 8}", "null"),
+                                          PADDING("\"BatchLongest\"", "8"),
+                                          PADDING("\"Foo\"", "null"), PADDING("null", "null")};
     expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "null")});
     expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "1")});
     for (size_t i = 0; i < N_ELEMENTS(refused); i++)
@@ -836,7 +841,9 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
          false},
         {"{\"type\": \"BPEDecoder\", \"suffix\": \"</w>\"}", DECODE_SUFFIX, false},
         {"{\"type\": \"BPEDecoder\", \"suffix\": \"\"}", DECODE_UNKNOWN, false},
-        {"{\"type\": \"CTC\"}", DECODE_UNKNOWN, false},
+        {"{\"type\": \"CTC\", \"pad_token\": \"\", \"word_delimiter_token\": \"\", \"cleanup\": "
+         "true}",
+         DECODE_UNKNOWN, false},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.decoder = cases[i].decoder});
@@ -852,7 +859,7 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
     refuse_hf(&(hf_parts){.decoder = "{}"}, "decoder without a type");
     refuse_hf(&(hf_parts){.decoder = "{\"type\": \"Nope\"}"}, "decoder Nope");
     refuse_hf(&(hf_parts){.decoder = SCHEME("foo")}, "prepend_scheme foo");
-    refuse_hf(&(hf_parts){.decoder = "{\"type\": \"Strip\", \"start\": \"x\"}"}, "a number");
+    refuse_hf(&(hf_parts){.decoder = "{\"type\": \"Strip\", \"start\": \"x\"}"}, "wrong type");
 }
 
 /* ---- The ends of a text ---- */

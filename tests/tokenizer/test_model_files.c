@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 /* tiktoken, SentencePiece, tekken.json, vocab.json, and recognising them: what the loaders read
  * from a file, and what they refuse by name. */
 #include "support/check.h"
@@ -147,6 +148,9 @@ TEST(presets_are_refused_for_files_with_another_number_of_ranks)
     b = rank_file(0, 151643 + 1, UINT32_MAX);
     expect_refusal(&b, "qwen3", "--pattern qwen3 is for files of 151643 ranks");
     blob_free(&b);
+    b = rank_file(0, 200000, UINT32_MAX);
+    expect_refusal(&b, "o200k", "has 200000; that is the number of llama4; for another");
+    blob_free(&b);
 }
 
 TEST(preset_tokens_that_are_not_special_say_so)
@@ -175,6 +179,16 @@ TEST(lines_of_ranks_may_end_in_crlf_or_not_at_all)
     }
     expect_blob(&b, "gpt2:any");
     CHECK_EQ(m.n_tokens, 256);
+    blob_free(&b);
+}
+
+TEST(a_token_of_no_bytes_is_read_as_python_does)
+{
+    blob b = rank_file(0, 256, UINT32_MAX);
+    put_text(&b, "= 300\n"); /* the last line of Whisper's file */
+    expect_blob(&b, "gpt2:any");
+    CHECK_EQ(m.n_tokens, 301);
+    CHECK(token_is(300, TOKEN_CONTROL, ""));
     blob_free(&b);
 }
 
@@ -265,7 +279,7 @@ TEST(specials_file_that_is_damaged_is_refused)
     static const struct {
         const char *specials, *why;
     } cases[] = {
-        {"", "--specials-file: expected an object"},
+        {"", "expected an object"},
         {"[]", "expected an object"},
         {"{\"a\": 1.5}", "a whole number"},
         {"{\"a\": \"b\"}", "expected an id"},
@@ -280,7 +294,7 @@ TEST(specials_file_that_is_damaged_is_refused)
     };
     blob b = rank_file(0, 300, UINT32_MAX);
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-        CHECK(!load_with_specials(&b, "gpt2:any", cases[i].specials));
+        CHECK(!load_with_specials(&b, "gpt2:any", cases[i].specials) && err.in_specials);
         if (!strstr(err.text, cases[i].why))
             CHECK_FAIL("%s: refused for \"%s\"", cases[i].specials, err.text);
     }
@@ -378,6 +392,7 @@ TEST(sentencepiece_fields_are_read)
     static const char charsmap[] = "\4\0\0\0\1\0\0\0a";
     put_number(&spec, 3, 2);
     put_number(&spec, 24, 1);
+    put_tagged(&spec, 44, "<?>", 3);
     put_tagged(&spec, 46, "[B]", 3);
     put_tagged(&spec, 47, "[E]", 3);
     put_tagged(&spec, 99, "unknown fields are skipped", 26);
@@ -409,6 +424,7 @@ TEST(sentencepiece_fields_are_read)
     CHECK_EQ(m.charsmap.n_bytes, sizeof charsmap);
     CHECK(memcmp(m.charsmap.s, charsmap, sizeof charsmap) == 0);
     CHECK(m.bos_id == 3 && m.eos_id == 2 && m.unknown_id == 4);
+    CHECK_STR(m.decode_affix.s, "<?>");
     CHECK(token_is(5, TOKEN_USER_DEFINED, "user") && token_is(6, TOKEN_UNUSED, "unused"));
     blob_free(&b);
     blob_free(&file);
@@ -471,6 +487,7 @@ TEST(sentencepiece_models_of_characters_and_words)
         blob b = {0};
         put_specials(&b);
         put_piece(&b, "a", 0, 4);
+        put_piece(&b, "b", -INFINITY, 1); /* of required_chars, and not in the training text */
         put_trainer(&b, 3 + i, 0, 0);
         expect_blob(&b, NULL);
         CHECK_INT(m.kind, MODEL_CHAR_BPE);

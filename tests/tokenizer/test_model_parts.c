@@ -4,7 +4,7 @@
 #include "support/check.h"
 
 #include "text/base64.h"
-#include "tokenizer/load/byte_alphabet.h"
+#include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/split/known_regex.h"
 #include "tokenizer/model/name_table.h"
 

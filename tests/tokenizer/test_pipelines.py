@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 import oracle_pipelines as pipelines
-from oracle_hf import byte_level, split
+from oracle_hf import added, byte_level, metaspace, normalizers, split
 from oracle_patterns import GPT2
 from ref_protocol import Skip, expect, expect_equal, run_tests
 from test_splitter import ALPHABET, random_text
@@ -64,6 +64,50 @@ def test_golden():
             expect(compare_steps(pathlib.Path(name), steps, [TEXT], [words.split("|")]), steps)
 
 
+def small(tokens=(), vocab="abcd \u2581", **family):
+    """BPE over the characters of vocab, and added tokens after them."""
+    model = pipelines.bpe_model({c: i for i, c in enumerate(dict.fromkeys(vocab))}, [])
+    return pipelines.document(family, model, tokens)
+
+
+def of_bytes(*tokens, **family):
+    return small(tokens, pipelines.alphabet(), pre_tokenizer=byte_level(), decoder=byte_level(), **family)
+
+
+LOWER, NFD = {"type": "Lowercase"}, {"type": "NFD"}
+# A tokenizer, and of rows of ids the text; None: it is refused.
+DECODED = {
+    "a normalized added token": (small([added("AB")], normalizer=LOWER), {(0, 6): "a ab"}),
+    "one that is not": (small([added("AB", True)], normalizer=LOWER), {(0, 6): "a AB"}),
+    "one that gets a prefix": (small([added("ab")], normalizer=normalizers(
+        {"type": "Prepend", "prepend": "\u2581"}), decoder=metaspace()), {(0, 6, 6): "a ab ab"}),
+    "one of bytes that is in their alphabet": (of_bytes(added("i\u00e7a")), {(256, 33): "i\ufffda!"}),
+    "one of bytes that is not": (of_bytes(added("\u4e2d ")), {(256, 33): "\u4e2d !"}),
+    "one of bytes that is normalized": (of_bytes(added("x\u00e7"), normalizer=NFD), {(256,): "xc\u0327"}),
+    "two that are one when normalized": (small([added("AB"), added("ab")], normalizer=LOWER), None),
+    "an empty prefix": (small(normalizer={"type": "Prepend", "prepend": ""}), None),
+    "a decoder that is not complete": (small(decoder={"type": "WordPiece", "prefix": "##"}), None),
+    "a post-processor that is not complete": (small(post_processor={"type": "ByteLevel"}), None),
+    "a flag that is null": (small([{**added("x"), "lstrip": None}]), None),
+}
+
+
+def test_decoded():
+    for name, (content, rows) in DECODED.items():
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "tokenizer.json"
+            file.write_text(json.dumps(content))
+            got, why = pipelines.tokmap("decode", file, list(rows or ()))
+            expect_equal(got, rows and list(rows.values()), "%s (%s)" % (name, why))
+            try:
+                import tokenizers
+            except ImportError:
+                continue
+            for ids, text in (rows or {}).items():
+                reference = tokenizers.Tokenizer.from_file(str(file))
+                expect_equal(reference.decode(ids, skip_special_tokens=False), text, name)
+
+
 def pairs():
     """Over characters and over bytes."""
     stages = pipelines.stages()
@@ -91,6 +135,7 @@ def test_pairs():
 
 def main():
     return run_tests([("words_of_several_stages_are_those_of_the_reference", test_golden),
+                      ("added_tokens_decode_as_in_the_reference", test_decoded),
                       ("stages_in_pairs_split_as_the_reference", test_pairs)])
 
 

@@ -455,8 +455,16 @@ bool json_read_fields(json_reader *r, const char *what, json_field *fields, size
         if (field->at)
             return json_fail(r, "%s: the field \"%.*s\" appears twice", what, n_shown, key.s);
         field->at = r->at;
+        const json_kind kind = json_peek(r);
+        if (field->kind != JSON_NONE && kind != field->kind &&
+            !(field->kind == JSON_TRUE && kind == JSON_FALSE))
+            return json_fail(r, "%s: the field \"%s\" has a wrong type", what, field->name);
         if (!json_skip(r))
             return false;
+    }
+    for (size_t i = 0; i < n_fields && r->failure[0] == '\0'; i++) {
+        if (!fields[i].at && fields[i].kind != JSON_NONE && !fields[i].optional)
+            return json_fail(r, "%s without %s", what, fields[i].name);
     }
     return r->failure[0] == '\0';
 }

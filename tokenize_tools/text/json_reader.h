@@ -74,11 +74,14 @@ bool json_end(json_reader *r);
 
 typedef struct json_field {
     const char *name;
-    size_t at; /* offset of its value; 0: absent */
+    size_t at;      /* offset of its value; 0: absent */
+    json_kind kind; /* JSON_NONE: of any kind, null, or absent; else of this one; JSON_TRUE: or
+                       JSON_FALSE */
+    bool optional;  /* of this kind or absent */
 } json_field;
 
-/* Reads an object and records where its fields are. A field that is not in the list, or that
- * appears twice, is a failure. `what` names the object in the message. */
+/* Reads an object and records where its fields are. A field that is not in the list, that appears
+ * twice, or that is not as its entry says, is a failure. `what` names the object in the message. */
 bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields);
 /* These keep the position of the reader. A field that is absent or null leaves the value
  * unchanged. */

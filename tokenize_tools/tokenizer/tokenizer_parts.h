@@ -15,7 +15,7 @@ struct tokenizer {
     bool builtin; /* the built-in `bytes`; else one of these: */
     word_engine *words;
     char_engine *chars;
-    char_decoder *decoder;  /* NULL: the bytes of the tokens, or that of `chars` */
+    char_decoder *decoder;  /* NULL: that of `chars`, or the bytes of the tokens */
     normalizer *normalizer; /* before `words`; or NULL */
     bool prefix_space;      /* the same */
 

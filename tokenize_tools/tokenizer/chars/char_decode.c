@@ -13,14 +13,15 @@ typedef enum decoder_kind {
     METASPACE,     /* HuggingFace's Metaspace: the first token loses its marks */
     WORDPIECE,
     SUFFIX, /* HuggingFace's BPEDecoder */
-    BLANKS  /* HuggingFace without a decoder: a blank between tokens */
+    BLANKS, /* HuggingFace without a decoder: a blank between tokens */
+    BYTES   /* the bytes of the tokens */
 } decoder_kind;
 
 struct char_decoder {
     decoder_kind kind;
     bool prefixed, dummy, collapse;
     bool cleans;
-    model_text affix; /* WORDPIECE, SUFFIX */
+    model_text affix; /* WORDPIECE, SUFFIX; SENTENCEPIECE: the text of the unknown */
     uint32_t unknown_id;
     model_token *tokens;
     size_t n_tokens;
@@ -29,7 +30,6 @@ struct char_decoder {
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81};        /* U+2581 */
 static const uint8_t replacement[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
-static const char unknown_surface[] = " \xE2\x81\x87 ";   /* sentencepiece's U+2047 */
 
 static decoder_kind kind_of(const model *m)
 {
@@ -47,6 +47,8 @@ static decoder_kind kind_of(const model *m)
         return BLANKS;
     case DECODE_SUFFIX:
         return SUFFIX;
+    case DECODE_BYTES:
+        return BYTES;
     default:
         return BYTE_FALLBACK;
     }
@@ -228,10 +230,9 @@ static bool append_sentencepiece(const char_decoder *d, uint32_t id, text_span t
         text.n_bytes -= sizeof mark;
         taken = !d->collapse;
     }
-    const bool appended =
-        kind == TOKEN_UNKNOWN || id == d->unknown_id
-            ? text_buffer_append(p->out, unknown_surface, sizeof unknown_surface - 1)
-            : append_marked(text, false, p->out);
+    const bool appended = kind == TOKEN_UNKNOWN || id == d->unknown_id
+                              ? text_buffer_append(p->out, d->affix.s, d->affix.n_bytes)
+                              : append_marked(text, false, p->out);
     p->at_start &= !taken && p->out->n_bytes == 0;
     return appended;
 }
@@ -248,6 +249,8 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
     p->begun = true;
     if (d->kind == SENTENCEPIECE)
         return append_sentencepiece(d, id, text, p);
+    if (d->kind == BYTES)
+        return text_buffer_append(p->out, text.bytes, text.n_bytes);
     if (d->kind == SUFFIX)
         return append_suffixed(d, text, p->last, p->out);
     if (d->kind == WORDPIECE || d->kind == BLANKS)

@@ -70,7 +70,8 @@ bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *f
 
 /* ---- Loading ---- */
 
-static bool make_tokenizer(tokenizer_file *file, const model_source *source, tokenizer_error *out)
+static bool make_tokenizer(tokenizer_file *file, const model_source *source, const char *specials,
+                           tokenizer_error *out)
 {
     model m;
     model_error err = {.text = ""};
@@ -83,10 +84,11 @@ static bool make_tokenizer(tokenizer_file *file, const model_source *source, tok
         return true;
     if (err.no_memory)
         return tokenizer_error_no_memory(out);
+    const char *path = err.in_specials ? specials : file->path;
     if (err.offset)
-        return tokenizer_error_set(out, 0, err.offset, "%s: byte %zu: %s", file->path, err.offset,
+        return tokenizer_error_set(out, 0, err.offset, "%s: byte %zu: %s", path, err.offset,
                                    err.text);
-    return tokenizer_error_set(out, 0, 0, "%s: %s", file->path, err.text);
+    return tokenizer_error_set(out, 0, 0, "%s: %s", path, err.text);
 }
 
 static uint64_t take_file(tokenizer_file *file, const whole_file *from)
@@ -122,7 +124,7 @@ static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, toke
                                     .specials_bytes = specials.n_bytes,
                                     .pattern = choice->pattern,
                                 },
-                                err);
+                                choice->specials, err);
     }
     free(vocab.data);
     free(merges.data);

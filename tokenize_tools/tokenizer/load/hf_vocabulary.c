@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/load/byte_alphabet.h"
+#include "tokenizer/model/byte_alphabet.h"
 
 /* How many bytes of a name fit in a message. */
 static int shown_bytes(size_t n_bytes)

@@ -22,6 +22,10 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
     if (!reserve_bytes(v, BASE64_ROOM(n_bytes) + 1))
         return false;
     const size_t n = base64_decode(text, n_bytes, v->buffer);
+    if (n_bytes == 1 && text[0] == '=') { /* no bytes, for Python; Whisper's file has it */
+        const new_token empty = {id, v->buffer, 0, TOKEN_CONTROL, 0};
+        return model_set_token(v->m, &empty, v->err);
+    }
     if (n == BASE64_BAD || n == 0)
         return model_fail(v->err, 0, "\"%.*s\" is not valid base64",
                           (int)(n_bytes < 100 ? n_bytes : 100), text);

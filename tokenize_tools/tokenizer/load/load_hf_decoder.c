@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "text/utf8.h"
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/load/load_hf_pipeline.h"
 
@@ -35,7 +36,8 @@ static bool read_metaspace(json_reader *r, char *letter)
 /* Only U+2581 by a blank is supported. */
 static bool read_replace(json_reader *r, char *letter)
 {
-    json_field fields[] = {{"type", 0}, {"pattern", 0}, {"content", 0}};
+    json_field fields[] = {
+        {"type", 0}, {"pattern", 0, JSON_OBJECT, false}, {"content", 0, JSON_STRING, false}};
     json_string content = {"", 0};
     hf_pattern p;
     if (!json_read_fields(r, "Replace", fields, HF_N(fields)) ||
@@ -51,20 +53,28 @@ static bool read_replace(json_reader *r, char *letter)
 /* Only one blank at the start is supported. */
 static bool read_strip(json_reader *r, char *letter)
 {
-    json_field fields[] = {{"type", 0}, {"content", 0}, {"start", 0}, {"stop", 0}};
+    json_field fields[] = {{"type", 0},
+                           {"content", 0, JSON_STRING, false},
+                           {"start", 0, JSON_NUMBER, false},
+                           {"stop", 0, JSON_NUMBER, false}};
     json_string content = {"", 0};
     uint64_t start = 0, stop = 0;
+    uint32_t c;
     if (!json_read_fields(r, "decoder Strip", fields, HF_N(fields)) ||
         !json_field_string(r, &fields[1], &content) || !json_field_uint(r, &fields[2], &start) ||
         !json_field_uint(r, &fields[3], &stop))
         return false;
+    if (content.n_bytes == 0 ||
+        utf8_decode((const uint8_t *)content.s, content.n_bytes, &c) != content.n_bytes)
+        return json_fail(r, "decoder Strip: the content is not one character");
     *letter = json_string_is(content, " ") && start == 1 && stop == 0 ? 'S' : '?';
     return true;
 }
 
 static bool read_wordpiece(json_reader *r, model *m)
 {
-    json_field fields[] = {{"type", 0}, {"prefix", 0}, {"cleanup", 0}};
+    json_field fields[] = {
+        {"type", 0}, {"prefix", 0, JSON_STRING, false}, {"cleanup", 0, JSON_TRUE, false}};
     json_string prefix = {"##", 2};
     m->decode_cleans = true;
     return json_read_fields(r, "decoder WordPiece", fields, HF_N(fields)) &&
@@ -75,7 +85,7 @@ static bool read_wordpiece(json_reader *r, model *m)
 
 static bool read_suffix(json_reader *r, model *m, char *letter)
 {
-    json_field fields[] = {{"type", 0}, {"suffix", 0}};
+    json_field fields[] = {{"type", 0}, {"suffix", 0, JSON_STRING, false}};
     json_string suffix = {"</w>", 4};
     if (!json_read_fields(r, "BPEDecoder", fields, HF_N(fields)) ||
         !json_field_string(r, &fields[1], &suffix))
@@ -85,9 +95,19 @@ static bool read_suffix(json_reader *r, model *m, char *letter)
     return model_text_set(&m->decode_affix, suffix.s, suffix.n_bytes) || json_no_memory(r);
 }
 
+static bool read_ctc(json_reader *r)
+{
+    json_field fields[] = {{"type", 0},
+                           {"pad_token", 0, JSON_STRING, false},
+                           {"word_delimiter_token", 0, JSON_STRING, false},
+                           {"cleanup", 0, JSON_TRUE, false}};
+    return json_read_fields(r, "CTC", fields, HF_N(fields));
+}
+
 static bool read_part(json_reader *r, const char *type, void *context)
 {
     part_word *word = context;
+    bool ignored[2];
     size_t i = 0;
     while (i < HF_N(known) && strcmp(known[i].type, type) != 0)
         i++;
@@ -109,8 +129,12 @@ static bool read_part(json_reader *r, const char *type, void *context)
         return read_suffix(r, word->m, letter);
     case 'W':
         return read_wordpiece(r, word->m);
+    case 'L':
+        return hf_read_byte_level(r, &ignored[0], &ignored[1]);
+    case '?':
+        return read_ctc(r);
     default:
-        return json_skip(r);
+        return hf_read_bare(r, type);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/load/absent_text.h"
-#include "tokenizer/load/byte_alphabet.h"
+#include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/load/hf_vocabulary.h"
 #include "tokenizer/load/load_hf_pipeline.h"
@@ -218,9 +218,12 @@ static bool read_words(hf_file *f, const json_field *fields, bool wordpiece)
     json_string prefix = {"", 0};
     f->m->kind = wordpiece ? MODEL_WORDPIECE : MODEL_WORDLEVEL;
     f->m->family = wordpiece ? "WordPiece" : "WordLevel";
-    if (wordpiece && (!fields[BPE_PREFIX].at || !fields[BPE_MAX_CHARACTERS].at))
-        return model_fail(f->err, 0, "WordPiece without %s",
-                          fields[fields[BPE_PREFIX].at ? BPE_MAX_CHARACTERS : BPE_PREFIX].name);
+    static const int needed[] = {BPE_UNK_TOKEN, BPE_PREFIX, BPE_MAX_CHARACTERS};
+    for (size_t i = 0; i < (wordpiece ? HF_N(needed) : 1); i++) {
+        const json_kind kind = json_field_kind(r, &fields[needed[i]]);
+        if (kind == JSON_NONE || kind == JSON_NULL)
+            return model_fail(f->err, 0, "%s without %s", f->m->family, fields[needed[i]].name);
+    }
     if (wordpiece && (!json_field_string(r, &fields[BPE_PREFIX], &prefix) ||
                       !json_field_uint(r, &fields[BPE_MAX_CHARACTERS], &f->m->max_word_characters)))
         return false;
@@ -263,6 +266,8 @@ static bool read_unigram(hf_file *f, const json_field *fields)
         !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
         !json_field_uint(r, &fields[BPE_UNK_ID], &unknown))
         return false;
+    if (json_field_kind(r, &fields[BPE_BYTE_FALLBACK]) == JSON_NULL)
+        return json_fail(r, "Unigram: byte_fallback is null");
     r->at = fields[BPE_VOCAB].at;
     if (!json_begin(r, JSON_ARRAY))
         return false;
@@ -336,10 +341,6 @@ typedef struct added_reader {
 static bool read_added_fields(json_reader *r, const json_field *fields, added_token *token,
                               uint64_t *id)
 {
-    for (int i = 0; i < ADDED_N_FIELDS; i++) {
-        if (!fields[i].at)
-            return json_fail(r, "an added token without %s", fields[i].name);
-    }
     return json_field_uint(r, &fields[ADDED_ID], id) &&
            json_field_bool(r, &fields[ADDED_SINGLE_WORD], &token->single_word) &&
            json_field_bool(r, &fields[ADDED_LSTRIP], &token->lstrip) &&
@@ -374,13 +375,15 @@ static bool check_added_id(const hf_file *f, added_reader *a, const added_token 
 
 static bool read_added(hf_file *f, added_reader *a)
 {
-    json_field fields[ADDED_N_FIELDS] = {{"id", 0},     {"content", 0}, {"single_word", 0},
-                                         {"lstrip", 0}, {"rstrip", 0},  {"normalized", 0},
-                                         {"special", 0}};
+    json_field fields[ADDED_N_FIELDS] = {
+        {"id", 0, JSON_NUMBER, false},        {"content", 0, JSON_STRING, false},
+        {"single_word", 0, JSON_TRUE, false}, {"lstrip", 0, JSON_TRUE, false},
+        {"rstrip", 0, JSON_TRUE, false},      {"normalized", 0, JSON_TRUE, false},
+        {"special", 0, JSON_TRUE, false}};
     json_string content = {"", 0};
     added_token token = {0};
     uint64_t id = 0;
-    if (!json_read_fields(&f->r, "added_tokens", fields, ADDED_N_FIELDS) ||
+    if (!json_read_fields(&f->r, "an added token", fields, ADDED_N_FIELDS) ||
         !read_added_fields(&f->r, fields, &token, &id) ||
         !json_field_string(&f->r, &fields[ADDED_CONTENT], &content))
         return false;
@@ -425,8 +428,12 @@ enum {
 static bool refuse_padding(hf_file *f, const json_field *field)
 {
     json_reader *r = &f->r;
-    json_field fields[] = {{"strategy", 0}, {"direction", 0},   {"pad_to_multiple_of", 0},
-                           {"pad_id", 0},   {"pad_type_id", 0}, {"pad_token", 0}};
+    json_field fields[] = {{"strategy", 0},
+                           {"direction", 0, JSON_STRING, false},
+                           {"pad_to_multiple_of", 0},
+                           {"pad_id", 0, JSON_NUMBER, false},
+                           {"pad_type_id", 0, JSON_NUMBER, false},
+                           {"pad_token", 0, JSON_STRING, false}};
     json_string strategy = {"Fixed", 5};
     uint64_t multiple = 0;
     const json_kind kind = json_field_kind(r, field);
@@ -472,10 +479,15 @@ static bool read_if_there(hf_file *f, const json_field *field, read_part *read_o
 
 static bool read_file(hf_file *f)
 {
-    json_field fields[FILE_N_FIELDS] = {
-        {"version", 0},        {"truncation", 0}, {"padding", 0},
-        {"added_tokens", 0},   {"normalizer", 0}, {"pre_tokenizer", 0},
-        {"post_processor", 0}, {"decoder", 0},    {"model", 0}};
+    json_field fields[FILE_N_FIELDS] = {{"version", 0, JSON_STRING, true},
+                                        {"truncation", 0},
+                                        {"padding", 0},
+                                        {"added_tokens", 0, JSON_ARRAY, true},
+                                        {"normalizer", 0},
+                                        {"pre_tokenizer", 0},
+                                        {"post_processor", 0},
+                                        {"decoder", 0},
+                                        {"model", 0}};
     f->m->kind = MODEL_CHAR_BPE;
     if (!json_read_fields(&f->r, "tokenizer.json", fields, FILE_N_FIELDS) || !json_end(&f->r) ||
         !check_head(f, fields) || !read_if_there(f, &fields[FILE_NORMALIZER], hf_read_normalizer) ||

@@ -27,23 +27,31 @@ static bool set_text(json_reader *r, model_text *text, json_string s)
 
 static bool read_prepend(json_reader *r, normalize_step *step)
 {
-    json_field fields[] = {{"type", 0}, {"prepend", 0}};
+    json_field fields[] = {{"type", 0}, {"prepend", 0, JSON_STRING, false}};
     json_string text = {"", 0};
-    return json_read_fields(r, "Prepend", fields, HF_N(fields)) &&
-           json_field_string(r, &fields[1], &text) && set_text(r, &step->to, text);
+    if (!json_read_fields(r, "Prepend", fields, HF_N(fields)) ||
+        !json_field_string(r, &fields[1], &text))
+        return false;
+    if (text.n_bytes == 0) /* the normalizers after it would fail in tokenizers */
+        return json_fail(r, "normalizer Prepend of an empty text is not supported");
+    return set_text(r, &step->to, text);
 }
 
 static const struct {
     const char *regex;
     normalize_kind kind;
-} replace_regexes[] = {{" {2,}", NORMALIZE_REPLACE_RUNS},
-                       {" ", NORMALIZE_REPLACE},
-                       {"\\s+", NORMALIZE_REPLACE_BLANKS},
-                       {"\\s{2,}|[\\n\\r\\t]", NORMALIZE_REPLACE_LONG_BLANKS}};
+    char from;
+} replace_regexes[] = {{" {2,}", NORMALIZE_REPLACE_RUNS, ' '},
+                       {" ", NORMALIZE_REPLACE, ' '},
+                       {"\n", NORMALIZE_REPLACE, '\n'},
+                       {"\\n", NORMALIZE_REPLACE, '\n'},
+                       {"\\s+", NORMALIZE_REPLACE_BLANKS, ' '},
+                       {"\\s{2,}|[\\n\\r\\t]", NORMALIZE_REPLACE_LONG_BLANKS, ' '}};
 
 static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
 {
-    json_field fields[] = {{"type", 0}, {"pattern", 0}, {"content", 0}};
+    json_field fields[] = {
+        {"type", 0}, {"pattern", 0, JSON_OBJECT, false}, {"content", 0, JSON_STRING, false}};
     json_string content = {"", 0};
     hf_pattern p;
     if (!json_read_fields(r, "Replace", fields, HF_N(fields)) ||
@@ -60,7 +68,7 @@ static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
                               "normalizer Replace: the regex %.*s is not supported",
                               hf_shown(p.text), p.text.s);
         step->kind = replace_regexes[i].kind;
-        p.text = (json_string){" ", 1};
+        p.text = (json_string){&replace_regexes[i].from, 1};
     }
     return set_text(r, &step->from, p.text) && json_field_string(r, &fields[2], &content) &&
            set_text(r, &step->to, content);
@@ -68,12 +76,10 @@ static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
 
 static bool read_strip(json_reader *r, normalize_step *step)
 {
-    json_field fields[] = {{"type", 0}, {"strip_left", 0}, {"strip_right", 0}};
-    if (!json_read_fields(r, "Strip", fields, HF_N(fields)))
-        return false;
-    if (!fields[1].at || !fields[2].at)
-        return json_fail(r, "normalizer Strip without strip_left or strip_right");
-    return json_field_bool(r, &fields[1], &step->left) &&
+    json_field fields[] = {
+        {"type", 0}, {"strip_left", 0, JSON_TRUE, false}, {"strip_right", 0, JSON_TRUE, false}};
+    return json_read_fields(r, "Strip", fields, HF_N(fields)) &&
+           json_field_bool(r, &fields[1], &step->left) &&
            json_field_bool(r, &fields[2], &step->right);
 }
 
@@ -81,16 +87,12 @@ static bool read_strip(json_reader *r, normalize_step *step)
 static bool read_bert(json_reader *r, normalize_step *step)
 {
     json_field fields[] = {{"type", 0},
-                           {"clean_text", 0},
-                           {"handle_chinese_chars", 0},
+                           {"clean_text", 0, JSON_TRUE, false},
+                           {"handle_chinese_chars", 0, JSON_TRUE, false},
                            {"strip_accents", 0},
-                           {"lowercase", 0}};
-    if (!json_read_fields(r, "BertNormalizer", fields, HF_N(fields)))
-        return false;
-    if (!fields[1].at || !fields[2].at || !fields[4].at)
-        return json_fail(r, "normalizer BertNormalizer without clean_text, handle_chinese_chars or "
-                            "lowercase");
-    if (!json_field_bool(r, &fields[1], &step->clean_text) ||
+                           {"lowercase", 0, JSON_TRUE, false}};
+    if (!json_read_fields(r, "BertNormalizer", fields, HF_N(fields)) ||
+        !json_field_bool(r, &fields[1], &step->clean_text) ||
         !json_field_bool(r, &fields[2], &step->ideographs) ||
         !json_field_bool(r, &fields[4], &step->lowercase))
         return false;
@@ -101,7 +103,7 @@ static bool read_bert(json_reader *r, normalize_step *step)
 
 static bool read_precompiled(json_reader *r, normalize_step *step, model_error *err)
 {
-    json_field fields[] = {{"type", 0}, {"precompiled_charsmap", 0}};
+    json_field fields[] = {{"type", 0}, {"precompiled_charsmap", 0, JSON_STRING, false}};
     json_string text = {"", 0};
     if (!json_read_fields(r, "Precompiled", fields, HF_N(fields)) ||
         !json_field_string(r, &fields[1], &text))
@@ -180,7 +182,7 @@ typedef struct
 static bool read_piece(json_reader *r, template_ends *ends, bool *text_seen)
 {
     json_field fields[] = {{"Sequence", 0}, {"SpecialToken", 0}};
-    json_field parts[] = {{"id", 0}, {"type_id", 0}};
+    json_field parts[] = {{"id", 0, JSON_STRING, false}, {"type_id", 0, JSON_NUMBER, false}};
     json_string id = {"", 0};
     if (!json_read_fields(r, "TemplateProcessing", fields, HF_N(fields)))
         return false;
@@ -202,13 +204,13 @@ static bool read_piece(json_reader *r, template_ends *ends, bool *text_seen)
  * id. */
 static bool read_special_id(json_reader *r, uint32_t *id)
 {
-    json_field fields[] = {{"id", 0}, {"ids", 0}, {"tokens", 0}};
+    json_field fields[] = {{"id", 0, JSON_STRING, false},
+                           {"ids", 0, JSON_ARRAY, false},
+                           {"tokens", 0, JSON_ARRAY, false}};
     uint64_t value = 0;
     size_t n = 0;
     if (!json_read_fields(r, "special_tokens", fields, HF_N(fields)))
         return false;
-    if (!fields[1].at)
-        return json_fail(r, "special_tokens without ids");
     const size_t end = r->at;
     r->at = fields[1].at;
     if (!json_begin(r, JSON_ARRAY))
@@ -248,13 +250,14 @@ static bool read_template_ids(json_reader *r, const template_ends *ends, model *
 
 static bool read_template(json_reader *r, model *m)
 {
-    json_field fields[] = {{"type", 0}, {"single", 0}, {"pair", 0}, {"special_tokens", 0}};
+    json_field fields[] = {{"type", 0},
+                           {"single", 0, JSON_ARRAY, false},
+                           {"pair", 0, JSON_ARRAY, false},
+                           {"special_tokens", 0, JSON_OBJECT, false}};
     template_ends ends = {0};
     bool text_seen = false;
     if (!json_read_fields(r, "TemplateProcessing", fields, HF_N(fields)))
         return false;
-    if (!fields[1].at || !fields[3].at)
-        return json_fail(r, "TemplateProcessing without single or special_tokens");
     const size_t end = r->at;
     r->at = fields[1].at;
     bool ok = json_begin(r, JSON_ARRAY);
@@ -274,8 +277,6 @@ static bool read_named_id(json_reader *r, const json_field *field, uint32_t *id)
     json_string name;
     uint64_t value = MODEL_NO_ID;
     const size_t at = r->at;
-    if (!field->at)
-        return json_fail(r, "post_processor without sep or cls");
     r->at = field->at;
     const bool ok = json_begin(r, JSON_ARRAY) && json_next_item(r) && json_read_string(r, &name) &&
                     json_next_item(r) && json_read_uint(r, &value);
@@ -289,15 +290,20 @@ static bool read_named_id(json_reader *r, const json_field *field, uint32_t *id)
 static bool read_post_processor(json_reader *r, const char *type, void *context)
 {
     const component_context *c = context;
+    const bool roberta = strcmp(type, "RobertaProcessing") == 0;
+    bool ignored[2];
     if (strcmp(type, "TemplateProcessing") == 0)
         return read_template(r, c->m);
     if (strcmp(type, "ByteLevel") == 0) /* it only trims offsets */
-        return json_skip(r);
-    if (strcmp(type, "RobertaProcessing") != 0 && strcmp(type, "BertProcessing") != 0)
+        return hf_read_byte_level(r, &ignored[0], &ignored[1]);
+    if (!roberta && strcmp(type, "BertProcessing") != 0)
         return model_fail(c->err, r->at, "post_processor %s is not supported",
                           type[0] ? type : "without a type");
-    json_field fields[] = {
-        {"type", 0}, {"sep", 0}, {"cls", 0}, {"trim_offsets", 0}, {"add_prefix_space", 0}};
+    json_field fields[] = {{"type", 0},
+                           {"sep", 0, JSON_ARRAY, false},
+                           {"cls", 0, JSON_ARRAY, false},
+                           {"trim_offsets", 0, JSON_TRUE, !roberta},
+                           {"add_prefix_space", 0, JSON_TRUE, !roberta}};
     return json_read_fields(r, type, fields, HF_N(fields)) &&
            read_named_id(r, &fields[2], &c->m->bos_id) &&
            read_named_id(r, &fields[1], &c->m->eos_id);

@@ -13,6 +13,7 @@ bool hf_read_normalizer(json_reader *r, model *m, model_error *err);
 /* Sets m->kind to MODEL_BYTE_BPE if there is a ByteLevel. Call after hf_read_normalizer. */
 bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err);
 /* Reads a Metaspace, of a pre_tokenizer or a decoder. */
+bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex);
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split);
 /* Sets m->decode. Call after the model was read, with r->at 0 if the file has no decoder. Refuses a
  * decoder that tokenizers does not have. */

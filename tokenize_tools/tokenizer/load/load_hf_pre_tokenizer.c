@@ -47,17 +47,16 @@ typedef struct part_list {
     model_error *err;
 } part_list;
 
-static bool read_byte_level(json_reader *r, part *p)
+bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex)
 {
-    json_field fields[] = {
-        {"type", 0}, {"add_prefix_space", 0}, {"trim_offsets", 0}, {"use_regex", 0}};
-    p->use_regex = true;
-    if (!json_read_fields(r, "ByteLevel", fields, HF_N(fields)))
-        return false;
-    if (!fields[1].at)
-        return json_fail(r, "pre_tokenizer ByteLevel without add_prefix_space");
-    return json_field_bool(r, &fields[1], &p->prefix_space) &&
-           json_field_bool(r, &fields[3], &p->use_regex);
+    json_field fields[] = {{"type", 0},
+                           {"add_prefix_space", 0, JSON_TRUE, false},
+                           {"trim_offsets", 0, JSON_TRUE, false},
+                           {"use_regex", 0, JSON_TRUE, true}};
+    *use_regex = true;
+    return json_read_fields(r, "ByteLevel", fields, HF_N(fields)) &&
+           json_field_bool(r, &fields[1], prefix_space) &&
+           json_field_bool(r, &fields[3], use_regex);
 }
 
 static bool read_behavior(json_reader *r, const json_field *field, part *p)
@@ -80,7 +79,10 @@ static bool read_behavior(json_reader *r, const json_field *field, part *p)
 
 static bool read_split(json_reader *r, part *p, model_error *err)
 {
-    json_field fields[] = {{"type", 0}, {"pattern", 0}, {"behavior", 0}, {"invert", 0}};
+    json_field fields[] = {{"type", 0},
+                           {"pattern", 0, JSON_OBJECT, false},
+                           {"behavior", 0, JSON_STRING, false},
+                           {"invert", 0, JSON_TRUE, false}};
     hf_pattern pattern;
     if (!json_read_fields(r, "Split", fields, HF_N(fields)) ||
         !hf_read_pattern(r, &fields[1], "Split", &pattern))
@@ -95,8 +97,6 @@ static bool read_split(json_reader *r, part *p, model_error *err)
         return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not supported",
                           hf_shown(pattern.text), pattern.text.s);
     memcpy(p->text, pattern.text.s, p->n_text);
-    if (!fields[2].at || !fields[3].at)
-        return json_fail(r, "pre_tokenizer Split without behavior or invert");
     return read_behavior(r, &fields[2], p) && json_field_bool(r, &fields[3], &p->invert);
 }
 
@@ -104,8 +104,12 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
 {
     static const char *const schemes[] = {
         [PREPEND_NEVER] = "never", [PREPEND_FIRST] = "first", [PREPEND_ALWAYS] = "always"};
-    json_field fields[] = {{"type", 0},           {"replacement", 0}, {"add_prefix_space", 0},
-                           {"prepend_scheme", 0}, {"split", 0},       {"str_rep", 0}};
+    json_field fields[] = {{"type", 0},
+                           {"replacement", 0, JSON_STRING, false},
+                           {"add_prefix_space", 0},
+                           {"prepend_scheme", 0, JSON_STRING, true},
+                           {"split", 0},
+                           {"str_rep", 0}};
     bool prefix_space = true;
     json_string replacement = {"", 0}, scheme = {"always", 6};
     *split = true;
@@ -132,17 +136,14 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
 
 static bool read_digits(json_reader *r, part *p)
 {
-    json_field fields[] = {{"type", 0}, {"individual_digits", 0}};
-    if (!json_read_fields(r, "Digits", fields, HF_N(fields)))
-        return false;
-    if (!fields[1].at)
-        return json_fail(r, "pre_tokenizer Digits without individual_digits");
-    return json_field_bool(r, &fields[1], &p->individual);
+    json_field fields[] = {{"type", 0}, {"individual_digits", 0, JSON_TRUE, false}};
+    return json_read_fields(r, "Digits", fields, HF_N(fields)) &&
+           json_field_bool(r, &fields[1], &p->individual);
 }
 
 static bool read_punctuation(json_reader *r, part *p)
 {
-    json_field fields[] = {{"type", 0}, {"behavior", 0}};
+    json_field fields[] = {{"type", 0}, {"behavior", 0, JSON_STRING, true}};
     return json_read_fields(r, "Punctuation", fields, HF_N(fields)) &&
            read_behavior(r, &fields[1], p);
 }
@@ -168,7 +169,7 @@ static bool read_part(json_reader *r, const char *type, void *context)
     *p = (part){.kind = (part_kind)i};
     switch (p->kind) {
     case PART_BYTE_LEVEL:
-        return read_byte_level(r, p);
+        return hf_read_byte_level(r, &p->prefix_space, &p->use_regex);
     case PART_SPLIT:
         return read_split(r, p, list->err);
     case PART_METASPACE:

@@ -151,7 +151,11 @@ static bool read_trainer(spm_file *f, pb_reader r)
             f->m->whitespace_as_suffix = field.value != 0;
         else if (pb_is(&r, &field, 35, PB_VARINT))
             f->byte_fallback = field.value != 0;
-        else if (pb_is(&r, &field, 46, PB_BYTES))
+        else if (pb_is(&r, &field, 44, PB_BYTES)) {
+            const model_text unknown = bytes_of(f, &field);
+            if (!model_text_set(&f->m->decode_affix, unknown.s, unknown.n_bytes))
+                return model_no_memory(f->err);
+        } else if (pb_is(&r, &field, 46, PB_BYTES))
             f->bos_piece = bytes_of(f, &field);
         else if (pb_is(&r, &field, 47, PB_BYTES))
             f->eos_piece = bytes_of(f, &field);
@@ -250,7 +254,7 @@ static bool check_piece(const spm_file *f, const piece *p)
         return model_fail(f->err, 0, "piece %u is not UTF-8", p->id);
     if (memchr(text->s, '\0', text->n_bytes) && !(f->byte_fallback && text->n_bytes == 1))
         return model_fail(f->err, 0, "piece %u contains a NUL", p->id);
-    if (!isfinite(p->score))
+    if (!isfinite(p->score) && f->m->rule != MERGE_NONE) /* which does not use it */
         return model_fail(f->err, 0, "the score of piece %u is not a number", p->id);
     if (p->type < PIECE_NORMAL || p->type > PIECE_BYTE)
         return model_fail(f->err, 0, "piece %u: the type %" PRIu64 " is not supported", p->id,
@@ -382,6 +386,8 @@ bool load_sentencepiece(model *m, const model_source *source, model_error *err)
         return model_fail(err, 0, "a SentencePiece model cannot be used with %s",
                           source->pattern ? "--pattern" : "--specials-file");
     m->dummy_prefix = m->collapse_spaces = m->escape_spaces = true; /* the defaults */
+    if (!model_text_set(&m->decode_affix, " \xE2\x81\x87 ", 5))     /* U+2047 */
+        return model_no_memory(err);
     const bool ok = read_specs(&f, r) && set_kind(&f) && read_pieces(&f, r) && check_pieces(&f);
     if (ok) {
         m->bos_id = control_id(&f, &f.bos_piece, "<s>");

@@ -123,12 +123,12 @@ typedef struct specials_reader {
 static bool add_special(specials_reader *s, const model_text *content, uint64_t id)
 {
     if (content->n_bytes == 0 || id >= MODEL_MAX_TOKENS)
-        return model_fail(s->err, 0, "--specials-file: an empty token, or an id that is too large");
+        return model_fail(s->err, 0, "an empty token, or an id that is too large");
     const name_result added = name_table_add(&s->contents, content->s, content->n_bytes, 0);
     if (added == NAME_NO_MEMORY)
         return model_no_memory(s->err);
     if (added != NAME_ADDED)
-        return model_fail(s->err, 0, "--specials-file: \"%.100s\" appears twice", content->s);
+        return model_fail(s->err, 0, "\"%.100s\" appears twice", content->s);
     s->ids[id / 8] |= (uint8_t)(1 << id % 8);
     return model_add_special(s->m, (uint32_t)id, *content, s->err);
 }
@@ -189,7 +189,8 @@ static bool read_specials(const model_source *source, model *m, model_error *err
     if (ok)
         drop_replaced(&s, n_before);
     else if (r.failure[0])
-        model_fail_json(err, "--specials-file: ", &r);
+        model_fail_json(err, "", &r);
+    err->in_specials = !ok;
     json_reader_free(&r);
     name_table_free(&s.contents);
     free(s.ids);

@@ -278,15 +278,21 @@ bool preset_add_tekken_specials(model *m, model_error *err)
 
 static bool refuse_number(const preset *p, uint32_t n_ranks, model_error *err)
 {
-    char numbers[40];
+    char numbers[40], fit[PRESET_NAMES_BYTES] = "";
     const preset *next = p + 1;
+    size_t used = 0;
+    for (const preset *other = presets; other < presets + N_PRESETS; other++) {
+        if (other->n_ranks == n_ranks)
+            used += (size_t)snprintf(fit + used, sizeof fit - used, "%s%s",
+                                     used > 0 ? " or " : "; that is the number of ", other->name);
+    }
     const bool two = next < presets + N_PRESETS && strcmp(next->name, p->name) == 0;
     snprintf(numbers, sizeof numbers, two ? "%u or %u" : "%u", p->n_ranks, two ? next->n_ranks : 0);
     return model_fail(err, 0,
-                      "--pattern %s is for files of %s ranks, but this one has %u; for another "
+                      "--pattern %s is for files of %s ranks, but this one has %u%s; for another "
                       "vocabulary with the same pattern, without special tokens, use --pattern "
                       "%s" PRESET_ANY,
-                      p->name, numbers, n_ranks, p->name);
+                      p->name, numbers, n_ranks, fit, p->name);
 }
 
 bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, model_error *err)

@@ -158,7 +158,7 @@ typedef struct model {
 
     decode_rule decode;
     bool decode_strips;
-    model_text decode_affix; /* DECODE_WORDPIECE, DECODE_SUFFIX */
+    model_text decode_affix; /* DECODE_WORDPIECE, DECODE_SUFFIX; sentencepiece: of the unknown */
     bool decode_cleans;      /* DECODE_WORDPIECE: no blanks before punctuation */
 
     added_token *added;
@@ -170,9 +170,10 @@ typedef struct model {
 } model;
 
 typedef struct model_error {
-    bool no_memory; /* out of memory: the file may be valid */
-    size_t offset;  /* in the file, if it applies; else 0 */
-    char text[480]; /* one line, without the file's name: what is wrong or not supported */
+    bool no_memory;   /* out of memory: the file may be valid */
+    bool in_specials; /* it is the file of specials that is wrong */
+    size_t offset;    /* in the file, if it applies; else 0 */
+    char text[480];   /* one line, without the file's name: what is wrong or not supported */
 } model_error;
 
 void model_init(model *m);

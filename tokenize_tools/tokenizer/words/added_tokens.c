@@ -55,20 +55,17 @@ static void free_bytes(const double_array_key *key)
     free((void *)(uintptr_t)key->bytes);
 }
 
-/* Of tokens with the same text, the one with the lowest id counts. */
-static size_t drop_same(const added_tokens *a, double_array_key *keys)
+/* Different tokens may be the same text when they are normalized; which one tokenizers finds then
+ * differs from run to run. */
+static bool check_different(const double_array_key *keys, size_t n_keys, model_error *err)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < a->n_tokens; i++) {
-        if (n == 0 || !same_text(&keys[n - 1], &keys[i])) {
-            keys[n++] = keys[i];
-            continue;
-        }
-        if (a->tokens[keys[i].value].id < a->tokens[keys[n - 1].value].id)
-            keys[n - 1].value = keys[i].value;
-        free_bytes(&keys[i]);
+    for (size_t i = 1; i < n_keys; i++) {
+        if (same_text(&keys[i - 1], &keys[i]))
+            return model_fail(err, 0, "two added tokens match the same text: \"%.*s\"",
+                              keys[i].n_bytes < 100 ? (int)keys[i].n_bytes : 100,
+                              (const char *)keys[i].bytes);
     }
-    return n;
+    return true;
 }
 
 static bool same_beginning(const double_array_key *a, const double_array_key *b)
@@ -109,7 +106,9 @@ static bool fill_array(added_tokens *a, const model *m, bool normalized, model_e
     n_keys = a->n_tokens;
     if (filled) {
         qsort(keys, n_keys, sizeof *keys, double_array_compare);
-        n_keys = drop_same(a, keys);
+        filled = check_different(keys, n_keys, err);
+    }
+    if (filled) {
         fill_filter(&a->filter, keys, n_keys);
         filled = double_array_build(&a->trie, keys, n_keys) || model_no_memory(err);
     }

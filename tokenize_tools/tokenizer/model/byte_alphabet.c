@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/load/byte_alphabet.h"
+#include "tokenizer/model/byte_alphabet.h"
 
 #include "text/utf8.h"
 
