@@ -320,6 +320,14 @@ test-tokenizers: $(BUILD)/tokmap
 	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
 .PHONY: test-tokenizers
 
+## test-pipelines: N=2000 random tokenizers, TEXTS=500 texts each, against the reference (SEED=1)
+test-pipelines: $(BUILD)/tokmap
+	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
+	@TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP=$(abspath $(BUILD))/tokmap \
+	    PYTHONPATH=tests/oracles:tests/tokenizer $(BUILD)/peers-venv/bin/python \
+	    tests/families/check_pipelines.py $(or $(N),2000) $(or $(TEXTS),500) $(or $(SEED),1)
+.PHONY: test-pipelines
+
 ## test-wheel: the wheel in every Python that is found, and the source archive compiled by pip
 test-wheel: $(PRODUCTS) wheel
 	@TOKMAP_WHEEL=$$(ls $(abspath $(BUILD))/tokmap-$(VERSION)-py3-none-manylinux*.whl) \
