@@ -407,23 +407,28 @@ def a_resume_that_passes_a_record_over_does_not_add_up(case):
     case.put_back("out", {})
 
 
-def walk(names, options=(), program=None, ends=chaos.FAILURES):
-    """Each allocation of a pack fails, one in each run."""
+def walk(names, kind="memory", program=None, ends=chaos.FAILURES):
+    """Each call of this kind fails, one in each run of a pack."""
     counts = chaos.collections.Counter()
     with tempfile.TemporaryDirectory(dir=chaos.fast_folder()) as name:
         folder = pathlib.Path(name)
         pack_corpus.write_inputs(folder, random.Random(1), 1)
-        case = chaos_walk.Case(folder, [*chaos_walk.PACK, *names, *options, "--on-error", "skip", "-o", "out"], ["out*"])
+        case = chaos_walk.Case(folder, [*chaos_walk.PACK, *names, "--on-error", "skip", "-o", "out"], ["out*"])
         case.program = program or case.program
         case.begin()
-        for i in range(1, case.calls["memory"] + 1):
-            case.fail("memory", str(i), counts, ends=ends)
+        for i in range(1, case.calls[kind] + 1):
+            case.fail(kind, str(i), counts, ends=ends)
     return counts
 
 
 def need_failures():
     if not chaos.CAN_FAIL:
         raise Skip("libfailures.so is missing, or this is a build with a sanitizer")
+
+
+def a_failed_read_of_parquet_is_not_a_bad_file(_):
+    need_failures()
+    walk(["d.jsonl", "h.parquet"], "read")
 
 
 def a_failed_allocation_costs_no_document(_):
@@ -444,7 +449,7 @@ def records_that_a_failure_passes_over_do_not_add_up(_):
     with tempfile.TemporaryDirectory() as name:
         program = build_mutant(pathlib.Path(name), PLACES_AFTER_FAILURES)
         for names in inputs:
-            counts = walk(names, [], program, {"memory": (0, 75, 4)})
+            counts = walk(names, "memory", program, {"memory": (0, 75, 4)})
             expect(counts["unbalanced"] > 0, "%s: nothing was found: %s" % (names, counts))
 
 
@@ -470,6 +475,7 @@ TESTS = [
     input_changes_that_reading_overlooks_do_not_add_up,
     a_resume_from_two_different_places_does_not_add_up,
     a_resume_that_passes_a_record_over_does_not_add_up,
+    a_failed_read_of_parquet_is_not_a_bad_file,
     a_failed_allocation_costs_no_document,
     records_that_a_failure_passes_over_do_not_add_up,
     chaos_ends_with_the_same_bytes_or_an_error,

@@ -48,7 +48,8 @@ static parquet_reader *parquet_of(reader *base)
 
 /* ---- Open, close ---- */
 
-bool parquet_reader_chooses(const input_source *source, const corpus_options *options)
+bool parquet_reader_chooses(const input_source *source, const corpus_options *options,
+                            int *sys_errno)
 {
     /* The first byte of a page header or of the footer follows, unless the file was cut or the
      * column is encrypted. */
@@ -57,14 +58,15 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
     file_facts facts;
     size_t n_read = 0;
     int fd;
+    *sys_errno = 0;
     if (options->format == CORPUS_PARQUET)
         return true;
     if (options->format != CORPUS_AUTO || strcmp(source->path, "-") == 0 ||
         !file_is_regular(source->path) || file_open(source->path, &fd, &facts) != 0)
         return false;
-    file_read_at(fd, 0, head, sizeof head, &n_read);
+    *sys_errno = file_read_at(fd, 0, head, sizeof head, &n_read);
     if (n_read == sizeof head)
-        file_read_at(fd, facts.n_bytes - sizeof tail, tail, sizeof tail, &(size_t){0});
+        *sys_errno = file_read_at(fd, facts.n_bytes - sizeof tail, tail, sizeof tail, &(size_t){0});
     file_close(fd);
     const bool ends = memcmp(tail, magic, sizeof tail) == 0;
     return n_read >= PARQUET_HEAD_BYTES && memcmp(head, magic, ends ? sizeof tail : n_read) == 0;

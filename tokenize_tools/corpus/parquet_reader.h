@@ -6,8 +6,10 @@
 
 #include "corpus/reader_kind.h"
 
-/* Whether an input is to be read as Parquet. The file is opened for its first bytes. */
-bool parquet_reader_chooses(const input_source *source, const corpus_options *options);
+/* Whether an input is to be read as Parquet. The file is opened for its first bytes; *sys_errno
+ * is set if they cannot be read. */
+bool parquet_reader_chooses(const input_source *source, const corpus_options *options,
+                            int *sys_errno);
 /* The options of the reader interface. NULL: *err says why. */
 reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                             corpus_error *err);

@@ -63,9 +63,14 @@ static reader *open_window(const input_source *source, const corpus_options *opt
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                     corpus_error *err)
 {
-    reader *r = parquet_reader_chooses(source, options)
-                    ? parquet_reader_open(source, options, stop_fd, err)
-                    : open_window(source, options, stop_fd, err);
+    int sys_errno;
+    const bool parquet = parquet_reader_chooses(source, options, &sys_errno);
+    if (sys_errno) {
+        window_fail(&(window){.name = source->path}, sys_errno, err);
+        return NULL;
+    }
+    reader *r = parquet ? parquet_reader_open(source, options, stop_fd, err)
+                        : open_window(source, options, stop_fd, err);
     if (!r)
         return NULL;
     if (options->fields) {
