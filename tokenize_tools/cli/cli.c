@@ -272,12 +272,14 @@ bool cli_parse_u64(const char *text, uint64_t *out)
             __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
             return false;
     }
-    static const char letters[] = "kMGT";
-    const char *letter = *p ? strchr(letters, *p) : NULL;
+    static const char letters[] = "kmgt";
+    const char *letter = *p ? strchr(letters, *p | 0x20) : NULL;
     if (letter) {
+        const bool binary = (*++p | 0x20) == 'i';
         for (const char *l = letters; l <= letter; l++)
-            factor *= 1000;
-        p++;
+            factor *= binary ? 1024 : 1000;
+        p += binary;
+        p += (*p | 0x20) == 'b';
     }
     if (*p || __builtin_mul_overflow(value, factor, &value))
         return false;

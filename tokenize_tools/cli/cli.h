@@ -51,8 +51,9 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * be written. */
 int cli_finish(void);
 
-/* Whole decimal number, with an optional k, M, G, T (powers of 1000); false if it is anything
- * else. */
+/* Whole decimal number, with an optional k, M, G, T, kB, MB, GB, TB (powers of 1000), KiB, MiB,
+ * GiB or TiB (powers of 1024), in capitals or not; false if it is anything else. "10B" is, because
+ * of tokens it would mean 10^10. */
 bool cli_parse_u64(const char *text, uint64_t *out);
 /* "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. false if malformed. */
 bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end);

@@ -68,7 +68,7 @@ static int take_number(const cli_option *option, const char *text, uint64_t *tar
 {
     const uint64_t highest = option->highest ? option->highest : UINT64_MAX;
     const bool is_number = cli_parse_u64(text, target);
-    const char *hint = is_number ? "" : "; it may end in k, M, G or T";
+    const char *hint = is_number ? "" : "; it may end in k, M, G or T, or in KiB, MiB, GiB or TiB";
     if (is_number && *target >= option->lowest && *target <= highest)
         return CLI_OK;
     if (highest < UINT64_MAX - 1)

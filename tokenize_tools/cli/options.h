@@ -15,7 +15,7 @@ typedef enum cli_kind {
     CLI_FLAG,    /* takes no value; sets a bool to true */
     CLI_TEXT,    /* const char *; must not be empty */
     CLI_WORD,    /* an enum or uint32_t: the value of one of the words */
-    CLI_NUMBER,  /* uint64_t from lowest to highest; may end in k, M, G or T */
+    CLI_NUMBER,  /* uint64_t from lowest to highest; may have a unit: cli_parse_u64 */
     CLI_CALL     /* `call` decides what it means */
 } cli_kind;
 
