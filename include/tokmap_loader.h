@@ -262,7 +262,8 @@ enum {
 TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
 /* The state that tokmap_loader_save gives when the next step starts at this sample. Any thread may
- * call it at any time before close, also during another call. */
+ * call it at any time before close, also during another call. TOKMAP_ERR_ARGUMENT: the sample is
+ * after the last one. */
 TOKMAP_API tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
                                                uint8_t state[TOKMAP_STATE_BYTES],
                                                tokmap_error *err);

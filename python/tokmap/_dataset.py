@@ -17,6 +17,7 @@ import numpy.typing as npt
 from . import _lib, _meta
 from ._errors import DamagedError, check
 from ._lib import lib
+from ._numbers import integer, number, real
 
 Path = Union[str, "os.PathLike[str]"]
 Array = npt.NDArray[Any]
@@ -292,12 +293,13 @@ class Dataset:
 
     def document(self, index: int) -> Document:
         """Where document number `index` is."""
+        index = integer("index", index)
         _, found, first_token = self._find(index, index)
         return Document(index, first_token + found.first_token, found.n_tokens)
 
     def find_document(self, token: int) -> Document:
         """The document that contains token number `token`."""
-        shards = self._shards()
+        shards, token = self._shards(), integer("token", token)
         if not 0 <= token < self.n_tokens:
             raise IndexError(f"token {token}: there are {self.n_tokens}")
         k = bisect.bisect_right(self._token_ends, token)
@@ -313,8 +315,8 @@ class Dataset:
     def tokens(self, first: int = 0, n_tokens: Optional[int] = None) -> Array:
         """n_tokens tokens from number `first`, by default to the end: a read-only view of the mapped file. A range
         that crosses from one token file to the next is a copy."""
-        shards = self._shards()
-        n_tokens = self.n_tokens - first if n_tokens is None else n_tokens
+        shards, first = self._shards(), integer("first", first)
+        n_tokens = self.n_tokens - first if n_tokens is None else integer("n_tokens", n_tokens)
         if first < 0 or n_tokens < 0 or first + n_tokens > self.n_tokens:
             raise IndexError(f"tokens {first} to {first + n_tokens}: there are {self.n_tokens}")
         parts = []
@@ -376,6 +378,7 @@ class Dataset:
 
     def document_meta(self, index: int) -> Dict[str, Union[None, int, float, str]]:
         """The values of document number `index`, by name; None where it has none."""
+        index = integer("index", index)
         shard, found, _ = self._find(index, index)
         return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
 
@@ -383,7 +386,7 @@ class Dataset:
 
     def input(self, index: int) -> Input:
         """Input file number `index`, and what came from it."""
-        shards = self._shards()
+        shards, index = self._shards(), integer("index", index)
         if not 0 <= index < self.n_inputs:
             raise IndexError(f"input {index}: there are {self.n_inputs}")
         k = bisect.bisect_right(self._input_ends, index)
@@ -419,8 +422,8 @@ class Dataset:
     def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
         """Reads and checks every byte, or a share of the blocks. Raises DamagedError, or FileError if the system
         could not read."""
-        options = _lib.VerifyOptions(struct_size=ctypes.sizeof(_lib.VerifyOptions), n_threads=n_threads,
-                                     sample=sample)
+        options = _lib.VerifyOptions(struct_size=ctypes.sizeof(_lib.VerifyOptions),
+                                     n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
         for shard in self._shards():
             detail = _lib.ErrorDetail()
             check(lib.tokmap_dataset_verify(shard.handle.pointer, ctypes.byref(options), None,

@@ -100,8 +100,16 @@ def _make(text: str, status: int, errno: int, offset: int) -> Error:
     return kind(text, status, errno, offset)
 
 
+# Where a message of the library has words of C, those of Python.
+_WORDS = (("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS", 'open the loader with the output "cu_seqlens"'),
+          ("row_parts needs them", "these outputs need them"), ("set input_bytes and label_bytes to 8", "use int64"),
+          ("set input_bytes to 8", "use int64"))
+
+
 def check(status: int, detail: Any, advice: str = "") -> None:
     """Raises what a call of the library reported."""
     if status < 0:
-        raise _make(detail.text.decode(errors="replace") + advice, detail.status, detail.sys_errno,
-                    detail.file_offset)
+        text = detail.text.decode(errors="replace")
+        for of_c, of_python in _WORDS:
+            text = text.replace(of_c, of_python)
+        raise _make(text + advice, detail.status, detail.sys_errno, detail.file_offset)

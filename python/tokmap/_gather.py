@@ -11,6 +11,7 @@ from . import _lib
 from ._dataset import Array
 from ._errors import check
 from ._lib import lib
+from ._numbers import integer, number
 
 if TYPE_CHECKING:
     from ._batch import Batch
@@ -51,11 +52,11 @@ class Gatherer:
             raise ValueError("mask_labels needs contiguous=True: labels that are a view of the inputs cannot differ "
                              "from them")
         bits = 32 if self._dtype == "int32" else 64
+        ignore_index = integer("ignore_index", ignore_index)
         if not -2**(bits - 1) <= ignore_index < 2**(bits - 1):
             raise ValueError(f"ignore_index is {ignore_index}: does not fit {self._dtype}")
-        if not 0 <= pad_id < 2**32:
-            raise ValueError(f"pad_id is {pad_id}: must be 0 to 2^32 - 1")
-        self._contiguous = contiguous
+        pad_id = number("pad_id", pad_id, 2**32 - 1)
+        self._contiguous, self._id_bytes = contiguous, np.dtype(self._dtype).itemsize
         self._ids = tuple(name for name in ("inputs", "labels") if name in outputs)
         self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
         self._boundaries = "cu_seqlens" in outputs
@@ -111,7 +112,7 @@ class Gatherer:
         elif len(self._ids) == 2:
             both, address = self._make("ids", (2, n_rows, length), self._dtype)
             options.inputs = address
-            options.labels = address + both.nbytes // 2
+            options.labels = address + n_rows * length * self._id_bytes
             batch.inputs, batch.labels = both[0], both[1]
         else:
             ids, address = self._make("ids", (n_rows, length), self._dtype)
@@ -125,7 +126,8 @@ class Gatherer:
         first_row = c_batch.rows[0]
         for name in self._parts:
             array, address = self._make(name, (batch.n_rows, c_batch.sequence_length), _PART_DTYPES[name])
-            ctypes.memmove(address, getattr(first_row, name), array.nbytes)
+            n_bytes = batch.n_rows * c_batch.sequence_length * np.dtype(_PART_DTYPES[name]).itemsize
+            ctypes.memmove(address, getattr(first_row, name), n_bytes)  # tensors have no nbytes before PyTorch 2.1
             setattr(batch, name, array)
 
     def _fill_boundaries(self, batch: "Batch", c_batch: Any) -> None:
@@ -137,6 +139,8 @@ class Gatherer:
         parts.append(np.array([batch.n_rows * length], np.int32))
         ends = np.concatenate(parts)
         batch.max_seqlen = int(np.diff(ends).max())
-        array, address = self._make("cu_seqlens", ends.shape, "int32")
+        # Arrays that are kept have room for a power of two, so that there are few of them.
+        room = len(ends) if self._kept is None else 1 << (len(ends) - 1).bit_length()
+        array, address = self._make("cu_seqlens", (room,), "int32")
         ctypes.memmove(address, ends.ctypes.data, ends.nbytes)
-        batch.cu_seqlens = array
+        batch.cu_seqlens = array[:len(ends)]

@@ -12,9 +12,11 @@ from ._errors import check
 from ._gather import Gatherer
 from ._lib import lib
 from ._locks import new_lock
+from ._numbers import integer, number, real, state_bytes
 from ._ranks import find_rank
 from ._rows import LoaderHandle, Row
 from ._stage import Stage
+from ._stage_core import Log
 
 _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1}
@@ -31,7 +33,7 @@ class Source:
 
     data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order
     weight      share of the samples, relative to the weights of the other sources
-    max_epochs  the loader ends before the epoch after these; None: no limit
+    max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
     masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
@@ -42,7 +44,8 @@ class Source:
             if not isinstance(item, (str, os.PathLike, Dataset)):
                 raise TypeError(f"{item!r} is neither a path nor a Dataset")
             self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
-        self.weight, self.max_epochs, self.masked = weight, max_epochs, masked
+        self.weight, self.masked = real("weight", weight), masked
+        self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
 
     def __repr__(self) -> str:
         return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
@@ -74,12 +77,6 @@ def choose(words: Mapping[str, int], word: Any, name: str) -> int:
     return words[word]
 
 
-def number(name: str, value: int, limit: int) -> int:
-    if not 0 <= value < limit:
-        raise ValueError(f"{name} is {value}: must be 0 to {limit - 1}")
-    return int(value)
-
-
 def _as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     """Copies, because a loader that is pickled is opened again with the same sources."""
     items = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -98,7 +95,13 @@ def _as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
 def _as_phases(given: Any, n_sources: int) -> List[Tuple[int, List[float]]]:
     if given is not None and not hasattr(given, "items"):
         raise TypeError(f"phases is {given!r}: must be a dict, such as {{1000: [1.0, 2.0]}}")
-    phases = [(first_sample, list(weights)) for first_sample, weights in sorted((given or {}).items())]
+    phases = []
+    for first_sample, given_weights in (given or {}).items():
+        if not hasattr(given_weights, "__iter__"):
+            raise TypeError(f"phases: the weights are {given_weights!r}: must be a list with one of each source")
+        phases.append((number("the sample of a phase", first_sample, 2**62 - 1, 1),
+                       [real("phases: a weight", weight) for weight in given_weights]))
+    phases.sort()
     for first_sample, weights in phases:
         if len(weights) != n_sources:
             raise ValueError(f"the phase from sample {first_sample} has {len(weights)} weights for "
@@ -145,6 +148,7 @@ class Loader:
     framework   "numpy" or "torch": what the outputs are. PyTorch's are pinned if there is a GPU
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
                 step by a Stage, which is experimental
+    n_slots, max_documents, log     with a device: those of the Stage
     reuse       whether each batch is written into the arrays of the last one that the same thread took
     pad_id      inputs that a shorter row lacks
     ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels
@@ -154,7 +158,7 @@ class Loader:
     seed        of the order; the order does not depend on rank, n_ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data; see block_windows and group_blocks in tokmap_loader.h
     windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary
-    max_epochs  the loader ends before the epoch after these, for sources that do not say; None: no end
+    max_epochs  the loader ends before the epoch after these, for sources that do not say; None or 0: no end
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
                 False: the last batch may be smaller, and ranks without a row end one batch earlier
     random_offset   whether the windows of each epoch begin at another token
@@ -176,32 +180,37 @@ class Loader:
                  max_epochs: Optional[int] = None, drop_last: bool = True, random_offset: bool = False,
                  phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
                  group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
-                 mixed_tokenizers: bool = False) -> None:
+                 mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
+                 log: Log = None) -> None:
         arguments = dict(locals())
         del arguments["self"]
         self._sources = _as_sources(sources, max_epochs)
         self._phases = _as_phases(phases, len(self._sources))
         self.outputs = _as_outputs(outputs)
         self.rank, self.n_ranks = find_rank(rank, n_ranks)
-        self.sequence_length, self.batch_rows = sequence_length, batch_rows
+        self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
+        self.batch_rows = number("batch_rows", batch_rows, 2**24, 1)
         self.drop_last = drop_last
         arguments.update(sources=self._sources, phases=dict(self._phases), outputs=self.outputs, rank=self.rank,
                          n_ranks=self.n_ranks)
         self._arguments = arguments
-        self._to_next = (self.n_ranks - self.rank) * batch_rows  # from the first row to the next step
+        self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
         self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
         needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
         self._options: Dict[str, Any] = {
-            "sequence_length": number("sequence_length", sequence_length, 2**32),
-            "seed": number("seed", seed, 2**64), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
+            "sequence_length": self.sequence_length, "seed": number("seed", seed, 2**64 - 1), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
             "windows": choose(_WINDOWS, windows, "windows"), "random_offset": bool(random_offset),
             "row_parts": _row_parts(needed, device is not None),
-            "block_windows": number("block_windows", block_windows, 2**64),
-            "group_blocks": number("group_blocks", group_blocks, 2**64), "io": choose(_IO, io, "io"),
-            "look_ahead": number("look_ahead", look_ahead, 2**32), "drop_behind": bool(drop_behind),
+            "block_windows": number("block_windows", block_windows, 2**42),
+            "group_blocks": number("group_blocks", group_blocks, 2**28), "io": choose(_IO, io, "io"),
+            "look_ahead": number("look_ahead", look_ahead, 1024), "drop_behind": bool(drop_behind),
             "mixed_tokenizers": bool(mixed_tokenizers)}
+        if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
+            raise ValueError("block_windows and group_blocks need shuffle='block'")
+        if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
+            raise ValueError("n_slots, max_documents and log are for a Loader with a device")
         if windows != "concat" and not contiguous:
             raise ValueError("contiguous=False needs windows='concat': rows within documents are padded, with "
                              "pad_id in inputs and ignore_index in labels")
@@ -223,7 +232,7 @@ class Loader:
                 raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, "
                                  "or the output loss_mask (mask_labels=True applies it)")
             self._stage = Stage(self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=pad_id,
-                                ignore_index=ignore_index)
+                                ignore_index=ignore_index, n_slots=n_slots, max_documents=max_documents, log=log)
 
     # ---- Open and close ----
 
@@ -236,17 +245,16 @@ class Loader:
             pointers = [shard.handle.pointer.value for shard in own]
             c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
             c.weight, c.masked = s.weight, bool(s.masked)
-            c.max_epochs = number("max_epochs", s.max_epochs or 0, 2**64)
+            c.max_epochs = s.max_epochs or 0
         c_phases = (_lib.LoaderPhase * len(phases))()
         for c, (first_sample, weights) in zip(c_phases, phases):
-            c.first_sample = number("first_sample", first_sample, 2**64)
+            c.first_sample = first_sample
             c.weights = (ctypes.c_double * len(weights))(*weights)
         options = _lib.LoaderOptions(
             struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=c_sources, n_sources=len(sources),
             source_stride=ctypes.sizeof(_lib.LoaderSource), phases=c_phases, n_phases=len(phases),
             phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row),
-            batch_rows=number("batch_rows", self.batch_rows, 2**32), rank=number("rank", self.rank, 2**32),
-            n_ranks=number("n_ranks", self.n_ranks, 2**32), **self._options)
+            batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks, **self._options)
         detail = _lib.ErrorDetail()
         check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
               detail)
@@ -407,7 +415,7 @@ class Loader:
 
     def seek(self, sample: int) -> None:
         """The next step starts at this sample."""
-        sample = number("sample", sample, 2**64)
+        sample = number("sample", sample, 2**62)
         with self._lock:
             self._turn += 1
             if self._stage is not None:
@@ -418,7 +426,7 @@ class Loader:
     def locate(self, sample: int) -> Sample:
         """Where a sample comes from, without reading its tokens."""
         out = _lib.LoaderSample(struct_size=ctypes.sizeof(_lib.LoaderSample))
-        self._call(lib.tokmap_loader_locate, number("sample", sample, 2**64), ctypes.byref(out))
+        self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
     # ---- State ----
@@ -432,8 +440,7 @@ class Loader:
     def restore(self, state: bytes) -> None:
         """Continues where a state was taken. MismatchError: it was taken with other data, or with another sequence
         length, seed, shuffle, kind of windows or mixture."""
-        if len(state) != 128:
-            raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
+        state = state_bytes(state)
         with self._lock:
             self._turn += 1
             if self._stage is not None:
@@ -448,7 +455,11 @@ class Loader:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continues where state_dict() was taken."""
-        self.restore(bytes.fromhex(state_dict["state"]))
+        try:
+            state = bytes.fromhex(state_dict["state"])
+        except (TypeError, KeyError, ValueError):
+            raise ValueError(f"state_dict is {state_dict!r:.80}: must be what state_dict() returned") from None
+        self.restore(state)
 
     # ---- Info ----
 

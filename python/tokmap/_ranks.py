@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Optional, Tuple
 
+from ._numbers import number
+
 _log = logging.getLogger("tokmap")
 _logged = False
 
@@ -33,7 +35,8 @@ def find_rank(rank: Optional[int], n_ranks: Optional[int]) -> Tuple[int, int]:
     if (rank is None) != (n_ranks is None):
         raise ValueError(f"rank is {rank} and n_ranks is {n_ranks}: give both, or neither")
     if rank is not None and n_ranks is not None:
-        return rank, n_ranks
+        n_ranks = number("n_ranks", n_ranks, 2**24, 1)
+        return number("rank", rank, n_ranks - 1), n_ranks
     rank, n_ranks, source = _discover()
     if not _logged and n_ranks > 1:
         _logged = True

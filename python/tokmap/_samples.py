@@ -5,6 +5,7 @@ import os
 from typing import Any, Dict
 
 from ._loader import Loader
+from ._numbers import integer
 
 
 def arguments_of(loader: Loader) -> Dict[str, Any]:
@@ -51,6 +52,7 @@ class Samples:
         return self._n_samples
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
+        sample = integer("sample", sample)
         if not 0 <= sample < self._n_samples:
             raise IndexError(f"sample {sample}: there are {self._n_samples}")
         if self._process != os.getpid():  # a loader does not work after a fork

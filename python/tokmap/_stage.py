@@ -13,6 +13,7 @@ from . import _dlpack, _lib
 from ._errors import DeviceError, check
 from ._gather import dtype_name
 from ._lib import lib
+from ._numbers import integer, number, state_bytes
 from ._stage_core import Core, Edit, Log
 
 if TYPE_CHECKING:
@@ -245,13 +246,13 @@ class Filled(NamedTuple):
 
 def _device(device: Any) -> int:
     if isinstance(device, int) and not isinstance(device, bool):
-        return _number("device", device, 2**31)
+        return number("device", device, 2**31 - 1)
     if device in ("host", "cpu"):
         return _HOST
     found = re.fullmatch(r"(cpu)|cuda:(\d+)", str(device))  # also the text of a torch.device
     if not found:
         raise ValueError(f"device is {device!r}: must be a number, 'cuda:0' or the like, or 'host'")
-    return _HOST if found[1] else _number("device", int(found[2]), 2**31)
+    return _HOST if found[1] else number("device", int(found[2]), 2**31 - 1)
 
 
 def _width(name: str, dtype: Any) -> str:
@@ -259,12 +260,6 @@ def _width(name: str, dtype: Any) -> str:
     if text not in _WIDTHS:
         raise ValueError(f"{name} is {dtype!r}: must be int32 or int64")
     return text
-
-
-def _number(name: str, value: int, limit: int) -> int:
-    if not 0 <= value < limit:
-        raise ValueError(f"{name} is {value}: must be 0 to {limit - 1}")
-    return value
 
 
 def _buffer(buffer: Any, n_bytes: int, name: str) -> Any:
@@ -325,22 +320,25 @@ class Stage:
         self._torch_batch: Any = namedtuple("TorchBatch", self.outputs)  # type: ignore[misc]
         self._dtypes = {"inputs": _width("input_dtype", input_dtype),
                         "labels": _width("label_dtype", label_dtype)}
-        self._max_documents = _number("max_documents", max_documents, 2**32)
+        self._max_documents = number("max_documents", max_documents, 2**31 - 2)
+        ignore_index = integer("ignore_index", ignore_index)
         label_bits = 8 * _WIDTHS[self._dtypes["labels"]]
         if not -2**(label_bits - 1) <= ignore_index < 2**(label_bits - 1):
             raise ValueError(f"ignore_index is {ignore_index}: must fit {self._dtypes['labels']}")
         if positions not in _POSITIONS:
             raise ValueError(f"positions is {positions!r}: must be one of {', '.join(_POSITIONS)}")
+        if positions == "row" and "position_ids" not in wanted:
+            raise ValueError("positions='row' needs the output position_ids")
         options = _lib.StageOptions(
             struct_size=ctypes.sizeof(_lib.StageOptions), device=self._device,
-            n_slots=_number("n_slots", n_slots, 2**32),
-            n_host_slots=_number("n_host_slots", n_host_slots, 2**32),
+            n_slots=number("n_slots", n_slots, 2**32 - 1),
+            n_host_slots=number("n_host_slots", n_host_slots, 2**32 - 1),
             outputs=sum(_OUTPUTS[name] for name in wanted) | _POSITIONS[positions],
             input_bytes=_WIDTHS[self._dtypes["inputs"]],
             label_bytes=_WIDTHS[self._dtypes["labels"]], ignore_index=ignore_index,
             has_ignore_index=1,
-            pad_id=_number("pad_id", pad_id, 2**32), max_documents=self._max_documents,
-            no_thread=not thread, n_copiers=_number("n_copiers", n_copiers, 2**32))
+            pad_id=number("pad_id", pad_id, 2**32 - 1), max_documents=self._max_documents,
+            no_thread=not thread, n_copiers=number("n_copiers", n_copiers, 2**32 - 1))
         self._core = Core(loader, log, edit)
         self._core.open(options)
         info = self.stats
@@ -440,7 +438,7 @@ class Stage:
         if isinstance(stream, bool) or not isinstance(stream, int):
             raise TypeError(f"stream is {stream!r}: must be a number, or have __cuda_stream__ or "
                             "cuda_stream")
-        stream = _number("stream", stream, 2**64)
+        stream = number("stream", stream, 2**64 - 1)
         if stream == _PER_THREAD:
             raise ValueError(_NOT_PER_THREAD)
         self._core.streams[stream] = given  # kept as long as the stage, because tensors may be deleted late
@@ -471,14 +469,13 @@ class Stage:
 
     def restore(self, state: bytes) -> None:
         """Continues where the state of a stage or a loader was saved. Held batches stay valid."""
-        if len(state) != 128:
-            raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
+        state = state_bytes(state)
         with self._core.turn, self._core as core:
             core.call(lib.tokmap_stage_restore, (c_uint8 * 128)(*state))
 
     def seek(self, sample: int) -> None:
         """The next step starts at this sample."""
-        sample = _number("sample", sample, 2**64)
+        sample = number("sample", sample, 2**64 - 1)
         with self._core.turn, self._core as core:
             core.call(lib.tokmap_stage_seek, sample)
 

@@ -17,6 +17,7 @@ from . import _native
 from ._dataset import Path, encode_path
 from ._errors import check
 from ._lib import NO_ID, ErrorDetail
+from ._numbers import integer, number
 
 Text = Union[str, bytes]
 _SPECIALS = ("text", "match", "error", "drop")
@@ -252,8 +253,7 @@ class Tokenizer:
                 n_threads: int) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]:
         if specials not in _SPECIALS:
             raise ValueError(f"specials: {specials!r} is not one of {', '.join(_SPECIALS)}")
-        if not 0 <= n_threads <= 1024:
-            raise ValueError(f"n_threads: {n_threads} is not 0 to 1024")
+        n_threads = number("n_threads", n_threads, 1024)
         handle, detail = self._handle, ErrorDetail()  # the handle stays while the call runs
         options = EncodeOptions(ctypes.sizeof(EncodeOptions), table.ctypes.data, len(table), 16, n_threads,
                                 _SPECIALS.index(specials))
@@ -315,7 +315,7 @@ class Tokenizer:
 
     def token(self, id: int) -> bytes:
         """The bytes of one token, as the vocabulary has them. IndexError: there is no such id."""
-        out = TokenText()
+        out, id = TokenText(), integer("id", id)
         if not 0 <= id < NO_ID or _library().tokmap_tokenizer_token(self._handle.pointer, id, byref(out)):
             raise IndexError(f"there is no token with the id {id}")
         return ctypes.string_at(out.bytes, out.n_bytes)

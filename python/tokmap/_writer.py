@@ -15,6 +15,7 @@ from ._dataset import Path, encode_path
 from ._errors import check
 from ._lib import lib
 from ._locks import new_lock
+from ._numbers import number
 
 
 def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
@@ -53,12 +54,15 @@ class Writer:
 
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
                  replace: bool = False, meta: Sequence[str] = ()) -> None:
-        if not 0 <= vocab_size < 2**64 or (eod_id is not None and not 0 <= eod_id < _lib.NO_ID):
-            raise ValueError(f"vocab_size {vocab_size}, eod_id {eod_id}: out of range")
-        options = _lib.WriterOptions(struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=vocab_size,
-                                     has_eod=eod_id is not None, eod_id=eod_id or 0, replace=int(replace))
-        pointer = ctypes.c_void_p()
-        self._call(lib.tokmap_writer_open, ctypes.byref(pointer), encode_path(prefix), ctypes.byref(options))
+        options = _lib.WriterOptions(
+            struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=number("vocab_size", vocab_size, 2**31, 1),
+            has_eod=eod_id is not None, replace=bool(replace),
+            eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1))
+        pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
+        status = lib.tokmap_writer_open(ctypes.byref(pointer), encode_path(prefix), ctypes.byref(options),
+                                        ctypes.byref(detail))
+        can_replace = not replace and b": already exists" in detail.text
+        check(status, detail, ": set replace=True to replace it" if can_replace else "")
         self._pointer = pointer
         self._lock: Any = new_lock(self)
         # At exit too: an unfinished dataset leaves nothing on the disk.
@@ -94,9 +98,8 @@ class Writer:
 
     def end_input(self, name: Path, input_bytes: int = 0, input_checksum: int = 0) -> None:
         """Names the input file of all documents since the last call."""
-        for number in (input_bytes, input_checksum):
-            if not 0 <= number < 2**64:
-                raise ValueError(f"{number}: must be 0 to 2^64 - 1")
+        input_bytes = number("input_bytes", input_bytes, 2**64 - 1)
+        input_checksum = number("input_checksum", input_checksum, 2**64 - 1)
         with self._lock:
             self._call(lib.tokmap_writer_end_input, self._open(), os.fsencode(name), input_bytes, input_checksum)
 

@@ -262,6 +262,20 @@ static tokmap_status name_tokens(tokmap_dataset *ds, const char *path, size_t pr
     return status;
 }
 
+/* There is no index. If there is something else of the name, says what to do about it. */
+static tokmap_status explain_missing(const char *path, tokmap_status status, tokmap_error *err)
+{
+    if (status != TOKMAP_ERR_IO || err->sys_errno != ENOENT || !tokmap_i_file_exists(path))
+        return status;
+    if (tokmap_i_file_is_folder(path))
+        FAIL(err, status,
+             "%s: not a dataset, but a folder: pack its files, or name a dataset in it", path);
+    else
+        FAIL(err, status, "%s: not a dataset: pack it, or index it", path);
+    err->sys_errno = ENOENT;
+    return status;
+}
+
 /* err is not NULL. Sets *again if it failed because a writer was replacing the dataset. */
 static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_only, bool *again,
                              tokmap_error *err)
@@ -275,7 +289,7 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_on
     status = open_index(ds, err);
     *again = status && err->sys_errno == ENOENT && has_index(ds);
     if (status)
-        return status;
+        return explain_missing(path, status, err);
     const char *rest = path + prefix_bytes;
     const bool by_prefix = *rest == 0 || strcmp(rest, ".tmi") == 0;
     if (ds->is_joined && !by_prefix)

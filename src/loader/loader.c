@@ -201,12 +201,21 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
     return status ? status : tokmap_i_loader_leave(l, lend_next(l, batch, err));
 }
 
+tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t sample,
+                                           tokmap_error *err)
+{
+    if (sample <= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "cannot continue at sample %" PRIu64 ": the loader has %" PRIu64 " samples", sample,
+                MIN(l->end, TOKMAP_I_MAX_SAMPLE));
+}
+
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
 {
-    if (sample > MIN(l->end, TOKMAP_I_MAX_SAMPLE))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "cannot seek to sample %" PRIu64 ": the loader has %" PRIu64 " samples", sample,
-                    MIN(l->end, TOKMAP_I_MAX_SAMPLE));
+    const tokmap_status status = tokmap_i_loader_check_sample(l, sample, err);
+    if (status)
+        return status;
     l->next_sample = sample;
     tokmap_i_loader_restart_fetch(l);
     return TOKMAP_OK;

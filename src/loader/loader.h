@@ -84,6 +84,9 @@ tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
+/* TOKMAP_ERR_ARGUMENT: no step can begin at this sample. */
+tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t sample,
+                                           tokmap_error *err);
 /* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
 /* From now on documents are looked up without the map, so that a shortened file is an error, and

@@ -81,10 +81,11 @@ static tokmap_status check_io(const tokmap_loader_options *o, tokmap_error *err)
 
 static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokmap_error *err)
 {
-    if (!s->datasets || s->n_datasets == 0 || s->n_datasets > MAX_DATASETS)
+    if (s->n_datasets == 0 || s->n_datasets > MAX_DATASETS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "source %zu has %" PRIu32 " datasets: must be 1 to 65,535", k,
-                    s->datasets ? s->n_datasets : 0);
+                    "source %zu has %" PRIu32 " datasets: must be 1 to 65,535", k, s->n_datasets);
+    if (!s->datasets)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: datasets is NULL", k);
     for (uint32_t d = 0; d < s->n_datasets; d++)
         if (!s->datasets[d])
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: dataset %" PRIu32 " is NULL", k, d);
@@ -96,12 +97,16 @@ static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokma
 
 static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *err)
 {
-    if (!o->sources || o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
+    if (o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_sources is %" PRIu32 ": must be 1 to 65,535",
-                    o->sources ? o->n_sources : 0);
-    if (o->n_phases >= TOKMAP_I_MIXTURE_PHASES || (o->n_phases > 0 && !o->phases))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%" PRIu32 " phases: must be at most 65,534, and phases not NULL", o->n_phases);
+                    o->n_sources);
+    if (!o->sources)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "sources is NULL");
+    if (o->n_phases >= TOKMAP_I_MIXTURE_PHASES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_phases is %" PRIu32 ": must be at most 65,534",
+                    o->n_phases);
+    if (o->n_phases > 0 && !o->phases)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "phases is NULL");
     tokmap_status status = tokmap_i_check_stride(o->source_stride, &source_kind, err);
     if (!status && o->n_phases > 0)
         status = tokmap_i_check_stride(o->phase_stride, &phase_kind, err);

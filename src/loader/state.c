@@ -73,8 +73,11 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
     tokmap_i_error_clear(err);
     if (!l || !state)
         return FAIL_NULL(err);
-    tokmap_i_loader_encode_state(l, sample, state); /* reads only what never changes after open */
-    return TOKMAP_OK;
+    /* reads only what never changes after open */
+    const tokmap_status status = tokmap_i_loader_check_sample(l, sample, err);
+    if (!status)
+        tokmap_i_loader_encode_state(l, sample, state);
+    return status;
 }
 
 static tokmap_status check_bytes(const uint8_t *state, tokmap_error *err)

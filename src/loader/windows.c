@@ -137,6 +137,10 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
     if (w->n_windows > (uint64_t)1 << 48)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its source has more than 2^48 windows",
                     w->datasets[0]->index_path);
+    if (w->n_windows == 0 && w->within)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: no document has two tokens, which a row needs: an input and its label",
+                    w->datasets[0]->token_path);
     if (w->n_windows == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: %" PRIu64 " tokens are too few for sequence_length %" PRIu32

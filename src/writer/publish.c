@@ -117,10 +117,14 @@ tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t 
     const tokmap_status status = tokmap_i_names_make(n, prefix, prefix_bytes, suffix, err);
     if (status)
         return status;
-    /* A dataset that we must not touch does not even get a lock file. */
-    return n->resume || tokmap_i_file_exists(n->index_partial) || tokmap_i_file_exists(n->journal)
-               ? TOKMAP_OK
-               : refuse_existing(n, err);
+    /* A dataset that we must not touch does not even get a lock file, unless there is something to
+     * clear up. */
+    const char *const left[] = {n->index_partial, n->journal, n->values,
+                                owns_bin(n) ? n->token_partial : n->values};
+    bool clears_up = n->resume;
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        clears_up |= tokmap_i_file_exists(left[i]);
+    return clears_up ? TOKMAP_OK : refuse_existing(n, err);
 }
 
 /* A file with a second name, such as one that a killed writer had just published, must not be

@@ -123,6 +123,7 @@ says pack_lines tokmap pack --lines lines.txt -o lines
 says pack_json tokmap pack --json one.txt -o json
 says pack_quiet tokmap pack -q one.txt -o quiet
 says pack_again tokmap pack one.txt -o d
+says info_of_what_a_killed_writer_left bash -c 'touch left.bin.partial; tokmap info left; rm left.*'
 says pack_force tokmap pack --force one.txt two.txt -o d.bin
 says pack_without_output tokmap pack one.txt
 says pack_without_input tokmap pack -o x

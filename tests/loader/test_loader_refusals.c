@@ -86,9 +86,10 @@ TEST(options_that_break_a_rule_are_refused)
     tokmap_loader_close(corpus_open_loader(&fine));
     REFUSED(o.struct_size = 0, TOKMAP_ERR_ARGUMENT, "struct_size");
     REFUSED(o.n_sources = 0, TOKMAP_ERR_ARGUMENT, "n_sources is 0");
-    REFUSED(o.sources = NULL, TOKMAP_ERR_ARGUMENT, "n_sources is 0");
+    REFUSED(o.sources = NULL, TOKMAP_ERR_ARGUMENT, "sources is NULL");
     REFUSED(o.n_sources = 65536, TOKMAP_ERR_ARGUMENT, "n_sources is 65536");
-    REFUSED(o.phases = NULL, TOKMAP_ERR_ARGUMENT, "phases");
+    REFUSED(o.phases = NULL, TOKMAP_ERR_ARGUMENT, "phases is NULL");
+    REFUSED(o.n_phases = 65535, TOKMAP_ERR_ARGUMENT, "n_phases is 65535");
     REFUSED(o.sequence_length = 0, TOKMAP_ERR_ARGUMENT, "sequence_length");
     REFUSED(o.sequence_length = (1 << 24) + 1, TOKMAP_ERR_ARGUMENT, "sequence_length");
     REFUSED(o.batch_rows = 0, TOKMAP_ERR_ARGUMENT, "batch_rows");
@@ -109,6 +110,7 @@ TEST(options_that_break_a_rule_are_refused)
             "random_offset");
     REFUSED(o.row_parts = 16, TOKMAP_ERR_ARGUMENT, "row_parts");
     REFUSED(sources[1].n_datasets = 0, TOKMAP_ERR_ARGUMENT, "source 1 has 0 datasets");
+    REFUSED(sources[1].datasets = NULL, TOKMAP_ERR_ARGUMENT, "source 1: datasets is NULL");
     REFUSED((of_narrow[1] = NULL, sources[0].n_datasets = 2), TOKMAP_ERR_ARGUMENT, "is NULL");
     REFUSED(sources[1].masked = 2, TOKMAP_ERR_ARGUMENT, "masked");
     REFUSED(sources[1].weight = -1, TOKMAP_ERR_ARGUMENT, "weights");
@@ -277,6 +279,10 @@ TEST(far_samples_are_there_and_the_last_are_not)
     CHECK_INT(tokmap_loader_seek(l, (uint64_t)1 << 62, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_END);
     CHECK_INT(tokmap_loader_seek(l, ((uint64_t)1 << 62) + 1, &err), TOKMAP_ERR_ARGUMENT);
+    uint8_t state[TOKMAP_STATE_BYTES]; /* of a place where restore would refuse it */
+    CHECK_INT(tokmap_loader_save_at(l, (uint64_t)1 << 62, state, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_restore(l, state, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_save_at(l, ((uint64_t)1 << 62) + 1, state, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_loader_close(l);
     close_all();
 }

@@ -178,7 +178,7 @@ def what_is_wrong_is_named(folder):
     assert words.encode("a </s>", specials="drop").tolist() == [2]
     raises(UnicodeEncodeError, words.encode, "\ud800")
     assert "'all' is not one of text, match" in str(raises(ValueError, words.encode, "a", specials="all"))
-    assert "n_threads: -1" in str(raises(ValueError, words.encode_batch, ["a"], n_threads=-1))
+    assert "n_threads is -1" in str(raises(ValueError, words.encode_batch, ["a"], n_threads=-1))
     for wrong in (5, None, ["a", 5], [b"a", None]):
         raises(TypeError, words.encode_batch, wrong)
     raises(TypeError, words.encode, 5)

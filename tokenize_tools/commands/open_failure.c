@@ -37,8 +37,18 @@ bool report_unfinished(const char *path)
     char file[4096];
     int n = path_prefix_bytes(path);
     int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", n, path);
-    if (n_out < 0 || (size_t)n_out >= sizeof file || !file_name_exists(file))
+    if (n_out < 0 || (size_t)n_out >= sizeof file)
         return false;
+    if (!file_name_exists(file)) {
+        snprintf(file, sizeof file, "%.*s.bin.partial", n, path);
+        if (!file_name_exists(file))
+            return false;
+        cli_warn(
+            "%s: is left of a dataset whose other unfinished files are gone. Write the dataset "
+            "again, or remove this file.",
+            file);
+        return true;
+    }
     file[n] = '\0';
     if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
         cli_warn("%s: is being written, or the run that wrote it was interrupted; the last "

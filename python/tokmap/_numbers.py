@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that are numbers: the exception names the parameter, and says what it must be."""
+
+import operator
+from typing import Any
+
+from ._errors import ArgumentError
+
+
+def integer(name: str, value: Any) -> int:
+    """An int, or what is one, such as np.int64(3). Fractions are not cut off."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}: must be an integer") from None
+
+
+def _text(n: int) -> str:
+    for end, rest in ((n, ""), (n + 1, " - 1")):
+        if end >= 2**16 and end & (end - 1) == 0:
+            return f"2^{end.bit_length() - 1}{rest}"
+    return str(n)
+
+
+def number(name: str, value: Any, most: int, least: int = 0) -> int:
+    """An integer from least to most."""
+    found = integer(name, value)
+    if not least <= found <= most:
+        raise ArgumentError(f"{name} is {found}: must be {_text(least)} to {_text(most)}", -1)
+    return found
+
+
+def real(name: str, value: Any) -> float:
+    """A float, or what is one; not its digits as text."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}: must be a number")
+    return float(value)
+
+
+def state_bytes(state: Any) -> bytes:
+    """The 128 bytes of a state."""
+    try:
+        found = bytes(memoryview(state))
+    except TypeError:
+        raise TypeError(f"state is {state!r:.60}: must be the 128 bytes that state() returns") from None
+    if len(found) != 128:
+        raise ArgumentError(f"state has {len(found)} bytes: must be the 128 bytes that state() returns", -1)
+    return found

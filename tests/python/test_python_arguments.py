@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of a wrong type or out of range: the exception names the parameter, in Python's words, and says what it
+must be."""
+
+import os
+import re
+import subprocess
+import sys
+
+from package import raises
+from ref_protocol import program, run_in_folders
+
+import numpy as np
+import tokmap
+
+OF_C = re.compile(r"TOKMAP_|row_parts|NULL|struct_size|label_bytes|input_bytes to|ctypes|c_ubyte")
+
+
+def prepare(folder):
+    with tokmap.Writer(folder / "a", vocab_size=1000, eod_id=0) as w:
+        for i in range(0, 1000, 40):
+            w.document(range(i, i + 40))
+
+
+def refused(kind, name, function, *arguments, **named):
+    """The exception is of this kind and begins with the name of the parameter."""
+    text = str(raises(kind, function, *arguments, **named))
+    assert text.startswith(name) and not OF_C.search(text), text
+    return text
+
+
+def only_integers_are_integers(folder):
+    a = folder / "a"
+    numbers = ("sequence_length", "batch_rows", "seed", "max_epochs", "block_windows", "group_blocks", "look_ahead",
+               "pad_id", "ignore_index", "rank", "n_ranks", "n_slots", "max_documents")
+    for name in numbers:
+        for wrong in (15.9, "16", None, np.float32(3), b"1"):
+            if wrong is None and name in ("max_epochs", "rank", "n_ranks"):
+                continue
+            options = {"sequence_length": 8, **({"rank": 0, "n_ranks": 2} if "rank" in name else {}), name: wrong}
+            text = refused(TypeError, name, tokmap.Loader, a, **options)
+            assert repr(wrong) in text and "integer" in text, text
+    loader = tokmap.Loader(a, np.int64(8), np.uint8(2), seed=np.uint64(2**64 - 1), max_epochs=np.int32(1))
+    assert len(list(loader)) == len(loader) == 62 and type(loader.sequence_length) is int
+    stage = tokmap.Stage(tokmap.Loader(a, 8), "host")
+    samples, ds = tokmap.Samples(a, 8), tokmap.open(a)
+    writer = tokmap.Writer(folder / "w", 10)
+    for name, call in (
+            ("sample", loader.seek), ("sample", loader.locate), ("sample", stage.seek), ("sample", samples.__getitem__),
+            ("index", ds.document), ("index", ds.input), ("token", ds.find_document), ("first", ds.tokens),
+            ("n_tokens", lambda n: ds.tokens(0, n)), ("n_threads", ds.verify), ("index", ds.document_meta),
+            ("vocab_size", lambda n: tokmap.Writer(folder / "x", n)),
+            ("eod_id", lambda n: tokmap.Writer(folder / "x", 10, n)),
+            ("input_bytes", lambda n: writer.end_input("x", n)),
+            ("input_checksum", lambda n: writer.end_input("x", 0, n)),
+            ("id", tokmap.Tokenizer("bytes").token),
+            ("n_threads", lambda n: tokmap.Tokenizer("bytes").encode_batch(["x"], n_threads=n)),
+            ("max_epochs", lambda n: tokmap.Loader(tokmap.Source(a, max_epochs=n), 8)),
+            ("the sample of a phase", lambda n: tokmap.Loader(a, 8, phases={n: [1.0]})),
+            ("n_host_slots", lambda n: tokmap.Stage(tokmap.Loader(a, 8), "host", n_host_slots=n)),
+            ("ignore_index", lambda n: tokmap.Stage(tokmap.Loader(a, 8), "host", ignore_index=n))):
+        for wrong in (1.5, "1"):
+            refused(TypeError, name, call, wrong)
+    assert ds.tokens(np.int64(3), np.uint8(2)).tolist() == [3, 4]
+    writer.close()
+
+
+def each_range_is_said_once(folder):
+    a = folder / "a"
+    for name, wrong, says in (("sequence_length", 0, "1 to 2^24"), ("sequence_length", 2**24 + 1, "1 to 2^24"),
+                              ("sequence_length", 2**40, "1 to 2^24"), ("sequence_length", -1, "1 to 2^24"),
+                              ("batch_rows", 0, "1 to 2^24"), ("batch_rows", 2**32, "1 to 2^24"),
+                              ("seed", -1, "0 to 2^64 - 1"), ("seed", 2**64, "0 to 2^64 - 1"),
+                              ("look_ahead", 1025, "0 to 1024"), ("look_ahead", 2**33, "0 to 1024"),
+                              ("pad_id", -1, "0 to 2^32 - 1"), ("max_epochs", -1, "0 to 2^64 - 1")):
+        text = refused(ValueError, name, tokmap.Loader, a, **{"sequence_length": 8, name: wrong})
+        assert f"is {wrong}: must be {says}" in text, text
+    for name, wrong in (("rank", 2), ("rank", -1), ("n_ranks", 0), ("n_ranks", 2**30)):
+        refused(ValueError, name, tokmap.Loader, a, 8, **{"rank": 0, "n_ranks": 2, name: wrong})
+    endless = tokmap.Loader(a, 8, max_epochs=0)
+    assert endless.n_samples is None  # as without it
+    assert "0" in tokmap.Source.__doc__.split("max_epochs")[1]
+
+
+def weights_and_states_are_named(folder):
+    a = folder / "a"
+    for wrong in ("x", None, [1]):
+        refused(TypeError, "weight is", tokmap.Loader, [(a, wrong), (a, 1)], 8)
+        refused(TypeError, "phases: a weight is", tokmap.Loader, [(a, 1), (a, 1)], 8, phases={8: [1, wrong]})
+    refused(TypeError, "phases", tokmap.Loader, [(a, 1), (a, 1)], 8, phases={8: 1})
+    for wrong in (-1.0, float("nan"), float("inf")):
+        assert "weights" in str(raises(ValueError, tokmap.Loader, [(a, wrong), (a, 1)], 8))
+    loader = tokmap.Loader(a, 8)
+    for one in (loader, tokmap.Stage(tokmap.Loader(a, 8), "host")):
+        state = one.state()
+        for wrong in (state.hex(), None, 7, {"state": state.hex()}, list(state)):
+            refused(TypeError, "state is", one.restore, wrong)
+        refused(ValueError, "state has 127 bytes", one.restore, state[:127])
+        one.restore(bytearray(state)), one.restore(memoryview(state))
+    for wrong in ({}, state, None, "x", {"state": 7}, {"state": state}, {"state": "no digits"}):
+        refused((TypeError, ValueError), "state_dict", loader.load_state_dict, wrong)
+
+
+def python_speaks_python(folder):
+    a, plain = folder / "a", folder / "plain"
+    with tokmap.Writer(plain, 70000) as w:
+        w.document(range(100))
+    np.arange(100, dtype=np.uint16).tofile(folder / "raw.bin")
+    np.arange(2**32 - 101, 2**32 - 1, dtype=np.uint32).tofile(folder / "wide.bin")
+    for name, dtype in (("raw.bin", "u16"), ("wide.bin", "u32")):
+        subprocess.run([program("tokmap"), "index", "-q", "--dtype", dtype, "--eod", "none", folder / name], check=True)
+    loader = tokmap.Loader(a, 8)
+    for call in (lambda: tokmap.Loader(a, 8, block_windows=3), lambda: tokmap.Loader(a, 8, group_blocks=3),
+                 lambda: tokmap.Loader(folder / "raw", 8, outputs=["loss_mask"]),
+                 lambda: tokmap.Loader(folder / "raw", 8, windows="within-document"),
+                 lambda: tokmap.Loader(a, 8, windows="within-document", random_offset=True),
+                 lambda: tokmap.Loader(a, 8, shuffle="block", block_windows=2**63),
+                 lambda: tokmap.Loader(a, 8, n_slots=3), lambda: tokmap.Loader(a, 8, log=print),
+                 lambda: tokmap.Stage(loader, "host", ["cu_seqlens"]), lambda: tokmap.Stage(loader, "host", n_slots=1),
+                 lambda: tokmap.Stage(loader, "host", ["inputs"], positions="row"),
+                 lambda: tokmap.Stage(tokmap.Loader(folder / "wide", 8), "host"),
+                 lambda: tokmap.Stage(loader, "host", pad_id=2**31), lambda: tokmap.open([a, plain]),
+                 lambda: next(tokmap.Loader(folder / "wide", 8, dtype="int32")),
+                 lambda: tokmap.Loader(a, 8, 2**24, look_ahead=1024, io="read")):
+        text = str(raises(ValueError, call))
+        assert not OF_C.search(text), text
+    one = tokmap.Writer(folder / "one", 10)
+    for i in range(20):
+        one.document([1])
+    one.finish()
+    text = str(raises(ValueError, tokmap.Loader, folder / "one", 8, windows="within-document"))
+    assert "two tokens" in text and "too few" not in text, text
+    exists = str(raises(tokmap.ExistsError, tokmap.Writer, a, 10))
+    assert exists.endswith("already exists: set replace=True to replace it"), exists
+    os.remove(folder / "one.tmi")
+    assert "replace=True" in str(raises(tokmap.ExistsError, tokmap.Writer, folder / "one", 10))
+
+
+def what_is_no_dataset_says_what_to_do(folder):
+    (folder / "text.txt").write_text("hello\n")
+    (folder / "folder").mkdir()
+    (folder / "index.tmi").write_text("hello" * 100)
+    for name, says in (("text.txt", "pack"), ("folder", "folder"), ("folder/", "folder")):
+        error = raises(FileNotFoundError, tokmap.open, folder / name)
+        assert "not a dataset" in str(error) and says in str(error) and error.errno == 2, error
+        assert "No such file" not in str(error) and error.file == str(folder / name), error
+    assert "No such file" in str(raises(FileNotFoundError, tokmap.open, folder / "nothing"))
+    raises(tokmap.NotADatasetError, tokmap.open, folder / "index")
+
+
+def reused_boundaries_are_bounded(folder):
+    with tokmap.Writer(folder / "lengths", 1000) as w:
+        for i in range(4000):
+            w.document(range(1 + i * 7919 % 97))
+    loader = tokmap.Loader(folder / "lengths", 64, 64, reuse=True, outputs=["inputs", "cu_seqlens"], max_epochs=1)
+    fresh = tokmap.Loader(folder / "lengths", 64, 64, outputs=["inputs", "cu_seqlens"], max_epochs=1)
+    lengths = set()
+    for batch, wanted in zip(loader, fresh):
+        assert (batch.cu_seqlens == wanted.cu_seqlens).all() and len(batch.cu_seqlens) == len(wanted.cu_seqlens)
+        lengths.add(len(batch.cu_seqlens))
+    kept = [array for name, array in loader._gatherer._kept.__dict__.items() if name[0] == "cu_seqlens"]
+    assert len(lengths) > 10 and len(kept) <= 4, (len(lengths), len(kept))
+
+
+def what_a_killed_writer_left_is_removed(folder):
+    for left in ("a.bin.partial", "a.tmv.partial"):  # without a.tmi.partial
+        (folder / left).write_text("x")
+        raises(tokmap.ExistsError, tokmap.Writer, folder / "a", 10)
+        assert sorted(path.name for path in folder.iterdir()) == ["a.bin", "a.tmi"]
+    assert len(tokmap.open(folder / "a")) == 25
+
+
+class OldTensor:
+    """What tensors of PyTorch 1.13 have: no nbytes."""
+
+    def __init__(self, shape, dtype, array=None):
+        self.array = np.empty(shape, dtype) if array is None else array
+        self.shape = self.array.shape
+
+    def __getitem__(self, key):
+        return OldTensor(None, None, self.array[key])
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
+def torch_before_2_0_is_enough(folder):
+    class Torch:
+        int64, int32, uint8 = "int64", "int32", "uint8"
+
+        @staticmethod
+        def empty(shape, dtype, pin_memory):
+            return OldTensor(shape, dtype)
+
+    outputs = ["inputs", "labels", "position_ids", "loss_mask", "cu_seqlens"]
+    loader, wanted = (tokmap.Loader(folder / "a", 16, 4, outputs=outputs) for _ in range(2))
+    gatherer = loader._gatherer
+    gatherer._torch, gatherer._pinned, gatherer._new = Torch, False, gatherer._new_tensor
+    batch, reference = next(loader), next(wanted)
+    for name in outputs:
+        assert (getattr(batch, name).array == getattr(reference, name)).all(), name
+
+
+def a_loader_with_a_device_takes_the_options_of_its_stage(folder):
+    lines = []
+    loader = tokmap.Loader(folder / "a", 8, device="host", n_slots=5, max_documents=7, log=lines.append)
+    assert loader._stage.stats["n_slots"] == 5 and loader._stage.stats["max_documents"] == 7
+    assert loader._stage._core.user_log == lines.append
+
+
+sys.exit(run_in_folders("python_arguments_", (
+    only_integers_are_integers, each_range_is_said_once, weights_and_states_are_named, python_speaks_python,
+    what_is_no_dataset_says_what_to_do, reused_boundaries_are_bounded, torch_before_2_0_is_enough,
+    what_a_killed_writer_left_is_removed, a_loader_with_a_device_takes_the_options_of_its_stage), prepare))
