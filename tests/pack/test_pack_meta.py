@@ -112,7 +112,7 @@ def numbers_that_would_be_rounded_are_refused_by_name(corpus):
     for number in ("18446744073709551615", "-9223372036854775809", "9" * 60, "1e400"):
         (corpus.folder / "b.jl").write_text('{"text": "a", "id": 1}\n{"text": "b", "id": %s}\n' % number)
         said = corpus.pack("o", "@row < 9", "--format", "jsonl", "--meta", "id", code=BAD_INPUT, of=["b.jl"])
-        expect("b.jl:2: " in said and "the number %.40s" % number in said and "of field id" in said, said)
+        expect("b.jl:2: " in said and "the number in field id is neither a signed integer" in said, said)
         corpus.remove("o")
     (corpus.folder / "b.jl").write_text('{"text": "a", "id": 18446744073709551616}\n{"text": "b", "id": 0.1}\n')
     corpus.pack("o", "@row < 9", "--format", "jsonl", "--meta", "id", of=["b.jl"])

@@ -241,7 +241,6 @@ def misspelt_fields_and_types_that_never_meet_are_noted(corpus):
              "no record of 300 has the field lang; the nearest one is language"),
             ("url > 0.9", "url", BAD_INPUT, "--where: character 1: compares a string with a number in every record"),
             ("meta.scroe > 3 or @row < 2", "meta.score", 0, "no record of 300 has the field meta.scroe; the nearest one is meta.score"),
-            ("tags == 1", "url", BAD_INPUT, "the field tags has only objects and lists"),
             ("meta.score > 300", "url", BAD_INPUT), ("meta.score > 298 or url is null", "url,@row", 0)):
         for dry in ([], ["--dry-run"]):
             said = corpus.pack("o", text, "--format", "jsonl", "--meta", meta, *dry, code=code, of=["m.jl"])

@@ -18,8 +18,7 @@
 #include "text/utf8.h"
 
 #define PADDING 64
-#define MAX_REPORTED 10 /* bad documents of an input; notes about fields */
-static const char more_notes[] = "more notes about fields are left out";
+#define MAX_REPORTED 10 /* bad documents of an input */
 /* After so many records that are not documents, a batch is handed out even if it is empty, so that
  * the caller can save the place. */
 #define MAX_LEFT_OUT 16384
@@ -40,7 +39,7 @@ struct corpus {
     second_look *look; /* NULL: not needed so far */
     bool seeking;      /* to `from` */
     corpus_place from;
-    unsigned n_reported, n_notes;
+    unsigned n_reported;
 
     assembler assembler;
     reader_text text; /* the current text, if `has_text` */
@@ -480,13 +479,10 @@ static step fail_resumed(corpus *c, const char *how)
     return STEP_FAILED;
 }
 
-void corpus_note_fields(corpus *c)
+void corpus_note_fields(const corpus *c)
 {
-    char text[READER_NOTE_BYTES];
-    for (size_t i = 0; c->options.note && c->reader && reader_note(c->reader, i, text); i++) {
-        if (*text && c->n_notes++ <= MAX_REPORTED)
-            c->options.note(c->options.context, c->n_notes <= MAX_REPORTED ? text : more_notes);
-    }
+    if (c->reader)
+        reader_note_fields(c->reader);
 }
 
 static step end_input(corpus *c)

@@ -19,12 +19,6 @@ enum {
     SEARCHED_LINES = 100, /* for similar keys */
 };
 
-enum { /* what a field had */
-    HAD_NUMBER = 1,
-    HAD_STRING = 2,
-    HAD_CONTAINER = 4
-};
-
 typedef struct node {
     const char *key;
     size_t key_bytes;
@@ -48,7 +42,7 @@ struct json_fields {
     tokmap_value *values;
 
     uint64_t n_lines;
-    uint8_t had[FIELD_LIST_MAX];
+    unsigned types[FIELD_LIST_MAX]; /* of the values of each field: bits */
 };
 
 /* ---- Paths ---- */
@@ -239,11 +233,6 @@ static void read_number(json_fields *f, tokmap_value *value)
 static void read_scalar(json_fields *f, tokmap_value *value)
 {
     const uint8_t c = *f->at;
-    uint8_t *const had = &f->had[value - f->values];
-    *had |= c == '{' || c == '[' ? HAD_CONTAINER
-            : c == '"'           ? HAD_STRING
-            : c == 'n'           ? 0
-                                 : HAD_NUMBER;
     if (c == '"') {
         read_string(f, value);
     } else if (c == '-' || (c >= '0' && c <= '9')) {
@@ -303,14 +292,15 @@ static void read_value(json_fields *f, int at)
     f->nodes[at].seen = true;
     if (f->at == f->end)
         return;
+    const int field = f->nodes[at].field;
     if (*f->at == '{' && f->nodes[at].first_child != NONE) {
-        if (f->nodes[at].field != NONE)
-            f->had[f->nodes[at].field] |= HAD_CONTAINER;
         read_object(f, at);
-    } else if (f->nodes[at].field != NONE)
-        read_scalar(f, &f->values[f->nodes[at].field]);
-    else
+    } else if (field != NONE) {
+        read_scalar(f, &f->values[field]);
+        f->types[field] |= 1u << f->values[field].type;
+    } else {
         skip_value(f);
+    }
 }
 
 /* At its brace. The depth of the calls is that of the paths. */
@@ -359,48 +349,35 @@ bool json_fields_read(json_fields *f, const uint8_t *line, size_t n_bytes, tokma
     return true;
 }
 
-/* ---- What the lines had ---- */
+/* ---- Of all lines ---- */
 
-/* The number of bytes of a path up to the first key that no line had, and that key; NONE: all were
- * there. */
-static int find_unseen(const json_fields *f, const char *path, size_t *before)
+bool json_fields_missing(const json_fields *f, size_t field, char *text, size_t text_bytes)
 {
+    const char *const path = f->list->names[field], *key = path;
     int at = 0;
-    for (const char *key = path;; key++) {
+    if (f->n_lines == 0 || strcmp(path, FIELD_ROW) == 0)
+        return false;
+    for (;; key++) { /* to the first key that no line had */
         const size_t key_bytes = strcspn(key, ".");
         at = find_child(f, at, key, key_bytes);
-        *before = (size_t)(key - path);
         if (!f->nodes[at].seen)
-            return at;
+            break;
         key += key_bytes;
         if (!*key)
-            return NONE;
+            return false;
     }
-}
-
-void json_fields_note(const json_fields *f, size_t field, char *text, size_t text_bytes)
-{
-    const char *const path = f->list->names[field];
-    size_t before;
-    *text = '\0';
-    if (f->n_lines == 0 || strcmp(path, FIELD_ROW) == 0)
-        return;
-    const int unseen = find_unseen(f, path, &before);
-    if (unseen == NONE && f->had[field] == HAD_CONTAINER)
-        snprintf(text, text_bytes,
-                 "the field %.100s has only objects and lists, which count as null", path);
-    if (unseen == NONE)
-        return;
-    const node *n = &f->nodes[unseen];
+    const node *n = &f->nodes[at];
     snprintf(text, text_bytes, "no record of %" PRIu64 " has the field %.100s%s%.*s%.*s",
              f->n_lines, path, n->nearest_bytes ? "; the nearest one is " : "",
-             n->nearest_bytes ? (int)before : 0, path, (int)n->nearest_bytes, n->nearest);
+             n->nearest_bytes ? (int)(key - path) : 0, path, (int)n->nearest_bytes, n->nearest);
+    return true;
 }
 
 tokmap_value_type json_fields_type(const json_fields *f, size_t field)
 {
-    const uint8_t had = f->had[field] & (HAD_NUMBER | HAD_STRING);
-    if (had == HAD_NUMBER || strcmp(f->list->names[field], FIELD_ROW) == 0)
-        return TOKMAP_VALUE_INT64;
-    return had == HAD_STRING ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_NULL;
+    const bool strings = f->types[field] >> TOKMAP_VALUE_STRING & 1;
+    const bool numbers = f->types[field] & (1u << TOKMAP_VALUE_INT64 | 1u << TOKMAP_VALUE_FLOAT64);
+    return strings == numbers ? TOKMAP_VALUE_NULL
+           : strings          ? TOKMAP_VALUE_STRING
+                              : TOKMAP_VALUE_INT64;
 }

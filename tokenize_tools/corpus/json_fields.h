@@ -31,9 +31,8 @@ bool json_fields_read(json_fields *f, const uint8_t *line, size_t n_bytes, tokma
 
 /* ---- Of all lines so far ---- */
 
-/* What is remarkable about a field: that no line has it, and which one is similar, or that none of
- * its values is read. "": nothing. */
-void json_fields_note(const json_fields *f, size_t field, char *text, size_t text_bytes);
+/* Whether no line had the field. Then the text says so, and which one is similar. */
+bool json_fields_missing(const json_fields *f, size_t field, char *text, size_t text_bytes);
 /* STRING or INT64 if all its values that are not null are strings or numbers, else NULL. */
 tokmap_value_type json_fields_type(const json_fields *f, size_t field);
 

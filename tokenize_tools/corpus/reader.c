@@ -104,20 +104,20 @@ static void set_row(reader *r, uint64_t row)
 
 static bool check_kept(const reader *r, const reader_text *text, corpus_error *err)
 {
-    char number[NUMBER_SHOWN_BYTES], spot[320];
-    for (size_t i = 0; i < r->options->n_kept; i++) {
-        if (number_is_storable(&text->values[i], number))
-            continue;
-        reader_describe(r, (reader_place){.offset = text->offset, .line = text->line}, text->offset,
-                        spot, sizeof spot);
-        *err = (corpus_error){0};
-        snprintf(err->text, sizeof err->text,
-                 "%s: --meta: the number %s of field %.100s is neither a signed integer of 64 bits "
-                 "nor exactly a float64; leave the field out of --meta",
-                 spot, number, r->options->fields->names[i]);
-        return false;
-    }
-    return true;
+    const reader_place place = {.offset = text->offset, .line = text->line};
+    char spot[320];
+    size_t i = 0;
+    while (i < r->options->n_kept && number_is_storable(&text->values[i]))
+        i++;
+    if (i == r->options->n_kept)
+        return true;
+    reader_describe(r, place, text->offset, spot, sizeof spot);
+    *err = (corpus_error){0};
+    snprintf(err->text, sizeof err->text,
+             "%s: --meta: the number in field %.100s is neither a signed integer of 64 bits nor "
+             "exactly a float64; leave the field out of --meta",
+             spot, r->options->fields->names[i]);
+    return false;
 }
 
 reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
@@ -186,15 +186,10 @@ uint64_t reader_n_records(const reader *r)
     return r->kind->n_records ? r->kind->n_records(r) : READER_UNKNOWN;
 }
 
-bool reader_note(const reader *r, size_t n, char text[READER_NOTE_BYTES])
+void reader_note_fields(const reader *r)
 {
-    const size_t name_bytes = (size_t)snprintf(text, READER_NOTE_BYTES, "%.200s: ", r->window.name);
-    if (!r->kind->note || r->resumed ||
-        !r->kind->note(r, n, text + name_bytes, READER_NOTE_BYTES - name_bytes))
-        return false;
-    if (!text[name_bytes])
-        *text = '\0';
-    return true;
+    if (r->options->note && r->kind->note_fields && !r->resumed)
+        r->kind->note_fields(r);
 }
 
 void reader_summarize(const reader *r, reader_summary *summary)

@@ -82,10 +82,9 @@ bool reader_is_archive(const reader *r);      /* its members have this format */
 /* How many records the input or part says that it has; READER_UNKNOWN: it does not say. */
 uint64_t reader_n_records(const reader *r);
 #define READER_UNKNOWN UINT64_MAX
-/* What is remarkable about the fields of the records so far: for each n from 0 on a line, which may
- * be empty; false: there are no more. Nothing if the beginning of the input was not read. */
-#define READER_NOTE_BYTES 640
-bool reader_note(const reader *r, size_t n, char text[READER_NOTE_BYTES]);
+/* Calls options->note for what is remarkable about the fields of the records so far, unless the
+ * beginning of the input was not read. */
+void reader_note_fields(const reader *r);
 /* What --dry-run shows of an input. Empty and NULL members: there is nothing to say. */
 typedef struct reader_summary {
     char codec[64], encodings[128], column[256];

@@ -23,8 +23,7 @@ typedef struct reader_kind {
     uint64_t (*n_records)(const reader *r); /* NULL: unknown */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
 
-    /* Of formats that do not say which fields there are. */
-    bool (*note)(const reader *r, size_t n, char *text, size_t text_bytes);
+    void (*note_fields)(const reader *r); /* NULL: the format says which fields there are */
 
     bool is_archive;
 

@@ -359,10 +359,10 @@ static void want_string(reader *base, uint64_t n)
     text->kind->want(text, n);
 }
 
-static bool note_fields(const reader *base, size_t n, char *text, size_t text_bytes)
+static void note_fields(const reader *base)
 {
     const reader *inner = ((const tar_reader *)base)->text;
-    return inner->kind->note(inner, n, text, text_bytes);
+    inner->kind->note_fields(inner);
 }
 
 static void summarize_tar(const reader *base, reader_summary *summary)
@@ -394,7 +394,7 @@ static const reader_kind tar_kind_of_reader = {
     .keep = keep_tar,
     .n_begun = count_begun,
     .want = want_string,
-    .note = note_fields,
+    .note_fields = note_fields,
 };
 
 reader *tar_reader_open(const corpus_options *options, const window *w, corpus_error *err)

@@ -398,25 +398,25 @@ static void want_string(reader *base, uint64_t n)
         r->n_kept = 0;
 }
 
-static bool note_fields(const reader *base, size_t n, char *text, size_t text_bytes)
+static void note_fields(const reader *base)
 {
     const json_fields *f = ((const text_reader *)base)->fields;
     const corpus_options *o = base->options;
     tokmap_value_type types[FIELD_LIST_MAX];
     field_error why;
-    if (!f || n > o->fields->n_fields)
-        return false;
-    if (n < o->fields->n_fields) {
-        json_fields_note(f, n, text, text_bytes);
-        return true;
-    }
-    *text = '\0';
-    for (size_t i = 0; i < n; i++)
+    char text[640];
+    for (size_t i = 0; f && i < o->fields->n_fields; i++) {
+        const size_t n = (size_t)snprintf(text, sizeof text, "%.200s: ", base->window.name);
         types[i] = json_fields_type(f, i);
-    if (o->where && !where_check_types(o->where, types, &why))
-        snprintf(text, text_bytes, "--where: character %zu: %s in every record, which never holds",
-                 why.character, why.text);
-    return true;
+        if (json_fields_missing(f, i, text + n, sizeof text - n))
+            o->note(o->context, text);
+    }
+    if (!f || !o->where || where_check_types(o->where, types, &why))
+        return;
+    snprintf(text, sizeof text,
+             "%.200s: --where: character %zu: %s in every record, which never holds",
+             base->window.name, why.character, why.text);
+    o->note(o->context, text);
 }
 
 static input_prefix stored_now(const reader *base)
@@ -435,7 +435,7 @@ static const reader_kind text_kind = {
     .keep = keep_bytes,
     .n_begun = count_begun,
     .want = want_string,
-    .note = note_fields,
+    .note_fields = note_fields,
 };
 
 void text_reader_restart(reader *base, corpus_format format, bool one_record)

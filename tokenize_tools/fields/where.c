@@ -14,15 +14,15 @@
 #include "text/json_parts.h"
 #include "text/utf8.h"
 
-typedef enum comparison {
-    IS_EQUAL,
-    IS_UNEQUAL,
-    IS_LESS,
-    IS_LESS_OR_EQUAL,
-    IS_GREATER,
-    IS_GREATER_OR_EQUAL,
-    IS_NULL,
-    IS_NOT_NULL
+typedef enum comparison { /* a bit for each order of two values that it accepts */
+    IS_LESS = 1,
+    IS_EQUAL = 2,
+    IS_LESS_OR_EQUAL = IS_LESS | IS_EQUAL,
+    IS_GREATER = 4,
+    IS_UNEQUAL = IS_LESS | IS_GREATER,
+    IS_GREATER_OR_EQUAL = IS_GREATER | IS_EQUAL,
+    IS_NULL = 8,
+    IS_NOT_NULL = 16
 } comparison;
 
 typedef struct operand {
@@ -50,43 +50,26 @@ struct where {
 
 /* ---- Comparing ---- */
 
-typedef enum order {
-    LESS,
-    EQUAL,
-    GREATER,
-    NOT_COMPARABLE
-} order;
-
-static order order_numbers(const tokmap_value *a, const tokmap_value *b)
+static bool is_number(const tokmap_value *v)
 {
-    if ((a->type == TOKMAP_VALUE_FLOAT64 && isnan(a->real)) ||
-        (b->type == TOKMAP_VALUE_FLOAT64 && isnan(b->real)))
-        return NOT_COMPARABLE;
-    const int c = number_compare(a, b);
-    return c < 0 ? LESS : c > 0 ? GREATER : EQUAL;
+    return v->type == TOKMAP_VALUE_INT64 || (v->type == TOKMAP_VALUE_FLOAT64 && !isnan(v->real));
 }
 
-static order order_strings(const tokmap_value *a, const tokmap_value *b)
+static int compare_strings(const tokmap_value *a, const tokmap_value *b)
 {
     const size_t n_bytes = a->text_bytes < b->text_bytes ? a->text_bytes : b->text_bytes;
     const int c = n_bytes ? memcmp(a->text, b->text, n_bytes) : 0;
-    if (c)
-        return c < 0 ? LESS : GREATER;
-    return a->text_bytes < b->text_bytes ? LESS : a->text_bytes > b->text_bytes ? GREATER : EQUAL;
+    return c ? c : (a->text_bytes > b->text_bytes) - (a->text_bytes < b->text_bytes);
 }
 
-static bool is_number(const tokmap_value *v)
+/* 0: they cannot be compared. */
+static unsigned order_values(const tokmap_value *a, const tokmap_value *b)
 {
-    return v->type == TOKMAP_VALUE_INT64 || v->type == TOKMAP_VALUE_FLOAT64;
-}
-
-static order order_values(const tokmap_value *a, const tokmap_value *b)
-{
-    if (is_number(a) && is_number(b))
-        return order_numbers(a, b);
-    if (a->type == TOKMAP_VALUE_STRING && b->type == TOKMAP_VALUE_STRING)
-        return order_strings(a, b);
-    return NOT_COMPARABLE;
+    const bool strings = a->type == TOKMAP_VALUE_STRING && b->type == TOKMAP_VALUE_STRING;
+    if (!strings && (!is_number(a) || !is_number(b)))
+        return 0;
+    const int c = strings ? compare_strings(a, b) : number_compare(a, b);
+    return c < 0 ? IS_LESS : c > 0 ? IS_GREATER : IS_EQUAL;
 }
 
 static const tokmap_value *value_of(const operand *o, const tokmap_value *values)
@@ -99,23 +82,7 @@ static bool test_holds(const test *t, const tokmap_value *values)
     const tokmap_value *left = value_of(&t->left, values);
     if (t->comparison == IS_NULL || t->comparison == IS_NOT_NULL)
         return (left->type == TOKMAP_VALUE_NULL) == (t->comparison == IS_NULL);
-    const order o = order_values(left, value_of(&t->right, values));
-    if (o == NOT_COMPARABLE)
-        return false;
-    switch (t->comparison) {
-    case IS_EQUAL:
-        return o == EQUAL;
-    case IS_UNEQUAL:
-        return o != EQUAL;
-    case IS_LESS:
-        return o == LESS;
-    case IS_LESS_OR_EQUAL:
-        return o != GREATER;
-    case IS_GREATER:
-        return o == GREATER;
-    default:
-        return o != LESS;
-    }
+    return order_values(left, value_of(&t->right, values)) & t->comparison;
 }
 
 bool where_holds(const where *w, const tokmap_value *values)

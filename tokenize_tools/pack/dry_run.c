@@ -12,7 +12,6 @@
 
 #define MAX_SAMPLED 16
 #define SAMPLE_BYTES ((size_t)1 << 20)
-#define MOST_SAMPLED ((uint64_t)64 << 20) /* plain bytes without a document */
 #define MAX_LISTED 20
 
 #define RATIO_BYTES ((size_t)8 << 20)
@@ -142,12 +141,7 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     const char *const *name = parts->inputs->names + which;
     uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
-    int n = c ? 1 : -1, code = CLI_OK;
-    /* A batch may be empty, because --where left out its records. */
-    for (bool found = false; n > 0 && !found;) {
-        n = corpus_read(c, &batch, &err);
-        found = batch.n_bytes || batch.n_ends || batch.after.counts.plain_bytes >= MOST_SAMPLED;
-    }
+    int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
     if (n < 0)
         code = cli_input_failed(err.sys_errno, err.text);
     else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))

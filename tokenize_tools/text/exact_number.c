@@ -36,37 +36,30 @@ tokmap_value number_of_unsigned(uint64_t n)
 /* ---- Decimals ---- */
 
 typedef struct decimal {
-    bool negative;
+    int sign;
     const char *at, *end; /* from the first digit that is not 0; with a point, maybe */
     int64_t power;        /* of ten, of that digit */
 } decimal;
 
-static const char *find_exponent(const char *at, const char *end)
+static const char *find_any(const char *at, const char *end, const char *bytes)
 {
-    while (at < end && *at != 'e' && *at != 'E')
+    while (at < end && !strchr(bytes, *at))
         at++;
     return at;
 }
 
-static int64_t read_exponent(const char *at, const char *end)
-{
-    int64_t n = 0;
-    const bool negative = at < end && *at == '-';
-    for (at += at < end && (*at == '-' || *at == '+'); at < end && n < MOST_EXPONENT; at++)
-        n = n * 10 + (*at - '0');
-    n = n < MOST_EXPONENT ? n : MOST_EXPONENT;
-    return negative ? -n : n;
-}
-
+/* No digit follows the text. */
 static decimal read_decimal(const char *text, size_t n_bytes)
 {
-    const char *const end = text + n_bytes, *const e = find_exponent(text, end);
-    const char *point = memchr(text, '.', (size_t)(e - text));
-    decimal d = {.negative = n_bytes > 0 && *text == '-', .at = text, .end = e};
-    point = point ? point : e;
-    while (d.at < e && (*d.at < '1' || *d.at > '9'))
-        d.at++;
-    d.power = (point - d.at) - (d.at < point) + read_exponent(e + (e < end), end);
+    const char *const end = text + n_bytes, *const e = find_any(text, end, "eE");
+    const char *const point = find_any(text, e, ".");
+    decimal d = {.at = find_any(text, e, "123456789"), .end = e};
+    const int64_t exponent = e < end ? strtoll(e + 1, NULL, 10) : 0;
+    d.sign = d.at == e ? 0 : *text == '-' ? -1 : 1;
+    d.power = (point - d.at) - (d.at < point);
+    d.power += exponent > MOST_EXPONENT    ? MOST_EXPONENT
+               : exponent < -MOST_EXPONENT ? -MOST_EXPONENT
+                                           : exponent;
     return d;
 }
 
@@ -79,18 +72,12 @@ static char take_digit(decimal *d)
 
 static int compare_decimals(decimal a, decimal b)
 {
-    const int sign_a = a.at == a.end ? 0 : a.negative ? -1 : 1;
-    const int sign_b = b.at == b.end ? 0 : b.negative ? -1 : 1;
-    if (sign_a != sign_b || sign_a == 0)
-        return (sign_a > sign_b) - (sign_a < sign_b);
-    if (a.power != b.power)
-        return a.power > b.power ? sign_a : -sign_a;
-    while (a.at < a.end || b.at < b.end) {
-        const char x = take_digit(&a), y = take_digit(&b);
-        if (x != y)
-            return x > y ? sign_a : -sign_a;
-    }
-    return 0;
+    if (a.sign != b.sign || a.sign == 0)
+        return a.sign - b.sign;
+    int c = (a.power > b.power) - (a.power < b.power);
+    while (c == 0 && (a.at < a.end || b.at < b.end))
+        c = take_digit(&a) - take_digit(&b);
+    return c * a.sign;
 }
 
 /* ---- Values ---- */
@@ -102,21 +89,21 @@ static bool is_double(const tokmap_value *v)
 
 static bool is_whole(const tokmap_value *v)
 {
-    return !v->text || (!memchr(v->text, '.', v->text_bytes) &&
-                        find_exponent(v->text, v->text + v->text_bytes) == v->text + v->text_bytes);
+    const char *const end = v->text + v->text_bytes;
+    return !v->text || find_any(v->text, end, ".eE") == end;
 }
 
 /* A double must be whole. */
 static decimal decimal_of(const tokmap_value *v, char digits[DIGITS_BYTES])
 {
-    if (v->type == TOKMAP_VALUE_FLOAT64 && v->text)
+    if (v->text)
         return read_decimal(v->text, v->text_bytes);
-    if (is_double(v))
-        snprintf(digits, DIGITS_BYTES, "%.0f", v->real);
-    else if (v->type == TOKMAP_VALUE_FLOAT64)
+    if (v->type == TOKMAP_VALUE_INT64)
+        snprintf(digits, DIGITS_BYTES, "%" PRId64, v->integer);
+    else if (v->integer)
         snprintf(digits, DIGITS_BYTES, "%" PRIu64, (uint64_t)v->integer);
     else
-        snprintf(digits, DIGITS_BYTES, "%" PRId64, v->integer);
+        snprintf(digits, DIGITS_BYTES, "%.0f", v->real);
     return read_decimal(digits, strlen(digits));
 }
 
@@ -124,33 +111,24 @@ static decimal decimal_of(const tokmap_value *v, char digits[DIGITS_BYTES])
 int number_compare(const tokmap_value *a, const tokmap_value *b)
 {
     const bool int_a = a->type == TOKMAP_VALUE_INT64, int_b = b->type == TOKMAP_VALUE_INT64;
+    const bool double_a = is_double(a), double_b = is_double(b);
+    const double x = int_a ? (double)a->integer : a->real, y = int_b ? (double)b->integer : b->real;
+    char digits_a[DIGITS_BYTES], digits_b[DIGITS_BYTES];
     if (int_a && int_b)
         return (a->integer > b->integer) - (a->integer < b->integer);
-    const double x = int_a ? (double)a->integer : a->real, y = int_b ? (double)b->integer : b->real;
-    if (x != y || (is_double(a) && is_double(b)))
+    if (x != y || (double_a && double_b))
         return (x > y) - (x < y);
-    if (is_double(a) || is_double(b)) {
-        if (isinf(x)) /* and the other one is finite */
-            return (x > 0) == is_double(a) ? 1 : -1;
-        if (!is_whole(is_double(a) ? b : a))
-            return 0;
-    }
-    char digits_a[DIGITS_BYTES], digits_b[DIGITS_BYTES];
+    if (isinf(x) && double_a != double_b) /* the other one is finite */
+        return (x > 0) == double_a ? 1 : -1;
+    if ((double_a && !is_whole(b)) || (double_b && !is_whole(a)))
+        return 0;
     return compare_decimals(decimal_of(a, digits_a), decimal_of(b, digits_b));
 }
 
-bool number_is_storable(const tokmap_value *v, char shown[NUMBER_SHOWN_BYTES])
+bool number_is_storable(const tokmap_value *v)
 {
     const tokmap_value nearest = {.type = TOKMAP_VALUE_FLOAT64, .real = v->real};
     if (v->type != TOKMAP_VALUE_FLOAT64 || is_double(v))
         return true;
-    if (!isinf(v->real) && (!is_whole(v) || number_compare(v, &nearest) == 0))
-        return true;
-    if (v->text)
-        snprintf(shown, NUMBER_SHOWN_BYTES, "%.*s%s",
-                 (int)(v->text_bytes < 40 ? v->text_bytes : 40), v->text,
-                 v->text_bytes > 40 ? "..." : "");
-    else
-        snprintf(shown, NUMBER_SHOWN_BYTES, "%" PRIu64, (uint64_t)v->integer);
-    return false;
+    return !isinf(v->real) && (!is_whole(v) || number_compare(v, &nearest) == 0);
 }

@@ -15,21 +15,17 @@
 
 #include "tokmap.h"
 
-enum {
-    NUMBER_SHOWN_BYTES = 48
-};
-
 /* A number of JSON; the byte after it must be none of a number. Unless it is an INT64, the value
  * points to `written`, which must be the same n_bytes. */
 tokmap_value number_read(const char *text, size_t n_bytes, const char *written);
 tokmap_value number_of_unsigned(uint64_t n);
 
-/* -1, 0 or 1: how a compares with b. Neither is NaN. A fraction or an exponent that was written is
- * equal to the double, without a longer form, that is nearest to it; all else is exact. An exponent
- * beyond 10^17 counts as 10^17. */
+/* Below 0, 0 or above: how a compares with b. Neither is NaN. A fraction or an exponent that was
+ * written is equal to the double, without a longer form, that is nearest to it; all else is exact.
+ * An exponent beyond 10^17 counts as 10^17. */
 int number_compare(const tokmap_value *a, const tokmap_value *b);
 /* Whether 8 bytes can hold it: an INT64, or a FLOAT64 that is finite if the number is, and equal to
- * it if it was written without fraction and exponent. Else, `shown` gets its first digits. */
-bool number_is_storable(const tokmap_value *v, char shown[NUMBER_SHOWN_BYTES]);
+ * it if it was written without fraction and exponent. */
+bool number_is_storable(const tokmap_value *v);
 
 #endif /* TOKMAP_EXACT_NUMBER_H */
