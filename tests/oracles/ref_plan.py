@@ -11,10 +11,11 @@ LINES = (  # word, least, most, pattern of the rest
     (b"folder", 1, 1, rb"(/.*)"),
     (b"cells", 1, 1, rb"(.+)"),
     (b"cell-size", 1, 1, rb"(%s)" % NUMBER),
+    (b"earlier", 0, 256, rb"([0-9a-f]{16})"),
     (b"option", 0, 256, rb"(%s)(?: (.+))?" % NAME),
     (b"fact", 0, 256, rb"([^\x00-\x1f\x7f]*)"),
     (b"input", 1, 2**24, rb"(%s) (%s) (%s) (.+)" % (NUMBER, NUMBER, NAME)),
-    (b"cell", 1, 2**20, rb"(%s) (%s) (%s)" % (NUMBER, NUMBER, NUMBER)),
+    (b"cell", 1, 2**20, rb"(%s) (%s) (%s)(?: (%s))?" % (NUMBER, NUMBER, NUMBER, NUMBER)),
     (b"checksum", 1, 1, rb"([0-9a-f]{16})"),
 )
 
@@ -54,7 +55,8 @@ def read_lines(data):
     """{word: the groups of each of its lines}"""
     require(data.endswith(b"\n") and b"\0" not in data, "not lines")
     lines = data[:-1].split(b"\n")
-    require(lines.pop(0) == b"tokmap plan 1", "not a plan")
+    first = lines.pop(0)
+    require(first in (b"tokmap plan 1", b"tokmap plan 2"), "not a plan")
     found, at = {word: [] for word, *_ in LINES}, 0
     for line in lines:
         word = line.partition(b" ")[0]
@@ -66,6 +68,9 @@ def read_lines(data):
         found[word].append(match.groups())
     for word, least, most, _ in LINES:
         require(least <= len(found[word]) <= most, "too few or too many")
+    updated = first == b"tokmap plan 2"
+    require(updated == bool(found[b"earlier"]), "earlier plans")
+    require(all((cell[3] is not None) == updated for cell in found[b"cell"]), "the last number of a cell")
     return found
 
 
@@ -90,15 +95,23 @@ def read_plan(data):
         "facts": [fact for fact, in found[b"fact"]],
         "inputs": [(number(size), number(time), form, unescape(name))
                    for size, time, form, name in found[b"input"]],
-        "cells": [tuple(map(number, cell)) for cell in found[b"cell"]],
+        "cells": [tuple(map(number, cell[:3])) for cell in found[b"cell"]],
+        "since": [number(cell[3] or b"0") for cell in found[b"cell"]],
+        "earlier": [hash.decode() for hash, in found[b"earlier"]],
         "hash": found[b"checksum"][0][0].decode(),
     }
     require(plan["cell_size"] > 0, "the size of cells")
     require(len(plan["folder"]) + len(plan["cells_folder"]) <= 4000, "the folders")
     check_cells(plan["cells"], plan["inputs"])
+    require(max(plan["since"]) <= len(plan["earlier"]), "the last number of a cell")
     before = data[:data[:-1].rindex(b"\n") + 1]
     require("%016x" % ref_xxh3.xxh3_64(before) == plan["hash"], "the checksum")
     return plan
+
+
+def cell_hash(plan, cell):
+    """What the datasets of the cell have in their metadata."""
+    return [*plan["earlier"], plan["hash"]][plan["since"][cell]]
 
 
 def cell_prefix(plan, cell, split=None):

@@ -473,6 +473,135 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
     expect("tokmap pack --plan run.plan --verify" in call(folder, "join", "run.plan", "-o", "joined", code=4), "join")
 
 
+# ---- Updates ----
+
+
+def cut_off(data):
+    return data[:len(data) * 2 // 3]
+
+
+def overwrite(data):
+    """In a Parquet file the text of a page, else what no format has."""
+    at = len(data) * 6 // 10
+    if data.startswith(b"PAR1"):
+        return data.replace(b"row 1201 ", b"row 12__ ")
+    return data[:at] + b"\xff" * 600 + data[at + 600:]
+
+
+def update(folder, code=0):
+    said = call(folder, "plan", "--update", "run.plan", "--json", code=code)
+    return json.loads(said) if code == 0 else said
+
+
+def a_repaired_input_changes_only_the_cells_that_read_it(folder):
+    pa, pq = ref_protocol.need_parquet()
+    names = write_corpus(folder)
+    rows = pa.table({"text": ["row %d " % i * (i % 60) for i in range(2000)]})  # a dictionary would be read by plan
+    pq.write_table(rows, folder / "h.parquet", data_page_size=2000, use_dictionary=False, compression="snappy",
+                   write_batch_size=10, write_page_checksum=True)
+    options = ["--on-error", "collect", "--split", "v=0.2", "--tokenizer", "vocabulary.json", "--memory", "8M"]
+    good = {name: (folder / name).read_bytes() for name in names}
+    work = Work(folder, names, options, 60000)
+    for name in names:
+        shutil.rmtree(folder / "cells", ignore_errors=True)
+        damaged = (overwrite if name.endswith((".arrow", ".parquet", ".tar")) else cut_off)(good[name])
+        (folder / name).write_bytes(damaged)
+        call(folder, "plan", "-qf", *work.arguments)
+        plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
+        first = pack_all(folder, "-q", code=0 if name.endswith(".jsonl") else 3)  # a line that was cut is collected
+        expect((name in first) != name.endswith(".jsonl"), first)
+        before = cell_files(folder)
+        (folder / name).write_bytes(good[name])
+        if not name.endswith(".jsonl"):  # else all is done, and no input is compared
+            expect("tokmap plan --update" in pack_all(folder, code=4), "not updated yet")
+        done = update(folder)
+        updated = ref_plan.read_plan((folder / "run.plan").read_bytes())
+        touched = [i for i, since in enumerate(updated["since"]) if since == 1]
+        expect_equal((done["changed_inputs"], done["changed_cells"], updated["earlier"]), (1, len(touched), [plan["hash"]]), name)
+        expect(0 < len(touched) < len(updated["cells"]) == len(plan["cells"]), "cells: %s" % touched)
+        outdated = any("%06d.tmi" % i in before for i in touched)  # else they are missing
+        call(folder, "join", "run.plan", "-o", "joined", "-f", code=4 if outdated else 3)
+        status = json.loads(call(folder, "status", "--json", "run.plan"))
+        expect_equal((status["left"]["cells"], status["failed"]["cells"]), (len(touched), 0), name + ": left and failed")
+        said = pack_all(folder)
+        expect("%d cells packed, %d done before" % (len(touched), len(plan["cells"]) - len(touched)) in
+               said.replace("1 cell packed", "1 cells packed"), said)
+        after = cell_files(folder)
+        kept = [file for file in before if int(file[:6]) not in touched and "partial" not in file]
+        expect(kept and all(after[file] == before[file] for file in kept), "cells that were not touched")
+        expect_equal(update(folder)["changed_inputs"], 0, "a second update")
+        expect_equal(ref_plan.read_plan((folder / "run.plan").read_bytes()), updated, "it is left alone")
+        call(folder, "join", "run.plan", "-q", "-o", "joined", "--force")
+        call(folder, "join", "run.plan", "-q", "-o", "one", "--flat", "--force")
+        for split in work.splits:
+            wanted = (folder / ("flat%s.tmi" % split)).read_bytes()
+            expect_equal(dataset_id(folder, "joined" + split), dataset_id(folder, "flat" + split), "dataset id")
+            expect_equal(metadata_text((folder / ("joined%s.tmi" % split)).read_bytes()), metadata_text(wanted), "metadata")
+            expect((folder / ("one%s.bin" % split)).read_bytes() == (folder / ("flat%s.bin" % split)).read_bytes(), "tokens")
+        expect((folder / "joined.bad").read_bytes() == (folder / "flat.bad").read_bytes(), "bad documents")
+
+
+def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
+    work = small_work(folder)
+    shutil.copy(folder / "run.plan", folder / "old.plan")
+    path, times = folder / "5.jsonl", []
+    for _ in range(2):  # two updates
+        times.append(path.stat().st_mtime_ns)
+        path.write_text(path.read_text() + '{"text": "more"}\n')
+        os.utime(path, ns=(times[-1] + 10**9,) * 2)
+        update(folder)
+    plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
+    touched = [i for i, since in enumerate(plan["since"]) if since]
+    expect_equal((len(plan["earlier"]), {plan["since"][i] for i in touched}), (2, {2}), "updates")
+    expect_equal(call(folder, "pack", "--plan", "old.plan", "--task", "0/%d" % work.n_cells, "-q"), "", "with the old plan")
+    run = subprocess.run([ref_protocol.program("tokmap"), "pack", "--plan", "old.plan"], cwd=folder, capture_output=True)
+    expect_equal(run.returncode, 4, "a task with the old plan and an input that has changed")
+    pack_all(folder, "-q")
+    for i in range(work.n_cells):
+        stored = json.loads(metadata_text((folder / ("cells/%06d.tmi" % i)).read_bytes()))["plan"]["hash"]
+        expect_equal(stored, ref_plan.cell_hash(plan, i), "hash of cell %d" % i)
+    call(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
+    call(folder, "join", "run.plan", "-q", "-o", "joined")
+    expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "flat"), "dataset id")
+    expect_equal(json.loads(call(folder, "status", "--json", "old.plan", code=4))["failed"]["cells"], len(touched), "old plan")
+
+
+def unfinished_work_of_an_earlier_plan_is_discarded(folder):
+    work = small_work(folder, 10**6)
+    path = folder / "3.jsonl"
+    for _ in range(40):
+        run = subprocess.Popen([ref_protocol.program("tokmap"), "pack", "-q", "--plan", "run.plan"], cwd=folder,
+                               env=environment(TOKMAP_CHECKPOINT_MS="0", **NO_LEAK_SEARCH))
+        pack_corpus.wait_for(run, lambda: pack_corpus.n_bytes(folder / "cells/000000.tmj.partial") > 2000)
+        run.kill()
+        if run.wait() == -signal.SIGKILL and not (folder / "cells/000000.tmi").exists():
+            break
+        shutil.rmtree(folder / "cells")
+    else:
+        raise Skip("too fast to be killed")
+    path.write_text('{"text": "short"}\n')
+    expect_equal(update(folder)["changed_cells"], work.n_cells, "cells")
+    pack_all(folder, "-q")
+    call(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
+    expect_equal(dataset_id(folder, "cells/000000"), dataset_id(folder, "flat"), "dataset id")
+
+
+def updates_that_cannot_be_made_are_refused(folder):
+    small_work(folder, 300)
+    before = (folder / "run.plan").read_bytes()
+    for name in ("2.jsonl", "4.jsonl"):
+        (folder / name).write_text('{"text": "too short"}\n')
+    (folder / "3.jsonl").unlink()
+    said = update(folder, code=3)
+    for words in ("2.jsonl: cannot be cut", "3.jsonl: No such file", "4.jsonl: cannot be cut", "3 inputs"):
+        expect(words in said, said)
+    expect("make a new plan" in said and (folder / "run.plan").read_bytes() == before, said)
+    for arguments in (["0.jsonl"], ["--cells", "x"], ["--field", "x"], ["-o", "x"]):
+        call(folder, "plan", "--update", "run.plan", *arguments, code=2)
+    for arguments in (["-o", "x", "0.jsonl"], ["--cells", "x", "0.jsonl"], ["-o", "x", "--cells", "x"]):
+        call(folder, "plan", *arguments, code=2)
+
+
 def what_a_killed_task_left_beside_a_cell_is_removed(folder):
     small_work(folder)
     pack_all(folder, "-q")
@@ -512,7 +641,7 @@ def an_input_that_changes_during_a_task_is_named(folder):
         shutil.rmtree(folder / "cells")
         os.utime(path, ns=(planned_ns, planned_ns))
     expect_equal(run.returncode, 4, "exit status; it said " + said)
-    expect("5.jsonl: byte 0: has changed: it was modified" in said and "Make a new plan" in said, said)
+    expect("5.jsonl: byte 0: has changed: it was modified" in said and "tokmap plan --update" in said, said)
     expect("--restart" not in said, said)
 
 
@@ -626,6 +755,10 @@ TESTS = [
     a_cell_that_another_process_packs_is_left_to_it,
     files_of_bad_documents_are_those_of_the_cell,
     damaged_cells_are_found_by_verify_and_packed_again,
+    a_repaired_input_changes_only_the_cells_that_read_it,
+    an_updated_plan_takes_cells_of_its_earlier_ones,
+    unfinished_work_of_an_earlier_plan_is_discarded,
+    updates_that_cannot_be_made_are_refused,
     what_a_killed_task_left_beside_a_cell_is_removed,
     done_cells_in_a_folder_that_cannot_be_written_need_no_work,
     an_input_that_changes_during_a_task_is_named,

@@ -144,7 +144,11 @@ static void body_refused(const char *wrong, size_t line, const char *why)
 TEST(wrong_first_lines_are_refused)
 {
     refused("", 1, "not a plan");
-    refused("tokmap plan 2\n", 1, "another version");
+    refused("tokmap plan 3\n", 1, "another version");
+    refused("tokmap plan 2\nfolder /a\ncells b\ncell-size 1\ninput 9 2 text a\ncell 0 0 0\n", 6,
+            "the last number");
+    refused("tokmap plan 2\nfolder /a\ncells b\ncell-size 1\ninput 9 2 text a\ncell 0 0 0 0\n", 7,
+            "no earlier one");
     refused("tokmap plans\n", 1, "not a plan");
     refused("tokmap plan 1\nfolder data\n", 2, "\"folder /...\" expected");
     refused("tokmap plan 1\nfolder /a\ncells \n", 3, "1 to 16384");

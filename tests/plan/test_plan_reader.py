@@ -26,8 +26,10 @@ def random_text(rng):
 
 
 def random_plan(rng):
-    lines = [b"tokmap plan 1", b"folder /" + ref_plan.escape(random_text(rng)),
+    n_earlier = rng.choice((0, 0, 1, 3))
+    lines = [b"tokmap plan 2" if n_earlier else b"tokmap plan 1", b"folder /" + ref_plan.escape(random_text(rng)),
              b"cells " + ref_plan.escape(random_text(rng)), b"cell-size %d" % rng.choice((1, 1000, 2**64 - 1))]
+    lines += [b"earlier %016x" % rng.randrange(2**64) for _ in range(n_earlier)]
     for _ in range(rng.randrange(4)):
         lines.append(b"option " + rng.choice((b"lines", b"field " + ref_plan.escape(random_text(rng)))))
     for _ in range(rng.randrange(4)):
@@ -36,12 +38,15 @@ def random_plan(rng):
     for size in sizes:
         lines.append(b"input %d %d %s %s" % (size, rng.randrange(2**64), rng.choice((b"jsonl", b"tar", b"parquet")),
                                              ref_plan.escape(random_text(rng))))
+    n_before = len(lines)
     lines.append(b"cell 0 0 0")
     for i, size in enumerate(sizes):
         if i > 0 and rng.random() < 0.5:
             lines.append(b"cell %d 0 0" % i)
         for offset in sorted(rng.sample(range(1, size), min(size - 1, rng.randrange(3)))) if size else []:
             lines.append(b"cell %d %d %d" % (i, offset, offset if size == 5 else 0))
+    if n_earlier:
+        lines[n_before:] = [line + b" %d" % rng.randrange(n_earlier + 1) for line in lines[n_before:]]
     return b"\n".join(lines) + b"\n"
 
 
@@ -65,7 +70,7 @@ def expected(data):
     for one in plan["inputs"]:
         texts += one
     for i, cell in enumerate(plan["cells"]):
-        texts += [*cell, ref_plan.cell_prefix(plan, i), ref_plan.cell_prefix(plan, i, b"s")]
+        texts += [*cell, ref_plan.cell_hash(plan, i).encode(), ref_plan.cell_prefix(plan, i), ref_plan.cell_prefix(plan, i, b"s")]
     return [text if isinstance(text, bytes) else b"%d" % text for text in texts]
 
 

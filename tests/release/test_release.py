@@ -131,7 +131,7 @@ def other_version(folder):
 
 def an_unfinished_dataset_is_left_to_its_version(folder):
     other, why = other_version(folder)
-    (folder / "numbers.txt").write_bytes(b"1234\n" * 2000 + b"bad \xff\n")
+    (folder / "numbers.txt").write_bytes(b"1234\n" * 400000 + b"bad \xff\n")
     pack = ("pack", "-q", "--lines", "--utf8", "error", "numbers.txt", "-o", "u")
     tokmap(folder, *pack, code=3, env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"})
     left = {path.name: path.read_bytes() for path in folder.glob("u.*")}

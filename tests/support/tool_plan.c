@@ -4,8 +4,8 @@
  * stdin is plans, each with its length in 4 bytes before it. The answer to each is 0, or 1 and what
  * it says: the number of texts in 4 bytes, and the texts, each with its length in 4 bytes. They are
  * the two folders, the size of cells, the hash; for each option its name and its value, or nothing;
- * the facts; for each input its four values; for each cell its three numbers and its prefix, also
- * with the split "s". Numbers are little-endian, and decimal in texts. */
+ * the facts; for each input its four values; for each cell its three numbers, its hash and its
+ * prefix, also with the split "s". Numbers are little-endian, and decimal in texts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,10 +35,12 @@ static void put_number(uint64_t value)
 static void put_cell(const plan_file *plan, size_t which)
 {
     const plan_cell *c = &plan->cells[which];
-    char prefix[PATH_PREFIX_BYTES];
+    char prefix[PATH_PREFIX_BYTES], hash[24];
     put_number(c->input);
     put_number(c->offset);
     put_number(c->row);
+    snprintf(hash, sizeof hash, "%016" PRIx64, plan_file_cell_hash(plan, which));
+    put_text(hash);
     plan_file_cell_prefix(plan, which, NULL, prefix);
     put_text(prefix);
     plan_file_cell_prefix(plan, which, "s", prefix);
@@ -49,7 +51,7 @@ static void put_plan(const plan_file *plan)
 {
     char hash[24];
     put(1, 1);
-    put(4 + 2 * plan->n_options + plan->n_facts + 4 * plan->n_inputs + 5 * plan->n_cells, 4);
+    put(4 + 2 * plan->n_options + plan->n_facts + 4 * plan->n_inputs + 6 * plan->n_cells, 4);
     put_text(plan->folder);
     put_text(plan->cells_folder);
     put_number(plan->cell_bytes);

@@ -10,8 +10,11 @@
 #include "commands/commands.h"
 #include "pack/look.h"
 #include "pack/option_rows.h"
+#include "pack/plan_options.h"
+#include "pack/plan_update.h"
 #include "pack/planner.h"
 #include "plan/plan_file.h"
+#include "plan/plan_read.h"
 #include "system/output_file.h"
 #include "system/process.h"
 #include "text/json_text.h"
@@ -20,6 +23,7 @@
 
 typedef struct plan_options {
     pack_options pack;
+    const char *update; /* a plan, or NULL */
     uint64_t cell_bytes;
 } plan_options;
 
@@ -45,12 +49,14 @@ static int refuse_bad_documents(void *options, const char *value)
 static const cli_option plan_rows[] = {
     {.name = "Plan"},
     {"cells", 0, CLI_TEXT, TARGET(pack.cells_folder), "DIR",
-     .help = "the folder for the datasets of the cells", .is_required = true},
-    {"output", 'o', CLI_TEXT, TARGET(pack.output), "FILE", .help = "the plan to write",
-     .is_required = true},
+     .help = "the folder for the datasets of the cells"},
+    {"output", 'o', CLI_TEXT, TARGET(pack.output), "FILE", .help = "the plan to write"},
     {"cell-size", 0, CLI_NUMBER, TARGET(cell_bytes), "SIZE",
      .help = "fill a cell with about this many bytes of inputs, as they are stored [1G]",
      .lowest = 1},
+    {"update", 0, CLI_TEXT, TARGET(update), "FILE",
+     .help = "update this plan for inputs that have changed: only the cells that read them have to "
+             "be packed again; takes no INPUT and no options but --json and --quiet"},
     {"force", 'f', CLI_FLAG, TARGET(pack.force), .help = "replace a plan that already exists"},
     {"json", 0, CLI_FLAG, TARGET(pack.json), .help = "print the result as JSON"},
     {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print no notes or result"},
@@ -68,7 +74,8 @@ static cli_option option_table[CLI_MAX_OPTIONS + 1];
 #undef TARGET
 
 static const cli_manual manual = {
-    .usage = "tokmap plan [OPTION]... INPUT... --cells DIR -o FILE",
+    .usage = "tokmap plan [OPTION]... INPUT... --cells DIR -o FILE\n"
+             "       tokmap plan --update FILE",
     .about =
         "Plans a pack that many processes do together, on one machine or on many: cuts the inputs "
         "into cells, and writes down the cells, the inputs with their sizes and times, and the "
@@ -80,8 +87,6 @@ static const cli_manual manual = {
     .examples = "  tokmap plan corpus --tokenizer tokenizer.json --cells cells -o run.plan\n"
                 "  for i in 0 1 2; do tokmap pack --plan run.plan --task $i/3 & done; wait\n"
                 "  tokmap join run.plan -o data/web\n",
-    .operand = "input",
-    .n_least = 1,
 };
 
 /* ---- The plan ---- */
@@ -235,14 +240,106 @@ static int run(plan_options *options, char **names, size_t n_names)
     return code;
 }
 
+/* ---- Updates ---- */
+
+static int check_with_update(size_t n_names)
+{
+    size_t n;
+    const cli_setting *settings = cli_get_settings(&n);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = settings[i].option->name;
+        if (strcmp(name, "update") != 0 && strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0)
+            return cli_usage("--%s does not work with --update: the plan stays as it is", name);
+    }
+    return n_names == 0 ? CLI_OK : cli_usage("--update: the plan has the inputs; name none here");
+}
+
+static int print_update(const pack_plan_update *u, const plan_options *options)
+{
+    const plan_file *plan = u->plan;
+    if (options->pack.json) {
+        fputs("{\"schema_version\": 1, \"plan\": ", stdout);
+        json_text_print_string(stdout, options->update, strlen(options->update));
+        printf(", \"plan_hash\": \"%016" PRIx64 "\", \"n_inputs\": %zu, \"n_cells\": %zu, "
+               "\"changed_inputs\": %zu, \"changed_cells\": %zu}\n",
+               plan->hash, plan->n_inputs, plan->n_cells, u->n_inputs, u->n_cells);
+    } else if (!options->pack.quiet) {
+        printf("%s: %s of %s changed, in %s of %s\n", options->update, cli_count(u->n_inputs).s,
+               cli_count_of(plan->n_inputs, "input").s, cli_count(u->n_cells).s,
+               cli_count_of(plan->n_cells, "cell").s);
+    }
+    return cli_finish();
+}
+
+/* In the folder of the plan. */
+static int update_inputs(pack_plan_update *u, plan_options *options)
+{
+    tokenizer_file file = {0};
+    pack_tokens tokens;
+    int code = pack_plan_options(u->plan, &options->pack);
+    if (code == CLI_OK) /* only the program that made the plan can pack its cells */
+        code = pack_plan_tokenizer(u->plan, &options->pack, &tokens, &file);
+    if (code == CLI_OK)
+        code = pack_plan_update_run(u);
+    tokenizer_file_close(&file);
+    return code;
+}
+
+static int enter_folder(const char *folder)
+{
+    const int error = process_enter_folder(folder);
+    return error ? cli_error(cli_errno_exit_code(error), "%s: %s", folder, strerror(error))
+                 : CLI_OK;
+}
+
+static int run_update(plan_options *options, size_t n_names)
+{
+    char folder[PATH_PREFIX_BYTES];
+    plan_file plan = {0};
+    pack_plan_update u = {.plan = &plan, .options = &options->pack};
+    int code = check_with_update(n_names);
+    if (code == CLI_OK)
+        code = plan_read_to_update(&plan, options->update);
+    if (code == CLI_OK && process_folder(folder, sizeof folder) != 0)
+        code = cli_error(CLI_INPUT, "the current folder cannot be found");
+    if (code == CLI_OK)
+        code = enter_folder(plan.folder);
+    if (code == CLI_OK)
+        code = update_inputs(&u, options);
+    if (code == CLI_OK)
+        code = enter_folder(folder);
+    options->pack.output = options->update;
+    options->pack.force = true;
+    if (code == CLI_OK && u.n_inputs > 0)
+        code = write_plan(&plan, options);
+    if (code == CLI_OK)
+        code = print_update(&u, options);
+    plan_file_free(&plan);
+    return code;
+}
+
+static int check_required(const plan_options *options, size_t n_names)
+{
+    if (n_names == 0)
+        return cli_usage("no input given");
+    if (!options->pack.cells_folder)
+        return cli_usage("option --cells DIR is required");
+    return options->pack.output ? CLI_OK : cli_usage("option --output FILE is required");
+}
+
 int plan_command(int argc, char **argv)
 {
     plan_options options = {.pack = pack_options_new(), .cell_bytes = DEFAULT_CELL_BYTES};
     cli_join_options(option_table, tables);
     int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code == CLI_GO_ON) {
+    const size_t n_names = (size_t)(argc - optind);
+    if (code == CLI_GO_ON && options.update) {
+        code = run_update(&options, n_names);
+    } else if (code == CLI_GO_ON) {
         options.pack.utf8_given = cli_is_given("utf8");
-        code = run(&options, argv + optind, (size_t)(argc - optind));
+        code = check_required(&options, n_names);
+        if (code == CLI_OK)
+            code = run(&options, argv + optind, n_names);
     }
     pack_options_free(&options.pack);
     return code;

@@ -104,6 +104,7 @@ static const known_file known_files[] = {
     {"a tokmap index", BINARY, MAGIC("\x89TMI\r\n\x1A\n")},
     {"a tokmap journal", BINARY, MAGIC("\x89TMJ\r\n\x1A\n")},
     {"a plan of tokmap", BINARY, MAGIC("tokmap plan 1\nfolder /")},
+    {"a plan of tokmap", BINARY, MAGIC("tokmap plan 2\nfolder /")},
     {"a Git LFS pointer ('git lfs pull' fetches its file)", BINARY,
      MAGIC("version https://git-lfs.github.com/spec/v1\n")},
 };

@@ -12,16 +12,23 @@ void cell_work_look(cell_work *work, const plan_file *plan, size_t cell, bool ve
     bool same;
     *work = (cell_work){0};
     cell_look(plan, cell, verify, &work->report);
-    if (work->report.state != CELL_UNFINISHED)
+    if (work->report.state != CELL_UNFINISHED && work->report.state != CELL_OUTDATED)
         return;
     plan_file_cell_prefix(plan, cell, NULL, prefix);
     snprintf(path, sizeof path, "%s.tmi", prefix);
-    pack_cell_facts(&(pack_cell){plan->hash, cell}, facts);
+    pack_cell_facts(&(pack_cell){plan_file_cell_hash(plan, cell), cell}, facts);
     work->has_note = pack_resume_peek(path, facts, &work->note, &same);
     if (!work->has_note || same)
         return;
     work->has_note = false;
     work->discard = true;
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        pack_cell_facts(&(pack_cell){plan->earlier[i], cell}, facts);
+        if (pack_resume_peek(path, facts, &work->note, &same) && same)
+            work->report.state = CELL_OUTDATED;
+    }
+    if (work->report.state == CELL_OUTDATED)
+        return;
     work->report.state = CELL_FOREIGN;
     work->report.exit_code = CLI_DATASET;
     snprintf(work->report.why, sizeof work->report.why,

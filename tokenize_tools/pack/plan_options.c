@@ -120,12 +120,14 @@ static int check_input(pack_plan_inputs *inputs, size_t which)
     if (now.n_bytes != then->n_bytes)
         return cli_error(CLI_DATASET,
                          "%s: has changed since the plan was made: it had %s and now "
-                         "has %s; make a new plan",
+                         "has %s; update the plan with tokmap plan --update",
                          then->name, cli_count_of(then->n_bytes, "byte").s,
                          cli_count(now.n_bytes).s);
     if (now.mtime_ns != then->mtime_ns)
-        return cli_error(CLI_DATASET, "%s: was modified since the plan was made; make a new plan",
-                         then->name);
+        return cli_error(
+            CLI_DATASET,
+            "%s: was modified since the plan was made; update the plan with tokmap plan --update",
+            then->name);
     return CLI_OK;
 }
 

@@ -122,6 +122,7 @@ static bool add_to_status(status_search *s, size_t cell, bool verify)
     add_cell(&s->status->all, n_bytes);
     switch (work.report.state) {
     case CELL_ABSENT:
+    case CELL_OUTDATED:
         add_cell(&s->status->left, n_bytes);
         break;
     case CELL_UNFINISHED:

@@ -41,7 +41,8 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
 {
     pack_options options = *t->o->options;
     const pack_inputs inputs = pack_plan_inputs_of(&t->inputs, cell);
-    const pack_cell of = {t->plan.hash, cell};
+    const pack_cell of = {plan_file_cell_hash(&t->plan, cell), cell};
+    const cell_state state = found->report.state;
     const pack_parts parts = {.options = &options,
                               .tokenizer = &t->tokenizer,
                               .tokens = &t->tokens,
@@ -49,7 +50,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
                               .cell = &of};
     plan_file_cell_prefix(&t->plan, cell, NULL, options.prefix);
     options.restart = options.restart || found->discard;
-    options.force = options.force || found->report.state == CELL_DAMAGED;
+    options.force = options.force || state == CELL_DAMAGED || state == CELL_OUTDATED;
     int code = pack_names_check(&options);
     if (code != CLI_OK)
         return code;

@@ -75,7 +75,15 @@ static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metada
     const char *json = tokmap_dataset_metadata(ds, &n_bytes);
     if (!cell_metadata_read(m, json, n_bytes))
         return find(s, CELL_FOREIGN, "%.400s.tmi: was not packed for a plan", s->prefix);
-    if (m->hash != s->plan->hash)
+    const uint64_t wanted = plan_file_cell_hash(s->plan, s->cell);
+    for (size_t i = 0; i < s->plan->n_earlier; i++) {
+        if (m->hash == s->plan->earlier[i] && m->hash != wanted)
+            return find(
+                s, CELL_OUTDATED,
+                "%.400s.tmi: was packed before the plan was updated, and must be packed again",
+                s->prefix);
+    }
+    if (m->hash != wanted)
         return find(s, CELL_FOREIGN, "%.400s.tmi: was packed for another plan (%016" PRIx64 ")",
                     s->prefix, m->hash);
     if (m->cell != s->cell)

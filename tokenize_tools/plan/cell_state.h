@@ -13,7 +13,8 @@ typedef enum cell_state {
     CELL_UNFINISHED, /* a task packs it, or was interrupted */
     CELL_DONE,       /* all its datasets are complete */
     CELL_FOREIGN,    /* a dataset has its name, but was not packed for this cell of this plan */
-    CELL_DAMAGED     /* a file is damaged or missing */
+    CELL_DAMAGED,    /* a file is damaged or missing */
+    CELL_OUTDATED    /* it was packed before the plan was updated */
 } cell_state;
 
 typedef struct cell_report {

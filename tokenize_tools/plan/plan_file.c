@@ -13,6 +13,7 @@
 
 void plan_file_free(plan_file *plan)
 {
+    free(plan->earlier);
     free(plan->options);
     free(plan->facts);
     free(plan->inputs);
@@ -67,10 +68,12 @@ static void put_options(FILE *out, const plan_file *plan)
 
 static void put_plan(FILE *out, const plan_file *plan)
 {
-    fputs("tokmap plan 1\n", out);
+    fprintf(out, "tokmap plan %d\n", plan->n_earlier ? 2 : 1);
     put_line(out, "folder", plan->folder);
     put_line(out, "cells", plan->cells_folder);
     fprintf(out, "cell-size %" PRIu64 "\n", plan->cell_bytes);
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        fprintf(out, "earlier %016" PRIx64 "\n", plan->earlier[i]);
     put_options(out, plan);
     for (size_t i = 0; i < plan->n_facts; i++)
         fprintf(out, "fact %s\n", plan->facts[i]);
@@ -82,7 +85,10 @@ static void put_plan(FILE *out, const plan_file *plan)
     }
     for (size_t i = 0; i < plan->n_cells; i++) {
         const plan_cell *c = &plan->cells[i];
-        fprintf(out, "cell %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c->input, c->offset, c->row);
+        fprintf(out, "cell %" PRIu64 " %" PRIu64 " %" PRIu64, c->input, c->offset, c->row);
+        if (plan->n_earlier)
+            fprintf(out, " %" PRIu64, c->since);
+        putc('\n', out);
     }
 }
 
@@ -118,6 +124,12 @@ plan_part plan_file_part(const plan_file *plan, size_t cell)
     part.end_offset = end->offset;
     part.end_row = end->row;
     return part;
+}
+
+uint64_t plan_file_cell_hash(const plan_file *plan, size_t cell)
+{
+    const uint64_t since = plan->cells[cell].since;
+    return since < plan->n_earlier ? plan->earlier[since] : plan->hash;
 }
 
 uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell)

@@ -17,6 +17,7 @@
 #define PLAN_MAX_CELLS ((size_t)1 << 20) /* as many as a dataset may have segments */
 #define PLAN_MAX_OPTIONS 256
 #define PLAN_MAX_FACTS 256
+#define PLAN_MAX_EARLIER 256
 #define PLAN_MAX_TEXT_BYTES 16384 /* of a path or a value */
 #define PLAN_MAX_FILE_BYTES ((size_t)1 << 32)
 
@@ -35,12 +36,15 @@ typedef struct plan_input {
 typedef struct plan_cell {
     uint64_t input;
     uint64_t offset, row; /* as in corpus_cut (corpus/input.h); 0: at the start of the input */
+    uint64_t since;       /* the number of updates after which it has been as it is now */
 } plan_cell;
 
 typedef struct plan_file {
     const char *folder;       /* relative names are looked up there; begins with / */
     const char *cells_folder; /* for the datasets of the cells */
     uint64_t cell_bytes;      /* --cell-size */
+    uint64_t *earlier;        /* hashes of the plans that this one has replaced, oldest first */
+    size_t n_earlier;
     plan_option *options;
     size_t n_options;
     const char **facts; /* lines: what the options and the tokenizer come to (pack/facts.h) */
@@ -81,6 +85,8 @@ typedef struct plan_part {
 } plan_part;
 
 plan_part plan_file_part(const plan_file *plan, size_t cell);
+/* The hash of the plan that first had the cell as it is: its datasets have it. */
+uint64_t plan_file_cell_hash(const plan_file *plan, size_t cell);
 /* The bytes of its inputs, as they are stored. */
 uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell);
 /* The prefix of the dataset of a cell, /FOLDER/DIR/000042, or with the name of a split

@@ -11,12 +11,14 @@
 #include "text/line_text.h"
 
 #define FIRST_LINE "tokmap plan 1"
+#define UPDATED_LINE "tokmap plan 2"
 
 typedef struct plan_parser {
     plan_file *plan;
     plan_error *err;
     char *at, *end; /* the rest of the text; each line is cut off with a zero byte */
     char *line;     /* the current one */
+    bool updated;   /* version 2 */
 } plan_parser;
 
 static bool fail(plan_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -139,10 +141,11 @@ static bool parse_first_line(plan_parser *p)
 {
     if (!next_line(p))
         return false;
-    if (strcmp(p->line, FIRST_LINE) == 0)
+    p->updated = strcmp(p->line, UPDATED_LINE) == 0;
+    if (p->updated || strcmp(p->line, FIRST_LINE) == 0)
         return true;
     if (strncmp(p->line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0)
-        return fail(p, "this plan has another version; this tokmap reads version 1");
+        return fail(p, "this plan has another version; this tokmap reads versions 1 and 2");
     return fail(p, "not a plan: the first line is not \"" FIRST_LINE "\"");
 }
 
@@ -169,6 +172,20 @@ static bool parse_folders(plan_parser *p)
     if (!take_last_number(p, rest, "the size", &plan->cell_bytes))
         return false;
     return plan->cell_bytes > 0 || fail(p, "the size must be above 0");
+}
+
+static bool parse_earlier(plan_parser *p, char *rest)
+{
+    plan_file *plan = p->plan;
+    char same[17];
+    if (!ADD(p, plan->earlier, plan->n_earlier, PLAN_MAX_EARLIER, "earlier plans"))
+        return false;
+    const uint64_t hash = strtoull(rest, NULL, 16);
+    snprintf(same, sizeof same, "%016" PRIx64, hash);
+    if (!p->updated || strcmp(rest, same) != 0)
+        return fail(p, "not a line of a plan, or not an earlier checksum");
+    plan->earlier[plan->n_earlier++] = hash;
+    return true;
 }
 
 static bool parse_option(plan_parser *p, char *rest)
@@ -229,12 +246,16 @@ static bool is_later(const plan_cell *a, const plan_cell *b)
 static bool parse_cell(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
-    plan_cell cell;
+    plan_cell cell = {0};
     if (!ADD(p, plan->cells, plan->n_cells, PLAN_MAX_CELLS, "cells") ||
         !take_number(p, &rest, "the input of the cell", &cell.input) ||
         !take_number(p, &rest, "the offset of the cell", &cell.offset) ||
-        !take_last_number(p, rest, "the row of the cell", &cell.row))
+        !(p->updated ? take_number(p, &rest, "the row of the cell", &cell.row) &&
+                           take_last_number(p, rest, "the last number of the cell", &cell.since)
+                     : take_last_number(p, rest, "the row of the cell", &cell.row)))
         return false;
+    if (cell.since > plan->n_earlier)
+        return fail(p, "the last number of the cell must be at most that of the earlier plans");
     if (cell.input >= plan->n_inputs)
         return fail(p, "there is no input %" PRIu64 "; inputs are counted from 0", cell.input);
     if (cell.row > 0 && cell.offset == 0)
@@ -259,7 +280,8 @@ typedef struct plan_section {
 /* The lines after the first ones, in the order of the sections. */
 static bool parse_sections(plan_parser *p)
 {
-    static const plan_section sections[] = {{"option", parse_option},
+    static const plan_section sections[] = {{"earlier", parse_earlier},
+                                            {"option", parse_option},
                                             {"fact", parse_fact},
                                             {"input", parse_input},
                                             {"cell", parse_cell}};
@@ -285,6 +307,8 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
         return fail(p, "not a line of a plan, or not in its place");
     if (plan->n_inputs == 0 || plan->n_cells == 0)
         return fail(p, "the plan has no %s", plan->n_inputs == 0 ? "inputs" : "cells");
+    if (p->updated && plan->n_earlier == 0)
+        return fail(p, "the plan was updated, but has no earlier one");
     if (p->at != p->end)
         return fail(p, "the checksum must be the last line");
     return strcmp(p->line, line) == 0 ||

@@ -19,7 +19,7 @@ static int parse(plan_file *plan, const char *path, const whole_file *file)
     return cli_error(CLI_INPUT, "%s:%zu: %s", path, err.line, err.text);
 }
 
-int plan_read(plan_file *plan, const char *path)
+int plan_read_to_update(plan_file *plan, const char *path)
 {
     whole_file file;
     const int error = file_read_whole(path, PLAN_MAX_FILE_BYTES, &file);
@@ -29,9 +29,13 @@ int plan_read(plan_file *plan, const char *path)
         return cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
     if (!file.data)
         return cli_error(CLI_INPUT, "%s: there is no such plan", path);
-    int code = path_protect(&file.facts, "a plan");
-    if (code == CLI_OK)
-        code = parse(plan, path, &file);
+    const int code = parse(plan, path, &file);
     free(file.data);
     return code;
+}
+
+int plan_read(plan_file *plan, const char *path)
+{
+    const int code = path_protect_name(path, "a plan");
+    return code == CLI_OK ? plan_read_to_update(plan, path) : code;
 }
