@@ -101,9 +101,8 @@ typedef struct tokmap_stage_options {
      * documents, every slot reserves 4 bytes for each: with the default and tokens of 2 bytes, a
      * slot is three times as large as its tokens. Only what is used is transferred. */
     uint32_t max_documents;
-    int32_t no_thread;  /* 1: no thread; next does all the work */
-    uint32_t n_copiers; /* threads that fill pinned memory, 1 to 16; 0: 1 */
-    void *context;      /* passed to the functions below */
+    int32_t no_thread; /* 1: no thread; next does all the work */
+    void *context;     /* passed to the functions below */
     /* Gets a line of text, at most a few times, in any thread. May be NULL. */
     void (*log)(void *context, const char *text);
     /* May change the rows of a batch before they are transferred: point `tokens` and `loss_mask`
@@ -173,8 +172,7 @@ typedef struct tokmap_stage_tensor {
 /* Exports an output of a batch that is held as a DLPack tensor; its stream waits for the batch.
  * The tensor's deleter may be called in any thread, also after close. The batch is free again
  * when it is released and all its tensors are deleted; then the stage waits for the work that
- * was in their streams when the last one was deleted. The tensors of a batch may use up to four
- * streams. */
+ * was in their stream when the last one was deleted. All tensors of a batch are for one stream. */
 TOKMAP_API tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *batch,
                                              tokmap_stage_tensor *tensor, tokmap_error *err);
 

@@ -136,8 +136,7 @@ class StageOptions(ctypes.Structure):
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
                 ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
                 ("has_ignore_index", c_int32), ("pad_id", c_uint32), ("max_documents", c_uint32), ("no_thread", c_int32),
-                ("n_copiers", c_uint32), ("context", c_void_p), ("log", StageLog),
-                ("edit", StageEdit)]
+                ("context", c_void_p), ("log", StageLog), ("edit", StageEdit)]
 
 
 class StageBatch(ctypes.Structure):

@@ -100,7 +100,7 @@ class DeviceBatch:
     the stage's outputs.
 
     A tensor is safe to use in the stream for which it was made: PyTorch's current stream when
-    batch.torch() or from_dlpack() is called. A batch may be used in up to four streams in this way. A
+    batch.torch() or from_dlpack() is called. All tensors of a batch are made for one stream. A
     tensor that is used in any other stream must not be deleted before that stream has been joined to the
     first one (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it computes: let
     it copy the array, and wait for the copy before the array is deleted."""
@@ -294,7 +294,7 @@ class Stage:
     max_documents   of a batch: entries of cu_seqlens, of 4 bytes in every slot; 0: enough for any batch
     n_slots     batches in device memory. One fewer may be held at a time; a `for` loop holds one while
                 it gets the next
-    n_host_slots, thread, n_copiers     see tokmap_stage.h
+    n_host_slots, thread     see tokmap_stage.h
     log         called with a line of text when memory cannot be pinned or the device fails, in any thread
     edit        called with the rows of a step (like those of a Batch) and the sample number of the first,
                 ahead of time and in another thread. May set row.tokens to other tokens, of the same
@@ -309,8 +309,7 @@ class Stage:
     def __init__(self, loader: "Loader", device: Any = 0, outputs: Union[str, Sequence[str]] = ("inputs", "labels"),
                  *, positions: str = "document", input_dtype: Any = "int32", label_dtype: Any = "int64",
                  ignore_index: int = -100, pad_id: int = 0, max_documents: int = 0, n_slots: int = 0,
-                 n_host_slots: int = 0, thread: bool = True, n_copiers: int = 0, log: Log = None,
-                 edit: Edit = None) -> None:
+                 n_host_slots: int = 0, thread: bool = True, log: Log = None, edit: Edit = None) -> None:
         wanted = {outputs} if isinstance(outputs, str) else set(outputs)
         if not wanted or wanted - _OUTPUTS.keys():
             raise ValueError(f"outputs are {outputs!r}: must be some of {', '.join(_OUTPUTS)}")
@@ -338,7 +337,7 @@ class Stage:
             label_bytes=_WIDTHS[self._dtypes["labels"]], ignore_index=ignore_index,
             has_ignore_index=1,
             pad_id=number("pad_id", pad_id, 2**32 - 1), max_documents=self._max_documents,
-            no_thread=not thread, n_copiers=number("n_copiers", n_copiers, 2**32 - 1))
+            no_thread=not thread)
         self._core = Core(loader, log, edit)
         self._core.open(options)
         info = self.stats

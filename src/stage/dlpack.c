@@ -37,14 +37,14 @@ typedef struct tensor {
     int64_t shape[2], strides[2];
     tokmap_stage *stage;
     tokmap_i_device_slot *slot;
-    tokmap_i_export *use;
 } tensor;
 
 /* With the mutex held: records an event, so that the slot is reused only after the work in the
  * stream. Not while the stream is being captured, because the event would become part of the graph;
  * then later. */
-static void return_slot(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_export *use)
+static void return_slot(tokmap_stage *s, tokmap_i_device_slot *d)
 {
+    tokmap_i_export *use = &d->exported;
     int capturing = 0;
     const int error = s->driver->is_capturing(use->stream, &capturing);
     use->is_back =
@@ -56,9 +56,8 @@ static void return_slot(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_expor
 void tokmap_i_stage_retry_returns(tokmap_stage *s)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
-        for (uint32_t k = 0; k < s->slots[i].n_exports; k++)
-            if (s->slots[i].exports[k].is_back)
-                return_slot(s, &s->slots[i], &s->slots[i].exports[k]);
+        if (s->slots[i].exported.is_back)
+            return_slot(s, &s->slots[i]);
 }
 
 /* A forked child has no device, so there it only frees the tensor. */
@@ -74,8 +73,8 @@ static void delete_tensor(managed_tensor *self)
     const bool in_context = tokmap_i_stage_enter(s, &visit) == 0;
     tokmap_i_mutex_lock(&s->mutex);
     s->n_tensors--;
-    if (--t->use->n_tensors == 0 && !s->closed)
-        return_slot(s, t->slot, t->use);
+    if (--t->slot->exported.n_tensors == 0 && !s->closed)
+        return_slot(s, t->slot);
     const bool is_last = s->closed && s->n_tensors == 0;
     tokmap_i_condition_signal(&s->work);
     if (in_context)
@@ -121,21 +120,6 @@ static int output_index(const tokmap_stage *s, uint32_t output)
     return -1;
 }
 
-/* With the mutex held: finds or adds the entry of the slot for a stream. NULL: no entry is free. */
-static tokmap_i_export *find_use(tokmap_i_device_slot *d, tokmap_i_stream stream)
-{
-    uint32_t i = 0;
-    while (i < d->n_exports && d->exports[i].stream != stream)
-        i++;
-    if (i == TOKMAP_I_STAGE_STREAMS)
-        return NULL;
-    if (i == d->n_exports) {
-        d->exports[i].stream = stream;
-        d->n_exports++;
-    }
-    return &d->exports[i];
-}
-
 /* With the mutex held. */
 static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
                                    tokmap_stage_tensor *wanted, tokmap_error *err)
@@ -144,11 +128,10 @@ static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
     if (index < 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "export: 0x%" PRIx32 " is not one of the outputs of the stage", wanted->output);
-    tokmap_i_export *use = find_use(d, wanted->stream);
-    if (!use)
+    tokmap_i_export *use = &d->exported;
+    if (use->is_used && use->stream != wanted->stream)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "export: tensors of this batch are already used in %d streams, the maximum",
-                    TOKMAP_I_STAGE_STREAMS);
+                    "export: tensors of this batch are already used in another stream");
     const int error = s->driver->stream_wait(wanted->stream, d->ready, 0);
     if (error)
         return tokmap_i_stage_fail(s, error, "waiting for an event", err);
@@ -157,7 +140,8 @@ static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
         return FAIL_MEMORY(err);
     t->stage = s;
     t->slot = d;
-    t->use = use;
+    use->stream = wanted->stream;
+    use->is_used = true;
     use->n_tensors++;
     use->is_back = false; /* recorded again when this tensor is deleted */
     s->n_tensors++;

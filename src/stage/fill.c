@@ -6,20 +6,7 @@
 #include "stage/stage.h"
 #include "base/status.h"
 
-enum {
-    PART_BYTES = 64 << 10 /* the least that a copier takes at a time */
-};
-
 /* ---- One slot ---- */
-
-typedef struct copying {
-    tokmap_stage *stage;
-    const tokmap_row *rows;
-    const tokmap_i_image *image; /* destination; NULL: the memory for `edit` */
-    uint32_t rows_per_part;
-    tokmap_i_mutex mutex; /* for the fields below */
-    tokmap_error err;
-} copying;
 
 /* Whether a row, which the loader took from `first_token` of the dataset, points into the map of
  * that token's file. Then *piece is what it points to. */
@@ -38,56 +25,25 @@ static bool is_mapped(const tokmap_dataset *ds, uint64_t first_token, const tokm
     return true;
 }
 
-/* Copies a row, but reads it with pread if it is in a map: an access to a map whose file was
- * shortened raises SIGBUS, and in a thread of the library the caller cannot handle it. */
-static tokmap_status copy_row(const copying *c, uint32_t r, tokmap_error *err)
-{
-    const tokmap_stage *s = c->stage;
-    const tokmap_row *row = &c->rows[r];
-    const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
-    const tokmap_dataset *ds = source->datasets[s->rows[r].dataset];
-    const size_t n_bytes = (size_t)row->n_tokens * row->token_bytes;
-    const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
-    uint8_t *to = c->image ? tokmap_i_image_tokens(c->image, r) : s->tokens + r * row_bytes;
-    tokmap_i_token_piece piece;
-    if (is_mapped(ds, s->rows[r].first_token, row, &piece))
-        return tokmap_i_token_piece_read(ds, &piece, to, err);
-    memcpy(to, row->tokens, n_bytes);
-    return TOKMAP_OK;
-}
-
-static void copy_part(void *context, uint32_t part)
-{
-    copying *c = context;
-    const uint32_t first = part * c->rows_per_part;
-    const uint32_t end = MIN(c->stage->shape.n_rows, first + c->rows_per_part);
-    tokmap_error err = {0};
-    for (uint32_t r = first; r < end && !err.status; r++)
-        copy_row(c, r, &err);
-    if (!err.status)
-        return;
-    tokmap_i_mutex_lock(&c->mutex);
-    c->err = err;
-    tokmap_i_mutex_unlock(&c->mutex);
-}
-
+/* Copies the rows to the image, or without one to the memory for `edit`. Those in a map are read
+ * with pread: an access to a map whose file was shortened raises SIGBUS, and in a thread of the
+ * library the caller cannot handle it. */
 static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const tokmap_i_image *image,
                                tokmap_error *err)
 {
-    const uint64_t row_bytes = (s->shape.length + 1ull) * s->shape.token_bytes;
-    const uint32_t n_rows = s->shape.n_rows;
-    copying c = {.stage = s, .rows = rows, .image = image, .rows_per_part = n_rows};
-    tokmap_i_mutex_init(&c.mutex);
-    if (s->crew) {
-        c.rows_per_part = (uint32_t)MIN(div_up(PART_BYTES, row_bytes), n_rows);
-        tokmap_i_crew_run(s->crew, copy_part, &c, (uint32_t)div_up(n_rows, c.rows_per_part));
-    } else {
-        copy_part(&c, 0);
+    const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
+    tokmap_status status = TOKMAP_OK;
+    for (uint32_t r = 0; r < s->shape.n_rows && !status; r++) {
+        const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
+        const tokmap_dataset *ds = source->datasets[s->rows[r].dataset];
+        uint8_t *to = image ? tokmap_i_image_tokens(image, r) : s->tokens + r * row_bytes;
+        tokmap_i_token_piece piece;
+        if (is_mapped(ds, s->rows[r].first_token, &rows[r], &piece))
+            status = tokmap_i_token_piece_read(ds, &piece, to, err);
+        else
+            memcpy(to, rows[r].tokens, (size_t)rows[r].n_tokens * rows[r].token_bytes);
     }
-    tokmap_i_mutex_free(&c.mutex);
-    if (c.err.status)
-        *err = c.err;
-    return c.err.status;
+    return status;
 }
 
 static tokmap_status write_image(tokmap_stage *s, tokmap_i_host_slot *h, const tokmap_row *rows,

@@ -13,9 +13,8 @@
 enum {
     DEFAULT_SLOTS = 4,
     DEFAULT_HOST_SLOTS = 8,
-    MAX_COPIERS = 16,
     ALL_OUTPUTS = (1 << TOKMAP_I_STAGE_OUTPUTS) - 1,
-    SLOT_EVENTS = 2 + TOKMAP_I_STAGE_STREAMS,
+    SLOT_EVENTS = 3,
     OF_DOCUMENTS = TOKMAP_STAGE_POSITION_IDS | TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
@@ -92,15 +91,12 @@ static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
     o->n_slots = o->n_slots ? o->n_slots : DEFAULT_SLOTS;
     o->input_bytes = o->input_bytes ? o->input_bytes : 4;
     o->label_bytes = o->label_bytes ? o->label_bytes : 8;
-    o->n_copiers = o->n_copiers ? o->n_copiers : 1;
     if (!status)
         status = tokmap_i_take_ignore_index(o->has_ignore_index, &o->ignore_index, err);
     if (!status)
         status = check_range(o->n_slots, 2, TOKMAP_I_STAGE_MAX_SLOTS, "n_slots", err);
     if (!status && o->n_host_slots > 0)
         status = check_range(o->n_host_slots, 1, TOKMAP_I_STAGE_MAX_SLOTS, "n_host_slots", err);
-    if (!status)
-        status = check_range(o->n_copiers, 1, MAX_COPIERS, "n_copiers", err);
     if (!status)
         status = check_range(o->max_documents, 0, INT32_MAX - 1, "max_documents", err);
     if (!status)
@@ -203,7 +199,7 @@ static tokmap_i_event *slot_event(tokmap_stage *s, uint32_t n)
 {
     tokmap_i_device_slot *slot = &s->slots[n / SLOT_EVENTS];
     const uint32_t i = n % SLOT_EVENTS;
-    return i == 0 ? &slot->ready : i == 1 ? &slot->released : &slot->exports[i - 2].returned;
+    return i == 0 ? &slot->ready : i == 1 ? &slot->released : &slot->exported.returned;
 }
 
 static tokmap_status open_events(tokmap_stage *s, tokmap_error *err)
@@ -297,8 +293,6 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
     }
     if (!s->rows || (s->options.edit && (!s->tokens || !s->lent)))
         return FAIL_MEMORY(err);
-    if (s->options.n_copiers > 1 && !(s->crew = tokmap_i_crew_open(s->options.n_copiers)))
-        return FAIL_MEMORY(err);
     if (s->options.no_thread)
         return TOKMAP_OK;
     const int error = tokmap_i_thread_start(&s->thread, tokmap_i_stage_run_thread, s);
@@ -359,7 +353,6 @@ static void free_host(tokmap_stage *s)
         s->driver->unregister_host(s->host_memory);
     tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
     s->host_memory = NULL;
-    tokmap_i_crew_close(s->crew);
     free(s->rows);
     free(s->tokens);
     free(s->lent);
@@ -429,7 +422,7 @@ tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->work);
     tokmap_i_condition_init(&s->news);
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_stage_options, n_copiers)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_stage_options, edit)};
     tokmap_status status = tokmap_i_take_options(&s->options, options, &kind, err);
     if (!status)
         status = open_stage(s, err);

@@ -110,10 +110,9 @@ static int launch_expand(const tokmap_stage *s, const tokmap_i_device_slot *d,
 static int wait_for_users(const tokmap_stage *s, const tokmap_i_device_slot *d,
                           tokmap_i_stream stream)
 {
-    int error = s->driver->stream_wait(stream, d->released, 0);
-    for (uint32_t i = 0; i < d->n_exports && !error; i++)
-        error = s->driver->stream_wait(stream, d->exports[i].returned, 0);
-    return error;
+    const int error = s->driver->stream_wait(stream, d->released, 0);
+    return error || !d->exported.is_used ? error
+                                         : s->driver->stream_wait(stream, d->exported.returned, 0);
 }
 
 /* Queues one copy and one kernel. */
@@ -180,7 +179,7 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s)
         s->bytes_moved += h->image.n_bytes;
         h->state = TOKMAP_I_HOST_QUEUED;
         d->state = TOKMAP_I_DEVICE_READY;
-        d->n_exports = 0;
+        d->exported.is_used = false;
         s->order[s->n_queued % s->options.n_slots] = (uint8_t)(d - s->slots);
         s->n_queued++;
     }

@@ -234,10 +234,7 @@ tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id)
 
 void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
 {
-    for (uint32_t i = 0; i < d->n_exports; i++)
-        if (d->exports[i].n_tensors > 0 || d->exports[i].is_back)
-            return;
-    if (d->held)
+    if (d->held || d->exported.n_tensors > 0 || d->exported.is_back)
         return;
     d->state = TOKMAP_I_DEVICE_FREE;
     d->freed = ++s->n_freed;

@@ -17,7 +17,6 @@
 #ifndef TOKMAP_I_STAGE_H
 #define TOKMAP_I_STAGE_H
 
-#include "stage/crew.h"
 #include "stage/driver.h"
 #include "loader/latency.h"
 #include "loader/loader.h"
@@ -28,7 +27,6 @@
 enum {
     TOKMAP_I_STAGE_MAX_SLOTS = 64,
     TOKMAP_I_STAGE_OUTPUTS = 5, /* in the order of their flags */
-    TOKMAP_I_STAGE_STREAMS = 4, /* that may use the tensors of a batch */
     TOKMAP_I_STAGE_NOTES = 4    /* about unpinned memory, and about the end */
 };
 
@@ -52,12 +50,13 @@ typedef struct tokmap_i_host_slot {
     uint64_t first_sample, step_sample;
 } tokmap_i_host_slot;
 
-/* A stream in which tensors of a batch are used. */
+/* The stream in which tensors of a batch are used. */
 typedef struct tokmap_i_export {
     tokmap_i_stream stream;
     tokmap_i_event returned; /* after the work queued before its last tensor was deleted */
-    uint32_t n_tensors;
-    bool is_back; /* the last tensor is deleted, but `returned` is not recorded yet */
+    uint32_t n_tensors;      /* that are not deleted */
+    bool is_used;            /* since the slot was queued */
+    bool is_back;            /* the last tensor is deleted, but `returned` is not recorded yet */
 } tokmap_i_export;
 
 typedef struct tokmap_i_device_slot {
@@ -66,8 +65,7 @@ typedef struct tokmap_i_device_slot {
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
     tokmap_i_event ready;    /* after the stage's work for the slot */
     tokmap_i_event released; /* after the work that the caller queued before release */
-    tokmap_i_export exports[TOKMAP_I_STAGE_STREAMS];
-    uint32_t n_exports; /* used entries, since the slot was queued */
+    tokmap_i_export exported;
     tokmap_i_expand_job job;
     uint32_t n_documents, longest;
     uint64_t first_sample, step_sample;
@@ -94,7 +92,6 @@ struct tokmap_stage {
     tokmap_i_stream stream;
     uint8_t *host_memory;
     uint64_t host_bytes, device_bytes;
-    tokmap_i_crew *crew;                                           /* NULL: one copier */
     bool context_is_ours, entered, stream_is_ours, module_is_ours; /* what close has to free */
     uint32_t n_host_events, n_slot_events; /* how many of each close has to free */
     bool pinned, has_thread;

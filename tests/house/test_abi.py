@@ -133,10 +133,10 @@ def a_call_that_is_not_exported_is_found(folder):
 
 
 def the_stage_may_change_with_its_node(folder):
-    change(folder, STAGE, "uint32_t n_copiers;", "uint64_t n_copiers;")
-    expect_said(folder, "tokmap_stage_options.n_copiers: was ", TRIES)
-    change(folder, MAP, "TOKMAP_STAGE_0.1", "TOKMAP_STAGE_0.2")
-    expect_said(folder, "tokmap_stage_open(): was TOKMAP_STAGE_0.1: ", ADDS)
+    change(folder, STAGE, "int32_t no_thread;", "uint32_t no_thread;")
+    expect_said(folder, "tokmap_stage_options.no_thread: was ", TRIES)
+    change(folder, MAP, "TOKMAP_STAGE_0.2", "TOKMAP_STAGE_0.3")
+    expect_said(folder, "tokmap_stage_open(): was TOKMAP_STAGE_0.2: ", ADDS)
 
 
 def another_number_in_the_soname_allows_everything(folder):

@@ -53,7 +53,7 @@ def open_stage(folder, **options):
 
 def batches_hold_what_the_loader_says(folder):
     driver = Driver()
-    for options in ({}, {"thread": False, "n_slots": 2}, {"n_copiers": 3, "positions": "row"},
+    for options in ({}, {"thread": False, "n_slots": 2}, {"positions": "row"},
                     {"input_dtype": "int64", "label_dtype": "int32", "pad_id": 9}):
         staged, truth = open_stage(folder, **options)
         with staged:

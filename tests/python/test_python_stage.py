@@ -124,7 +124,7 @@ def batches_hold_what_the_loader_says(folder):
     write(folder)
     for windows in ("concat", "within-document"):
         for options in ({}, {"thread": False}, {"input_dtype": "int64", "label_dtype": "int32"},
-                        {"n_slots": 2, "n_host_slots": 1}, {"n_copiers": 2},
+                        {"n_slots": 2, "n_host_slots": 1},
                         {"pad_id": 9, "ignore_index": -1}, {"ignore_index": 0}, {"positions": "row"}):
             said = {name: options[name] for name in ("pad_id", "ignore_index") if name in options}
             staged = loader(folder, windows=windows)
@@ -532,7 +532,7 @@ def what_a_stage_cannot_take_is_refused(folder):
                   {"label_dtype": "int32", "ignore_index": 2**31},
                   {"n_slots": -1}, {"pad_id": 2**32}):
         raises(ValueError, tokmap.Stage, l, **{"device": "host", **named})
-    for named in ({"n_slots": 65}, {"n_copiers": 17}, {"n_host_slots": 99}):
+    for named in ({"n_slots": 65}, {"n_host_slots": 99}):
         raises(tokmap.Error, tokmap.Stage, l, **{"device": "host", **named})
     for kind, stream in ((ValueError, -1), (ValueError, 2), (TypeError, True), (TypeError, "x")):
         raises(kind, tokmap.Stage(loader(folder), "host").next, stream)

@@ -92,7 +92,7 @@ void check_batch(const tokmap_stage_batch *b, const tokmap_batch *rows,
 const tokmap_stage_options variants[N_VARIANTS] = {
     {.outputs = ALL},
     {.outputs = ALL, .input_bytes = 8, .label_bytes = 4},
-    {.outputs = ALL, .pad_id = 5, .has_ignore_index = 1, .ignore_index = -1, .n_copiers = 3},
+    {.outputs = ALL, .pad_id = 5, .has_ignore_index = 1, .ignore_index = -1},
     {.outputs = ALL, .no_thread = 1, .n_slots = 2, .n_host_slots = 1},
     {.outputs = ALL, .no_thread = 1, .n_slots = 9, .n_host_slots = 3},
 };

@@ -429,12 +429,9 @@ TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
     uint64_t sum = 0;
     open_corpus();
     const options o = {.row_parts = ALL_PARTS, .io = TOKMAP_IO_MAP};
-    const tokmap_stage_options so[] = {
-        {.outputs = ALL},
-        {.outputs = ALL, .n_copiers = 3},
-        {.outputs = ALL, .no_thread = 1},
-        {.outputs = ALL, .edit = look_at_rows, .context = &sum},
-        {.outputs = ALL, .edit = look_at_rows, .context = &sum, .n_copiers = 3}};
+    const tokmap_stage_options so[] = {{.outputs = ALL},
+                                       {.outputs = ALL, .no_thread = 1},
+                                       {.outputs = ALL, .edit = look_at_rows, .context = &sum}};
     for (size_t v = 0; v < sizeof so / sizeof so[0]; v++)
         cut_file_under(&so[v], &o);
     CHECK(sum > 0);
@@ -533,7 +530,6 @@ TEST(open_says_which_option_is_wrong)
     expect_refusal((tokmap_stage_options){.loader = l, .n_host_slots = 65}, "n_host_slots is 65");
     expect_refusal((tokmap_stage_options){.loader = l, .n_host_slots = 65}, "must be 1 to 64");
     expect_refusal((tokmap_stage_options){.loader = l, .no_thread = 2}, "no_thread is 2");
-    expect_refusal((tokmap_stage_options){.loader = l, .n_copiers = 17}, "n_copiers is 17");
     expect_refusal((tokmap_stage_options){.loader = l, .input_bytes = 2}, "input_bytes is 2");
     expect_refusal((tokmap_stage_options){.loader = l, .label_bytes = 9}, "label_bytes is 9");
     expect_refusal((tokmap_stage_options){.loader = l, .outputs = 64}, "unknown bits");

@@ -169,7 +169,7 @@ typedef struct lent_batch {
     tokmap_stage_batch b;
     int next_stream, use_stream;
     case_tensor *tensors[MAX_TENSORS];
-    int streams[MAX_TENSORS]; /* in which these are used */
+    int stream; /* in which these are used */
     uint32_t n_tensors;
 } lent_batch;
 
@@ -214,7 +214,8 @@ static void storm_next(storm *t)
     tokmap_error err;
     lent_batch *l = &t->lent[t->n_lent];
     const bool has_room = t->n_lent + 1 < t->c.options.n_slots;
-    *l = (lent_batch){.held = true, .next_stream = (int)any(N_STREAMS)};
+    *l = (lent_batch){
+        .held = true, .next_stream = (int)any(N_STREAMS), .stream = (int)any(N_STREAMS)};
     const tokmap_status status = case_try_next(&t->c, &l->b, t->streams[l->next_stream], &err);
     if (has_room && status)
         CHECK_FAIL("%s", err.text);
@@ -261,10 +262,8 @@ static void storm_export(storm *t)
     if (i == t->n_lent || !t->lent[i].held || t->lent[i].n_tensors == MAX_TENSORS)
         return;
     lent_batch *l = &t->lent[i];
-    const int stream = (int)any(N_STREAMS);
-    l->streams[l->n_tensors] = stream;
     l->tensors[l->n_tensors++] =
-        case_export(&t->c, &l->b, 1u << any(TOKMAP_I_STAGE_OUTPUTS), t->streams[stream]);
+        case_export(&t->c, &l->b, 1u << any(TOKMAP_I_STAGE_OUTPUTS), t->streams[l->stream]);
 }
 
 static void *delete_in_thread(void *tensor)
@@ -291,7 +290,7 @@ static void storm_delete(storm *t)
     if (i == t->n_lent || t->lent[i].n_tensors == 0)
         return;
     lent_batch *l = &t->lent[i];
-    case_use(&t->c, &l->b, t->streams[l->streams[l->n_tensors - 1]]);
+    case_use(&t->c, &l->b, t->streams[l->stream]);
     delete_tensor(l->tensors[--l->n_tensors]);
     forget_lent(t, i);
 }
@@ -322,8 +321,7 @@ static void storm_begin_stage(storm *t, bool thread)
     fake.policy = any(5) == 0 ? FAKE_EAGER : any(2) ? FAKE_RANDOM : FAKE_LAZY;
     case_open_stage(&t->c, (tokmap_stage_options){.n_slots = n_slots,
                                                   .n_host_slots = 1 + any(4),
-                                                  .no_thread = !thread,
-                                                  .n_copiers = 1 + any(2)});
+                                                  .no_thread = !thread});
     seen.n_stages++;
 }
 
@@ -336,8 +334,7 @@ static void storm_end_stage(storm *t)
     case_close_stage(&t->c);
     for (uint32_t i = 0; i < t->n_lent; i++)
         while (t->lent[i].n_tensors > 0) {
-            case_use(&t->c, &t->lent[i].b,
-                     t->streams[t->lent[i].streams[t->lent[i].n_tensors - 1]]);
+            case_use(&t->c, &t->lent[i].b, t->streams[t->lent[i].stream]);
             delete_tensor(t->lent[i].tensors[--t->lent[i].n_tensors]);
         }
     t->n_lent = 0;
