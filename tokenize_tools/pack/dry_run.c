@@ -350,17 +350,6 @@ static void print_json(const sample *s, const pack_parts *parts, const pack_seen
     fputs("]}\n", stdout);
 }
 
-static int check_kept(const sample *s, const pack_parts *parts)
-{
-    if (!corpus_kept_none(&s->counts))
-        return CLI_OK;
-    if (s->ended == parts->inputs->n)
-        return cli_error(CLI_INPUT, CORPUS_KEPT_NONE, s->counts.records);
-    if (!parts->options->quiet)
-        cli_warn("--where keeps no document of the sample");
-    return CLI_OK;
-}
-
 int pack_dry_run(const pack_parts *parts, pack_kinds *kinds)
 {
     sample s = {0};
@@ -370,8 +359,8 @@ int pack_dry_run(const pack_parts *parts, pack_kinds *kinds)
     int code = pack_look(parts, kinds, seen);
     if (code == CLI_OK)
         code = take_sample(&s, parts, seen);
-    if (code == CLI_OK)
-        code = check_kept(&s, parts);
+    if (code == CLI_OK && s.ended == parts->inputs->n && corpus_kept_none(&s.counts))
+        code = cli_error(CLI_INPUT, CORPUS_KEPT_NONE, s.counts.records);
     if (code == CLI_OK && parts->options->json) {
         print_json(&s, parts, seen);
         code = cli_finish();

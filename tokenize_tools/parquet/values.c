@@ -37,35 +37,24 @@ static void set_text(tokmap_value *value, const uint8_t *bytes, size_t n_bytes)
     value->text_bytes = n_bytes;
 }
 
-static void set_real(tokmap_value *value, double real)
-{
-    value->type = TOKMAP_VALUE_FLOAT64;
-    value->real = real;
-}
-
 /* Stored bits, of which the lower 32 count if the type has no more. */
-static bool set_number(parquet_values *v, uint64_t bits, tokmap_value *value)
+static bool set_number(const parquet_values *v, uint64_t bits, tokmap_value *value)
 {
     const bool is_unsigned = v->column->kind == PARQUET_UNSIGNED;
+    const uint32_t low = (uint32_t)bits;
+    float single;
+    value->type = TOKMAP_VALUE_FLOAT64;
     if (v->column->type == PARQUET_FLOAT) {
-        const uint32_t low = (uint32_t)bits;
-        float real;
-        memcpy(&real, &low, sizeof real);
-        set_real(value, real);
-        return true;
+        memcpy(&single, &low, sizeof single);
+        value->real = (double)single;
+    } else if (v->column->type == PARQUET_DOUBLE) {
+        memcpy(&value->real, &bits, sizeof bits);
+    } else if (is_unsigned) {
+        *value = number_of_unsigned(v->column->type == PARQUET_INT32 ? low : bits);
+    } else {
+        value->type = TOKMAP_VALUE_INT64;
+        value->integer = v->column->type == PARQUET_INT32 ? (int32_t)low : (int64_t)bits;
     }
-    if (v->column->type == PARQUET_DOUBLE) {
-        double real;
-        memcpy(&real, &bits, sizeof real);
-        set_real(value, real);
-        return true;
-    }
-    if (v->column->type == PARQUET_INT32)
-        bits = is_unsigned ? (uint32_t)bits : (uint64_t)(int64_t)(int32_t)(uint32_t)bits;
-    if (is_unsigned)
-        *value = number_of_unsigned(bits);
-    else
-        *value = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)bits};
     return true;
 }
 
