@@ -26,7 +26,7 @@ GROUPS = (
     ("Errors", ()),  # all others
 )
 DROP_INS = (
-    ("torch", ("IterableDataset", "MapDataset", "profiled")), ("lightning", ("DataModule",)),
+    ("torch", ("IterableDataset", "data_loader", "MapDataset", "profiled")), ("lightning", ("DataModule",)),
     ("huggingface", ("CausalLMDataset",)), ("megatron", ("GPTDataset",)),
 )
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Optional
 import lightning
 from torch.utils.data import DataLoader
 
-from .torch import IterableDataset
+from .torch import IterableDataset, data_loader
 
 
 class DataModule(lightning.LightningDataModule):
@@ -34,7 +34,7 @@ class DataModule(lightning.LightningDataModule):
         self._after: Dict[str, Any] = {}
 
     def _load(self, dataset: IterableDataset) -> "DataLoader[Dict[str, Any]]":
-        return DataLoader(dataset, batch_size=None, num_workers=self._num_workers)
+        return data_loader(dataset, num_workers=self._num_workers)
 
     def _make_dataset(self, sources: Any, **options: Any) -> IterableDataset:
         found = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None

@@ -16,7 +16,7 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     """The batches of a Loader for a DataLoader, in the same order for any number of workers.
 
         dataset = tokmap.torch.IterableDataset("data/train", sequence_length=1024, batch_rows=8, seed=1)
-        for batch in torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2):
+        for batch in tokmap.torch.data_loader(dataset, num_workers=2):
             loss = step(batch["inputs"], batch["labels"])
             checkpoint = batch["state"]          # dataset.load_state_dict() of it continues after this batch
 
@@ -24,7 +24,7 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
 
     A batch is a dict: a tensor for each of the loader's outputs, max_seqlen with cu_seqlens, and "state", a dict
     of plain types, which is the state after this batch, whatever workers have read ahead. Batches are complete,
-    so DataLoader needs batch_size=None.
+    so a DataLoader needs batch_size=None, which data_loader() gives it: without, it makes batches of batches.
 
     Each iteration begins at the same place: sample 0, or that of load_state_dict(). Without max_epochs it has no
     end: the loader counts the epochs, and shuffles each in another order. Ranks are found in the process that
@@ -80,6 +80,15 @@ class Batches(Iterator[Dict[str, Any]]):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continues at the position of state_dict()."""
         self._loader.load_state_dict(state_dict)
+
+
+def data_loader(dataset: IterableDataset, **options: Any) -> "torch.utils.data.DataLoader[Dict[str, Any]]":
+    """The DataLoader for an IterableDataset, which returns its batches as they are: with batch_size=None. The other
+    options are those of DataLoader, such as num_workers and pin_memory."""
+    if "batch_size" in options or not isinstance(dataset, IterableDataset):
+        raise TypeError("data_loader takes an IterableDataset of tokmap.torch, and no batch_size: batch_rows of the "
+                        "dataset is the number of rows of a batch")
+    return torch.utils.data.DataLoader(dataset, batch_size=None, **options)
 
 
 class MapDataset(Samples, torch.utils.data.Dataset[Dict[str, Any]]):

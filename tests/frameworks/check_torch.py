@@ -25,6 +25,8 @@ def dataset_of(folder, **options):
 
 def over(dataset, n_workers, kind=DataLoader, **options):
     context = {"multiprocessing_context": options.pop("context", "fork")} if n_workers else {}
+    if kind is DataLoader:
+        return tokmap.torch.data_loader(dataset, num_workers=n_workers, **context, **options)
     return kind(dataset, batch_size=None, num_workers=n_workers, **context, **options)
 
 
@@ -48,6 +50,7 @@ def the_order_is_the_same_for_any_number_of_workers(folder):
     for _ in range(2):  # each iteration begins at the same place
         expect_same(take(20, loader), truth[:20])
     for call, kind, word in ((lambda: len(dataset), TypeError, "max_epochs"),
+                             (lambda: tokmap.torch.data_loader(dataset, batch_size=8), TypeError, "batch_rows"),
                              (lambda: dataset_of(folder, reuse=True), ValueError, "reuse")):
         try:
             call()
