@@ -5,12 +5,13 @@
 # A test prints a line for each thing it tests: `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`.
 # One that crashes, takes too long, says nothing or leaves files behind is a failure too. A line
 # `note TEXT` is shown and not counted. Shows failures and skips; the last line is `N passed, N
-# failed, N skipped`. As many run at a time as there are processors. Environment: TOKMAP_BUILD
-# (folder of the programs), TOKMAP_TIMEOUT (seconds for one TEST), PYTHON, JOBS.
+# failed, N skipped`, after the reasons of the skips and how many there are of each. As many run at
+# a time as there are processors. Environment: TOKMAP_BUILD (folder of the programs [build]),
+# TOKMAP_TIMEOUT (seconds for one TEST), PYTHON, JOBS.
 
 export LC_ALL=C PYTHON=${PYTHON:-python3} PYTHONDONTWRITEBYTECODE=1
 root=$(cd "$(dirname "$0")/.." && pwd)
-export PYTHONPATH=$root/tests/oracles:$root/tests/support
+export PYTHONPATH=$root/tests/oracles:$root/tests/support TOKMAP_BUILD=${TOKMAP_BUILD:-$root/build}
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 interpreter() # of the test $1, nothing for a program
@@ -96,6 +97,8 @@ trap 'exit 1' INT TERM
 
 [ $# = 0 ] || printf '%s\0' "$@" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" bash "$0" --one
 
+reasons=$(cat /dev/null "$RUN_DIR"/*.log | sed -nE 's/^skip [^:]*(:[^ :]+)?: //p' | sort | uniq -c | sort -rn)
+[ -z "$reasons" ] || printf 'Skipped, because:\n%s\n' "$reasons"
 cat /dev/null "$RUN_DIR"/*.log | awk '
     /^ok / { ok++ } /^FAIL / { failed++ } /^skip / { skipped++ }
     END { printf "%d passed, %d failed, %d skipped\n", ok, failed, skipped

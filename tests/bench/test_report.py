@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
@@ -545,11 +546,22 @@ def compare_tells_what_is_wrong(folder):
         assert run.returncode == 2 and "usage: " in run.stderr, (wrong, run)
 
 
+def the_commands_of_the_document_work(folder):
+    """Of docs/BENCHMARKS.md, on copies of the results."""
+    block = re.search(r"^```sh\n(bench/report.py.*?)^```", (ROOT / "docs/BENCHMARKS.md").read_text(), re.M | re.S)[1]
+    shutil.copytree(ROOT / "bench", folder / "bench")
+    for name in ("OLD.json", "NEW.json"):
+        shutil.copy(ROOT / "bench/results/epyc-2core.json", folder / name)
+    subprocess.run(["bash", "-ec", block], cwd=folder, check=True, capture_output=True)
+    assert (folder / "report.html").stat().st_size > 1e5
+    assert (folder / "bench/results/README.md").read_text() == (ROOT / "bench/results/README.md").read_text()
+
+
 TESTS = (every_figure_of_every_result_is_shown, markdown_says_what_the_json_says,
          each_section_has_its_drawings, bars_are_as_long_as_their_figures, what_is_missing_is_said,
          missed_targets_come_first, nothing_comes_from_outside, hostile_names_cannot_break_out,
          strange_figures_are_drawn, same_files_same_bytes, machines_are_kept_apart,
          what_is_no_result_is_refused, usage_is_told, no_other_file_is_written_into,
          compare_reports_a_planted_ratio, compare_refuses_different_machines,
-         compare_tells_what_is_wrong)
+         compare_tells_what_is_wrong, the_commands_of_the_document_work)
 sys.exit(run_in_folders("report_", TESTS))

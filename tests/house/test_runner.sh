@@ -14,7 +14,7 @@ given() # name of a test script, its text
 
 expect() # name, exit status, last line, scripts ...; seconds=N before it: their time limit
 {
-    local name=$1 want_status=$2 want=$3 said got
+    local name=$1 want_status=$2 want=$3 got
     shift 3
     said=$(TMPDIR=$work TOKMAP_TIMEOUT=${seconds:-60} TOKMAP_LONG='' TOKMAP_SANITIZED='' \
         bash "$root/tests/run.sh" "${@/#/$work/}" 2>&1)
@@ -49,4 +49,16 @@ expect files_left_behind_are_a_failure 1 '1 passed, 1 failed, 0 skipped' litter.
 expect a_missing_program_is_a_failure 1 '0 passed, 1 failed, 0 skipped' nothing
 expect no_test_at_all_is_a_failure 1 '0 passed, 0 failed, 0 skipped'
 expect nothing_but_skips_is_no_success 1 '0 passed, 0 failed, 1 skipped' skipped.sh
+
+given places.sh 'echo ok one; echo "skip a.md:7: no torch: get it"; echo "skip b.md:9: no torch: get it"'
+expect reasons_may_be_after_a_line_number 0 '3 passed, 0 failed, 3 skipped' good.sh places.sh
+if [ "$(tail -n 4 <<<"$said" | head -n 3)" = "$(printf 'Skipped, because:\n%7d %s\n%7d %s' 2 'no torch: get it' \
+    1 'no luck')" ]; then
+    echo "ok skips_are_grouped_by_reason"
+else
+    echo "FAIL skips_are_grouped_by_reason: $(tr '\n' '/' <<<"$said")"
+    status=1
+fi
+given folder.sh '[ -d "$TOKMAP_BUILD" ] && echo ok one'
+TOKMAP_BUILD='' expect the_folder_of_the_programs_has_a_default 0 '1 passed, 0 failed, 0 skipped' folder.sh
 exit $status
