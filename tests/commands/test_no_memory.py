@@ -40,7 +40,7 @@ def tokmap(folder, *arguments, **how):
 def fill(folder):
     (folder / "a.jsonl").write_bytes(LINES)
     (folder / "list").write_text("a.jsonl\na.gz\n")
-    (folder / "a.gz").write_bytes(gzip.compress(b"two\nlines"))
+    (folder / "a.gz").write_bytes(gzip.compress(LINES))
     expect_equal(tokmap(folder, "pack", "-q", "a.jsonl", "-o", "ds").returncode, 0, "pack")
 
 
