@@ -151,24 +151,6 @@ static int check_with_plan(size_t n_names)
     return CLI_OK;
 }
 
-/* The task works in the folder of the plan. */
-static int make_report_absolute(pack_arguments *args)
-{
-    const char *path = args->pack.report;
-    char *absolute = args->report_path;
-    if (!path || *path == '/')
-        return CLI_OK;
-    const int error = process_folder(absolute, sizeof args->report_path);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
-    size_t n = strlen(absolute);
-    if (n + 1 + strlen(path) >= sizeof args->report_path)
-        return cli_usage("--report: the path is too long");
-    snprintf(absolute + n, sizeof args->report_path - n, "/%s", path);
-    args->pack.report = absolute;
-    return CLI_OK;
-}
-
 static int run_task(pack_arguments *args, size_t n_names)
 {
     pack_task_options options = {.options = &args->pack,
@@ -179,7 +161,8 @@ static int run_task(pack_arguments *args, size_t n_names)
     if (code == CLI_OK)
         code = pack_task_number_parse(&options.task, args->task ? args->task : "0/1");
     if (code == CLI_OK)
-        code = make_report_absolute(args);
+        code = process_make_absolute(&args->pack.report, args->report_path,
+                                     sizeof args->report_path); /* it works in another folder */
     return code == CLI_OK ? pack_task_run(&options) : code;
 }
 

@@ -11,7 +11,6 @@
 #include "pack/look.h"
 #include "pack/option_rows.h"
 #include "pack/plan_options.h"
-#include "pack/plan_update.h"
 #include "pack/planner.h"
 #include "plan/plan_file.h"
 #include "plan/plan_read.h"
@@ -151,17 +150,28 @@ static int write_plan(plan_file *plan, const plan_options *options)
 static int print_result(const pack_planner *p, const plan_options *options)
 {
     const plan_file *plan = p->plan;
-    pack_kinds_note(p->parts);
+    uint64_t n_bytes = 0, largest = 0;
+    for (size_t i = 0; i < plan->n_cells; i++) {
+        const uint64_t n = plan_file_cell_bytes(plan, i);
+        n_bytes += n;
+        largest = n > largest ? n : largest;
+    }
     if (options->pack.json) {
         fputs("{\"schema_version\": 1, \"plan\": ", stdout);
         json_text_print_string(stdout, options->pack.output, strlen(options->pack.output));
         printf(", \"plan_hash\": \"%016" PRIx64 "\", \"n_inputs\": %zu, \"n_cells\": %zu, "
-               "\"input_bytes\": %" PRIu64 ", \"largest_cell_bytes\": %" PRIu64 "}\n",
-               plan->hash, plan->n_inputs, plan->n_cells, p->input_bytes, p->largest_cell);
+               "\"input_bytes\": %" PRIu64 ", \"largest_cell_bytes\": %" PRIu64
+               ", \"changed_inputs\": %zu, \"changed_cells\": %zu}\n",
+               plan->hash, plan->n_inputs, plan->n_cells, n_bytes, largest, p->n_changed,
+               p->n_touched);
     } else if (!options->pack.quiet) {
-        printf("%s: %s of %s, %s; the largest has %s\n", options->pack.output,
-               cli_count_of(plan->n_inputs, "input").s, cli_bytes(p->input_bytes).s,
-               cli_count_of(plan->n_cells, "cell").s, cli_bytes(p->largest_cell).s);
+        printf("%s: %s of %s, %s; the largest has %s", options->pack.output,
+               cli_count_of(plan->n_inputs, "input").s, cli_bytes(n_bytes).s,
+               cli_count_of(plan->n_cells, "cell").s, cli_bytes(largest).s);
+        if (options->update)
+            printf("; %s changed, in %s", cli_count_of(p->n_changed, "input").s,
+                   cli_count_of(p->n_touched, "cell").s);
+        putchar('\n');
     }
     return cli_finish();
 }
@@ -254,66 +264,33 @@ static int check_with_update(size_t n_names)
     return n_names == 0 ? CLI_OK : cli_usage("--update: the plan has the inputs; name none here");
 }
 
-static int print_update(const pack_plan_update *u, const plan_options *options)
-{
-    const plan_file *plan = u->plan;
-    if (options->pack.json) {
-        fputs("{\"schema_version\": 1, \"plan\": ", stdout);
-        json_text_print_string(stdout, options->update, strlen(options->update));
-        printf(", \"plan_hash\": \"%016" PRIx64 "\", \"n_inputs\": %zu, \"n_cells\": %zu, "
-               "\"changed_inputs\": %zu, \"changed_cells\": %zu}\n",
-               plan->hash, plan->n_inputs, plan->n_cells, u->n_inputs, u->n_cells);
-    } else if (!options->pack.quiet) {
-        printf("%s: %s of %s changed, in %s of %s\n", options->update, cli_count(u->n_inputs).s,
-               cli_count_of(plan->n_inputs, "input").s, cli_count(u->n_cells).s,
-               cli_count_of(plan->n_cells, "cell").s);
-    }
-    return cli_finish();
-}
-
-/* In the folder of the plan. */
-static int update_inputs(pack_plan_update *u, plan_options *options)
-{
-    tokenizer_file file = {0};
-    pack_tokens tokens;
-    int code = pack_plan_options(u->plan, &options->pack);
-    if (code == CLI_OK) /* only the program that made the plan can pack its cells */
-        code = pack_plan_tokenizer(u->plan, &options->pack, &tokens, &file);
-    if (code == CLI_OK)
-        code = pack_plan_update_run(u);
-    tokenizer_file_close(&file);
-    return code;
-}
-
-static int enter_folder(const char *folder)
-{
-    const int error = process_enter_folder(folder);
-    return error ? cli_error(cli_errno_exit_code(error), "%s: %s", folder, strerror(error))
-                 : CLI_OK;
-}
-
 static int run_update(plan_options *options, size_t n_names)
 {
-    char folder[PATH_PREFIX_BYTES];
+    char absolute[PATH_PREFIX_BYTES];
     plan_file plan = {0};
-    pack_plan_update u = {.plan = &plan, .options = &options->pack};
+    tokenizer_file file = {0};
+    pack_tokens tokens;
+    const pack_parts parts = {.options = &options->pack};
+    pack_planner planner = {.parts = &parts, .plan = &plan};
+    options->pack.output = options->update;
+    options->pack.force = true;
     int code = check_with_update(n_names);
     if (code == CLI_OK)
         code = plan_read_to_update(&plan, options->update);
-    if (code == CLI_OK && process_folder(folder, sizeof folder) != 0)
-        code = cli_error(CLI_INPUT, "the current folder cannot be found");
     if (code == CLI_OK)
-        code = enter_folder(plan.folder);
+        code = process_make_absolute(&options->pack.output, absolute, sizeof absolute);
     if (code == CLI_OK)
-        code = update_inputs(&u, options);
+        code = pack_plan_options(&plan, &options->pack);
+    if (code == CLI_OK) /* only the program that made the plan can pack its cells */
+        code = pack_plan_tokenizer(&plan, &options->pack, &tokens, &file);
     if (code == CLI_OK)
-        code = enter_folder(folder);
-    options->pack.output = options->update;
-    options->pack.force = true;
-    if (code == CLI_OK && u.n_inputs > 0)
+        code = pack_planner_update(&planner);
+    if (code == CLI_OK && planner.n_changed > 0)
         code = write_plan(&plan, options);
+    options->pack.output = options->update;
     if (code == CLI_OK)
-        code = print_update(&u, options);
+        code = print_result(&planner, options);
+    tokenizer_file_close(&file);
     plan_file_free(&plan);
     return code;
 }

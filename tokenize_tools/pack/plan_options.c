@@ -8,9 +8,14 @@
 #include "cli/cli.h"
 #include "pack/option_rows.h"
 #include "system/memory_file.h"
+#include "system/process.h"
 
 int pack_plan_options(const plan_file *plan, pack_options *options)
 {
+    const int error = process_enter_folder(plan->folder);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: the folder of the plan: %s", plan->folder,
+                         strerror(error));
     for (size_t i = 0; i < plan->n_options; i++) {
         const plan_option *o = &plan->options[i];
         if (!pack_option_decides(o->name))

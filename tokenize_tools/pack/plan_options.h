@@ -7,7 +7,7 @@
 #include "pack/facts.h"
 #include "plan/plan_file.h"
 
-/* Sets the options that the plan has. */
+/* Enters the folder of the plan, and sets the options that it has. */
 int pack_plan_options(const plan_file *plan, pack_options *options);
 /* Opens the tokenizer, in the folder of the plan, and compares what options and tokenizer come to
  * with the facts of the plan. Also after a failure the file must be closed. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/planner.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "corpus/cutter.h"
+#include "pack/plan_options.h"
 
 /* The first line of an input is usually in its first bytes. */
 #define READ_BYTES ((size_t)16 * 1024)
@@ -30,13 +32,6 @@ static int begin_cell(pack_planner *p, plan_cell cell)
     plan->cells[plan->n_cells++] = cell;
     p->in_cell = 0;
     return CLI_OK;
-}
-
-static void fill_cell(pack_planner *p, uint64_t n_bytes)
-{
-    p->in_cell += n_bytes;
-    if (p->in_cell > p->largest_cell)
-        p->largest_cell = p->in_cell;
 }
 
 /* ---- What cannot be cut ---- */
@@ -91,13 +86,13 @@ static int cut_input(pack_planner *p, size_t which, corpus_cutter *cutter)
         note_large(p, which, end - begin, &info);
         if (!found)
             break;
-        fill_cell(p, end - begin);
+        p->in_cell += end - begin;
         int code = begin_cell(p, (plan_cell){which, cut.offset, cut.row});
         if (code != CLI_OK)
             return code;
         begin = end;
     }
-    fill_cell(p, n_bytes - begin);
+    p->in_cell += n_bytes - begin;
     return CLI_OK;
 }
 
@@ -116,11 +111,12 @@ static int place_input(pack_planner *p, size_t which, corpus_cutter *cutter)
     if (info.can_be_cut)
         return cut_input(p, which, cutter);
     note_large(p, which, n_bytes, &info);
-    fill_cell(p, n_bytes);
+    p->in_cell += n_bytes;
     return CLI_OK;
 }
 
-static int add_input(pack_planner *p, size_t which)
+/* Opens the input, and describes it in the plan. NULL: an error was printed. */
+static corpus_cutter *open_input(pack_planner *p, size_t which, int *code)
 {
     const pack_inputs *inputs = p->parts->inputs;
     const input_version *version = &inputs->versions[which];
@@ -129,17 +125,25 @@ static int add_input(pack_planner *p, size_t which)
     options.versions = version;
     options.read_bytes = READ_BYTES;
     corpus_cutter *cutter = corpus_cutter_open(inputs->names[which], &options, &err);
+    *code = cutter ? CLI_OK : fail_input(&err);
     if (!cutter)
-        return fail_input(&err);
+        return NULL;
     const corpus_cutter_info info = corpus_cutter_describe(cutter);
-    p->input_bytes += version->n_bytes;
     p->plan->inputs[which] = (plan_input){
         .n_bytes = version->n_bytes,
         .mtime_ns = version->mtime_ns,
         .format = info.is_archive ? "tar" : cli_word_name(pack_formats, info.format),
         .name = inputs->names[which],
     };
-    int code = place_input(p, which, cutter);
+    return cutter;
+}
+
+static int add_input(pack_planner *p, size_t which)
+{
+    int code;
+    corpus_cutter *cutter = open_input(p, which, &code);
+    if (cutter)
+        code = place_input(p, which, cutter);
     corpus_cutter_close(cutter);
     return code;
 }
@@ -158,5 +162,95 @@ int pack_planner_run(pack_planner *p)
         code = add_input(p, i);
     if (code == CLI_OK && p->n_large > MAX_NOTES && !p->parts->options->quiet)
         cli_warn("%s more like these", cli_count_of(p->n_large - MAX_NOTES, "large input").s);
+    return code;
+}
+
+/* ---- Updates ---- */
+
+/* Finds the places of the cells that begin inside the input. */
+static int move_cells(const plan_file *plan, size_t which, corpus_cutter *cutter)
+{
+    for (size_t i = 0; i < plan->n_cells; i++) {
+        plan_cell *c = &plan->cells[i];
+        corpus_cut cut;
+        corpus_error err;
+        if (c->input != which || c->offset == 0)
+            continue;
+        const int found = corpus_cutter_next(cutter, c->offset, &cut, &err);
+        if (found < 0)
+            return fail_input(&err);
+        if (found == 0)
+            return cli_error(CLI_INPUT,
+                             "%s: cannot be cut at byte %" PRIu64 " or after it, where cell %06zu "
+                             "begins; make a new plan",
+                             plan->inputs[which].name, c->offset, i);
+        c->offset = cut.offset;
+        c->row = cut.row;
+    }
+    return CLI_OK;
+}
+
+/* Sets the version of an input only if it is not that of the plan. */
+static int update_input(void *context, size_t which)
+{
+    pack_planner *p = context;
+    const plan_input *in = &p->plan->inputs[which];
+    file_facts facts;
+    int code = pack_input_describe(in->name, &facts);
+    if (code != CLI_OK)
+        return code;
+    const input_version now = input_version_of(&facts);
+    if (!now.known)
+        return cli_error(CLI_INPUT, "%s: is not a regular file", in->name);
+    if (now.n_bytes == in->n_bytes && now.mtime_ns == in->mtime_ns)
+        return CLI_OK;
+    p->parts->inputs->versions[which] = now;
+    p->n_changed++;
+    corpus_cutter *cutter = open_input(p, which, &code);
+    if (cutter)
+        code = move_cells(p->plan, which, cutter);
+    corpus_cutter_close(cutter);
+    return code;
+}
+
+/* The cells that read no input that has changed keep the hash of the plan before. */
+static int note_update(pack_planner *p)
+{
+    plan_file *plan = p->plan;
+    if (plan->n_earlier == PLAN_MAX_EARLIER)
+        return cli_error(CLI_INPUT, "the plan was updated %d times; make a new plan",
+                         PLAN_MAX_EARLIER);
+    uint64_t *larger = realloc(plan->earlier, (plan->n_earlier + 1) * sizeof *larger);
+    if (!larger)
+        return cli_no_memory();
+    plan->earlier = larger;
+    plan->earlier[plan->n_earlier++] = plan->hash;
+    for (size_t i = 0; i < plan->n_cells; i++) {
+        const plan_part part = plan_file_part(plan, i);
+        size_t which = part.first_input;
+        while (which < part.end_input && !p->parts->inputs->versions[which].known)
+            which++;
+        if (which == part.end_input)
+            continue;
+        plan->cells[i].since = plan->n_earlier;
+        p->n_touched++;
+    }
+    return CLI_OK;
+}
+
+int pack_planner_update(pack_planner *p)
+{
+    pack_plan_inputs of_plan = {0};
+    int code = pack_plan_inputs_begin(&of_plan, p->plan);
+    const pack_inputs inputs = {
+        .names = of_plan.names, .versions = of_plan.versions, .n = p->plan->n_inputs};
+    pack_parts parts = *p->parts;
+    parts.inputs = &inputs;
+    p->parts = &parts;
+    if (code == CLI_OK)
+        code = pack_inputs_each(&inputs, update_input, p);
+    if (code == CLI_OK && p->n_changed > 0)
+        code = note_update(p);
+    pack_plan_inputs_free(&of_plan);
     return code;
 }

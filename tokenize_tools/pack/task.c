@@ -225,22 +225,11 @@ static int check_memory(const pack_task_options *o, uint64_t given)
                      o->options->memory);
 }
 
-static int enter_folder(const pack_task *t)
-{
-    const int error = process_enter_folder(t->plan.folder);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "%s: the folder of the plan: %s",
-                         t->plan.folder, strerror(error));
-    return CLI_OK;
-}
-
 static int begin_task(pack_task *t)
 {
     const uint64_t memory = t->o->options->memory;
     t->o->options->memory = pack_options_new().memory;
     int code = plan_read(&t->plan, t->o->plan);
-    if (code == CLI_OK)
-        code = enter_folder(t);
     if (code == CLI_OK)
         code = pack_plan_options(&t->plan, t->o->options);
     if (code == CLI_OK)

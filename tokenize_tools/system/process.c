@@ -8,9 +8,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "cli/cli.h"
 
 /* A process may be started without descriptors 0, 1 or 2. A file opened next would take their place
  * and messages would be written into it. The stand-ins for 0 and 1 fail when they are used. */
@@ -70,6 +74,21 @@ bool process_is_interrupted(void)
 int process_folder(char *path, size_t n_bytes)
 {
     return getcwd(path, n_bytes) ? 0 : errno;
+}
+
+int process_make_absolute(const char **path, char *absolute, size_t n_bytes)
+{
+    if (!*path || **path == '/')
+        return CLI_OK;
+    const int error = process_folder(absolute, n_bytes);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
+    const size_t n = strlen(absolute);
+    if (n + 1 + strlen(*path) >= n_bytes)
+        return cli_usage("%s: the path is too long", *path);
+    snprintf(absolute + n, n_bytes - n, "/%s", *path);
+    *path = absolute;
+    return CLI_OK;
 }
 
 int process_enter_folder(const char *path)

@@ -22,6 +22,8 @@ bool process_is_interrupted(void);
  * value. */
 int process_folder(char *path, size_t n_bytes);
 int process_enter_folder(const char *path);
+/* Makes a path absolute that is not, and not NULL. Returns an exit code, and prints the error. */
+int process_make_absolute(const char **path, char *absolute, size_t n_bytes);
 
 /* All threads allocate from one heap. For threads that allocate their buffers once, a heap for each
  * would not be faster, but would reserve 64 MiB of address space each, which may be limited. */
