@@ -234,7 +234,7 @@ def run_header(path):
 # ---- Blocks of the documents ----
 
 RUNNERS = {"sh": run_shell, "python": run_python}
-COMMAND = re.compile(r"^(tokmap|tokbench|make|python3?|pip3?|cd|git|bash|sh|sudo|apt-get|apt|cmake|cc|gcc|docker|podman|conda|"
+COMMAND = re.compile(r"^(tokmap(?! \w+:)|tokbench|make|python3?|pip3?|cd|git|bash|sh|sudo|apt-get|apt|cmake|cc|gcc|docker|podman|conda|"
                      r"curl|tar) ", re.MULTILINE)
 
 
