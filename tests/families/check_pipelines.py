@@ -3,7 +3,8 @@
 """Compares tokmap with the reference package `tokenizers` on random tokenizers (oracle_pipelines.py).
 
 usage: check_pipelines.py [N] [TEXTS] [SEED]   N tokenizers (200), TEXTS texts each (200): ids, with special
-                                               tokens as text and matched, and decoded ids
+                                               tokens as text and matched, and decoded ids; of
+                                               one in ten also a packed document, which is cut
        check_pipelines.py --one SEED I [TEXTS] tokenizer I of a seed; leaves it in the folder $KEEP
 What tokmap refuses is counted by reason; what the reference cannot load has to be refused. Fails if one
 differs. Environment: TOKMAP_BUILD; KEEP, a folder for the tokenizers that differ.
@@ -20,6 +21,7 @@ import pathlib
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -66,6 +68,7 @@ class Case:
         self.file = folder / "tokenizer.json"
         self.file.write_text(json.dumps(content, ensure_ascii=False), "utf-8")
         self.found = []  # what differs
+        self.n_failed = 0  # texts and rows that the reference fails on
 
     def say(self, text):
         self.found.append("%s: %s" % (self.name, text))
@@ -82,9 +85,7 @@ class Case:
         if got is None:
             return why
         wanted = reference(some)
-        failed = [one for one, right in zip(some, wanted) if right is None]
-        if failed:
-            self.say("%s: the reference fails on %d, such as %a" % (what, len(failed), failed[0]))
+        self.n_failed += sum(right is None for right in wanted)
         wrong = [i for i in range(len(some)) if wanted[i] is not None and got[i] != wanted[i]]
         if wrong:
             def differs(shorter):
@@ -113,7 +114,25 @@ class Case:
         rows = [ids for ids in reference.encode(texts, "match") if ids]
         ids = sorted({i for row in rows for i in row} | set(reference.tokenizer.get_added_tokens_decoder()))
         rows += [rng.choices(ids, k=rng.randint(1, 6)) for _ in range(n_texts // 4)] if ids else []
+        if rng.random() < 0.1:
+            self.compare_packed(rng, texts, reference)
         return None, self.compare("decode", rows, lambda some: self.tokmap("decode", some), reference.decode)
+
+    def compare_packed(self, rng, texts, reference):
+        """A document that is cut, because it is longer than what is encoded at once."""
+        folder = self.file.parent
+        document = " ".join(rng.choices(texts, k=16 * len(texts)))
+        document *= 1 + 300000 // len(document.encode())
+        (folder / "c.jsonl").write_text(json.dumps({"text": document}) + "\n")
+        done = subprocess.run([pipelines.program("tokmap"), "pack", "-q", "-j", "2", "--eod", "none", "--memory", "8M",
+                               "--tokenizer", str(self.file), str(folder / "c.jsonl"), "-o", str(folder / "c")],
+                              capture_output=True)
+        if b"cannot be cut" in done.stderr:
+            return
+        ids = subprocess.run([pipelines.program("tokmap"), "cat", str(folder / "c")], capture_output=True).stdout
+        wanted = reference.encode([document], "text")[0]
+        if wanted is not None and list(map(int, ids.split())) != wanted:
+            self.say("packed with cuts: %s" % (done.stderr.decode() or "differs"))
 
 
 def texts_for(rng, n, marks):
@@ -157,12 +176,13 @@ def main():
         return
     n, n_texts, seed = int((words + ["200"])[0]), int((words + ["200"] * 2)[1]), (words + ["1"] * 3)[2]
     not_encoded, not_decoded = collections.Counter(), collections.Counter()
-    n_wrong, began = 0, time.monotonic()
+    n_wrong, n_failed, began = 0, 0, time.monotonic()
     for i in range(n):
         case, (encoding, decoding) = one(seed, i, n_texts)
         not_encoded.update([reason(encoding)] if encoding else [])
         not_decoded.update([reason(decoding)] if decoding else [])
         n_wrong += bool(case.found)
+        n_failed += case.n_failed
         for line in case.found:
             print(line, flush=True)
         if (i + 1) % 100 == 0:
@@ -171,6 +191,7 @@ def main():
         print("Not %s:" % what)
         for why, count in refused.most_common():
             print("%6d  %s" % (count, why))
+    print("The reference fails on %d texts of tokenizers that tokmap takes, or rows of ids." % n_failed)
     n_taken = n - sum(not_encoded.values())
     print("seed %s: %d tokenizers, %d taken, %d of them decode, %d texts each, %d differ"
           % (seed, n, n_taken, n_taken - sum(not_decoded.values()), n_texts, n_wrong))

@@ -90,6 +90,15 @@ WORDS = ("the a of and to in is hello world tokenization don't I'm 12 2024 345 x
          "\u00df \u0130 \u03a3\u03b1\u03c2 \u1e9b\u0323 \ufb01").split(" ")
 
 
+# Of no account here, as specials are not added.
+ENDS = {"sep": ["a", 0], "cls": ["b", 1]}
+POST_PROCESSORS = [
+    None, byte_level(True), {"type": "BertProcessing", **ENDS},
+    {"type": "RobertaProcessing", **ENDS, "trim_offsets": True, "add_prefix_space": False},
+    {"type": "TemplateProcessing", "pair": [], "special_tokens": {"a": {"id": "a", "ids": [0], "tokens": ["a"]}},
+     "single": [{"SpecialToken": {"id": "a", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]}]
+
+
 class Maker:
     """Makes tokenizers; the same seed makes the same ones."""
 
@@ -289,7 +298,7 @@ class Maker:
         for _ in range(rng.choice((0, 0, 1, 1, 2, 3, 5, 8))):
             content = rng.choice((rng.choice(known), rng.choice(self.words()), rng.choice(ZOO)["content"],
                                   rng.choice(("<s>", "</s>", "<mask>", "[R]", "<|endoftext|>", "", "  ", " a", "a ",
-                                              "\n", "E\u0301", "\u00c9", "the", "THE", "A"))))
+                                              "\n", "<0x41>", "<0x0a>", "E\u0301", "\u00c9", "the", "THE", "A"))))
             special = self.flag()
             usual = self.chance(0.5)
             tokens.append({"content": content, "special": special, **{
@@ -310,7 +319,7 @@ class Maker:
                  "pieces": self.word_pieces, "words": self.word_level}[kind]()
         family = {"normalizer": self.normalizers(), "pre_tokenizer": self.pre_tokenizers(kind, of_bytes),
                   "decoder": self.decoder(model, of_bytes),
-                  "post_processor": rng.choice((None, byte_level(True)))}
+                  "post_processor": rng.choice(POST_PROCESSORS)}
         content = document(family, model, self.added(model))
         return self.broken(content) if self.chance(0.06) else content
 
@@ -328,7 +337,7 @@ class Maker:
 
 
 def walk(value, depth=0):
-    """All places in a JSON value, those of long lists and large objects a few times only."""
+    """All places in a JSON value, of long lists and large objects the first ones."""
     items = list(value.items() if isinstance(value, dict) else enumerate(value)
                  if isinstance(value, list) else ())
     for key, part in items[:12]:

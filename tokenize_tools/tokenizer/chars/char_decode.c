@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/normalize/text_buffer.h"
+#include "text/json_parts.h"
 #include "text/utf8.h"
 
 typedef enum decoder_kind {
@@ -54,6 +55,24 @@ static decoder_kind kind_of(const model *m)
     }
 }
 
+/* HuggingFace's ByteFallback goes by the names of tokens, of which the vocabulary has those in
+ * capitals: <0x0a> and <0x+a> are bytes too. */
+static void find_bytes(char_decoder *d)
+{
+    for (size_t id = 0; id < d->n_tokens; id++) {
+        model_token *t = &d->tokens[id];
+        const uint8_t *name = d->bytes + t->offset;
+        if (t->kind == TOKEN_ABSENT || t->n_bytes != 6 || memcmp(name, "<0x", 3) != 0 ||
+            name[5] != '>' || !json_hex_digits[name[4]] ||
+            (name[3] != '+' && !json_hex_digits[name[3]]))
+            continue;
+        const int high = name[3] == '+' ? 0 : json_hex_digits[name[3]] - 1;
+        d->bytes[t->offset] = (uint8_t)(high << 4 | (json_hex_digits[name[4]] - 1));
+        t->n_bytes = 1;
+        t->kind = TOKEN_BYTE;
+    }
+}
+
 char_decoder *char_decoder_new(const model *m, bool prefixed)
 {
     char_decoder *d = calloc(1, sizeof *d);
@@ -77,6 +96,8 @@ char_decoder *char_decoder_new(const model *m, bool prefixed)
         memcpy(d->tokens, m->tokens, m->n_tokens * sizeof *d->tokens);
     if (m->n_bytes > 0)
         memcpy(d->bytes, m->bytes, m->n_bytes);
+    if (m->byte_fallback && m->decode != DECODE_AS_MODEL)
+        find_bytes(d);
     return d;
 }
 
