@@ -40,7 +40,7 @@ static const struct {
     {"cuMemHostRegister_v2", offsetof(tokmap_i_driver, register_host)},
     {"cuMemHostUnregister", offsetof(tokmap_i_driver, unregister_host)},
     {"cuMemcpyHtoDAsync_v2", offsetof(tokmap_i_driver, copy_to_device)},
-    {"cuModuleLoadData", offsetof(tokmap_i_driver, load_module)},
+    {"cuModuleLoadDataEx", offsetof(tokmap_i_driver, load_module)},
     {"cuModuleUnload", offsetof(tokmap_i_driver, unload_module)},
     {"cuModuleGetFunction", offsetof(tokmap_i_driver, get_function)},
     {"cuLaunchKernel", offsetof(tokmap_i_driver, launch)},

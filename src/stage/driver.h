@@ -22,6 +22,7 @@ enum {
     TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
     TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only for linking */
     TOKMAP_I_DRIVER_NO_DEVICE = 100,
+    TOKMAP_I_DRIVER_NO_COMPILER = 221,
     TOKMAP_I_DRIVER_NOT_READY = 600,
     /* A call for the default stream while a stream that it would wait for is being captured. */
     TOKMAP_I_DRIVER_CAPTURE_IMPLICIT = 906
@@ -34,6 +35,8 @@ enum {
     TOKMAP_I_STREAM_NON_BLOCKING = 1,
     TOKMAP_I_REGISTER_PORTABLE = 1,
     TOKMAP_I_CAPTURE_RELAXED = 2,
+    TOKMAP_I_COMPILE_LOG = 5, /* options of load_module: a buffer for errors, and its size */
+    TOKMAP_I_COMPILE_LOG_BYTES = 6,
     TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID = 134
 };
 
@@ -71,7 +74,8 @@ typedef struct tokmap_i_driver {
     int (*copy_to_device)(tokmap_i_address to, const void *from, size_t n_bytes,
                           tokmap_i_stream stream);
 
-    int (*load_module)(void **module, const void *text);
+    int (*load_module)(void **module, const void *text, unsigned n_options, int *options,
+                       void **values);
     int (*unload_module)(void *module);
     int (*get_function)(void **function, void *module, const char *name);
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -127,9 +127,10 @@ static int copy_to_device(tokmap_i_address to, const void *from, size_t n_bytes,
     return 0;
 }
 
-static int load_module(void **module, const void *text)
+static int load_module(void **module, const void *text, unsigned n_options, int *options,
+                       void **values)
 {
-    (void)text;
+    (void)text, (void)n_options, (void)options, (void)values;
     *module = NULL;
     return 0;
 }

@@ -166,6 +166,26 @@ static tokmap_status find_device(tokmap_stage *s, tokmap_error *err)
     return error ? tokmap_i_stage_fail(s, error, "finding the device", err) : TOKMAP_OK;
 }
 
+static tokmap_status load_kernel(tokmap_stage *s, tokmap_error *err)
+{
+    char log[300] = "", what[400];
+    int options[] = {TOKMAP_I_COMPILE_LOG, TOKMAP_I_COMPILE_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    int error = s->driver->load_module(&s->module, tokmap_i_expand_ptx, 2, options, values);
+    if (error == TOKMAP_I_DRIVER_NO_COMPILER)
+        return FAIL(err, TOKMAP_ERR_DEVICE,
+                    "device %" PRId32 ": the driver has no compiler for PTX: install the "
+                    "libnvidia-ptxjitcompiler.so.1 of its version, or in a container ask for the "
+                    "driver capability 'compute'",
+                    s->options.device);
+    snprintf(what, sizeof what, "compiling the kernel for the device%s%s", *log ? ": " : "", log);
+    if (error)
+        return tokmap_i_stage_fail(s, error, what, err);
+    s->module_is_ours = true;
+    error = s->driver->get_function(&s->function, s->module, "tokmap_expand");
+    return error ? tokmap_i_stage_fail(s, error, "finding the kernel", err) : TOKMAP_OK;
+}
+
 /* Opens context, stream, events and the kernel. The context stays current in the caller's thread
  * until leave. */
 static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_error *err)
@@ -186,12 +206,7 @@ static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_
     if (error)
         return tokmap_i_stage_fail(s, error, "creating a stream", err);
     s->stream_is_ours = true;
-    error = d->load_module(&s->module, tokmap_i_expand_ptx);
-    if (error)
-        return tokmap_i_stage_fail(s, error, "compiling the kernel for the device", err);
-    s->module_is_ours = true;
-    error = d->get_function(&s->function, s->module, "tokmap_expand");
-    return error ? tokmap_i_stage_fail(s, error, "finding the kernel", err) : TOKMAP_OK;
+    return load_kernel(s, err);
 }
 
 /* The n-th of the events of all slots. */
@@ -402,6 +417,8 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
         status = open_device(s, &visit, err);
     if (!status)
         status = open_memory(s, err);
+    if (!status)
+        status = tokmap_i_stage_start_kernel(s, err);
     if (s->entered)
         tokmap_i_stage_leave(s, &visit);
     return status ? status : open_threads(s, err);

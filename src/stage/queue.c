@@ -115,16 +115,36 @@ static int wait_for_users(const tokmap_stage *s, const tokmap_i_device_slot *d,
                                          : s->driver->stream_wait(stream, d->exported.returned, 0);
 }
 
-/* Queues one copy and one kernel. */
+/* Queues one copy and one kernel. Only the kernel writes what the last users of the slot may still
+ * read, unless it was fill. */
 static bool queue_batch(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
 {
     const tokmap_i_driver *driver = s->driver;
-    return !failed(a, wait_for_users(s, d, s->stream), "waiting for an event") &&
-           !failed(a, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
+    if (d->raw_is_lent && failed(a, wait_for_users(s, d, s->stream), "waiting for an event"))
+        return false;
+    return !failed(a, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
                    "copying a batch") &&
            !failed(a, driver->record(h->read, s->stream), "recording an event") &&
+           (d->raw_is_lent ||
+            !failed(a, wait_for_users(s, d, s->stream), "waiting for an event")) &&
            !failed(a, launch_expand(s, d, d->outputs, s->stream), "starting the kernel") &&
            !failed(a, driver->record(d->ready, s->stream), "recording an event");
+}
+
+tokmap_status tokmap_i_stage_start_kernel(tokmap_stage *s, tokmap_error *err)
+{
+    static const tokmap_i_address none[TOKMAP_I_STAGE_OUTPUTS];
+    tokmap_i_device_slot *d = &s->slots[0];
+    attempt a;
+    d->job = (tokmap_i_expand_job){.n_rows = 1, .length = 1, .n_tiles = 1};
+    if (failed(&a,
+               s->driver->copy_to_device(d->raw, s->host_memory, sizeof(tokmap_i_image_row),
+                                         s->stream), /* zeros: a row without tokens */
+               "copying to the device") ||
+        failed(&a, launch_expand(s, d, none, s->stream), "starting the kernel") ||
+        failed(&a, s->driver->wait_stream(s->stream), "running the kernel"))
+        return tokmap_i_stage_fail(s, a.error, a.what, err);
+    return TOKMAP_OK;
 }
 
 /* ---- Batches ---- */
@@ -194,6 +214,7 @@ tokmap_status tokmap_i_stage_hand_over(tokmap_stage *s, tokmap_i_device_slot *d,
     attempt a;
     const int state = s->driver->query(d->ready);
     d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
+    d->raw_is_lent = outputs != NULL;
     if ((!d->is_late && failed(&a, state, "querying an event")) ||
         failed(&a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event") ||
         (outputs && failed(&a, launch_expand(s, d, outputs, stream), "starting the kernel")))

@@ -62,6 +62,7 @@ typedef struct tokmap_i_export {
 typedef struct tokmap_i_device_slot {
     tokmap_i_device_state state;
     tokmap_i_address raw; /* a copy of the image */
+    bool raw_is_lent;     /* the caller's stream reads it, for fill */
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
     tokmap_i_event ready;    /* after the stage's work for the slot */
     tokmap_i_event released; /* after the work that the caller queued before release */
@@ -158,6 +159,9 @@ void tokmap_i_stage_retry_returns(tokmap_stage *s);
 int tokmap_i_stage_enter(const tokmap_stage *s, tokmap_i_visit *v);
 void tokmap_i_stage_leave(const tokmap_stage *s, const tokmap_i_visit *v);
 
+/* Launches the kernel once, without outputs, and waits for it: the driver may load it only when it
+ * is launched first, and then wait for all work of the device. */
+tokmap_status tokmap_i_stage_start_kernel(tokmap_stage *s, tokmap_error *err);
 /* Queues the next batch, or loses the device. The mutex must be held; it is released meanwhile,
  * because a copy or a launch may be slow. False: there is nothing to queue, no free slot, or
  * another thread is queueing; then the mutex was not released. */

@@ -64,7 +64,7 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *s)
 {
     return memcpy((void *)(uintptr_t)to, from, n), 0;
 }
-int cuModuleLoadData(void **m, const void *t) { return *m = &fake_n_calls, 0; }
+int cuModuleLoadDataEx(void **m, const void *t, unsigned n, int *o, void **v) { return *m = &fake_n_calls, 0; }
 int cuModuleUnload(void *m) { return 0; }
 int cuModuleGetFunction(void **f, void *m, const char *n) { return *f = &fake_n_calls, 0; }
 int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b, unsigned c,

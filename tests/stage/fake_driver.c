@@ -356,9 +356,15 @@ int fake_copy_in(tokmap_i_address to, const void *from, size_t n_bytes, tokmap_i
     return fake_leave(error);
 }
 
-static int fake_load(void **module, const void *text)
+static int fake_load(void **module, const void *text, unsigned n_options, int *options,
+                     void **values)
 {
-    const int error = fake_enter(FAKE_LOAD);
+    const int entered = fake_enter(FAKE_LOAD), error = entered ? entered : fake.load_error;
+    if (n_options != 2 || options[0] != TOKMAP_I_COMPILE_LOG ||
+        options[1] != TOKMAP_I_COMPILE_LOG_BYTES)
+        fake_breach("the module is loaded without a log");
+    else if (error)
+        snprintf(values[0], (size_t)(uintptr_t)values[1], "ptxas says no");
     if (!strstr(text, "tokmap_expand"))
         fake_breach("the module has no kernel");
     fake.n_modules += !error;

@@ -129,6 +129,7 @@ extern struct fake_state {
     atomic_bool failed_to_restore;           /* a thread's capture mode */
     void (*hook)(fake_call call);            /* before a call, without the mutex */
 
+    int load_error; /* of load_module, with a log */
     uint64_t n_pageable, n_copied, n_launched, n_done, n_frees_in_use;
 } fake;
 

@@ -314,8 +314,10 @@ EXPORT int cuMemsetD8_v2(uint64_t at, unsigned char value, size_t n_bytes)
 
 /* ---- The kernel ---- */
 
-EXPORT int cuModuleLoadData(void **module, const void *text)
+EXPORT int cuModuleLoadDataEx(void **module, const void *text, unsigned n_options, int *options,
+                              void **values)
 {
+    (void)n_options, (void)options, (void)values;
     *module = (void *)(uintptr_t)text;
     return strstr(text, "tokmap_expand") ? 0 : INVALID_VALUE;
 }

@@ -175,7 +175,8 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
         CHECK(mine[i] && theirs[i]);
     }
     void *parameters[] = {&job};
-    need(gpu.driver->load_module(&module, tokmap_i_expand_ptx), "compiling the kernel");
+    need(gpu.driver->load_module(&module, tokmap_i_expand_ptx, 0, NULL, NULL),
+         "compiling the kernel");
     need(gpu.driver->get_function(&function, module, "tokmap_expand"), "finding the kernel");
     job.inputs = outputs[0];
     job.labels = outputs[1];

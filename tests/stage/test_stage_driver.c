@@ -330,6 +330,63 @@ TEST(a_stream_that_gives_back_a_tensor_may_take_another)
     case_close();
 }
 
+TEST(open_says_why_the_kernel_cannot_be_compiled)
+{
+    stage_case c = {0};
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 1);
+    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    fake.load_error = TOKMAP_I_DRIVER_NO_COMPILER;
+    CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.n_slots = 2}, &err), TOKMAP_ERR_DEVICE);
+    CHECK(strstr(err.text, "libnvidia-ptxjitcompiler.so.1") != NULL);
+    fake.load_error = 218;
+    CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.n_slots = 2}, &err), TOKMAP_ERR_DEVICE);
+    CHECK(strstr(err.text, "ptxas says no: error 218") != NULL);
+    fake.load_error = 0;
+    check_caller();
+    fake_check_leaks();
+    tokmap_loader_close(c.loader);
+    case_close();
+}
+
+TEST(open_has_run_the_kernel_once)
+{
+    stage_case c;
+    case_open();
+    begin(FAKE_LAZY, 1);
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    CHECK_INT(fake.n_launched, 1);
+    CHECK(!fake_can_step(fake_number(c.stage->stream)));
+    end(&c);
+    case_close();
+}
+
+/* Only the kernel waits for the stream that has not come to the release of the slot yet. */
+TEST(a_copy_does_not_wait_for_the_release_of_its_slot)
+{
+    stage_case c;
+    tokmap_stage_batch b;
+    case_open();
+    begin(FAKE_LAZY, 1);
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    const int stage = fake_number(c.stage->stream);
+    for (int i = 0; i < 3; i++) {
+        case_next(&c, &b, stream);
+        case_release(&c, &b, stream);
+    }
+    while (fake_can_step(stage))
+        fake_step(stage);
+    CHECK(fake.streams[stage].head < fake.streams[stage].n_ops);
+    const fake_op *stuck = &fake.streams[stage].ops[fake.streams[stage].head];
+    CHECK_INT(stuck->kind, FAKE_OP_WAIT);
+    CHECK_INT(stuck[-1].kind, FAKE_OP_RECORD);
+    CHECK_INT(stuck[-2].kind, FAKE_OP_COPY_IN);
+    end(&c);
+    case_close();
+}
+
 TEST(tensors_are_deleted_after_close_and_after_their_stream)
 {
     stage_case c;

@@ -137,17 +137,17 @@ static void walk_slots(uint32_t n_slots, uint32_t n_host_slots, uint64_t least)
 
 TEST(two_slots_and_one_host_slot_in_every_order)
 {
-    walk_slots(2, 1, 20000);
+    walk_slots(2, 1, 16000);
 }
 
 TEST(two_slots_and_two_host_slots_in_every_order)
 {
-    walk_slots(2, 2, 8000);
+    walk_slots(2, 2, 6900);
 }
 
 TEST(three_slots_and_one_host_slot_in_every_order)
 {
-    walk_slots(3, 1, 140000);
+    walk_slots(3, 1, 138000);
 }
 
 TEST(three_slots_and_two_host_slots_in_every_order)
