@@ -30,7 +30,7 @@ from ref_protocol import NO_LEAK_SEARCH
 
 # What a run may end with: done, bad input, damage, exists, try again; or the signal that was sent.
 ENDS = (0, 3, 4, 5, 75, -signal.SIGKILL, -signal.SIGXFSZ, -signal.SIGINT, -signal.SIGTERM)
-# The calls that libfailures.so lets fail, and how a run then ends; a short read is no failure.
+# The calls that libfailures.so lets fail, and how a run then ends; a short read or write is no failure.
 FAILURES = {"memory": (0, 75), "thread": (0, 75), "read": (0, 75), "short": (0,), "write": (0, 75)}
 LIBRARY = os.path.join(ref_protocol.BUILD or "", "libfailures.so")
 CAN_FAIL = os.path.exists(LIBRARY) and not os.environ.get("TOKMAP_SANITIZED")  # whose allocators come first

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""chaos_walk.py N SEED - one call of tokmap fails: an allocation, a new thread, a read, a write; or a read returns less
-than there is. The same command again then ends with 0 and the bytes of a run that nothing happened to.
+"""chaos_walk.py N SEED - one call of tokmap fails: an allocation, a new thread, a read, a write; or a read or write
+is short. The same command again then ends with 0 and the bytes of a run that nothing happened to.
 
 A case is an input of one format, or all inputs, with one set of options; a task of a plan; `tokmap plan`; `tokmap
 join`. In each of N trials, a random call of a random case fails. `chaos_walk.py --all` lets each call of each case

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stand_in_failures.c - preloaded into a program: one of its calls fails. FAIL=memory:17 is the
  * 17th allocation; `thread` is a new thread, `read` and `write` are calls that end with EIO and
- * ENOSPC, and `short` is a read that returns less than there is. FAIL=memory:17+ is that one and
- * all later ones. FAIL_COUNTS, if set, is a file to which the numbers of calls go at the end. */
+ * ENOSPC, and `short` is a read or write of fewer bytes than could be. FAIL=memory:17+ is that one
+ * and all later ones. FAIL_COUNTS, if set, is a file to which the numbers of calls go at the end. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -92,12 +92,12 @@ SEEN ssize_t pread(int fd, void *to, size_t n_bytes, off_t offset)
 
 SEEN ssize_t write(int fd, const void *from, size_t n_bytes)
 {
-    return fd > 2 && fails(WRITE, ENOSPC) ? -1 : syscall(SYS_write, fd, from, n_bytes);
+    return fd > 2 && fails(WRITE, ENOSPC) ? -1 : syscall(SYS_write, fd, from, shorter(n_bytes));
 }
 
 SEEN ssize_t pwrite64(int fd, const void *from, size_t n_bytes, off64_t offset)
 {
-    return fails(WRITE, ENOSPC) ? -1 : syscall(SYS_pwrite64, fd, from, n_bytes, offset);
+    return fails(WRITE, ENOSPC) ? -1 : syscall(SYS_pwrite64, fd, from, shorter(n_bytes), offset);
 }
 
 SEEN ssize_t pwrite(int fd, const void *from, size_t n_bytes, off_t offset)
