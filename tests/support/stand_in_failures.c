@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stand_in_failures.c - preloaded into a program: one of its calls fails. FAIL=memory:17 is the
  * 17th allocation; `thread` is a new thread, `read` and `write` are calls that end with EIO and
- * ENOSPC, and `short` is a read or write of fewer bytes than could be. FAIL=memory:17+ is that one
- * and all later ones. FAIL_COUNTS, if set, is a file to which the numbers of calls go at the end. */
+ * ENOSPC, and `short` is a read or write of fewer bytes. FAIL=memory:17+ is that one and all later
+ * ones. FAIL_COUNTS, if set, is a file to which the numbers of calls go at the end. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

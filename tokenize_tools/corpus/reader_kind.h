@@ -7,9 +7,9 @@
 #include "corpus/window.h"
 
 /* The functions have the meaning of those in reader.h with the same names. With the first text of a
- * record, `next` fills r->values and sets text->values; FIELD_ROW and options->where are the business
- * of reader.c. The records in the place that `where` returns are counted where the position moves on,
- * not where a record is handed out: pack compares the two. */
+ * record, `next` fills r->values and sets text->values; FIELD_ROW and options->where are the
+ * business of reader.c. The records in the place that `where` returns are counted where the
+ * position moves on, not where a record is handed out: pack compares the two. */
 typedef struct reader_kind {
     void (*close)(reader *r); /* frees all but the reader itself and its window */
     reader_result (*next)(reader *r, reader_text *text, corpus_error *err);
