@@ -49,70 +49,42 @@ static bool set_engine(tokenizer *t, const model *m, model_error *err)
 
 /* ---- Decoding ---- */
 
-static bool has_token(const model *m, uint32_t id)
+/* With bytes, an added token that is written in ByteLevel's alphabet is decoded by it. */
+static bool set_decoded(tokenizer *t, const model *m, const added_token *a, model_error *err)
 {
-    return id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT;
-}
-
-/* As tokenizers does it: a token that is normalized in its normalized form, and with bytes in
- * ByteLevel's alphabet, if it is written in that. *changed: it is not the text of the token. */
-static bool set_decoded(model *decoded, const model *m, const added_token *a, bool *changed,
-                        model_error *err)
-{
-    const model_token *t = &m->tokens[a->id];
-    new_token token = {a->id, a->content.s, a->content.n_bytes, (token_kind)t->kind, t->score};
-    uint8_t *bytes = malloc(a->content.n_bytes);
-    if (!bytes)
+    const model_token *token = &m->tokens[a->id];
+    model_text text = {malloc(a->content.n_bytes), SIZE_MAX};
+    if (!text.s)
         return model_no_memory(err);
-    const size_t n = m->kind == MODEL_BYTE_BPE
-                         ? byte_alphabet_decode(a->content.s, a->content.n_bytes, bytes)
-                         : SIZE_MAX;
-    if (n != SIZE_MAX)
-        token = (new_token){a->id, bytes, n, TOKEN_NORMAL, 0};
-    *changed |= t->kind != TOKEN_BYTE &&
-                (t->n_bytes != token.n_bytes ||
-                 memcmp(model_token_bytes(m, a->id), token.bytes, token.n_bytes) != 0);
-    const bool done = t->kind == TOKEN_BYTE || has_token(decoded, a->id); /* two have one id */
-    const bool set = done || model_set_token(decoded, &token, err);
-    free(bytes);
-    return set;
+    if (m->kind == MODEL_BYTE_BPE)
+        text.n_bytes = byte_alphabet_decode(a->content.s, a->content.n_bytes, (uint8_t *)text.s);
+    const model_text decoded = text.n_bytes == SIZE_MAX ? a->content : text;
+    bool set = token->n_bytes == decoded.n_bytes &&
+               memcmp(model_token_bytes(m, a->id), decoded.s, decoded.n_bytes) == 0;
+    if (!set && (t->decoder || (t->decoder = char_decoder_new(m, false))))
+        set = char_decoder_set_text(t->decoder, a->id, &decoded);
+    free(text.s);
+    return set || model_no_memory(err);
 }
 
-/* Of tokenizer.json; `decoded` is m with other tokens. */
-static bool load_decoded(model *decoded, const model *m, bool *changed, model_error *err)
+/* If it differs from what the engine does: tokenizers decodes an added token that is normalized to
+ * its normalized form. */
+static bool set_decoder(tokenizer *t, const model *m, model_error *err)
 {
     model normalized;
     model_init(&normalized);
+    if (t->words && m->kind != MODEL_BYTE_BPE && !(t->decoder = char_decoder_new(m, false)))
+        return model_no_memory(err);
+    if (m->decode == DECODE_AS_MODEL)
+        return true;
     normalizer *n = m->n_steps > 0 ? normalizer_new(m, true, err) : NULL;
     bool ok = (n || m->n_steps == 0) && normalizer_add_tokens(n, m, &normalized, err);
     for (size_t i = 0; i < normalized.n_added && ok; i++)
-        ok = set_decoded(decoded, m, &normalized.added[i], changed, err);
+        ok = set_decoded(t, m, &normalized.added[i], err);
     for (size_t i = 0; i < m->n_added && ok; i++)
-        ok = m->added[i].normalized || set_decoded(decoded, m, &m->added[i], changed, err);
+        ok = m->added[i].normalized || set_decoded(t, m, &m->added[i], err);
     normalizer_free(n);
     model_free(&normalized);
-    for (uint32_t id = 0; id < m->n_tokens && ok && *changed; id++) {
-        const model_token *t = &m->tokens[id];
-        const new_token token = {id, model_token_bytes(m, id), t->n_bytes, (token_kind)t->kind, 0};
-        ok = !has_token(m, id) || has_token(decoded, id) || model_set_token(decoded, &token, err);
-    }
-    return ok;
-}
-
-/* If it differs from what the engine does. */
-static bool set_decoder(tokenizer *t, const model *m, model_error *err)
-{
-    bool changed = t->words && m->kind != MODEL_BYTE_BPE;
-    model decoded = *m, tokens;
-    model_init(&tokens);
-    bool ok = m->decode == DECODE_AS_MODEL || load_decoded(&tokens, m, &changed, err);
-    decoded.tokens = tokens.tokens;
-    decoded.n_tokens = tokens.n_tokens;
-    decoded.bytes = tokens.bytes;
-    decoded.n_bytes = tokens.n_bytes;
-    if (ok && changed && !(t->decoder = char_decoder_new(&decoded, false)))
-        ok = model_no_memory(err);
-    model_free(&tokens);
     return ok;
 }
 

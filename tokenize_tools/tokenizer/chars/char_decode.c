@@ -27,6 +27,8 @@ struct char_decoder {
     model_token *tokens;
     size_t n_tokens;
     uint8_t *bytes;
+    size_t n_bytes;
+    bool falls_back; /* HuggingFace's ByteFallback */
 };
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81};        /* U+2581 */
@@ -57,20 +59,30 @@ static decoder_kind kind_of(const model *m)
 
 /* HuggingFace's ByteFallback goes by the names of tokens, of which the vocabulary has those in
  * capitals: <0x0a> and <0x+a> are bytes too. */
-static void find_bytes(char_decoder *d)
+static void find_byte(char_decoder *d, model_token *t)
 {
-    for (size_t id = 0; id < d->n_tokens; id++) {
-        model_token *t = &d->tokens[id];
-        const uint8_t *name = d->bytes + t->offset;
-        if (t->kind == TOKEN_ABSENT || t->n_bytes != 6 || memcmp(name, "<0x", 3) != 0 ||
-            name[5] != '>' || !json_hex_digits[name[4]] ||
-            (name[3] != '+' && !json_hex_digits[name[3]]))
-            continue;
-        const int high = name[3] == '+' ? 0 : json_hex_digits[name[3]] - 1;
-        d->bytes[t->offset] = (uint8_t)(high << 4 | (json_hex_digits[name[4]] - 1));
-        t->n_bytes = 1;
-        t->kind = TOKEN_BYTE;
-    }
+    const uint8_t *name = d->bytes + t->offset;
+    if (!d->falls_back || t->kind == TOKEN_ABSENT || t->n_bytes != 6 ||
+        memcmp(name, "<0x", 3) != 0 || name[5] != '>' || !json_hex_digits[name[4]] ||
+        (name[3] != '+' && !json_hex_digits[name[3]]))
+        return;
+    const int high = name[3] == '+' ? 0 : json_hex_digits[name[3]] - 1;
+    d->bytes[t->offset] = (uint8_t)(high << 4 | (json_hex_digits[name[4]] - 1));
+    t->n_bytes = 1;
+    t->kind = TOKEN_BYTE;
+}
+
+bool char_decoder_set_text(char_decoder *d, uint32_t id, const model_text *text)
+{
+    uint8_t *bytes = realloc(d->bytes, d->n_bytes + text->n_bytes + 1);
+    if (!bytes)
+        return false;
+    d->bytes = bytes;
+    memcpy(bytes + d->n_bytes, text->s, text->n_bytes);
+    d->tokens[id] = (model_token){d->n_bytes, (uint32_t)text->n_bytes, TOKEN_NORMAL, 0};
+    d->n_bytes += text->n_bytes;
+    find_byte(d, &d->tokens[id]);
+    return true;
 }
 
 char_decoder *char_decoder_new(const model *m, bool prefixed)
@@ -84,7 +96,9 @@ char_decoder *char_decoder_new(const model *m, bool prefixed)
     d->collapse = m->collapse_spaces;
     d->cleans = m->decode_cleans;
     d->unknown_id = m->unknown_id;
+    d->falls_back = m->byte_fallback && m->decode != DECODE_AS_MODEL;
     d->n_tokens = m->n_tokens;
+    d->n_bytes = m->n_bytes;
     d->tokens = malloc(m->n_tokens * sizeof *d->tokens + 1);
     d->bytes = malloc(m->n_bytes + 1);
     const model_text *affix = &m->decode_affix;
@@ -96,8 +110,8 @@ char_decoder *char_decoder_new(const model *m, bool prefixed)
         memcpy(d->tokens, m->tokens, m->n_tokens * sizeof *d->tokens);
     if (m->n_bytes > 0)
         memcpy(d->bytes, m->bytes, m->n_bytes);
-    if (m->byte_fallback && m->decode != DECODE_AS_MODEL)
-        find_bytes(d);
+    for (size_t id = 0; id < d->n_tokens && d->falls_back; id++)
+        find_byte(d, &d->tokens[id]);
     return d;
 }
 
