@@ -295,6 +295,9 @@ class Trial:
             if code in (3, 4, 5):
                 self.counts["refused"] += 1
                 arguments = rng.choice([[], ["--restart"], ["--restart", "--force"]])
+            if code == 3 and self.changed and rng.random() < 0.4:
+                self.world.restore_inputs()
+                self.note("repair")
             self.snapshots.append({path.name[3:]: path.read_bytes() for path in self.partial_files()})
             if rng.random() < 0.6:
                 self.tamper()
