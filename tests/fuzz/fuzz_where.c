@@ -26,6 +26,8 @@ static tokmap_value choose_value(unsigned i)
         {.type = TOKMAP_VALUE_FLOAT64, .real = 1.5},
         {.type = TOKMAP_VALUE_FLOAT64, .real = NAN},
         {.type = TOKMAP_VALUE_FLOAT64, .real = -0x1p63},
+        {.type = TOKMAP_VALUE_FLOAT64, .real = 1.5, .text = "15e-1", .text_bytes = 5},
+        {.type = TOKMAP_VALUE_FLOAT64, .real = 0x1p64, .integer = -1},
         {.type = TOKMAP_VALUE_STRING, .text = "en", .text_bytes = 2},
         {.type = TOKMAP_VALUE_STRING},
     };

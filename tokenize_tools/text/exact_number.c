@@ -89,8 +89,10 @@ static bool is_double(const tokmap_value *v)
 
 static bool is_whole(const tokmap_value *v)
 {
+    if (!v->text)
+        return true;
     const char *const end = v->text + v->text_bytes;
-    return !v->text || find_any(v->text, end, ".eE") == end;
+    return find_any(v->text, end, ".eE") == end;
 }
 
 /* A double must be whole. */
