@@ -122,7 +122,7 @@ BASES = {
         "byte_fallback": True, "normalization_rule_name": "identity", "vocab_size": 1200,
         "remove_extra_whitespaces": False, "split_digits": True,
         "allow_whitespace_only_pieces": True}),
-    "bpe_unknown": ("bpe", {"normalization_rule_name": "nmt_nfkc"}),
+    "bpe_unknown": ("bpe", {"normalization_rule_name": "nmt_nfkc", "unk_surface": "<\u2581?>"}),
     "bpe_symbols": ("bpe", {
         "byte_fallback": True, "vocab_size": 1200, "normalization_rule_name": "nfkc_cf",
         "user_defined_symbols": ["<sep>", "<se", "ing", "  ", "\u2581\u2581", "\u4f60"]}),
@@ -134,11 +134,12 @@ BASES = {
         "user_defined_symbols": ["<sep>", "<sep><x>", "er", " a"]}),
     "unigram_across": ("unigram", {
         "split_by_whitespace": False, "normalization_rule_name": "nmt_nfkc_cf"}),
-    "char": ("char", {"normalization_rule_name": "nmt_nfkc"}),
+    "char": ("char", {"normalization_rule_name": "nmt_nfkc", "unk_surface": "",
+                      "required_chars": "\u16a0\u16a1"}),
     "char_bytes": ("char", {
         "byte_fallback": True, "normalization_rule_name": "identity",
         "user_defined_symbols": ["<sep>", "ing", "\u2581\u2581"]}),
-    "word": ("word", {"normalization_rule_name": "nmt_nfkc"}),
+    "word": ("word", {"normalization_rule_name": "nmt_nfkc", "unk_surface": " ?"}),
     "word_bytes": ("word", {
         "byte_fallback": True, "normalization_rule_name": "identity",
         "user_defined_symbols": ["<sep>", "\u2581the", "\u2581\u2581"]}),
