@@ -792,6 +792,9 @@ TEST(padding_that_adds_tokens_to_one_text_is_refused)
     expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "1")});
     for (size_t i = 0; i < N_ELEMENTS(refused); i++)
         refuse_hf(&(hf_parts){.padding = refused[i]}, "padding is supported only to the longest");
+    refuse_hf(&(hf_parts){.padding = "{\"strategy\": \"BatchLongest\", \"direction\": \"x\", "
+                                     "\"pad_id\": 0, \"pad_type_id\": 0, \"pad_token\": \"\"}"},
+              "the direction is not Left or Right");
     refuse_hf(&(hf_parts){.padding = "5"}, "expected an object");
     refuse_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "-8")}, "a whole number");
 }
@@ -902,6 +905,8 @@ TEST(ends_are_what_the_post_processor_puts_there)
         CHECK_EQ(m.eos_id, cases[i].eos);
     }
     refuse_hf(&(hf_parts){.post_processor = "{\"type\": \"Foo\"}"}, "post_processor Foo");
+    refuse_hf(&(hf_parts){.post_processor = TEMPLATE(THE_TEXT ", {}")},
+              "expected a Sequence or a SpecialToken");
     refuse_hf(&(hf_parts){.post_processor = TEMPLATE(THE_TEXT "," THE_TOKEN("far"))},
               "the token after a text has the id 77, but there is no such token");
     refuse_hf(&(hf_parts){.post_processor =

@@ -71,7 +71,7 @@ bool hf_read_bare(json_reader *r, const char *type)
 
 bool hf_read_pattern(json_reader *r, const json_field *field, const char *what, hf_pattern *p)
 {
-    json_field fields[] = {{"String", 0}, {"Regex", 0}};
+    json_field fields[] = {{"String", 0, JSON_STRING, true}, {"Regex", 0, JSON_STRING, true}};
     const size_t at = r->at;
     if (!field->at)
         return json_fail(r, "%s without a pattern", what);

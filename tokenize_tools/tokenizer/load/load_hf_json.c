@@ -434,8 +434,8 @@ static bool refuse_padding(hf_file *f, const json_field *field)
                            {"pad_id", 0, JSON_NUMBER, false},
                            {"pad_type_id", 0, JSON_NUMBER, false},
                            {"pad_token", 0, JSON_STRING, false}};
-    json_string strategy = {"Fixed", 5};
-    uint64_t multiple = 0;
+    json_string strategy = {"Fixed", 5}, direction;
+    uint64_t multiple = 0, pad;
     const json_kind kind = json_field_kind(r, field);
     if (kind == JSON_NONE || kind == JSON_NULL)
         return true;
@@ -445,8 +445,11 @@ static bool refuse_padding(hf_file *f, const json_field *field)
     if (json_field_kind(r, &fields[0]) == JSON_STRING &&
         !json_field_string(r, &fields[0], &strategy))
         return false;
-    if (!json_field_uint(r, &fields[2], &multiple))
+    if (!json_field_uint(r, &fields[2], &multiple) || !json_field_uint(r, &fields[3], &pad) ||
+        !json_field_uint(r, &fields[4], &pad) || !json_field_string(r, &fields[1], &direction))
         return false;
+    if (!json_string_is(direction, "Left") && !json_string_is(direction, "Right"))
+        return json_fail(r, "padding: the direction is not Left or Right");
     return (json_string_is(strategy, "BatchLongest") && multiple <= 1) ||
            model_fail(f->err, field->at,
                       "padding is supported only to the longest; any other adds tokens");

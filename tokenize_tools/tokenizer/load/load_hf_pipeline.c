@@ -184,20 +184,36 @@ static bool read_piece(json_reader *r, template_ends *ends, bool *text_seen)
     json_field fields[] = {{"Sequence", 0}, {"SpecialToken", 0}};
     json_field parts[] = {{"id", 0, JSON_STRING, false}, {"type_id", 0, JSON_NUMBER, false}};
     json_string id = {"", 0};
+    uint64_t type_id;
     if (!json_read_fields(r, "TemplateProcessing", fields, HF_N(fields)))
         return false;
-    *text_seen |= fields[0].at != 0;
-    if (!fields[1].at)
-        return true;
+    const bool text = fields[0].at != 0;
+    if (text == (fields[1].at != 0))
+        return json_fail(r, "TemplateProcessing: expected a Sequence or a SpecialToken");
     const size_t end = r->at;
-    r->at = fields[1].at;
-    if (!json_read_fields(r, "SpecialToken", parts, HF_N(parts)) ||
-        !json_field_string(r, &parts[0], &id))
+    r->at = fields[text ? 0 : 1].at;
+    if (!json_read_fields(r, "TemplateProcessing", parts, HF_N(parts)) ||
+        !json_field_uint(r, &parts[1], &type_id) || !json_field_string(r, &parts[0], &id))
         return false;
     r->at = end;
+    *text_seen |= text;
+    if (text)
+        return json_string_is(id, "A") || json_string_is(id, "B") ||
+               json_fail(r, "TemplateProcessing: the Sequence is not A or B");
     ends->n_before += !*text_seen;
     ends->n_after += *text_seen;
     return set_text(r, *text_seen ? &ends->after : &ends->before, id);
+}
+
+/* [piece, ...] */
+static bool read_pieces(json_reader *r, const json_field *field, template_ends *ends)
+{
+    bool text_seen = false, ok = true;
+    r->at = field->at;
+    ok = json_begin(r, JSON_ARRAY);
+    while (ok && json_next_item(r))
+        ok = read_piece(r, ends, &text_seen);
+    return ok && r->failure[0] == '\0';
 }
 
 /* Reads {"id": "<s>", "ids": [1], "tokens": ["<s>"]}; MODEL_NO_ID if there is not exactly one
@@ -208,6 +224,7 @@ static bool read_special_id(json_reader *r, uint32_t *id)
                            {"ids", 0, JSON_ARRAY, false},
                            {"tokens", 0, JSON_ARRAY, false}};
     uint64_t value = 0;
+    json_string token;
     size_t n = 0;
     if (!json_read_fields(r, "special_tokens", fields, HF_N(fields)))
         return false;
@@ -217,6 +234,13 @@ static bool read_special_id(json_reader *r, uint32_t *id)
         return false;
     for (; json_next_item(r); n++) {
         if (!json_read_uint(r, &value))
+            return false;
+    }
+    r->at = fields[2].at;
+    if (!json_begin(r, JSON_ARRAY))
+        return false;
+    while (json_next_item(r)) {
+        if (!json_read_string(r, &token))
             return false;
     }
     r->at = end;
@@ -254,18 +278,16 @@ static bool read_template(json_reader *r, model *m)
                            {"single", 0, JSON_ARRAY, false},
                            {"pair", 0, JSON_ARRAY, false},
                            {"special_tokens", 0, JSON_OBJECT, false}};
-    template_ends ends = {0};
-    bool text_seen = false;
+    template_ends ends = {0}, pair = {0};
     if (!json_read_fields(r, "TemplateProcessing", fields, HF_N(fields)))
         return false;
     const size_t end = r->at;
-    r->at = fields[1].at;
-    bool ok = json_begin(r, JSON_ARRAY);
-    while (ok && json_next_item(r))
-        ok = read_piece(r, &ends, &text_seen);
+    bool ok = read_pieces(r, &fields[1], &ends) && read_pieces(r, &fields[2], &pair);
     r->at = fields[3].at;
-    ok = ok && r->failure[0] == '\0' && read_template_ids(r, &ends, m);
+    ok = ok && read_template_ids(r, &ends, m);
     r->at = end;
+    free_text(&pair.before);
+    free_text(&pair.after);
     free_text(&ends.before);
     free_text(&ends.after);
     return ok;
