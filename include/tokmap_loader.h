@@ -160,8 +160,8 @@ typedef struct tokmap_loader_options {
     int32_t drop_behind; /* 1: drop used rows from the page cache (POPULATE, READ) */
     /* 0: all datasets must be of the same tokenizer, where they name one; see
      * tokmap_dataset_check_tokenizers. 1: they may differ. Not checked for programs that were
-     * compiled before this field was added. */
-    int32_t mixed_tokenizers;
+     * compiled before this field was added. Of 8 bytes, so that no padding follows it. */
+    int64_t mixed_tokenizers;
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */

@@ -81,7 +81,7 @@ class LoaderOptions(ctypes.Structure):
                 ("n_ranks", c_uint32), ("row_parts", c_uint32), ("seed", c_uint64), ("shuffle", c_int),
                 ("windows", c_int), ("block_windows", c_uint64), ("group_blocks", c_uint64),
                 ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
-                ("drop_behind", c_int32), ("mixed_tokenizers", c_int32)]
+                ("drop_behind", c_int32), ("mixed_tokenizers", c_int64)]
 
 
 class Row(ctypes.Structure):

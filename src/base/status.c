@@ -164,11 +164,11 @@ tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind 
                 (unsigned)stride, kind->name);
 }
 
-tokmap_status tokmap_i_check_flag(const char *name, int32_t value, tokmap_error *err)
+tokmap_status tokmap_i_check_flag(const char *name, int64_t value, tokmap_error *err)
 {
     if (value == 0 || value == 1)
         return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %d: must be 0 or 1", name, (int)value);
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %lld: must be 0 or 1", name, (long long)value);
 }
 
 tokmap_status tokmap_i_take_ignore_index(int32_t has, int64_t *ignore_index, tokmap_error *err)

@@ -66,7 +66,7 @@ tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_s
 tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err);
 /* TOKMAP_ERR_ARGUMENT unless the flag is 0 or 1. */
-tokmap_status tokmap_i_check_flag(const char *name, int32_t value, tokmap_error *err);
+tokmap_status tokmap_i_check_flag(const char *name, int64_t value, tokmap_error *err);
 /* The value of labels that do not count: -100 unless `has` is set. */
 tokmap_status tokmap_i_take_ignore_index(int32_t has, int64_t *ignore_index, tokmap_error *err);
 
