@@ -324,7 +324,7 @@ TEST(any_call_may_fail_with_a_thread)
 /* ---- A loss while the next batch is queued ---- */
 
 static struct gate {
-    atomic_int n_copies; /* begun */
+    atomic_int n_copies; /* begun, of batches */
     atomic_bool open;    /* for the second copy and those after it */
     atomic_bool fails;   /* events and waits */
 } gate;
@@ -367,6 +367,7 @@ TEST(what_is_queued_during_a_loss_does_not_take_the_place_of_what_was_lost)
     driver.record = gate_record;
     driver.wait_stream = gate_wait_stream;
     case_driver = &driver;
+    atomic_store(&gate.n_copies, -1); /* open makes one */
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 4, .n_host_slots = 2});
     memory = case_memory(&c);
     while (atomic_load(&gate.n_copies) < 2)
