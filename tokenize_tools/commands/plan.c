@@ -244,6 +244,8 @@ static int run(plan_options *options, char **names, size_t n_names)
     if (code == CLI_OK)
         code = make_plan(options, &parts);
     if (code == CLI_OK)
+        pack_kinds_note(&parts);
+    if (code == CLI_OK)
         code = pack_options_say_bytes(&options->pack);
     tokenizer_file_close(&tokenizer_of);
     pack_inputs_free(&inputs);
