@@ -245,12 +245,15 @@ int pack_planner_update(pack_planner *p)
     const pack_inputs inputs = {
         .names = of_plan.names, .versions = of_plan.versions, .n = p->plan->n_inputs};
     pack_parts parts = *p->parts;
+    pack_planner now = *p;
     parts.inputs = &inputs;
-    p->parts = &parts;
+    now.parts = &parts;
     if (code == CLI_OK)
-        code = pack_inputs_each(&inputs, update_input, p);
-    if (code == CLI_OK && p->n_changed > 0)
-        code = note_update(p);
+        code = pack_inputs_each(&inputs, update_input, &now);
+    if (code == CLI_OK && now.n_changed > 0)
+        code = note_update(&now);
+    now.parts = p->parts;
+    *p = now;
     pack_plan_inputs_free(&of_plan);
     return code;
 }
