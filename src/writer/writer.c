@@ -254,6 +254,7 @@ tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err)
 static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_error *err)
 {
     size_t i = 0;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller has checked ids */
     while (ids[i] < id_limit(&w->header))
         i++;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -372,7 +373,8 @@ static tokmap_status set_metadata(tokmap_writer *w, const char *json, size_t n_b
     char *copy = malloc(MAX(n_bytes, 1));
     if (!copy)
         return FAIL_MEMORY(err);
-    memcpy(copy, json, n_bytes);
+    if (json)
+        memcpy(copy, json, n_bytes);
     free(w->metadata);
     w->metadata = copy;
     w->metadata_bytes = n_bytes;

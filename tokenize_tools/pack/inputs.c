@@ -230,7 +230,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
     if (n_skipped < options->n_skipped && !options->quiet)
         cli_warn("--skip-input: not all of these are inputs; give a name as messages do");
     if (code == CLI_OK && files->n_names == 0)
-        code = cli_error(CLI_INPUT, "no files are left to pack");
+        return cli_error(CLI_INPUT, "no files are left to pack");
     if (code != CLI_OK)
         return code;
     inputs->names = (const char *const *)files->names;
