@@ -25,7 +25,7 @@ from oracle_reference import PLAIN, package
 from ref_protocol import BUILD, Skip, expect_equal, program, run_tests
 
 LONG = bool(os.environ.get("TOKMAP_LONG"))
-SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 15))
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 20 if LONG else 15))
 SEED = int(os.environ.get("ORACLE_SEED", 1))
 BATCH = 250 if SECONDS > 60 else 120
 MAX_REFUSALS = 3
