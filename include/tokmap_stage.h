@@ -29,18 +29,18 @@
  * Loader    While a stage is open, only it uses the loader, and the loader and its datasets must
  *           stay open. A loader has one stage at a time. After close, the loader continues after
  *           the last batch that next or fill returned.
- * Transfer  Tokens cross the bus once, at their stored width. The GPU makes inputs, labels,
- *           position ids, document ids and document boundaries from them. A thread of the stage
- *           fills pinned memory and queues the transfers, some steps in advance.
+ * Transfer  Tokens cross the bus once, at their stored width. A thread of the stage fills pinned
+ *           memory and queues the transfers, some steps in advance. A kernel in the caller's stream
+ *           makes inputs, labels, position ids, document ids and document boundaries from them.
  * Streams   A stream is a CUstream or cudaStream_t of the device's primary context. NULL is the
  *           legacy default stream. CU_STREAM_PER_THREAD is not allowed, since it means another
- *           stream in each thread. next makes the caller's stream wait for the batch, and release
- *           makes the stage wait for the caller's stream, both on the GPU, by events. The host
- *           waits only if next asks for a batch that has not been queued yet, or after the driver
- *           failed. If other streams use the batch, join them to the one given to release. A stream
- *           must exist until its batches are released and their tensors are deleted. A stream that
- *           is being captured is refused: call tokmap_stage_fill before the graph is launched, with
- *           the addresses that the graph reads.
+ *           stream in each thread. next makes the caller's stream wait for the transfer, and
+ *           release makes the slot's next batch wait for the caller's stream, both on the GPU, by
+ *           events. The host waits only if next asks for a batch that has not been queued yet, or
+ *           after the driver failed. If other streams use the batch, join them to the one given to
+ *           release. A stream must exist until its batches are released and their tensors are
+ *           deleted. A stream that is being captured is refused: call tokmap_stage_fill before the
+ *           graph is launched, with the addresses that the graph reads.
  * Memory    Open allocates everything. The pointers of a batch are device addresses, valid from
  *           next to release. Batches may be held over several steps and released in any order; at
  *           most n_slots - 1 may be held at a time.

@@ -54,8 +54,7 @@ typedef struct tokmap_i_driver {
     int (*pop_context)(void **context);
     int (*exchange_capture_mode)(int *mode); /* of the calling thread */
 
-    int (*get_priorities)(int *least, int *greatest);
-    int (*create_stream)(tokmap_i_stream *stream, unsigned flags, int priority);
+    int (*create_stream)(tokmap_i_stream *stream, unsigned flags);
     int (*destroy_stream)(tokmap_i_stream stream);
     int (*wait_stream)(tokmap_i_stream stream); /* blocks the host */
     int (*is_capturing)(tokmap_i_stream stream, int *status);

@@ -53,16 +53,9 @@ static int exchange_capture_mode(int *mode)
     return 0;
 }
 
-static int get_priorities(int *least, int *greatest)
-{
-    *least = *greatest = 0;
-    return 0;
-}
-
-static int create_stream(tokmap_i_stream *stream, unsigned flags, int priority)
+static int create_stream(tokmap_i_stream *stream, unsigned flags)
 {
     (void)flags;
-    (void)priority;
     *stream = NULL;
     return 0;
 }
@@ -164,7 +157,6 @@ const tokmap_i_driver *tokmap_i_driver_host(void)
                                          .push_context = take_pointer,
                                          .pop_context = pop_context,
                                          .exchange_capture_mode = exchange_capture_mode,
-                                         .get_priorities = get_priorities,
                                          .create_stream = create_stream,
                                          .destroy_stream = take_pointer,
                                          .wait_stream = take_pointer,

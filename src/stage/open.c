@@ -191,7 +191,6 @@ static tokmap_status load_kernel(tokmap_stage *s, tokmap_error *err)
 static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_error *err)
 {
     const tokmap_i_driver *d = s->driver;
-    int least = 0, greatest = 0;
     int error = d->retain_context(&s->context, s->device);
     if (error)
         return tokmap_i_stage_fail(s, error, "retaining the primary context", err);
@@ -200,9 +199,7 @@ static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_
     if (error)
         return tokmap_i_stage_fail(s, error, "entering the context", err);
     s->entered = true;
-    error = d->get_priorities(&least, &greatest);
-    if (!error)
-        error = d->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING, greatest);
+    error = d->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING);
     if (error)
         return tokmap_i_stage_fail(s, error, "creating a stream", err);
     s->stream_is_ours = true;

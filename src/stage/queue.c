@@ -106,28 +106,14 @@ static int launch_expand(const tokmap_stage *s, const tokmap_i_device_slot *d,
                              1, 0, stream, parameters, NULL);
 }
 
-/* Makes the stream wait until the previous users of the slot have finished. */
-static int wait_for_users(const tokmap_stage *s, const tokmap_i_device_slot *d,
-                          tokmap_i_stream stream)
-{
-    const int error = s->driver->stream_wait(stream, d->released, 0);
-    return error || !d->exported.is_used ? error
-                                         : s->driver->stream_wait(stream, d->exported.returned, 0);
-}
-
-/* Queues one copy and one kernel. Only the kernel writes what the last users of the slot may still
- * read, unless it was fill. */
+/* Queues the copy, after the kernel that read the slot's previous one. */
 static bool queue_batch(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
 {
     const tokmap_i_driver *driver = s->driver;
-    if (d->raw_is_lent && failed(a, wait_for_users(s, d, s->stream), "waiting for an event"))
-        return false;
-    return !failed(a, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
+    return !failed(a, driver->stream_wait(s->stream, d->ready, 0), "waiting for an event") &&
+           !failed(a, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
                    "copying a batch") &&
            !failed(a, driver->record(h->read, s->stream), "recording an event") &&
-           (d->raw_is_lent ||
-            !failed(a, wait_for_users(s, d, s->stream), "waiting for an event")) &&
-           !failed(a, launch_expand(s, d, d->outputs, s->stream), "starting the kernel") &&
            !failed(a, driver->record(d->ready, s->stream), "recording an event");
 }
 
@@ -199,7 +185,6 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s)
         s->bytes_moved += h->image.n_bytes;
         h->state = TOKMAP_I_HOST_QUEUED;
         d->state = TOKMAP_I_DEVICE_READY;
-        d->exported.is_used = false;
         s->order[s->n_queued % s->options.n_slots] = (uint8_t)(d - s->slots);
         s->n_queued++;
     }
@@ -207,18 +192,34 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s)
     return true;
 }
 
-tokmap_status tokmap_i_stage_hand_over(tokmap_stage *s, tokmap_i_device_slot *d,
-                                       tokmap_i_stream stream, const tokmap_i_address *outputs,
-                                       tokmap_error *err)
+/* Queues the kernel; if it writes to the slot, after the slot's previous users. */
+static bool expand(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
+                   const tokmap_i_address *outputs, attempt *a)
 {
-    attempt a;
-    const int state = s->driver->query(d->ready);
+    const tokmap_i_driver *driver = s->driver;
+    const bool to_slot = outputs == d->outputs;
+    const int state = driver->query(d->ready);
     d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
-    d->raw_is_lent = outputs != NULL;
-    if ((!d->is_late && failed(&a, state, "querying an event")) ||
-        failed(&a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event") ||
-        (outputs && failed(&a, launch_expand(s, d, outputs, stream), "starting the kernel")))
-        return tokmap_i_stage_fail(s, a.error, a.what,
-                                   err); /* not lost: the stream may be at fault */
-    return TOKMAP_OK;
+    return (d->is_late || !failed(a, state, "querying an event")) &&
+           !failed(a, driver->stream_wait(stream, d->ready, 0), "waiting for an event") &&
+           (!to_slot ||
+            (!failed(a, driver->stream_wait(stream, d->released, 0), "waiting for an event") &&
+             !failed(a, driver->stream_wait(stream, d->exported.returned, 0),
+                     "waiting for an event"))) &&
+           !failed(a, launch_expand(s, d, outputs, stream), "starting the kernel");
+}
+
+tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
+                                    tokmap_i_stream stream, const tokmap_i_address *outputs,
+                                    tokmap_error *err)
+{
+    attempt a = {0};
+    tokmap_i_mutex_unlock(&s->mutex); /* no other thread hands out */
+    /* If no event can be recorded after the kernel, the host waits for it. */
+    const bool is_lost = expand(s, d, stream, outputs, &a) && s->driver->record(d->ready, stream) &&
+                         failed(&a, s->driver->wait_stream(stream), "waiting for a stream");
+    tokmap_i_mutex_lock(&s->mutex);
+    if (is_lost) /* the slot is never filled again, and the batch can be asked for again */
+        lose_device(s, &a);
+    return a.error ? tokmap_i_stage_fail(s, a.error, a.what, err) : TOKMAP_OK;
 }

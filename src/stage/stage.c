@@ -17,7 +17,7 @@ static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
                 "this stage belongs to the parent process: open another in a process of its own");
 }
 
-/* ---- Next ---- */
+/* ---- Next and fill ---- */
 
 static tokmap_status check_stream(const tokmap_stage *s, tokmap_i_stream stream, tokmap_error *err)
 {
@@ -100,14 +100,34 @@ static void *pointer_of(tokmap_i_address address)
 
 static const tokmap_i_struct_kind batch_kind = {STRUCT_KIND(tokmap_stage_batch, id)};
 
-static void describe_batch(const tokmap_stage *s, const tokmap_i_device_slot *d,
-                           tokmap_stage_batch *batch)
+static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_batch *batch,
+                                   tokmap_i_address *outputs, tokmap_error *err)
 {
-    const tokmap_stage_batch full = {.inputs = pointer_of(d->outputs[0]),
-                                     .labels = pointer_of(d->outputs[1]),
-                                     .position_ids = pointer_of(d->outputs[2]),
-                                     .document_ids = pointer_of(d->outputs[3]),
-                                     .cu_seqlens = pointer_of(d->outputs[4]),
+    static const char *const names[] = {"inputs", "labels", "position_ids", "document_ids",
+                                        "cu_seqlens"};
+    const void *const pointers[] = {batch->inputs, batch->labels, batch->position_ids,
+                                    batch->document_ids, batch->cu_seqlens};
+    const uint32_t widths[] = {s->options.input_bytes, s->options.label_bytes, 4, 4, 4};
+    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++) {
+        outputs[i] = (uintptr_t)pointers[i];
+        if (pointers[i] && !(s->options.outputs & 1u << i))
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not one of the outputs of the stage",
+                        names[i]);
+        if (outputs[i] % widths[i] != 0)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not aligned to %" PRIu32 " bytes",
+                        names[i], widths[i]);
+    }
+    return TOKMAP_OK;
+}
+
+static void describe_batch(const tokmap_stage *s, const tokmap_i_device_slot *d,
+                           const tokmap_i_address *outputs, tokmap_stage_batch *batch)
+{
+    const tokmap_stage_batch full = {.inputs = pointer_of(outputs[0]),
+                                     .labels = pointer_of(outputs[1]),
+                                     .position_ids = pointer_of(outputs[2]),
+                                     .document_ids = pointer_of(outputs[3]),
+                                     .cu_seqlens = pointer_of(outputs[4]),
                                      .n_rows = s->shape.n_rows,
                                      .sequence_length = s->shape.length,
                                      .n_documents = d->n_documents,
@@ -118,9 +138,10 @@ static void describe_batch(const tokmap_stage *s, const tokmap_i_device_slot *d,
     tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* was checked at the beginning */
 }
 
-/* Lends the first queued batch to the caller. */
-static tokmap_status hand_out(tokmap_stage *s, tokmap_i_device_slot **out, tokmap_i_stream stream,
-                              const tokmap_i_address *outputs, tokmap_error *err)
+/* Expands the first queued batch in the stream: to the caller's memory, or in its slot, which it
+ * lends. */
+static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap_i_stream stream,
+                              const tokmap_i_address *memory, tokmap_error *err)
 {
     tokmap_i_stage_retry_returns(s);
     tokmap_status status = check_held(s, err);
@@ -129,27 +150,22 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_i_device_slot **out, tokma
     if (status)
         return status;
     tokmap_i_device_slot *d = &s->slots[s->order[s->n_handed % s->options.n_slots]];
-    tokmap_i_mutex_unlock(&s->mutex); /* no other thread hands out */
-    status = tokmap_i_stage_hand_over(s, d, stream, outputs, err);
-    tokmap_i_mutex_lock(&s->mutex);
+    const tokmap_i_address *outputs = memory ? memory : d->outputs;
+    status = tokmap_i_stage_expand(s, d, stream, outputs, err);
     if (status)
         return status;
     s->n_late += d->is_late;
     d->state = TOKMAP_I_DEVICE_LENT;
     d->id = ++s->last_id;
-    d->held = true;
+    d->held = !memory;
+    d->exported.is_used = false;
     s->n_handed++;
     s->n_batches++;
     s->n_tokens += (uint64_t)s->shape.n_rows * s->shape.length;
     s->next_sample = d->step_sample + s->step_samples;
-    *out = d;
+    describe_batch(s, d, outputs, batch);
+    tokmap_i_stage_drop_slot(s, d);
     return TOKMAP_OK;
-}
-
-/* Counts the time that a call of next or fill has taken on the host. */
-static void count_call(tokmap_stage *s, uint64_t begin_ns)
-{
-    tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
 }
 
 tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
@@ -183,22 +199,35 @@ static void end_next(tokmap_stage *s, const tokmap_i_visit *visit)
     tokmap_i_stage_send_notes(s);
 }
 
-tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
-                                tokmap_error *err)
+static tokmap_status take_batch(tokmap_stage *s, tokmap_stage_batch *batch, bool fills,
+                                tokmap_i_stream stream, tokmap_error *err)
 {
+    tokmap_i_address memory[TOKMAP_I_STAGE_OUTPUTS];
     tokmap_i_visit visit;
-    tokmap_i_device_slot *d;
     const uint64_t begin_ns = tokmap_i_now_ns();
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
-    status = hand_out(s, &d, stream, NULL, err);
+    if (fills)
+        status = take_pointers(s, batch, memory, err);
     if (!status)
-        describe_batch(s, d, batch);
-    count_call(s, begin_ns);
+        status = hand_out(s, batch, stream, fills ? memory : NULL, err);
+    tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
     end_next(s, &visit);
     return status;
+}
+
+tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
+                                tokmap_error *err)
+{
+    return take_batch(s, batch, false, stream, err);
+}
+
+tokmap_status tokmap_stage_fill(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
+                                tokmap_error *err)
+{
+    return take_batch(s, batch, true, stream, err);
 }
 
 tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
@@ -273,84 +302,6 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_stage_leave(s, &visit);
     tokmap_i_stage_send_notes(s);
-    return status;
-}
-
-/* ---- Fill ---- */
-
-static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_batch *batch,
-                                   tokmap_i_address *outputs, tokmap_error *err)
-{
-    static const char *const names[] = {"inputs", "labels", "position_ids", "document_ids",
-                                        "cu_seqlens"};
-    const void *const pointers[] = {batch->inputs, batch->labels, batch->position_ids,
-                                    batch->document_ids, batch->cu_seqlens};
-    const uint32_t widths[] = {s->options.input_bytes, s->options.label_bytes, 4, 4, 4};
-    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++) {
-        outputs[i] = (uintptr_t)pointers[i];
-        if (pointers[i] && !(s->options.outputs & 1u << i))
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not one of the outputs of the stage",
-                        names[i]);
-        if (outputs[i] % widths[i] != 0)
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not aligned to %" PRIu32 " bytes",
-                        names[i], widths[i]);
-    }
-    return TOKMAP_OK;
-}
-
-static void describe_filled(const tokmap_stage *s, const tokmap_i_device_slot *d,
-                            tokmap_stage_batch *batch)
-{
-    const tokmap_stage_batch mine = *batch;
-    describe_batch(s, d, batch);
-    batch->inputs = mine.inputs;
-    batch->labels = mine.labels;
-    batch->position_ids = mine.position_ids;
-    batch->document_ids = mine.document_ids;
-    batch->cu_seqlens = mine.cu_seqlens;
-}
-
-/* The batch has been handed out, so if no event can be recorded, the host waits instead. */
-static tokmap_status release_filled(tokmap_stage *s, tokmap_i_device_slot *d,
-                                    tokmap_i_stream stream, tokmap_error *err)
-{
-    const tokmap_status status = release_slot(s, d, stream, err);
-    if (!status)
-        return TOKMAP_OK;
-    const int error = s->driver->wait_stream(stream);
-    d->held = error != 0;
-    if (!error) {
-        tokmap_i_error_clear(err);
-        tokmap_i_stage_drop_slot(s, d);
-        return TOKMAP_OK;
-    }
-    tokmap_i_stage_fail(s, error, "waiting for a stream", &s->lost);
-    tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
-    s->next_sample = d->step_sample;
-    s->n_handed = s->n_queued; /* no later batch may take its place */
-    return status;
-}
-
-tokmap_status tokmap_stage_fill(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
-                                tokmap_error *err)
-{
-    tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
-    tokmap_i_visit visit;
-    tokmap_i_device_slot *d;
-    const uint64_t begin_ns = tokmap_i_now_ns();
-    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
-    if (status)
-        return status;
-    tokmap_i_mutex_lock(&s->mutex);
-    status = take_pointers(s, batch, outputs, err);
-    if (!status)
-        status = hand_out(s, &d, stream, outputs, err);
-    if (!status) {
-        describe_filled(s, d, batch);
-        status = release_filled(s, d, stream, err);
-    }
-    count_call(s, begin_ns);
-    end_next(s, &visit);
     return status;
 }
 

@@ -6,10 +6,11 @@
  *   host slot     FREE --fill--> FILLED --queue--> QUEUED --event `read`--> FREE
  *   device slot   FREE --queue--> READY --next--> LENT --release, last tensor--> FREE
  *
- * fill copies the rows into pinned memory. queue puts copy and kernel into the stage's stream,
- * after the work of the caller's streams that uses the device slot. On the host, only the thread
- * that fills waits for an event, which is the stage's thread if there is one; so does the caller
- * after a failure.
+ * fill copies the rows into pinned memory. queue puts the copy into the stage's stream, after the
+ * kernel that reads the slot's previous one. next puts the kernel into the caller's stream, after
+ * the work of the caller's streams that uses the slot's outputs. On the host, only the thread that
+ * fills waits for an event, which is the stage's thread if there is one; so does the caller after a
+ * failure.
  *
  * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it. Calls
  * of the driver that may be slow are made without it: a slot then belongs to the thread that fills
@@ -55,16 +56,15 @@ typedef struct tokmap_i_export {
     tokmap_i_stream stream;
     tokmap_i_event returned; /* after the work queued before its last tensor was deleted */
     uint32_t n_tensors;      /* that are not deleted */
-    bool is_used;            /* since the slot was queued */
+    bool is_used;            /* since the batch was handed out */
     bool is_back;            /* the last tensor is deleted, but `returned` is not recorded yet */
 } tokmap_i_export;
 
 typedef struct tokmap_i_device_slot {
     tokmap_i_device_state state;
     tokmap_i_address raw; /* a copy of the image */
-    bool raw_is_lent;     /* the caller's stream reads it, for fill */
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
-    tokmap_i_event ready;    /* after the stage's work for the slot */
+    tokmap_i_event ready;    /* after the copy; from next or fill on, after the kernel */
     tokmap_i_event released; /* after the work that the caller queued before release */
     tokmap_i_export exported;
     tokmap_i_expand_job job;
@@ -166,11 +166,11 @@ tokmap_status tokmap_i_stage_start_kernel(tokmap_stage *s, tokmap_error *err);
  * because a copy or a launch may be slow. False: there is nothing to queue, no free slot, or
  * another thread is queueing; then the mutex was not released. */
 bool tokmap_i_stage_queue_one(tokmap_stage *s);
-/* Without the mutex: makes the stream wait for the slot. With `outputs`, also expands the batch to
- * these addresses. */
-tokmap_status tokmap_i_stage_hand_over(tokmap_stage *s, tokmap_i_device_slot *d,
-                                       tokmap_i_stream stream, const tokmap_i_address *outputs,
-                                       tokmap_error *err);
+/* Queues the kernel for a queued batch in the stream, to the slot's outputs or others. The mutex
+ * must be held; it is released meanwhile. After an error the call may be made again. */
+tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
+                                    tokmap_i_stream stream, const tokmap_i_address *outputs,
+                                    tokmap_error *err);
 /* Fills in err with the driver's text for an error. */
 tokmap_status tokmap_i_stage_fail(const tokmap_stage *s, int error, const char *what,
                                   tokmap_error *err);

@@ -24,7 +24,7 @@ DRIVER = r"""
 
 /* What the calls were told: 'w' a stream waits for an event, 'r' an event is recorded in a stream. */
 struct call { int what; void *stream, *event; } fake_calls[1 << 16];
-int fake_n_calls, fake_fail_launches, fake_fail_pins;
+int fake_n_calls, fake_fail_copies, fake_fail_pins;
 
 static int note(int what, void *stream, void *event)
 {
@@ -44,8 +44,7 @@ int cuDevicePrimaryCtxRelease_v2(int d) { return 0; }
 int cuCtxPushCurrent_v2(void *c) { return 0; }
 int cuCtxPopCurrent_v2(void **c) { return *c = 0, 0; }
 int cuThreadExchangeStreamCaptureMode(int *m) { return 0; }
-int cuCtxGetStreamPriorityRange(int *l, int *g) { return *l = *g = 0, 0; }
-int cuStreamCreateWithPriority(void **s, unsigned f, int p) { return *s = malloc(1), 0; }
+int cuStreamCreate(void **s, unsigned f) { return *s = malloc(1), 0; }
 int cuStreamDestroy_v2(void *s) { return free(s), 0; }
 int cuStreamSynchronize(void *s) { return 0; }
 int fake_captured = 0x666;
@@ -62,6 +61,9 @@ int cuMemHostRegister_v2(void *m, size_t n, unsigned f) { return fake_fail_pins 
 int cuMemHostUnregister(void *m) { return 0; }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *s)
 {
+    if (fake_fail_copies-- > 0)
+        return 719;
+    fake_fail_copies = 0;
     return memcpy((void *)(uintptr_t)to, from, n), 0;
 }
 int cuModuleLoadDataEx(void **m, const void *t, unsigned n, int *o, void **v) { return *m = &fake_n_calls, 0; }
@@ -70,9 +72,6 @@ int cuModuleGetFunction(void **f, void *m, const char *n) { return *f = &fake_n_
 int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b, unsigned c,
                    unsigned n, void *s, void **parameters, void **extra)
 {
-    if (fake_fail_launches-- > 0)
-        return 719;
-    fake_fail_launches = 0;
     return tokmap_i_expand(parameters[0]), 0;
 }
 """
@@ -89,7 +88,7 @@ class Call(ctypes.Structure):
 driver = ctypes.CDLL("libcuda.so.1")
 calls = (Call * 65536).in_dll(driver, "fake_calls")
 n_calls = ctypes.c_int.in_dll(driver, "fake_n_calls")
-fail_launches = ctypes.c_int.in_dll(driver, "fake_fail_launches")
+fail_copies = ctypes.c_int.in_dll(driver, "fake_fail_copies")
 captured = ctypes.c_int.in_dll(driver, "fake_captured")
 fail_pins = ctypes.c_int.in_dll(driver, "fake_fail_pins")
 def since(first):
@@ -119,8 +118,8 @@ assert tokmap.count_devices() == 2
 s, truth = tokmap.Stage(t.loader(folder), 1, t.ALL, thread=False), t.loader(folder)
 first = n_calls.value
 b = s.next(0x700)
-ready = events("w", 0x700)
-assert len(ready) == 1
+ready = events("r", 0x700)  # after the kernel
+assert len(ready) == 1 and events("w", 0x700)[0] == ready[0]
 t.check(b, next(truth))
 assert b.inputs.__dlpack_device__() == (2, 1)
 for stream, waits in ((0x700, 0x700), (-1, 0x700), (None, 0), (1, 0), (0x800, 0x800)):
@@ -131,7 +130,7 @@ for stream, waits in ((0x700, 0x700), (-1, 0x700), (None, 0), (1, 0), (0x800, 0x
     assert "another stream" in str(t.raises(tokmap.Error, b.labels.__dlpack__, stream=0x999))
     b.release(0x700)
     b = s.next(0x700)
-    ready = events("w", 0x700)[-1:]
+    ready = events("r", 0x700)[-1:]
     t.check(b, next(truth))
 t.raises(ValueError, b.inputs.__dlpack__, stream=0)
 assert "each thread's own" in str(t.raises(ValueError, b.inputs.__dlpack__, stream=2))
@@ -206,7 +205,7 @@ for thread in (True, False):
         t.check(s.next(), next(truth))
     assert len(lines) == 1 and "not pinned" in lines[0] and s.stats["pinned"] is False
     assert unraisable == ["of the log"]
-    fail_launches.value = 1 << 20
+    fail_copies.value = 1 << 20
     while True:
         try:
             t.check(s.next(), next(truth))
@@ -214,7 +213,7 @@ for thread in (True, False):
             error = e
             break
     assert "of the fake" in str(error), error
-    fail_launches.value = 0
+    fail_copies.value = 0
     t.raises(tokmap.DeviceError, s.next)
     assert len(s.state()) == 128
     s.close()
@@ -247,7 +246,7 @@ s = tokmap.Stage(t.loader(folder), 0, t.ALL, n_slots=8, log=log)
 b = s.next()
 tensor = _dlpack.take(b.labels.__dlpack__())
 b.release()
-fail_launches.value = 1 << 20
+fail_copies.value = 1 << 20
 def work():
     for _ in range(20):
         try:

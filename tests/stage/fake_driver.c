@@ -154,13 +154,6 @@ static int fake_exchange(int *mode)
     return fake_leave(error);
 }
 
-static int fake_get_priorities(int *least, int *greatest)
-{
-    *least = 0;
-    *greatest = -5;
-    return fake_leave(fake_enter(FAKE_FIND));
-}
-
 /* With the mutex held. */
 static tokmap_i_stream fake_new_stream(bool of_test, int device)
 {
@@ -175,10 +168,10 @@ static tokmap_i_stream fake_new_stream(bool of_test, int device)
     return (void *)(uintptr_t)(0x5000 + k);
 }
 
-static int fake_create_stream(tokmap_i_stream *stream, unsigned flags, int priority)
+static int fake_create_stream(tokmap_i_stream *stream, unsigned flags)
 {
     const int error = fake_enter(FAKE_CREATE_STREAM);
-    if (flags != TOKMAP_I_STREAM_NON_BLOCKING || priority != -5)
+    if (flags != TOKMAP_I_STREAM_NON_BLOCKING)
         fake_breach("the stage's stream is not what it should be");
     if (!error)
         *stream = fake_new_stream(false, fake_device());
@@ -418,7 +411,6 @@ const tokmap_i_driver fake_driver = {.init = fake_init,
                                      .push_context = fake_push,
                                      .pop_context = fake_pop,
                                      .exchange_capture_mode = fake_exchange,
-                                     .get_priorities = fake_get_priorities,
                                      .create_stream = fake_create_stream,
                                      .destroy_stream = fake_destroy_stream,
                                      .wait_stream = fake_wait_stream,

@@ -134,11 +134,6 @@ EXPORT int cuThreadExchangeStreamCaptureMode(int *mode)
     return 0;
 }
 
-EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-    return host()->get_priorities(least, greatest);
-}
-
 /* ---- Streams, events, graphs ---- */
 
 typedef struct node {
@@ -162,16 +157,11 @@ static stream *stream_of(void *given)
     return given ? given : &the_default_stream;
 }
 
-EXPORT int cuStreamCreateWithPriority(void **out, unsigned flags, int priority)
-{
-    (void)flags, (void)priority;
-    *out = calloc(1, sizeof(stream));
-    return *out ? 0 : TOKMAP_I_DRIVER_OUT_OF_MEMORY;
-}
-
 EXPORT int cuStreamCreate(void **out, unsigned flags)
 {
-    return cuStreamCreateWithPriority(out, flags, 0);
+    (void)flags;
+    *out = calloc(1, sizeof(stream));
+    return *out ? 0 : TOKMAP_I_DRIVER_OUT_OF_MEMORY;
 }
 
 EXPORT int cuStreamDestroy_v2(void *given)

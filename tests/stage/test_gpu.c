@@ -16,7 +16,6 @@ static struct {
     void *context;
     int (*get_context)(void **context);
     int (*set_context)(void *context);
-    int (*create_stream)(void **stream, unsigned flags);
     int (*wait_for_all)(void);
     int (*download)(void *to, uint64_t from, size_t n_bytes);
     int (*upload)(uint64_t to, const void *from, size_t n_bytes);
@@ -55,7 +54,6 @@ static void open_gpu(void)
     void *library = tokmap_i_library_open("libcuda.so.1", why, sizeof why);
     find(library, "cuCtxGetCurrent", &gpu.get_context);
     find(library, "cuCtxSetCurrent", &gpu.set_context);
-    find(library, "cuStreamCreate", &gpu.create_stream);
     find(library, "cuCtxSynchronize", &gpu.wait_for_all);
     find(library, "cuMemcpyDtoH_v2", &gpu.download);
     find(library, "cuMemcpyHtoD_v2", &gpu.upload);
@@ -99,7 +97,7 @@ static void release(tokmap_stage *s, const tokmap_stage_batch *b, void *stream)
 static void *new_stream(void)
 {
     void *stream;
-    need(gpu.create_stream(&stream, TOKMAP_I_STREAM_NON_BLOCKING), "a stream");
+    need(gpu.driver->create_stream(&stream, TOKMAP_I_STREAM_NON_BLOCKING), "a stream");
     return stream;
 }
 

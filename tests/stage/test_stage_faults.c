@@ -355,7 +355,8 @@ static bool is_queueing(tokmap_stage *s)
     return queueing;
 }
 
-TEST(what_is_queued_during_a_loss_does_not_take_the_place_of_what_was_lost)
+/* fill cannot tell when its kernel has read the slot: that batch is the last one. */
+TEST(what_is_queued_during_a_loss_does_not_come_after_it)
 {
     stage_case c;
     tokmap_stage_batch b, memory;
@@ -378,6 +379,7 @@ TEST(what_is_queued_during_a_loss_does_not_take_the_place_of_what_was_lost)
     atomic_store(&gate.open, true);
     while (is_queueing(c.stage))
         sched_yield();
+    CHECK_INT(case_try_fill(&c, &memory, NULL, &err), TOKMAP_OK);
     CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_DEVICE);
     case_settle();
     case_close_stage(&c);
