@@ -39,8 +39,8 @@ static const cli_word *list_pages(void)
     for (int p = 0; p < N_PAGES; p++)
         words[p] = (cli_word){pages[p]->name, .help = pages[p]->help};
     words[N_PAGES] = (cli_word){
-        "all", .help = "all of these except joined, tokenize and pack, in three to ten minutes; "
-                       "cold is shortened"};
+        "all", .help = "all of these except tokenize and pack, in three to ten minutes; cold is "
+                       "shortened"};
     return words;
 }
 
@@ -89,9 +89,8 @@ static const cli_option option_table[] = {
     {"verify-mib", 0, CLI_NUMBER, TARGET(verify_mib), "N",
      .help = "size of the verify dataset in MiB [512]", .lowest = 1, .highest = MAX_MIB},
     {"load-mib", 0, CLI_NUMBER, TARGET(load_mib), "N",
-     .help = "size of the data of limits, load, joined, cold, stall and gpu in MiB [1024; cold: "
-             "8192, or "
-             "2048 with all]",
+     .help = "size of the data of limits, load, cold, stall, start and gpu in MiB [1024; cold: "
+             "8192, or 2048 with all]",
      .lowest = 1, .highest = MAX_MIB},
     {"data", 0, CLI_TEXT, TARGET(options.data), "P",
      .help = "for load, cold, stall and gpu: the dataset to read; nothing is written to it"},

@@ -220,7 +220,7 @@ SECTIONS = (
     ("start", "Starting up, by the size of the corpus",
      "Both scales are logarithmic: a level line does not depend on the size. Beside each name its "
      "value at the smallest and at the largest size.",
-     "No sizes are in these files: <code>tokbench scale</code> measures starting up at each.",
+     "No sizes are in these files: <code>tokbench start</code> measures starting up at each.",
      starts),
     ("size", "By size", "Both scales are logarithmic.", "", by_size),
     ("limits", "Part of the machine's limit",

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "tokmap.h"
 
 uint64_t bench_now_ns(void)
@@ -15,6 +16,19 @@ uint64_t bench_now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+double bench_system_number(const char *path, const char *key)
+{
+    char line[256];
+    double number = -1;
+    FILE *f = fopen(path, "r");
+    while (f && number < 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            number = strtod(line + strlen(key), NULL);
+    if (f)
+        fclose(f);
+    return number;
 }
 
 uint64_t bench_random(uint64_t *state)
@@ -51,6 +65,16 @@ void bench_add_value(bench_row *row, double value)
 {
     if (row->n_values < BENCH_MAX_ROUNDS)
         row->values[row->n_values++] = value;
+}
+
+int bench_try_value(bench_row *row, double value)
+{
+    if (!(value >= 0)) {
+        cli_warn("%s: '%s' could not be measured", row->page, row->name);
+        return 1;
+    }
+    bench_add_value(row, value);
+    return 0;
 }
 
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,

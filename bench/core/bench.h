@@ -22,7 +22,7 @@ typedef struct bench_options {
     uint32_t n_rounds;               /* 0: the page's own default */
     uint64_t n_documents;            /* of the large dataset of `lookup`; 0: default */
     uint64_t verify_bytes;           /* 0: default */
-    uint64_t load_bytes;             /* of the data of limits, load, cold and stall; 0: default */
+    uint64_t load_bytes;             /* of the data that are read; 0: default */
     const char *data;                /* the user's dataset for load, cold and stall, or NULL */
     double step_ms[BENCH_MAX_STEPS]; /* of `stall`; */
     uint32_t n_step_ms;              /* 0: default */
@@ -66,6 +66,8 @@ bench_row *bench_add_row(bench_report *report, const char *page, const char *nam
 bench_row *bench_add_cell(bench_report *report, const char *page, const char *line,
                           const char *column, const char *unit);
 void bench_add_value(bench_row *row, double value);
+/* The same; or, if the value is below 0: prints that it could not be measured, and returns 1. */
+int bench_try_value(bench_row *row, double value);
 /* Adds a row with the ratio a / b of each round. */
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
                            const char *name);
@@ -87,12 +89,16 @@ bool bench_reached(const bench_row *row);
 void bench_print_table(const bench_report *report, FILE *out);
 int bench_print_json(const bench_report *report, const char *command, FILE *out);
 
+/* The number after the first line's beginning `key` in a file of /proc; -1: there is none. */
+double bench_system_number(const char *path, const char *key);
 /* Pseudo-random, and the same on every machine. */
 uint64_t bench_random(uint64_t *state);
 
 /* Makes a dataset whose tokens are a hole in the file, so that its size takes no disk space:
  * n_tokens zeros in n_documents documents of random lengths. Returns 0, or prints the error. */
 int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_documents);
+/* The same dataset under another name, with a hole of its own. */
+int bench_copy_sparse(const char *from, const char *to);
 /* Makes a dataset of random 16-bit tokens, the same on every machine, in documents of 1,000:
  * n_tokens, or up to 999 more. Returns 0, or prints the error. */
 int bench_make_random(const char *prefix, uint64_t n_tokens);

@@ -164,14 +164,8 @@ double device_rate(const device_file *file, const device_reads *reads)
 
 uint64_t device_bytes(void)
 {
-    char text[512] = "";
-    FILE *f = fopen("/proc/self/io", "r");
-    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    text[n] = 0;
-    const char *line = strstr(text, "\nread_bytes:");
-    return line ? strtoull(line + strlen("\nread_bytes:"), NULL, 10) : 0;
+    const double n = bench_system_number("/proc/self/io", "read_bytes:");
+    return n < 0 ? 0 : (uint64_t)n;
 }
 
 void device_forget(const device_file *file, const tokmap_dataset *ds)

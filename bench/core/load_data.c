@@ -8,12 +8,15 @@
 
 enum {
     DOCUMENT_TOKENS = 1000,
-    AT_ONCE = 1 << 19
+    AT_ONCE = 1 << 19,
+    LOCATES = 200000
 };
 
-void load_data_name(const bench_options *options, size_t i, char *prefix, size_t n_bytes)
+load_data_prefix load_data_name(const bench_options *options, size_t i)
 {
-    snprintf(prefix, n_bytes, "%s/load-%zu", options->dir, i);
+    load_data_prefix prefix;
+    snprintf(prefix.s, sizeof prefix.s, "%s/load-%zu", options->dir, i);
+    return prefix;
 }
 
 static int report_status(tokmap_status status, const tokmap_error *err)
@@ -34,14 +37,13 @@ static int open_dataset(const char *prefix, const tokmap_dataset **ds)
 
 int load_data_open(const bench_options *options, uint64_t usual_bytes, const tokmap_dataset **ds)
 {
-    char prefix[4096];
     *ds = NULL;
     if (options->data)
         return open_dataset(options->data, ds);
     const uint64_t n_bytes = options->load_bytes ? options->load_bytes : usual_bytes;
-    load_data_name(options, 0, prefix, sizeof prefix);
-    return bench_make_random(prefix, n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS) ||
-           open_dataset(prefix, ds);
+    const load_data_prefix prefix = load_data_name(options, 0);
+    return bench_make_random(prefix.s, n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS) ||
+           open_dataset(prefix.s, ds);
 }
 
 bool load_data_fits(const tokmap_dataset *ds)
@@ -62,7 +64,7 @@ int load_data_warm_up(const tokmap_dataset *ds)
 {
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_error err;
-    const void *tokens;
+    const void *token;
     uint8_t *buffer = malloc(4 * (size_t)AT_ONCE);
     uint64_t sum = 0;
     tokmap_dataset_get_info(ds, &info);
@@ -72,36 +74,27 @@ int load_data_warm_up(const tokmap_dataset *ds)
         code = report_status(
             tokmap_dataset_read(ds, i, left < AT_ONCE ? left : AT_ONCE, buffer, &err), &err);
     }
-    if (!code)
-        code = tokmap_dataset_tokens(ds, 0, info.n_tokens, &tokens) != TOKMAP_OK;
-    for (uint64_t i = 0; i < info.n_tokens * info.token_bytes && !code; i += 4096)
-        sum += ((const volatile uint8_t *)tokens)[i];
+    for (uint64_t i = 0; i < info.n_tokens && !code; i += 4096 / info.token_bytes) {
+        code = tokmap_dataset_tokens(ds, i, 1, &token) != TOKMAP_OK;
+        sum += code ? 0 : *(const volatile uint8_t *)token;
+    }
     free(buffer);
     return code || sum == UINT64_MAX;
 }
 
-int load_data_make_sparse(const bench_options *options, uint64_t n_tokens, size_t n_datasets)
+int load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens)
 {
-    char prefix[4096];
-    int code = 0;
-    for (size_t i = 0; i < n_datasets && !code; i++) {
-        load_data_name(options, i, prefix, sizeof prefix);
-        code = bench_make_sparse(prefix, n_tokens, n_tokens / 100000);
-    }
-    return code;
+    return bench_make_sparse(load_data_name(options, i).s, n_tokens, n_tokens / 100000);
 }
 
-int load_data_open_sparse(const bench_options *options, const tokmap_dataset **datasets,
-                          size_t n_datasets)
+int load_data_open_made(const bench_options *options, size_t first, const tokmap_dataset **datasets,
+                        size_t n_datasets)
 {
-    char prefix[4096];
     int code = 0;
     for (size_t i = 0; i < n_datasets; i++)
         datasets[i] = NULL;
-    for (size_t i = 0; i < n_datasets && !code; i++) {
-        load_data_name(options, i, prefix, sizeof prefix);
-        code = open_dataset(prefix, &datasets[i]);
-    }
+    for (size_t i = 0; i < n_datasets && !code; i++)
+        code = open_dataset(load_data_name(options, first + i).s, &datasets[i]);
     return code;
 }
 
@@ -113,11 +106,8 @@ void load_data_close(const tokmap_dataset **datasets, size_t n_datasets)
 
 void load_data_remove(const bench_options *options, size_t n_datasets)
 {
-    char prefix[4096];
-    for (size_t i = 0; i < n_datasets; i++) {
-        load_data_name(options, i, prefix, sizeof prefix);
-        bench_remove(prefix);
-    }
+    for (size_t i = 0; i < n_datasets; i++)
+        bench_remove(load_data_name(options, i).s);
 }
 
 tokmap_loader *load_data_loader(tokmap_loader_options options)
@@ -140,4 +130,39 @@ tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_
     options.sources = &source;
     options.n_sources = 1;
     return load_data_loader(options);
+}
+
+double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gather_options *gather)
+{
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    tokmap_status status = TOKMAP_OK;
+    uint64_t n_rows = 0;
+    uintptr_t sum = 0;
+    const uint64_t start = bench_now_ns();
+    for (uint64_t i = 0; i < n_steps && !status; i++) {
+        status = tokmap_loader_next(l, &b, &err);
+        if (!status && gather)
+            status = tokmap_batch_gather(&b, gather, &err);
+        for (uint32_t k = 0; k < b.n_rows && !gather && !status; k++)
+            sum += (uintptr_t)b.rows[k].tokens;
+        n_rows += b.n_rows;
+    }
+    const double ns = (double)(bench_now_ns() - start);
+    return report_status(status, &err) || sum == 1 ? -1 : ns / (double)n_rows;
+}
+
+double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint64_t mask)
+{
+    tokmap_sample at = TOKMAP_INIT(tokmap_sample);
+    tokmap_error err;
+    tokmap_status status = TOKMAP_OK;
+    uint64_t sum = 0;
+    const uint64_t start = bench_now_ns();
+    for (uint64_t i = 0; i < LOCATES && !status; i++) {
+        status = tokmap_loader_locate(l, first + (i * step & mask), &at, &err);
+        sum += at.first_token;
+    }
+    const double ns = (double)(bench_now_ns() - start);
+    return report_status(status, &err) || sum == 1 ? -1 : ns / LOCATES;
 }

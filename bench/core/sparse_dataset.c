@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "writer/index_writer.h"
 #include "core/bench.h"
+#include "core/plain_map.h"
 #include "cli/cli.h"
 
 static void path_of(char *path, size_t n_bytes, const char *prefix, const char *suffix)
@@ -21,12 +22,14 @@ static void path_of(char *path, size_t n_bytes, const char *prefix, const char *
     snprintf(path, n_bytes, "%s%s", prefix, suffix);
 }
 
-static int make_hole(const char *prefix, uint64_t n_bytes)
+/* Of these bytes, or a hole. */
+static int make_file(const char *prefix, const char *suffix, const void *bytes, uint64_t n_bytes)
 {
     char path[4096];
-    path_of(path, sizeof path, prefix, ".bin");
+    path_of(path, sizeof path, prefix, suffix);
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    const int failed = fd < 0 || ftruncate(fd, (off_t)n_bytes);
+    const int failed = fd < 0 || ftruncate(fd, (off_t)n_bytes) ||
+                       (bytes && pwrite(fd, bytes, n_bytes, 0) != (ssize_t)n_bytes);
     if (failed)
         cli_warn("%s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -72,7 +75,7 @@ int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_document
     tokmap_i_index_writer *w = NULL;
     tokmap_i_header header = {
         .n_tokens = n_tokens, .token_bytes = 2, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID};
-    if (make_hole(prefix, 2 * n_tokens))
+    if (make_file(prefix, ".bin", NULL, 2 * n_tokens))
         return 1;
     memcpy(header.token_suffix, ".bin", sizeof ".bin");
     path_of(path, sizeof path, prefix, ".tmi");
@@ -87,6 +90,16 @@ int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_document
     if (status)
         cli_warn("%s", err.text);
     return status != 0;
+}
+
+int bench_copy_sparse(const char *from, const char *to)
+{
+    plain_map map;
+    const bool copied = plain_map_open(&map, from) &&
+                        !make_file(to, ".bin", NULL, map.token_bytes) &&
+                        !make_file(to, ".tmi", map.index, map.index_bytes);
+    plain_map_close(&map);
+    return !copied;
 }
 
 void bench_remove(const char *prefix)

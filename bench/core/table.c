@@ -187,7 +187,7 @@ static int cell_width(const bench_row *row)
 static bool same_columns(const bench_row *a, const bench_row *b, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (strcmp(a[i].column, b[i].column) != 0)
+        if (strcmp(a[i].column, b[i].column) != 0 || strcmp(a[i].unit, b[i].unit) != 0)
             return false;
     return true;
 }

@@ -63,29 +63,6 @@ static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind)
     return memory;
 }
 
-/* Whether the system made huge pages. It may be configured not to, and then a figure for them would
- * be wrong. */
-static bool is_huge(const uint8_t *memory)
-{
-    char line[256];
-    unsigned long first = 0, end = 0, kib = 0;
-    bool here = false;
-    FILE *f = fopen("/proc/self/smaps", "r");
-    while (f && kib == 0 && fgets(line, sizeof line, f)) {
-        char *rest;
-        first = strtoul(line, &rest, 16);
-        if (*rest == '-') {
-            end = strtoul(rest + 1, NULL, 16);
-            here = (uintptr_t)memory >= first && (uintptr_t)memory < end;
-        } else if (here && strncmp(line, "AnonHugePages:", 14) == 0) {
-            kib = strtoul(line + 14, NULL, 10);
-        }
-    }
-    if (f)
-        fclose(f);
-    return kib > 0;
-}
-
 static double copy_gbs(limits *l, memory_kind kind)
 {
     const uint64_t start = bench_now_ns();
@@ -157,16 +134,6 @@ static double map_touch_ns(limits *l, bool at_random)
 
 /* ---- Rounds ---- */
 
-static int add_value(bench_row *row, double value)
-{
-    if (value < 0) {
-        cli_warn("limits: '%s' failed", row->name);
-        return 1;
-    }
-    bench_add_value(row, value);
-    return 0;
-}
-
 static int measure_memory(limits *l, const limits_rows *r)
 {
     int code = 0;
@@ -174,17 +141,18 @@ static int measure_memory(limits *l, const limits_rows *r)
         if (!l->from[kind])
             continue;
         if (kind != FILE_MAP)
-            code = add_value(r->copy[kind], copy_gbs(l, (memory_kind)kind));
+            code = bench_try_value(r->copy[kind], copy_gbs(l, (memory_kind)kind));
         for (int i = 0; i < N_ROW_SIZES && !code; i++)
-            code = add_value(r->gather[kind][i], gather_gbs(l, (memory_kind)kind, row_sizes[i]));
+            code =
+                bench_try_value(r->gather[kind][i], gather_gbs(l, (memory_kind)kind, row_sizes[i]));
     }
     if (!code)
-        code = add_value(r->anonymous, anonymous_fault_ns(l, SMALL_PAGES));
+        code = bench_try_value(r->anonymous, anonymous_fault_ns(l, SMALL_PAGES));
     if (!code && l->has_huge)
-        code = add_value(r->huge, anonymous_fault_ns(l, HUGE_PAGES));
+        code = bench_try_value(r->huge, anonymous_fault_ns(l, HUGE_PAGES));
     if (!code)
-        code = add_value(r->map_in_order, map_touch_ns(l, false));
-    return code ? code : add_value(r->map_at_random, map_touch_ns(l, true));
+        code = bench_try_value(r->map_in_order, map_touch_ns(l, false));
+    return code ? code : bench_try_value(r->map_at_random, map_touch_ns(l, true));
 }
 
 static int measure_device(limits *l, const limits_rows *r)
@@ -196,12 +164,12 @@ static int measure_device(limits *l, const limits_rows *r)
         reads.sequential = true;
         reads.read_bytes = SEQUENTIAL_BYTES;
         const double rate = device_rate(&l->file, &reads);
-        code = add_value(r->sequential[d], rate * SEQUENTIAL_BYTES / 1e9);
+        code = bench_try_value(r->sequential[d], rate * SEQUENTIAL_BYTES / 1e9);
         reads.sequential = false;
         for (int i = 0; i < N_READ_SIZES && !code; i++) {
             reads.read_bytes = read_sizes[i];
             reads.seed = bench_random(&l->seed);
-            code = add_value(r->random[i][d], device_rate(&l->file, &reads));
+            code = bench_try_value(r->random[i][d], device_rate(&l->file, &reads));
         }
     }
     return code;
@@ -277,7 +245,8 @@ static bool make_buffers(limits *l)
         memset(l->to[kind], 2, l->n_bytes);
     }
     memset(l->batch, 0, BATCH_ROWS * LARGEST_ROW);
-    l->has_huge = is_huge(l->from[HUGE_PAGES]);
+    /* The system may be configured to make none, and then a figure for them would be wrong. */
+    l->has_huge = bench_system_number("/proc/self/smaps_rollup", "AnonHugePages:") > 0;
     if (!l->has_huge) {
         cli_warn("this system gives no huge pages: left out");
         free(l->from[HUGE_PAGES]);

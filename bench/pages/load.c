@@ -102,20 +102,11 @@ static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                         const tokmap_gather_options *gather)
 {
     tokmap_loader *l = open_loader(h, row_parts, shuffle, TOKMAP_IO_MAP);
-    tokmap_batch b = {.struct_size = sizeof b};
     tokmap_error err;
-    bool failed = !l || tokmap_loader_seek(l, any_sample(h, h->n_steps * BATCH_ROWS), &err);
-    uintptr_t sum = 0;
-    const uint64_t start = bench_now_ns();
-    for (uint64_t i = 0; i < h->n_steps && !failed; i++) {
-        failed = tokmap_loader_next(l, &b, &err) != TOKMAP_OK ||
-                 (gather && tokmap_batch_gather(&b, gather, &err) != TOKMAP_OK);
-        for (uint32_t k = 0; k < BATCH_ROWS && !gather && !failed; k++)
-            sum += (uintptr_t)b.rows[k].tokens;
-    }
-    const double ns = (double)(bench_now_ns() - start);
+    const bool sought = l && !tokmap_loader_seek(l, any_sample(h, h->n_steps * BATCH_ROWS), &err);
+    const double ns = sought ? load_data_steps_ns(l, h->n_steps, gather) : -1;
     tokmap_loader_close(l);
-    return failed || sum == 1 ? -1 : ns / (double)h->n_steps / BATCH_ROWS;
+    return ns;
 }
 
 /* For data that does not fit in memory: reads only those rows that will be used. */
@@ -153,24 +144,13 @@ typedef struct hot_rows {
     bench_row *modes[N_MODES]; /* of SHUFFLE_LENGTH */
 } hot_rows;
 
-static int add_values(bench_row *const *rows, const double *values, int n)
-{
-    for (int i = 0; i < n; i++) {
-        if (values[i] < 0) {
-            cli_warn("the loader failed");
-            return 1;
-        }
-        bench_add_value(rows[i], values[i]);
-    }
-    return 0;
-}
-
 static int measure_modes(hot *h, const hot_rows *r, const tokmap_gather_options *tokens)
 {
-    double values[N_MODES];
-    for (int i = 0; i < N_MODES; i++)
-        values[i] = (double)row_bytes(h) / run_steps(h, 0, modes[i].shuffle, tokens);
-    return add_values(r->modes, values, N_MODES);
+    int code = 0;
+    for (int i = 0; i < N_MODES && !code; i++)
+        code = bench_try_value(r->modes[i],
+                               (double)row_bytes(h) / run_steps(h, 0, modes[i].shuffle, tokens));
+    return code;
 }
 
 static int measure_hot_rows(hot *h, const hot_rows *r)
@@ -181,17 +161,14 @@ static int measure_hot_rows(hot *h, const hot_rows *r)
                                   .inputs = h->buffer,
                                   .labels = h->buffer + 8ull * BATCH_ROWS * h->length};
     const tokmap_shuffle full = TOKMAP_SHUFFLE_FULL;
-    bench_row *const rows[] = {r->sample, r->limit, r->tokens, r->i32, r->i64, r->parts};
-    double values[6];
-    values[0] = run_steps(h, 0, full, NULL);
-    values[5] = r->parts ? run_steps(h, ALL_PARTS, full, NULL) : 0;
-    values[1] = copy_limit(h);
-    values[2] = (double)row_bytes(h) / run_steps(h, 0, full, &tokens);
-    values[3] = h->length / run_steps(h, 0, full, &wide);
+    int code = bench_try_value(r->sample, run_steps(h, 0, full, NULL)) ||
+               (r->parts && bench_try_value(r->parts, run_steps(h, ALL_PARTS, full, NULL))) ||
+               bench_try_value(r->limit, copy_limit(h)) ||
+               bench_try_value(r->tokens, (double)row_bytes(h) / run_steps(h, 0, full, &tokens)) ||
+               bench_try_value(r->i32, h->length / run_steps(h, 0, full, &wide));
     wide.format = TOKMAP_GATHER_I64;
-    values[4] = h->length / run_steps(h, 0, full, &wide);
-    const int code = add_values(rows, values, r->parts ? 6 : 5);
-    return !code && r->modes[0] ? measure_modes(h, r, &tokens) : code;
+    code = code || bench_try_value(r->i64, h->length / run_steps(h, 0, full, &wide));
+    return code || !r->modes[0] ? code : measure_modes(h, r, &tokens);
 }
 
 static bench_row *add_row(bench_report *report, const char *what, uint32_t length, const char *unit)

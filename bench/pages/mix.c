@@ -14,11 +14,10 @@ enum {
     LENGTH = 4096,
     BATCH_ROWS = 32,
     STEPS = 20000,
-    LOCATES = 200000,
     MAX_SOURCES = 64,
     N_PHASES = 8,
     EPOCHS = 1000, /* of a source that has a limit: more than is read here */
-    SAMPLES = 100000000,
+    SAMPLES = 1 << 27,
     N_FIGURES = 4
 };
 static const uint64_t source_tokens = 1000000000;
@@ -73,46 +72,6 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
     return load_data_loader(options);
 }
 
-static uint64_t any_sample(mix *m)
-{
-    return bench_random(&m->seed) % SAMPLES;
-}
-
-/* ns a row; -1: it failed. */
-static double take_steps(mix *m, tokmap_loader *l)
-{
-    tokmap_batch b = {.struct_size = sizeof b};
-    tokmap_error err;
-    uint64_t sum = 0;
-    bool failed = tokmap_loader_seek(l, any_sample(m), &err) != TOKMAP_OK;
-    const uint64_t start = bench_now_ns();
-    for (uint32_t i = 0; i < STEPS && !failed; i++) {
-        failed = tokmap_loader_next(l, &b, &err) != TOKMAP_OK;
-        sum += failed ? 0 : b.rows[BATCH_ROWS - 1].first_token;
-    }
-    const double ns = (double)(bench_now_ns() - start);
-    if (failed)
-        cli_warn("%s", err.text);
-    return failed || sum == 1 ? -1 : ns / STEPS / BATCH_ROWS;
-}
-
-static double locate_many(mix *m, tokmap_loader *l)
-{
-    tokmap_sample at = TOKMAP_INIT(tokmap_sample);
-    tokmap_error err;
-    uint64_t sum = 0;
-    bool failed = false;
-    const uint64_t start = bench_now_ns();
-    for (uint32_t i = 0; i < LOCATES && !failed; i++) {
-        failed = tokmap_loader_locate(l, any_sample(m), &at, &err) != TOKMAP_OK;
-        sum += at.first_token;
-    }
-    const double ns = (double)(bench_now_ns() - start);
-    if (failed)
-        cli_warn("%s", err.text);
-    return failed || sum == 1 ? -1 : ns / LOCATES;
-}
-
 static int measure_mixture(mix *m, int i, bench_row *const *rows)
 {
     tokmap_loader_info info = {.struct_size = sizeof info};
@@ -121,16 +80,15 @@ static int measure_mixture(mix *m, int i, bench_row *const *rows)
     const double opened = (double)(bench_now_ns() - start) / 1e3;
     if (!l)
         return 1;
-    const double sample = take_steps(m, l), located = sample < 0 ? -1 : locate_many(m, l);
+    const int code = tokmap_loader_seek(l, bench_random(&m->seed) % SAMPLES, NULL) ||
+                     bench_try_value(rows[0], load_data_steps_ns(l, STEPS, NULL)) ||
+                     bench_try_value(rows[1], load_data_locate_ns(l, 0, bench_random(&m->seed) | 1,
+                                                                  SAMPLES - 1));
     tokmap_loader_get_info(l, &info);
     tokmap_loader_close(l);
-    if (located < 0)
-        return 1;
-    bench_add_value(rows[0], sample);
-    bench_add_value(rows[1], located);
     bench_add_value(rows[2], opened);
     bench_add_value(rows[3], (double)info.resident_bytes / 1024);
-    return 0;
+    return code;
 }
 
 static void add_rows(bench_report *report, int i, bench_row **rows)
@@ -153,9 +111,9 @@ static int run_mix(const bench_options *options, bench_report *report)
 {
     static mix m = {.seed = 1};
     bench_row *rows[N_MIXTURES][N_FIGURES];
-    int code = load_data_make_sparse(options, source_tokens, 1);
+    int code = load_data_make_sparse(options, 0, source_tokens);
     if (!code)
-        code = load_data_open_sparse(options, &m.ds, 1);
+        code = load_data_open_made(options, 0, &m.ds, 1);
     for (int i = 0; i < N_MIXTURES; i++)
         add_rows(report, i, rows[i]);
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);

@@ -16,8 +16,8 @@ typedef struct bench_page {
 
 /* Every page, in the order of --help and of measuring. row(x) stands for x_page, in x.c. */
 #define BENCH_PAGES(row)                                                                           \
-    row(limits) row(verify) row(lookup) row(open) row(load) row(joined) row(cold) row(stall)       \
-        row(scale) row(mix) row(gpu) row(tokenize) row(pack)
+    row(limits) row(verify) row(lookup) row(load) row(cold) row(stall) row(start) row(mix)         \
+        row(gpu) row(tokenize) row(pack)
 
 #define DECLARE_PAGE(x) extern const bench_page x##_page;
 BENCH_PAGES(DECLARE_PAGE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stall.c - how long a training step waits for its batch: a thread sleeps for the time of a step,
  * like one that waits for a GPU, then asks for the next batch and copies it. The first batch of a
- * loader is not counted: that is part of starting, see `scale`. */
+ * loader is not counted: that is part of starting, see `start`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -99,7 +99,7 @@ def c_start_rows(tokbench, options):
             **figures("ms", [value / 1e3 for value in row["values"]]),
         }
         for row in tokbench
-        if row["page"] == "scale"
+        if row["page"] == "start"
         and row.get("group") == C_START_GROUP
         and row["name"].startswith("map")
     ]
@@ -292,7 +292,7 @@ def left_out_rows(systems):
 
 
 def all_rows(systems, tokbench, options):
-    """`tokbench`: its rows of the pages load, scale and cold."""
+    """`tokbench`: its rows of the pages load, start and cold."""
     rows = []
     for page in ("hot", "resume", "cold"):
         for system in systems:

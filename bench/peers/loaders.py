@@ -114,14 +114,14 @@ def measure(options, systems):
     loader_run.check(systems, data, small)
     load_mib = max(16, min(1024, 2 * options.tokens >> 20))  # the same size, up to a gibibyte
     load = tokbench_page(options, "load", "--load-mib", load_mib)
-    scale = tokbench_page(options, "scale")
+    start = tokbench_page(options, "start", "--load-mib", load_mib)
     if "hot" in pages:
         loader_run.measure_hot(systems, data, load)
     if "resume" in pages:
         loader_run.measure_resume(systems, data)
-    if "startup" in pages and scale:
+    if "startup" in pages and start:
         for round_number in range(options.rounds):
-            scale(round_number)
+            start(round_number)
     for n_tokens in options.startup_tokens if "startup" in pages else ():
         hole = loader_data.make_hole(folder / ("hole-%d" % n_tokens), n_tokens, options.tokmap)
         loader_run.measure_start(systems, hole)
@@ -139,7 +139,7 @@ def measure(options, systems):
             # The rate of the device is measured with the same file that the systems read.
             cold = tokbench_page(options, "cold", "--data", data["prefix"])
             conditions = loader_run.measure_cold(systems, data, cold)
-    return [page for page in (load, scale, cold) if page], conditions
+    return [page for page in (load, start, cold) if page], conditions
 
 
 @contextlib.contextmanager

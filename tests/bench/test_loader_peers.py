@@ -265,7 +265,7 @@ def tokbench_reads_the_cold_file_and_a_far_size_comes_once():
                               "--cold-seconds", "0.05", "--cold-lengths", "512")
         expect_equal((run.returncode, result["failed"]), (0, {}), run.stderr[-400:])
         calls = calls_of(folder)
-        expect_equal([call[0] for call in calls], ["scale", "scale", "cold", "cold"], "pages")
+        expect_equal([call[0] for call in calls], ["start", "start", "cold", "cold"], "pages")
         for call in calls[2:]:
             data = call[call.index("--data") + 1]
             expect(data.endswith("/cold/tokens"), "it reads %s" % data)

@@ -71,15 +71,15 @@ def hour_of_pages():
     rows.append(row("load", "batch gathered, u16, 16 KiB", "GB/s", [16, 15.5, 16.6],
                     limit="gather of rows of 16 KiB, file map", fraction=.9412))
     rows.append(row("load", "sample", "us", [0.03], limit="locate"))
-    rows.append(row("scale", "locate", "us", [0.015]))
+    rows.append(row("start", "locate", "us", [0.015]))
     rows.append(row("load", "of something else", "us", [0.03], limit="nothing that is here"))
     for k in range(6, 14):
         for name, at, slope in (("tokmap", 51, 0), ("Megatron", 40, k - 6)):
             value = at * 10 ** (slope / 2)
-            rows.append(row("scale", f"open, 10^{k} tokens, {name}", "us", [value, value * 1.4],
+            rows.append(row("start", f"open, 10^{k} tokens, {name}", "us", [value, value * 1.4],
                             group="opening, and the first batch", system=name, x=10 ** k,
                             target={"at_most": 1e4, "reached": value * 1.4 <= 1e4}))
-        rows.append(row("scale", f"memory, 10^{k} tokens", "KiB", [3.37, 3.37, 3.37], x=10 ** k))
+        rows.append(row("start", f"memory, 10^{k} tokens", "KiB", [3.37, 3.37, 3.37], x=10 ** k))
     for ms in (5, 20, 100):
         rows += stall_rows("stall", f"hot, map, {ms} ms", (0.9, 3.1, 12 + ms, 95),
                            group=f"waiting for a batch, steps of {ms} ms")
@@ -263,7 +263,7 @@ def bars_are_as_long_as_their_figures(folder):
 
 def what_is_missing_is_said(folder):
     page, text, _ = made(folder, result([row("verify", "reading", "KiB", [3])]))
-    for command in ("tokbench load", "tokbench stall", "tokbench scale", "tokbench limits load",
+    for command in ("tokbench load", "tokbench stall", "tokbench start", "tokbench limits load",
                     "make bench-gpu"):
         assert f"<code>{command}</code>" in text, command
     assert not list(page.iter("svg")) and GPU_MISSING in text
@@ -305,7 +305,7 @@ def hostile_names_cannot_break_out(folder):
     rows = [row(HOSTILE, HOSTILE + f" {i}", "GB/s", [5, 6, 7], system="tokmap " + HOSTILE,
                 group=HOSTILE, limit=HOSTILE) for i in range(3)]
     rows += stall_rows("stall", HOSTILE, (1, 2, 3, 4), note=HOSTILE, system=HOSTILE)
-    rows += [row("scale", f"{HOSTILE}, 10^{k} tokens", "ms", [k], x=10 ** k) for k in (6, 9)]
+    rows += [row("start", f"{HOSTILE}, 10^{k} tokens", "ms", [k], x=10 ** k) for k in (6, 9)]
     document = result(rows, command=HOSTILE, tokmap=HOSTILE,
                       machine=MACHINE | {"cpu": HOSTILE, "kernel": HOSTILE, "gpu": HOSTILE})
     page, text, markdown = made(folder, document)
@@ -323,7 +323,7 @@ def strange_figures_are_drawn(folder):
     for values in ([0], [-1, 0, 1], [1e-320, 1e308], [5e-324], [1e300, 1e300]):
         rows = [row("p", f"rate {i}", "GB/s", values, limit="rate 0") for i in range(2)]
         rows += [row("stall", f"x, {word}", "us", values, line="x", column=word) for word in ("p50", "p99")]
-        rows += [row("scale", f"open, 10^{k} tokens", "ms", values, x=10 ** k) for k in (6, 9)]
+        rows += [row("start", f"open, 10^{k} tokens", "ms", values, x=10 ** k) for k in (6, 9)]
         rows += [row("p", "a / b", "x", [max(values)], target={"at_least": 0, "reached":
                                                                max(values) >= 0})]
         _, text, _ = made(folder, result(rows))

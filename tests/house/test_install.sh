@@ -135,7 +135,7 @@ said=$(PATH="$work/stage/usr/bin:$PATH" bash --norc -c '
     complete_words tokmap export --to m
     complete_words tokmap info "$2/some"
     complete_words tokmap pack "$2/some.tx"
-    complete_words tokbench load st' \
+    complete_words tokbench load stal' \
     bash "$work/stage/usr/share/bash-completion/completions/tokbench" "$work" 2>&1)
 [ "$(sed "s|$work/||g" <<<"$said")" = "index info
 --json

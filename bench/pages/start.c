@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* start.c - starting, seeking, and resuming after a restart, from a million tokens to ten million
+ * million, and with 10,000 joined token files; and the memory it takes. The tokens are holes in
+ * files: this measures the cost of the size of the data, not of reading it. Then the loader over
+ * 100 joined token files in memory, compared with one file of as many tokens. */
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "pages/pages.h"
+#include "cli/cli.h"
+#include "core/cold_reads.h"
+#include "core/load_data.h"
+#include "core/plain_map.h"
+#include "tokmap_writer.h"
+
+enum {
+    ROUNDS = 11,
+    ROUNDS_OF_JOINED = 101,
+    LENGTH = 4096,
+    BATCH_ROWS = 32,
+    MAX_DATASETS = 10,
+    MANY_FILES = 10000,
+    MANY_TOKENS = 16000, /* in each of these */
+    N_FILES = 100
+};
+static const uint64_t usual_bytes = (uint64_t)1 << 30, bytes_a_round = 16 << 20;
+
+/* The numbers of the datasets. */
+enum {
+    ONE_OF_TEN = 6, /* and the nine after it */
+    N_SPARSE = ONE_OF_TEN + MAX_DATASETS,
+    FLAT = N_SPARSE,
+    JOINED,
+    FIRST_PART
+};
+static const struct {
+    const char *name;
+    uint64_t n_tokens; /* of a dataset */
+    uint32_t first, n_datasets;
+} sizes[] = {{"10^6 tokens", 1000000, 0, 1},
+             {"10^7 tokens", 10000000, 1, 1},
+             {"10^8 tokens", 100000000, 2, 1},
+             {"10^9 tokens", 1000000000, 3, 1},
+             {"10^10 tokens", 10000000000, 4, 1},
+             {"10^11 tokens", 100000000000, 5, 1},
+             {"10^12 tokens", 1000000000000, ONE_OF_TEN, 1},
+             {"10^13 tokens", 1000000000000, ONE_OF_TEN, MAX_DATASETS}, /* files are limited */
+             {"10,000 files", MANY_TOKENS, JOINED, 1}};
+enum {
+    MANY = sizeof sizes / sizeof *sizes - 1, /* the last of these */
+    N_SIZES
+};
+
+/* What is measured at each size, and where its curve is drawn. */
+enum {
+    OPEN,
+    START,
+    SEEK,
+    RESTORE,
+    MEMORY,
+    RESIDENT,
+    N_OF_WAY,
+    PLAIN = N_OF_WAY, /* or joining the files */
+    LOCATE,
+    N_CELLS
+};
+static const char *const cells[N_CELLS][3] = {{"open", "us", "opening"},
+                                              {"start", "us", "opening, and the first batch"},
+                                              {"seek", "us", "going to a sample, and its batch"},
+                                              {"restore", "us", "restoring, and the next batch"},
+                                              {"memory", "KiB", "memory of the loader"},
+                                              {"RSS", "KiB", "memory of the process for it"},
+                                              {"plain open", "us", "plain open and map"},
+                                              {"locate", "ns", "locate, one sample"}};
+static const char *const join_cell[] = {"join", "s"};
+enum {
+    N_WAYS = 2
+};
+static const struct {
+    const char *name;
+    tokmap_io io;
+} ways[N_WAYS] = {{"map", TOKMAP_IO_MAP}, {"direct", TOKMAP_IO_DIRECT}};
+
+typedef bench_row *way_rows[N_CELLS];
+
+typedef struct subject {
+    const bench_options *options;
+    uint8_t *buffer; /* a batch */
+    uint64_t seed;
+    bool works[N_WAYS];
+} subject;
+
+/* ---- Data ---- */
+
+static int join_parts(const bench_options *options, uint32_t n_parts)
+{
+    const tokmap_writer_options o = {
+        .struct_size = sizeof o, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID, .replace = 1};
+    tokmap_writer *w = NULL;
+    tokmap_error err;
+    tokmap_status status =
+        tokmap_writer_open_joined(&w, load_data_name(options, JOINED).s, &o, &err);
+    for (uint32_t i = 0; i < n_parts && !status; i++) {
+        tokmap_dataset *part = NULL;
+        status = tokmap_dataset_open_index(&part, load_data_name(options, FIRST_PART + i).s, &err);
+        if (!status)
+            status = tokmap_writer_join(w, part, NULL, &err);
+        tokmap_dataset_close(part);
+    }
+    if (!status)
+        status = tokmap_writer_finish(w, &err);
+    tokmap_writer_close(w);
+    if (status)
+        cli_warn("%s", err.text);
+    return status != 0;
+}
+
+/* The parts of many have the same index, which is flushed to the disk only once. */
+static int make_sparse(const bench_options *options)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < N_SPARSE && !code; i++)
+        code = load_data_make_sparse(options, i, sizes[i < ONE_OF_TEN ? i : ONE_OF_TEN].n_tokens);
+    code = code || bench_make_sparse(load_data_name(options, FIRST_PART).s, MANY_TOKENS,
+                                     MANY_TOKENS / 1000);
+    for (uint32_t i = 1; i < MANY_FILES && !code; i++)
+        code = bench_copy_sparse(load_data_name(options, FIRST_PART).s,
+                                 load_data_name(options, FIRST_PART + i).s);
+    return code;
+}
+
+/* ---- Starting ---- */
+
+/* All datasets of a size; -1: it failed. */
+static double plain_open_us(const subject *s, int size)
+{
+    uint64_t ns = 0;
+    bool fine = true;
+    for (uint32_t i = 0; i < sizes[size].n_datasets && fine; i++) {
+        plain_map map;
+        const load_data_prefix prefix = load_data_name(s->options, sizes[size].first + i);
+        const uint64_t begun = bench_now_ns();
+        fine = plain_map_open(&map, prefix.s);
+        ns += bench_now_ns() - begun;
+        plain_map_close(&map);
+    }
+    return fine ? (double)ns / 1e3 : -1;
+}
+
+static void add_us(bench_row *row, uint64_t begun)
+{
+    bench_add_value(row, (double)(bench_now_ns() - begun) / 1e3);
+}
+
+static bool seek_any(subject *s, tokmap_loader *l, tokmap_error *err)
+{
+    return tokmap_loader_seek(l, bench_random(&s->seed) >> 16, err) == TOKMAP_OK;
+}
+
+/* `next` alone touches no tokens; those of joined files are gathered too. */
+static bool use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gathers,
+                       bench_row *const *r)
+{
+    const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_error err = {0};
+    bool fine = tokmap_loader_next(l, &b, &err) == TOKMAP_OK &&
+                (!gathers || tokmap_batch_gather(&b, &gather, &err) == TOKMAP_OK);
+    add_us(r[START], begun);
+    begun = bench_now_ns();
+    fine = fine && seek_any(s, l, &err) && tokmap_loader_save(l, state, &err) == TOKMAP_OK &&
+           tokmap_loader_next(l, &b, &err) == TOKMAP_OK;
+    add_us(r[SEEK], begun);
+    fine = fine && seek_any(s, l, &err);
+    begun = bench_now_ns();
+    fine = fine && tokmap_loader_restore(l, state, &err) == TOKMAP_OK &&
+           tokmap_loader_next(l, &b, &err) == TOKMAP_OK;
+    add_us(r[RESTORE], begun);
+    tokmap_loader_get_info(l, &info);
+    bench_add_value(r[MEMORY], (double)info.resident_bytes / 1024);
+    if (!fine)
+        cli_warn("%s", err.text);
+    return fine;
+}
+
+static int measure_way(subject *s, int size, int way, bench_row *const *r)
+{
+    const tokmap_dataset *datasets[MAX_DATASETS];
+    const tokmap_loader_options options = {.sequence_length = LENGTH,
+                                           .batch_rows = BATCH_ROWS,
+                                           .io = ways[way].io,
+                                           .seed = bench_random(&s->seed)};
+    const uint32_t n = sizes[size].n_datasets;
+#ifdef __GLIBC__
+    malloc_trim(0); /* so that memory of earlier measures is not reused for free */
+#endif
+    const double before = bench_system_number("/proc/self/status", "RssAnon:");
+    const uint64_t begun = bench_now_ns();
+    int code = load_data_open_made(s->options, sizes[size].first, datasets, n);
+    tokmap_loader *l = code ? NULL : load_data_one_source(datasets, n, options);
+    add_us(r[OPEN], begun);
+    code = !l || !use_loader(s, l, begun, size == MANY, r);
+    if (!code && r[LOCATE])
+        code = bench_try_value(r[LOCATE],
+                               load_data_locate_ns(l, bench_random(&s->seed) >> 16, 1, UINT64_MAX));
+    bench_add_value(r[RESIDENT], bench_system_number("/proc/self/status", "RssAnon:") - before);
+    tokmap_loader_close(l);
+    load_data_close(datasets, n);
+    return code;
+}
+
+/* The files are joined in each round, so that the dataset is new when it is opened. */
+static int measure_size(subject *s, int size, way_rows *rows)
+{
+    const uint64_t begun = bench_now_ns();
+    if (size == MANY && join_parts(s->options, MANY_FILES))
+        return 1;
+    int code = bench_try_value(rows[0][PLAIN], size == MANY ? (double)(bench_now_ns() - begun) / 1e9
+                                                            : plain_open_us(s, size));
+    for (int w = 0; w < N_WAYS && !code; w++)
+        code = s->works[w] ? measure_way(s, size, w, rows[w]) : 0;
+    return code;
+}
+
+/* Of a way, or, if `way` is N_WAYS, those that are the same for all. */
+static void add_cells(bench_report *report, int way, int size, bench_row **rows)
+{
+    const bool of_way = way < N_WAYS, joining = size == MANY && !of_way;
+    char line[80];
+    snprintf(line, sizeof line, "%s%s%s", of_way ? ways[way].name : "", of_way ? ", " : "",
+             sizes[size].name);
+    for (int i = of_way ? 0 : N_OF_WAY; i < (of_way ? N_OF_WAY : N_CELLS); i++) {
+        const char *const *cell = joining && i == PLAIN ? join_cell : cells[i];
+        rows[i] = bench_add_cell(report, "start", line, cell[0], cell[1]);
+        if (size < MANY) {
+            bench_set_group(rows[i], cell[2], "");
+            bench_set_x(rows[i], (double)sizes[size].n_tokens * sizes[size].n_datasets, "tokens");
+        }
+        if (i < MEMORY)
+            bench_set_goal(rows[i], BENCH_AT_MOST, size == MANY && i > OPEN ? 100000 : 10000);
+    }
+    if (joining)
+        bench_set_goal(rows[PLAIN], BENCH_AT_MOST, 10);
+}
+
+static int measure_starts(subject *s, bench_report *report)
+{
+    const tokmap_dataset *ds = NULL;
+    const uint32_t n_rounds = bench_rounds(s->options, ROUNDS);
+    way_rows rows[N_SIZES][N_WAYS] = {{{NULL}}};
+    int code = make_sparse(s->options) || load_data_open_made(s->options, 0, &ds, 1);
+    for (int w = 0; w < N_WAYS && !code; w++) {
+        s->works[w] = w == 0 || cold_reads_works(ds, ways[w].io, ways[w].name);
+        for (int i = 0; i < N_SIZES && s->works[w]; i++)
+            add_cells(report, w, i, rows[i][w]);
+    }
+    load_data_close(&ds, 1);
+    for (int i = 0; i < N_SIZES && !code; i++)
+        add_cells(report, N_WAYS, i, rows[i][0]);
+    for (uint32_t i = 0; i < MANY * n_rounds && !code; i++)
+        code = measure_size(s, i % MANY, rows[i % MANY]);
+    for (uint32_t i = 0; i < n_rounds && !code; i++)
+        code = measure_size(s, MANY, rows[MANY]);
+    for (int i = 0; i < MANY * N_WAYS && !code; i++)
+        if (s->works[i % N_WAYS])
+            bench_set_time_limit(rows[i / N_WAYS][i % N_WAYS][OPEN], rows[i / N_WAYS][0][PLAIN]);
+    if (!code)
+        bench_set_goal(bench_add_ratio(report, rows[ONE_OF_TEN][0][OPEN], rows[0][0][OPEN],
+                                       "open, 10^12 tokens against 10^6"),
+                       BENCH_AT_MOST, 1.5);
+    load_data_remove(s->options, FIRST_PART + MANY_FILES);
+    return code;
+}
+
+/* ---- Joined against flat ---- */
+
+/* Samples, then batches; of each the flat dataset, then the joined one. The loaders stay open, so
+ * that both go on where they were. */
+static int compare_loaders(const subject *s, bench_report *report, uint32_t length,
+                           tokmap_loader *const *loaders)
+{
+    const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
+    const uint64_t n_steps = bytes_a_round / 2 / length / BATCH_ROWS;
+    bench_row *rows[4];
+    char name[80];
+    int code = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s, %u tokens", i < 2 ? "zero-copy sample" : "batch gathered",
+                 length);
+        rows[i] =
+            bench_add_cell(report, "start", name, i % 2 ? "joined" : "flat", i < 2 ? "ns" : "GB/s");
+    }
+    for (uint32_t i = 0; i < 4 * bench_rounds(s->options, ROUNDS_OF_JOINED) && !code; i++) {
+        const uint32_t at = i % 4 ^ (i / 4 & 1);
+        const double ns = load_data_steps_ns(loaders[at % 2], n_steps, at < 2 ? NULL : &gather);
+        code = bench_try_value(rows[at], at < 2 ? ns : 2.0 * (length + 1) / ns);
+    }
+    for (uint32_t i = 0; i < 4 && !code; i += 2) {
+        snprintf(name, sizeof name, "joined / flat, %.60s", rows[i]->line);
+        bench_set_goal(bench_add_ratio(report, rows[i + 1], rows[i], name),
+                       i ? BENCH_AT_LEAST : BENCH_AT_MOST, i ? 0.95 : 1.05);
+    }
+    return code;
+}
+
+static int compare_joined(const subject *s, bench_report *report, uint32_t length,
+                          const tokmap_dataset *const *ds)
+{
+    const tokmap_loader_options options = {
+        .sequence_length = length, .batch_rows = BATCH_ROWS, .io = TOKMAP_IO_MAP, .seed = 1};
+    tokmap_loader *const loaders[] = {load_data_one_source(&ds[0], 1, options),
+                                      load_data_one_source(&ds[1], 1, options)};
+    const int code = !loaders[0] || !loaders[1] || compare_loaders(s, report, length, loaders);
+    tokmap_loader_close(loaders[0]);
+    tokmap_loader_close(loaders[1]);
+    return code;
+}
+
+static int measure_joined(const subject *s, bench_report *report)
+{
+    const uint64_t n_bytes = s->options->load_bytes ? s->options->load_bytes : usual_bytes;
+    const uint64_t n_tokens = n_bytes / 2 / N_FILES / 1000 * 1000;
+    const tokmap_dataset *ds[2] = {NULL, NULL};
+    int code = bench_make_random(load_data_name(s->options, FLAT).s, N_FILES * n_tokens);
+    for (uint32_t i = 0; i < N_FILES && !code; i++)
+        code = bench_make_random(load_data_name(s->options, FIRST_PART + i).s, n_tokens);
+    code = code || join_parts(s->options, N_FILES) ||
+           load_data_open_made(s->options, FLAT, ds, 2) || load_data_warm_up(ds[0]) ||
+           load_data_warm_up(ds[1]) || compare_joined(s, report, 1024, ds) ||
+           compare_joined(s, report, LENGTH, ds);
+    load_data_close(ds, 2);
+    load_data_remove(s->options, FIRST_PART + N_FILES);
+    return code;
+}
+
+static int run_start(const bench_options *options, bench_report *report)
+{
+    subject s = {.options = options, .seed = 1};
+    s.buffer = calloc(BATCH_ROWS, sizeof(uint32_t) * (LENGTH + 1));
+    const int code = !s.buffer || measure_starts(&s, report) || measure_joined(&s, report);
+    free(s.buffer);
+    return code;
+}
+
+const bench_page start_page = {
+    .name = "start",
+    .help = "starting up, seeking, restoring and memory at 10^6 to 10^13 tokens and with 10,000 "
+            "joined files; the loader over 100 of them",
+    .takes = {"load-mib"},
+    .in_all = true,
+    .run = run_start,
+};
