@@ -139,7 +139,9 @@ TOKMAP_API tokmap_status tokmap_stage_count_devices(uint32_t *n_devices, tokmap_
 /* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_DEVICE: see Driver. */
 TOKMAP_API tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
                                            tokmap_error *err);
-/* Waits until the device has done the queued work of the stage. Exported tensors stay valid. */
+/* Waits until the device has done the queued work of the stage. Exported tensors stay valid. When
+ * the last of them has been deleted, the next open or close of a stage in the process frees device
+ * memory; tokmap_stage_close(NULL) does only that. */
 TOKMAP_API void tokmap_stage_close(tokmap_stage *s);
 
 /* ---- Use ---- */
@@ -170,9 +172,10 @@ typedef struct tokmap_stage_tensor {
 } tokmap_stage_tensor;
 
 /* Exports an output of a batch that is held as a DLPack tensor; its stream waits for the batch.
- * The tensor's deleter may be called in any thread, also after close. The batch is free again
- * when it is released and all its tensors are deleted; then the stage waits for the work that
- * was in their stream when the last one was deleted. All tensors of a batch are for one stream. */
+ * The tensor's deleter may be called in any thread, also after close, and never waits for the
+ * device. The batch is free again when it is released and all its tensors are deleted; then the
+ * stage waits for the work that was in their stream when the last one was deleted. All tensors of
+ * a batch are for one stream. */
 TOKMAP_API tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *batch,
                                              tokmap_stage_tensor *tensor, tokmap_error *err);
 

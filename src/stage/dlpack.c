@@ -2,7 +2,8 @@
 /* dlpack.c - exports outputs of a batch as DLPack tensors, for other libraries.
  *
  * The structs are those of DLPack 0.8, a published binary interface. A deleter may run in any
- * thread, and without a Python interpreter. It only locks, records an event and frees. */
+ * thread, at any time, and without a Python interpreter. It locks, records an event and frees host
+ * memory; it does not wait for the device. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -41,15 +42,13 @@ typedef struct tensor {
 
 /* With the mutex held: records an event, so that the slot is reused only after the work in the
  * stream. Not while the stream is being captured, because the event would become part of the graph;
- * then later. */
+ * then later, as after an error. */
 static void return_slot(tokmap_stage *s, tokmap_i_device_slot *d)
 {
     tokmap_i_export *use = &d->exported;
     int capturing = 0;
     const int error = s->driver->is_capturing(use->stream, &capturing);
-    use->is_back =
-        error == TOKMAP_I_DRIVER_CAPTURE_IMPLICIT || (!error && capturing) ||
-        (s->driver->record(use->returned, use->stream) && s->driver->wait_stream(use->stream));
+    use->is_back = error || capturing || s->driver->record(use->returned, use->stream);
     tokmap_i_stage_drop_slot(s, d);
 }
 
@@ -70,18 +69,19 @@ static void delete_tensor(managed_tensor *self)
         free(t);
         return;
     }
-    const bool in_context = tokmap_i_stage_enter(s, &visit) == 0;
     tokmap_i_mutex_lock(&s->mutex);
     s->n_tensors--;
-    if (--t->slot->exported.n_tensors == 0 && !s->closed)
+    if (--t->slot->exported.n_tensors == 0 && !s->closed) {
+        const bool in_context = tokmap_i_stage_enter(s, &visit) == 0;
         return_slot(s, t->slot);
+        if (in_context)
+            tokmap_i_stage_leave(s, &visit);
+        tokmap_i_condition_signal(&s->work);
+    }
     const bool is_last = s->closed && s->n_tensors == 0;
-    tokmap_i_condition_signal(&s->work);
-    if (in_context)
-        tokmap_i_stage_leave(s, &visit);
     tokmap_i_mutex_unlock(&s->mutex); /* from here on another thread may free the stage */
     if (is_last)
-        tokmap_i_stage_free(s);
+        tokmap_i_stage_free_later(s);
     free(t);
 }
 

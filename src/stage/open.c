@@ -358,6 +358,15 @@ static void free_slots(tokmap_stage *s)
     }
 }
 
+static void free_rows(tokmap_stage *s)
+{
+    free(s->rows);
+    free(s->tokens);
+    free(s->lent);
+    s->rows = NULL;
+    s->tokens = s->lent = NULL;
+}
+
 /* Frees host memory, which no tensor uses. */
 static void free_host(tokmap_stage *s)
 {
@@ -365,12 +374,11 @@ static void free_host(tokmap_stage *s)
         s->driver->unregister_host(s->host_memory);
     tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
     s->host_memory = NULL;
-    free(s->rows);
-    free(s->tokens);
-    free(s->lent);
+    free_rows(s);
 }
 
-void tokmap_i_stage_free(tokmap_stage *s)
+/* Frees everything; no tensor may be left. */
+static void free_stage(tokmap_stage *s)
 {
     tokmap_i_visit visit;
     const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
@@ -389,6 +397,40 @@ void tokmap_i_stage_free(tokmap_stage *s)
     tokmap_i_mutex_free(&s->mutex);
     tokmap_i_fork_mark_free(&s->fork_mark);
     free(s);
+}
+
+/* Frees the struct in a forked child, which has nothing else of the stage. */
+static void close_in_child(tokmap_stage *s)
+{
+    free_rows(s);
+    if (s->n_tensors > 0) /* their deleters read the fork mark */
+        return;
+    tokmap_i_fork_mark_free(&s->fork_mark);
+    free(s);
+}
+
+/* Stages whose last tensor was deleted after close. The driver waits for the device when it frees
+ * memory, which a deleter must not. */
+static _Atomic(tokmap_stage *) unfreed;
+
+void tokmap_i_stage_free_later(tokmap_stage *s)
+{
+    s->next_unfreed = atomic_load(&unfreed);
+    while (!atomic_compare_exchange_weak(&unfreed, &s->next_unfreed, s))
+        continue;
+}
+
+static void free_unfreed(void)
+{
+    tokmap_stage *s = atomic_exchange(&unfreed, NULL);
+    while (s) {
+        tokmap_stage *next = s->next_unfreed;
+        if (tokmap_i_fork_mark_is_child(&s->fork_mark))
+            close_in_child(s);
+        else
+            free_stage(s);
+        s = next;
+    }
 }
 
 static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
@@ -428,6 +470,7 @@ tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options
     if (!out || !options)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_stage_open: an argument is NULL");
     *out = NULL;
+    free_unfreed();
     tokmap_stage *s = calloc(1, sizeof *s);
     if (!s)
         return FAIL_MEMORY(err);
@@ -455,23 +498,10 @@ tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *
     return tokmap_i_stage_open(out, options, NULL, err);
 }
 
-/* Frees the struct in a forked child, which has nothing else of the stage. */
-static void close_in_child(tokmap_stage *s)
-{
-    free(s->rows);
-    free(s->tokens);
-    free(s->lent);
-    s->rows = NULL;
-    s->tokens = s->lent = NULL;
-    if (s->n_tensors > 0) /* their deleters read the fork mark */
-        return;
-    tokmap_i_fork_mark_free(&s->fork_mark);
-    free(s);
-}
-
 void tokmap_stage_close(tokmap_stage *s)
 {
     tokmap_i_visit visit;
+    free_unfreed();
     if (!s)
         return;
     if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
@@ -493,7 +523,7 @@ void tokmap_stage_close(tokmap_stage *s)
     const bool has_tensors = s->n_tensors > 0;
     tokmap_i_mutex_unlock(&s->mutex);
     if (!has_tensors)
-        tokmap_i_stage_free(s);
+        free_stage(s);
 }
 
 tokmap_status tokmap_stage_count_devices(uint32_t *n_devices, tokmap_error *err)

@@ -112,6 +112,7 @@ struct tokmap_stage {
     tokmap_error lost;                       /* set when the device has stopped working */
     uint32_t n_tensors;                      /* of all slots */
     bool closed;                             /* closed, except for tensors */
+    tokmap_stage *next_unfreed;
     /* For `log`, which is called without the mutex: it may wait for a thread that needs it. */
     char notes[TOKMAP_I_STAGE_NOTES][600];
     uint32_t n_notes, n_sent;
@@ -132,8 +133,8 @@ typedef struct tokmap_i_visit {
 tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
                                   const tokmap_i_driver *driver, tokmap_error *err);
 
-/* Frees everything; no tensor may be left. */
-void tokmap_i_stage_free(tokmap_stage *s);
+/* For a closed stage without tensors: the next open or close in this process frees it. */
+void tokmap_i_stage_free_later(tokmap_stage *s);
 
 /* ---- stage.c ---- */
 

@@ -338,6 +338,7 @@ static void storm_end_stage(storm *t)
             delete_tensor(t->lent[i].tensors[--t->lent[i].n_tensors]);
         }
     t->n_lent = 0;
+    tokmap_stage_close(NULL);
     fake_check();
     fake_check_leaks();
 }
