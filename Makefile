@@ -41,12 +41,10 @@ MAN_PAGES := $(wildcard docs/man/*.[1357])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 -Wno-missing-field-initializers $(if $(WERROR),-Werror)
-# Headers are included by folder and name. Only tests and the library of tokenizers may include headers
-# of src/: the commands include the public headers and their own.
-INSIDE_SRC := src/% tests/% bench/core/sparse_dataset.c tokenize_tools/tokenizer/library/%
+# Headers are included by folder and name; `make lint` checks which ones.
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden $(PREFIX_MAP) \
 	$(filter-out -pie -Wl%,$(HARDENING)) -I$(BUILD) -Iinclude \
-	$(if $(filter $(INSIDE_SRC),$<),-Isrc) $(if $(filter-out src/%,$<),-Itokenize_tools) \
+	-Isrc $(if $(filter-out src/%,$<),-Itokenize_tools) \
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
 	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(filter -Wl% $(if $(findstring .so,$@),,-pie),$(HARDENING)) $(CFLAGS) -pthread -o $@ \

@@ -14,7 +14,7 @@
 
 #include "cli/cli.h"
 #include "core/device_ring.h"
-#include "system/threads.h"
+#include "system/platform_thread.h"
 
 enum {
     MAX_AT_ONCE = 128
@@ -122,17 +122,17 @@ static void *read_places(void *arg)
 
 static bool read_by_threads(run *r, uint8_t *buffers)
 {
-    thread threads[MAX_AT_ONCE];
+    tokmap_i_thread threads[MAX_AT_ONCE];
     reader readers[MAX_AT_ONCE];
     uint64_t seed = r->reads->seed;
     bool failed = false;
     for (uint32_t i = 0; i < r->reads->n_at_once; i++) {
         readers[i] = (reader){r, buffers + i * r->reads->read_bytes, bench_random(&seed), false};
-        if (thread_start(&threads[i], read_places, &readers[i]))
+        if (tokmap_i_thread_start(&threads[i], read_places, &readers[i]))
             abort();
     }
     for (uint32_t i = 0; i < r->reads->n_at_once; i++) {
-        thread_join(threads[i]);
+        tokmap_i_thread_join(threads[i]);
         failed |= readers[i].failed;
     }
     return !failed;

@@ -10,8 +10,8 @@
 #include "core/bench_file.h"
 #include "core/bench_text.h"
 #include "cli/cli.h"
-#include "system/big_memory.h"
-#include "system/threads.h"
+#include "system/platform_memory.h"
+#include "system/platform_thread.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
 enum {
@@ -91,16 +91,16 @@ static void *take_pieces(void *arg)
 /* Encodes all pieces once; nanoseconds, or 0: out of memory. The calling thread works too. */
 static uint64_t pass(job *j, worker *workers, uint32_t n_threads)
 {
-    thread threads[MAX_THREADS];
+    tokmap_i_thread threads[MAX_THREADS];
     const uint64_t start = bench_now_ns();
     bool failed = false;
     atomic_store(&j->next, 0);
     for (uint32_t i = 1; i < n_threads; i++)
-        if (thread_start(&threads[i], take_pieces, &workers[i]))
+        if (tokmap_i_thread_start(&threads[i], take_pieces, &workers[i]))
             abort();
     take_pieces(&workers[0]);
     for (uint32_t i = 1; i < n_threads; i++)
-        thread_join(threads[i]);
+        tokmap_i_thread_join(threads[i]);
     const uint64_t ns = bench_now_ns() - start;
     for (uint32_t i = 0; i < n_threads; i++)
         failed |= workers[i].failed;
@@ -171,9 +171,10 @@ static int measure_round(page *p, const page_rows *r)
     bool made = true;
     for (uint32_t i = 0; i < n_threads; i++) {
         const size_t capacity = room_for_ids(p->job.text);
-        workers[i] = (worker){.job = &p->job,
-                              .encoder = encoder_new(p->job.tokenizer, &options),
-                              .ids = {big_memory_new(capacity * sizeof(uint32_t)), 0, capacity}};
+        workers[i] =
+            (worker){.job = &p->job,
+                     .encoder = encoder_new(p->job.tokenizer, &options),
+                     .ids = {tokmap_i_big_memory_new(capacity * sizeof(uint32_t)), 0, capacity}};
         made = made && workers[i].encoder && workers[i].ids.ids;
     }
     const uint64_t making = bench_now_ns() - start;
@@ -188,7 +189,7 @@ static int measure_round(page *p, const page_rows *r)
     const uint64_t third = pass_again(&p->job, workers, n_threads, false, true);
     for (uint32_t i = 0; i < n_threads; i++) {
         encoder_free(workers[i].encoder);
-        big_memory_free(workers[i].ids.ids, workers[i].ids.capacity * sizeof(uint32_t));
+        tokmap_i_big_memory_free(workers[i].ids.ids, workers[i].ids.capacity * sizeof(uint32_t));
     }
     if (!second) {
         cli_warn("out of memory");

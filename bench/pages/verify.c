@@ -6,7 +6,7 @@
 
 #include "pages/pages.h"
 #include "cli/cli.h"
-#include "system/threads.h"
+#include "system/platform_thread.h"
 #include "tokmap.h"
 
 enum {
@@ -40,7 +40,7 @@ static void *read_part(void *arg)
 /* Plain reading: each thread reads its own part of the file, front to back. */
 static double read_gbs(const char *path, uint64_t n_bytes, uint32_t n_threads)
 {
-    thread threads[MAX_THREADS];
+    tokmap_i_thread threads[MAX_THREADS];
     part parts[MAX_THREADS];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool failed = fd < 0;
@@ -48,11 +48,11 @@ static double read_gbs(const char *path, uint64_t n_bytes, uint32_t n_threads)
     for (uint32_t i = 0; i < n_threads; i++) {
         parts[i] = (part){fd, (off_t)(n_bytes / n_threads * i),
                           (off_t)(i + 1 == n_threads ? n_bytes : n_bytes / n_threads * (i + 1)), 0};
-        if (thread_start(&threads[i], read_part, &parts[i]))
+        if (tokmap_i_thread_start(&threads[i], read_part, &parts[i]))
             abort();
     }
     for (uint32_t i = 0; i < n_threads; i++) {
-        thread_join(threads[i]);
+        tokmap_i_thread_join(threads[i]);
         failed |= parts[i].failed;
     }
     const double ns = (double)(bench_now_ns() - start);

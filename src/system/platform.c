@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -566,8 +567,9 @@ void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark)
 
 uint32_t tokmap_i_n_processors(void)
 {
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > TOKMAP_I_MAX_THREADS ? TOKMAP_I_MAX_THREADS : (uint32_t)n;
+    cpu_set_t set;
+    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 1 ? 1 : (uint32_t)n;
 }
 
 typedef struct thread_start {

@@ -130,7 +130,7 @@ void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark);
 bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark);
 void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark);
 
-/* At most TOKMAP_I_MAX_THREADS. */
+/* That this process may use; 1 if the system does not say. */
 uint32_t tokmap_i_n_processors(void);
 /* Runs work(context) on n_threads threads, at most TOKMAP_I_MAX_THREADS, the caller's own among
  * them, and waits for all. When the system gives fewer threads, fewer do the work. */

@@ -73,9 +73,37 @@ uint64_t tokmap_i_memory_available(void)
     return MIN(system, group);
 }
 
-/* ---- Memory for devices ---- */
+/* ---- Huge pages ---- */
 
-#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+static size_t round_to_pages(size_t n_bytes)
+{
+    return round_up(n_bytes, n_bytes < TOKMAP_I_HUGE_PAGE_BYTES ? 4096 : TOKMAP_I_HUGE_PAGE_BYTES);
+}
+
+/* Maps more than needed and trims it, so that the memory starts at a huge page. */
+void *tokmap_i_big_memory_new(size_t n_bytes)
+{
+    const size_t size = round_to_pages(n_bytes);
+    const bool huge = size >= TOKMAP_I_HUGE_PAGE_BYTES;
+    const size_t mapped = huge ? size + TOKMAP_I_HUGE_PAGE_BYTES : size;
+    uint8_t *at = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || !huge)
+        return at == MAP_FAILED ? NULL : at;
+    const size_t before = -(uintptr_t)at % TOKMAP_I_HUGE_PAGE_BYTES;
+    if (before > 0)
+        munmap(at, before);
+    munmap(at + before + size, TOKMAP_I_HUGE_PAGE_BYTES - before);
+    madvise(at + before, size, MADV_HUGEPAGE); /* may fail: only advice */
+    return at + before;
+}
+
+void tokmap_i_big_memory_free(void *memory, size_t n_bytes)
+{
+    if (memory)
+        munmap(memory, round_to_pages(n_bytes));
+}
+
+/* ---- Memory for devices ---- */
 
 enum {
     POLICY_PREFERRED = 1 /* of mbind: this node, or another one when it is full */
@@ -93,17 +121,10 @@ static void prefer_node(void *memory, size_t n_bytes, int node)
 
 int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
 {
-    const size_t whole = round_up(n_bytes, HUGE_PAGE_BYTES);
-    uint8_t *at = mmap(NULL, whole + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        return errno;
-    const size_t before = -(uintptr_t)at % HUGE_PAGE_BYTES; /* a huge page is aligned to its size */
-    if (before > 0)
-        munmap(at, before);
-    munmap(at + before + whole, HUGE_PAGE_BYTES - before);
-    at += before;
-    (void)madvise(at, whole, MADV_HUGEPAGE);
+    const size_t whole = round_up(n_bytes, TOKMAP_I_HUGE_PAGE_BYTES);
+    void *at = tokmap_i_big_memory_new(whole);
+    if (!at)
+        return ENOMEM;
     (void)madvise(at, whole, MADV_DONTFORK);
     prefer_node(at, whole, node);
     memset(at, 0, whole);
@@ -113,6 +134,5 @@ int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
 
 void tokmap_i_device_memory_give_back(void *memory, size_t n_bytes)
 {
-    if (memory)
-        munmap(memory, round_up(n_bytes, HUGE_PAGE_BYTES));
+    tokmap_i_big_memory_free(memory, round_up(n_bytes, TOKMAP_I_HUGE_PAGE_BYTES));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* platform_memory.h - how much memory there is for the page cache, and memory for devices. */
+/* platform_memory.h - how much memory there is for the page cache; memory in huge pages, for large
+ * tables and for devices. */
 #ifndef TOKMAP_PLATFORM_MEMORY_H
 #define TOKMAP_PLATFORM_MEMORY_H
 
@@ -9,6 +10,13 @@
 /* Bytes that this process can expect to keep cached: the memory that the system has available, or
  * the limit of its control group if that is less. UINT64_MAX: unknown. */
 uint64_t tokmap_i_memory_available(void);
+
+#define TOKMAP_I_HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+/* Zeroed memory for large tables with random access, in huge pages where the system has them. The
+ * end may be freed from a multiple of a huge page on. NULL: out of memory. */
+void *tokmap_i_big_memory_new(size_t n_bytes);
+void tokmap_i_big_memory_free(void *memory, size_t n_bytes);
 
 /* Takes memory that a device will read: aligned to a page, in huge pages where the system has them,
  * if possible on memory node `node` (below 0: any), already touched, and not inherited by forked

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/platform_thread.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <time.h>
 
 #define SECOND_NS 1000000000u
-/* The default is that of the program (ulimit -s), which may be too small. */
-#define LEAST_STACK_BYTES ((size_t)1 << 20)
+/* The default is that of the program (ulimit -s), which may be too little, or too much for many
+ * threads in a limited address space. */
+#define STACK_BYTES ((size_t)2 << 20)
 
 static int create_thread(tokmap_i_thread *t, void *(*work)(void *), void *context)
 {
     pthread_attr_t attr;
-    size_t n_bytes = 0;
     int error = pthread_attr_init(&attr);
     if (error)
         return error;
-    pthread_attr_getstacksize(&attr, &n_bytes);
-    if (n_bytes < LEAST_STACK_BYTES)
-        pthread_attr_setstacksize(&attr, LEAST_STACK_BYTES);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
     error = pthread_create(t, &attr, work, context);
     pthread_attr_destroy(&attr);
     return error;
@@ -64,7 +63,11 @@ void tokmap_i_mutex_unlock(tokmap_i_mutex *m)
 
 void tokmap_i_condition_init(tokmap_i_condition *c)
 {
-    pthread_cond_init(c, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &attr);
+    pthread_condattr_destroy(&attr);
 }
 
 void tokmap_i_condition_free(tokmap_i_condition *c)
@@ -77,9 +80,20 @@ void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m)
     pthread_cond_wait(c, m);
 }
 
+bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uint64_t until_ns)
+{
+    const struct timespec until = {(time_t)(until_ns / SECOND_NS), (long)(until_ns % SECOND_NS)};
+    return pthread_cond_timedwait(c, m, &until) != ETIMEDOUT;
+}
+
 void tokmap_i_condition_signal(tokmap_i_condition *c)
 {
     pthread_cond_signal(c);
+}
+
+void tokmap_i_condition_broadcast(tokmap_i_condition *c)
+{
+    pthread_cond_broadcast(c);
 }
 
 void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void))

@@ -4,6 +4,7 @@
 #define TOKMAP_PLATFORM_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef pthread_t tokmap_i_thread;
@@ -12,7 +13,7 @@ typedef pthread_cond_t tokmap_i_condition;
 typedef pthread_once_t tokmap_i_once; /* initialized with TOKMAP_I_ONCE */
 #define TOKMAP_I_ONCE PTHREAD_ONCE_INIT
 
-/* Returns 0 or an errno value. No signal is delivered to the thread. */
+/* Returns 0 or an errno value. The thread has 2 MiB of stack, and no signal is delivered to it. */
 int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context);
 void tokmap_i_thread_join(tokmap_i_thread t);
 
@@ -25,7 +26,10 @@ void tokmap_i_condition_init(tokmap_i_condition *c);
 void tokmap_i_condition_free(tokmap_i_condition *c);
 /* May return without a signal: check the condition again. */
 void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m);
+/* The same, at most until tokmap_i_now_ns() is until_ns: false: the time is up. */
+bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uint64_t until_ns);
 void tokmap_i_condition_signal(tokmap_i_condition *c);
+void tokmap_i_condition_broadcast(tokmap_i_condition *c);
 
 /* The first call does the work; all others wait until it is done. */
 void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void));

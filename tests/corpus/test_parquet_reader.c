@@ -174,7 +174,7 @@ TEST(a_file_that_is_written_to_has_changed)
     file_facts facts;
     int fd;
     CHECK_INT(file_open(name, &fd, &facts), 0);
-    file_close(fd);
+    tokmap_i_file_close(fd);
     const input_version version = input_version_of(&facts);
     o.versions = &version;
     corpus_batch batch = {0};

@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "commands/open_failure.h"
 #include "foreign/export_megatron.h"
+#include "system/platform.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"
 #include "system/output_file.h"
@@ -451,7 +452,7 @@ static int run_export(export_job *job)
         print_json(job);
     else if (code == CLI_OK && !job->quiet)
         print_lines(job);
-    file_close(job->tokens.fd);
+    tokmap_i_file_close(job->tokens.fd);
     tokmap_dataset_close(job->ds);
     return code;
 }

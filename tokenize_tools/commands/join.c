@@ -10,6 +10,7 @@
 #include "plan/cell_flatten.h"
 #include "plan/cell_join.h"
 #include "plan/plan_read.h"
+#include "system/platform.h"
 #include "system/process.h"
 
 typedef struct join_options {
@@ -101,7 +102,7 @@ static const cli_manual manual = {
 
 int join_command(int argc, char **argv)
 {
-    join_options options = {.n_threads = process_processors()};
+    join_options options = {.n_threads = tokmap_i_n_processors()};
     const int code = cli_parse_options(&manual, argc, argv, &options);
     return code == CLI_GO_ON ? join_all(argv[optind], &options) : code;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "corpus/arrow_columns.h"
+#include "system/platform.h"
 #include "text/little_endian.h"
 
 #define PADDING 64
@@ -100,8 +101,8 @@ static bool check_last_bytes(const arrow_reader *r, corpus_error *err)
         file_open(r->name, &fd, &facts))
         return true; /* then check_footer decides */
     const uint64_t at = facts.n_bytes > MAGIC_BYTES ? facts.n_bytes - MAGIC_BYTES : 0;
-    const int sys_errno = file_read_at(fd, at, last, sizeof last, &n_read);
-    file_close(fd);
+    const int sys_errno = tokmap_i_file_read(fd, last, sizeof last, at, &n_read);
+    tokmap_i_file_close(fd);
     return sys_errno || memcmp(last, file_magic, MAGIC_BYTES) == 0 ||
            arrow_fail(w, err, "the footer is missing or damaged; the file may be truncated");
 }

@@ -11,6 +11,7 @@
 #include "corpus/parquet_reader.h"
 #include "corpus/reader.h"
 #include "system/files.h"
+#include "system/platform.h"
 
 #define BLOCK_BYTES ((size_t)64 * 1024)
 
@@ -87,7 +88,7 @@ void corpus_cutter_close(corpus_cutter *c)
     if (!c)
         return;
     reader_close(c->reader);
-    file_close(c->fd);
+    tokmap_i_file_close(c->fd);
     free(c);
 }
 
@@ -101,7 +102,7 @@ static int find_line(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, corpu
 {
     for (uint64_t at = at_least - 1; at < c->n_bytes;) {
         size_t n_read;
-        const int sys_errno = file_read_at(c->fd, at, c->block, BLOCK_BYTES, &n_read);
+        const int sys_errno = tokmap_i_file_read(c->fd, c->block, BLOCK_BYTES, at, &n_read);
         if (sys_errno)
             return fail(c, sys_errno, err);
         if (n_read == 0)

@@ -14,6 +14,7 @@
 #include "config.h"
 #include "corpus/input_codec.h"
 #include "system/input_file.h"
+#include "system/platform.h"
 
 #define STORED_BYTES ((size_t)256 * 1024)
 
@@ -209,7 +210,7 @@ static int find_line_start(const input *in, uint64_t offset, uint64_t n_bytes, b
     uint8_t before = '\n';
     size_t n_read;
     const bool inside = offset > 0 && offset < n_bytes;
-    const int sys_errno = inside ? file_read_at(in->fd, offset - 1, &before, 1, &n_read) : 0;
+    const int sys_errno = inside ? tokmap_i_file_read(in->fd, &before, 1, offset - 1, &n_read) : 0;
     *found = before == '\n';
     return sys_errno;
 }

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "system/files.h"
+#include "system/platform.h"
 #include "text/little_endian.h"
 
 #define SCAN_BYTES ((size_t)8 * 1024)
@@ -71,7 +72,7 @@ static bool read_at(const parquet_file *f, uint64_t offset, uint8_t *to, size_t 
                     corpus_error *err)
 {
     size_t n_read;
-    const int sys_errno = file_read_at(f->fd, offset, to, n_bytes, &n_read);
+    const int sys_errno = tokmap_i_file_read(f->fd, to, n_bytes, offset, &n_read);
     if (sys_errno)
         return fail(f, sys_errno, err, "byte %" PRIu64 ": cannot read", offset + n_read);
     if (n_read < n_bytes)
@@ -87,8 +88,8 @@ static bool is_seam(const parquet_file *f, const uint8_t *at, uint64_t offset)
     const uint64_t footer_bytes = le_get32(at - 4);
     if (memcmp(at, "PAR1PAR1", 8) != 0 || footer_bytes > offset - 4)
         return false;
-    return file_read_at(f->fd, offset - 4 - footer_bytes, &first, 1, &n_read) == 0 && n_read == 1 &&
-           first == FIRST_OF_FOOTER;
+    return tokmap_i_file_read(f->fd, &first, 1, offset - 4 - footer_bytes, &n_read) == 0 &&
+           n_read == 1 && first == FIRST_OF_FOOTER;
 }
 
 /* If files were joined by cat, the offsets in the last footer are those in the last file, and mean
@@ -175,7 +176,7 @@ bool parquet_file_open(parquet_file *f, const input_source *source, corpus_error
 
 void parquet_file_close(parquet_file *f)
 {
-    file_close(f->fd);
+    tokmap_i_file_close(f->fd);
     parquet_footer_free(&f->footer);
     free(f->footer_bytes);
     f->footer_bytes = NULL;

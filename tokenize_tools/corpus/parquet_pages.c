@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/threads.h"
+#include "system/platform_thread.h"
 
 typedef struct slot {
     parquet_page_place place;
@@ -18,8 +18,8 @@ typedef struct slot {
 
 struct parquet_pages {
     parquet_column_options options;
-    mutex mutex;
-    condition room, ready; /* signalled when a slot became free; when one became ready */
+    tokmap_i_mutex mutex;
+    tokmap_i_condition room, ready; /* signalled when a slot became free; when one became ready */
     parquet_scan scan;
     parquet_page_place pending; /* found, but not taken, if `has_pending` */
     bool has_pending, at_end, stopping;
@@ -30,7 +30,7 @@ struct parquet_pages {
     uint64_t in_use;                /* bytes of taken pages that were not released */
     uint64_t n_large;               /* pages that were taken alone */
     parquet_page_reader reader;     /* without threads */
-    thread *threads;
+    tokmap_i_thread *threads;
     unsigned n_threads; /* that were started */
     bool started;
 };
@@ -45,9 +45,9 @@ parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *c
     p->n_slots = options->n_threads ? (size_t)options->n_threads * 2 + 2 : 1;
     p->slots = calloc(p->n_slots, sizeof *p->slots);
     p->threads = calloc(options->n_threads + 1, sizeof *p->threads);
-    mutex_init(&p->mutex);
-    condition_init(&p->room);
-    condition_init(&p->ready);
+    tokmap_i_mutex_init(&p->mutex);
+    tokmap_i_condition_init(&p->room);
+    tokmap_i_condition_init(&p->ready);
     parquet_scan_begin(&p->scan, f, column, rows);
     if (p->slots && p->threads)
         return p;
@@ -59,19 +59,19 @@ void parquet_pages_free(parquet_pages *p)
 {
     if (!p)
         return;
-    mutex_lock(&p->mutex);
+    tokmap_i_mutex_lock(&p->mutex);
     p->stopping = true;
-    condition_broadcast(&p->room);
-    mutex_unlock(&p->mutex);
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->mutex);
     for (unsigned i = 0; i < p->n_threads; i++)
-        thread_join(p->threads[i]);
+        tokmap_i_thread_join(p->threads[i]);
     for (size_t i = 0; p->slots && i < p->n_slots; i++)
         parquet_page_free(&p->slots[i].page);
     parquet_page_reader_free(&p->reader);
     parquet_scan_free(&p->scan);
-    condition_free(&p->ready);
-    condition_free(&p->room);
-    mutex_free(&p->mutex);
+    tokmap_i_condition_free(&p->ready);
+    tokmap_i_condition_free(&p->room);
+    tokmap_i_mutex_free(&p->mutex);
     free(p->threads);
     free(p->slots);
     free(p);
@@ -98,7 +98,7 @@ static void take_error(parquet_pages *p, const corpus_error *err)
     s->ready = s->failed = true;
     s->err = *err;
     p->at_end = true;
-    condition_signal(&p->ready);
+    tokmap_i_condition_signal(&p->ready);
 }
 
 /* A page must fit together with the dictionary of its column chunk. */
@@ -128,7 +128,7 @@ static bool find_pending(parquet_pages *p)
         p->has_pending = true;
     } else if (found == 0) {
         p->at_end = true;
-        condition_signal(&p->ready);
+        tokmap_i_condition_signal(&p->ready);
     } else {
         take_error(p, &err);
     }
@@ -151,26 +151,26 @@ static void *read_pages(void *context)
 {
     parquet_pages *p = context;
     parquet_page_reader reader = {0};
-    mutex_lock(&p->mutex);
+    tokmap_i_mutex_lock(&p->mutex);
     while (!p->stopping && !p->at_end) {
         if (!has_slot(p) || (find_pending(p) && !has_room(p))) {
-            condition_wait(&p->room, &p->mutex);
+            tokmap_i_condition_wait(&p->room, &p->mutex);
             continue;
         }
         if (!p->has_pending)
             continue;
         slot *s = take_slot(p, &p->pending);
         p->has_pending = false;
-        mutex_unlock(&p->mutex);
+        tokmap_i_mutex_unlock(&p->mutex);
         const bool ok = parquet_page_read(&s->page, &s->place, &reader, &s->err);
-        mutex_lock(&p->mutex);
+        tokmap_i_mutex_lock(&p->mutex);
         s->failed = !ok;
         s->ready = true;
         p->at_end = p->at_end || !ok;
-        condition_signal(&p->ready);
+        tokmap_i_condition_signal(&p->ready);
     }
-    condition_broadcast(&p->room);
-    mutex_unlock(&p->mutex);
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->mutex);
     parquet_page_reader_free(&reader);
     return NULL;
 }
@@ -181,7 +181,7 @@ static bool start_threads(parquet_pages *p, corpus_error *err)
     int sys_errno = 0;
     p->started = true;
     while (!sys_errno && p->n_threads < p->options.n_threads) {
-        sys_errno = thread_start(&p->threads[p->n_threads], read_pages, p);
+        sys_errno = tokmap_i_thread_start(&p->threads[p->n_threads], read_pages, p);
         p->n_threads += !sys_errno;
     }
     if (p->n_threads > 0 || p->options.n_threads == 0)
@@ -198,7 +198,7 @@ static void wait_for_page(parquet_pages *p)
     const slot *s = &p->slots[p->n_handed_out % p->n_slots];
     while (!(p->n_handed_out < p->n_taken && s->ready) &&
            !(p->at_end && p->n_handed_out == p->n_taken))
-        condition_wait(&p->ready, &p->mutex);
+        tokmap_i_condition_wait(&p->ready, &p->mutex);
 }
 
 static void read_one(parquet_pages *p)
@@ -218,7 +218,7 @@ int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place 
     int result = 0;
     if (!p->started && !start_threads(p, err))
         return -1;
-    mutex_lock(&p->mutex);
+    tokmap_i_mutex_lock(&p->mutex);
     if (p->n_threads)
         wait_for_page(p);
     else
@@ -233,18 +233,18 @@ int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place 
             s->page = (parquet_page){0};
             p->n_handed_out++;
             p->n_held += !parquet_page_is_dictionary(place);
-            condition_signal(&p->room);
+            tokmap_i_condition_signal(&p->room);
         }
     }
-    mutex_unlock(&p->mutex);
+    tokmap_i_mutex_unlock(&p->mutex);
     return result;
 }
 
 uint64_t parquet_pages_n_large(parquet_pages *p)
 {
-    mutex_lock(&p->mutex);
+    tokmap_i_mutex_lock(&p->mutex);
     const uint64_t n = p->n_large;
-    mutex_unlock(&p->mutex);
+    tokmap_i_mutex_unlock(&p->mutex);
     return n;
 }
 
@@ -253,9 +253,9 @@ void parquet_pages_release(parquet_pages *p, parquet_page *page, const parquet_p
     if (!page->memory)
         return;
     parquet_page_free(page);
-    mutex_lock(&p->mutex);
+    tokmap_i_mutex_lock(&p->mutex);
     p->in_use -= parquet_page_use(place);
     p->n_held -= !parquet_page_is_dictionary(place);
-    condition_broadcast(&p->room);
-    mutex_unlock(&p->mutex);
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->mutex);
 }

@@ -10,6 +10,7 @@
 #include "corpus/parquet_column.h"
 #include "system/files.h"
 #include "system/input_file.h"
+#include "system/platform.h"
 
 #define DEFAULT_MEMORY ((uint64_t)64 << 20)
 #define LEAST_MEMORY ((uint64_t)4 << 20)
@@ -64,10 +65,11 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
     if (options->format != CORPUS_AUTO || strcmp(source->path, "-") == 0 ||
         !file_is_regular(source->path) || file_open(source->path, &fd, &facts) != 0)
         return false;
-    *sys_errno = file_read_at(fd, 0, head, sizeof head, &n_read);
+    *sys_errno = tokmap_i_file_read(fd, head, sizeof head, 0, &n_read);
     if (n_read == sizeof head)
-        *sys_errno = file_read_at(fd, facts.n_bytes - sizeof tail, tail, sizeof tail, &(size_t){0});
-    file_close(fd);
+        *sys_errno =
+            tokmap_i_file_read(fd, tail, sizeof tail, facts.n_bytes - sizeof tail, &(size_t){0});
+    tokmap_i_file_close(fd);
     const bool ends = memcmp(tail, magic, sizeof tail) == 0;
     return n_read >= PARQUET_HEAD_BYTES && memcmp(head, magic, ends ? sizeof tail : n_read) == 0;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/threads.h"
+#include "system/platform_thread.h"
 
 #define N_BLOCKS 4
 
@@ -20,9 +20,9 @@ typedef struct block {
 struct stream {
     input *in; /* used by the thread, while there is one */
     bool ahead, has_thread;
-    thread reader;
-    mutex mutex; /* for the members below */
-    condition changed;
+    tokmap_i_thread reader;
+    tokmap_i_mutex mutex; /* for the members below */
+    tokmap_i_condition changed;
     uint64_t n_filled, n_emptied;
     bool closing, at_end; /* at_end: no block follows n_filled */
     bool failed;          /* and this is the error */
@@ -55,11 +55,11 @@ static ssize_t fill_block(stream *s, block *b, input_error *err)
 /* False: the stream is being closed. */
 static bool wait_for_room(stream *s)
 {
-    mutex_lock(&s->mutex);
+    tokmap_i_mutex_lock(&s->mutex);
     while (!s->closing && s->n_filled - s->n_emptied == N_BLOCKS)
-        condition_wait(&s->changed, &s->mutex);
+        tokmap_i_condition_wait(&s->changed, &s->mutex);
     bool closing = s->closing;
-    mutex_unlock(&s->mutex);
+    tokmap_i_mutex_unlock(&s->mutex);
     return !closing;
 }
 
@@ -70,13 +70,13 @@ static void *read_ahead(void *arg)
     ssize_t n = 1;
     for (uint64_t i = 0; n > 0 && wait_for_room(s); i++) {
         n = fill_block(s, &s->blocks[i % N_BLOCKS], &err);
-        mutex_lock(&s->mutex);
+        tokmap_i_mutex_lock(&s->mutex);
         s->n_filled++;
         s->at_end = n <= 0;
         s->failed = n < 0;
         s->error = err;
-        condition_signal(&s->changed);
-        mutex_unlock(&s->mutex);
+        tokmap_i_condition_signal(&s->changed);
+        tokmap_i_mutex_unlock(&s->mutex);
     }
     return NULL;
 }
@@ -95,7 +95,7 @@ static int start_thread(stream *s)
         if (!s->blocks[i].bytes)
             return ENOMEM;
     }
-    const int sys_errno = thread_start(&s->reader, read_ahead, s);
+    const int sys_errno = tokmap_i_thread_start(&s->reader, read_ahead, s);
     s->has_thread = sys_errno == 0;
     return sys_errno;
 }
@@ -108,8 +108,8 @@ stream *stream_open(const input_source *source, const stream_options *options, i
         fail(err, name, ENOMEM);
         return NULL;
     }
-    mutex_init(&s->mutex);
-    condition_init(&s->changed);
+    tokmap_i_mutex_init(&s->mutex);
+    tokmap_i_condition_init(&s->changed);
     s->ahead = options->ahead;
     s->block_bytes = options->block_bytes;
     s->in = input_open_with(source, &(input_options){.stop_fd = options->stop_fd}, err);
@@ -131,20 +131,20 @@ stream *stream_open(const input_source *source, const stream_options *options, i
 /* Waits for the next block. NULL: the input has ended or failed. */
 static block *wait_for_block(stream *s)
 {
-    mutex_lock(&s->mutex);
+    tokmap_i_mutex_lock(&s->mutex);
     while (s->n_filled == s->n_emptied && !s->at_end)
-        condition_wait(&s->changed, &s->mutex);
+        tokmap_i_condition_wait(&s->changed, &s->mutex);
     block *b = s->n_filled == s->n_emptied ? NULL : &s->blocks[s->n_emptied % N_BLOCKS];
-    mutex_unlock(&s->mutex);
+    tokmap_i_mutex_unlock(&s->mutex);
     return b;
 }
 
 static void give_block_back(stream *s)
 {
-    mutex_lock(&s->mutex);
+    tokmap_i_mutex_lock(&s->mutex);
     s->n_emptied++;
-    condition_signal(&s->changed);
-    mutex_unlock(&s->mutex);
+    tokmap_i_condition_signal(&s->changed);
+    tokmap_i_mutex_unlock(&s->mutex);
     s->n_taken = 0;
 }
 
@@ -191,16 +191,16 @@ void stream_close(stream *s)
     if (!s)
         return;
     if (s->has_thread) {
-        mutex_lock(&s->mutex);
+        tokmap_i_mutex_lock(&s->mutex);
         s->closing = true;
-        condition_signal(&s->changed);
-        mutex_unlock(&s->mutex);
-        thread_join(s->reader);
+        tokmap_i_condition_signal(&s->changed);
+        tokmap_i_mutex_unlock(&s->mutex);
+        tokmap_i_thread_join(s->reader);
     }
     for (int i = 0; i < N_BLOCKS; i++)
         free(s->blocks[i].bytes);
     input_close(s->in);
-    condition_free(&s->changed);
-    mutex_free(&s->mutex);
+    tokmap_i_condition_free(&s->changed);
+    tokmap_i_mutex_free(&s->mutex);
     free(s);
 }

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "system/platform.h"
 
 static bool read_file(void *user, uint64_t offset, void *dst, size_t n_bytes)
 {
     regular_file *file = user;
     size_t n_read;
-    file->sys_errno = file_read_at(file->fd, offset, dst, n_bytes, &n_read);
+    file->sys_errno = tokmap_i_file_read(file->fd, dst, n_bytes, offset, &n_read);
     return n_read == n_bytes;
 }
 
@@ -62,6 +63,6 @@ bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, 
 
 void regular_file_close(regular_file *file)
 {
-    file_close(file->fd);
+    tokmap_i_file_close(file->fd);
     file->fd = -1;
 }

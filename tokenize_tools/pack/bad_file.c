@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "system/output_file.h"
+#include "system/platform.h"
 
 static int fail(const char *path, const char *what, int reason)
 {
@@ -30,7 +31,7 @@ static int read_back(pack_bad_file *f, int fd, uint64_t n_bytes)
     size_t n = 1;
     for (uint64_t at = 0; !error && n > 0 && at < n_bytes; at += n) {
         size_t wanted = n_bytes - at < sizeof f->buffer ? (size_t)(n_bytes - at) : sizeof f->buffer;
-        error = file_read_at(fd, at, f->buffer, wanted, &n);
+        error = tokmap_i_file_read(fd, f->buffer, wanted, at, &n);
         XXH3_64bits_update(f->checksum, f->buffer, n);
     }
     return error;
@@ -75,7 +76,7 @@ static int check_placed(pack_bad_file *f, const pack_bad_mark *keep)
                 file_describe_name(f->out.path, &named) == 0 && named.kind == FILE_REGULAR &&
                 read_back(f, fd, keep->n_bytes) == 0 &&
                 XXH3_64bits_digest(f->checksum) == keep->checksum;
-    file_close(fd);
+    tokmap_i_file_close(fd);
     return same ? CLI_OK : refuse_damaged(f->out.path, keep->n_bytes);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "system/platform.h"
 #include "system/process.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
@@ -204,7 +205,7 @@ pack_options pack_options_new(void)
         .field = "text",
         .limit_documents = PACK_NO_LIMIT,
         .limit_tokens = PACK_NO_LIMIT,
-        .n_threads = process_processors(),
+        .n_threads = tokmap_i_n_processors(),
         .memory = DEFAULT_MEMORY,
         .checkpoint_ms = DEFAULT_CHECKPOINT_MS,
     };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "system/threads.h"
+#include "system/platform_thread.h"
 
 typedef struct pipeline_slot {
     pack_job job;
@@ -19,14 +19,14 @@ struct pack_pipeline {
     corpus *corpus;
     pipeline_slot *slots; /* job n is in slots[n % n_slots] */
     size_t n_slots;
-    thread reader, *encoders;
+    tokmap_i_thread reader, *encoders;
     unsigned n_started;
 
-    mutex lock;
-    condition room, text, ids;       /* for the reader, the encoders, the caller */
-    uint64_t n_read, n_taken, n_out; /* jobs that were read, taken by an encoder, handed out */
-    bool lent;                       /* the caller still has job n_out - 1 */
-    size_t in_flight;                /* bytes in the jobs from n_out - lent to n_read */
+    tokmap_i_mutex lock;
+    tokmap_i_condition room, text, ids; /* for the reader, the encoders, the caller */
+    uint64_t n_read, n_taken, n_out;    /* jobs that were read, taken by an encoder, handed out */
+    bool lent;                          /* the caller still has job n_out - 1 */
+    size_t in_flight;                   /* bytes in the jobs from n_out - lent to n_read */
     bool at_end, stop, reader_started;
     bool no_memory; /* an encoder ran out of memory */
     /* If the parts of a document must be encoded in order: whether job n_taken - 1 has its ids, and
@@ -135,18 +135,18 @@ static bool may_take_text(const pack_pipeline *p)
 static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_state *state)
 {
     pipeline_slot *slot = NULL;
-    mutex_lock(&p->lock);
+    tokmap_i_mutex_lock(&p->lock);
     while (!p->stop && !may_take_text(p) && !(p->at_end && p->n_taken == p->n_read))
-        condition_wait(&p->text, &p->lock);
+        tokmap_i_condition_wait(&p->text, &p->lock);
     if (!p->stop && p->n_taken < p->n_read) {
         *number = p->n_taken++;
         *state = p->last_state;
         slot = &p->slots[*number % p->n_slots];
         p->last_done = false;
         if (may_take_text(p)) /* its own signal may have come too early */
-            condition_signal(&p->text);
+            tokmap_i_condition_signal(&p->text);
     }
-    mutex_unlock(&p->lock);
+    tokmap_i_mutex_unlock(&p->lock);
     return slot;
 }
 
@@ -160,16 +160,16 @@ static void encode_all(pack_pipeline *p, encoder *e)
         if (slot->job.batch.continues)
             encoder_restore(e, state);
         ok = encode_job(&p->options, e, &slot->job);
-        mutex_lock(&p->lock);
+        tokmap_i_mutex_lock(&p->lock);
         slot->done = true;
         if (number + 1 == p->n_taken && tokenizer_in_order(p->options.tokenizer)) {
             p->last_state = encoder_save(e);
             p->last_done = true;
-            condition_broadcast(&p->text);
+            tokmap_i_condition_broadcast(&p->text);
         }
         p->no_memory = p->no_memory || !ok;
-        condition_signal(&p->ids);
-        mutex_unlock(&p->lock);
+        tokmap_i_condition_signal(&p->ids);
+        tokmap_i_mutex_unlock(&p->lock);
     }
 }
 
@@ -180,10 +180,10 @@ static void *run_encoder(void *arg)
     if (e) {
         encode_all(p, e);
     } else {
-        mutex_lock(&p->lock);
+        tokmap_i_mutex_lock(&p->lock);
         p->no_memory = true;
-        condition_signal(&p->ids);
-        mutex_unlock(&p->lock);
+        tokmap_i_condition_signal(&p->ids);
+        tokmap_i_mutex_unlock(&p->lock);
     }
     encoder_free(e);
     return NULL;
@@ -201,12 +201,12 @@ static size_t memory_of(size_t text_bytes)
 static pipeline_slot *take_room(pack_pipeline *p)
 {
     size_t usual = memory_of(p->options.batch_bytes);
-    mutex_lock(&p->lock);
+    tokmap_i_mutex_lock(&p->lock);
     while (!p->stop && (p->n_read - (p->n_out - p->lent) == p->n_slots ||
                         (p->in_flight > 0 && p->in_flight + usual > p->options.job_memory)))
-        condition_wait(&p->room, &p->lock);
+        tokmap_i_condition_wait(&p->room, &p->lock);
     pipeline_slot *slot = p->stop ? NULL : &p->slots[p->n_read % p->n_slots];
-    mutex_unlock(&p->lock);
+    tokmap_i_mutex_unlock(&p->lock);
     return slot;
 }
 
@@ -235,7 +235,7 @@ static bool read_job(pack_pipeline *p)
     if (p->options.after_read)
         p->options.after_read(p->options.context, &slot->job);
     uint64_t stored_bytes = corpus_stored_bytes(p->corpus);
-    mutex_lock(&p->lock);
+    tokmap_i_mutex_lock(&p->lock);
     p->stored_bytes = stored_bytes;
     p->read_status = status;
     p->read_error = err;
@@ -245,12 +245,12 @@ static bool read_job(pack_pipeline *p)
         slot->memory = memory_of(slot->job.batch.n_bytes) + slot->job.batch.values_bytes;
         p->in_flight += slot->memory;
         p->n_read++;
-        condition_signal(&p->text);
+        tokmap_i_condition_signal(&p->text);
     } else {
-        condition_broadcast(&p->text);
-        condition_signal(&p->ids);
+        tokmap_i_condition_broadcast(&p->text);
+        tokmap_i_condition_signal(&p->ids);
     }
-    mutex_unlock(&p->lock);
+    tokmap_i_mutex_unlock(&p->lock);
     return status == 1;
 }
 
@@ -270,7 +270,7 @@ static void return_job(pack_pipeline *p)
         return;
     p->lent = false;
     p->in_flight -= p->slots[(p->n_out - 1) % p->n_slots].memory;
-    condition_signal(&p->room);
+    tokmap_i_condition_signal(&p->room);
 }
 
 /* Returns what the next call will return, except for the job. Call with the lock held. */
@@ -299,25 +299,25 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
 
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err)
 {
-    const uint64_t until = clock_ns() + wait_ms * UINT64_C(1000000);
-    mutex_lock(&p->lock);
+    const uint64_t until = tokmap_i_now_ns() + wait_ms * UINT64_C(1000000);
+    tokmap_i_mutex_lock(&p->lock);
     return_job(p);
     pack_next next = next_state(p, err);
-    while (next == PACK_NOTHING_YET && condition_wait_until(&p->ids, &p->lock, until))
+    while (next == PACK_NOTHING_YET && tokmap_i_condition_wait_until(&p->ids, &p->lock, until))
         next = next_state(p, err);
     if (next == PACK_JOB) {
         *job = &p->slots[p->n_out++ % p->n_slots].job;
         p->lent = true;
     }
-    mutex_unlock(&p->lock);
+    tokmap_i_mutex_unlock(&p->lock);
     return next;
 }
 
 uint64_t pack_pipeline_stored_bytes(pack_pipeline *p)
 {
-    mutex_lock(&p->lock);
+    tokmap_i_mutex_lock(&p->lock);
     uint64_t n = p->stored_bytes;
-    mutex_unlock(&p->lock);
+    tokmap_i_mutex_unlock(&p->lock);
     return n;
 }
 
@@ -325,11 +325,11 @@ uint64_t pack_pipeline_stored_bytes(pack_pipeline *p)
 
 static bool start_threads(pack_pipeline *p)
 {
-    p->reader_started = thread_start(&p->reader, run_reader, p) == 0;
+    p->reader_started = tokmap_i_thread_start(&p->reader, run_reader, p) == 0;
     if (!p->reader_started)
         return false;
     for (unsigned i = 0; i < p->options.n_encoders; i++) {
-        if (thread_start(&p->encoders[i], run_encoder, p) != 0)
+        if (tokmap_i_thread_start(&p->encoders[i], run_encoder, p) != 0)
             return false;
         p->n_started++;
     }
@@ -347,10 +347,10 @@ static void free_all(pack_pipeline *p)
         free(job->record);
     }
     corpus_close(p->corpus);
-    mutex_free(&p->lock);
-    condition_free(&p->room);
-    condition_free(&p->text);
-    condition_free(&p->ids);
+    tokmap_i_mutex_free(&p->lock);
+    tokmap_i_condition_free(&p->room);
+    tokmap_i_condition_free(&p->text);
+    tokmap_i_condition_free(&p->ids);
     free(p->encoders);
     free(p->slots);
     free(p);
@@ -362,7 +362,7 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     size_t n_slots = 2 * (size_t)options->n_encoders + 2;
     pack_pipeline *p = calloc(1, sizeof *p);
     pipeline_slot *slots = calloc(n_slots, sizeof *slots);
-    thread *encoders = calloc(options->n_encoders, sizeof *encoders);
+    tokmap_i_thread *encoders = calloc(options->n_encoders, sizeof *encoders);
     if (!p || !slots || !encoders) {
         pack_error_no_memory(err);
         free(p);
@@ -377,10 +377,10 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     p->n_slots = n_slots;
     p->last_done = true;
     p->encoders = encoders;
-    mutex_init(&p->lock);
-    condition_init(&p->room);
-    condition_init(&p->text);
-    condition_init(&p->ids);
+    tokmap_i_mutex_init(&p->lock);
+    tokmap_i_condition_init(&p->room);
+    tokmap_i_condition_init(&p->text);
+    tokmap_i_condition_init(&p->ids);
     if (start_threads(p))
         return p;
     pack_error_set(err, CLI_AGAIN, "cannot start a thread; use fewer (-j)");
@@ -392,15 +392,15 @@ void pack_pipeline_close(pack_pipeline *p)
 {
     if (!p)
         return;
-    mutex_lock(&p->lock);
+    tokmap_i_mutex_lock(&p->lock);
     p->stop = true;
-    condition_broadcast(&p->text);
-    condition_broadcast(&p->room);
-    mutex_unlock(&p->lock);
+    tokmap_i_condition_broadcast(&p->text);
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->lock);
     corpus_interrupt(p->corpus);
     for (unsigned i = 0; i < p->n_started; i++)
-        thread_join(p->encoders[i]);
+        tokmap_i_thread_join(p->encoders[i]);
     if (p->reader_started)
-        thread_join(p->reader);
+        tokmap_i_thread_join(p->reader);
     free_all(p);
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "system/threads.h"
+#include "system/platform_thread.h"
 
 uint64_t pack_counts_skipped(const pack_counts *counts)
 {
@@ -22,12 +22,12 @@ void pack_progress_begin(pack_progress *p, const pack_counts *from, uint64_t tot
 
 uint64_t pack_progress_ns(const pack_progress *p)
 {
-    return clock_ns() - p->line.started_ns;
+    return tokmap_i_now_ns() - p->line.started_ns;
 }
 
 static bool is_time(pack_progress *p)
 {
-    uint64_t now = clock_ns(), pause = p->line.on_terminal ? 200000000u : 10000000000u;
+    uint64_t now = tokmap_i_now_ns(), pause = p->line.on_terminal ? 200000000u : 10000000000u;
     if (!p->line.enabled || now - p->line.last_ns < pause)
         return false;
     p->line.last_ns = now;

@@ -15,7 +15,7 @@
 #include "pack/report.h"
 #include "pack/session.h"
 #include "plan/plan_read.h"
-#include "system/file_lock.h"
+#include "system/platform.h"
 #include "system/process.h"
 
 #define MAX_LISTED 10
@@ -89,7 +89,7 @@ static int pack_locked(pack_task *t, size_t cell)
 static int pack_cell_of(pack_task *t, size_t cell)
 {
     char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
-    file_lock lock;
+    int lock;
     const bool done = t->done[cell - t->first];
     if (done && cell_work_is_clear(&t->plan, cell)) {
         t->n_before++;
@@ -100,7 +100,7 @@ static int pack_cell_of(pack_task *t, size_t cell)
     int code = output_make_folders(path);
     if (code != CLI_OK)
         return code;
-    const int error = file_lock_take(&lock, path);
+    const int error = tokmap_i_file_lock(path, &lock);
     if (error == EWOULDBLOCK) {
         t->left[t->n_left++] = cell;
         return CLI_OK;
@@ -112,7 +112,8 @@ static int pack_cell_of(pack_task *t, size_t cell)
     if (error)
         return cli_error(cli_errno_exit_code(error), "%s: cannot lock: %s", path, strerror(error));
     code = pack_locked(t, cell);
-    file_lock_release(&lock);
+    tokmap_i_file_remove(path);
+    tokmap_i_file_close(lock);
     return code;
 }
 

@@ -10,7 +10,8 @@
 #include "plan/cell_join.h"
 #include "plan/cell_state.h"
 #include "system/output_file.h"
-#include "system/threads.h"
+#include "system/platform.h"
+#include "system/platform_thread.h"
 #include "tokmap_writer.h"
 
 enum {
@@ -67,7 +68,7 @@ static int join_once(flatten_state *s)
     while (code == CELL_JOIN_TAKEN && !file_name_exists(path)) {
         code = cell_join(s->plan, &options);
         if (code == CELL_JOIN_TAKEN)
-            thread_sleep_ms(WAIT_MS);
+            tokmap_i_sleep_ns(WAIT_MS * UINT64_C(1000000));
     }
     return code == CELL_JOIN_TAKEN ? CLI_OK : code;
 }
@@ -87,7 +88,7 @@ static void *copy_share(void *context)
     tokmap_status status = TOKMAP_ERR_LOCKED;
     for (int i = 0; status == TOKMAP_ERR_LOCKED && i < MOST_WAITS; i++) {
         if (i > 0)
-            thread_sleep_ms(WAIT_MS);
+            tokmap_i_sleep_ns(WAIT_MS * UINT64_C(1000000));
         status = tokmap_writer_copy_part(t->ds, t->path, &t->options, &t->err);
     }
     return NULL;
@@ -98,7 +99,7 @@ static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const c
 {
     const cell_flatten_options *o = s->options;
     copy_thread threads[MAX_THREADS];
-    thread handles[MAX_THREADS];
+    tokmap_i_thread handles[MAX_THREADS];
     bool started[MAX_THREADS] = {false};
     unsigned n = o->n_threads < MAX_THREADS ? o->n_threads : MAX_THREADS;
     n = o->n_tasks > UINT32_MAX / MAX_THREADS ? 1 : n;
@@ -109,7 +110,7 @@ static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const c
                                                .part = o->task * n + i,
                                                .n_parts = o->n_tasks * n,
                                                .replace = o->force}};
-        started[i] = i > 0 && thread_start(&handles[i], copy_share, &threads[i]) == 0;
+        started[i] = i > 0 && tokmap_i_thread_start(&handles[i], copy_share, &threads[i]) == 0;
     }
     for (unsigned i = 0; i < n; i++)
         if (!started[i])
@@ -117,7 +118,7 @@ static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const c
     const tokmap_error *failure = NULL;
     for (unsigned i = 0; i < n; i++) {
         if (started[i])
-            thread_join(handles[i]);
+            tokmap_i_thread_join(handles[i]);
         if (!failure && threads[i].err.status < 0)
             failure = &threads[i].err;
     }
@@ -234,7 +235,7 @@ static int place_bad(const flatten_state *s)
                      : CLI_OK;
     }
     code = output_share(&out, &src, &way);
-    file_close(src.fd);
+    tokmap_i_file_close(src.fd);
     return code;
 }
 

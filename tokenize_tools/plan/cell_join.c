@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "plan/cell_state.h"
 #include "system/output_file.h"
+#include "system/platform.h"
 #include "system/protected.h"
 #include "tokmap_writer.h"
 
@@ -114,7 +115,7 @@ static int copy_bad(join_state *s, int fd, const char *path, const cell_metadata
         return cli_no_memory();
     XXH3_64bits_reset(checksum);
     while (code == CLI_OK && n_read > 0) {
-        const int error = file_read_at(fd, n_bytes, block, sizeof block, &n_read);
+        const int error = tokmap_i_file_read(fd, block, sizeof block, n_bytes, &n_read);
         if (error)
             code = cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
         else
@@ -141,7 +142,7 @@ static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
     if (error)
         return cli_error(CLI_DATASET, "%s: %s", path, strerror(error));
     const int code = copy_bad(s, fd, path, m);
-    file_close(fd);
+    tokmap_i_file_close(fd);
     return code;
 }
 

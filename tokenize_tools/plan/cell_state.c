@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "system/files.h"
+#include "system/platform.h"
 #include "tokmap.h"
 
 #define PATH_BYTES (PATH_PREFIX_BYTES + 32)
@@ -230,13 +231,13 @@ static bool has_checksum(const char *path, uint64_t wanted)
     if (checksum)
         XXH3_64bits_reset(checksum);
     for (uint64_t at = 0; checksum && !error && n_read > 0; at += n_read) {
-        error = file_read_at(fd, at, block, sizeof block, &n_read);
+        error = tokmap_i_file_read(fd, block, sizeof block, at, &n_read);
         if (!error)
             XXH3_64bits_update(checksum, block, n_read);
     }
     const bool same = checksum && !error && XXH3_64bits_digest(checksum) == wanted;
     XXH3_freeState(checksum);
-    file_close(fd);
+    tokmap_i_file_close(fd);
     return same;
 }
 

@@ -10,12 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_INTERRUPTED 1000000
-
-bool file_call_again(unsigned *n_times)
-{
-    return errno == EINTR && ++*n_times < MAX_INTERRUPTED;
-}
+#include "system/interrupted.h"
+#include "system/platform.h"
 
 int file_id_compare(const void *a, const void *b)
 {
@@ -168,22 +164,6 @@ int file_open(const char *path, int *fd, file_facts *facts)
     return open_with(path, O_NONBLOCK, fd, facts);
 }
 
-int file_read_at(int fd, uint64_t offset, void *to, size_t n_bytes, size_t *n_read)
-{
-    uint8_t *p = to;
-    unsigned n_times = 0;
-    *n_read = 0;
-    while (*n_read < n_bytes) {
-        const ssize_t n = pread(fd, p + *n_read, n_bytes - *n_read, (off_t)(offset + *n_read));
-        if (n < 0 && file_call_again(&n_times))
-            continue;
-        if (n <= 0)
-            return n < 0 ? errno : 0;
-        *n_read += (size_t)n;
-    }
-    return 0;
-}
-
 bool file_equals(const char *a, const char *b)
 {
     static uint8_t blocks[2][1 << 16];
@@ -194,18 +174,12 @@ bool file_equals(const char *a, const char *b)
                 facts[0].n_bytes == facts[1].n_bytes;
     for (uint64_t at = 0; same && at < facts[0].n_bytes; at += n[0]) {
         for (int i = 0; i < 2; i++)
-            same = same && file_read_at(fds[i], at, blocks[i], sizeof blocks[i], &n[i]) == 0;
+            same = same && tokmap_i_file_read(fds[i], blocks[i], sizeof blocks[i], at, &n[i]) == 0;
         same = same && n[0] > 0 && n[0] == n[1] && memcmp(blocks[0], blocks[1], n[0]) == 0;
     }
     for (int i = 0; i < 2; i++)
-        file_close(fds[i]);
+        tokmap_i_file_close(fds[i]);
     return same;
-}
-
-void file_close(int fd)
-{
-    if (fd >= 0)
-        close(fd);
 }
 
 /* Makes room for at least one more byte, and the padding. */
@@ -231,7 +205,7 @@ static int read_to_end(int fd, size_t max_bytes, whole_file *file)
             return ENOMEM;
         const ssize_t n =
             read(fd, file->data + file->n_bytes, capacity - FILE_PADDING - file->n_bytes);
-        if (n < 0 && !file_call_again(&n_times))
+        if (n < 0 && !tokmap_i_is_interrupted(&n_times))
             return errno;
         if (n == 0) {
             memset(file->data + file->n_bytes, 0, FILE_PADDING);
@@ -252,7 +226,7 @@ int file_read_whole(const char *path, size_t max_bytes, whole_file *file)
         error = EFBIG;
     if (!error)
         error = read_to_end(fd, max_bytes, file);
-    file_close(fd);
+    tokmap_i_file_close(fd);
     if (error) {
         free(file->data);
         file->data = NULL;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.h - describes and reads files. Prints nothing: a call that returns an int returns 0 or an
- * errno value. */
+/* files.h - describes files and reads whole ones. Prints nothing: a call that returns an int
+ * returns 0 or an errno value. */
 #ifndef TOKMAP_FILES_H
 #define TOKMAP_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Whether a system call that just failed was interrupted by a signal and is made again; n_times
- * begins with 0. Not forever: a broken file system may answer EINTR each time. */
-bool file_call_again(unsigned *n_times);
 
 /* Identifies a file, under any name. */
 typedef struct file_id {
@@ -62,10 +58,6 @@ int file_list_folder(const char *path, file_see_name *see, void *context);
 /* Opens a file of any kind for reading and describes it; does not wait for the other end of a pipe.
  * *fd is -1 after an error. */
 int file_open(const char *path, int *fd, file_facts *facts);
-/* *n_read is less than n_bytes only at the end of the file and after an error. */
-int file_read_at(int fd, uint64_t offset, void *to, size_t n_bytes, size_t *n_read);
-/* Negative fds are ignored. */
-void file_close(int fd);
 
 #define FILE_PADDING 64
 

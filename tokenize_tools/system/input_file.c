@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "system/files.h"
+#include "system/interrupted.h"
 
 enum {
     STOP_READ,
@@ -72,7 +73,7 @@ ssize_t input_file_read(int fd, int stop_fd, void *to, size_t n_bytes)
     unsigned n_times = 0;
     do
         n = wait_for_bytes(fd, stop_fd) < 0 ? -1 : read(fd, to, n_bytes);
-    while (n < 0 && file_call_again(&n_times));
+    while (n < 0 && tokmap_i_is_interrupted(&n_times));
     return n;
 }
 

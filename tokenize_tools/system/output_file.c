@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "system/interrupted.h"
+#include "system/platform.h"
 #include "system/protected.h"
 
 /* The most that one call copies, so that progress is shown and signals are handled in between. */
@@ -61,19 +63,8 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
 
 int output_flush_folder(const char *path)
 {
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
-    memcpy(folder, n ? path : ".", n ? n : 1);
-    folder[n ? n : 1] = 0;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_system(folder, "open");
-    int code = CLI_OK;
-    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot flush folders */
-        code = fail_system(folder, "flush");
-    close(fd);
-    return code;
+    errno = tokmap_i_folder_sync(path);
+    return errno == 0 ? CLI_OK : fail_system(path, "flush its folder");
 }
 
 /* Creates `folder`, a prefix of a path up to one of its slashes. */
@@ -212,7 +203,7 @@ int output_try_write(output_file *out, const void *data, size_t n_bytes)
     unsigned n_times = 0;
     while (n_bytes > 0) {
         ssize_t n = write(out->fd, p, n_bytes);
-        if (n < 0 && file_call_again(&n_times))
+        if (n < 0 && tokmap_i_is_interrupted(&n_times))
             continue;
         if (n <= 0)
             return n == 0 ? EIO : errno;
@@ -235,7 +226,7 @@ int output_try_cut(output_file *out, uint64_t n_bytes)
 
 int output_try_sync(output_file *out)
 {
-    return fsync(out->fd) == 0 ? 0 : errno;
+    return tokmap_i_file_sync(out->fd);
 }
 
 bool output_has_its_name(const output_file *out)
@@ -266,7 +257,7 @@ static int copy_by_hand(output_file *out, const output_source *src, uint64_t off
     int code = CLI_OK;
     while (code == CLI_OK && n_bytes > 0) {
         size_t n_wanted = n_bytes < BUFFER_BYTES ? n_bytes : BUFFER_BYTES, n;
-        errno = file_read_at(src->fd, offset, buffer, n_wanted, &n);
+        errno = tokmap_i_file_read(src->fd, buffer, n_wanted, offset, &n);
         code = n == 0 ? fail_source(src->path, offset, errno == 0) : output_write(out, buffer, n);
         offset += n;
         n_bytes -= n;
@@ -335,7 +326,8 @@ static int give_name(output_file *out)
 
 int output_place(output_file *out)
 {
-    if (fsync(out->fd) != 0)
+    errno = output_try_sync(out);
+    if (errno != 0)
         return fail_system(out->path, "flush");
     int code = give_name(out);
     if (code != CLI_OK)
@@ -398,7 +390,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
 
 void output_keep(output_file *out)
 {
-    file_close(out->fd);
+    tokmap_i_file_close(out->fd);
     out->fd = -1;
 }
 

@@ -103,13 +103,6 @@ void process_share_heap(void)
 #endif
 }
 
-unsigned process_processors(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < 1 ? 1 : (unsigned)n;
-}
-
 uint64_t process_peak_bytes(void)
 {
     struct rusage usage = {0};

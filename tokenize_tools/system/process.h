@@ -29,8 +29,6 @@ int process_make_absolute(const char **path, char *absolute, size_t n_bytes);
  * would not be faster, but would reserve 64 MiB of address space each, which may be limited. */
 void process_share_heap(void);
 
-/* The number of processors that this process may use; at least 1. */
-unsigned process_processors(void);
 /* The peak memory of the process. */
 uint64_t process_peak_bytes(void);
 bool process_is_terminal(FILE *file);

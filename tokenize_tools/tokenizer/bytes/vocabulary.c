@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/big_memory.h"
+#include "system/platform_memory.h"
 
 typedef struct entry {
     uint32_t hash, id; /* id MODEL_NO_ID: free */
@@ -149,7 +149,7 @@ static bool allocate_short(vocabulary *v, size_t n_tokens)
     v->n_filter = 16;
     while (v->n_filter * 64 < n_tokens * 12)
         v->n_filter *= 2;
-    v->short_tokens = big_memory_new(v->n_short * sizeof *v->short_tokens);
+    v->short_tokens = tokmap_i_big_memory_new(v->n_short * sizeof *v->short_tokens);
     v->filter = calloc(v->n_filter, sizeof *v->filter);
     return v->short_tokens && v->filter;
 }
@@ -216,7 +216,7 @@ void vocabulary_free(vocabulary *v)
 {
     if (!v)
         return;
-    big_memory_free(v->short_tokens, v->n_short * sizeof *v->short_tokens);
+    tokmap_i_big_memory_free(v->short_tokens, v->n_short * sizeof *v->short_tokens);
     free(v->filter);
     free(v->entries);
     free(v->places);

@@ -6,8 +6,9 @@
 
 #include "base/base.h"
 #include "base/status.h"
+#include "system/platform.h"
 #include "system/process.h"
-#include "system/threads.h"
+#include "system/platform_thread.h"
 #include "text/utf8.h"
 #include "tokenizer/file/special_place.h"
 #include "tokenizer/library/encode_output.h"
@@ -32,7 +33,7 @@ typedef struct pending_job {
 typedef struct encode_worker {
     encode_run *run;
     encode_kit *kit;
-    thread thread;
+    tokmap_i_thread thread;
     pending_job pending[MAX_PENDING];
     size_t n_pending;
     tokmap_status status;
@@ -218,12 +219,13 @@ static void *encode_jobs(void *arg)
 static void work_together(encode_run *run)
 {
     uint32_t n_started = 1;
-    while (n_started < run->n_workers && thread_start(&run->workers[n_started].thread, encode_jobs,
-                                                      &run->workers[n_started]) == 0)
+    while (n_started < run->n_workers &&
+           tokmap_i_thread_start(&run->workers[n_started].thread, encode_jobs,
+                                 &run->workers[n_started]) == 0)
         n_started++;
     encode_jobs(&run->workers[0]);
     for (uint32_t i = 1; i < n_started; i++)
-        thread_join(run->workers[i].thread);
+        tokmap_i_thread_join(run->workers[i].thread);
 }
 
 /* Of the text that comes first. */
@@ -276,7 +278,7 @@ static uint32_t count_workers(const encode_run *run, uint32_t n_threads)
     const size_t most = MIN(run->plan.n, MAX_THREADS);
     if (most <= 1)
         return 1;
-    return (uint32_t)MIN(most, n_threads ? n_threads : process_processors());
+    return (uint32_t)MIN(most, n_threads ? n_threads : tokmap_i_n_processors());
 }
 
 /* At least one worker has a kit, or memory ran out. */

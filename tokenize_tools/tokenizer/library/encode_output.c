@@ -10,8 +10,8 @@ bool encode_output_begin(encode_output *o, const encode_plan *plan, uint64_t n_t
                          size_t n_ids_expected)
 {
     *o = (encode_output){.jobs = plan->jobs, .n_jobs = plan->n};
-    mutex_init(&o->lock);
-    condition_init(&o->changed);
+    tokmap_i_mutex_init(&o->lock);
+    tokmap_i_condition_init(&o->changed);
     o->capacity = n_ids_expected + n_ids_expected / 4 + 64;
     o->ids = result_memory_new(o->capacity * sizeof *o->ids);
     if (n_texts < SIZE_MAX / 32)
@@ -25,30 +25,30 @@ void encode_output_free(encode_output *o)
 {
     result_memory_free(o->ids);
     result_memory_free(o->offsets);
-    mutex_free(&o->lock);
-    condition_free(&o->changed);
+    tokmap_i_mutex_free(&o->lock);
+    tokmap_i_condition_free(&o->changed);
 }
 
 void encode_output_done(encode_output *o, size_t k, size_t n_ids)
 {
-    mutex_lock(&o->lock);
+    tokmap_i_mutex_lock(&o->lock);
     o->jobs[k].n_ids = n_ids;
     o->jobs[k].done = true;
     if (k == o->n_known)
-        condition_broadcast(&o->changed);
+        tokmap_i_condition_broadcast(&o->changed);
     for (; o->n_known < o->n_jobs && o->jobs[o->n_known].done; o->n_known++) {
         o->jobs[o->n_known].first_id = o->n_ids;
         o->n_ids += o->jobs[o->n_known].n_ids;
     }
-    mutex_unlock(&o->lock);
+    tokmap_i_mutex_unlock(&o->lock);
 }
 
 void encode_output_stop(encode_output *o)
 {
-    mutex_lock(&o->lock);
+    tokmap_i_mutex_lock(&o->lock);
     o->stopped = true;
-    condition_broadcast(&o->changed);
-    mutex_unlock(&o->lock);
+    tokmap_i_condition_broadcast(&o->changed);
+    tokmap_i_mutex_unlock(&o->lock);
 }
 
 /* Nobody copies into the array. */
@@ -69,38 +69,38 @@ static bool grow(encode_output *o)
 static bool get_place(encode_output *o, size_t k, bool wait)
 {
     while (wait && !o->stopped && k >= o->n_known)
-        condition_wait(&o->changed, &o->lock);
+        tokmap_i_condition_wait(&o->changed, &o->lock);
     if (o->stopped || k >= o->n_known)
         return false;
     const size_t end = o->jobs[k].first_id + o->jobs[k].n_ids;
     while (!o->stopped && end > o->capacity) {
         if (o->n_copying > 0)
-            condition_wait(&o->changed, &o->lock);
+            tokmap_i_condition_wait(&o->changed, &o->lock);
         else if (!grow(o))
             o->stopped = o->no_memory = true;
     }
     if (o->stopped)
-        condition_broadcast(&o->changed);
+        tokmap_i_condition_broadcast(&o->changed);
     return !o->stopped;
 }
 
 bool encode_output_place(encode_output *o, size_t k, const uint32_t *ids, bool wait)
 {
     const encode_job *job = &o->jobs[k];
-    mutex_lock(&o->lock);
+    tokmap_i_mutex_lock(&o->lock);
     const bool placed = get_place(o, k, wait);
     o->n_copying += placed;
-    mutex_unlock(&o->lock);
+    tokmap_i_mutex_unlock(&o->lock);
     if (!placed)
         return false;
     if (job->n_ids > 0)
         memcpy(o->ids + job->first_id, ids, job->n_ids * sizeof *ids);
     for (uint64_t i = 1; i <= job->n_ended; i++)
         o->offsets[job->first + i] += (int64_t)job->first_id;
-    mutex_lock(&o->lock);
+    tokmap_i_mutex_lock(&o->lock);
     o->n_copying--;
     if (o->n_copying == 0)
-        condition_broadcast(&o->changed);
-    mutex_unlock(&o->lock);
+        tokmap_i_condition_broadcast(&o->changed);
+    tokmap_i_mutex_unlock(&o->lock);
     return true;
 }

@@ -4,7 +4,7 @@
 #ifndef TOKMAP_ENCODE_OUTPUT_H
 #define TOKMAP_ENCODE_OUTPUT_H
 
-#include "system/threads.h"
+#include "system/platform_thread.h"
 #include "tokenizer/library/encode_plan.h"
 
 typedef struct encode_output {
@@ -14,8 +14,8 @@ typedef struct encode_output {
     size_t n_ids, capacity;
     int64_t *offsets; /* those of a job count from its first id until it is placed */
 
-    mutex lock;
-    condition changed;
+    tokmap_i_mutex lock;
+    tokmap_i_condition changed;
     size_t n_known; /* jobs whose first id is known: all before them are done */
     unsigned n_copying;
     bool stopped; /* the call fails: nothing more is placed */

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "system/big_memory.h"
+#include "base/base.h"
+#include "system/platform_memory.h"
 
 /* glibc keeps smaller blocks, so that the next call gets the same pages. */
 #define LARGE_BYTES ((size_t)32 << 20)
@@ -21,7 +22,7 @@ void *result_memory_new(size_t n_bytes)
         return NULL;
     const size_t all_bytes = sizeof(result_header) + n_bytes;
     const bool large = all_bytes >= LARGE_BYTES;
-    result_header *header = large ? big_memory_new(all_bytes) : malloc(all_bytes);
+    result_header *header = large ? tokmap_i_big_memory_new(all_bytes) : malloc(all_bytes);
     if (!header)
         return NULL;
     header->mapped_bytes = large ? all_bytes : 0;
@@ -36,9 +37,9 @@ void *result_memory_shrink(void *memory, size_t n_bytes)
         result_header *smaller = realloc(header, all_bytes);
         return (smaller ? smaller : header) + 1; /* cppcheck-suppress memleak */
     }
-    const size_t kept_bytes = (all_bytes + BIG_MEMORY_UNIT - 1) & ~(BIG_MEMORY_UNIT - 1);
+    const size_t kept_bytes = round_up(all_bytes, TOKMAP_I_HUGE_PAGE_BYTES);
     if (kept_bytes < header->mapped_bytes) {
-        big_memory_free((uint8_t *)header + kept_bytes, header->mapped_bytes - kept_bytes);
+        tokmap_i_big_memory_free((uint8_t *)header + kept_bytes, header->mapped_bytes - kept_bytes);
         header->mapped_bytes = kept_bytes;
     }
     return memory;
@@ -50,7 +51,7 @@ void result_memory_free(const void *memory)
         return;
     result_header *header = (result_header *)(uintptr_t)memory - 1;
     if (header->mapped_bytes > 0)
-        big_memory_free(header, header->mapped_bytes);
+        tokmap_i_big_memory_free(header, header->mapped_bytes);
     else
         free(header);
 }

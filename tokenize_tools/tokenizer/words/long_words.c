@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/big_memory.h"
+#include "system/platform_memory.h"
 
 #define MAX_BYTES 512 /* longer words hardly ever repeat */
 #define MAX_IDS 1024
@@ -34,8 +34,8 @@ long_words *long_words_new(size_t max_bytes)
         w->n_entries *= 2;
     w->store_size = max_bytes / 3 * 2 / sizeof *w->store + 2 * MAX_IDS;
     w->stored = 1;
-    w->entries = big_memory_new(w->n_entries * sizeof *w->entries);
-    w->store = big_memory_new(w->store_size * sizeof *w->store);
+    w->entries = tokmap_i_big_memory_new(w->n_entries * sizeof *w->entries);
+    w->store = tokmap_i_big_memory_new(w->store_size * sizeof *w->store);
     if (!w->entries || !w->store) {
         long_words_free(w);
         return NULL;
@@ -47,8 +47,8 @@ void long_words_free(long_words *w)
 {
     if (!w)
         return;
-    big_memory_free(w->entries, w->n_entries * sizeof *w->entries);
-    big_memory_free(w->store, w->store_size * sizeof *w->store);
+    tokmap_i_big_memory_free(w->entries, w->n_entries * sizeof *w->entries);
+    tokmap_i_big_memory_free(w->store, w->store_size * sizeof *w->store);
     free(w);
 }
 

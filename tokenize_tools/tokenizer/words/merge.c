@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/big_memory.h"
+#include "system/platform_memory.h"
 #include "tokenizer/words/merge_word.h"
 
 /* A lookup costs cache misses and branches that cannot be predicted. So a slot is one word with a
@@ -112,9 +112,9 @@ static bool allocate_table(merge_table *t, const merge_pair *pairs, size_t n_pai
     t->first_result = n_pairs ? pairs[0].result : 0;
     t->by_slot = has_ties(pairs, n_pairs);
     t->n_results = t->by_slot ? t->n_slots : n_pairs + 1;
-    t->slots = big_memory_new(t->n_slots * sizeof *t->slots);
+    t->slots = tokmap_i_big_memory_new(t->n_slots * sizeof *t->slots);
     t->dense = malloc(sizeof *t->dense * DENSE * DENSE);
-    t->results = big_memory_new(t->n_results * sizeof *t->results);
+    t->results = tokmap_i_big_memory_new(t->n_results * sizeof *t->results);
     if (!t->slots || !t->dense || !t->results || !allocate_filter(t, n_pairs))
         return false;
     memset(t->slots, 0xFF, t->n_slots * sizeof *t->slots);
@@ -168,8 +168,8 @@ void merge_table_free(merge_table *t)
 {
     if (!t)
         return;
-    big_memory_free(t->slots, t->n_slots * sizeof *t->slots);
-    big_memory_free(t->results, t->n_results * sizeof *t->results);
+    tokmap_i_big_memory_free(t->slots, t->n_slots * sizeof *t->slots);
+    tokmap_i_big_memory_free(t->results, t->n_results * sizeof *t->results);
     free(t->filter);
     free(t->dense);
     free(t);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/big_memory.h"
+#include "system/platform_memory.h"
 #include "tokenizer/words/long_words.h"
 #include "tokenizer/words/word_positions.h"
 
@@ -53,7 +53,7 @@ struct word_cache {
 
 static bool set_lines(word_cache *c, size_t n_lines)
 {
-    line *lines = big_memory_new(n_lines * sizeof *lines);
+    line *lines = tokmap_i_big_memory_new(n_lines * sizeof *lines);
     if (!lines)
         return false;
     c->lines = lines;
@@ -88,7 +88,7 @@ void word_cache_free(word_cache *c)
 {
     if (!c)
         return;
-    big_memory_free(c->lines, c->n_lines * sizeof *c->lines);
+    tokmap_i_big_memory_free(c->lines, c->n_lines * sizeof *c->lines);
     id_buffer_free(&c->many);
     long_words_free(c->longer);
     free(c);
@@ -151,7 +151,7 @@ static void grow_cache(word_cache *c)
             c->n_words++;
         }
     }
-    big_memory_free(old, n_old * sizeof *old);
+    tokmap_i_big_memory_free(old, n_old * sizeof *old);
 }
 
 static bool make_value(word_cache *c, const uint32_t *ids, size_t n, value *v)
