@@ -37,6 +37,9 @@ enum {
     TOKMAP_I_CAPTURE_RELAXED = 2,
     TOKMAP_I_COMPILE_LOG = 5, /* options of load_module: a buffer for errors, and its size */
     TOKMAP_I_COMPILE_LOG_BYTES = 6,
+    TOKMAP_I_ATTRIBUTE_PCI_BUS = 33,
+    TOKMAP_I_ATTRIBUTE_PCI_DEVICE = 34,
+    TOKMAP_I_ATTRIBUTE_PCI_DOMAIN = 50,
     TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID = 134
 };
 

@@ -232,16 +232,27 @@ static tokmap_status open_events(tokmap_stage *s, tokmap_error *err)
 
 /* ---- Memory ---- */
 
+/* The memory node of the host for the device; -1: any. */
+static int find_node(const tokmap_stage *s)
+{
+    static const int place[] = {TOKMAP_I_ATTRIBUTE_PCI_DOMAIN, TOKMAP_I_ATTRIBUTE_PCI_BUS,
+                                TOKMAP_I_ATTRIBUTE_PCI_DEVICE};
+    int node = -1, at[3] = {0};
+    if (!s->driver->get_attribute(&node, TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID, s->device) && node >= 0)
+        return node;
+    for (int i = 0; i < 3; i++)
+        if (s->driver->get_attribute(&at[i], place[i], s->device))
+            return -1;
+    return tokmap_i_pci_node(at[0], at[1], at[2]);
+}
+
 /* If memory cannot be pinned, copies still work, through a buffer of the driver; a note says so. */
 static tokmap_status open_host_memory(tokmap_stage *s, tokmap_error *err)
 {
     const uint32_t n = s->options.n_host_slots;
-    int node = -1;
-    if (s->driver->get_attribute(&node, TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID, s->device))
-        node = -1;
     s->host_bytes = n * s->image_bytes;
     void *memory = NULL;
-    const int errno_value = tokmap_i_device_memory_take(s->host_bytes, node, &memory);
+    const int errno_value = tokmap_i_device_memory_take(s->host_bytes, find_node(s), &memory);
     if (errno_value)
         return FAIL_CAUSE(err, TOKMAP_ERR_MEMORY, errno_value, 0,
                           "cannot allocate %" PRIu64 " bytes for batches", s->host_bytes);

@@ -119,6 +119,14 @@ static void prefer_node(void *memory, size_t n_bytes, int node)
     (void)syscall(SYS_mbind, memory, n_bytes, POLICY_PREFERRED, nodes, 16 * bits, 0);
 }
 
+int tokmap_i_pci_node(int domain, int bus, int device)
+{
+    char path[80], text[32];
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", (unsigned)domain,
+             (unsigned)bus, (unsigned)device);
+    return read_text(path, text, sizeof text) && *text ? atoi(text) : -1;
+}
+
 int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
 {
     const size_t whole = round_up(n_bytes, TOKMAP_I_HUGE_PAGE_BYTES);

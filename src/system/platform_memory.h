@@ -18,6 +18,9 @@ uint64_t tokmap_i_memory_available(void);
 void *tokmap_i_big_memory_new(size_t n_bytes);
 void tokmap_i_big_memory_free(void *memory, size_t n_bytes);
 
+/* The memory node that is nearest to a PCI device; -1: unknown. */
+int tokmap_i_pci_node(int domain, int bus, int device);
+
 /* Takes memory that a device will read: aligned to a page, in huge pages where the system has them,
  * if possible on memory node `node` (below 0: any), already touched, and not inherited by forked
  * children. Returns 0 or an errno value. */
