@@ -451,7 +451,7 @@ static void check_random_input(tally *t)
 TEST(documents_are_those_of_the_model_whatever_the_format_the_storage_and_the_sizes)
 {
     tally t = {0};
-    int n = check_sanitized() ? 800 : check_long() ? 20000 : 3000;
+    int n = check_sanitized() ? 800 : check_long() ? 8000 : 3000;
     random_state = 3;
     for (int i = 0; i < n; i++)
         check_random_input(&t);
@@ -518,7 +518,7 @@ static bool check_random_pipe(void)
 
 TEST(pipes_give_the_same_or_say_that_they_cannot_be_read_twice)
 {
-    int n = check_sanitized() ? 500 : check_long() ? 20000 : 2000, n_once = 0;
+    int n = check_sanitized() ? 500 : check_long() ? 8000 : 2000, n_once = 0;
     random_state = 4;
     for (int i = 0; i < n; i++)
         n_once += check_random_pipe();

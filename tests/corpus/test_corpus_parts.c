@@ -126,7 +126,7 @@ static void check_random_corpus(tally *t)
 TEST(the_parts_of_random_corpora_give_what_the_whole_gives)
 {
     tally t = {0};
-    const int n = check_sanitized() ? 1000 : check_long() ? 12000 : 3000;
+    const int n = check_sanitized() ? 1000 : check_long() ? 6000 : 3000;
     for (int i = 0; i < n; i++)
         check_random_corpus(&t);
     printf("note %" PRIu64 " corpora in %" PRIu64 " parts, %" PRIu64

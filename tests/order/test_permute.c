@@ -206,7 +206,7 @@ TEST(random_n_to_2_20_are_permuted)
 
 TEST(n_beside_powers_of_two_are_permuted)
 {
-    const int exhaustive = check_sanitized() ? 16 : check_long() ? 22 : 20;
+    const int exhaustive = check_sanitized() ? 16 : check_long() ? 21 : 19;
     for (int k = 0; k <= 48; k++) {
         const uint64_t power = (uint64_t)1 << k;
         for (uint64_t n = power - (k > 0); n <= power + (k < 48); n++) {

@@ -125,7 +125,7 @@ TEST(pairs_in_a_row_or_column_keep_no_distance)
     for (size_t i = 0; i < 2 * sizeof digits / sizeof *digits; i++) {
         const bool of_rows = i % 2;
         const uint64_t a = digits[i / 2][0], b = digits[i / 2][1], n = a * b, m = of_rows ? a : b;
-        const unsigned work = check_sanitized() ? 50000 : check_long() ? 30000000 : 2000000;
+        const unsigned work = check_sanitized() ? 50000 : check_long() ? 10000000 : 2000000;
         const unsigned most = work / (unsigned)n, n_keys = most < 200000 ? most : 200000;
         double sum = 0, squares = 0;
         char what[64];
@@ -287,7 +287,7 @@ static void check_avalanche(bool of_key, unsigned bit, unsigned n_cases)
 
 TEST(one_bit_of_x_or_of_the_key_turns_half_of_the_bits)
 {
-    const unsigned n_cases = check_long() && !check_sanitized() ? 20000 : 2000;
+    const unsigned n_cases = check_long() && !check_sanitized() ? 8000 : 2000;
     for (unsigned bit = 0; bit < 40; bit++)
         check_avalanche(false, bit, n_cases);
     for (unsigned bit = 0; bit < 64; bit++)

@@ -339,7 +339,7 @@ TEST(ids_are_what_the_definition_gives_for_random_vocabularies_and_text)
     static const split_pattern patterns[] = {SPLIT_GPT2,   SPLIT_CL100K, SPLIT_O200K,
                                              SPLIT_TEKKEN, SPLIT_QWEN2,  SPLIT_NONE};
     /* More than ten million strings. */
-    const int n_vocabularies = check_long() ? 1000 : 50, n_texts = check_long() ? 10100 : 500;
+    const int n_vocabularies = check_long() ? 1000 : 50, n_texts = check_long() ? 5100 : 500;
     for (int i = 0; i < n_vocabularies; i++) {
         make_vocabulary();
         const split_pattern pattern = patterns[any(6)];

@@ -287,7 +287,7 @@ TEST(words_start_where_nothing_is_joined_whatever_code_runs)
 TEST(long_runs_end_in_time_and_give_every_byte_back)
 {
     static const char *const units[] = {"a", " ", "ab", "\xE4\xB8\x96", "~", "a ", NAIVE_MARK};
-    const size_t n = check_sanitized() ? 200000 : check_long() ? 10000000 : 2000000;
+    const size_t n = check_sanitized() ? 200000 : check_long() ? 4000000 : 1000000;
     char *text = malloc(n);
     for (size_t u = 0; u < NAIVE_N(units); u++) {
         engine g = {0};

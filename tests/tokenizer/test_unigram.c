@@ -288,7 +288,7 @@ TEST(parts_that_are_kept_do_not_depend_on_the_sum_before_them)
 TEST(long_runs_end_in_time_and_give_every_byte_back)
 {
     static const char *const units[] = {"a", "ab", "\xE4\xB8\x96", "~", "a.", "s\n"};
-    const size_t n = check_sanitized() ? 200000 : check_long() ? 4000000 : 2000000;
+    const size_t n = check_sanitized() ? 200000 : check_long() ? 2000000 : 1000000;
     char *text = malloc(n);
     for (size_t u = 0; u < NAIVE_N(units); u++) {
         engine g = {0};

@@ -320,7 +320,7 @@ TEST(a_full_disk_costs_no_checkpoint)
 {
     int n_failed = 0;
     set_up();
-    for (rlim_t limit = 0; limit < 24000; limit += check_long() ? 61 : 613) {
+    for (rlim_t limit = 0; limit < 24000; limit += check_long() ? 211 : 613) {
         int status;
         prepare(&FRESH);
         const pid_t child = fork();
@@ -378,7 +378,7 @@ static bool kill_after(uint64_t ns)
 
 TEST(killed_at_random_moments_it_ends_as_that_of_one_go)
 {
-    const int n_wanted = check_long() ? 400 : check_sanitized() ? 30 : 60;
+    const int n_wanted = check_long() ? 200 : check_sanitized() ? 30 : 60;
     int n_kills = 0, n_datasets = 0;
     set_up();
     files long_whole = uninterrupted(&LONG_WORK);

@@ -287,7 +287,7 @@ static void cut_everywhere(const scenario *s)
     uint64_t n_cuts = 0;
     char what[100];
     set_up();
-    const int n_lots = check_long() ? 12 : 1;
+    const int n_lots = check_long() ? 5 : 1;
     for (int how = 0; how < N_CUTS - 1 + n_lots; how++) {
         const cut kind = how < SOME_LOST ? (cut)how : SOME_LOST;
         const fault_mode mode = how % 2 ? FAULT_KILL_BEFORE : FAULT_KILL_AFTER;

@@ -38,7 +38,7 @@ static char prefix[600];
 
 static int n_kills(void)
 {
-    return check_long() ? 200 : check_sanitized() ? 30 : 100;
+    return check_long() ? 120 : check_sanitized() ? 30 : 100;
 }
 
 static uint64_t now_ns(void)

@@ -199,7 +199,7 @@ TEST(readers_never_miss_a_dataset_that_is_replaced_again_and_again)
 {
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     prepare_old(0);
-    const int n_times = check_long() ? 1000 : 200;
+    const int n_times = check_long() ? 400 : 200;
     const pid_t child = fork();
     CHECK(child >= 0);
     for (int i = 0; child == 0 && i <= n_times; i++)
