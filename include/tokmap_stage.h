@@ -57,8 +57,8 @@
  *           before it; next may be called again. Tokens and document boundaries are read without
  *           the maps: a shortened file is TOKMAP_ERR_IO and raises no signal. If host memory
  *           cannot be pinned, the stage reports this once to `log` and continues, more slowly.
- *           If the driver fails to queue a batch, next returns TOKMAP_ERR_DEVICE from then on;
- *           save still works. */
+ *           If the driver fails to queue a transfer, next returns TOKMAP_ERR_DEVICE from then on;
+ *           save still works. If it fails to start the kernel, next may be called again. */
 #ifndef TOKMAP_STAGE_H
 #define TOKMAP_STAGE_H
 

@@ -137,15 +137,12 @@ void tokmap_i_stage_fill_one(tokmap_stage *s)
     s->filling = true;
     tokmap_i_mutex_unlock(&s->mutex);
     const int error = queued ? s->driver->wait_event(h->read) : 0;
-    if (error)
-        tokmap_i_stage_fail(s, error, "waiting for a copy", &err);
-    else
+    if (!error)
         fill_slot(s, h, &err);
     tokmap_i_mutex_lock(&s->mutex);
     s->filling = false;
     if (error) {
-        s->lost = err;
-        tokmap_i_stage_note(s, "%s; the stage has stopped", err.text);
+        tokmap_i_stage_lose(s, error, "waiting for a copy");
     } else if (err.status) {
         h->state = TOKMAP_I_HOST_FREE;
         s->stop = err;
@@ -163,10 +160,8 @@ void *tokmap_i_stage_run_thread(void *stage)
     tokmap_i_visit visit;
     const int error = tokmap_i_stage_enter(s, &visit);
     tokmap_i_mutex_lock(&s->mutex);
-    if (error) {
-        tokmap_i_stage_fail(s, error, "entering the context in a thread", &s->lost);
-        tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
-    }
+    if (error)
+        tokmap_i_stage_lose(s, error, "entering the context in a thread");
     while (!s->quitting) {
         if (!s->paused && tokmap_i_stage_queue_one(s)) {
             /* look for the next one */

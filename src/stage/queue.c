@@ -85,9 +85,9 @@ static bool failed(attempt *a, int error, const char *what)
     return error != 0;
 }
 
-static void lose_device(tokmap_stage *s, const attempt *a)
+void tokmap_i_stage_lose(tokmap_stage *s, int error, const char *what)
 {
-    tokmap_i_stage_fail(s, a->error, a->what, &s->lost);
+    tokmap_i_stage_fail(s, error, what, &s->lost);
     tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
 }
 
@@ -178,7 +178,7 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s)
     tokmap_i_mutex_lock(&s->mutex);
     s->queueing = false;
     if (!ok && !s->lost.status)
-        lose_device(s, &a);
+        tokmap_i_stage_lose(s, a.error, a.what);
     if (s->lost.status) { /* possibly by another thread meanwhile: drop the batch */
         d->state = TOKMAP_I_DEVICE_FREE;
     } else {
@@ -220,6 +220,6 @@ tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
                          failed(&a, s->driver->wait_stream(stream), "waiting for a stream");
     tokmap_i_mutex_lock(&s->mutex);
     if (is_lost) /* the slot is never filled again, and the batch can be asked for again */
-        lose_device(s, &a);
+        tokmap_i_stage_lose(s, a.error, a.what);
     return a.error ? tokmap_i_stage_fail(s, a.error, a.what, err) : TOKMAP_OK;
 }

@@ -190,9 +190,8 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
 /* Without a thread the next batch is prepared now, while the device works on this one. */
 static void end_next(tokmap_stage *s, const tokmap_i_visit *visit)
 {
-    if (!s->has_thread && s->n_handed == s->n_queued && !s->stop.status)
-        while (s->n_handed == s->n_queued && work_once(s))
-            continue;
+    while (!s->has_thread && !s->stop.status && s->n_handed == s->n_queued && work_once(s))
+        continue;
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_condition_signal(&s->work);
     tokmap_i_stage_leave(s, visit);

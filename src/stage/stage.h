@@ -175,6 +175,8 @@ tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
 /* Fills in err with the driver's text for an error. */
 tokmap_status tokmap_i_stage_fail(const tokmap_stage *s, int error, const char *what,
                                   tokmap_error *err);
+/* With the mutex held: the device has stopped working. */
+void tokmap_i_stage_lose(tokmap_stage *s, int error, const char *what);
 /* With the mutex held: adds a line for `log`. */
 void tokmap_i_stage_note(tokmap_stage *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
