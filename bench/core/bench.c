@@ -2,6 +2,7 @@
 #include "core/bench.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -39,25 +40,42 @@ uint64_t bench_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-bench_row *bench_add_row(bench_report *report, const char *page, const char *name, const char *unit)
+static bench_row *new_row(bench_report *report, const char *page, const char *unit)
 {
     if (report->n_rows == BENCH_MAX_ROWS)
         abort();
     bench_row *row = &report->rows[report->n_rows++];
     snprintf(row->page, sizeof row->page, "%s", page);
-    snprintf(row->name, sizeof row->name, "%s", name);
     snprintf(row->unit, sizeof row->unit, "%s", unit);
     return row;
 }
 
-bench_row *bench_add_cell(bench_report *report, const char *page, const char *line,
-                          const char *column, const char *unit)
+/* Formats what follows `format` in the arguments of the caller. */
+#define FORMAT(text, format)                                                                       \
+    do {                                                                                           \
+        va_list more;                                                                              \
+        va_start(more, format);                                                                    \
+        vsnprintf(text, sizeof(text), format, more);                                               \
+        va_end(more);                                                                              \
+    } while (0)
+
+bench_row *bench_add_row(bench_report *report, const char *page, const char *unit, const char *name,
+                         ...)
 {
-    char name[sizeof report->rows->name];
-    snprintf(name, sizeof name, "%s, %s", line, column);
-    bench_row *row = bench_add_row(report, page, name, unit);
-    snprintf(row->line, sizeof row->line, "%s", line);
-    snprintf(row->column, sizeof row->column, "%s", column);
+    bench_row *row = new_row(report, page, unit);
+    FORMAT(row->name, name);
+    return row;
+}
+
+bench_row *bench_add_cell(bench_report *report, const char *page, const char *const *cell,
+                          const char *line, ...)
+{
+    bench_row *row = new_row(report, page, cell[1]);
+    char text[sizeof row->line];
+    FORMAT(text, line);
+    snprintf(row->line, sizeof row->line, "%s", text);
+    snprintf(row->column, sizeof row->column, "%s", cell[0]);
+    snprintf(row->name, sizeof row->name, "%.70s, %s", text, cell[0]);
     return row;
 }
 
@@ -78,9 +96,10 @@ int bench_try_value(bench_row *row, double value)
 }
 
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
-                           const char *name)
+                           const char *name, ...)
 {
-    bench_row *row = bench_add_row(report, a->page, name, "x");
+    bench_row *row = new_row(report, a->page, "x");
+    FORMAT(row->name, name);
     for (uint32_t i = 0; i < a->n_values && i < b->n_values; i++)
         bench_add_value(row, a->values[i] / b->values[i]);
     return row;
@@ -98,10 +117,9 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void sort_values(const bench_row *row, double *values)
+void bench_sort(double *values, size_t n)
 {
-    memcpy(values, row->values, row->n_values * sizeof *values);
-    qsort(values, row->n_values, sizeof *values, by_value);
+    qsort(values, n, sizeof *values, by_value);
 }
 
 double bench_median(const bench_row *row)
@@ -109,7 +127,8 @@ double bench_median(const bench_row *row)
     double values[BENCH_MAX_ROUNDS];
     if (row->n_values == 0)
         return 0;
-    sort_values(row, values);
+    memcpy(values, row->values, row->n_values * sizeof *values);
+    bench_sort(values, row->n_values);
     const uint32_t middle = row->n_values / 2;
     return row->n_values % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
@@ -143,9 +162,9 @@ void bench_set_time_limit(bench_row *row, const bench_row *limit)
     set_limit(row, limit, limit, 1);
 }
 
-void bench_set_group(bench_row *row, const char *group, const char *system)
+void bench_set_group(bench_row *row, const char *system, const char *group, ...)
 {
-    snprintf(row->group, sizeof row->group, "%s", group);
+    FORMAT(row->group, group);
     snprintf(row->system, sizeof row->system, "%s", system);
 }
 

@@ -59,18 +59,25 @@ typedef struct bench_report {
 } bench_report;
 
 uint64_t bench_now_ns(void);
-/* Never NULL: too many rows abort the program, because the pages are our own code. */
-bench_row *bench_add_row(bench_report *report, const char *page, const char *name,
-                         const char *unit);
-/* A row that shares a line of the table with others; its name is "line, column". */
-bench_row *bench_add_cell(bench_report *report, const char *page, const char *line,
-                          const char *column, const char *unit);
+#define BENCH_TEXT(n) __attribute__((format(printf, n, (n) + 1)))
+/* Names, lines and groups are formatted as by printf.
+ *
+ * Never NULL: too many rows abort the program, because the pages are our own code. */
+BENCH_TEXT(4)
+bench_row *bench_add_row(bench_report *report, const char *page, const char *unit, const char *name,
+                         ...);
+/* A row that shares a line of the table with others; its name is "line, column". The cell is its
+ * column and its unit. */
+BENCH_TEXT(4)
+bench_row *bench_add_cell(bench_report *report, const char *page, const char *const *cell,
+                          const char *line, ...);
 void bench_add_value(bench_row *row, double value);
 /* The same; or, if the value is below 0: prints that it could not be measured, and returns 1. */
 int bench_try_value(bench_row *row, double value);
 /* Adds a row with the ratio a / b of each round. */
+BENCH_TEXT(4)
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
-                           const char *name);
+                           const char *name, ...);
 void bench_set_goal(bench_row *row, bench_goal goal, double target);
 /* Call these after all values were added: the fraction is the median over the rounds. `scale`: how
  * many units of the limit one unit of the row is. */
@@ -78,11 +85,12 @@ void bench_set_rate_limit(bench_row *row, const bench_row *limit, double scale);
 /* For times, the limit is the smaller value. */
 void bench_set_time_limit(bench_row *row, const bench_row *limit);
 /* Where bench/report.py draws the row: with the others of its group. */
-void bench_set_group(bench_row *row, const char *group, const char *system);
+BENCH_TEXT(3) void bench_set_group(bench_row *row, const char *system, const char *group, ...);
 void bench_set_x(bench_row *row, double x, const char *unit);
 /* The number of rounds asked for, or the page's default. */
 uint32_t bench_rounds(const bench_options *options, uint32_t usual);
 
+void bench_sort(double *values, size_t n);
 double bench_median(const bench_row *row);
 bool bench_reached(const bench_row *row);
 /* Prints the figures for people, in lines of 80 columns or the width of the terminal. */

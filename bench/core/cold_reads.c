@@ -17,8 +17,12 @@ enum {
     SEQUENTIAL_AT_ONCE = 32
 };
 
+static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a measure */
+static const uint64_t least_bytes = 4 << 20;
+#define GROUP "cold, %u tokens"
+
 typedef struct way {
-    const char *name;
+    const char *name, *system;
     tokmap_io io;
     tokmap_shuffle shuffle;
     double least_share; /* of the device's rate; 0: no aim */
@@ -33,16 +37,17 @@ enum {
     N_WAYS
 };
 static const way ways[N_WAYS] = {
-    {"direct", TOKMAP_IO_DIRECT, TOKMAP_SHUFFLE_FULL, 0.9},
-    {"populate", TOKMAP_IO_POPULATE, TOKMAP_SHUFFLE_FULL, 0.6},
-    {"read", TOKMAP_IO_READ, TOKMAP_SHUFFLE_FULL, 0},
-    {"plain map", TOKMAP_IO_MAP, TOKMAP_SHUFFLE_FULL, 0},
-    {"populate, block shuffle", TOKMAP_IO_POPULATE, TOKMAP_SHUFFLE_BLOCK, 0.9}};
+    {"direct", "tokmap, direct", TOKMAP_IO_DIRECT, TOKMAP_SHUFFLE_FULL, 0.9},
+    {"populate", "tokmap, populate", TOKMAP_IO_POPULATE, TOKMAP_SHUFFLE_FULL, 0.6},
+    {"read", "tokmap, read", TOKMAP_IO_READ, TOKMAP_SHUFFLE_FULL, 0},
+    {"plain map", "tokmap, plain map", TOKMAP_IO_MAP, TOKMAP_SHUFFLE_FULL, 0},
+    {"populate, block shuffle", "tokmap, populate, block shuffle", TOKMAP_IO_POPULATE,
+     TOKMAP_SHUFFLE_BLOCK, 0.9}};
 
 typedef struct cold {
     const cold_reads *what;
     device_file file;
-    uint64_t seed;
+    uint64_t seed, ns; /* of each measure */
     uint32_t length, token_bytes;
     bool works[N_WAYS];
 } cold;
@@ -111,7 +116,7 @@ static size_t row_bytes(const cold *c)
 static uint64_t ns_of(const cold *c, const way *w)
 {
     /* A group of blocks is read before its first row: a longer measure keeps that in proportion. */
-    return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->what->ns : c->what->ns;
+    return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->ns : c->ns;
 }
 
 static bool load_rows(cold *c, const way *w, rate *out)
@@ -163,38 +168,21 @@ static const char *cold_too(const cold *c)
 
 static bench_row *add_row(const cold *c, bench_report *report, const char *what, const char *unit)
 {
-    char name[120];
-    snprintf(name, sizeof name, "%s%s, %u tokens", cold_too(c), what, c->length);
-    return bench_add_row(report, c->what->page, name, unit);
-}
-
-static void set_group(const cold *c, bench_row *row, const char *system)
-{
-    char group[80];
-    snprintf(group, sizeof group, "cold, %u tokens", c->length);
-    bench_set_group(row, group, system);
-}
-
-static bench_row *add_cell(const cold *c, bench_report *report, int i, const char *const *what)
-{
-    char line[80];
-    snprintf(line, sizeof line, "%s%s, %u tokens", cold_too(c), ways[i].name, c->length);
-    return bench_add_cell(report, c->what->page, line, what[0], what[1]);
+    return bench_add_row(report, c->what->page, unit, "%s%s, %u tokens", cold_too(c), what,
+                         c->length);
 }
 
 /* The rate, its share of the device's rate, and the bytes read from the device for each byte of a
  * row. */
 static void add_way(const cold *c, bench_report *report, int i, cold_rows *r)
 {
-    static const char *const rate_cell[] = {"rate", "rows/s"}, *const share_cell[] = {"share", "x"},
-                             *const bytes_cell[] = {"bytes", "x"};
+    static const char *const figures[][2] = {{"rate", "rows/s"}, {"share", "x"}, {"bytes", "x"}};
     const double most_bytes = c->length < 2048 ? 3 : c->length < 8192 ? 2 : 1.3;
-    char system[80];
-    r->rows[i] = add_cell(c, report, i, rate_cell);
-    snprintf(system, sizeof system, "tokmap, %s", ways[i].name);
-    set_group(c, r->rows[i], system);
-    r->share[i] = add_cell(c, report, i, share_cell);
-    r->bytes[i] = add_cell(c, report, i, bytes_cell);
+    bench_row **const rows[] = {&r->rows[i], &r->share[i], &r->bytes[i]};
+    for (int k = 0; k < 3; k++)
+        *rows[k] = bench_add_cell(report, c->what->page, figures[k], "%s%s, %u tokens", cold_too(c),
+                                  ways[i].name, c->length);
+    bench_set_group(r->rows[i], ways[i].system, GROUP, c->length);
     if (ways[i].least_share > 0)
         bench_set_goal(r->share[i], BENCH_AT_LEAST, ways[i].least_share);
     if (ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK)
@@ -206,11 +194,11 @@ static void add_way(const cold *c, bench_report *report, int i, cold_rows *r)
 static void add_rows(const cold *c, bench_report *report, cold_rows *r)
 {
     r->device = add_row(c, report, "device, random reads of a row", "rows/s");
-    set_group(c, r->device, "device, random reads");
+    bench_set_group(r->device, "device, random reads", GROUP, c->length);
     r->sequential = add_row(c, report, "device, sequential", "rows/s");
-    set_group(c, r->sequential, "device, sequential");
+    bench_set_group(r->sequential, "device, sequential", GROUP, c->length);
     r->plain = add_row(c, report, "plain reads in order", "rows/s");
-    set_group(c, r->plain, "plain reads in order");
+    bench_set_group(r->plain, "plain reads in order", GROUP, c->length);
     for (int i = 0; i < N_WAYS; i++)
         if (c->works[i])
             add_way(c, report, i, r);
@@ -225,8 +213,8 @@ static int measure_ways(cold *c, const cold_rows *r)
 {
     const size_t blocks = (row_bytes(c) + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
     const device_reads random = {blocks * DEVICE_BLOCK, AT_ONCE, false, bench_random(&c->seed),
-                                 c->what->ns};
-    const device_reads in_order = {SEQUENTIAL_BYTES, SEQUENTIAL_AT_ONCE, true, 0, c->what->ns};
+                                 c->ns};
+    const device_reads in_order = {SEQUENTIAL_BYTES, SEQUENTIAL_AT_ONCE, true, 0, c->ns};
     const double device = device_rate(&c->file, &random);
     const double sequential = device_rate(&c->file, &in_order), plain = plain_rate(c);
     if (device < 0 || sequential < 0 || plain < 0) {
@@ -252,14 +240,13 @@ static int measure_ways(cold *c, const cold_rows *r)
 
 static void set_goals(const cold *c, bench_report *report, const cold_rows *r)
 {
-    char name[80];
     for (int i = 0; i < N_WAYS; i++)
         if (c->works[i])
             bench_set_rate_limit(r->rows[i], limit_of(r, i), 1);
-    snprintf(name, sizeof name, "%sblock shuffle / plain reads in order, %u tokens", cold_too(c),
-             c->length);
     if (c->works[BLOCK_SHUFFLE])
-        bench_add_ratio(report, r->rows[BLOCK_SHUFFLE], r->plain, name);
+        bench_add_ratio(report, r->rows[BLOCK_SHUFFLE], r->plain,
+                        "%sblock shuffle / plain reads in order, %u tokens", cold_too(c),
+                        c->length);
 }
 
 static int measure_all(cold *c, bench_report *report)
@@ -289,12 +276,22 @@ static int measure_all(cold *c, bench_report *report)
 
 int cold_reads_measure(const cold_reads *what, bench_report *report)
 {
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(what->ds, &info);
-    cold c = {.what = what, .seed = 1, .token_bytes = info.token_bytes};
+    const tokmap_dataset_info info = load_data_info(what->ds);
+    cold c = {.what = what,
+              .seed = 1,
+              .ns = load_data_is_trial(what->ds) ? trial_ns : usual_ns,
+              .token_bytes = info.token_bytes};
+    int code = COLD_READS_LEFT_OUT;
     if (!device_open(&c.file, info.token_path))
         return 1;
-    const int code = c.file.direct_fd < 0 ? BENCH_NO_DIRECT : measure_all(&c, report);
+    if (info.token_file_bytes < least_bytes)
+        cli_warn("%s: cold reads are left out: this needs 4 MiB and more", info.token_path);
+    else if (c.file.direct_fd < 0)
+        cli_warn("%s: cold reads are left out: this needs a file system on a device, with O_DIRECT "
+                 "(see --dir)",
+                 info.token_path);
+    else
+        code = measure_all(&c, report);
     device_close(&c.file);
     return code;
 }

@@ -12,17 +12,16 @@ typedef struct cold_reads {
     const tokmap_dataset *ds;
     const uint32_t *lengths; /* of rows, in tokens */
     uint32_t n_lengths, n_rounds;
-    uint64_t ns; /* of each measure */
 } cold_reads;
 
-/* Returns 0; 1: an error, which was printed; BENCH_NO_DIRECT: the file system has no device or no
- * O_DIRECT, nothing was measured or printed. A way of reading that does not work on this machine is
- * named on stderr and gets no row. */
-int cold_reads_measure(const cold_reads *what, bench_report *report);
-
 enum {
-    BENCH_NO_DIRECT = -1
+    COLD_READS_LEFT_OUT = -1
 };
+
+/* Returns 0; 1: an error, which was printed; COLD_READS_LEFT_OUT: the data is too small, or the
+ * file system has no device or no O_DIRECT, which was printed, and nothing was measured. A way of
+ * reading that does not work on this machine is named on stderr and gets no row. */
+int cold_reads_measure(const cold_reads *what, bench_report *report);
 
 /* Whether the loader really reads in this way if it is asked to. */
 bool cold_reads_works(const tokmap_dataset *ds, tokmap_io io, const char *name);

@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "core/device_ring.h"
+#include "core/load_data.h"
 #include "system/platform_thread.h"
 
 enum {
@@ -171,9 +172,8 @@ uint64_t device_bytes(void)
 void device_forget(const device_file *file, const tokmap_dataset *ds)
 {
     const void *tokens;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    if (tokmap_dataset_tokens(ds, 0, 1, &tokens) == TOKMAP_OK) {
-        tokmap_dataset_get_info(ds, &info);
+    if (ds && tokmap_dataset_tokens(ds, 0, 1, &tokens) == TOKMAP_OK) {
+        const tokmap_dataset_info info = load_data_info(ds);
         const size_t within = (uintptr_t)tokens % DEVICE_BLOCK; /* the tokens follow a header */
         madvise((uint8_t *)(uintptr_t)tokens - within, info.n_tokens * info.token_bytes + within,
                 MADV_DONTNEED);

@@ -35,7 +35,7 @@ double device_rate(const device_file *file, const device_reads *reads);
 /* How many bytes this process has read from disks. */
 uint64_t device_bytes(void);
 /* Drops the file from the page cache. Mapped pages would stay, so the map of the dataset drops them
- * first. */
+ * first; NULL: there is no map. */
 void device_forget(const device_file *file, const tokmap_dataset *ds);
 
 #endif /* TOKMAP_BENCH_DEVICE_H */

@@ -46,28 +46,30 @@ int load_data_open(const bench_options *options, uint64_t usual_bytes, const tok
            open_dataset(prefix.s, ds);
 }
 
-bool load_data_fits(const tokmap_dataset *ds)
+tokmap_dataset_info load_data_info(const tokmap_dataset *ds)
 {
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
-    return info.token_file_bytes / 4096 <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 2;
+    return info;
+}
+
+bool load_data_fits(const tokmap_dataset *ds)
+{
+    return load_data_info(ds).token_file_bytes / 4096 <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 2;
 }
 
 bool load_data_is_trial(const tokmap_dataset *ds)
 {
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    return info.token_file_bytes < (uint64_t)64 << 20;
+    return load_data_info(ds).token_file_bytes < (uint64_t)64 << 20;
 }
 
 int load_data_warm_up(const tokmap_dataset *ds)
 {
-    tokmap_dataset_info info = {.struct_size = sizeof info};
+    const tokmap_dataset_info info = load_data_info(ds);
     tokmap_error err;
     const void *token;
     uint8_t *buffer = malloc(4 * (size_t)AT_ONCE);
     uint64_t sum = 0;
-    tokmap_dataset_get_info(ds, &info);
     int code = !buffer;
     for (uint64_t i = 0; i < info.n_tokens && !code; i += AT_ONCE) {
         const uint64_t left = info.n_tokens - i;

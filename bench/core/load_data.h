@@ -11,6 +11,7 @@
  * thousand, as many as the options say or usual_bytes hold, not in the page cache. Returns 0, or
  * prints the error; close it in either case. */
 int load_data_open(const bench_options *options, uint64_t usual_bytes, const tokmap_dataset **ds);
+tokmap_dataset_info load_data_info(const tokmap_dataset *ds);
 /* Whether it fits in the page cache: it must take at most half of the memory. */
 bool load_data_fits(const tokmap_dataset *ds);
 /* Smaller than 64 MiB: a trial or a test, for which short measures are enough. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cold.c - the loader on data that is not in memory, compared with the device's rate for reads of
  * the same size, and with a plain map. */
-#include "cli/cli.h"
 #include "core/cold_reads.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
@@ -11,32 +10,19 @@ enum {
     ROUNDS_OF_ALL = 3
 };
 static const uint32_t lengths[] = {1024, 4096, 8192};
-static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a measure */
 static const uint64_t usual_bytes = (uint64_t)8 << 30, bytes_of_all = (uint64_t)2 << 30;
-static const uint64_t least_bytes = 4 << 20;
 
 static int measure_cold(const bench_options *options, bench_report *report,
                         const tokmap_dataset *ds)
 {
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    if (info.token_file_bytes < least_bytes) {
-        cli_warn("cold needs a dataset of 4 MiB and more");
-        return 2;
-    }
     const cold_reads what = {.page = "cold",
                              .ds = ds,
                              .lengths = lengths,
                              .n_lengths = sizeof lengths / sizeof *lengths,
                              .n_rounds =
-                                 bench_rounds(options, options->all ? ROUNDS_OF_ALL : ROUNDS),
-                             .ns = load_data_is_trial(ds) ? trial_ns : usual_ns};
+                                 bench_rounds(options, options->all ? ROUNDS_OF_ALL : ROUNDS)};
     const int code = cold_reads_measure(&what, report);
-    if (code != BENCH_NO_DIRECT)
-        return code;
-    cli_warn("%s: cold needs a file system on a device, with O_DIRECT (see --dir)%s",
-             info.token_path, options->all ? ": left out" : "");
-    return options->all ? 0 : 1;
+    return code == COLD_READS_LEFT_OUT ? !options->all : code;
 }
 
 static int run_cold(const bench_options *options, bench_report *report)

@@ -163,10 +163,8 @@ static int take_batches(const gpu *g, tokmap_stage *s, tokmap_stage_info *info, 
         return 1;
     }
     tokmap_stage_get_info(s, info);
-    tokmap_dataset_info ds = {.struct_size = sizeof ds};
-    tokmap_dataset_get_info(g->ds, &ds);
-    const uint64_t batch_bytes = (uint64_t)ds.token_bytes * (LENGTH + 1) * info->n_rows;
-    *gbs = (double)(info->n_batches * batch_bytes) / (double)ns;
+    const uint64_t row_bytes = (uint64_t)load_data_info(g->ds).token_bytes * (LENGTH + 1);
+    *gbs = (double)(info->n_batches * info->n_rows * row_bytes) / (double)ns;
     return 0;
 }
 
@@ -199,20 +197,18 @@ static int measure_batches(const gpu *g, const gpu_rows *r, int size)
 
 static void add_rows(bench_report *report, gpu_rows *r)
 {
-    char name[80];
+    static const char *const p50[] = {"p50", "us"}, *const p99[] = {"p99", "us"};
     for (int i = 0; i < N_SIZES; i++) {
-        snprintf(name, sizeof name, "host to device, %zu KiB", copy_sizes[i] >> 10);
-        r->copies[i] = bench_add_row(report, "gpu", name, "GB/s");
-        bench_set_group(r->copies[i], "gpu: over the bus", name);
+        r->copies[i] =
+            bench_add_row(report, "gpu", "GB/s", "host to device, %zu KiB", copy_sizes[i] >> 10);
+        bench_set_group(r->copies[i], r->copies[i]->name, "gpu: over the bus");
     }
     for (int i = 0; i < N_BATCHES; i++) {
         const uint32_t kib = batch_rows[i] * LENGTH / 512;
-        snprintf(name, sizeof name, "staged, %u KiB a batch", kib);
-        r->staged[i] = bench_add_row(report, "gpu", name, "GB/s");
-        bench_set_group(r->staged[i], "gpu: over the bus", name);
-        snprintf(name, sizeof name, "next, %u KiB a batch", kib);
-        r->p50[i] = bench_add_cell(report, "gpu", name, "p50", "us");
-        r->p99[i] = bench_add_cell(report, "gpu", name, "p99", "us");
+        r->staged[i] = bench_add_row(report, "gpu", "GB/s", "staged, %u KiB a batch", kib);
+        bench_set_group(r->staged[i], r->staged[i]->name, "gpu: over the bus");
+        r->p50[i] = bench_add_cell(report, "gpu", p50, "next, %u KiB a batch", kib);
+        r->p99[i] = bench_add_cell(report, "gpu", p99, "next, %u KiB a batch", kib);
     }
 }
 
@@ -222,12 +218,9 @@ static int measure(const gpu *g, const bench_options *options, bench_report *rep
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);
     add_rows(report, &r);
     for (uint32_t round = 0; round < n_rounds; round++) {
-        for (int i = 0; i < N_SIZES; i++) {
-            const double gbs = copy_gbs(g, copy_sizes[i]);
-            if (gbs < 0)
+        for (int i = 0; i < N_SIZES; i++)
+            if (bench_try_value(r.copies[i], copy_gbs(g, copy_sizes[i])))
                 return 1;
-            bench_add_value(r.copies[i], gbs);
-        }
         for (int i = 0; i < N_BATCHES; i++)
             if (measure_batches(g, &r, i))
                 return 1;

@@ -146,13 +146,10 @@ static int measure_memory(limits *l, const limits_rows *r)
             code =
                 bench_try_value(r->gather[kind][i], gather_gbs(l, (memory_kind)kind, row_sizes[i]));
     }
-    if (!code)
-        code = bench_try_value(r->anonymous, anonymous_fault_ns(l, SMALL_PAGES));
-    if (!code && l->has_huge)
-        code = bench_try_value(r->huge, anonymous_fault_ns(l, HUGE_PAGES));
-    if (!code)
-        code = bench_try_value(r->map_in_order, map_touch_ns(l, false));
-    return code ? code : bench_try_value(r->map_at_random, map_touch_ns(l, true));
+    return code || bench_try_value(r->anonymous, anonymous_fault_ns(l, SMALL_PAGES)) ||
+           (l->has_huge && bench_try_value(r->huge, anonymous_fault_ns(l, HUGE_PAGES))) ||
+           bench_try_value(r->map_in_order, map_touch_ns(l, false)) ||
+           bench_try_value(r->map_at_random, map_touch_ns(l, true));
 }
 
 static int measure_device(limits *l, const limits_rows *r)
@@ -177,54 +174,45 @@ static int measure_device(limits *l, const limits_rows *r)
 
 /* ---- Rows of figures ---- */
 
-static bench_row *add_row(bench_report *report, const char *unit, const char *name)
-{
-    return bench_add_row(report, "limits", name, unit);
-}
-
 static void add_memory_rows(const limits *l, bench_report *report, limits_rows *r)
 {
-    char name[80], group[80];
     for (int kind = 0; kind < 2; kind++) {
-        snprintf(name, sizeof name, "memcpy, one thread, %s", kind_names[kind]);
-        if (l->from[kind])
-            r->copy[kind] = add_row(report, "GB/s", name);
-        if (l->from[kind])
-            bench_set_group(r->copy[kind], "memcpy, one thread", kind_names[kind]);
+        if (!l->from[kind])
+            continue;
+        r->copy[kind] =
+            bench_add_row(report, "limits", "GB/s", "memcpy, one thread, %s", kind_names[kind]);
+        bench_set_group(r->copy[kind], kind_names[kind], "memcpy, one thread");
     }
     for (int kind = 0; kind < N_KINDS; kind++) {
         for (int i = 0; i < N_ROW_SIZES && l->from[kind]; i++) {
-            snprintf(name, sizeof name, "gather, %u KiB rows, %s", row_sizes[i] / 1024,
-                     kind_names[kind]);
-            r->gather[kind][i] = add_row(report, "GB/s", name);
-            snprintf(group, sizeof group, "gather of rows of %u KiB", row_sizes[i] / 1024);
-            bench_set_group(r->gather[kind][i], group, kind_names[kind]);
+            r->gather[kind][i] = bench_add_row(report, "limits", "GB/s", "gather, %u KiB rows, %s",
+                                               row_sizes[i] / 1024, kind_names[kind]);
+            bench_set_group(r->gather[kind][i], kind_names[kind], "gather of rows of %u KiB",
+                            row_sizes[i] / 1024);
         }
     }
-    r->anonymous = add_row(report, "ns", "page fault, fresh 4 KiB page");
+    r->anonymous = bench_add_row(report, "limits", "ns", "page fault, fresh 4 KiB page");
     if (l->has_huge)
-        r->huge = add_row(report, "ns", "page fault, fresh huge page");
-    r->map_in_order = add_row(report, "ns", "first touch of a file map, in order");
-    r->map_at_random = add_row(report, "ns", "first touch of it, at random");
+        r->huge = bench_add_row(report, "limits", "ns", "page fault, fresh huge page");
+    r->map_in_order = bench_add_row(report, "limits", "ns", "first touch of a file map, in order");
+    r->map_at_random = bench_add_row(report, "limits", "ns", "first touch of it, at random");
 }
 
 static void add_device_rows(bench_report *report, limits_rows *r)
 {
-    char name[80], group[80], system[48];
+    static const char *const systems[N_DEPTHS] = {"qd 1", "qd 32", "qd 128"};
     for (int d = 0; d < N_DEPTHS; d++) {
-        snprintf(name, sizeof name, "O_DIRECT, 1 MiB in order, qd %u", depths[d]);
-        r->sequential[d] = add_row(report, "GB/s", name);
-        snprintf(system, sizeof system, "qd %u", depths[d]);
-        bench_set_group(r->sequential[d], "device, sequential reads of 1 MiB", system);
+        r->sequential[d] =
+            bench_add_row(report, "limits", "GB/s", "O_DIRECT, 1 MiB in order, %s", systems[d]);
+        bench_set_group(r->sequential[d], systems[d], "device, sequential reads of 1 MiB");
     }
     for (int i = 0; i < N_READ_SIZES; i++) {
         for (int d = 0; d < N_DEPTHS; d++) {
-            snprintf(name, sizeof name, "O_DIRECT, %u KiB at random, qd %u", read_sizes[i] / 1024,
-                     depths[d]);
-            r->random[i][d] = add_row(report, "reads/s", name);
-            snprintf(group, sizeof group, "device, random reads of %u KiB", read_sizes[i] / 1024);
-            snprintf(system, sizeof system, "qd %u", depths[d]);
-            bench_set_group(r->random[i][d], group, system);
+            r->random[i][d] =
+                bench_add_row(report, "limits", "reads/s", "O_DIRECT, %u KiB at random, %s",
+                              read_sizes[i] / 1024, systems[d]);
+            bench_set_group(r->random[i][d], systems[d], "device, random reads of %u KiB",
+                            read_sizes[i] / 1024);
         }
     }
 }
@@ -302,15 +290,13 @@ static int run_limits(const bench_options *options, bench_report *report)
 {
     limits l = {.n_bytes = suitable_bytes(options), .seed = 1, .file = {-1, -1, false, 0}};
     bench_options own = *options;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
     own.load_bytes = l.n_bytes + HUGE_PAGE; /* its documents do not end at page boundaries */
     own.data = NULL;
     int code = load_data_open(&own, usual_bytes, &l.ds);
     if (!code) {
         l.device_ns = load_data_is_trial(l.ds) ? trial_ns : usual_ns;
-        tokmap_dataset_get_info(l.ds, &info);
-        l.path = info.token_path;
-        code = !device_open(&l.file, info.token_path) || !make_buffers(&l);
+        l.path = load_data_info(l.ds).token_path;
+        code = !device_open(&l.file, l.path) || !make_buffers(&l);
     }
     if (!code)
         code = measure_limits(&l, options, report);

@@ -22,14 +22,13 @@ enum {
 };
 static const uint32_t lengths[N_LENGTHS] = {1024, 2048, 4096, 8192};
 static const uint64_t usual_bytes = (uint64_t)1 << 30, most_bytes_a_round = 256 << 20,
-                      least_bytes_a_round = 16 << 20, least_cold_bytes = 4 << 20;
-static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a cold measure */
+                      least_bytes_a_round = 16 << 20;
 static const struct {
-    const char *name;
+    const char *name, *system;
     tokmap_shuffle shuffle;
-} modes[N_MODES] = {{"in order", TOKMAP_SHUFFLE_NONE},
-                    {"block shuffle", TOKMAP_SHUFFLE_BLOCK},
-                    {"full shuffle", TOKMAP_SHUFFLE_FULL}};
+} modes[N_MODES] = {{"in order", "tokmap, in order", TOKMAP_SHUFFLE_NONE},
+                    {"block shuffle", "tokmap, block shuffle", TOKMAP_SHUFFLE_BLOCK},
+                    {"full shuffle", "tokmap, full shuffle", TOKMAP_SHUFFLE_FULL}};
 
 typedef struct hot {
     const tokmap_dataset *ds;
@@ -173,57 +172,41 @@ static int measure_hot_rows(hot *h, const hot_rows *r)
 
 static bench_row *add_row(bench_report *report, const char *what, uint32_t length, const char *unit)
 {
-    char name[80];
-    snprintf(name, sizeof name, "%s, %u tokens", what, length);
-    return bench_add_row(report, "load", name, unit);
-}
-
-/* Groups for the drawings of the report. */
-static void group_rows(const hot_rows *r, uint32_t length, uint32_t token_bits)
-{
-    bench_row *const rows[] = {r->limit, r->tokens, r->i32, r->i64};
-    static const char *const systems[] = {"memcpy of random rows", "tokmap", "tokmap", "tokmap"};
-    const char *const what[] = {"", "", "i32 inputs and labels", "i64 inputs and labels"};
-    char group[80];
-    for (int i = 0; i < 4; i++) {
-        if (i < 2)
-            snprintf(group, sizeof group, "hot, u%u, %u tokens", token_bits, length);
-        else
-            snprintf(group, sizeof group, "hot, %s, %u tokens", what[i], length);
-        bench_set_group(rows[i], group, systems[i]);
-    }
+    return bench_add_row(report, "load", unit, "%s, %u tokens", what, length);
 }
 
 static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_rows *r)
 {
-    char name[40];
-    snprintf(name, sizeof name, "batch gathered, u%u", 8 * h->info.token_bytes);
+    const uint32_t bits = 8 * h->info.token_bytes;
     bench_row *sample = add_row(report, "zero-copy sample", length, "ns");
     *r = (hot_rows){
         .sample = sample,
         .parts = h->info.n_documents ? add_row(report, "documents, ids, mask", length, "ns") : NULL,
         .limit = add_row(report, "memcpy of random rows", length, "GB/s"),
-        .tokens = add_row(report, name, length, "GB/s"),
+        .tokens =
+            bench_add_row(report, "load", "GB/s", "batch gathered, u%u, %u tokens", bits, length),
         .i32 = add_row(report, "inputs and labels, i32", length, "G tokens/s"),
         .i64 = add_row(report, "inputs and labels, i64", length, "G tokens/s")};
-    group_rows(r, length, 8 * h->info.token_bytes);
+    bench_set_group(r->limit, "memcpy of random rows", "hot, u%u, %u tokens", bits, length);
+    bench_set_group(r->tokens, "tokmap", "hot, u%u, %u tokens", bits, length);
+    bench_set_group(r->i32, "tokmap", "hot, i32 inputs and labels, %u tokens", length);
+    bench_set_group(r->i64, "tokmap", "hot, i64 inputs and labels, %u tokens", length);
     for (int i = 0; i < N_MODES && length == SHUFFLE_LENGTH && load_data_fits(h->ds); i++) {
-        snprintf(name, sizeof name, "gather, %s", modes[i].name);
-        r->modes[i] = add_row(report, name, length, "GB/s");
-        snprintf(name, sizeof name, "tokmap, %s", modes[i].name);
-        bench_set_group(r->modes[i], "hot, by shuffle", name);
+        r->modes[i] =
+            bench_add_row(report, "load", "GB/s", "gather, %s, %u tokens", modes[i].name, length);
+        bench_set_group(r->modes[i], modes[i].system, "hot, by shuffle");
     }
 }
 
 static void set_goals(bench_report *report, uint32_t length, const hot_rows *r,
                       uint32_t token_bytes)
 {
-    char name[80];
-    snprintf(name, sizeof name, "gathered / memcpy, %u tokens", length);
     bench_set_goal(r->sample, BENCH_AT_MOST, 40);
     if (r->parts)
         bench_set_goal(r->parts, BENCH_AT_MOST, length <= 4096 ? 2000 : 4000);
-    bench_set_goal(bench_add_ratio(report, r->tokens, r->limit, name), BENCH_AT_LEAST, 0.9);
+    bench_set_goal(
+        bench_add_ratio(report, r->tokens, r->limit, "gathered / memcpy, %u tokens", length),
+        BENCH_AT_LEAST, 0.9);
     bench_set_rate_limit(r->tokens, r->limit, 1);
     bench_set_rate_limit(r->i32, r->limit, token_bytes);
     bench_set_rate_limit(r->i64, r->limit, token_bytes);
@@ -253,9 +236,8 @@ static int measure_rounds(hot *h, uint32_t n_rounds, bench_report *report, int n
 
 static int hot_part(const bench_options *options, bench_report *report, const tokmap_dataset *ds)
 {
-    hot h = {.ds = ds, .seed = 1, .info = {.struct_size = sizeof h.info}};
+    hot h = {.ds = ds, .seed = 1, .info = load_data_info(ds)};
     int n_lengths = 0;
-    tokmap_dataset_get_info(ds, &h.info);
     while (n_lengths < N_LENGTHS && h.info.n_tokens > lengths[n_lengths])
         n_lengths++;
     if (n_lengths == 0) {
@@ -279,37 +261,19 @@ static int hot_part(const bench_options *options, bench_report *report, const to
     return code;
 }
 
-/* Generated data has its own page for this. */
-static int cold_part(const bench_options *options, bench_report *report, const tokmap_dataset *ds)
-{
-    static const uint32_t length = SHUFFLE_LENGTH;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    const cold_reads what = {.page = "load",
-                             .ds = ds,
-                             .lengths = &length,
-                             .n_lengths = 1,
-                             .n_rounds = bench_rounds(options, 5),
-                             .ns = load_data_is_trial(ds) ? trial_ns : usual_ns};
-    const int code = info.token_file_bytes < least_cold_bytes ? BENCH_NO_DIRECT
-                                                              : cold_reads_measure(&what, report);
-    if (code != BENCH_NO_DIRECT)
-        return code;
-    cli_warn("%s: %s: cold reads are left out", info.token_path,
-             info.token_file_bytes < least_cold_bytes
-                 ? "smaller than 4 MiB"
-                 : "no device below the file system, or no O_DIRECT");
-    return 0;
-}
-
 static int run_load(const bench_options *options, bench_report *report)
 {
     const tokmap_dataset *ds = NULL;
     int code = load_data_open(options, usual_bytes, &ds);
     if (!code)
         code = hot_part(options, report, ds);
-    if (!code && options->data)
-        code = cold_part(options, report, ds);
+    const cold_reads cold = {.page = "load",
+                             .ds = ds,
+                             .lengths = lengths + 2,
+                             .n_lengths = 1,
+                             .n_rounds = bench_rounds(options, 5)};
+    if (!code && options->data && cold_reads_measure(&cold, report) == 1)
+        code = 1; /* generated data has its own page for this */
     load_data_close(&ds, 1);
     load_data_remove(options, 1);
     return code;

@@ -96,13 +96,10 @@ static void add_rows(bench_report *report, int i, bench_row **rows)
     static const char *const what[N_FIGURES][2] = {
         {"sample", "ns"}, {"locate", "ns"}, {"open", "us"}, {"memory", "KiB"}};
     const uint32_t n = mixtures[i].n_sources;
-    char line[80], group[80];
-    snprintf(line, sizeof line, "%u source%s, %s", n, n > 1 ? "s" : "",
-             variant_names[mixtures[i].variant]);
     for (int k = 0; k < N_FIGURES; k++) {
-        snprintf(group, sizeof group, "mixture: %s", what[k][0]);
-        rows[k] = bench_add_cell(report, "mix", line, what[k][0], what[k][1]);
-        bench_set_group(rows[k], group, "");
+        rows[k] = bench_add_cell(report, "mix", what[k], "%u source%s, %s", n, n > 1 ? "s" : "",
+                                 variant_names[mixtures[i].variant]);
+        bench_set_group(rows[k], "", "mixture: %s", what[k][0]);
         bench_set_x(rows[k], n, "sources");
     }
 }

@@ -229,8 +229,8 @@ static int measure_stages(subject *s, bench_report *report)
     if (encode_text(s)) /* the number of bytes, and ids to write */
         return 1;
     for (int k = 0; k <= N_STAGES; k++)
-        rows[k] = bench_add_row(report, "pack", names[k], "MB/s");
-    bench_row *ratio = bench_add_row(report, "pack", "tokmap pack / its slowest stage", "x");
+        rows[k] = bench_add_row(report, "pack", "MB/s", "%s", names[k]);
+    bench_row *ratio = bench_add_row(report, "pack", "x", "tokmap pack / its slowest stage");
     if (s->options->n_jobs <= 1) /* the stages have one thread each */
         bench_set_goal(ratio, BENCH_AT_LEAST, 0.8);
     for (uint32_t i = 0; i < n_rounds; i++) {

@@ -61,12 +61,6 @@ typedef struct stall_rows {
     size_t n_waits;
 } stall_rows;
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The smallest value that `thousandths` of all values do not exceed. */
 static double get_percentile(double *sorted, size_t n, size_t thousandths)
 {
@@ -150,7 +144,7 @@ static int measure_steps(stall *s, const kind *k, double step_ms, stall_rows *r)
     if (!fine)
         return 1;
     r->n_waits += r->n_steps;
-    qsort(waits, r->n_steps, sizeof *waits, by_value);
+    bench_sort(waits, r->n_steps);
     bench_add_value(r->p50, get_percentile(waits, r->n_steps, 500));
     bench_add_value(r->processor, got.processor_us);
     bench_add_value(r->share, got.share);
@@ -164,12 +158,9 @@ static bench_row *add_row(bench_report *report, const kind *k, double step_ms, i
     static const char *const what[N_FIGURES][2] = {{"p50", "us"}, {"p99", "us"}, {"p99.9", "us"},
                                                    {"max", "us"}, {"CPU", "us"}, {"busy", "%"},
                                                    {"steps", "n"}};
-    char line[80], group[80];
-    snprintf(line, sizeof line, "%s, %g ms", k->name, step_ms);
-    snprintf(group, sizeof group, "waiting for a batch, steps of %g ms", step_ms);
-    bench_row *row = bench_add_cell(report, "stall", line, what[i][0], what[i][1]);
+    bench_row *row = bench_add_cell(report, "stall", what[i], "%s, %g ms", k->name, step_ms);
     if (i < N_PERCENTILES)
-        bench_set_group(row, group, "");
+        bench_set_group(row, "", "waiting for a batch, steps of %g ms", step_ms);
     return row;
 }
 
@@ -190,7 +181,7 @@ static void finish_rows(stall_rows *r)
 {
     if (r->n_waits == 0)
         return;
-    qsort(r->waits, r->n_waits, sizeof *r->waits, by_value);
+    bench_sort(r->waits, r->n_waits);
     bench_add_value(r->p99, get_percentile(r->waits, r->n_waits, 990));
     if (r->p999)
         bench_add_value(r->p999, get_percentile(r->waits, r->n_waits, 999));
@@ -260,10 +251,10 @@ static void try_kinds(stall *s)
 static int run_stall(const bench_options *options, bench_report *report)
 {
     stall s = {.seed = 1, .n_rounds = bench_rounds(options, ROUNDS), .file = {-1, -1, false, 0}};
-    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_info info = {0};
     int code = load_data_open(options, usual_bytes, &s.ds);
     if (!code) {
-        tokmap_dataset_get_info(s.ds, &info);
+        info = load_data_info(s.ds);
         if (info.n_tokens <= LENGTH) {
             cli_warn("%s: stall needs more than %d tokens", info.token_path, LENGTH);
             code = 1;

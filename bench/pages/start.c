@@ -228,14 +228,12 @@ static int measure_size(subject *s, int size, way_rows *rows)
 static void add_cells(bench_report *report, int way, int size, bench_row **rows)
 {
     const bool of_way = way < N_WAYS, joining = size == MANY && !of_way;
-    char line[80];
-    snprintf(line, sizeof line, "%s%s%s", of_way ? ways[way].name : "", of_way ? ", " : "",
-             sizes[size].name);
     for (int i = of_way ? 0 : N_OF_WAY; i < (of_way ? N_OF_WAY : N_CELLS); i++) {
-        const char *const *cell = joining && i == PLAIN ? join_cell : cells[i];
-        rows[i] = bench_add_cell(report, "start", line, cell[0], cell[1]);
+        rows[i] =
+            bench_add_cell(report, "start", joining && i == PLAIN ? join_cell : cells[i], "%s%s%s",
+                           of_way ? ways[way].name : "", of_way ? ", " : "", sizes[size].name);
         if (size < MANY) {
-            bench_set_group(rows[i], cell[2], "");
+            bench_set_group(rows[i], "", "%s", cells[i][2]);
             bench_set_x(rows[i], (double)sizes[size].n_tokens * sizes[size].n_datasets, "tokens");
         }
         if (i < MEMORY)
@@ -284,24 +282,21 @@ static int compare_loaders(const subject *s, bench_report *report, uint32_t leng
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     const uint64_t n_steps = bytes_a_round / 2 / length / BATCH_ROWS;
     bench_row *rows[4];
-    char name[80];
     int code = 0;
-    for (uint32_t i = 0; i < 4; i++) {
-        snprintf(name, sizeof name, "%s, %u tokens", i < 2 ? "zero-copy sample" : "batch gathered",
-                 length);
+    for (uint32_t i = 0; i < 4; i++)
         rows[i] =
-            bench_add_cell(report, "start", name, i % 2 ? "joined" : "flat", i < 2 ? "ns" : "GB/s");
-    }
+            bench_add_cell(report, "start",
+                           (const char *const[]){i % 2 ? "joined" : "flat", i < 2 ? "ns" : "GB/s"},
+                           "%s, %u tokens", i < 2 ? "zero-copy sample" : "batch gathered", length);
     for (uint32_t i = 0; i < 4 * bench_rounds(s->options, ROUNDS_OF_JOINED) && !code; i++) {
         const uint32_t at = i % 4 ^ (i / 4 & 1);
         const double ns = load_data_steps_ns(loaders[at % 2], n_steps, at < 2 ? NULL : &gather);
         code = bench_try_value(rows[at], at < 2 ? ns : 2.0 * (length + 1) / ns);
     }
-    for (uint32_t i = 0; i < 4 && !code; i += 2) {
-        snprintf(name, sizeof name, "joined / flat, %.60s", rows[i]->line);
-        bench_set_goal(bench_add_ratio(report, rows[i + 1], rows[i], name),
-                       i ? BENCH_AT_LEAST : BENCH_AT_MOST, i ? 0.95 : 1.05);
-    }
+    for (uint32_t i = 0; i < 4 && !code; i += 2)
+        bench_set_goal(
+            bench_add_ratio(report, rows[i + 1], rows[i], "joined / flat, %s", rows[i]->line),
+            i ? BENCH_AT_LEAST : BENCH_AT_MOST, i ? 0.95 : 1.05);
     return code;
 }
 

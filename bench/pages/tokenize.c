@@ -203,9 +203,8 @@ static int measure_round(page *p, const page_rows *r)
 
 static bench_row *add_row(bench_report *report, const char *what, uint32_t n_threads)
 {
-    char name[80];
-    snprintf(name, sizeof name, "%s, %u thread%s", what, n_threads, n_threads > 1 ? "s" : "");
-    return bench_add_row(report, "tokenize", name, "MB/s");
+    return bench_add_row(report, "tokenize", "MB/s", "%s, %u thread%s", what, n_threads,
+                         n_threads > 1 ? "s" : "");
 }
 
 static int measure_passes(page *p, const bench_options *options, bench_report *report)
@@ -250,7 +249,7 @@ static int run_tokenize(const bench_options *options, bench_report *report)
     const uint64_t start = bench_now_ns();
     if (tokenizer_choice_open(&file, &choice) != CLI_OK)
         return 1;
-    bench_add_value(bench_add_row(report, "tokenize", "loading the vocabulary", "ms"),
+    bench_add_value(bench_add_row(report, "tokenize", "ms", "loading the vocabulary"),
                     (double)(bench_now_ns() - start) / 1e6);
     int code = bench_text_load(&text, options->text, file.tokenizer);
     if (code == 0) {

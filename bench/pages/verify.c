@@ -6,6 +6,7 @@
 
 #include "pages/pages.h"
 #include "cli/cli.h"
+#include "core/device.h"
 #include "system/platform_thread.h"
 #include "tokmap.h"
 
@@ -79,38 +80,27 @@ static double verify_gbs(const char *prefix, uint64_t n_bytes, uint32_t n_thread
     return (double)n_bytes / (double)(bench_now_ns() - start);
 }
 
-/* Drops the file from the page cache, if the system does so. */
-static void make_cold(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        fdatasync(fd);
-        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        close(fd);
-    }
-}
-
 typedef struct subject {
     const char *prefix, *path;
     uint64_t n_bytes;
     uint32_t n_rounds, n_threads; /* all processors of the machine */
+    device_file file;
     bool cold;
 } subject;
 
 static double measure_once(const subject *s, bool verify, uint32_t n_threads)
 {
     if (s->cold)
-        make_cold(s->path);
+        device_forget(&s->file, NULL);
     return verify ? verify_gbs(s->prefix, s->n_bytes, n_threads)
                   : read_gbs(s->path, s->n_bytes, n_threads);
 }
 
 static bench_row *add_row(const subject *s, bench_report *report, bool verify, uint32_t n_threads)
 {
-    char name[80];
-    snprintf(name, sizeof name, "%s, %u thread%s, %s", verify ? "verify" : "plain read", n_threads,
-             n_threads > 1 ? "s" : "", s->cold ? "not cached" : "cached");
-    return bench_add_row(report, "verify", name, "GB/s");
+    return bench_add_row(report, "verify", "GB/s", "%s, %u thread%s, %s",
+                         verify ? "verify" : "plain read", n_threads, n_threads > 1 ? "s" : "",
+                         s->cold ? "not cached" : "cached");
 }
 
 static void add_ratio(const subject *s, bench_report *report, bench_row *const *rows, int kind)
@@ -119,9 +109,8 @@ static void add_ratio(const subject *s, bench_report *report, bench_row *const *
                                         "verify / read, all threads each",
                                         "verify as it runs / plain sequential read"};
     static const int over[] = {1, 3, 3}, under[] = {0, 2, 0};
-    char name[80];
-    snprintf(name, sizeof name, "%s, %s", names[kind], s->cold ? "not cached" : "cached");
-    bench_set_goal(bench_add_ratio(report, rows[over[kind]], rows[under[kind]], name),
+    bench_set_goal(bench_add_ratio(report, rows[over[kind]], rows[under[kind]], "%s, %s",
+                                   names[kind], s->cold ? "not cached" : "cached"),
                    BENCH_AT_LEAST, 0.8);
     if (kind < 2) /* as many threads that only read */
         bench_set_rate_limit(rows[over[kind]], rows[under[kind]], 1);
@@ -136,10 +125,8 @@ static int measure_verify(const subject *s, bench_report *report)
         rows[k] = add_row(s, report, k % 2, k < 2 ? 1 : s->n_threads);
     for (uint32_t i = 0; i < s->n_rounds; i++) {
         for (int k = 0; k < n_rows; k++) {
-            const double gbs = measure_once(s, k % 2, k < 2 ? 1 : s->n_threads);
-            if (gbs < 0)
+            if (bench_try_value(rows[k], measure_once(s, k % 2, k < 2 ? 1 : s->n_threads)))
                 return 1;
-            bench_add_value(rows[k], gbs);
         }
     }
     add_ratio(s, report, rows, 0);
@@ -158,19 +145,21 @@ static int run_verify(const bench_options *options, bench_report *report)
     const uint64_t wanted = options->verify_bytes ? options->verify_bytes : default_bytes;
     const uint64_t document_bytes = 2 * DOCUMENT_TOKENS;
     const long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
-    subject s = {.prefix = prefix,
+    subject s = {.file = {-1, -1, false, 0},
+                 .prefix = prefix,
                  .path = path,
                  .n_bytes = (wanted + document_bytes - 1) / document_bytes * document_bytes,
                  .n_rounds = bench_rounds(options, ROUNDS),
                  .n_threads = n_processors > MAX_THREADS ? MAX_THREADS : (uint32_t)n_processors};
     int code = bench_make_random(prefix, wanted / 2 + wanted % 2);
     if (!code) /* it was written past the page cache */
-        code = read_gbs(path, s.n_bytes, 1) < 0;
+        code = !device_open(&s.file, path) || read_gbs(path, s.n_bytes, 1) < 0;
     if (!code)
         code = measure_verify(&s, report);
     s.cold = true;
     if (!code)
         code = measure_verify(&s, report);
+    device_close(&s.file);
     bench_remove(prefix);
     return code;
 }
