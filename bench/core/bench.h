@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.h - what the pages of tokbench share: a clock, rounds, rows of figures, the machine.
+/* bench.h - what the pages of tokbench share: rounds, rows of figures, the machine.
  *
  * A page measures its systems in turn in each round, and adds a row of figures for each. A ratio is
  * taken within each round, so that a change in the machine's speed does not decide it. */
@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "system/platform_thread.h"
 
 enum {
     BENCH_MAX_ROUNDS = 101,
@@ -58,7 +60,6 @@ typedef struct bench_report {
     uint32_t n_rows;
 } bench_report;
 
-uint64_t bench_now_ns(void);
 #define BENCH_TEXT(n) __attribute__((format(printf, n, (n) + 1)))
 /* Names, lines and groups are formatted as by printf.
  *

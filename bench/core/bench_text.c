@@ -1,42 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bench_text.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "corpus/json_line.h"
+#include "system/files.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
 
-static uint8_t *read_file(const char *path, size_t *n_bytes)
-{
-    FILE *f = fopen(path, "rb");
-    size_t capacity = 1 << 20, n = 0;
-    uint8_t *data = f ? malloc(capacity + TEXT_PADDING) : NULL;
-    for (size_t got; data && (got = fread(data + n, 1, capacity - n, f)) > 0;) {
-        n += got;
-        if (n == capacity) {
-            uint8_t *grown = realloc(data, (capacity *= 2) + TEXT_PADDING);
-            if (!grown)
-                free(data);
-            data = grown;
-        }
-    }
-    if (!data || ferror(f)) {
-        cli_warn("%s: %s", path, strerror(errno));
-        free(data);
-        data = NULL;
-    } else {
-        memset(data + n, 0, TEXT_PADDING);
-    }
-    if (f)
-        fclose(f);
-    *n_bytes = n;
-    return data;
-}
+_Static_assert(FILE_PADDING >= TEXT_PADDING, "a file that was read is a text");
 
 static bool add_piece(bench_text *text, bench_piece piece)
 {
@@ -100,18 +74,20 @@ static int cut_up(bench_text *text, const tokenizer *t)
 
 int bench_text_load(bench_text *text, const char *path, const tokenizer *t)
 {
-    size_t n_bytes;
-    uint8_t *data = read_file(path, &n_bytes);
+    whole_file file;
+    const int error = file_read_whole(path, SIZE_MAX / 2, &file);
     *text = (bench_text){0};
-    if (!data)
+    if (error) {
+        cli_warn("%s: %s", path, strerror(error));
         return 1;
-    if (n_bytes > 0 && data[0] == '{') {
-        const int code = take_lines(text, data, n_bytes, path);
-        free(data);
+    }
+    if (file.n_bytes > 0 && file.data[0] == '{') {
+        const int code = take_lines(text, file.data, file.n_bytes, path);
+        free(file.data);
         return code;
     }
-    text->bytes = data;
-    text->n_bytes = n_bytes;
+    text->bytes = file.data;
+    text->n_bytes = file.n_bytes;
     return cut_up(text, t);
 }
 

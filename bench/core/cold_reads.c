@@ -92,7 +92,8 @@ static bool take_steps(tokmap_loader *l, uint64_t until, uint64_t *n_rows)
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_error err;
     volatile uint8_t sum = 0;
-    while ((*n_rows == 0 || bench_now_ns() < until) && *n_rows + BATCH_ROWS <= source.n_windows) {
+    while ((*n_rows == 0 || tokmap_i_now_ns() < until) &&
+           *n_rows + BATCH_ROWS <= source.n_windows) {
         if (tokmap_loader_next(l, &b, &err)) {
             cli_warn("%s", err.text);
             return false;
@@ -123,12 +124,12 @@ static bool load_rows(cold *c, const way *w, rate *out)
 {
     uint64_t n_rows = 0;
     device_forget(&c->file, c->what->ds);
-    const uint64_t before = device_bytes(), start = bench_now_ns();
+    const uint64_t before = device_bytes(), start = tokmap_i_now_ns();
     tokmap_loader *l = open_loader(&c->what->ds, c->length, w, bench_random(&c->seed));
     if (!l)
         return false;
     const bool fine = take_steps(l, start + ns_of(c, w), &n_rows);
-    const uint64_t ns = bench_now_ns() - start;
+    const uint64_t ns = tokmap_i_now_ns() - start;
     const uint64_t n_read = device_bytes() - before;
     tokmap_loader_close(l);
     out->rows = (double)n_rows * 1e9 / (double)ns;
@@ -144,12 +145,12 @@ static double plain_rate(cold *c)
     uint64_t at = 0;
     ssize_t n = buffer ? 1 : -1;
     device_forget(&c->file, c->what->ds);
-    const uint64_t start = bench_now_ns();
-    while (n > 0 && bench_now_ns() < start + ns_of(c, &ways[BLOCK_SHUFFLE])) {
+    const uint64_t start = tokmap_i_now_ns();
+    while (n > 0 && tokmap_i_now_ns() < start + ns_of(c, &ways[BLOCK_SHUFFLE])) {
         n = pread(c->file.fd, buffer, SEQUENTIAL_BYTES, (off_t)at);
         at += n > 0 ? (uint64_t)n : 0;
     }
-    const double seconds = (double)(bench_now_ns() - start) / 1e9;
+    const double seconds = (double)(tokmap_i_now_ns() - start) / 1e9;
     free(buffer);
     return n < 0 ? -1 : (double)at / (double)row_bytes(c) / seconds;
 }

@@ -90,7 +90,7 @@ static bool read_by_ring(run *r, device_ring *ring, uint8_t *buffers)
     while (n_under_way > 0) {
         if (!device_ring_wait(ring))
             abort(); /* running reads would write to freed memory */
-        const bool again = fine && bench_now_ns() < r->until;
+        const bool again = fine && tokmap_i_now_ns() < r->until;
         while (device_ring_take(ring, &slot, &result)) {
             fine = fine && result == (int32_t)r->reads->read_bytes;
             if (again && fine)
@@ -117,7 +117,7 @@ static void *read_places(void *arg)
     do
         r->failed = pread(r->run->file->direct_fd, r->buffer, n,
                           (off_t)next_offset(r->run, &r->seed)) != (ssize_t)n;
-    while (!r->failed && bench_now_ns() < r->run->until);
+    while (!r->failed && tokmap_i_now_ns() < r->run->until);
     return NULL;
 }
 
@@ -152,10 +152,10 @@ double device_rate(const device_file *file, const device_reads *reads)
         return -1;
     memset(buffers, 0, n_bytes); /* allocates its pages before the clock starts */
     device_ring *ring = device_ring_open(reads->n_at_once);
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     r.until = start + reads->ns;
     const bool fine = ring ? read_by_ring(&r, ring, buffers) : read_by_threads(&r, buffers);
-    const double rate = (double)r.n_reads * 1e9 / (double)(bench_now_ns() - start);
+    const double rate = (double)r.n_reads * 1e9 / (double)(tokmap_i_now_ns() - start);
     device_ring_close(ring);
     free(buffers);
     return fine ? rate : -1;

@@ -141,7 +141,7 @@ double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gathe
     tokmap_status status = TOKMAP_OK;
     uint64_t n_rows = 0;
     uintptr_t sum = 0;
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < n_steps && !status; i++) {
         status = tokmap_loader_next(l, &b, &err);
         if (!status && gather)
@@ -150,7 +150,7 @@ double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gathe
             sum += (uintptr_t)b.rows[k].tokens;
         n_rows += b.n_rows;
     }
-    const double ns = (double)(bench_now_ns() - start);
+    const double ns = (double)(tokmap_i_now_ns() - start);
     return report_status(status, &err) || sum == 1 ? -1 : ns / (double)n_rows;
 }
 
@@ -160,11 +160,11 @@ double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint
     tokmap_error err;
     tokmap_status status = TOKMAP_OK;
     uint64_t sum = 0;
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < LOCATES && !status; i++) {
         status = tokmap_loader_locate(l, first + (i * step & mask), &at, &err);
         sum += at.first_token;
     }
-    const double ns = (double)(bench_now_ns() - start);
+    const double ns = (double)(tokmap_i_now_ns() - start);
     return report_status(status, &err) || sum == 1 ? -1 : ns / LOCATES;
 }

@@ -72,12 +72,12 @@ double plain_map_index_ns(const plain_map *map, bool chained, uint32_t n_reads, 
 {
     const uint64_t n_places = map->index_bytes / sizeof(uint64_t);
     uint64_t sum = 0, word;
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (uint32_t i = 0; i < n_reads; i++) {
         const uint64_t place = (bench_random(&seed) + (chained ? sum & 1 : 0)) % n_places;
         memcpy(&word, map->index + place * sizeof word, sizeof word);
         sum += word;
     }
-    const double ns = (double)(bench_now_ns() - start) + (sum == 1) * 1e-9; /* keeps the sum */
+    const double ns = (double)(tokmap_i_now_ns() - start) + (sum == 1) * 1e-9; /* keeps the sum */
     return ns / n_reads;
 }

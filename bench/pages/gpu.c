@@ -121,14 +121,14 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
 {
     uint64_t n_copied = 0, now;
     int error = g->d.wait();
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     do {
         for (int i = 0; i < 16 && !error; i++)
             error = g->d.copy(g->address, g->memory, n_bytes, NULL);
         if (!error)
             error = g->d.wait();
         n_copied += 16 * n_bytes;
-        now = bench_now_ns();
+        now = tokmap_i_now_ns();
     } while (!error && now - start < g->ns);
     if (error)
         failed("copying", error);
@@ -150,14 +150,14 @@ static int take_batches(const gpu *g, tokmap_stage *s, tokmap_stage_info *info, 
     tokmap_stage_batch b = {.struct_size = sizeof b};
     tokmap_error err = {0};
     tokmap_status status = TOKMAP_OK;
-    const uint64_t start = bench_now_ns();
-    while (!status && bench_now_ns() - start < g->ns) {
+    const uint64_t start = tokmap_i_now_ns();
+    while (!status && tokmap_i_now_ns() - start < g->ns) {
         status = tokmap_stage_next(s, &b, NULL, &err);
         if (!status)
             status = tokmap_stage_release(s, &b, NULL, &err);
     }
     const int error = g->d.wait();
-    const uint64_t ns = bench_now_ns() - start;
+    const uint64_t ns = tokmap_i_now_ns() - start;
     if (status || error) {
         cli_warn("gpu: %s", status ? err.text : "waiting for the device failed");
         return 1;

@@ -65,9 +65,9 @@ static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind)
 
 static double copy_gbs(limits *l, memory_kind kind)
 {
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     memcpy(l->to[kind], l->from[kind], l->n_bytes);
-    return (double)l->n_bytes / (double)(bench_now_ns() - start);
+    return (double)l->n_bytes / (double)(tokmap_i_now_ns() - start);
 }
 
 /* Copies rows from random places into a batch that is reused. */
@@ -80,10 +80,10 @@ static double gather_gbs(limits *l, memory_kind kind, size_t row_bytes)
         return -1;
     for (uint64_t i = 0; i < n_rows; i++)
         places[i] = bench_random(&l->seed) % n_places * 2;
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < n_rows; i++)
         memcpy(l->batch + i % BATCH_ROWS * row_bytes, l->from[kind] + places[i], row_bytes);
-    const double ns = (double)(bench_now_ns() - start);
+    const double ns = (double)(tokmap_i_now_ns() - start);
     free(places);
     const uint64_t n_copied = n_rows * row_bytes;
     return (double)n_copied / ns;
@@ -103,10 +103,10 @@ static double anonymous_fault_ns(const limits *l, memory_kind kind)
     volatile uint8_t *memory = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
     madvise((void *)(uintptr_t)memory, n_bytes,
             kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (uint64_t at = 0; at < n_bytes; at += page)
         memory[at] = 1;
-    const double ns = (double)(bench_now_ns() - start);
+    const double ns = (double)(tokmap_i_now_ns() - start);
     munmap(map, n_bytes + HUGE_PAGE);
     const uint64_t n_pages = n_bytes / page;
     return ns / (double)n_pages;
@@ -123,11 +123,11 @@ static double map_touch_ns(limits *l, bool at_random)
         return -1;
     if (at_random)
         madvise((void *)(uintptr_t)map, l->n_bytes, MADV_RANDOM);
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < n_touched; i++)
         sum =
             (uint8_t)(sum + map[(at_random ? bench_random(&l->seed) % n_pages : i) * DEVICE_BLOCK]);
-    const double ns = (double)(bench_now_ns() - start) + (sum == 0) * 1e-9; /* keeps the sum */
+    const double ns = (double)(tokmap_i_now_ns() - start) + (sum == 0) * 1e-9; /* keeps the sum */
     munmap((void *)(uintptr_t)map, l->n_bytes);
     return ns / (double)n_touched;
 }

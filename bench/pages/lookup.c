@@ -24,7 +24,7 @@ static double lookup_ns(const tokmap_dataset *ds, bool by_token, bool chained, u
     const tokmap_dataset_info info = load_data_info(ds);
     const uint64_t n = by_token ? info.n_tokens : info.n_documents;
     uint64_t sum = 0;
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (int i = 0; i < LOOKUPS; i++) {
         tokmap_document doc;
         const uint64_t at = (bench_random(&seed) + (chained ? sum & 1 : 0)) % n;
@@ -33,7 +33,7 @@ static double lookup_ns(const tokmap_dataset *ds, bool by_token, bool chained, u
             return -1;
         sum += by_token ? doc.index : doc.first_token;
     }
-    const double ns = (double)(bench_now_ns() - start) / LOOKUPS;
+    const double ns = (double)(tokmap_i_now_ns() - start) / LOOKUPS;
     return sum == 1 ? -1 : ns; /* keeps the compiler from removing the sum */
 }
 

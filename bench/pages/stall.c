@@ -117,11 +117,11 @@ static bool take_steps(const stall *s, tokmap_loader *l, double step_ms, const s
     const uint32_t n_steps = r->n_steps;
     double *waits = r->waits + r->n_waits, waited = 0;
     for (uint32_t i = 0; i < n_steps; i++) {
-        sleep_until(bench_now_ns() + step_ns);
-        const uint64_t asked = bench_now_ns();
+        sleep_until(tokmap_i_now_ns() + step_ns);
+        const uint64_t asked = tokmap_i_now_ns();
         if (!take_batch(s, l))
             return false;
-        waits[i] = (double)(bench_now_ns() - asked) / 1e3;
+        waits[i] = (double)(tokmap_i_now_ns() - asked) / 1e3;
         waited += waits[i];
     }
     const double working = (double)n_steps * (double)step_ns / 1e3;

@@ -21,7 +21,8 @@ enum {
     MAX_DATASETS = 10,
     MANY_FILES = 10000,
     MANY_TOKENS = 16000, /* in each of these */
-    N_FILES = 100
+    N_FILES = 100,
+    N_WAYS = 2
 };
 static const uint64_t usual_bytes = (uint64_t)1 << 30, bytes_a_round = 16 << 20;
 
@@ -73,9 +74,8 @@ static const char *const cells[N_CELLS][3] = {{"open", "us", "opening"},
                                               {"plain open", "us", "plain open and map"},
                                               {"locate", "ns", "locate, one sample"}};
 static const char *const join_cell[] = {"join", "s"};
-enum {
-    N_WAYS = 2
-};
+static const char *const loader_cells[][2] = {
+    {"flat", "ns"}, {"joined", "ns"}, {"flat", "GB/s"}, {"joined", "GB/s"}};
 static const struct {
     const char *name;
     tokmap_io io;
@@ -139,9 +139,9 @@ static double plain_open_us(const subject *s, int size)
     for (uint32_t i = 0; i < sizes[size].n_datasets && fine; i++) {
         plain_map map;
         const load_data_prefix prefix = load_data_name(s->options, sizes[size].first + i);
-        const uint64_t begun = bench_now_ns();
+        const uint64_t begun = tokmap_i_now_ns();
         fine = plain_map_open(&map, prefix.s);
-        ns += bench_now_ns() - begun;
+        ns += tokmap_i_now_ns() - begun;
         plain_map_close(&map);
     }
     return fine ? (double)ns / 1e3 : -1;
@@ -149,7 +149,7 @@ static double plain_open_us(const subject *s, int size)
 
 static void add_us(bench_row *row, uint64_t begun)
 {
-    bench_add_value(row, (double)(bench_now_ns() - begun) / 1e3);
+    bench_add_value(row, (double)(tokmap_i_now_ns() - begun) / 1e3);
 }
 
 static bool seek_any(subject *s, tokmap_loader *l, tokmap_error *err)
@@ -169,12 +169,12 @@ static bool use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gather
     bool fine = tokmap_loader_next(l, &b, &err) == TOKMAP_OK &&
                 (!gathers || tokmap_batch_gather(&b, &gather, &err) == TOKMAP_OK);
     add_us(r[START], begun);
-    begun = bench_now_ns();
+    begun = tokmap_i_now_ns();
     fine = fine && seek_any(s, l, &err) && tokmap_loader_save(l, state, &err) == TOKMAP_OK &&
            tokmap_loader_next(l, &b, &err) == TOKMAP_OK;
     add_us(r[SEEK], begun);
     fine = fine && seek_any(s, l, &err);
-    begun = bench_now_ns();
+    begun = tokmap_i_now_ns();
     fine = fine && tokmap_loader_restore(l, state, &err) == TOKMAP_OK &&
            tokmap_loader_next(l, &b, &err) == TOKMAP_OK;
     add_us(r[RESTORE], begun);
@@ -197,7 +197,7 @@ static int measure_way(subject *s, int size, int way, bench_row *const *r)
     malloc_trim(0); /* so that memory of earlier measures is not reused for free */
 #endif
     const double before = bench_system_number("/proc/self/status", "RssAnon:");
-    const uint64_t begun = bench_now_ns();
+    const uint64_t begun = tokmap_i_now_ns();
     int code = load_data_open_made(s->options, sizes[size].first, datasets, n);
     tokmap_loader *l = code ? NULL : load_data_one_source(datasets, n, options);
     add_us(r[OPEN], begun);
@@ -214,11 +214,12 @@ static int measure_way(subject *s, int size, int way, bench_row *const *r)
 /* The files are joined in each round, so that the dataset is new when it is opened. */
 static int measure_size(subject *s, int size, way_rows *rows)
 {
-    const uint64_t begun = bench_now_ns();
+    const uint64_t begun = tokmap_i_now_ns();
     if (size == MANY && join_parts(s->options, MANY_FILES))
         return 1;
-    int code = bench_try_value(rows[0][PLAIN], size == MANY ? (double)(bench_now_ns() - begun) / 1e9
-                                                            : plain_open_us(s, size));
+    int code =
+        bench_try_value(rows[0][PLAIN], size == MANY ? (double)(tokmap_i_now_ns() - begun) / 1e9
+                                                     : plain_open_us(s, size));
     for (int w = 0; w < N_WAYS && !code; w++)
         code = s->works[w] ? measure_way(s, size, w, rows[w]) : 0;
     return code;
@@ -277,17 +278,19 @@ static int measure_starts(subject *s, bench_report *report)
 /* Samples, then batches; of each the flat dataset, then the joined one. The loaders stay open, so
  * that both go on where they were. */
 static int compare_loaders(const subject *s, bench_report *report, uint32_t length,
-                           tokmap_loader *const *loaders)
+                           const tokmap_dataset *const *ds)
 {
+    const tokmap_loader_options options = {
+        .sequence_length = length, .batch_rows = BATCH_ROWS, .io = TOKMAP_IO_MAP, .seed = 1};
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     const uint64_t n_steps = bytes_a_round / 2 / length / BATCH_ROWS;
+    tokmap_loader *const loaders[] = {load_data_one_source(&ds[0], 1, options),
+                                      load_data_one_source(&ds[1], 1, options)};
     bench_row *rows[4];
-    int code = 0;
+    int code = !loaders[0] || !loaders[1];
     for (uint32_t i = 0; i < 4; i++)
-        rows[i] =
-            bench_add_cell(report, "start",
-                           (const char *const[]){i % 2 ? "joined" : "flat", i < 2 ? "ns" : "GB/s"},
-                           "%s, %u tokens", i < 2 ? "zero-copy sample" : "batch gathered", length);
+        rows[i] = bench_add_cell(report, "start", loader_cells[i], "%s, %u tokens",
+                                 i < 2 ? "zero-copy sample" : "batch gathered", length);
     for (uint32_t i = 0; i < 4 * bench_rounds(s->options, ROUNDS_OF_JOINED) && !code; i++) {
         const uint32_t at = i % 4 ^ (i / 4 & 1);
         const double ns = load_data_steps_ns(loaders[at % 2], n_steps, at < 2 ? NULL : &gather);
@@ -297,17 +300,6 @@ static int compare_loaders(const subject *s, bench_report *report, uint32_t leng
         bench_set_goal(
             bench_add_ratio(report, rows[i + 1], rows[i], "joined / flat, %s", rows[i]->line),
             i ? BENCH_AT_LEAST : BENCH_AT_MOST, i ? 0.95 : 1.05);
-    return code;
-}
-
-static int compare_joined(const subject *s, bench_report *report, uint32_t length,
-                          const tokmap_dataset *const *ds)
-{
-    const tokmap_loader_options options = {
-        .sequence_length = length, .batch_rows = BATCH_ROWS, .io = TOKMAP_IO_MAP, .seed = 1};
-    tokmap_loader *const loaders[] = {load_data_one_source(&ds[0], 1, options),
-                                      load_data_one_source(&ds[1], 1, options)};
-    const int code = !loaders[0] || !loaders[1] || compare_loaders(s, report, length, loaders);
     tokmap_loader_close(loaders[0]);
     tokmap_loader_close(loaders[1]);
     return code;
@@ -323,8 +315,8 @@ static int measure_joined(const subject *s, bench_report *report)
         code = bench_make_random(load_data_name(s->options, FIRST_PART + i).s, n_tokens);
     code = code || join_parts(s->options, N_FILES) ||
            load_data_open_made(s->options, FLAT, ds, 2) || load_data_warm_up(ds[0]) ||
-           load_data_warm_up(ds[1]) || compare_joined(s, report, 1024, ds) ||
-           compare_joined(s, report, LENGTH, ds);
+           load_data_warm_up(ds[1]) || compare_loaders(s, report, 1024, ds) ||
+           compare_loaders(s, report, LENGTH, ds);
     load_data_close(ds, 2);
     load_data_remove(s->options, FIRST_PART + N_FILES);
     return code;

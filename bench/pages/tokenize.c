@@ -92,7 +92,7 @@ static void *take_pieces(void *arg)
 static uint64_t pass(job *j, worker *workers, uint32_t n_threads)
 {
     tokmap_i_thread threads[MAX_THREADS];
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     bool failed = false;
     atomic_store(&j->next, 0);
     for (uint32_t i = 1; i < n_threads; i++)
@@ -101,7 +101,7 @@ static uint64_t pass(job *j, worker *workers, uint32_t n_threads)
     take_pieces(&workers[0]);
     for (uint32_t i = 1; i < n_threads; i++)
         tokmap_i_thread_join(threads[i]);
-    const uint64_t ns = bench_now_ns() - start;
+    const uint64_t ns = tokmap_i_now_ns() - start;
     for (uint32_t i = 0; i < n_threads; i++)
         failed |= workers[i].failed;
     return failed ? 0 : ns;
@@ -167,7 +167,7 @@ static int measure_round(page *p, const page_rows *r)
     const uint32_t n_threads = r->n_threads;
     worker workers[MAX_THREADS] = {{0}};
     const double n_bytes = (double)p->job.text->n_bytes * 1e3;
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     bool made = true;
     for (uint32_t i = 0; i < n_threads; i++) {
         const size_t capacity = room_for_ids(p->job.text);
@@ -177,7 +177,7 @@ static int measure_round(page *p, const page_rows *r)
                      .ids = {tokmap_i_big_memory_new(capacity * sizeof(uint32_t)), 0, capacity}};
         made = made && workers[i].encoder && workers[i].ids.ids;
     }
-    const uint64_t making = bench_now_ns() - start;
+    const uint64_t making = tokmap_i_now_ns() - start;
     const uint64_t first = made ? pass(&p->job, workers, n_threads) : 0;
     int code = 0;
     if (first && p->ids_path && n_threads == 1) {
@@ -246,11 +246,11 @@ static int run_tokenize(const bench_options *options, bench_report *report)
         cli_warn("at most %d threads", MAX_THREADS);
         return 2;
     }
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     if (tokenizer_choice_open(&file, &choice) != CLI_OK)
         return 1;
     bench_add_value(bench_add_row(report, "tokenize", "ms", "loading the vocabulary"),
-                    (double)(bench_now_ns() - start) / 1e6);
+                    (double)(tokmap_i_now_ns() - start) / 1e6);
     int code = bench_text_load(&text, options->text, file.tokenizer);
     if (code == 0) {
         page p = {.job = {.tokenizer = file.tokenizer, .text = &text}, .ids_path = options->ids};

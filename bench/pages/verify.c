@@ -45,7 +45,7 @@ static double read_gbs(const char *path, uint64_t n_bytes, uint32_t n_threads)
     part parts[MAX_THREADS];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool failed = fd < 0;
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     for (uint32_t i = 0; i < n_threads; i++) {
         parts[i] = (part){fd, (off_t)(n_bytes / n_threads * i),
                           (off_t)(i + 1 == n_threads ? n_bytes : n_bytes / n_threads * (i + 1)), 0};
@@ -56,7 +56,7 @@ static double read_gbs(const char *path, uint64_t n_bytes, uint32_t n_threads)
         tokmap_i_thread_join(threads[i]);
         failed |= parts[i].failed;
     }
-    const double ns = (double)(bench_now_ns() - start);
+    const double ns = (double)(tokmap_i_now_ns() - start);
     if (fd >= 0)
         close(fd);
     return failed ? -1 : (double)n_bytes / ns;
@@ -67,7 +67,7 @@ static double verify_gbs(const char *prefix, uint64_t n_bytes, uint32_t n_thread
     tokmap_dataset *ds;
     tokmap_error err;
     const tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = n_threads};
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = tokmap_i_now_ns();
     tokmap_status status = tokmap_dataset_open(&ds, prefix, &err);
     if (!status) {
         status = tokmap_dataset_verify(ds, &options, NULL, &err);
@@ -77,7 +77,7 @@ static double verify_gbs(const char *prefix, uint64_t n_bytes, uint32_t n_thread
         cli_warn("%s", err.text);
         return -1;
     }
-    return (double)n_bytes / (double)(bench_now_ns() - start);
+    return (double)n_bytes / (double)(tokmap_i_now_ns() - start);
 }
 
 typedef struct subject {
