@@ -171,11 +171,24 @@ def a_skipped_input_loses_nothing_and_is_recorded(folder):
     def skip(night):
         option = ["--skip-input", "in/" + night.name]
         said = night.run(*option)
-        expect("left out 1 file that --skip-input names" in said, said)
+        expect("--skip-input: left out 1 file that it names" in said, said)
         night.check(said, *option)
         recorded = json.loads(call(folder, "info", "--json", "out"))["metadata"]["options"]["skip_input"]
         expect_equal(recorded, ["in/" + night.name], "what is recorded")
     each_damage(folder, skip, ["d.jsonl", "f.tar"])
+
+
+def a_skipped_input_may_be_spelled_in_any_way_but_must_be_one(folder):
+    (folder / "in").mkdir()
+    for name in ("a", "b"):
+        (folder / "in" / (name + ".txt")).write_text(name)
+    for spelled in ("in/b.txt", "./in/b.txt", "in//b.txt", "in/../in/b.txt", str(folder / "in/b.txt")):
+        call(folder, "pack", "in", "--skip-input", spelled, "-o", "out", "-f")
+        expect_equal(call(folder, "cat", "out", "--text").split(), ["a"], "what is packed without " + spelled)
+    call(folder, "pack", "in/a.txt", "gone.txt", "--skip-input", "./gone.txt", "-o", "out", "-f")
+    for other in ("in/c.txt", "b.txt", "in/b"):
+        said = call(folder, "pack", "-q", "in", "--skip-input", "in/a.txt", "--skip-input", other, "-o", "no", code=2)
+        expect("--skip-input %s: is not one of the inputs" % other in said, said)
 
 
 def what_was_packed_may_not_change(folder):
@@ -248,6 +261,7 @@ TESTS = [
     a_repaired_input_loses_nothing,
     a_replaced_or_removed_input_loses_nothing,
     a_skipped_input_loses_nothing_and_is_recorded,
+    a_skipped_input_may_be_spelled_in_any_way_but_must_be_one,
     what_was_packed_may_not_change,
     kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs,
 ]

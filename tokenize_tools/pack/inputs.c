@@ -174,16 +174,15 @@ static void print_left_out(void *context, const char *text)
 static bool is_skipped(const char *name, const pack_options *options)
 {
     size_t i = 0;
-    while (i < options->n_skipped && strcmp(options->skipped[i], name) != 0)
+    while (i < options->n_skipped && !file_is_same_name(options->skipped[i], name))
         i++;
     return i < options->n_skipped;
 }
 
-/* Removes such files from the names at `first` and later, which came from the argument. Returns how
- * many. */
-static size_t leave_out(input_list *files, size_t first, const char *argument,
-                        bool (*is_such)(const char *name, const pack_options *options),
-                        const pack_options *options)
+/* Removes such files from the names at `first` and later, which came from the argument. */
+static void leave_out(input_list *files, size_t first, const char *argument,
+                      bool (*is_such)(const char *name, const pack_options *options),
+                      const pack_options *options)
 {
     size_t n = first;
     for (size_t i = first; i < files->n_names; i++) {
@@ -196,16 +195,31 @@ static size_t leave_out(input_list *files, size_t first, const char *argument,
     const size_t n_out = files->n_names - n;
     if (n_out > 0 && !options->quiet)
         cli_warn("%s: left out %s %s", argument, cli_count_of(n_out, "file").s,
-                 is_such == is_own ? "of the output" : "that --skip-input names");
+                 is_such == is_own ? "of the output" : "that it names");
     files->n_names = n;
-    return n_out;
+}
+
+/* One that is misspelt would be packed. */
+static int check_skipped(const input_list *files, char **arguments, size_t n_arguments,
+                         const pack_options *options)
+{
+    for (size_t s = 0; s < options->n_skipped; s++) {
+        const char *skipped = options->skipped[s];
+        bool found = false;
+        for (size_t i = 0; i < files->n_names && !found; i++)
+            found = file_is_same_name(skipped, files->names[i]);
+        for (size_t i = 0; i < n_arguments && !found; i++)
+            found = file_is_same_name(skipped, arguments[i]);
+        if (!found)
+            return cli_usage("--skip-input %s: is not one of the inputs", skipped);
+    }
+    return CLI_OK;
 }
 
 int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options)
 {
     input_list *files = &inputs->files;
-    size_t n_skipped = 0;
     int code = CLI_OK;
     *inputs = (pack_inputs){.files = {.report = print_left_out, .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {
@@ -216,19 +230,17 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
         if (*arguments[i] == '@' &&
             path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
             return CLI_AGAIN;
-        if (is_skipped(arguments[i], options)) { /* it need not exist */
-            n_skipped++;
+        if (is_skipped(arguments[i], options)) /* it need not exist */
             continue;
-        }
         if (!input_list_expand(files, arguments[i], &err))
             code = cli_input_failed(err.sys_errno, err.text);
         bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
         if (!itself)
             leave_out(files, first, arguments[i], is_own, options);
-        n_skipped += leave_out(files, first, arguments[i], is_skipped, options);
     }
-    if (n_skipped < options->n_skipped && !options->quiet)
-        cli_warn("--skip-input: not all of these are inputs; give a name as messages do");
+    if (code == CLI_OK)
+        code = check_skipped(files, arguments, n_arguments, options);
+    leave_out(files, 0, "--skip-input", is_skipped, options);
     if (code == CLI_OK && files->n_names == 0)
         return cli_error(CLI_INPUT, "no files are left to pack");
     if (code != CLI_OK)

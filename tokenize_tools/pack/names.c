@@ -65,23 +65,12 @@ static void collect_names(name_list *list, const pack_options *options)
 
 /* ---- Written twice ---- */
 
-static bool same_name(const char *a, const char *b)
-{
-    if (strcmp(a, b) == 0)
-        return true;
-    const char *last_a = strrchr(a, '/'), *last_b = strrchr(b, '/');
-    last_a = last_a ? last_a + 1 : a;
-    last_b = last_b ? last_b + 1 : b;
-    if (strcmp(last_a, last_b) != 0)
-        return false;
-    return file_in_same_folder(a, b);
-}
-
 static int check_written(const name_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
         for (size_t k = i + 1; k < list->n; k++)
-            if (list->names[k].beside && same_name(list->names[i].path, list->names[k].path))
+            if (list->names[k].beside &&
+                file_is_same_name(list->names[i].path, list->names[k].path))
                 return cli_usage("%s: is named for two outputs", list->names[k].path);
     return CLI_OK;
 }

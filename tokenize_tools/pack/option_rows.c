@@ -121,7 +121,8 @@ static int choose_lines(void *options, const char *value)
 const cli_option pack_document_rows[] = {
     {.name = "Documents"},
     {"skip-input", 0, CLI_CALL, 0, "FILE",
-     .help = "leave out this input, which an INPUT stands for, such as a damaged one in a folder; "
+     .help = "leave out this input, which an INPUT stands for, such as a damaged one in a folder, "
+             "by any path to it; "
              "may be given several times",
      .call = skip_input},
     {"format", 0, CLI_WORD, TARGET(format), "WORD", .help = "what the files hold [auto]",

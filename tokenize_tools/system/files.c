@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/paths.h"
 #include "system/interrupted.h"
 #include "system/platform.h"
 
@@ -116,6 +117,12 @@ bool file_in_same_folder(const char *a, const char *b)
     folder_of(a, folder_a);
     folder_of(b, folder_b);
     return file_describe(folder_a, &facts) == 0 && file_is(folder_b, facts.id);
+}
+
+bool file_is_same_name(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0 ||
+           (strcmp(path_last_part(a), path_last_part(b)) == 0 && file_in_same_folder(a, b));
 }
 
 bool file_link_target(const char *path, char *target, size_t n_bytes)

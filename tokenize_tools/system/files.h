@@ -48,6 +48,8 @@ bool file_is(const char *path, file_id id);
 bool file_equals(const char *a, const char *b);
 /* Whether two paths are in the same folder. */
 bool file_in_same_folder(const char *a, const char *b);
+/* Whether both are the same name in the same folder, whether or not there is a file. */
+bool file_is_same_name(const char *a, const char *b);
 /* Whether the path is a symbolic link; then `target` is its target, truncated to n_bytes. */
 bool file_link_target(const char *path, char *target, size_t n_bytes);
 
