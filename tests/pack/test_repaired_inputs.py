@@ -208,6 +208,19 @@ def what_was_packed_may_not_change(folder):
     night.check(night.run())
 
 
+def a_repaired_input_without_a_checkpoint_before_it_starts_over(folder):
+    lines = ['{"text": "%d %s"}\n' % (i, "word " * 2000) for i in range(300)]
+    (folder / "a.jsonl").write_text("".join(lines) + "{broken\n")
+    command = ["pack", "a.jsonl", "-o", "out"]
+    expect("Progress is saved" in call(folder, *command, code=3), "no checkpoint was made")
+    left = files(folder)
+    (folder / "a.jsonl").write_text("".join(lines))
+    said = call(folder, *command, code=5)
+    expect("a.jsonl has changed, and there is no checkpoint before it\nUse --restart" in said, said)
+    expect_equal(files(folder), left, "files")
+    call(folder, *command, "--restart")
+
+
 def kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs(folder):
     rng = random.Random(int(os.environ.get("SEED", "4")))
     (folder / "in").mkdir()
@@ -263,6 +276,7 @@ TESTS = [
     a_skipped_input_loses_nothing_and_is_recorded,
     a_skipped_input_may_be_spelled_in_any_way_but_must_be_one,
     what_was_packed_may_not_change,
+    a_repaired_input_without_a_checkpoint_before_it_starts_over,
     kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs,
 ]
 

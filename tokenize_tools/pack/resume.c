@@ -69,17 +69,20 @@ static int read_checkpoint(const resume_search *s, size_t output, uint64_t numbe
     return CLI_OK;
 }
 
-static int refuse_run(const resume_search *s, const char *why)
+/* `too_early`: an input that it had begun has changed, but there is no checkpoint before it. */
+static int refuse_run(const resume_search *s, const char *why, bool too_early)
 {
-    int code =
-        cli_error(CLI_EXISTS, "%s: an unfinished run already exists, and this one differs: %s",
-                  s->options->prefix, why);
-    fputs("Run the original command to finish it, or use --restart to discard it.\n", stderr);
+    int code = cli_error(
+        CLI_EXISTS, "%s: an unfinished run already exists, and this one differs: %s%s",
+        s->options->prefix, why, too_early ? ", and there is no checkpoint before it" : "");
+    fputs(too_early ? "Use --restart to start over.\n"
+                    : "Run the original command to finish it, or use --restart to discard it.\n",
+          stderr);
     return code;
 }
 
 /* The facts of that run are in its first note. */
-static int refuse_other_facts(const resume_search *s)
+static int refuse_other_facts(const resume_search *s, bool too_early)
 {
     tokmap_checkpoint_info info;
     char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
@@ -89,7 +92,7 @@ static int refuse_other_facts(const resume_search *s)
     if (info.note_bytes > sizeof(pack_note))
         pack_facts_difference(s->facts, (const char *)s->note + sizeof(pack_note),
                               info.note_bytes - sizeof(pack_note), difference);
-    return refuse_run(s, difference);
+    return refuse_run(s, difference, too_early);
 }
 
 /* --on-error may change as long as there was no bad document. */
@@ -103,7 +106,7 @@ static int check_on_error(const resume_search *s, const pack_note *note)
     snprintf(why, sizeof why, "--on-error was %s, and %s already left out",
              cli_word_name(pack_on_error_words, (corpus_on_error)note->on_error),
              cli_count_of(n_bad, "document").s);
-    return refuse_run(s, why);
+    return refuse_run(s, why, false);
 }
 
 static const char missing[] = "its partial files are missing, but other outputs have theirs";
@@ -167,7 +170,7 @@ static int take_note(pack_resume *from, const resume_search *s, uint64_t common,
     if (code != CLI_OK)
         return code;
     if (!decode_note(&from->note, s->note, info.note_bytes))
-        return refuse_other_facts(s);
+        return refuse_other_facts(s, false);
     if (some_named && !from->note.finishing)
         return fail_damaged(s, 0, "one output has its name, but others lost their last checkpoint");
     for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
@@ -203,11 +206,11 @@ static int step_back(pack_resume *from, const resume_search *s)
         if (code != CLI_OK)
             return code;
         if (!decode_note(&note, s->note, info.note_bytes))
-            return refuse_other_facts(s);
+            return refuse_other_facts(s, false);
         *(is_before_changes(s, &note) ? &before : &after) = at;
     }
     from->checkpoint = before;
-    return before ? CLI_OK : refuse_other_facts(s);
+    return before ? CLI_OK : refuse_other_facts(s, true);
 }
 
 /* Says what has changed, after the inputs that were packed. */
@@ -250,7 +253,7 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
     if (s->n_checkpoints == 0)
         return check_none(s);
     if (!decode_note(&from->note, s->note, info.note_bytes) || !has_same_prefix(s, &from->note))
-        return refuse_other_facts(s);
+        return refuse_other_facts(s, false);
     const bool changed = from->note.facts_hash != s->facts->hash;
     from->discard = true;
     code = find_common(s, from->note.finishing, &from->checkpoint, &some_named);
