@@ -49,7 +49,9 @@
  *           finish, also 8 bytes for each 1,024 documents. Arrays may take twice as much while they
  *           grow. Values take 2 MiB and the largest document's values, and in finish up to 40 MiB
  *           if there are strings. Resuming takes no more.
- * Threads   A writer is used by one thread at a time. */
+ * Threads   A writer is used by one thread at a time.
+ * fork      In a child process, a writer of the parent returns TOKMAP_ERR_FORKED. close frees the
+ *           child's memory and does not affect the parent. */
 #ifndef TOKMAP_WRITER_H
 #define TOKMAP_WRITER_H
 

@@ -31,11 +31,6 @@ def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint3
     return np.ascontiguousarray(array, np.uint32)
 
 
-def _close(pointer: ctypes.c_void_p, process: int) -> None:
-    if os.getpid() == process:  # a forked child must not remove what its parent writes
-        lib.tokmap_writer_close(pointer)
-
-
 class Writer:
     """Writes a dataset, which becomes visible only when it is complete:
 
@@ -44,7 +39,7 @@ class Writer:
                 w.document(ids)
 
     Leaving the block finishes the dataset. After an exception nothing is left on the disk. Several threads may
-    write documents, whose order is then that of the calls.
+    write documents, whose order is then that of the calls. Forked processes may not: ForkedError.
 
     prefix      the path without .bin and .tmi
     vocab_size  ids are below it; it decides whether a token takes 2 or 4 bytes
@@ -66,7 +61,7 @@ class Writer:
         self._pointer = pointer
         self._lock: Any = new_lock(self)
         # At exit too: an unfinished dataset leaves nothing on the disk.
-        self._closer = weakref.finalize(self, _close, pointer, os.getpid())
+        self._closer = weakref.finalize(self, lib.tokmap_writer_close, pointer)
         self._columns = list(meta)
         try:
             self._call(lib.tokmap_writer_set_meta_columns, pointer, _meta.name_array(meta), len(self._columns))

@@ -15,6 +15,7 @@ tokmap_writer *tokmap_i_writer_new(void)
 {
     tokmap_writer *w = calloc(1, sizeof *w);
     if (w) {
+        tokmap_i_fork_mark_set(&w->fork_mark);
         w->token_fd = -1;
         w->journal = TOKMAP_I_NO_JOURNAL;
     }
@@ -197,6 +198,10 @@ tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_erro
     tokmap_i_error_clear(err);
     if (!w)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "the writer is NULL");
+    if (tokmap_i_fork_mark_is_child(&w->fork_mark)) /* it would write to the parent's files */
+        return FAIL(err, TOKMAP_ERR_FORKED,
+                    "%s: this writer belongs to the parent process: only that can write to it",
+                    w->names.index_path);
     if (w->finished && !w->failure.status)
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: is finished and can only be closed",
              w->names.index_path);
@@ -513,6 +518,9 @@ void tokmap_writer_close(tokmap_writer *w)
 {
     if (!w)
         return;
+    if (tokmap_i_fork_mark_is_child(&w->fork_mark))
+        w->names.has_journal = true; /* so the files stay, which are the parent's */
+    tokmap_i_fork_mark_free(&w->fork_mark);
     tokmap_i_names_close(&w->names);
     tokmap_i_index_writer_close(w->index);
     tokmap_i_meta_writer_close(w->meta);

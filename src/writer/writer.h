@@ -14,6 +14,7 @@
 #include "tokmap_writer.h"
 
 struct tokmap_writer {
+    tokmap_i_fork_mark fork_mark;
     tokmap_i_names names;
     tokmap_i_index_writer *index;
     int token_fd;

@@ -189,10 +189,12 @@ def a_failed_writer_leaves_nothing(folder):
     assert isinstance(raises(BlockingIOError, tokmap.Writer, folder / "n", 100), tokmap.LockedError)
     pid = os.fork()
     if pid == 0:
+        raises(tokmap.ForkedError, w.document, [2])
+        raises(tokmap.ForkedError, w.finish)
         w.close()
         os._exit(0)
-    os.waitpid(pid, 0)
-    assert list(folder.glob("n.*"))  # a child does not remove the files of its parent
+    assert os.waitpid(pid, 0)[1] == 0
+    assert list(folder.glob("n.*"))  # a child does not write to, publish or remove the files of its parent
     del w
     gc.collect()
     assert list(folder.glob("n.*")) == []

@@ -3,6 +3,8 @@
 #include "support/check.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tokmap_writer.h"
 
@@ -147,6 +149,25 @@ TEST(an_id_out_of_range_is_named_and_the_writer_stays_failed)
     CHECK_INT(tokmap_writer_finish(w, &again), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
     CHECK(!exists("i.bin") && !exists("i.tmi") && !exists("i.bin.partial"));
+}
+
+TEST(a_forked_child_cannot_write_to_the_files_of_its_parent)
+{
+    tokmap_writer *w = begin("f", &plain);
+    add(w, 3, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const uint32_t id = 1;
+        int ok = tokmap_writer_append(w, &id, 1, NULL) == TOKMAP_ERR_FORKED;
+        ok &= tokmap_writer_finish(w, NULL) == TOKMAP_ERR_FORKED;
+        tokmap_writer_close(w);
+        _exit(!ok);
+    }
+    int status;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
 }
 
 TEST(tokens_after_the_last_document_and_documents_after_the_last_input_are_errors)
