@@ -8,11 +8,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 from . import _lib
 from ._batch import PARTS, Batch, save_at
 from ._dataset import Dataset, Path, Shard
-from ._errors import check
+from ._errors import ArgumentError, ForkedError, check
 from ._gather import Gatherer
 from ._lib import lib
 from ._locks import new_lock
-from ._numbers import integer, number, real, state_bytes
+from ._numbers import flag, integer, number, real, state_bytes
 from ._ranks import find_rank
 from ._rows import LoaderHandle, Row
 from ._stage import Stage
@@ -44,7 +44,7 @@ class Source:
             if not isinstance(item, (str, os.PathLike, Dataset)):
                 raise TypeError(f"{item!r} is neither a path nor a Dataset")
             self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
-        self.weight, self.masked = real("weight", weight), masked
+        self.weight, self.masked = real("weight", weight), flag("masked", masked)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
 
     def __repr__(self) -> str:
@@ -107,6 +107,12 @@ def _as_phases(given: Any, n_sources: int) -> List[Tuple[int, List[float]]]:
             raise ValueError(f"the phase from sample {first_sample} has {len(weights)} weights for "
                              f"{n_sources} sources")
     return phases
+
+
+def _check_fork(status: int) -> None:
+    """For calls of an open loader that can fail for no other reason, and so have no text."""
+    if status:
+        raise ForkedError("this loader belongs to the parent process: open another one in the child", status)
 
 
 def _as_outputs(given: Any) -> Tuple[str, ...]:
@@ -182,6 +188,10 @@ class Loader:
                  group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
                  log: Log = None) -> None:
+        contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
+        mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
+        random_offset = flag("random_offset", random_offset)
+        drop_behind, mixed_tokenizers = flag("drop_behind", drop_behind), flag("mixed_tokenizers", mixed_tokenizers)
         arguments = dict(locals())
         del arguments["self"]
         self._sources = _as_sources(sources, max_epochs)
@@ -191,6 +201,8 @@ class Loader:
         self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
         self.batch_rows = number("batch_rows", batch_rows, 2**24, 1)
         self.drop_last = drop_last
+        if "cu_seqlens" in self.outputs and self.batch_rows * self.sequence_length >= 2**31:
+            raise ArgumentError(f"batch_rows is {self.batch_rows}: cu_seqlens counts to 2^31 - 1 inputs of a batch", -1)
         arguments.update(sources=self._sources, phases=dict(self._phases), outputs=self.outputs, rank=self.rank,
                          n_ranks=self.n_ranks)
         self._arguments = arguments
@@ -201,12 +213,12 @@ class Loader:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
         self._options: Dict[str, Any] = {
             "sequence_length": self.sequence_length, "seed": number("seed", seed, 2**64 - 1), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
-            "windows": choose(_WINDOWS, windows, "windows"), "random_offset": bool(random_offset),
+            "windows": choose(_WINDOWS, windows, "windows"), "random_offset": random_offset,
             "row_parts": _row_parts(needed, device is not None),
             "block_windows": number("block_windows", block_windows, 2**42),
             "group_blocks": number("group_blocks", group_blocks, 2**28), "io": choose(_IO, io, "io"),
-            "look_ahead": number("look_ahead", look_ahead, 1024), "drop_behind": bool(drop_behind),
-            "mixed_tokenizers": bool(mixed_tokenizers)}
+            "look_ahead": number("look_ahead", look_ahead, 1024), "drop_behind": drop_behind,
+            "mixed_tokenizers": mixed_tokenizers}
         if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
         if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
@@ -307,19 +319,21 @@ class Loader:
     def _take_next(self) -> Batch:
         self._turn = turn = self._turn + 1
         c_batch, handle = self._batch, self._handle  # a signal handler may close the loader meanwhile
-        status = _next(handle.pointer, *self._references)
+        c_batch.step_sample = _NO_LIMIT
+        try:
+            status = _next(handle.pointer, *self._references)
+            if not status:
+                first = c_batch.first_sample
+                batch = Batch(self, turn, c_batch.n_rows, first, first + self._to_next)
+                self._gatherer.fill(batch, c_batch)
+        except BaseException:
+            if self._turn == turn and c_batch.step_sample != _NO_LIMIT:
+                self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
+            raise
         if status:
             if status == _END:
                 return self._last()
             check(status, self._detail)
-        first = c_batch.first_sample
-        batch = Batch(self, turn, c_batch.n_rows, first, first + self._to_next)
-        try:
-            self._gatherer.fill(batch, c_batch)
-        except BaseException:
-            if self._turn == turn:
-                self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
-            raise
         if self._turn != turn:
             raise RuntimeError("a signal handler has used the loader during next, and this batch is lost: a handler "
                                "may ask for the state, but not for a batch or another position")
@@ -404,7 +418,7 @@ class Loader:
             handle = self._handle
             for k in range(len(self._sources)):
                 info = _lib.LoaderSourceInfo(struct_size=ctypes.sizeof(_lib.LoaderSourceInfo))
-                check(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(info)), self._detail)
+                _check_fork(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(info)))
                 found.append(info.n_samples_before // info.n_windows)
         return found
 
@@ -467,7 +481,7 @@ class Loader:
         info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
         with self._lock:
             handle = self._handle
-            lib.tokmap_loader_get_info(handle.pointer, ctypes.byref(info))
+            _check_fork(lib.tokmap_loader_get_info(handle.pointer, ctypes.byref(info)))
         return info
 
     @property

@@ -37,6 +37,13 @@ def real(name: str, value: Any) -> float:
     return float(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False, or what Python takes for it, but no text: "false" would be True."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} is {value!r}: must be True or False")
+    return bool(value)
+
+
 def state_bytes(state: Any) -> bytes:
     """The 128 bytes of a state."""
     try:

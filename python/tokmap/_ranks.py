@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Optional, Tuple
 
+from ._errors import ArgumentError
 from ._numbers import number
 
 _log = logging.getLogger("tokmap")
@@ -17,15 +18,26 @@ _LAUNCHERS = (("torchrun", "RANK", "WORLD_SIZE"), ("Slurm", "SLURM_PROCID", "SLU
               ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
 
 
+def _integer(text: str) -> Optional[int]:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
 def _discover() -> Tuple[int, int, str]:
     torch = sys.modules.get("torch")
     distributed = getattr(torch, "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size(), "torch.distributed"
     for name, rank, n_ranks in _LAUNCHERS:
-        found = os.environ.get(rank, ""), os.environ.get(n_ranks, "")
-        if found[0].isdigit() and found[1].isdigit() and int(found[0]) < int(found[1]):
-            return int(found[0]), int(found[1]), f"{name} ({rank}, {n_ranks})"
+        texts = os.environ.get(rank, ""), os.environ.get(n_ranks, "")
+        found, n_found = map(_integer, texts)
+        if found is not None and n_found is not None and 0 <= found < n_found:
+            return found, n_found, f"{name} ({rank}, {n_ranks})"
+        if (found or 0) > 0 or (n_found or 0) > 1:  # else all ranks would train on the samples of rank 0
+            raise ArgumentError(f"the environment has {rank}={texts[0]!r} and {n_ranks}={texts[1]!r}, which say no "
+                                "rank: correct both, or set rank= and n_ranks=", -1)
     return 0, 1, "no launcher"
 
 

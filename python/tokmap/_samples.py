@@ -2,10 +2,21 @@
 """tokmap.Samples - the samples of a loader by their numbers, for samplers."""
 
 import os
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 from ._loader import Loader
 from ._numbers import integer
+
+
+def loader_of(sources: Any, options: Dict[str, Any], *sizes: Tuple[str, int, int]) -> Loader:
+    """The Loader that is given, or one with these sizes and options, which a Loader that is given has itself.
+    sizes: of each its name, its value, and that which stands for no value."""
+    if not isinstance(sources, Loader):
+        return Loader(sources, **{name: value for name, value, _ in sizes}, **options)
+    wrong = [name for name, value, none in sizes if value not in (none, getattr(sources, name))] + list(options)
+    if wrong:
+        raise TypeError(f"beside a Loader there can be no {', '.join(wrong)}: give that to the Loader")
+    return sources
 
 
 def arguments_of(loader: Loader) -> Dict[str, Any]:
@@ -24,14 +35,15 @@ class Samples:
         samples = tokmap.Samples("data/train", sequence_length=1024, seed=1)
         samples[7]["inputs"]
 
-    sources     a Loader, or what a Loader takes; then the other arguments are those of a Loader too. Ranks and
+    sources     a Loader, or what a Loader takes; only then there are other arguments, those of a Loader. Ranks and
                 batch_rows do not matter. Without max_epochs it has one epoch
 
     Threads may share it. Other processes get it by pickle or by fork."""
 
     def __init__(self, sources: Any, sequence_length: int = 0, **options: Any) -> None:
         if not isinstance(sources, Loader):
-            sources = Loader(sources, sequence_length, **{"max_epochs": 1, "io": "map", **options})
+            options = {"max_epochs": 1, "io": "map", "rank": 0, "n_ranks": 1, **options}
+        sources = loader_of(sources, options, ("sequence_length", sequence_length, 0))
         if sources.n_samples is None:
             raise ValueError("this loader has no end, so its samples cannot be counted: set max_epochs")
         self._n_samples: int = sources.n_samples

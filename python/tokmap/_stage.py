@@ -13,7 +13,7 @@ from . import _dlpack, _lib
 from ._errors import DeviceError, check
 from ._gather import dtype_name
 from ._lib import lib
-from ._numbers import integer, number, state_bytes
+from ._numbers import flag, integer, number, state_bytes
 from ._stage_core import Core, Edit, Log
 
 if TYPE_CHECKING:
@@ -209,6 +209,9 @@ class DeviceBatch:
                 core.call(lib.tokmap_stage_release, ctypes.byref(self._c), stream)
                 self._let_go()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a DeviceBatch cannot be copied or pickled: its memory is a slot of the stage")
+
     def _let_go(self) -> None:
         self._c.id = 0
         _dlpack.orphans.extend(_dlpack.sweep(self._capsules))
@@ -313,6 +316,9 @@ class Stage:
         wanted = {outputs} if isinstance(outputs, str) else set(outputs)
         if not wanted or wanted - _OUTPUTS.keys():
             raise ValueError(f"outputs are {outputs!r}: must be some of {', '.join(_OUTPUTS)}")
+        if not loader.drop_last:
+            raise ValueError("a Stage needs a loader with drop_last=True: it has no batch for a last step that is not "
+                             "complete")
         self._device = _device(device)
         self.device: Union[str, int] = "host" if self._device == _HOST else self._device
         self.outputs = tuple(name for name in _OUTPUTS if name in wanted)
@@ -337,7 +343,7 @@ class Stage:
             label_bytes=_WIDTHS[self._dtypes["labels"]], ignore_index=ignore_index,
             has_ignore_index=1,
             pad_id=number("pad_id", pad_id, 2**32 - 1), max_documents=self._max_documents,
-            no_thread=not thread)
+            no_thread=not flag("thread", thread))
         self._core = Core(loader, log, edit)
         self._core.open(options)
         info = self.stats
@@ -490,7 +496,8 @@ class Stage:
         return found
 
     def close(self) -> None:
-        """Waits for the device and returns the loader. Tensors stay valid, batches do not."""
+        """Waits for the device and returns the loader. Tensors stay valid, batches do not. ValueError: another
+        thread is in a call, and the stage stays open."""
         _dlpack.sweep_orphans()
         if not self._core.close():
             raise ValueError("the stage is in use by another thread")

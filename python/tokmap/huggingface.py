@@ -5,6 +5,7 @@ from typing import Any, Dict
 
 import numpy as np
 
+from ._numbers import number
 from .torch import MapDataset
 
 
@@ -24,7 +25,7 @@ class CausalLMDataset(MapDataset):
     the documents of a row as separate."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
-        super().__init__(sources, sequence_length - 1, **options)
+        super().__init__(sources, number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, **options)
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
         found = super().__getitem__(sample)

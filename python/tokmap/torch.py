@@ -7,7 +7,7 @@ import torch.profiler
 import torch.utils.data
 
 from ._loader import Loader
-from ._samples import Samples, arguments_of
+from ._samples import Samples, arguments_of, loader_of
 
 T = TypeVar("T")
 
@@ -20,19 +20,19 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
             loss = step(batch["inputs"], batch["labels"])
             checkpoint = batch["state"]          # dataset.load_state_dict() of it continues after this batch
 
-    sources     a Loader, or what a Loader takes; then the other arguments are those of a Loader too
+    sources     a Loader, or what a Loader takes; only then there are other arguments, those of a Loader
 
     A batch is a dict: a tensor for each of the loader's outputs, max_seqlen with cu_seqlens, and "state", a dict
     of plain types, which is the state after this batch, whatever workers have read ahead. Batches are complete,
     so a DataLoader needs batch_size=None, which data_loader() gives it: without, it makes batches of batches.
 
-    Each iteration begins at the same place: sample 0, or that of load_state_dict(). Without max_epochs it has no
+    Each iteration begins at the same place: that of a Loader that is given, or else sample 0, or that of
+    load_state_dict(). Without max_epochs it has no
     end: the loader counts the epochs, and shuffles each in another order. Ranks are found in the process that
     makes the dataset, not in workers."""
 
     def __init__(self, sources: Any, sequence_length: int = 0, batch_rows: int = 1, **options: Any) -> None:
-        if not isinstance(sources, Loader):
-            sources = Loader(sources, sequence_length, batch_rows, **options)
+        sources = loader_of(sources, options, ("sequence_length", sequence_length, 0), ("batch_rows", batch_rows, 1))
         self._arguments = {**arguments_of(sources), "framework": "torch"}  # a worker opens its own loader
         self._n_batches = None if sources.n_samples is None else len(sources)
         self._state: Dict[str, Any] = sources.state_dict()

@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import unittest.mock
 
 from package import ROOT, raises
 import ref_writer
@@ -17,7 +18,7 @@ from ref_protocol import Skip, program, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _ranks
+from tokmap import _loader, _ranks
 
 ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 WAYS = ("map", "direct", "populate", "read")
@@ -301,6 +302,19 @@ def ranks_are_found(folder):
         assert not lines or lines[0].startswith("tokmap rank "), lines
 
 
+def an_environment_that_says_no_rank_is_refused(folder):
+    for wrong in ({"RANK": "2", "WORLD_SIZE": "2"}, {"RANK": "1"}, {"WORLD_SIZE": "2"}, {"RANK": "x", "WORLD_SIZE": "2"},
+                  {"RANK": "-1", "WORLD_SIZE": "2"}, {"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "2"},
+                  {"SLURM_PROCID": "3"}, {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "two hundred", "RANK": "1"}):
+        with unittest.mock.patch.dict(os.environ, wrong, clear=True):
+            text = str(raises(tokmap.ArgumentError, loader_of, folder))
+            assert "rank= and n_ranks=" in text and any(f"{k}={v!r}" in text for k, v in wrong.items()), text
+            assert loader_of(folder, rank=0, n_ranks=1).n_ranks == 1 and len(tokmap.Samples(folder / "a", 10)) > 0
+    for alone in ({"RANK": "gold"}, {"RANK": "0"}, {"WORLD_SIZE": "1"}, {"RANK": "", "WORLD_SIZE": ""}):
+        with unittest.mock.patch.dict(os.environ, alone, clear=True):
+            assert _ranks.find_rank(None, None) == (0, 1), alone
+
+
 PROCESSES = """
 import multiprocessing, sys
 sys.path.insert(0, {python!r})
@@ -489,11 +503,23 @@ def tokenizers_are_mixed_only_if_asked(folder):
     assert pickle.loads(pickle.dumps(loader)).state() == loader.state()
 
 
+def an_interrupted_batch_comes_again(folder):
+    loader, truth = loader_of(folder), loader_of(folder)
+    wanted = [next(truth).inputs.tolist() for _ in range(2)]
+    assert next(loader).inputs.tolist() == wanted[0]
+    state = loader.state()
+    with unittest.mock.patch.object(_loader, "Batch", side_effect=KeyboardInterrupt):  # right after the library's call
+        raises(KeyboardInterrupt, next, loader)
+    assert loader.state() == state and next(loader).inputs.tolist() == wanted[1]
+
+
 def a_child_process_is_told(folder):
     loader = loader_of(folder)
     next(loader)
     pid = os.fork()
     if pid == 0:
+        for call in (lambda: loader.epoch, lambda: loader.stats):
+            assert "parent process" in str(raises(tokmap.ForkedError, call))
         try:
             next(loader)
         except tokmap.ForkedError as error:
@@ -508,5 +534,6 @@ sys.exit(run_in_folders("python_loader_", (
     each_window_comes_once_and_a_state_resumes, a_joined_dataset_gives_the_rows_of_the_flat_one, arrays_hold_what_the_rows_say, other_layouts_hold_the_same,
     what_came_earlier_never_changes, the_end_is_what_was_asked_for, an_error_in_the_last_step_loses_nothing,
     a_mixture_has_phases_and_ends_with_a_source, a_joined_dataset_gives_the_rows_of_a_flat_one,
-    a_pickled_loader_continues_elsewhere, ranks_are_found, what_a_loader_cannot_take_is_refused,
+    a_pickled_loader_continues_elsewhere, ranks_are_found, an_environment_that_says_no_rank_is_refused,
+    an_interrupted_batch_comes_again, what_a_loader_cannot_take_is_refused,
     tokenizers_are_mixed_only_if_asked, a_child_process_is_told, other_processes_continue, an_interpreter_ends_silently, torch_gets_tensors), prepare))

@@ -49,6 +49,18 @@ def samples_are_the_rows_of_a_loader(folder):
         raise AssertionError(word)
 
 
+def what_a_loader_has_itself_is_not_given_beside_it(folder):
+    loader = tokmap.Loader(folder / "a", 10, max_epochs=1)
+    assert len(tokmap.Samples(loader, 10)) == 300
+    for arguments, options in (((9,), {}), ((), {"seed": 3}), ((), {"max_epochs": 1})):
+        try:
+            tokmap.Samples(loader, *arguments, **options)
+        except TypeError as error:
+            assert "beside a Loader" in str(error) and ([*options] or ["sequence_length"])[0] in str(error), error
+            continue
+        raise AssertionError(options)
+
+
 def threads_and_children_share_samples(folder):
     samples = tokmap.Samples(folder / "a", 10, seed=5)
     truth = [samples[i]["inputs"].tolist() for i in range(300)]
@@ -92,5 +104,5 @@ def loaders_that_take_turns_have_all_batches(folder):
 
 
 sys.exit(run_in_folders("python_samples_", (
-    samples_are_the_rows_of_a_loader, threads_and_children_share_samples,
-    loaders_that_take_turns_have_all_batches), prepare))
+    samples_are_the_rows_of_a_loader, what_a_loader_has_itself_is_not_given_beside_it,
+    threads_and_children_share_samples, loaders_that_take_turns_have_all_batches), prepare))

@@ -289,11 +289,13 @@ def a_loader_that_is_lent_says_so(folder):
     assert list(next(l).rows[0].tokens) == list(next(truth).rows[0].tokens)
     s = tokmap.Stage(l, "host")
     l.close()  # the stage has what it needs
-    check(next(s), next(truth))
+    kept = next(s)
+    check(kept, next(truth))
     s.close()
     raises(ValueError, l.__next__)
     for call in (copy.copy, copy.deepcopy, pickle.dumps):
         raises(TypeError, call, s)
+        raises(TypeError, call, kept)  # a copy would release it
 
 
 def collected_together_all_are_closed_in_their_order(folder):
@@ -536,6 +538,7 @@ def what_a_stage_cannot_take_is_refused(folder):
         raises(tokmap.Error, tokmap.Stage, l, **{"device": "host", **named})
     for kind, stream in ((ValueError, -1), (ValueError, 2), (TypeError, True), (TypeError, "x")):
         raises(kind, tokmap.Stage(loader(folder), "host").next, stream)
+    raises(ValueError, tokmap.Stage, loader(folder, drop_last=False), "host")  # it would lose the last rows
     next(l)  # none of them has taken it
     l.close()
     raises(ValueError, tokmap.Stage, l, "host")
