@@ -3,21 +3,22 @@
 
 import bisect
 import ctypes
+import errno
 import glob
 import itertools
 import json
 import operator
 import os
 import weakref
-from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union, overload)
+from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _lib, _meta
-from ._errors import DamagedError, check
+from ._errors import DamagedError, MismatchError, check, make_error
 from ._lib import lib
-from ._numbers import integer, number, real
+from ._numbers import flag, integer, number, real
 
 Path = Union[str, "os.PathLike[str]"]
 Array = npt.NDArray[Any]
@@ -68,12 +69,17 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not glob.has_magic(text):
         return [text]
-    # The index of a dataset that is being replaced is P.tmi.replaced.
-    patterns = (text, text + ".tmi", text + (".replaced" if text.endswith(".tmi") else ".tmi.replaced"), text)
-    prefixes = {name[:-len(end)] for pattern in patterns for name in glob.glob(pattern)
-                for end in (".tmi", ".bin", ".tmi.replaced") if name.endswith(end)}
+    # While a dataset is replaced it has only names with .replaced, and gets the others back between two looks.
+    names = (".tmi", ".bin", ".tmi.replaced") + ((".bin.replaced",) if text.endswith(".bin") else ())
+    looks = ("", ".replaced") if text.endswith((".tmi", ".bin")) else ("", ".tmi", ".tmi.replaced")
+    prefixes: Set[str] = set()
+    n_before = -1
+    while n_before != len(prefixes):  # until a look at all names finds nothing new
+        n_before = len(prefixes)
+        prefixes |= {found[:-len(end)] for look in looks for found in glob.glob(text + look)
+                     for end in names if found.endswith(end)}
     if not prefixes:
-        raise FileNotFoundError(2, "no dataset matches this pattern", text)
+        raise make_error(f"{text}: no dataset matches this pattern", -3, errno.ENOENT, 0)
     return sorted(prefixes)
 
 
@@ -105,6 +111,7 @@ class Shard:
         self.info = _lib.Info(struct_size=ctypes.sizeof(_lib.Info))
         lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
         self.path = os.fsdecode(self.info.index_path)
+        self.full_path = os.path.abspath(self.path)  # the process may change its folder
         self._typestr = "<u2" if self.info.token_bytes == 2 else "<u4"
         self.dtype = np.dtype(self._typestr)
         self.tokens: Optional[Array] = None
@@ -167,7 +174,7 @@ class Dataset:
         if not paths:
             raise ValueError("no path is given")
         shards = [Shard(one) for one in paths]
-        if len(shards) > 1 and not mixed_tokenizers:
+        if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
             pointers, detail = (ctypes.c_void_p * len(shards))(*(s.handle.pointer for s in shards)), _lib.ErrorDetail()
             check(lib.tokmap_dataset_check_tokenizers(pointers, len(shards), ctypes.byref(detail)), detail,
                   ": set mixed_tokenizers=True to open both")
@@ -230,7 +237,10 @@ class Dataset:
         """What the writer of the dataset stored: how it was made. Of one dataset, not of several."""
         n_bytes, shard = ctypes.c_size_t(), self._only("metadata")  # which another thread may close meanwhile
         text = lib.tokmap_dataset_metadata(shard.handle.pointer, ctypes.byref(n_bytes))
-        found: Dict[str, Any] = json.loads(ctypes.string_at(text, n_bytes.value))
+        try:
+            found: Dict[str, Any] = json.loads(ctypes.string_at(text, n_bytes.value))
+        except ValueError as error:
+            raise DamagedError(f"{shard.path}: damaged: the metadata is not JSON: {error}", -6) from None
         return found
 
     def close(self) -> None:
@@ -252,8 +262,8 @@ class Dataset:
         return f"<tokmap.Dataset {name}: {documents}, {self.n_tokens} tokens, {self.dtype.name}>"
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """Pickles the paths, so that another process opens the same files."""
-        return _reopen, ([os.path.abspath(path) for path in self.paths],)
+        """Pickles paths and ids, so that another process opens the same data, or raises MismatchError."""
+        return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id)) for shard in self._shards()],)
 
     # ---- Documents ----
 
@@ -430,8 +440,12 @@ class Dataset:
                                             ctypes.byref(detail)), detail)
 
 
-def _reopen(paths: List[str]) -> Dataset:
-    return Dataset(paths, mixed_tokenizers=True)
+def _reopen(pickled: List[Tuple[str, bytes]]) -> Dataset:
+    found = Dataset([path for path, _ in pickled], mixed_tokenizers=True)
+    for shard, (path, dataset_id) in zip(found._shards(), pickled):
+        if bytes(shard.info.dataset_id) != dataset_id:
+            raise MismatchError(f"{path}: has other data than when it was pickled", -7)
+    return found
 
 
 def open(path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> Dataset:

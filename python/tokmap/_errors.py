@@ -25,7 +25,7 @@ class Error(Exception):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         errno = getattr(self, "errno", None) or 0
-        return _make, (str(self), self.status, errno, self.offset)
+        return make_error, (str(self), self.status, errno, self.offset)
 
 
 class ArgumentError(Error, ValueError):
@@ -95,7 +95,7 @@ def _file_error(errno: int) -> Type[FileError]:
     return _file_kinds[kind]
 
 
-def _make(text: str, status: int, errno: int, offset: int) -> Error:
+def make_error(text: str, status: int, errno: int, offset: int) -> Error:
     kind = _file_error(errno) if status == -3 else _KINDS.get(status, Error)
     return kind(text, status, errno, offset)
 
@@ -112,4 +112,4 @@ def check(status: int, detail: Any, advice: str = "") -> None:
         text = detail.text.decode(errors="replace")
         for of_c, of_python in _WORDS:
             text = text.replace(of_c, of_python)
-        raise _make(text + advice, detail.status, detail.sys_errno, detail.file_offset)
+        raise make_error(text + advice, detail.status, detail.sys_errno, detail.file_offset)

@@ -191,7 +191,9 @@ class Tokenizer:
 
     def __init__(self, file: Path, *, pattern: Optional[str] = None, specials_file: Optional[Path] = None) -> None:
         self._file, self._pattern = os.fspath(file), pattern
-        self._specials_file = None if specials_file is None else os.fspath(specials_file)
+        # Absolute, because the process may change its folder before the tokenizer is pickled.
+        self._full_paths = [path if path in (None, "bytes") else os.path.abspath(os.fsdecode(path))
+                            for path in (self._file, specials_file)]
         options = TokenizerOptions(struct_size=ctypes.sizeof(TokenizerOptions),
                                    pattern=None if pattern is None else encode_path(pattern),
                                    specials_file=None if specials_file is None else encode_path(specials_file))
@@ -244,10 +246,8 @@ class Tokenizer:
         return f"<tokmap.Tokenizer {self._file!r}: {self.family}, {self.vocab_size} ids, {eod}>"
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        def absolute(path: Optional[str]) -> Optional[str]:
-            return path if path in (None, "bytes") else os.path.abspath(str(path))
-
-        return _open_again, (absolute(self._file), self._pattern, absolute(self._specials_file))
+        file, specials_file = self._full_paths
+        return _open_again, (file, self._pattern, specials_file)
 
     def _encode(self, table: _Table, specials: str,
                 n_threads: int) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]:

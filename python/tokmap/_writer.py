@@ -15,11 +15,13 @@ from ._dataset import Path, encode_path
 from ._errors import check
 from ._lib import lib
 from ._locks import new_lock
-from ._numbers import number
+from ._numbers import flag, number
 
 
 def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
     array = ids if isinstance(ids, np.ndarray) else np.asarray(ids if hasattr(ids, "__array__") else list(ids))
+    if np.ma.is_masked(array):
+        raise ValueError("ids are masked: a document has all of its ids")
     if array.ndim != 1:
         raise ValueError(f"a document has one dimension, this array has {array.ndim}")
     if array.size == 0:
@@ -51,7 +53,7 @@ class Writer:
                  replace: bool = False, meta: Sequence[str] = ()) -> None:
         options = _lib.WriterOptions(
             struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=number("vocab_size", vocab_size, 2**31, 1),
-            has_eod=eod_id is not None, replace=bool(replace),
+            has_eod=eod_id is not None, replace=flag("replace", replace),
             eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1))
         pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
         status = lib.tokmap_writer_open(ctypes.byref(pointer), encode_path(prefix), ctypes.byref(options),
@@ -96,7 +98,7 @@ class Writer:
         input_bytes = number("input_bytes", input_bytes, 2**64 - 1)
         input_checksum = number("input_checksum", input_checksum, 2**64 - 1)
         with self._lock:
-            self._call(lib.tokmap_writer_end_input, self._open(), os.fsencode(name), input_bytes, input_checksum)
+            self._call(lib.tokmap_writer_end_input, self._open(), encode_path(name), input_bytes, input_checksum)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Stores names and values that JSON can hold, for Dataset.metadata."""

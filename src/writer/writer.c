@@ -414,7 +414,8 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
     if (w->n_inputs > 0 &&
         (w->input_end_document != n_documents || w->input_end_token != w->n_tokens))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: the last input ends at document %" PRIu64 " of %" PRIu64,
+                    "%s: the last input ends at document %" PRIu64 " of %" PRIu64
+                    ": end the last input too, or none",
                     w->names.index_path, w->input_end_document, n_documents);
     if (w->names.output == TOKMAP_I_OUTPUT_ADOPTED && w->n_tokens != w->header.n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,

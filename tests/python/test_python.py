@@ -6,11 +6,14 @@ errors have kinds, and the structs of _lib.py are those of the headers."""
 import array
 import ctypes
 import gc
+import glob
+import itertools
 import os
 import pickle
 import random
 import re
 import sys
+import unittest.mock
 
 from package import ROOT, numbers_of, raises
 import ref_writer
@@ -19,6 +22,7 @@ from ref_protocol import run_in_folders
 import numpy as np
 import tokmap
 from tokmap import _lib, _native
+from tokmap._dataset import find_paths
 
 
 def make(prefix, vocab_size=50257):
@@ -82,6 +86,22 @@ def several_datasets_are_one_sequence(folder):
     for path in (str(folder / "part-*"), folder / "part-?.tmi"):
         assert [list(ids) for ids in tokmap.open(path)] == documents, path
     (folder / "part-1.tmi.replaced").rename(folder / "part-1.tmi")
+    look = glob.glob
+    for pattern in ("part-*", "part-?", "part-*.tmi", "part-*.bin"):
+        for step in range(1, 6):  # a dataset is replaced between two looks at the folder
+            calls = itertools.count()
+
+            def look_meanwhile(name):
+                moves = {step - 1: ("", ".replaced"), step: (".replaced", "")}.get(next(calls))
+                for suffix in (".bin", ".tmi") if moves else ():
+                    (folder / f"part-1{suffix}{moves[0]}").rename(folder / f"part-1{suffix}{moves[1]}")
+                return look(name)
+
+            with unittest.mock.patch.object(glob, "glob", look_meanwhile):
+                assert len(find_paths(folder / pattern)) == 3, (pattern, step)
+            if (folder / "part-1.tmi.replaced").exists():
+                look_meanwhile("")
+    assert isinstance(raises(FileNotFoundError, tokmap.open, folder / "none-*"), tokmap.FileError)
     for first in range(len(flat)):
         for n in (0, 1, 7, len(flat) - first):
             if first + n <= len(flat):
@@ -208,12 +228,28 @@ def a_dataset_can_be_pickled(folder):
     other = pickle.loads(pickle.dumps(ds))
     assert other.dataset_id == ds.dataset_id and repr(other) == repr(ds)
     assert list(other.tokens(0, 9)) == list(ds.tokens(0, 9))
+    os.chdir(folder)
+    ds, samples = tokmap.open("p"), tokmap.Samples("p", 9)
+    os.chdir("/")
+    pickled = [pickle.dumps(ds), pickle.dumps(samples)]  # that are to find the files of the other folder
+    assert [len(pickle.loads(one)) for one in pickled] == [len(ds), len(samples)]
+    with tokmap.Writer(folder / "p", 10, replace=True) as w:
+        w.document([1] * ds.n_tokens)
+    for one in pickled:
+        assert "when it was pickled" in str(raises(tokmap.MismatchError, pickle.loads, one))
 
 
 def numbers_and_paths_out_of_range_are_refused(folder):
     raises(ValueError, tokmap.Writer, folder / "o", 100, -1)
     raises(ValueError, tokmap.Writer, folder / "o", -1)
     raises(ValueError, tokmap.open, "a\0b")
+    with tokmap.Writer(folder / "o", 100) as w:
+        raises(ValueError, w.end_input, "a\0b")
+        raises(ValueError, w.document, np.ma.array([1, 2], mask=[0, 1]))
+        w.set_metadata({"name": "value"})
+    index = (folder / "o.tmi").read_bytes()
+    (folder / "o.tmi").write_bytes(index.replace(b'"value"', b'"value,'))
+    raises(tokmap.DamagedError, lambda: tokmap.open(folder / "o").metadata)
 
 
 def errors_have_kinds(folder):

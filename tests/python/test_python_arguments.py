@@ -66,6 +66,19 @@ def only_integers_are_integers(folder):
     writer.close()
 
 
+def a_flag_is_no_text(folder):
+    a = folder / "a"
+    for name in ("contiguous", "reuse", "mask_labels", "drop_last", "random_offset", "drop_behind", "mixed_tokenizers"):
+        assert "True or False" in refused(TypeError, name, tokmap.Loader, a, 8, **{name: "false"})
+        assert tokmap.Loader(a, 8, **{name: np.bool_(False)}).batch_rows == 1
+    for name, call in (("masked", lambda: tokmap.Source(a, masked="no")),
+                       ("replace", lambda: tokmap.Writer(folder / "w", 10, replace="false")),
+                       ("mixed_tokenizers", lambda: tokmap.open(a, mixed_tokenizers="")),
+                       ("thread", lambda: tokmap.Stage(tokmap.Loader(a, 8), "host", thread="false"))):
+        refused(TypeError, name, call)
+    refused(tokmap.ArgumentError, "batch_rows", tokmap.Loader, a, 2**15, 2**16, outputs=["cu_seqlens"])
+
+
 def each_range_is_said_once(folder):
     a = folder / "a"
     for name, wrong, says in (("sequence_length", 0, "1 to 2^24"), ("sequence_length", 2**24 + 1, "1 to 2^24"),
@@ -210,6 +223,6 @@ def a_loader_with_a_device_takes_the_options_of_its_stage(folder):
 
 
 sys.exit(run_in_folders("python_arguments_", (
-    only_integers_are_integers, each_range_is_said_once, weights_and_states_are_named, python_speaks_python,
+    only_integers_are_integers, a_flag_is_no_text, each_range_is_said_once, weights_and_states_are_named, python_speaks_python,
     what_is_no_dataset_says_what_to_do, reused_boundaries_are_bounded, torch_before_2_0_is_enough,
     what_a_killed_writer_left_is_removed, a_loader_with_a_device_takes_the_options_of_its_stage), prepare))
