@@ -457,7 +457,9 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
     unseen = {"000001.bin": lambda: flip("000001.bin", 100), "000001.tmi": lambda: flip("000001.tmi", -70),
               "000001-v.bin": lambda: flip("000001-v.bin", 9), bad: lambda: flip(bad, 1)}
     seen = {"000001.tmi": lambda: remove("000001.tmi", "000001.bin"), "000001.bin: has": lambda: remove("000001.tmi"),
-            "000001.bin: No": lambda: remove("000001.bin"), "000001-v.tmi": lambda: remove("000001-v.tmi")}
+            "000001.bin: No": lambda: remove("000001.bin"),
+            "01.tmi: ": lambda: flip("000001.tmi", wanted["000001.tmi"].index(b'"plan"') + 1),
+            "000001-v.tmi": lambda: remove("000001-v.tmi")}
     for said, damage, is_seen in [(*one, False) for one in unseen.items()] + [(*one, True) for one in seen.items()]:
         for way in ("--verify", "--force"):
             damage()

@@ -145,32 +145,44 @@ static bool open_dataset(cell_search *s, tokmap_dataset **ds, cell_metadata *m)
     return false;
 }
 
+static void see_damage(void *in_index, const tokmap_damage *damage)
+{
+    if (damage->kind == TOKMAP_DAMAGE_SECTION)
+        *(bool *)in_index = true;
+}
+
+/* A damaged index may say that the cell is of something else. */
 static bool verify_dataset(cell_search *s)
 {
     char path[PATH_BYTES];
     tokmap_dataset *ds = NULL;
     tokmap_error err;
+    bool in_index = false;
+    const bool foreign = s->report->state == CELL_FOREIGN;
+    const tokmap_verify_options options = {
+        .struct_size = sizeof options, .context = &in_index, .on_damage = see_damage};
     snprintf(path, sizeof path, "%s.tmi", s->prefix);
     const bool sound = tokmap_dataset_open(&ds, path, &err) == TOKMAP_OK &&
-                       tokmap_dataset_verify(ds, NULL, NULL, &err) == TOKMAP_OK;
+                       tokmap_dataset_verify(ds, &options, NULL, &err) == TOKMAP_OK;
     tokmap_dataset_close(ds);
+    if (foreign && !in_index)
+        return false;
     return sound || find_damage(s, &err);
 }
 
 static bool check_dataset(cell_search *s, cell_metadata *m)
 {
     tokmap_dataset *ds;
-    if (!open_dataset(s, &ds, m))
-        return false;
+    const bool ours = open_dataset(s, &ds, m);
     tokmap_dataset_close(ds);
-    return !s->verify || verify_dataset(s);
+    return s->verify && (ours || s->report->state == CELL_FOREIGN) ? verify_dataset(s) : ours;
 }
 
 tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
                           cell_report *report)
 {
     cell_search s = {.plan = plan, .cell = cell, .report = report};
-    tokmap_dataset *ds;
+    tokmap_dataset *ds = NULL;
     *report = (cell_report){.state = CELL_DONE};
     plan_file_cell_prefix(plan, cell, split, s.prefix);
     return open_dataset(&s, &ds, m) ? ds : NULL;
