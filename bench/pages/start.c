@@ -325,7 +325,7 @@ static int measure_joined(const subject *s, bench_report *report)
 static int run_start(const bench_options *options, bench_report *report)
 {
     subject s = {.options = options, .seed = 1};
-    s.buffer = calloc(BATCH_ROWS, sizeof(uint32_t) * (LENGTH + 1));
+    s.buffer = calloc(BATCH_ROWS, 4 * (size_t)(LENGTH + 1));
     const int code = !s.buffer || measure_starts(&s, report) || measure_joined(&s, report);
     free(s.buffer);
     return code;
