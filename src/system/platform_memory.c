@@ -124,7 +124,7 @@ int tokmap_i_pci_node(int domain, int bus, int device)
     char path[80], text[32];
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", (unsigned)domain,
              (unsigned)bus, (unsigned)device);
-    return read_text(path, text, sizeof text) && *text ? atoi(text) : -1;
+    return read_text(path, text, sizeof text) && *text ? (int)strtol(text, NULL, 10) : -1;
 }
 
 int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
