@@ -2,6 +2,7 @@
 #include "writer/meta_writer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/status.h"
 #include "format/meta_section.h"
@@ -96,11 +97,15 @@ static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
                     "in document %" PRIu64,
                     w->spool.path, w->spool.names[column], c->first_document, shown, v->text,
                     v->text_bytes > SHOWN_BYTES ? "..." : "", w->n_rows);
+    char number[32];
+    if (v->type == TOKMAP_VALUE_INT64)
+        snprintf(number, sizeof number, "%" PRId64, v->integer);
+    else
+        snprintf(number, sizeof number, "%.17g", v->real);
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "%s: column '%s' is a string in document %" PRIu64
-                ", but the number %.17g in document %" PRIu64,
-                w->spool.path, w->spool.names[column], c->first_document,
-                v->type == TOKMAP_VALUE_INT64 ? (double)v->integer : v->real, w->n_rows);
+                ", but the number %s in document %" PRIu64,
+                w->spool.path, w->spool.names[column], c->first_document, number, w->n_rows);
 }
 
 static tokmap_status fail_inexact(const tokmap_i_meta_writer *w, uint32_t column, tokmap_error *err)

@@ -322,6 +322,9 @@ TEST(a_value_that_does_not_go_with_its_column_is_refused_by_name)
                "column 'score' is a number in document 0, but the string 'high' in document 1");
     expect_two(string("high"), real(0.5), bad,
                "column 'score' is a string in document 0, but the number 0.5 in document 1");
+    expect_two(string("high"), integer(INT64_MAX), bad,
+               "column 'score' is a string in document 0, but the number 9223372036854775807 in "
+               "document 1");
     expect_two(integer(INT64_MAX), real(0.5), bad,
                "column 'score' is 9223372036854775807 in document 0, which is not exact as a "
                "float64, and has a float64 in document 1");

@@ -303,7 +303,7 @@ static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_er
     bool special = d->next_special < job->n_specials && job->specials[d->next_special] == end;
     d->next_special += special;
     tokmap_value values[FIELD_LIST_MAX];
-    if (last)
+    if (last && b->values)
         d->next_values += value_bytes_get(b->values + d->next_values, values, d->o.options->n_kept);
     document_part part = {
         .text = b->text + text_from,
