@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from base64 import urlsafe_b64encode
@@ -179,8 +180,10 @@ def check_installed(python, folder):
 @functools.lru_cache(None)
 def install_this_build():
     """An environment with the wheel and the packages of the Python that runs the tests."""
-    python = environment(pathlib.Path(shared_folder().name, "venv"), sys.executable, wheel_of_this_build(),
-                         options=["--system-site-packages"])
+    folder = pathlib.Path(shared_folder().name, "venv")
+    python = environment(folder, sys.executable, wheel_of_this_build(), options=["--system-site-packages"])
+    for site in folder.glob("lib/python*/site-packages"):  # those of a virtual environment are not the system's
+        (site / "tests.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     if not can_import(python, "numpy"):
         raise Skip("there is no NumPy for this Python")
     return python
