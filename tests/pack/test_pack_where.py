@@ -241,6 +241,8 @@ def misspelt_fields_and_types_that_never_meet_are_noted(corpus):
              "no record of 300 has the field lang; the nearest one is language"),
             ("url > 0.9", "url", BAD_INPUT, "--where: character 1: compares a string with a number in every record"),
             ("meta.scroe > 3 or @row < 2", "meta.score", 0, "no record of 300 has the field meta.scroe; the nearest one is meta.score"),
+            ('meta == "u"', "tags", BAD_INPUT, "the field meta is an object or a list wherever a record of 300 has it",
+             "the field tags is an object or a list wherever a record of 300 has it"),
             ("meta.score > 300", "url", BAD_INPUT), ("meta.score > 298 or url is null", "url,@row", 0)):
         for dry in ([], ["--dry-run"]):
             said = corpus.pack("o", text, "--format", "jsonl", "--meta", meta, *dry, code=code, of=["m.jl"])

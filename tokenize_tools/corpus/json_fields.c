@@ -16,6 +16,7 @@
 
 enum {
     NONE = -1,
+    CONTAINERS = 0x80,    /* beside the types of values */
     SEARCHED_LINES = 100, /* for similar keys */
 };
 
@@ -293,6 +294,8 @@ static void read_value(json_fields *f, int at)
     if (f->at == f->end)
         return;
     const int field = f->nodes[at].field;
+    if (field != NONE && (*f->at == '{' || *f->at == '['))
+        f->types[field] |= CONTAINERS;
     if (*f->at == '{' && f->nodes[at].first_child != NONE) {
         read_object(f, at);
     } else if (field != NONE) {
@@ -363,8 +366,14 @@ bool json_fields_missing(const json_fields *f, size_t field, char *text, size_t 
         if (!f->nodes[at].seen)
             break;
         key += key_bytes;
-        if (!*key)
+        if (*key)
+            continue;
+        if ((f->types[field] & ~(1u << TOKMAP_VALUE_NULL)) != CONTAINERS)
             return false;
+        snprintf(text, text_bytes,
+                 "the field %.100s is an object or a list wherever a record of %" PRIu64 " has it",
+                 path, f->n_lines);
+        return true;
     }
     const node *n = &f->nodes[at];
     snprintf(text, text_bytes, "no record of %" PRIu64 " has the field %.100s%s%.*s%.*s",

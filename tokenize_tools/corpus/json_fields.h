@@ -31,7 +31,8 @@ bool json_fields_read(json_fields *f, const uint8_t *line, size_t n_bytes, tokma
 
 /* ---- Of all lines so far ---- */
 
-/* Whether no line had the field. Then the text says so, and which one is similar. */
+/* Whether no line had the field, or it never was anything but an object or a list. Then the text
+ * says so, and which one is similar. */
 bool json_fields_missing(const json_fields *f, size_t field, char *text, size_t text_bytes);
 /* STRING or INT64 if all its values that are not null are strings or numbers, else NULL. */
 tokmap_value_type json_fields_type(const json_fields *f, size_t field);
