@@ -12,7 +12,7 @@ def loader_of(sources: Any, options: Dict[str, Any], *sizes: Tuple[str, int, int
     """The Loader that is given, or one with these sizes and options, which a Loader that is given has itself.
     sizes: of each its name, its value, and that which stands for no value."""
     if not isinstance(sources, Loader):
-        return Loader(sources, **{name: value for name, value, _ in sizes}, **options)
+        return Loader(sources, **{**options, **{name: value for name, value, _ in sizes}})
     wrong = [name for name, value, none in sizes if value not in (none, getattr(sources, name))] + list(options)
     if wrong:
         raise TypeError(f"beside a Loader there can be no {', '.join(wrong)}: give that to the Loader")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 from . import _dlpack, _lib
 from ._errors import ArgumentError, check
 from ._lib import lib
+from ._locks import new_lock
 from ._rows import Row
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class Core:
         self.edit: Any = _lib.StageEdit(self.on_edit if edit else 0)
         self.user_log: Log = log
         self.streams: Dict[int, Any] = {}
-        self.lock = threading.RLock()  # reentrant: a batch may be collected in a thread that holds it
-        self.turn = threading.RLock()  # of the threads that move the position; never of one that releases a batch
+        self.lock = new_lock(self, "lock")  # reentrant: a batch may be collected in a thread that holds it
+        self.turn = new_lock(self, "turn")  # of the threads that move the position; never of one that releases a batch
         self.n_users, self.pid = 0, os.getpid()
         self.callback_thread: Optional[int] = None
         self.unreleased: List[Tuple[Any, int]] = []  # batches that nothing refers to any longer, and their streams
@@ -114,7 +115,7 @@ class Core:
             threading.Thread(target=self.close).start()
             return True
         with self.lock:
-            if self.n_users > 0:
+            if self.n_users > 0 and os.getpid() == self.pid:
                 return False
             pointer, self.pointer = self.pointer, None
         if not pointer:

@@ -222,10 +222,11 @@ def threads_share_a_stage(folder):
 
 def a_child_of_fork_does_not_wait_for_a_thread_of_its_parent(folder):
     loader, writer = loader_of(folder), tokmap.Writer(folder / "w", vocab_size=10)
+    stage = tokmap.Stage(loader_of(folder), "host")
     inside, over = threading.Event(), threading.Event()
 
     def hold():
-        with loader._lock, writer._lock:
+        with loader._lock, writer._lock, stage._core.turn, stage._core as core, core.lock:
             inside.set()
             over.wait(60)
 
@@ -238,6 +239,8 @@ def a_child_of_fork_does_not_wait_for_a_thread_of_its_parent(folder):
         try:
             raises(tokmap.ForkedError, next, loader)
             writer.close()  # which leaves the files to the parent
+            raises(tokmap.ForkedError, next, stage)
+            stage.close()
             os._exit(0)
         finally:
             os._exit(1)
