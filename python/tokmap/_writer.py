@@ -56,7 +56,8 @@ class Writer:
             has_eod=eod_id is not None, replace=flag("replace", replace),
             eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1))
         pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
-        status = lib.tokmap_writer_open(ctypes.byref(pointer), encode_path(prefix), ctypes.byref(options),
+        path = os.path.join(os.getcwdb(), encode_path(prefix))  # the process may change its folder
+        status = lib.tokmap_writer_open(ctypes.byref(pointer), path, ctypes.byref(options),
                                         ctypes.byref(detail))
         can_replace = not replace and b": already exists" in detail.text
         check(status, detail, ": set replace=True to replace it" if can_replace else "")

@@ -220,6 +220,12 @@ def a_failed_writer_leaves_nothing(folder):
     assert list(folder.glob("n.*")) == []
     make(folder / "n")
     raises(FileExistsError, make, folder / "n")
+    os.chdir(folder)
+    with tokmap.Writer("q", 100) as w, tokmap.Writer("r", 100) as left:
+        w.document([1])
+        os.chdir("/")
+        left.close()
+    assert len(tokmap.open(folder / "q")) == 1 and list(folder.glob("r.*")) == []
 
 
 def a_dataset_can_be_pickled(folder):
