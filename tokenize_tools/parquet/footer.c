@@ -99,6 +99,12 @@ static void read_logical_type(thrift *t, raw_element *raw)
     }
 }
 
+/* fastparquet's has_nulls=None writes a truth value: whether there may be nulls. */
+static int64_t read_repetition(thrift *t, uint8_t type)
+{
+    return type <= THRIFT_FALSE ? thrift_boolean(t, type) : thrift_integer(t, type);
+}
+
 static void read_raw_element(thrift *t, raw_element *raw)
 {
     thrift_struct s = {0};
@@ -107,7 +113,7 @@ static void read_raw_element(thrift *t, raw_element *raw)
         if (s.id == 1)
             raw->type = thrift_integer(t, s.type);
         else if (s.id == 3)
-            raw->repetition = thrift_integer(t, s.type);
+            raw->repetition = read_repetition(t, s.type);
         else if (s.id == 4)
             raw->name = thrift_binary(t, s.type);
         else if (s.id == 5)

@@ -2,9 +2,7 @@
 #include "parquet/thrift.h"
 
 enum {
-    TRUE_ = 1,
-    FALSE_,
-    INT8,
+    INT8 = 3,
     INT16,
     INT32,
     INT64,
@@ -111,7 +109,7 @@ int64_t thrift_integer(thrift *t, uint8_t type)
 
 bool thrift_boolean(thrift *t, uint8_t type)
 {
-    return expect(t, type == TRUE_ || type == FALSE_) && type == TRUE_;
+    return expect(t, type == THRIFT_TRUE || type == THRIFT_FALSE) && type == THRIFT_TRUE;
 }
 
 thrift_bytes thrift_binary(thrift *t, uint8_t type)
@@ -152,7 +150,7 @@ static void skip_value(thrift *t, uint8_t type, unsigned depth);
 /* Inside a list or map, a boolean has a byte of its own. */
 static void skip_element(thrift *t, uint8_t type, unsigned depth)
 {
-    if (type == TRUE_ || type == FALSE_)
+    if (type == THRIFT_TRUE || type == THRIFT_FALSE)
         skip_bytes(t, 1);
     else
         skip_value(t, type, depth);
@@ -191,8 +189,8 @@ static void skip_value(thrift *t, uint8_t type, unsigned depth)
         return;
     }
     switch (type) {
-    case TRUE_:
-    case FALSE_:
+    case THRIFT_TRUE:
+    case THRIFT_FALSE:
         return;
     case INT8:
         skip_bytes(t, 1);

@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 enum {
+    THRIFT_TRUE = 1,
+    THRIFT_FALSE = 2,
     THRIFT_LIST = 9,
     THRIFT_STRUCT = 12,
     THRIFT_MAX_DEPTH = 64
