@@ -159,8 +159,9 @@ class Loader:
     pad_id      inputs that a shorter row lacks
     ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels
     mask_labels     whether labels whose loss_mask is 0 become ignore_index
-    rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Slurm or Open
-                MPI. Ranks that are to get the same data, as in tensor parallelism, must be given the same rank
+    rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Open MPI,
+                MPICH or Slurm. Ranks that are to get the same data, as in tensor parallelism, must be given the
+                same rank
     seed        of the order; the order does not depend on rank, n_ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data; see block_windows and group_blocks in tokmap_loader.h
     windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary

@@ -13,9 +13,12 @@ _log = logging.getLogger("tokmap")
 _logged = False
 
 # Of each launcher: what it is called, and where it states rank and number of ranks. Slurm sets SLURM_NTASKS
-# in the batch script too, which is one process, but the number of tasks of a step only under srun.
-_LAUNCHERS = (("torchrun", "RANK", "WORLD_SIZE"), ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-              ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+# in the batch script too, which is one process, but the number of tasks of a step only under srun. Slurm is last:
+# mpirun and torchrun are started in its steps, one process for each node, whose variables their ranks inherit.
+_LAUNCHERS = (("torchrun", "RANK", "WORLD_SIZE"),
+              ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+              ("MPICH", "PMI_RANK", "PMI_SIZE"),
+              ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
 
 
 def _integer(text: str) -> Optional[int]:

@@ -291,8 +291,11 @@ def ranks_are_found(folder):
                             ({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "3"}, "1 3 4"),
                             ({"SLURM_PROCID": "0", "SLURM_NTASKS": "3"}, "0 1 4"),  # a batch script
                             ({"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "6"}, "5 6 4"),
+                            ({"PMI_RANK": "1", "PMI_SIZE": "2"}, "1 2 4"),
                             ({"RANK": "0", "WORLD_SIZE": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "3"},
-                             "0 2 4")):
+                             "0 2 4"),
+                            ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "SLURM_PROCID": "0",
+                              "SLURM_STEP_NUM_TASKS": "1"}, "3 4 4")):  # mpirun within a step
         script = RANKS.format(python=str(ROOT / "python"), path=str(folder / "a"))
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
                               env={**clean, **found})
