@@ -26,6 +26,10 @@ class CausalLMDataset(MapDataset):
 
     def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
         super().__init__(sources, number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, **options)
+        outputs = set(self._loader.outputs)
+        if not {"inputs", "labels"} <= outputs <= {"inputs", "labels", "position_ids"}:
+            raise ValueError(f"outputs are {self._loader.outputs}: must be inputs and labels, and may be position_ids; "
+                             "mask_labels=True applies the loss_mask")
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
         found = super().__getitem__(sample)

@@ -20,6 +20,9 @@ class GPTDataset(MapDataset):
     options     those of a Loader. Without max_epochs the data set has one epoch"""
 
     def __init__(self, sources: Any, config: Any, **options: Any) -> None:
+        if options.get("mask_labels") or "outputs" in options:
+            raise ValueError("mask_labels and outputs cannot be options here: Megatron takes a loss_mask, which "
+                             "eod_mask_loss of the config makes")
         outputs = ["inputs", "labels"]
         outputs += ["loss_mask"] if config.eod_mask_loss else []
         outputs += ["position_ids"] if config.reset_position_ids else []

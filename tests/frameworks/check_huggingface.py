@@ -69,6 +69,13 @@ def trainer_resumes_with_the_same_losses(folder):
 def rows_have_the_expected_shape(folder):
     plain = tokmap.Samples(folder / "train", 32, seed=3)
     data = tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3)
+    for outputs in (("inputs",), ("inputs", "labels", "loss_mask")):  # whose mask the model would not see
+        try:
+            tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, outputs=outputs)
+        except ValueError as error:
+            assert "mask_labels" in str(error)
+            continue
+        raise AssertionError(outputs)
     llama = model()
     for i in range(20):
         row, wanted = data[i], plain[i]

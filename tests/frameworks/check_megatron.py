@@ -58,6 +58,12 @@ def samples_are_those_of_megatron_core(folder):
             for key, value in wanted.items():
                 assert got[key].dtype == value.dtype and got[key].shape == value.shape, key
                 assert torch.equal(got[key], value), (flags, i, key)
+    for options in ({"mask_labels": True}, {"outputs": ("inputs", "labels")}):  # labels of -100 count in its loss
+        try:
+            tokmap.megatron.GPTDataset(folder / "many", config, **options)
+        except ValueError:
+            continue
+        raise AssertionError(options)
     shuffled = tokmap.megatron.GPTDataset(folder / "many", config)
     rows = [[row["tokens"].tolist() for row in dataset] for dataset in (shuffled, mine)]
     assert rows[0] != rows[1] and sorted(rows[0]) == sorted(rows[1])
