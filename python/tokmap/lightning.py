@@ -17,7 +17,8 @@ class DataModule(lightning.LightningDataModule):
         trainer.fit(model, data, ckpt_path="last.ckpt")     # continues after the last batch trained on
 
     sources, sequence_length, batch_rows, options     those of a Loader. Ranks are those of the Trainer
-    validation   sources of the validation set, which is read once in the order of the data, or None
+    validation   sources of the validation set, which is read once in the order of the data, or None. Without
+                 drop_last=False, the last rows that do not fill a step of all ranks are left out here too
     num_workers  processes that read. The loader reads ahead by itself, so 0 is usually enough
 
     training_step gets a dict with a tensor for each output of the loader. Without max_epochs the data have no end:
