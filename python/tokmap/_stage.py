@@ -367,9 +367,16 @@ class Stage:
         the default stream if PyTorch is not in use."""
         batch = DeviceBatch(self, self._find_stream(stream))
         with self._core.turn, self._core as core:
-            if core.take(lib.tokmap_stage_next, batch._c, batch._stream) == _END:
-                return None
-            core.call(lib.tokmap_stage_save, batch._state)
+            try:
+                if core.take(lib.tokmap_stage_next, batch._c, batch._stream) == _END:
+                    return None
+                core.call(lib.tokmap_stage_save, batch._state)
+            except BaseException:
+                if batch._c.id:  # the caller did not get the batch: return it again
+                    step_sample = batch.step_sample
+                    batch.release()
+                    core.call(lib.tokmap_stage_seek, step_sample)
+                raise
         return batch
 
     def fill(self, *, stream: Any = None, **targets: Any) -> Optional[Filled]:

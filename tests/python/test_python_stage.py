@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import unittest.mock
 import warnings
 
 from package import ROOT, numbers_of, raises
@@ -192,6 +193,22 @@ def a_batch_has_the_state_after_it(folder):
         resumed.restore(batches[4].state)
         assert next(resumed).first_sample == batches[5].first_sample
         assert ahead.state() == batches[-1].state != batches[4].state
+
+
+def an_interrupted_batch_comes_again(folder):
+    write(folder)
+    s, truth = stage(folder)
+    take, state = s._core.take, s.state()
+
+    def take_and_stop(*arguments):
+        take(*arguments)
+        raise KeyboardInterrupt
+
+    for _ in range(9):  # more than there are slots
+        with unittest.mock.patch.object(s._core, "take", take_and_stop):
+            raises(KeyboardInterrupt, next, s)
+        assert s.state() == state
+    check(next(s), next(truth))
 
 
 def an_end_is_told_and_can_be_left(folder):
@@ -749,7 +766,8 @@ def an_interpreter_may_end_with_torch_tensors_alive(folder):
 
 TESTS = (structs_are_those_of_the_header, batches_hold_what_the_loader_says,
          only_outputs_that_were_asked_for_are_there, a_state_goes_on_in_stages_and_loaders,
-         a_batch_has_the_state_after_it, an_end_is_told_and_can_be_left, batches_are_held_and_released_in_any_order,
+         a_batch_has_the_state_after_it, an_interrupted_batch_comes_again,
+         an_end_is_told_and_can_be_left, batches_are_held_and_released_in_any_order,
          batches_that_nobody_looks_at_come_back,
          batches_in_circles_are_collected_when_slots_are_short, a_batch_keeps_its_stage_open,
          a_loader_that_is_lent_says_so, collected_together_all_are_closed_in_their_order,
