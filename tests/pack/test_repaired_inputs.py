@@ -186,6 +186,12 @@ def a_skipped_input_may_be_spelled_in_any_way_but_must_be_one(folder):
         call(folder, "pack", "in", "--skip-input", spelled, "-o", "out", "-f")
         expect_equal(call(folder, "cat", "out", "--text").split(), ["a"], "what is packed without " + spelled)
     call(folder, "pack", "in/a.txt", "gone.txt", "--skip-input", "./gone.txt", "-o", "out", "-f")
+    (folder / "list").write_text("in/a.txt\nin/gone.txt\n")
+    (folder / "in/gone.txt").symlink_to("nowhere")
+    for argument in ("in", "in/*", "@list"):
+        call(folder, "pack", argument, "--skip-input", "./in/gone.txt", "-o", "out", "-f")
+    (folder / "in/gone.txt").unlink()
+    call(folder, "pack", "@list", "--skip-input", "./in/gone.txt", "-o", "out", "-f")
     for other in ("in/c.txt", "b.txt", "in/b"):
         said = call(folder, "pack", "-q", "in", "--skip-input", "in/a.txt", "--skip-input", other, "-o", "no", code=2)
         expect("--skip-input %s: is not one of the inputs" % other in said, said)

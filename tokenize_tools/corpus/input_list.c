@@ -100,6 +100,13 @@ static bool append_name(input_list *list, char *name, corpus_error *err)
     return true;
 }
 
+static bool add_missing(input_list *list, const char *path, int sys_errno, corpus_error *err)
+{
+    return list->needs_no_file && list->needs_no_file(list->context, path)
+               ? append_name(list, strdup(path), err)
+               : fail_missing(err, path, sys_errno);
+}
+
 static void shorten_list(input_list *list, size_t n_names)
 {
     while (list->n_names > n_names)
@@ -211,7 +218,7 @@ static bool walk_entry(walk *w, const char *path)
     file_facts facts;
     const int sys_errno = file_describe(path, &facts);
     if (sys_errno)
-        return fail_missing(w->err, path, sys_errno);
+        return add_missing(w->list, path, sys_errno, w->err);
     if (facts.kind == FILE_FOLDER)
         return walk_folder(w, path, facts.id);
     if (facts.kind == FILE_REGULAR && is_beside_data(strrchr(path, '/') + 1)) {
@@ -300,7 +307,7 @@ static bool add_found(input_list *list, const char *path, corpus_error *err)
     file_facts facts;
     const int sys_errno = file_describe(path, &facts);
     if (sys_errno)
-        return fail_missing(err, path, sys_errno);
+        return add_missing(list, path, sys_errno, err);
     if (facts.kind == FILE_FOLDER)
         return add_folder(list, path, facts.id, err);
     return append_name(list, strdup(path), err);

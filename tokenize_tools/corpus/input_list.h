@@ -22,6 +22,7 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
     size_t n_names, capacity;
     void (*report)(void *context, const char *text); /* a line about what was left out; may be
                                                         NULL */
+    bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
     void *context;
 } input_list;
 

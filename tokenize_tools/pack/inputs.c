@@ -179,6 +179,11 @@ static bool is_skipped(const char *name, const pack_options *options)
     return i < options->n_skipped;
 }
 
+static bool needs_no_file(void *options, const char *name)
+{
+    return is_skipped(name, options);
+}
+
 /* Removes such files from the names at `first` and later, which came from the argument. */
 static void leave_out(input_list *files, size_t first, const char *argument,
                       bool (*is_such)(const char *name, const pack_options *options),
@@ -221,7 +226,9 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
 {
     input_list *files = &inputs->files;
     int code = CLI_OK;
-    *inputs = (pack_inputs){.files = {.report = print_left_out, .context = (void *)options}};
+    *inputs = (pack_inputs){.files = {.report = print_left_out,
+                                      .needs_no_file = needs_no_file,
+                                      .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {
         corpus_error err;
         size_t first = files->n_names;
@@ -230,7 +237,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
         if (*arguments[i] == '@' &&
             path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
             return CLI_AGAIN;
-        if (is_skipped(arguments[i], options)) /* it need not exist */
+        if (is_skipped(arguments[i], options)) /* also one that is no file, or cannot be read */
             continue;
         if (!input_list_expand(files, arguments[i], &err))
             code = cli_input_failed(err.sys_errno, err.text);
