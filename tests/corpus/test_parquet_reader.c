@@ -6,6 +6,7 @@
 #include "fields/where.h"
 #include "support/check.h"
 #include "system/files.h"
+#include "system/platform.h"
 #include "system/input_file.h"
 
 #define FOLDER "tests/corpus/parquet/"

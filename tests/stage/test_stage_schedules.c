@@ -125,7 +125,7 @@ static uint64_t walk_all(tokmap_stage_options o, int depth)
 static void walk_slots(uint32_t n_slots, uint32_t n_host_slots, uint64_t least)
 {
     const int usual = n_slots == 2 ? 10 : 9;
-    const int depth = usual + check_long() - (check_sanitized() ? 2 : 0);
+    const int depth = usual - (check_sanitized() ? 2 : 0);
     case_open();
     const uint64_t n =
         walk_all((tokmap_stage_options){.n_slots = n_slots, .n_host_slots = n_host_slots}, depth);
@@ -398,7 +398,7 @@ static void run_storm(uint64_t seed, bool thread, uint64_t n_steps)
 
 static void run_storms(bool thread)
 {
-    const uint64_t n_seeds = check_long() ? 5 : 2, n_steps = check_long() ? 100000 : 10000;
+    const uint64_t n_seeds = check_long() ? 4 : 2, n_steps = check_long() ? 40000 : 10000;
     memset(&seen, 0, sizeof seen);
     case_n_looks = 0;
     case_open();

@@ -173,12 +173,12 @@ static void compare(maker *make, definition *define, long n_models)
 
 TEST(sentencepiece_ids_are_those_of_the_definition)
 {
-    compare(make_tied, sentencepiece_ids, rounds(100, 1250));
+    compare(make_tied, sentencepiece_ids, rounds(100, 400));
 }
 
 TEST(huggingface_ids_are_those_of_the_definition)
 {
-    compare(make_huggingface, huggingface_ids, rounds(100, 1250));
+    compare(make_huggingface, huggingface_ids, rounds(100, 400));
 }
 
 /* ---- Long sentences: sums grow until sentencepiece takes something off all of them ---- */
@@ -196,7 +196,7 @@ TEST(sums_of_floats_are_right_up_to_where_they_are_reset_and_beyond)
 {
     static naive_ids want;
     static char text[2 * NAIVE_MAX_BYTES];
-    for (long round = 0; round < rounds(150, 600); round++) {
+    for (long round = 0; round < rounds(150, 300); round++) {
         engine g = {0};
         const size_t n_kinds = 3 + naive_any(6);
         make_sentencepiece(&g.m, n_kinds, 25 + naive_any(40));
@@ -252,7 +252,7 @@ TEST(parts_that_are_kept_do_not_depend_on_the_sum_before_them)
     char text[NAIVE_MAX_BYTES];
     id_buffer fixed = {0}, ids = {0};
     long n_fixed = 0;
-    for (long round = 0; round < rounds(400, 2000); round++) {
+    for (long round = 0; round < rounds(400, 800); round++) {
         model m;
         model_error err;
         make_sentencepiece(&m, 6, some_grain());
