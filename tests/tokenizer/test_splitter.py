@@ -273,7 +273,7 @@ def random_text(random_):
 def test_random(name):
     reference(name)
     random_ = random.Random("splitter " + name)
-    n_texts, n_words = 112000 if ALL else 8000 if LONG else 4000, 0
+    n_texts, n_words = 112000 if ALL else 4000, 0
     for first in range(0, n_texts, 4000):
         n_words += compare(name, [random_text(random_) for k in range(4000)])
     return "%d strings, %d words" % (n_texts, n_words)
