@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "system/platform_thread.h"
+#include "tokmap_writer.h"
 
 enum {
     BENCH_MAX_ROUNDS = 101,
@@ -111,6 +112,9 @@ int bench_copy_sparse(const char *from, const char *to);
 /* Makes a dataset of random 16-bit tokens, the same on every machine, in documents of 1,000:
  * n_tokens, or up to 999 more. Returns 0, or prints the error. */
 int bench_make_random(const char *prefix, uint64_t n_tokens);
+/* Finishes the dataset if `status` is OK, closes the writer, and prints the error if there is one.
+ * Returns 0, or 1. */
+int bench_finish(tokmap_writer *w, tokmap_status status, tokmap_error *err);
 void bench_remove(const char *prefix);
 
 #endif /* TOKMAP_BENCH_H */

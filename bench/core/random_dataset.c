@@ -2,12 +2,21 @@
 /* random_dataset.c - makes a dataset to be read; the values of its tokens do not matter. */
 #include "core/bench.h"
 #include "cli/cli.h"
-#include "tokmap_writer.h"
 
 enum {
     DOCUMENT_TOKENS = 1000,
     VOCABULARY = 50257
 };
+
+int bench_finish(tokmap_writer *w, tokmap_status status, tokmap_error *err)
+{
+    if (!status)
+        status = tokmap_writer_finish(w, err);
+    tokmap_writer_close(w);
+    if (status)
+        cli_warn("%s", err->text);
+    return status != 0;
+}
 
 int bench_make_random(const char *prefix, uint64_t n_tokens)
 {
@@ -27,10 +36,5 @@ int bench_make_random(const char *prefix, uint64_t n_tokens)
         if (!status)
             status = tokmap_writer_end_document(w, &err);
     }
-    if (!status)
-        status = tokmap_writer_finish(w, &err);
-    tokmap_writer_close(w);
-    if (status)
-        cli_warn("%s", err.text);
-    return status != 0;
+    return bench_finish(w, status, &err);
 }

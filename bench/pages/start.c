@@ -107,12 +107,7 @@ static int join_parts(const bench_options *options, uint32_t n_parts)
             status = tokmap_writer_join(w, part, NULL, &err);
         tokmap_dataset_close(part);
     }
-    if (!status)
-        status = tokmap_writer_finish(w, &err);
-    tokmap_writer_close(w);
-    if (status)
-        cli_warn("%s", err.text);
-    return status != 0;
+    return bench_finish(w, status, &err);
 }
 
 /* The parts of many have the same index, which is flushed to the disk only once. */

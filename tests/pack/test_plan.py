@@ -386,19 +386,22 @@ def copy_cell(source, a, target, b):
         shutil.copy(source / (a + suffix), target / (b + suffix))
 
 
-def unfinished_cells_of_another_plan_are_named(folder):
-    small_work(folder, 10**6)
-    call(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "cells", "-o", "other.plan")
+def kill_in_the_first_cell(folder, plan):
     for _ in range(40):
-        run = subprocess.Popen([ref_protocol.program("tokmap"), "pack", "-q", "--plan", "other.plan"], cwd=folder,
-                               env=environment(TOKMAP_CHECKPOINT_MS="0"))
+        run = subprocess.Popen([ref_protocol.program("tokmap"), "pack", "-q", "--plan", plan], cwd=folder,
+                               env=environment(TOKMAP_CHECKPOINT_MS="0", **NO_LEAK_SEARCH))
         pack_corpus.wait_for(run, lambda: pack_corpus.n_bytes(folder / "cells/000000.tmj.partial") > 2000)
         run.kill()
         if run.wait() == -signal.SIGKILL and not (folder / "cells/000000.tmi").exists():
-            break
+            return
         shutil.rmtree(folder / "cells")
-    else:
-        raise Skip("too fast to be killed")
+    raise Skip("too fast to be killed")
+
+
+def unfinished_cells_of_another_plan_are_named(folder):
+    small_work(folder, 10**6)
+    call(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "cells", "-o", "other.plan")
+    kill_in_the_first_cell(folder, "other.plan")
     expect("an unfinished run of another plan" in pack_all(folder, code=4), "refused")
     expect_equal(json.loads(call(folder, "status", "--json", "run.plan", code=4))["failed"]["cells"], 1, "failed")
     expect_equal(json.loads(call(folder, "status", "--json", "other.plan"))["unfinished"]["cells"], 1, "unfinished")
@@ -571,16 +574,7 @@ def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
 def unfinished_work_of_an_earlier_plan_is_discarded(folder):
     work = small_work(folder, 10**6)
     path = folder / "3.jsonl"
-    for _ in range(40):
-        run = subprocess.Popen([ref_protocol.program("tokmap"), "pack", "-q", "--plan", "run.plan"], cwd=folder,
-                               env=environment(TOKMAP_CHECKPOINT_MS="0", **NO_LEAK_SEARCH))
-        pack_corpus.wait_for(run, lambda: pack_corpus.n_bytes(folder / "cells/000000.tmj.partial") > 2000)
-        run.kill()
-        if run.wait() == -signal.SIGKILL and not (folder / "cells/000000.tmi").exists():
-            break
-        shutil.rmtree(folder / "cells")
-    else:
-        raise Skip("too fast to be killed")
+    kill_in_the_first_cell(folder, "run.plan")
     path.write_text('{"text": "short"}\n')
     expect_equal(update(folder)["changed_cells"], work.n_cells, "cells")
     pack_all(folder, "-q")

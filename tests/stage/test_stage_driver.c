@@ -105,13 +105,19 @@ TEST(two_devices_have_their_own_stages_and_contexts)
     case_close();
 }
 
+/* A loader for a stage that cannot be opened. */
+static void begin_without_stage(stage_case *c)
+{
+    case_open();
+    begin(FAKE_LAZY, 1);
+    c->loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+}
+
 TEST(a_device_that_is_not_there_is_named)
 {
     stage_case c = {0};
     tokmap_error err;
-    case_open();
-    begin(FAKE_LAZY, 1);
-    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    begin_without_stage(&c);
     CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.device = 2}, &err), TOKMAP_ERR_DEVICE);
     CHECK_STR(err.text, "there is no device 2: the driver has 2");
     check_caller();
@@ -334,9 +340,7 @@ TEST(open_says_why_the_kernel_cannot_be_compiled)
 {
     stage_case c = {0};
     tokmap_error err;
-    case_open();
-    begin(FAKE_LAZY, 1);
-    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    begin_without_stage(&c);
     fake.load_error = TOKMAP_I_DRIVER_NO_COMPILER;
     CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.n_slots = 2}, &err), TOKMAP_ERR_DEVICE);
     CHECK(strstr(err.text, "libnvidia-ptxjitcompiler.so.1") != NULL);
