@@ -291,7 +291,7 @@ def build_mutant(folder, changes):
         source.write_text(text.replace(old, new))
         objects.append(str(source.with_suffix(".o")))
         subprocess.run([*compiler, "-std=c11", "-D_GNU_SOURCE", "-O1", "-w", "-pthread", "-I" + str(build),
-                        "-I" + str(ROOT / "include"), "-I" + str(ROOT / "tokenize_tools"),
+                        "-I" + str(ROOT / "include"), "-I" + str(ROOT / "src"), "-I" + str(ROOT / "tokenize_tools"),
                         "-I" + str((ROOT / name).parent), "-c", str(source), "-o", objects[-1]], check=True)
     libraries = (build / "config.h").read_text()
     found = ["-l" + {"ZSTD": "zstd", "ZLIB": "z", "ISAL": "isal"}[part] for part in ("ZSTD", "ZLIB", "ISAL")
@@ -308,7 +308,7 @@ NO_FILE_CHECKS = [
 ]
 NO_NOTE_CHECKS = [
     ("tokenize_tools/pack/resume.c", "    if (code != CLI_OK)\n        return code;\n    if (!decode_note(&from->note, "
-     "s->note, info.note_bytes))\n        return refuse_other_facts(s);\n    if (some_named",
+     "s->note, info.note_bytes))\n        return refuse_other_facts(s, false);\n    if (some_named",
      "    code = read_checkpoint(s, s->outputs->n - 1, 0, &info);\n    decode_note(&from->note, s->note, info.note_bytes);\n"
      "    if (some_named"),
     ("tokenize_tools/pack/resume.c", "    if (info.n_tokens != note->tokens", "    if (false && info.n_tokens != note->tokens"),
