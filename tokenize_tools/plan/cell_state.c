@@ -175,7 +175,9 @@ static bool check_dataset(cell_search *s, cell_metadata *m)
     tokmap_dataset *ds;
     const bool ours = open_dataset(s, &ds, m);
     tokmap_dataset_close(ds);
-    return s->verify && (ours || s->report->state == CELL_FOREIGN) ? verify_dataset(s) : ours;
+    if (s->verify && (ours || s->report->state == CELL_FOREIGN))
+        return verify_dataset(s) && ours;
+    return ours;
 }
 
 tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
