@@ -244,11 +244,15 @@ check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
 	done
 .PHONY: check-processors
 
-## test: everything, including long variants; installs missing packages first
+## test: check, and tests that install, build or need gigabytes; installs missing packages first
 test:
 	@sh .ci/need test
 	@$(again) all
-	@TOKMAP_LONG=1 PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check
+	@TOKMAP_LONG=$${TOKMAP_LONG:-1} PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check
+## test-long: test with many more random cases: half an hour on two cores
+test-long:
+	@TOKMAP_LONG=all $(again) test
+.PHONY: test-long
 
 # Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
 # threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: test_ref_reader.py takes minutes,

@@ -29,7 +29,7 @@ static uint64_t much(void)
 
 static uint64_t very_much(void)
 {
-    return check_long() ? 1100 * MIB : 96 * MIB;
+    return check_large() ? 1100 * MIB : 96 * MIB;
 }
 
 static corpus_options small_options(corpus_format format)

@@ -14,7 +14,7 @@ import tempfile
 
 from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
 
-LONG = "TOKMAP_LONG" in os.environ
+LONG = os.environ.get("TOKMAP_LONG") == "all"
 SHARED = os.environ.get("TOKMAP_SHARED", "../shared")
 OK, MALFORMED, NO_FIELD, NULL, NO_OBJECT = range(5)
 MAX_DEPTH = 128

@@ -242,7 +242,7 @@ def kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs(folder)
             (folder / "in" / name).write_text(text)
 
     counts = collections.Counter()
-    for _ in range(25 if os.environ.get("TOKMAP_LONG") else 6):
+    for _ in range(25 if os.environ.get("TOKMAP_LONG") == "all" else 6):
         for name in names:
             write(name)
         restart, restarted = [], False

@@ -24,7 +24,7 @@ from ref_protocol import Skip, expect, expect_equal
 
 LONG = bool(os.environ.get("TOKMAP_LONG"))
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
-N_RESUMED = 60 if LONG and not SANITIZED else 10
+N_RESUMED = 60 if os.environ.get("TOKMAP_LONG") == "all" and not SANITIZED else 10
 SCALE = 2 if SANITIZED else 7
 SPLITS = ["--split", "v=0.1", "--split", "t=0.3"]
 

@@ -84,7 +84,7 @@ def many_at_once_with_kills(folder):
     cells = large(folder)
     rng = random.Random(4)
     command = [ref_protocol.program("tokmap"), "join", "--flat", cells.plan, "-o", cells.out, "-q"]
-    for _ in range(12 if os.environ.get("TOKMAP_LONG") else 4):
+    for _ in range(12 if os.environ.get("TOKMAP_LONG") == "all" else 4):
         for wave in range(3):
             tasks = [subprocess.Popen(command + ["--task", "%d/5" % i, "-j", "2"], stderr=subprocess.PIPE)
                      for i in range(5) for _ in range(2)]

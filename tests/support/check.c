@@ -80,9 +80,15 @@ const char *check_why(void)
     return check.why;
 }
 
-bool check_long(void)
+bool check_large(void)
 {
     return getenv("TOKMAP_LONG") != NULL;
+}
+
+bool check_long(void)
+{
+    const char *how_long = getenv("TOKMAP_LONG");
+    return how_long && strcmp(how_long, "all") == 0;
 }
 
 bool check_sanitized(void)

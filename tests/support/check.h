@@ -47,7 +47,9 @@ bool check_part(void (*part)(void *), void *context);
 /* Why the last failed check failed. */
 const char *check_why(void);
 
-/* `make test` asks for the long variants; sanitizer builds are slow and map a lot of memory. */
+/* `make test` may write gigabytes, `make test-long` asks for many more random cases; sanitizer builds are slow and map
+ * a lot of memory. */
+bool check_large(void);
 bool check_long(void);
 bool check_sanitized(void);
 /* make test-aarch64, by qemu. check_sanitized is true, too. */

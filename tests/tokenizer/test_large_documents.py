@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
 MEMORY = ["--memory", "8M"]
 DOCUMENT_BYTES = 1100000  # more than an eighth of it
-LONG = bool(os.environ.get("TOKMAP_LONG"))
+LONG = os.environ.get("TOKMAP_LONG") == "all"
 VOCABULARIES = ["mistral_v1.model", "spm_test_ja.model", "t5-small.tokenizer.json"]
 if LONG:
     VOCABULARIES += ["mistral_v3.model", "spm_test_unigram_en.model", "phi3-mini.tokenizer.json"]

@@ -61,7 +61,7 @@ TEST(the_lowest_leftmost_pair_merges_first_for_any_length_and_any_table)
 {
     static uint32_t text[12000];
     merge_scratch scratch = {0};
-    for (int round = 0; round < (check_long() ? 200 : 60); round++) {
+    for (int round = 0; round < (check_sanitized() ? 10 : check_long() ? 200 : 30); round++) {
         merge_pair pairs[64];
         const uint32_t n_base = 1 + any(4);
         const size_t n_pairs = make_pairs(pairs, 1 + any(60), n_base, any(2) != 0);
@@ -82,7 +82,7 @@ TEST(windows_are_joined_exactly)
 {
     static uint32_t text[16000];
     merge_scratch scratch = {0};
-    for (int round = 0; round < (check_long() ? 30 : 8); round++) {
+    for (int round = 0; round < (check_sanitized() ? 2 : check_long() ? 30 : 4); round++) {
         merge_pair pairs[200];
         const uint32_t n_base = 1 + any(3);
         const size_t n_pairs = make_pairs(pairs, 1 + any(199), n_base, any(2) != 0);
@@ -103,7 +103,7 @@ TEST(tokens_of_hundreds_of_symbols_are_joined_exactly)
     static uint32_t text[9000];
     merge_pair pairs[40];
     merge_scratch scratch = {0};
-    for (int round = 0; round < (check_long() ? 150 : 10); round++) {
+    for (int round = 0; round < (check_sanitized() ? 2 : check_long() ? 150 : 6); round++) {
         const uint32_t n_long = 2 + any(9), rank = any(2) ? 100 : 0;
         size_t n_pairs = 0;
         for (uint32_t i = 0; i < n_long; i++, n_pairs++) /* runs of 2, 4, 8, ... */

@@ -6,7 +6,7 @@ are random and nasty (oracle_texts), and what differs is shrunk before it is sho
 
 Packages that are not there are skipped; `make bench-peers` gets them into a folder found here.
 Environment: TOKMAP_PYTHON (an interpreter that has them), ORACLE_SECONDS (how long: 15, 60 with
-TOKMAP_LONG), ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers
+TOKMAP_LONG=all), ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers
 that differ).
 """
 
@@ -24,8 +24,8 @@ import oracle_texts
 from oracle_reference import PLAIN, package
 from ref_protocol import BUILD, Skip, expect_equal, program, run_tests
 
-LONG = bool(os.environ.get("TOKMAP_LONG"))
-SECONDS = float(os.environ.get("ORACLE_SECONDS", 20 if LONG else 15))
+LONG = os.environ.get("TOKMAP_LONG") == "all"
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 15))
 SEED = int(os.environ.get("ORACLE_SEED", 1))
 BATCH = 250 if SECONDS > 60 else 120
 MAX_REFUSALS = 3

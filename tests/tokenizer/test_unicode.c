@@ -179,8 +179,8 @@ TEST(four_bytes_of_every_edge_decode_as_the_naive_way_does)
 
 TEST(three_bytes_of_every_value_decode_as_the_naive_way_does)
 {
-    if (!check_long() || check_sanitized())
-        SKIP("16 million cases: make test only");
+    if (check_sanitized())
+        SKIP("16 million cases");
     for (uint32_t k = 0; k < 1u << 24; k++) {
         const uint8_t text[3] = {(uint8_t)(k >> 16), (uint8_t)(k >> 8), (uint8_t)k};
         uint32_t a = 0, b = 0;

@@ -420,7 +420,7 @@ TEST(of_more_than_a_gibibyte_the_last_one_is_checked_and_a_hundredth_of_the_rest
                                      .vocab_size = SMALL.vocab_size,
                                      .eod_id = TOKMAP_NO_ID,
                                      .resumable = 1};
-    if (!check_long() || check_sanitized())
+    if (!check_large() || check_sanitized())
         SKIP("writes 1.3 GiB; make test does it");
     start();
     uint32_t *ids = calloc(block_bytes / 4, sizeof *ids);

@@ -38,7 +38,7 @@ static char prefix[600];
 
 static int n_kills(void)
 {
-    return check_long() ? 120 : check_sanitized() ? 30 : 100;
+    return check_long() ? 300 : check_sanitized() ? 10 : 50;
 }
 
 static uint64_t now_ns(void)
@@ -232,7 +232,8 @@ TEST(of_two_writers_at_once_one_wins)
     const shape *const shapes[2] = {&FIRST, &SECOND};
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     int n_locked = 0;
-    for (int round = 0; round < 50; round++) {
+    const int n_rounds = check_sanitized() ? 10 : 30;
+    for (int round = 0; round < n_rounds; round++) {
         remove_dataset(prefix);
         const race r = run_race(shapes, false);
         const int winner = r.statuses[0] == 0 ? 0 : 1;
@@ -243,7 +244,7 @@ TEST(of_two_writers_at_once_one_wins)
         expect_content(shapes[winner], "of the winner");
         CHECK(!has_partials(prefix));
     }
-    printf("note %d times locked, %d times there already\n", n_locked, 50 - n_locked);
+    printf("note %d times locked, %d times there already\n", n_locked, n_rounds - n_locked);
 }
 
 /* With replace both may succeed, one after the other; what is there then is one of the two,
@@ -254,7 +255,7 @@ TEST(of_two_that_replace_at_once_the_last_one_stays)
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     CHECK_INT(shape_write(&OTHER, prefix, false, NULL), TOKMAP_OK);
     int n_both = 0;
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < (check_sanitized() ? 10 : 30); round++) {
         const race r = run_race(shapes, true);
         for (int i = 0; i < 2; i++)
             CHECK(r.statuses[i] == 0 || r.statuses[i] == -TOKMAP_ERR_LOCKED);
