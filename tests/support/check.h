@@ -47,8 +47,8 @@ bool check_part(void (*part)(void *), void *context);
 /* Why the last failed check failed. */
 const char *check_why(void);
 
-/* `make test` may write gigabytes, `make test-long` asks for many more random cases; sanitizer builds are slow and map
- * a lot of memory. */
+/* `make test` may write gigabytes, `make test-long` asks for many more random cases; sanitizer
+ * builds are slow and map a lot of memory. */
 bool check_large(void);
 bool check_long(void);
 bool check_sanitized(void);

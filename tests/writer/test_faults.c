@@ -271,7 +271,7 @@ static void expect_next_run_works(const scenario *s, const char *what)
         CHECK_FAIL("%s: the next run leaves partial files", what);
 }
 
-/* Several blocks for what reads or writes tokens in its own way, but not with sanitizers, which are slow. */
+/* Several blocks for what reads or writes tokens in its own way; sanitizers are too slow for it. */
 static void start(bool large)
 {
     NEW.n_tokens = FOREIGN.n_tokens = large && !check_sanitized() ? 530000 : 3000;
