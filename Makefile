@@ -228,10 +228,28 @@ demo:
 
 # ---- Tests ----
 
+# Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
+# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: what takes its time in Python, and
+# tokbench.
+ifeq ($(TOKMAP_SANITIZED),tsan)
+    LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
+	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
+	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
+	test_json_line) \
+	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \
+	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
+	foreign/test_foreign.py stage/test_ptx.py plan/test_flatten.py plan/test_join.py pack/test_pack_changes.py \
+	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py)
+else ifneq ($(TOKMAP_SANITIZED),)
+    LEFT_OUT := $(addprefix tests/,dataset/test_ref_reader.py order/test_order.py stage/test_ptx.py bench/test_report.py \
+	bench/test_tokbench.py)
+endif
+
 ## check: unit tests, corpus replay, command tests; three minutes on two cores
-check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES) $(FUZZ:%=$(BUILD)/replay_%)
+PROGRAMS := $(filter-out $(LEFT_OUT),$(TESTS) $(FUZZ:%=$(BUILD)/replay_%))
+check: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
-	    $(LONGEST) $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(filter-out $(LONGEST),$(SCRIPTS)))
+	    $(LONGEST) $(PROGRAMS) $(filter-out $(LONGEST),$(SCRIPTS)))
 
 # The defaults that follow from the number of processors, as on other machines than this one.
 ## check-processors: the tests of inputs and of pack as if the machine had two processors, and four
@@ -253,22 +271,6 @@ test:
 test-long:
 	@TOKMAP_LONG=all $(again) test
 .PHONY: test-long
-
-# Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
-# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: test_ref_reader.py takes minutes,
-# most of them in Python.
-ifeq ($(TOKMAP_SANITIZED),tsan)
-    LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
-	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
-	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
-	test_json_line) \
-	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \
-	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
-	foreign/test_foreign.py stage/test_ptx.py plan/test_flatten.py plan/test_join.py pack/test_pack_changes.py \
-	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py)
-else ifneq ($(TOKMAP_SANITIZED),)
-    LEFT_OUT := tests/dataset/test_ref_reader.py
-endif
 
 SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'

@@ -271,9 +271,9 @@ def random_text(random_):
 def test_random(name):
     reference(name)
     random_ = random.Random("splitter " + name)
-    n_texts, n_words = 112000 if LONG else 4000, 0
-    for first in range(0, n_texts, 4000):
-        n_words += compare(name, [random_text(random_) for k in range(4000)])
+    n_texts, n_words = 112000 if LONG else 2000, 0
+    for first in range(0, n_texts, 2000):
+        n_words += compare(name, [random_text(random_) for k in range(2000)])
     return "%d strings, %d words" % (n_texts, n_words)
 
 
