@@ -4,6 +4,7 @@
 import bisect
 import ctypes
 import errno
+import fnmatch
 import glob
 import itertools
 import json
@@ -61,6 +62,28 @@ def encode_path(path: Path) -> bytes:
     return encoded
 
 
+def match_pattern(pattern: str) -> List[str]:
+    """As glob.glob, which leaves out all that it cannot look at: here only what does not exist is no match."""
+    folder, name = os.path.split(pattern)
+    found: List[str] = []
+    for one in match_pattern(folder) if glob.has_magic(folder) else [folder]:
+        try:
+            if glob.has_magic(name):
+                names = fnmatch.filter(os.listdir(one or "."), name)
+                found += [os.path.join(one, entry) for entry in names if name[0] == "." or entry[0] != "."]
+            else:
+                os.lstat(os.path.join(one, name))
+                found.append(os.path.join(one, name))
+        except NotADirectoryError:
+            pass
+        except OSError as error:
+            is_broken = os.path.islink(one) and not os.path.exists(one)
+            why = f"is a symbolic link to {os.readlink(one)}, which does not exist" if is_broken else error.strerror
+            if is_broken or error.errno != errno.ENOENT:
+                raise make_error(f"{pattern}: {one or '.'}: {why}", -3, error.errno or 0, 0) from None
+    return found
+
+
 def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     """The datasets that a user means with a path, a pattern, or a list of both."""
     if isinstance(path, (list, tuple)):
@@ -76,7 +99,7 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     n_before = -1
     while n_before != len(prefixes):  # until a look at all names finds nothing new
         n_before = len(prefixes)
-        prefixes |= {found[:-len(end)] for look in looks for found in glob.glob(text + look)
+        prefixes |= {found[:-len(end)] for look in looks for found in match_pattern(text + look)
                      for end in names if found.endswith(end)}
     if not prefixes:
         raise make_error(f"{text}: no dataset matches this pattern", -3, errno.ENOENT, 0)
@@ -161,7 +184,8 @@ class Dataset:
     mapped file, or a copy if it is in two files of a joined dataset. Arrays stay valid when the dataset is closed.
 
     path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", whose matches
-            are taken in alphabetical order, or a list of both
+            are taken in alphabetical order, or a list of both. A folder that a pattern may match and that cannot
+            be searched is a FileError, as is a link whose target is missing
     mixed_tokenizers    whether the datasets may be of different tokenizers. Else MismatchError names two that
             are, by what `tokmap pack` has stored; datasets that name no tokenizer go with all others
 

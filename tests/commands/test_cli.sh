@@ -400,6 +400,14 @@ says merge_pattern_with_an_unfinished_dataset tokmap merge 'shards/*' -o unfinis
 says index_pattern tokmap index --dtype u16 --eod 256 'shards/raw-*.bin'
 says verify_pattern_without_match tokmap verify d 'shards/none-*'
 says info_pattern_in_a_missing_folder tokmap info 'nope/*'
+mkdir -p ds/a
+quietly tokmap pack -q one.txt -o ds/a/d
+ln -s /not/there ds/b
+for command in info verify 'merge -o x'; do
+    # shellcheck disable=SC2086 # words
+    says "${command%% *}_pattern_with_a_broken_link" tokmap $command 'ds/?/d'
+done
+rm -r ds
 cp d.bin 'd[1].bin'
 cp d.tmi 'd[1].tmi'
 says verify_a_name_that_looks_like_a_pattern tokmap verify 'd[1]'

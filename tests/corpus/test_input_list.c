@@ -246,6 +246,40 @@ TEST(patterns_are_expanded_where_no_file_has_that_name)
     CHECK(strstr(refuse(check_path("p/none"), ENOENT), "No such file") != NULL);
 }
 
+TEST(what_may_match_a_pattern_and_cannot_be_looked_at_is_an_error)
+{
+    static const char *const patterns[] = {"p/?/x", "p/?/?", "p/?/sub/x"};
+    make_folder("p");
+    make_folder("p/a");
+    make_folder("p/a/sub");
+    make_file("p/a/x");
+    make_file("p/a/sub/x");
+    make_file("p/c");
+    CHECK_STR(expand_one("p/?/x"), "p/a/x ");
+    CHECK_STR(expand_one("p/?/sub/x"), "p/a/sub/x ");
+    CHECK_STR(expand_one("p/*//?ub//x"), "p/a//sub//x ");
+    CHECK_STR(expand_one("p/[a]/"), "p/a/sub/x p/a/x ");
+    CHECK(symlink("b", check_path("p/b")) == 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(strstr(refuse(check_path(patterns[i]), ELOOP), "/p/b: Too many") != NULL);
+    CHECK_STR(expand_one("p/a/?"), "p/a/x ");
+    CHECK(unlink(check_path("p/b")) == 0 && symlink("/not/there", check_path("p/b")) == 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(strstr(refuse(check_path(patterns[i]), ENOENT), "/p/b: is a symbolic link to /not/"));
+    CHECK(unlink(check_path("p/b")) == 0);
+    make_folder("p/b");
+    CHECK(symlink("/not/there", check_path("p/b/sub")) == 0);
+    CHECK(strstr(refuse(check_path("p/?/sub/x"), ENOENT), "/p/b/sub: is a symbolic link to"));
+    CHECK_STR(expand_one("p/?/x"), "p/a/x ");
+    if (geteuid() != 0) {
+        CHECK(chmod(check_path("p/b"), 0444) == 0);
+        CHECK(strstr(refuse(check_path("p/?/x"), EACCES), "/p/b/x: Permission denied") != NULL);
+        CHECK(chmod(check_path("p/b"), 0) == 0);
+        CHECK(strstr(refuse(check_path("p/?/?"), EACCES), "cannot read the folder") != NULL);
+        CHECK(chmod(check_path("p/b"), 0755) == 0);
+    }
+}
+
 TEST(lists_name_one_argument_a_line)
 {
     char argument[1100];

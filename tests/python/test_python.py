@@ -6,7 +6,6 @@ errors have kinds, and the structs of _lib.py are those of the headers."""
 import array
 import ctypes
 import gc
-import glob
 import itertools
 import os
 import pickle
@@ -21,7 +20,7 @@ from ref_protocol import run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _lib, _native
+from tokmap import _dataset, _lib, _native
 from tokmap._dataset import find_paths
 
 
@@ -86,7 +85,7 @@ def several_datasets_are_one_sequence(folder):
     for path in (str(folder / "part-*"), folder / "part-?.tmi"):
         assert [list(ids) for ids in tokmap.open(path)] == documents, path
     (folder / "part-1.tmi.replaced").rename(folder / "part-1.tmi")
-    look = glob.glob
+    look = _dataset.match_pattern
     for pattern in ("part-*", "part-?", "part-*.tmi", "part-*.bin"):
         for step in range(1, 6):  # a dataset is replaced between two looks at the folder
             calls = itertools.count()
@@ -97,11 +96,21 @@ def several_datasets_are_one_sequence(folder):
                     (folder / f"part-1{suffix}{moves[0]}").rename(folder / f"part-1{suffix}{moves[1]}")
                 return look(name)
 
-            with unittest.mock.patch.object(glob, "glob", look_meanwhile):
+            with unittest.mock.patch.object(_dataset, "match_pattern", look_meanwhile):
                 assert len(find_paths(folder / pattern)) == 3, (pattern, step)
             if (folder / "part-1.tmi.replaced").exists():
                 look_meanwhile("")
     assert isinstance(raises(FileNotFoundError, tokmap.open, folder / "none-*"), tokmap.FileError)
+    (folder / "in" / "a").mkdir(parents=True)
+    (folder / "in" / "a" / "d.tmi").symlink_to(folder / "part-1.tmi")
+    (folder / "in" / "file").touch()
+    for pattern in ("in/*/d", "in/*/*", "i?/a/d", "in/?/[d]"):
+        assert find_paths(folder / pattern) == [str(folder / "in" / "a" / "d")], pattern
+    for target, kind in (("/not/there", FileNotFoundError), ("b", OSError)):  # the second leads to itself
+        (folder / "in" / "b").symlink_to(target)
+        for pattern in ("in/*/d", "in/*/*", "in/?/d.tmi"):
+            assert "in/b: " in str(raises(kind, tokmap.open, folder / pattern)), pattern
+        (folder / "in" / "b").unlink()
     for first in range(len(flat)):
         for n in (0, 1, 7, len(flat) - first):
             if first + n <= len(flat):

@@ -53,6 +53,14 @@ static bool find_matches(input_list *list, const char *argument, const char *suf
     return false;
 }
 
+/* A match that is gone or cannot be looked at: opening it finds it, or says why not. */
+static bool take_all(void *context, const char *name)
+{
+    (void)context;
+    (void)name;
+    return true;
+}
+
 static int append_matches(input_list *list, const char *argument)
 {
     corpus_error err;
@@ -87,13 +95,16 @@ static int append_datasets(input_list *list, const char *argument)
     static const char *const suffixes[] = {".tmi", ".tmi.replaced", ".tmi"};
     const size_t n_before = list->n_names;
     corpus_error err;
-    for (int i = 0; i < 3; i++) {
+    bool ok = true;
+    list->needs_no_file = take_all;
+    list->may_match_nothing = true;
+    for (int i = 0; i < 3 && ok; i++) {
         const size_t n = list->n_names;
-        find_matches(list, argument, suffixes[i], &err);
+        ok = find_matches(list, argument, suffixes[i], &err);
         for (size_t j = n; i == 1 && j < list->n_names; j++)
             list->names[j][strlen(list->names[j]) - strlen(".replaced")] = '\0';
     }
-    if (list->n_names == n_before)
+    if (!ok || list->n_names == n_before)
         return cli_input_failed(err.sys_errno, err.text);
     sort_names(list, n_before);
     return CLI_OK;
@@ -144,11 +155,12 @@ int dataset_names_check(char **arguments, int n_arguments)
     int code = CLI_OK;
     for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
         const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
-        input_list files = {0};
-        corpus_error err; /* usually that nothing matches */
-        if (is_pattern(argument) && !path_ends_with(argument, ".tmi") &&
-            find_matches(&files, argument, suffix, &err))
-            code = check_indexes(&files, suffix, argument);
+        input_list files = {.needs_no_file = take_all, .may_match_nothing = true};
+        corpus_error err;
+        if (is_pattern(argument) && !path_ends_with(argument, ".tmi"))
+            code = find_matches(&files, argument, suffix, &err)
+                       ? check_indexes(&files, suffix, argument)
+                       : cli_input_failed(err.sys_errno, err.text);
         input_list_free(&files);
     }
     return code;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <glob.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,42 +312,94 @@ static bool add_found(input_list *list, const char *path, corpus_error *err)
     return append_name(list, strdup(path), err);
 }
 
-/* The folder at which glob() stopped: glob() does not return it. */
-static _Thread_local struct {
-    char path[200];
-    int sys_errno;
-} unread;
+/* A part of a pattern, without slashes, which is matched with the names in a folder. */
+typedef struct matching {
+    const char *folder, *slashes; /* before the part; "", "": the working folder */
+    int n_slashes;
+    char *part;
+    bool is_name; /* no special characters */
+    bool is_last; /* else only folders match */
+    input_list found;
+    corpus_error *err;
+    bool ok;
+} matching;
 
-static int stop_at(const char *path, int sys_errno)
+/* Only what does not exist is no match: glob(3) leaves out all that it cannot look at. */
+static bool match_name(void *context, const char *name)
 {
-    snprintf(unread.path, sizeof unread.path, "%s", path);
-    unread.sys_errno = sys_errno;
-    return 1;
+    matching *m = context;
+    file_facts facts = {.kind = FILE_FOLDER};
+    char *path, target[2];
+    if (fnmatch(m->part, name, FNM_PERIOD) != 0)
+        return true;
+    if (asprintf(&path, "%s%.*s%s", m->folder, m->n_slashes, m->slashes, name) < 0)
+        return m->ok = fail(m->err, "inputs", ENOMEM, NULL);
+    const int sys_errno = !m->is_last  ? file_describe(path, &facts)
+                          : m->is_name ? file_describe_name(path, &facts)
+                                       : 0;
+    if (sys_errno == 0 && (m->is_last || facts.kind == FILE_FOLDER))
+        return m->ok = append_name(&m->found, path, m->err);
+    const bool is_missing = sys_errno == ENOENT && !file_link_target(path, target, sizeof target);
+    m->ok = sys_errno == 0 || sys_errno == ENOTDIR || is_missing ||
+            fail_missing(m->err, path, sys_errno);
+    free(path);
+    return m->ok;
 }
 
-static bool fail_pattern(corpus_error *err, const char *pattern, int status)
+static bool match_part(matching *m, const char *pattern)
 {
-    if (status == GLOB_NOMATCH)
-        return fail(err, pattern, 0, "no file matches this pattern");
-    if (status == GLOB_NOSPACE)
-        return fail(err, pattern, ENOMEM, NULL);
-    *err = (corpus_error){.sys_errno = unread.sys_errno};
-    snprintf(err->text, sizeof err->text, "%.200s: cannot read the folder %s: %s", pattern,
-             unread.path, strerror(unread.sys_errno));
+    const char *folder = *m->folder ? m->folder : m->n_slashes > 0 ? "/" : ".";
+    if (m->is_name)
+        return match_name(m, m->part);
+    const int sys_errno = file_list_folder(folder, match_name, m);
+    if (sys_errno == 0)
+        return m->ok;
+    *m->err = (corpus_error){.sys_errno = sys_errno};
+    snprintf(m->err->text, sizeof m->err->text, "%.200s: cannot read the folder %.200s: %s",
+             pattern, folder, strerror(sys_errno));
     return false;
+}
+
+static bool match_pattern(input_list *found, const char *pattern, corpus_error *err)
+{
+    const char *at = pattern + strcspn(pattern, "*?[\\");
+    while (at > pattern && *at != '/')
+        at--;
+    while (at > pattern && at[-1] == '/')
+        at--;
+    bool ok = append_name(found, strndup(pattern, (size_t)(at - pattern)), err);
+    while (*at && ok) {
+        matching m = {.slashes = at, .n_slashes = (int)strspn(at, "/"), .err = err, .ok = true};
+        const char *part = at + m.n_slashes;
+        at = part + strcspn(part, "/");
+        m.part = strndup(part, (size_t)(at - part));
+        m.is_last = *at == '\0';
+        m.is_name = m.part && !strpbrk(m.part, "*?[\\");
+        ok = m.part != NULL || fail(err, "inputs", ENOMEM, NULL);
+        for (size_t i = 0; i < found->n_names && ok; i++) {
+            m.folder = found->names[i];
+            ok = match_part(&m, pattern);
+        }
+        free(m.part);
+        input_list_free(found);
+        *found = m.found;
+    }
+    return ok;
 }
 
 static bool add_pattern(input_list *list, const char *pattern, corpus_error *err)
 {
-    glob_t found;
-    int status = glob(pattern, GLOB_NOSORT, stop_at, &found);
-    if (status != 0)
-        return fail_pattern(err, pattern, status);
-    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, compare_names);
-    bool ok = true;
-    for (size_t i = 0; i < found.gl_pathc && ok; i++)
-        ok = add_found(list, found.gl_pathv[i], err);
-    globfree(&found);
+    input_list found = {0};
+    bool ok = match_pattern(&found, pattern, err);
+    if (ok && found.n_names == 0) {
+        fail(err, pattern, 0, "no file matches this pattern");
+        ok = list->may_match_nothing;
+    }
+    if (found.n_names > 0)
+        qsort(found.names, found.n_names, sizeof *found.names, compare_names);
+    for (size_t i = 0; i < found.n_names && ok; i++)
+        ok = add_found(list, found.names[i], err);
+    input_list_free(&found);
     return ok;
 }
 

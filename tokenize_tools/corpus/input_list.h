@@ -6,9 +6,10 @@
  * before shard-10. Links are followed. Left out and reported are names that begin with a dot, files
  * that only describe data, by their names (docs/man/tokmap-pack.1 lists them), anything that is
  * neither a file nor a folder, and folders that links lead to a second time. An argument that does
- * not exist and has *, ? or [ in it is a pattern for glob(3); its matches are taken in natural
- * order. `@FILE` stands for the arguments in FILE, one on each line, without blank lines and
- * carriage returns at the ends of lines; in it, a name may begin with @ or -. */
+ * not exist and has *, ? or [ in it is a pattern as for glob(3); its matches are taken in natural
+ * order. What may match and cannot be looked at is an error: a folder without permission, a link
+ * whose target is missing. `@FILE` stands for the arguments in FILE, one on each line, without
+ * blank lines and carriage returns at the ends of lines; in it, a name may begin with @ or -. */
 #ifndef TOKMAP_INPUT_LIST_H
 #define TOKMAP_INPUT_LIST_H
 
@@ -24,6 +25,7 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
                                                         NULL */
     bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
     void *context;
+    bool may_match_nothing; /* a pattern; *err then says so, but it is no failure */
 } input_list;
 
 /* Appends the names that arg stands for. On failure sets *err and leaves the list unchanged. */
