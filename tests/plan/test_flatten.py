@@ -46,12 +46,12 @@ def expect_flat(cells, out):
         expect_equal(got["segments"], [], "segments")
     bad = b"".join(cells.prefix(i).with_suffix(".bad").read_bytes() for i in (0, 2))
     expect_equal(out.with_suffix(".bad").read_bytes(), bad, "bad documents")
-    expect_equal(sorted(path.name for path in cells.folder.glob(out.name + "*")),
+    expect_equal(sorted(path.name for path in cells.folder.iterdir() if path.name.lstrip(".").startswith(out.name)),
                  [out.name + end for end in ("-valid.bin", "-valid.tmi", ".bad", ".bin", ".tmi")], "files")
 
 
 def remove(cells):
-    for path in cells.folder.glob("out*"):
+    for path in [*cells.folder.glob("out*"), *cells.folder.glob(".out*")]:
         path.unlink()
 
 
@@ -99,7 +99,7 @@ def many_at_once_with_kills(folder):
             time.sleep(rng.random() / 20)
             last.kill()
             last.wait()
-        killed_at_the_end = cells.out.with_suffix(".tmi").exists() and not list(folder.glob("out.%s.tmi" % cells.hash))
+        killed_at_the_end = cells.out.with_suffix(".tmi").exists() and not list(folder.glob(".out.%s.tmi" % cells.hash))
         cells.join("--flat", "-q", code=5 if killed_at_the_end else 0)
         expect_flat(cells, cells.out)
         remove(cells)
@@ -121,7 +121,7 @@ def an_index_over_other_files_is_not_taken_for_the_joined_one(folder):
     other, cells = folder / "other", folder / "mine"
     other.mkdir(), cells.mkdir()
     other, cells = (Cells(path, SPLITS, splits=("", "-valid")) for path in (other, cells))
-    index = "out.%s" % cells.hash
+    index = ".out.%s" % cells.hash
     other.join(out=cells.folder / index)
     expect("%s.tmi: is not made of" % index in cells.join("--flat", code=4), "what it says")
     for path in cells.folder.glob(index + "*"):
@@ -165,6 +165,27 @@ def a_dataset_is_replaced_when_all_is_there(folder):
     expect(not cells.out.with_suffix(".bin").exists(), "tokens of the flat dataset are left")
 
 
+def no_pattern_matches_the_index_of_a_copy(folder):
+    cells = large(folder)
+    cells.join("--flat", "--task", "0/2")
+    expect_equal(call("tokmap", "info", str(folder / "out*"), check=False)[0], 3, "a pattern of what is copied")
+    cells.join("-q")
+    n_documents = info(cells.out)["n_documents"] + info(str(cells.out) + "-valid")["n_documents"]
+    call("tokmap", "merge", "-q", str(folder / "out*"), "-o", str(folder / "all"))
+    expect_equal(info(folder / "all")["n_documents"], n_documents, "documents")
+
+
+def a_copy_that_version_0_1_began_is_resumed(folder):
+    cells = large(folder)
+    cells.join("--flat", "--task", "0/2")
+    for path in folder.glob(".out*"):  # the names that it gave
+        path.rename(folder / path.name[1:])
+    before = (folder / "out.bin.partial").stat().st_ino
+    cells.join("--flat", "-q")
+    expect_equal((folder / "out.bin").stat().st_ino, before, "the file of the tokens")
+    expect_flat(cells, cells.out)
+
+
 def what_is_missing_or_damaged_is_named(folder):
     cells = Cells(folder, SPLITS, splits=("", "-valid"))
     cells.remove(1)
@@ -192,7 +213,8 @@ def wrong_command_lines(folder):
 TESTS = [one_process_writes_all, tasks_in_any_order_and_number, many_at_once_with_kills,
          what_a_killed_process_has_placed_is_taken, an_index_over_other_files_is_not_taken_for_the_joined_one,
          a_copy_of_another_dataset_that_was_killed_leaves_no_tokens,
-         a_dataset_is_replaced_when_all_is_there, what_is_missing_or_damaged_is_named, wrong_command_lines]
+         a_dataset_is_replaced_when_all_is_there, no_pattern_matches_the_index_of_a_copy,
+         a_copy_that_version_0_1_began_is_resumed, what_is_missing_or_damaged_is_named, wrong_command_lines]
 
 if __name__ == "__main__":
     sys.exit(ref_protocol.run_in_folders("", TESTS))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/paths.h"
 #include "plan/cell_join.h"
 #include "plan/cell_state.h"
 #include "system/output_file.h"
@@ -23,7 +24,8 @@ enum {
 typedef struct flatten_state {
     const plan_file *plan;
     const cell_flatten_options *options;
-    char joined[PATH_PREFIX_BYTES]; /* P.HASH */
+    char joined[PATH_PREFIX_BYTES];  /* .P.HASH: hidden from patterns of datasets */
+    char visible[PATH_PREFIX_BYTES]; /* P.HASH, its name in version 0.1 */
 } flatten_state;
 
 static void name_index(char path[PATH_PREFIX_BYTES + 8], const char *prefix)
@@ -33,12 +35,13 @@ static void name_index(char path[PATH_PREFIX_BYTES + 8], const char *prefix)
 
 /* ---- Joining ---- */
 
-/* While P.HASH exists, what exists of the outputs is from an earlier process of this copy. */
+/* While .P.HASH exists, what exists of the outputs is from an earlier process of this copy. */
 static int refuse_existing(const flatten_state *s)
 {
-    char output[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    char output[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8], old[PATH_PREFIX_BYTES + 8];
     name_index(path, s->joined);
-    if (s->options->force || file_name_exists(path))
+    name_index(old, s->visible);
+    if (s->options->force || file_name_exists(path) || file_name_exists(old))
         return CLI_OK;
     for (size_t i = 0; cell_join_output(s->plan, s->options->prefix, i, output); i++) {
         name_index(path, output);
@@ -50,8 +53,10 @@ static int refuse_existing(const flatten_state *s)
 
 static int check_names(flatten_state *s)
 {
-    const int n =
-        snprintf(s->joined, sizeof s->joined, "%s.%016" PRIx64, s->options->prefix, s->plan->hash);
+    const char *prefix = s->options->prefix, *name = path_last_part(prefix);
+    const int n = snprintf(s->joined, sizeof s->joined, "%.*s.%s.%016" PRIx64, (int)(name - prefix),
+                           prefix, name, s->plan->hash);
+    snprintf(s->visible, sizeof s->visible, "%s.%016" PRIx64, prefix, s->plan->hash);
     if ((size_t)n >= sizeof s->joined)
         return cli_usage("-o: the path is too long");
     const int code = cell_join_check_names(s->plan, s->options->prefix);
@@ -246,15 +251,15 @@ static void remove_file(const char *prefix, const char *suffix)
     output_try_remove(path);
 }
 
-/* With what killed processes have left of it. P.HASH.tmi last, because it says that this copy goes
- * on. */
-static void remove_joined(const flatten_state *s)
+/* With what killed processes have left of it. The index of all documents last, because it says that
+ * this copy goes on. */
+static void remove_joined(const flatten_state *s, const char *prefix)
 {
     char joined[PATH_PREFIX_BYTES];
-    remove_file(s->joined, ".bad.partial");
-    remove_file(s->joined, ".bad");
+    remove_file(prefix, ".bad.partial");
+    remove_file(prefix, ".bad");
     for (size_t i = plan_file_splits(s->plan).n + 1; i-- > 0;) {
-        cell_join_output(s->plan, s->joined, i, joined);
+        cell_join_output(s->plan, prefix, i, joined);
         remove_file(joined, ".tmv.partial");
         remove_file(joined, ".tmi.partial");
         remove_file(joined, ".tmi");
@@ -286,7 +291,8 @@ static int finish_all(const flatten_state *s)
         code = copy_output(s, 0, true);
     if (code != CLI_OK)
         return code;
-    remove_joined(s);
+    remove_joined(s, s->visible);
+    remove_joined(s, s->joined);
     return print_results(s);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cell_flatten.h - makes flat datasets of the cells of a plan, by any number of processes.
  *
- * The first one joins the cells as P.HASH, with the hash of the plan. Each copies its share of the
+ * The first one joins the cells as .P.HASH, with the hash of the plan. Each copies its share of the
  * tokens of that; the one that is no task copies what is left, and gives the names. */
 #ifndef TOKMAP_CELL_FLATTEN_H
 #define TOKMAP_CELL_FLATTEN_H
