@@ -715,6 +715,8 @@ def shares_the_token_file_by_hard_link():
         writers.raw(folder / "raw2.bin", [1])
         tokmap("export", "--to", "raw", p, "-o", folder / "raw2", "--force")
         expect_equal(inode(folder / "raw2.bin"), inode(p + ".bin"), "inode of a replaced file")
+        expect("hard link" in tokmap("export", "--to", "raw", p, "-o", folder / "raw2", "--force"), "a second time")
+        refused(folder, EXISTS, "is the token file", "export", "--to", "raw", p, "-o", p, "--force")
         tokmap("verify", "-q", p)
 
 

@@ -475,7 +475,8 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
             expect(cell_files(folder) == wanted, "%s: the files after %s" % (said, way))
     expect("0 cells packed" in pack_all(folder, "--verify"), "sound cells")
     flip("000001.tmi", -70)
-    expect("tokmap pack --plan run.plan --verify" in call(folder, "join", "run.plan", "-o", "joined", code=4), "join")
+    said = call(folder, "join", "run.plan", "-o", "joined", code=4)
+    expect("tokmap pack --plan run.plan --verify, and --force for those of another plan" in said, said)
 
 
 # ---- Updates ----
@@ -638,6 +639,7 @@ def an_input_that_changes_during_a_task_is_named(folder):
         os.utime(path, ns=(planned_ns, planned_ns))
     expect_equal(run.returncode, 4, "exit status; it said " + said)
     expect("5.jsonl: byte 0: has changed: it was modified" in said and "tokmap plan --update" in said, said)
+    expect("touch it first" in said, said)
     expect("--restart" not in said, said)
 
 

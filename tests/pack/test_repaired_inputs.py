@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -275,6 +276,56 @@ def kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs(folder)
     return "%d kills, %d refused" % (counts[-9], counts[5])
 
 
+# ---- At the end ----
+
+
+def a_run_that_stopped_between_the_names_of_its_outputs_is_not_complete(folder):
+    pack = ["pack", "--lines", "in.txt", "-o", "out", "--eod", "none"]
+    split = [*pack, "--split", "v=0.3"]
+    (folder / "in.txt").write_text("".join(chr(33 + i % 90) + "\n" for i in range(30000)))
+    call(folder, *split)
+    wanted = files(folder)
+    limit = len(wanted[".tmi"]) - 1  # the end of this index does not fit, and all else does
+
+    def stop():
+        for path in folder.glob("out*"):
+            path.unlink()
+        done = subprocess.run([ref_protocol.program("tokmap"), *split], cwd=folder, capture_output=True, text=True,
+                              restore_signals=False, env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"},
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        expect("Progress is saved" in done.stderr, done.stderr)
+        expect((folder / "out-v.tmi").exists() and not (folder / "out.tmi").exists(), "stopped elsewhere")
+
+    stop()
+    for way, advice in ((split, "replace it with --force"), (pack, "remove it"), ([*pack, "-f"], "remove it")):
+        said = call(folder, *way, "--restart", code=5)
+        expect("out-v.tmi: was written by the run that --restart discards; " + advice in said, said)
+    said = call(folder, *pack, code=5)
+    expect(re.search("v=0.3\\b", said) and "0.29" not in said, said)
+    call(folder, *split)
+    expect(files(folder) == wanted, "other bytes")
+    stop()
+    (folder / "out-v.tmi").unlink()
+    expect("use --restart and --force to start over" in call(folder, *split, code=3), "no advice")
+    call(folder, *pack, "--restart")
+
+
+def the_old_dataset_that_cannot_be_renamed_is_no_fault_of_the_input(folder):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("it needs a second user")
+    program = folder / "tokmap"
+    shutil.copy(ref_protocol.program("tokmap"), program)
+    (folder / "in.txt").write_text("a\n" * 1000)
+    call(folder, "pack", "in.txt", "-o", "out")
+    folder.chmod(0o1777)
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "pack", "in.txt",
+                           "-o", "out", "-f"], cwd=folder, capture_output=True, text=True,
+                          env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"})
+    if done.returncode != 3:
+        raise Skip("exit %d: %s" % (done.returncode, done.stderr))
+    expect("cannot rename the old dataset" in done.stderr and "Progress is saved: run the same" in done.stderr, done.stderr)
+
+
 TESTS = [
     all_bad_inputs_are_named_before_anything_is_written,
     a_repaired_input_loses_nothing,
@@ -284,6 +335,8 @@ TESTS = [
     what_was_packed_may_not_change,
     a_repaired_input_without_a_checkpoint_before_it_starts_over,
     kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs,
+    a_run_that_stopped_between_the_names_of_its_outputs_is_not_complete,
+    the_old_dataset_that_cannot_be_renamed_is_no_fault_of_the_input,
 ]
 
 if __name__ == "__main__":

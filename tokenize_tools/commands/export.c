@@ -157,6 +157,14 @@ static int export_tokens(export_job *job, output_file *out)
 static int export_raw(export_job *job)
 {
     output_file out;
+    char path[4096 + 8];
+    snprintf(path, sizeof path, "%s.bin", job->prefix);
+    if (job->force && job->info.token_offset == 0 && is_own_file(job, path) &&
+        job->tokens_facts.n_names > 1 && !file_is_same_name(path, job->tokens.path)) {
+        job->has_bin = true; /* from an earlier export */
+        job->way = OUTPUT_HARD_LINK;
+        return CLI_OK;
+    }
     int code = name_bin(job, job->prefix, &out);
     if (code != CLI_OK)
         return code;

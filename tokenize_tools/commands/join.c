@@ -52,7 +52,10 @@ static int join_all(const char *path, const join_options *options)
                                                      .json = options->json,
                                                      .quiet = options->quiet});
     if (code == CLI_DATASET)
-        fprintf(stderr, "To pack such cells again: tokmap pack --plan %s --verify\n", path);
+        fprintf(stderr,
+                "To pack such cells again: tokmap pack --plan %s --verify, and --force for those "
+                "of another plan\n",
+                path);
     plan_file_free(&plan);
     return code;
 }

@@ -13,7 +13,7 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     err->exit_code = exit_code;
-    err->start_over = false;
+    err->start_over = err->of_output = false;
     err->hint = NULL;
     return exit_code;
 }
@@ -24,6 +24,7 @@ int pack_error_from_writer(pack_error *err, const tokmap_error *from)
                    from->text[0] ? from->text : tokmap_status_text(from->status));
     err->hint = cli_hint(from);
     err->start_over = from->status == TOKMAP_ERR_MISMATCH;
+    err->of_output = true;
     return err->exit_code;
 }
 

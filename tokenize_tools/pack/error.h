@@ -11,6 +11,7 @@ typedef struct pack_error {
     int exit_code;
     bool start_over;  /* resuming at the last checkpoint would fail again */
     const char *hint; /* a sentence that says what to do, or NULL */
+    bool of_output;   /* not of an input */
     char text[768];   /* one line */
 } pack_error;
 

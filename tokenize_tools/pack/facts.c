@@ -59,6 +59,17 @@ static void put_tokenizer(FILE *out, const pack_parts *parts)
     put_id(out, "--bos", parts->tokens->bos_id);
 }
 
+/* With the fewest digits that are read as the same number. */
+static void put_fraction(FILE *out, const pack_split *split, const char *before)
+{
+    char digits[32];
+    int n = 1;
+    do
+        snprintf(digits, sizeof digits, "%.*g", n, split->fraction);
+    while (n++ < 17 && strtod(digits, NULL) != split->fraction);
+    fprintf(out, "%s%s=%s", before, split->name, digits);
+}
+
 /* --on-error is not part of it: until there is a bad document it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
@@ -74,7 +85,7 @@ static void put_options(FILE *out, const pack_options *o)
     put_number(out, "--limit-tokens", o->limit_tokens);
     fputs("--split ", out);
     for (size_t i = 0; i < o->n_splits; i++)
-        fprintf(out, "%s%s=%.17g", i ? " " : "", o->splits[i].name, o->splits[i].fraction);
+        put_fraction(out, &o->splits[i], i ? " " : "");
     fputs(o->n_splits ? "\n" : "none\n", out);
 }
 

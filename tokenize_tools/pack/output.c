@@ -44,7 +44,7 @@ static int cannot_open(const pack_output *out, const tokmap_error *err)
     int code = cli_fail(err);
     if (err->status == TOKMAP_ERR_CORRUPT)
         fputs("Use --restart to start over.\n", stderr);
-    if (err->status == TOKMAP_ERR_EXISTS && is_complete(out))
+    if (err->status == TOKMAP_ERR_EXISTS && !out->split && is_complete(out))
         fputs("The dataset is complete: there is nothing to resume.\n", stderr);
     return code;
 }
@@ -54,8 +54,12 @@ static int check_complete(const pack_output *out)
 {
     tokmap_dataset *ds;
     tokmap_error err;
-    if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK)
-        return cli_fail(&err);
+    if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK) {
+        const int code = cli_fail(&err);
+        fputs("The interrupted run had written it: use --restart and --force to start over.\n",
+              stderr);
+        return code;
+    }
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
     tokmap_dataset_close(ds);

@@ -290,9 +290,11 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
     pack_error_set(err, other_plan ? CLI_DATASET : cli_input_exit_code(p->read_error.sys_errno),
                    "%s", p->read_error.text);
     if (changed)
-        err->hint = other_plan ? "Update the plan with tokmap plan --update."
-                               : "Run the same command again, which resumes before this input if "
-                                 "its size or time has changed; or use --restart to start over.";
+        err->hint = other_plan
+                        ? "Update the plan with tokmap plan --update; if size and time of the "
+                          "input are still those of the plan, touch it first."
+                        : "Run the same command again, which resumes before this input if "
+                          "its size or time has changed; or use --restart to start over.";
     err->start_over = changed;
     return PACK_FAILED;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/resume.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "system/files.h"
 #include "text/little_endian.h"
 
 #define N_VALUES (sizeof(pack_note) / sizeof(uint64_t))
@@ -266,17 +268,45 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
     return code == CLI_OK && changed ? describe_change(from, s) : code;
 }
 
+/* A split of the run that --restart discards may have its name already. If it was not replaced, it
+ * would be beside P as if it belonged to it. */
+static int check_discarded(const resume_search *s)
+{
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    const char *index_path = s->outputs->list[0].index_path;
+    const char *line = "\n--split ";
+    pack_note last;
+    char name[33], path[sizeof s->outputs->list->index_path + 40];
+    if (tokmap_writer_get_checkpoint(index_path, 0, &info, s->note, NULL) != TOKMAP_OK ||
+        info.n_checkpoints == 0 || !decode_note(&last, s->note, info.note_bytes) ||
+        !last.finishing ||
+        tokmap_writer_get_checkpoint(index_path, 1, &info, s->note, NULL) != TOKMAP_OK)
+        return CLI_OK;
+    s->note[info.note_bytes] = '\0';
+    const char *at = strstr((const char *)s->note + sizeof last, line);
+    at = at ? at + strlen(line) : "";
+    for (int n = 0; sscanf(at, " %32[^= \n]=%*s%n", name, &n) == 1 && n > 0; at += n, n = 0) {
+        bool replaced = false;
+        snprintf(path, sizeof path, "%s-%s.tmi", s->options->prefix, name);
+        for (size_t i = 1; i < s->outputs->n; i++)
+            replaced = replaced || strcmp(path, s->outputs->list[i].index_path) == 0;
+        if (file_name_exists(path) && !(replaced && s->options->force))
+            return cli_error(CLI_EXISTS, "%s: was written by the run that --restart discards; %s",
+                             path,
+                             replaced ? "replace it with --force" : "remove it, or move it away");
+    }
+    return CLI_OK;
+}
+
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
                      const pack_facts *facts)
 {
     *from = (pack_resume){.discard = options->restart};
-    if (options->restart)
-        return CLI_OK;
     resume_search s = {.outputs = outputs, .options = options, .facts = facts};
-    s.note = malloc(TOKMAP_MAX_NOTE_BYTES);
+    s.note = malloc(TOKMAP_MAX_NOTE_BYTES + 1);
     if (!s.note)
         return cli_no_memory();
-    int code = find_checkpoint(from, &s);
+    int code = options->restart ? check_discarded(&s) : find_checkpoint(from, &s);
     free(s.note);
     return code;
 }

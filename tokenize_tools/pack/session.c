@@ -124,7 +124,9 @@ static int report_stop(pack_session *s, const pack_error *err)
         fprintf(stderr,
                 "Progress is saved: %srun the same command again to resume, or use "
                 "--restart to start over.\n",
-                err->exit_code == CLI_INPUT ? "repair, replace or remove the input, and " : "");
+                err->exit_code == CLI_INPUT && !err->of_output
+                    ? "repair, replace or remove the input, and "
+                    : "");
     else if (err->exit_code == CLI_AGAIN)
         fputs("Nothing was saved: the next run starts over.\n", stderr);
     if (s->bad_file)
