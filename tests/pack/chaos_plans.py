@@ -323,6 +323,7 @@ class PlanTrial(Trial):
         self.counts["join --flat exit %d" % code] += 1
         got = self.world.files("flat")
         self.world.remove("flat")
+        self.world.remove(".flat")
         if code == 0:
             for name, data in self.world.wanted.items():
                 if name.endswith(".tmi"):
@@ -370,6 +371,7 @@ class PlanTrial(Trial):
         self.world.remove_cells()
         self.world.remove("joined")
         self.world.remove("flat")
+        self.world.remove(".flat")
         for _ in range(self.rng.randint(2, 9)):
             draw = self.rng.random()
             if draw < 0.5:

@@ -116,7 +116,8 @@ def list_cases(folder):
         cases += [Case(folder, [*plan, "-o", "other.plan"], ["other.plan"]),
                   Case(folder, task, [name + "/*"], [[*plan, "--force", "-o", name + ".plan"]]),
                   Case(folder, join, ["joined*"], [[*plan, "--force", "-o", name + ".plan"], task]),
-                  Case(folder, [*join, "--flat"], ["joined*"], [[*plan, "--force", "-o", name + ".plan"], task])]
+                  Case(folder, [*join, "--flat"], ["joined*", ".joined*"],
+                       [[*plan, "--force", "-o", name + ".plan"], task])]
     return cases
 
 
