@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import warnings
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _lib
@@ -13,7 +14,7 @@ from ._gather import Gatherer
 from ._lib import lib
 from ._locks import new_lock
 from ._numbers import flag, integer, number, real, state_bytes
-from ._ranks import find_rank
+from ._ranks import check_found, find_rank
 from ._rows import LoaderHandle, Row
 from ._stage import Stage
 from ._stage_core import Log
@@ -42,7 +43,8 @@ class Source:
         self.datasets: List[Dataset] = []
         for item in items:
             if not isinstance(item, (str, os.PathLike, Dataset)):
-                raise TypeError(f"{item!r} is neither a path nor a Dataset")
+                raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is a list of (path, weight), "
+                                "or a list of Sources")
             self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
         self.weight, self.masked = real("weight", weight), flag("masked", masked)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
@@ -97,7 +99,7 @@ def _as_phases(given: Any, n_sources: int) -> List[Tuple[int, List[float]]]:
         raise TypeError(f"phases is {given!r}: must be a dict, such as {{1000: [1.0, 2.0]}}")
     phases = []
     for first_sample, given_weights in (given or {}).items():
-        if not hasattr(given_weights, "__iter__"):
+        if not hasattr(given_weights, "__iter__") or isinstance(given_weights, (dict, set, frozenset)):
             raise TypeError(f"phases: the weights are {given_weights!r}: must be a list with one of each source")
         phases.append((number("the sample of a phase", first_sample, 2**62 - 1, 1),
                        [real("phases: a weight", weight) for weight in given_weights]))
@@ -116,8 +118,8 @@ def _check_fork(status: int) -> None:
 
 
 def _as_outputs(given: Any) -> Tuple[str, ...]:
-    if isinstance(given, str):
-        raise TypeError(f"outputs is {given!r}: must be a list, such as [{given!r}]")
+    if isinstance(given, (str, set, frozenset)):
+        raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
     outputs = tuple(given)
     for name in outputs:
         choose(PARTS, name, "an output")
@@ -160,14 +162,16 @@ class Loader:
     ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels
     mask_labels     whether labels whose loss_mask is 0 become ignore_index
     rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Open MPI,
-                MPICH or Slurm. Ranks that are to get the same data, as in tensor parallelism, must be given the
+                MPICH or Slurm. RuntimeError at the first batch: torch.distributed was initialized since, and says
+                another rank. Ranks that are to get the same data, as in tensor parallelism, must be given the
                 same rank
     seed        of the order; the order does not depend on rank, n_ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data; see block_windows and group_blocks in tokmap_loader.h
     windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary
     max_epochs  the loader ends before the epoch after these, for sources that do not say; None or 0: no end
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
-                False: the last batch may be smaller, and ranks without a row end one batch earlier
+                False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
+                left out, a warning says so
     random_offset   whether the windows of each epoch begin at another token
     phases      {first_sample: [weight of each source, ...]}: new weights from that sample
     io          "auto", "map", "direct", "populate", "read": how to read; see tokmap_io in tokmap_loader.h
@@ -199,6 +203,7 @@ class Loader:
         self._phases = _as_phases(phases, len(self._sources))
         self.outputs = _as_outputs(outputs)
         self.rank, self.n_ranks = find_rank(rank, n_ranks)
+        self._rank_is_found = rank is None  # and not compared yet with what torch.distributed says at the first batch
         self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
         self.batch_rows = number("batch_rows", batch_rows, 2**24, 1)
         self.drop_last = drop_last
@@ -236,6 +241,9 @@ class Loader:
         self._references = ctypes.byref(self._batch), ctypes.byref(self._detail)
         n_samples = self._get_info().n_samples
         self.n_samples: Optional[int] = None if n_samples == _NO_LIMIT else n_samples
+        if drop_last and n_samples < self.n_ranks * self.batch_rows:
+            warnings.warn(f"{n_samples} samples are fewer than the {self.n_ranks * self.batch_rows} rows of a step of "
+                          "all ranks, so there is no batch: set drop_last=False, or fewer batch_rows")
         self._stage: Any = None
         if device is None:
             self._gatherer = Gatherer(self.outputs, dtype, contiguous, framework, reuse, pad_id,
@@ -298,7 +306,9 @@ class Loader:
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the options and the state, so that another process opens the same loader there. If the data were
         replaced meanwhile, that raises MismatchError."""
-        return _reopen, (self._arguments, self.state())
+        if self._rank_is_found:
+            check_found(self.rank, self.n_ranks)
+        return _reopen, (self._arguments, self.state(), self._rank_is_found)
 
     def __repr__(self) -> str:
         if isinstance(self._handle, _Closed):
@@ -315,7 +325,15 @@ class Loader:
 
     def __next__(self) -> Batch:
         with self._lock:
+            if self._rank_is_found:
+                self._check_rank()
             return self._take_next() if self._stage is None else self._next_on_device()
+
+    def _check_rank(self) -> None:
+        """Before the first batch."""
+        if self._rank_is_found:
+            check_found(self.rank, self.n_ranks)
+            self._rank_is_found = False
 
     def _take_next(self) -> Batch:
         self._turn = turn = self._turn + 1
@@ -498,7 +516,8 @@ class Loader:
         return found
 
 
-def _reopen(arguments: Dict[str, Any], state: bytes) -> Loader:
+def _reopen(arguments: Dict[str, Any], state: bytes, rank_is_found: bool = False) -> Loader:
     loader = Loader(**arguments)
+    loader._rank_is_found = rank_is_found
     loader.restore(state)
     return loader

@@ -28,11 +28,17 @@ def _integer(text: str) -> Optional[int]:
         return None
 
 
+def _ask_torch() -> Optional[Tuple[int, int]]:
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return distributed.get_rank(), distributed.get_world_size()
+
+
 def _discover() -> Tuple[int, int, str]:
-    torch = sys.modules.get("torch")
-    distributed = getattr(torch, "distributed", None)
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size(), "torch.distributed"
+    of_torch = _ask_torch()
+    if of_torch is not None:
+        return (*of_torch, "torch.distributed")
     for name, rank, n_ranks in _LAUNCHERS:
         texts = os.environ.get(rank, ""), os.environ.get(n_ranks, "")
         found, n_found = map(_integer, texts)
@@ -58,3 +64,12 @@ def find_rank(rank: Optional[int], n_ranks: Optional[int]) -> Tuple[int, int]:
         _log.info("rank %d of %d, from %s; set rank= and n_ranks= if ranks share their data, as in tensor "
                   "parallelism", rank, n_ranks, source)
     return rank, n_ranks
+
+
+def check_found(rank: int, n_ranks: int) -> None:
+    """Of a rank that was found: RuntimeError if torch.distributed was initialized since, and says another."""
+    now = _ask_torch()
+    if now is not None and now[1] > 1 and now != (rank, n_ranks):
+        raise RuntimeError(f"this was made for rank {rank} of {n_ranks}, before torch.distributed was initialized: the "
+                           f"process is rank {now[0]} of {now[1]}. Make it after init_process_group, or set rank= and "
+                           "n_ranks=")

@@ -4,6 +4,7 @@
 import os
 from typing import Any, Dict, Tuple
 
+from ._batch import Batch
 from ._loader import Loader
 from ._numbers import integer
 
@@ -54,7 +55,7 @@ class Samples:
         self._loader, self._process = Loader(**self._arguments), os.getpid()
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {"_n_samples": self._n_samples, "_arguments": self._arguments}
+        return {name: value for name, value in vars(self).items() if name not in ("_loader", "_process")}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -64,6 +65,11 @@ class Samples:
         return self._n_samples
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
+        batch = self._take(sample)
+        return {name: array if name == "cu_seqlens" else array[0] for name, array in dict(batch).items()}
+
+    def _take(self, sample: int, rows: bool = False) -> Batch:
+        """The batch of this one sample; rows: whether its `rows` are wanted, too."""
         sample = integer("sample", sample)
         if not 0 <= sample < self._n_samples:
             raise IndexError(f"sample {sample}: there are {self._n_samples}")
@@ -73,7 +79,9 @@ class Samples:
         with loader._lock:
             loader.seek(sample)
             batch = next(loader)
-        return {name: array if name == "cu_seqlens" else array[0] for name, array in dict(batch).items()}
+            if rows:
+                batch.rows  # keeps them: another thread may use the loader next
+        return batch
 
     def __repr__(self) -> str:
         return f"<tokmap.Samples: {self._n_samples} of {self._loader.sequence_length} inputs>"

@@ -85,6 +85,7 @@ class Core:
 
     def take(self, function: Any, batch: Any, stream: int) -> int:
         """Calls next or fill. If all slots are held, collects garbage and tries again."""
+        self.loader._check_rank()
         _dlpack.sweep_orphans()
         self.release_all()
         try:

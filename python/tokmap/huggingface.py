@@ -5,6 +5,8 @@ from typing import Any, Dict
 
 import numpy as np
 
+from . import _lib
+from ._lib import lib
 from ._numbers import number
 from .torch import MapDataset
 
@@ -22,7 +24,9 @@ class CausalLMDataset(MapDataset):
     Samples are already shuffled, so a sequential sampler is enough. Trainer skips the samples that were trained
     on without reading them. With ignore_data_skip=True it does not, and begins at sample 0 again. Options are those
     of a Loader. Without max_epochs it has one epoch. With outputs=("inputs", "labels", "position_ids") models see
-    the documents of a row as separate."""
+    the documents of a row as separate. mask_labels changes labels alone; a row that is shorter, with
+    windows="within-document", has pad_id after its last token. Labels that do not count are -100, as transformers
+    expects."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
         super().__init__(sources, number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, **options)
@@ -30,13 +34,22 @@ class CausalLMDataset(MapDataset):
         if not {"inputs", "labels"} <= outputs <= {"inputs", "labels", "position_ids"}:
             raise ValueError(f"outputs are {self._loader.outputs}: must be inputs and labels, and may be position_ids; "
                              "mask_labels=True applies the loss_mask")
+        if self._arguments["ignore_index"] != -100:
+            raise ValueError(f"ignore_index is {self._arguments['ignore_index']}: must be -100, the only label that "
+                             "transformers leaves out of the loss")
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
-        found = super().__getitem__(sample)
-        inputs, labels = found["inputs"], found["labels"]
-        # The last input predicts nothing: where its label is masked, any id will do.
-        row = {"input_ids": np.append(inputs, np.maximum(labels[-1:], 0)), "labels": np.insert(labels, 0, -100)}
-        if "position_ids" in found:
-            positions = found["position_ids"].astype(np.int64)
-            row["position_ids"] = np.append(positions, positions[-1] + 1)
-        return row
+        batch = self._take(sample, rows=True)
+        row, labels = batch.rows[0], np.insert(np.asarray(batch.labels[0]), 0, -100)
+        n_tokens = len(row.tokens)
+        input_ids = np.full(len(labels), self._arguments["pad_id"], labels.dtype)
+        input_ids[:n_tokens] = row.tokens  # also the last one, which is only a label of the loader
+        found = {"input_ids": input_ids, "labels": labels}
+        if batch.position_ids is not None:
+            shard, last = batch._handle.shards[row.source][row.dataset], row.first_token + n_tokens - 1
+            document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())
+            positions = np.append(np.asarray(batch.position_ids[0], np.int64), 0)
+            positions[n_tokens - 1] = 0 if document.first_token == last else positions[n_tokens - 2] + 1
+            positions[n_tokens:] = np.arange(len(labels) - n_tokens)
+            found["position_ids"] = positions
+        return found

@@ -7,9 +7,14 @@ import torch.profiler
 import torch.utils.data
 
 from ._loader import Loader
+from ._ranks import check_found
 from ._samples import Samples, arguments_of, loader_of
 
 T = TypeVar("T")
+
+
+def _share(tensor: Any) -> Any:
+    return tensor.share_memory_()
 
 
 class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
@@ -27,23 +32,45 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     so a DataLoader needs batch_size=None, which data_loader() gives it: without, it makes batches of batches.
 
     Each iteration begins at the same place: that of a Loader that is given, or else sample 0, or that of
-    load_state_dict(). Without max_epochs it has no
-    end: the loader counts the epochs, and shuffles each in another order. Ranks are found in the process that
+    load_state_dict(). Persistent workers know only what was loaded before they began: data_loader() starts others
+    after a load_state_dict(), with another DataLoader the next iteration is a RuntimeError. Without max_epochs it has
+    no end: the loader counts the epochs, and shuffles each in another order. Ranks are found in the process that
     makes the dataset, not in workers."""
+
+    _is_resumed = False  # whether this copy, in a worker, was iterated before
 
     def __init__(self, sources: Any, sequence_length: int = 0, batch_rows: int = 1, **options: Any) -> None:
         sources = loader_of(sources, options, ("sequence_length", sequence_length, 0), ("batch_rows", batch_rows, 1))
         self._arguments = {**arguments_of(sources), "framework": "torch"}  # a worker opens its own loader
         self._n_batches = None if sources.n_samples is None else len(sources)
         self._state: Dict[str, Any] = sources.state_dict()
+        self._rank_is_found = sources._rank_is_found
+        self._n_loads = 0
+        self._n_loads_of_parent = _share(torch.zeros(1, dtype=torch.int64))  # workers see it change
+
+    def __getstate__(self) -> Dict[str, Any]:
+        self._check_rank()  # a worker that is spawned could not
+        return self.__dict__
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _share(self._n_loads_of_parent)
+
+    def _check_rank(self) -> None:
+        if self._rank_is_found:
+            check_found(self._arguments["rank"], self._arguments["n_ranks"])
 
     def __iter__(self) -> "Batches":
+        self._check_rank()
         loader = Loader(**self._arguments)
         loader.load_state_dict(self._state)
         worker = torch.utils.data.get_worker_info()
-        if worker is not None:
-            loader._take_turns(worker.id, worker.num_workers)
-        return Batches(loader)
+        if worker is None:
+            return Batches(loader)
+        loader._take_turns(worker.id, worker.num_workers)
+        is_late = self._is_resumed and self._n_loads != int(self._n_loads_of_parent)
+        self._is_resumed = True
+        return Batches(loader, is_late)
 
     def __len__(self) -> int:
         if self._n_batches is None:
@@ -57,15 +84,21 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next iteration continues after the batch that had this state."""
         self._state = dict(state_dict)
+        if torch.utils.data.get_worker_info() is None:
+            self._n_loads += 1
+            self._n_loads_of_parent.fill_(self._n_loads)
 
 
 class Batches(Iterator[Dict[str, Any]]):
     """An iteration of an IterableDataset, with the state that StatefulDataLoader keeps for a worker."""
 
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
+    def __init__(self, loader: Loader, is_late: bool = False) -> None:
+        self._loader, self._is_late = loader, is_late
 
     def __next__(self) -> Dict[str, Any]:
+        if self._is_late:
+            raise RuntimeError("load_state_dict was called after these persistent workers began, which do not know the "
+                               "state: make the DataLoader with tokmap.torch.data_loader, or without persistent_workers")
         batch = next(self._loader)
         found = dict(batch)
         if batch.max_seqlen is not None:
@@ -82,13 +115,30 @@ class Batches(Iterator[Dict[str, Any]]):
         self._loader.load_state_dict(state_dict)
 
 
+class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
+    """Its persistent workers end when the dataset has loaded a state."""
+
+    _n_loads = 0
+
+    def __iter__(self) -> Any:
+        dataset: Any = self.dataset
+        if self._n_loads != dataset._n_loads:
+            self._iterator = None
+            self._n_loads = dataset._n_loads
+        return super().__iter__()
+
+
 def data_loader(dataset: IterableDataset, **options: Any) -> "torch.utils.data.DataLoader[Dict[str, Any]]":
     """The DataLoader for an IterableDataset, which returns its batches as they are: with batch_size=None. The other
-    options are those of DataLoader, such as num_workers and pin_memory."""
+    options are those of DataLoader, such as num_workers and pin_memory, but not in_order=False: the state of a batch
+    says that all before it were taken."""
     if "batch_size" in options or not isinstance(dataset, IterableDataset):
         raise TypeError("data_loader takes an IterableDataset of tokmap.torch, and no batch_size: batch_rows of the "
                         "dataset is the number of rows of a batch")
-    return torch.utils.data.DataLoader(dataset, batch_size=None, **options)
+    if not options.get("in_order", True):
+        raise ValueError("in_order=False loses and repeats samples on resume: the state of a batch says that all "
+                         "before it were taken")
+    return _DataLoader(dataset, batch_size=None, **options)
 
 
 class MapDataset(Samples, torch.utils.data.Dataset[Dict[str, Any]]):

@@ -87,6 +87,35 @@ def rows_have_the_expected_shape(folder):
         torch.testing.assert_close(llama(**batch).loss, expected)  # the model shifts as we mean it
 
 
+def only_labels_are_masked(folder):
+    with tokmap.Writer(folder / "many", vocab_size=1000) as w:
+        for i in range(90):
+            w.document(range(10 * i, 10 * i + 2 + i % 8))
+    outputs, tokens = ("inputs", "labels", "position_ids"), tokmap.open(folder / "many").tokens()
+    for windows in ("concat", "within-document"):
+        for length in (2, 3, 5, 8):
+            options = dict(seed=3, windows=windows, pad_id=999, outputs=outputs)
+            plain = tokmap.Loader(folder / "many", length - 1, max_epochs=1, **options)
+            data = tokmap.huggingface.CausalLMDataset(folder / "many", length, mask_labels=True, **options)
+            assert len(data) == plain.n_samples
+            for i, got in enumerate(data):
+                _, _, _, _, first, n = plain.locate(i)
+                wanted = tokens[first:first + n].astype(np.int64)
+                positions = []  # from 0 in each row and document
+                for token in wanted:
+                    positions.append(0 if not positions or token % 10 == 0 else positions[-1] + 1)
+                assert got["input_ids"].tolist() == [*wanted, *[999] * (length - n)], (windows, length, i, got)
+                assert got["position_ids"].tolist() == [*positions, *range(length - n)], (windows, length, i, got)
+                labels = [-100 if k == 0 or positions[k] == 0 else wanted[k] for k in range(n)]
+                assert got["labels"].tolist() == [*labels, *[-100] * (length - n)], (windows, length, i, got)
+    try:
+        tokmap.huggingface.CausalLMDataset(folder / "many", 8, ignore_index=-1)
+    except ValueError as error:
+        assert "-100" in str(error)
+    else:
+        raise AssertionError("ignore_index")
+
+
 def documents_of_a_row_are_separate(folder):
     data = tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, mask_labels=True, shuffle="none",
                                               outputs=("inputs", "labels", "position_ids"))
@@ -175,6 +204,6 @@ def accelerate_skips_what_was_trained_on(folder):
 
 if __name__ == "__main__":
     tests = (
-        rows_have_the_expected_shape, documents_of_a_row_are_separate, trainer_resumes_with_the_same_losses,
+        rows_have_the_expected_shape, only_labels_are_masked, documents_of_a_row_are_separate, trainer_resumes_with_the_same_losses,
         ranks_share_a_step,         accelerate_saves_and_loads_the_loader, accelerate_skips_what_was_trained_on)
     sys.exit(run_chosen("huggingface_", tests))

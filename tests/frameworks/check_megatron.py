@@ -4,6 +4,7 @@
 
 import itertools
 import logging
+import pickle
 import subprocess
 import sys
 import warnings
@@ -58,7 +59,7 @@ def samples_are_those_of_megatron_core(folder):
             for key, value in wanted.items():
                 assert got[key].dtype == value.dtype and got[key].shape == value.shape, key
                 assert torch.equal(got[key], value), (flags, i, key)
-    for options in ({"mask_labels": True}, {"outputs": ("inputs", "labels")}):  # labels of -100 count in its loss
+    for options in ({"mask_labels": True}, {"outputs": ("inputs", "labels")}, {"ignore_index": 5}):  # labels of -100 count in its loss
         try:
             tokmap.megatron.GPTDataset(folder / "many", config, **options)
         except ValueError:
@@ -69,5 +70,24 @@ def samples_are_those_of_megatron_core(folder):
     assert rows[0] != rows[1] and sorted(rows[0]) == sorted(rows[1])
 
 
+def what_a_short_row_lacks_does_not_count(folder):
+    with tokmap.Writer(folder / "short", vocab_size=257) as w:
+        for n in range(2, 60):
+            w.document(range(n))
+    for eod_mask_loss in (False, True):
+        config = GPTDatasetConfig(random_seed=1, sequence_length=32, blend=None, split="1", tokenizer=Tokenizer(),
+                                  reset_position_ids=False, reset_attention_mask=False, eod_mask_loss=eod_mask_loss)
+        mine = tokmap.megatron.GPTDataset(folder / "short", config, windows="within-document", pad_id=EOD)
+        mine = pickle.loads(pickle.dumps(mine))  # as for a worker that is spawned
+        truth = tokmap.Samples(folder / "short", 32, seed=1, windows="within-document", pad_id=EOD)
+        n_short = 0
+        for got, wanted in zip(mine, truth):
+            lacks = wanted["labels"] == -100
+            assert (got["loss_mask"].numpy() == ~lacks).all() and (got["tokens"].numpy() == wanted["inputs"]).all()
+            assert (got["labels"].numpy() == np.where(lacks, 0, wanted["labels"])).all()
+            n_short += lacks.any()
+        assert len(mine) == len(truth) and 30 < n_short < len(mine)
+
+
 if __name__ == "__main__":
-    sys.exit(run_chosen("megatron_", (samples_are_those_of_megatron_core,)))
+    sys.exit(run_chosen("megatron_", (samples_are_those_of_megatron_core, what_a_short_row_lacks_does_not_count)))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.torch in DataLoader, StatefulDataLoader and torch.distributed.checkpoint."""
 
+import pickle
 import sys
 
 from frameworks import need, run_chosen, take
@@ -51,6 +52,7 @@ def the_order_is_the_same_for_any_number_of_workers(folder):
         expect_same(take(20, loader), truth[:20])
     for call, kind, word in ((lambda: len(dataset), TypeError, "max_epochs"),
                              (lambda: tokmap.torch.data_loader(dataset, batch_size=8), TypeError, "batch_rows"),
+                             (lambda: tokmap.torch.data_loader(dataset, in_order=False), ValueError, "in_order"),
                              (lambda: dataset_of(folder, reuse=True), ValueError, "reuse")):
         try:
             call()
@@ -79,6 +81,34 @@ def the_state_of_a_batch_continues_after_it(folder):
             expect_same(take(43, over(dataset, after)), truth[17:])
         on_ranks = [take(2, over(dataset_of(folder, batch_rows=2, rank=rank, n_ranks=2), 0)) for rank in range(2)]
         assert on_ranks[0][1]["state"] == on_ranks[1][1]["state"] == take(2, over(dataset_of(folder), 2))[1]["state"]
+
+
+def persistent_workers_begin_where_the_dataset_says(folder):
+    truth = take(40, tokmap.Loader(folder / "train", **OPTIONS))
+    for context in ("fork", "spawn"):
+        for dataset in [dataset_of(folder)] + [pickle.loads(pickle.dumps(dataset_of(folder)))] * (context == "fork"):
+            ours = over(dataset, 2, context=context, persistent_workers=True)
+            plain = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context=context,
+                               persistent_workers=True)
+            for loader in (ours, plain):
+                for _ in range(2):
+                    expect_same(take(8, loader), truth[:8])
+            dataset.load_state_dict({"state": truth[6].state.hex()})
+            expect_same(take(8, ours), truth[7:15])
+            expect_same(take(8, ours), truth[7:15])  # by the same workers
+            try:
+                take(1, plain)
+            except RuntimeError as error:
+                assert "data_loader" in str(error)
+            else:
+                raise AssertionError(context)
+            batches = []
+            for batch in ours:  # a state that is loaded during an iteration is that of the next one
+                batches.append(batch)
+                dataset.load_state_dict(batch["state"])
+                if len(batches) == 10:
+                    break
+            expect_same(batches + take(10, ours), truth[7:27])
 
 
 def stateful_data_loader_is_exact(folder):
@@ -133,12 +163,26 @@ def a_profile_has_a_range_for_each_batch(folder):
     assert len(list(tokmap.torch.profiled(loader))) == len(loader) - 3
 
 
-def run_rank(rank, n_ranks, folder, resumes, results):
-    """One rank of a run that saves after 3 steps, or resumes there."""
+def says_early(take_one):
+    try:
+        take_one()
+    except RuntimeError as error:
+        return "init_process_group" in str(error)
+    return False
+
+
+def run_rank(rank, n_ranks, folder, resumes, results, early):
+    """One rank of a run that saves after 3 steps, or resumes there. early: a loader and a dataset of the parent."""
+    early += (tokmap.Loader(folder / "train", 64), dataset_of(folder))
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/init{n_ranks}", rank=rank,
                                          world_size=n_ranks)
     loader = tokmap.Loader(folder / "train", 64, 12 // n_ranks, seed=3, framework="torch")
     assert (loader.rank, loader.n_ranks) == (rank, n_ranks)  # found
+    for one in early:
+        calls = [lambda: next(iter(one))]
+        if not isinstance(one, tokmap.Loader):
+            calls += [lambda: next(iter(over(one, 1, context=context))) for context in ("fork", "spawn")]
+        assert all(says_early(call) == (n_ranks > 1) for call in calls)
     weights = torch.zeros(4)
     if resumes:
         state = {"loader": loader, "weights": weights}
@@ -162,9 +206,10 @@ def a_distributed_checkpoint_resumes_on_other_ranks(folder):
     truth = {int(s): row.tolist() for b in take(20, tokmap.Loader(folder / "train", 64, 12, seed=3))
              for s, row in zip(b.sample_ids, b.inputs)}
     context = torch.multiprocessing.get_context("spawn")
+    early = (tokmap.Loader(folder / "train", 64), dataset_of(folder))
     for n_ranks, resumes in ((2, False), (1, True), (3, True)):
         results = context.SimpleQueue()
-        ranks = [context.Process(target=run_rank, args=(rank, n_ranks, folder, resumes, results))
+        ranks = [context.Process(target=run_rank, args=(rank, n_ranks, folder, resumes, results, early))
                  for rank in range(n_ranks)]
         for process in ranks:
             process.start()
@@ -181,6 +226,6 @@ def a_distributed_checkpoint_resumes_on_other_ranks(folder):
 if __name__ == "__main__":
     tests = (
         the_order_is_the_same_for_any_number_of_workers, all_outputs_pass_through_workers,
-        the_state_of_a_batch_continues_after_it, stateful_data_loader_is_exact, a_map_dataset_is_for_samplers,
+        the_state_of_a_batch_continues_after_it, persistent_workers_begin_where_the_dataset_says, stateful_data_loader_is_exact, a_map_dataset_is_for_samplers,
         a_profile_has_a_range_for_each_batch,         a_distributed_checkpoint_resumes_on_other_ranks)
     sys.exit(run_chosen("torch_", tests))

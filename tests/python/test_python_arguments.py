@@ -101,7 +101,13 @@ def weights_and_states_are_named(folder):
     for wrong in ("x", None, [1]):
         refused(TypeError, "weight is", tokmap.Loader, [(a, wrong), (a, 1)], 8)
         refused(TypeError, "phases: a weight is", tokmap.Loader, [(a, 1), (a, 1)], 8, phases={8: [1, wrong]})
-    refused(TypeError, "phases", tokmap.Loader, [(a, 1), (a, 1)], 8, phases={8: 1})
+    for wrong in (1, {0: 1, 1: 0}, {1, 2}, frozenset([1, 2])):  # whose keys, in any order, would be weights
+        assert "list" in refused(TypeError, "phases", tokmap.Loader, [(a, 1), (a, 1)], 8, phases={8: wrong})
+    for wrong in ({"inputs", "labels"}, frozenset(["labels"])):  # whose order differs from run to run
+        assert "list" in refused(TypeError, "outputs", tokmap.Loader, a, 8, outputs=wrong)
+    for wrong in ([tokmap.Source(a), a], [(a, 1), a], [tokmap.Source(a), (a, 1)], (a, 0.5), {a: 0.5}, (x for x in [a])):
+        text = str(raises(TypeError, tokmap.Loader, wrong, 8))
+        assert "neither a path nor a Dataset" in text and "list of (path, weight)" in text, text
     for wrong in (-1.0, float("nan"), float("inf")):
         assert "weights" in str(raises(ValueError, tokmap.Loader, [(a, wrong), (a, 1)], 8))
     loader = tokmap.Loader(a, 8)
@@ -110,7 +116,8 @@ def weights_and_states_are_named(folder):
         for wrong in (state.hex(), None, 7, {"state": state.hex()}, list(state)):
             refused(TypeError, "state is", one.restore, wrong)
         refused(ValueError, "state has 127 bytes", one.restore, state[:127])
-        one.restore(bytearray(state)), one.restore(memoryview(state))
+        for same in (bytearray(state), memoryview(state), np.frombuffer(state, np.uint8)):
+            one.restore(same)
     for wrong in ({}, state, None, "x", {"state": 7}, {"state": state}, {"state": "no digits"}):
         refused((TypeError, ValueError), "state_dict", loader.load_state_dict, wrong)
 

@@ -10,7 +10,9 @@ import os
 import pickle
 import subprocess
 import sys
+import types
 import unittest.mock
+import warnings
 
 from package import ROOT, raises
 import ref_writer
@@ -318,6 +320,46 @@ def an_environment_that_says_no_rank_is_refused(folder):
             assert _ranks.find_rank(None, None) == (0, 1), alone
 
 
+def a_rank_that_was_found_too_early_is_refused(folder):
+    world = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False, get_rank=lambda: 1,
+                                  get_world_size=lambda: 4)
+    found, given, device = loader_of(folder), loader_of(folder, rank=0, n_ranks=1), loader_of(folder, device="host")
+    staged = tokmap.Stage(loader_of(folder), "host")
+    elsewhere, begun = pickle.loads(pickle.dumps(found)), loader_of(folder)
+    next(begun)
+    with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(distributed=world)):
+        early = loader_of(folder)
+        world.is_initialized = lambda: True
+        for call in (found, elsewhere, device, early, staged):
+            text = str(raises(RuntimeError, next, call))
+            assert "rank 0 of 1" in text and "rank 1 of 4" in text and "init_process_group" in text, text
+        raises(RuntimeError, staged.fill)
+        raises(RuntimeError, pickle.dumps, found)
+        assert next(given).first_sample == 0 and next(loader_of(folder)).first_sample == 3 and next(begun).first_sample == 3
+        world.get_rank, world.get_world_size = lambda: 0, lambda: 1
+        assert next(found).first_sample == 0
+    with unittest.mock.patch.dict(os.environ, {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"}):
+        node = loader_of(folder)  # one process of a node, which starts others
+        world.get_rank, world.get_world_size = lambda: 3, lambda: 8
+        with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(distributed=world)):
+            assert "rank 0 of 2" in str(raises(RuntimeError, next, node))
+
+
+def too_few_samples_for_a_step_are_named(folder):
+    def warned(**options):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("default")
+            for _ in range(2):
+                batches = list(loader_of(folder, max_epochs=1, **options))
+        return len(batches), [str(one.message) for one in found]
+
+    for options, n_rows in (({"batch_rows": 151}, 151), ({"batch_rows": 51, "rank": 1, "n_ranks": 3}, 153)):
+        n_batches, (text,) = warned(**options)  # once
+        assert n_batches == 0 and "150 samples" in text and str(n_rows) in text and "drop_last=False" in text, text
+        assert warned(**options, drop_last=False) == (1, [])
+    assert warned(batch_rows=150) == (1, []) and warned(batch_rows=50, rank=2, n_ranks=3) == (1, [])
+
+
 PROCESSES = """
 import multiprocessing, sys
 sys.path.insert(0, {python!r})
@@ -538,5 +580,6 @@ sys.exit(run_in_folders("python_loader_", (
     what_came_earlier_never_changes, the_end_is_what_was_asked_for, an_error_in_the_last_step_loses_nothing,
     a_mixture_has_phases_and_ends_with_a_source, a_joined_dataset_gives_the_rows_of_a_flat_one,
     a_pickled_loader_continues_elsewhere, ranks_are_found, an_environment_that_says_no_rank_is_refused,
+    a_rank_that_was_found_too_early_is_refused, too_few_samples_for_a_step_are_named,
     an_interrupted_batch_comes_again, what_a_loader_cannot_take_is_refused,
     tokenizers_are_mixed_only_if_asked, a_child_process_is_told, other_processes_continue, an_interpreter_ends_silently, torch_gets_tensors), prepare))

@@ -49,6 +49,19 @@ def samples_are_the_rows_of_a_loader(folder):
         raise AssertionError(word)
 
 
+class Named(tokmap.Samples):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.name = "of a subclass"
+
+
+def a_subclass_is_pickled_with_its_attributes(folder):
+    samples = Named(folder / "a", 10)
+    found = pickle.loads(pickle.dumps(samples))
+    assert found.name == samples.name and (found[7]["inputs"] == samples[7]["inputs"]).all()
+    assert found._loader is not samples._loader
+
+
 def what_a_loader_has_itself_is_not_given_beside_it(folder):
     loader = tokmap.Loader(folder / "a", 10, max_epochs=1)
     assert len(tokmap.Samples(loader, 10)) == 300
@@ -104,5 +117,5 @@ def loaders_that_take_turns_have_all_batches(folder):
 
 
 sys.exit(run_in_folders("python_samples_", (
-    samples_are_the_rows_of_a_loader, what_a_loader_has_itself_is_not_given_beside_it,
+    samples_are_the_rows_of_a_loader, a_subclass_is_pickled_with_its_attributes, what_a_loader_has_itself_is_not_given_beside_it,
     threads_and_children_share_samples, loaders_that_take_turns_have_all_batches), prepare))
