@@ -367,11 +367,16 @@ abi: $(PRODUCTS)
 	@$(or $(PYTHON),python3) tests/house/abi.py
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh tests/house/test_abi.py
 
+# With matplotlib for charts, if it can be installed.
+report = python=$(or $(PYTHON),python3); \
+    $$python bench/peers/install.py $(BUILD)/report-venv bench/requirements.txt && python=$(BUILD)/report-venv/bin/python; \
+    $$python bench/report.py
+
 ## bench: measure tokmap against the limits of this machine, and make a page; ten minutes
 bench: $(BUILD)/tokbench
 	$(BUILD)/tokbench all --json $(BUILD)/bench.json
-	@$(or $(PYTHON),python3) bench/report.py $(BUILD)/bench.json -o $(BUILD)/bench.html
-	@echo "A page with drawings: $(BUILD)/bench.html"
+	@$(report) $(BUILD)/bench.json -o $(BUILD)/bench.html
+	@echo "A page with charts: $(BUILD)/bench.html"
 
 ## bench-peers: compare outputs and speed with other tokenizers and loaders, and make a page
 # If one half fails, the page shows the other. It also shows peers whose output was wrong.
@@ -379,8 +384,8 @@ bench-peers:
 	@rm -f $(BUILD)/tokenizers.json $(BUILD)/loaders.json
 	@status=0; for half in tokenizers loaders; do \
 	    $(MAKE) --no-print-directory bench-$$half || status=$$?; done; \
-	$(or $(PYTHON),python3) bench/report.py $$(ls $(BUILD)/tokenizers.json $(BUILD)/loaders.json) \
-	    -o $(BUILD)/peers.html && echo "A page with drawings: $(BUILD)/peers.html" && exit $$status
+	$(report) $$(ls $(BUILD)/tokenizers.json $(BUILD)/loaders.json) \
+	    -o $(BUILD)/peers.html && echo "A page with charts: $(BUILD)/peers.html" && exit $$status
 ## bench-tokenizers: the tokenizers of bench-peers (ARGS='--rounds 3 --out F')
 bench-tokenizers: $(BUILD)/tokbench
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv

@@ -7,8 +7,9 @@
     report.py --compare OLD NEW       two runs on one machine, row by row
     report.py --document FILE         renew the tables in a Markdown document
 
-The page needs nothing else: no network, no script. The same files give the same bytes. Figures
-are drawn together only when they come from one file, which is one run.
+The page needs nothing else: no network, no script. Charts need matplotlib (bench/requirements.txt).
+The same files give the same bytes. Figures are drawn together only when they come from one file,
+which is one run.
 
 Exit status: 0 done; 1 an output cannot be written, no row is in both files, or --check found
 another table; 2 wrong usage; 3 a file cannot be read, is no result, or is of another machine."""
@@ -22,10 +23,8 @@ import pathlib
 import re
 import sys
 
-from report_page import figure_tables, page, remark_lines
-from report_plot import groups
 from report_rows import TIMES, Refused, machine_text, read_result, same_machine
-from report_table import Table, escape_markdown, number, short_number
+from report_table import Table, escape_markdown, figure_tables, groups, number, remark_lines, short_number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MARKER = re.compile(r"(<!-- (tokbench|peers|loaders): (\S+) ?(\w*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -39,10 +38,8 @@ class Stop(Exception):
 def read(path):
     try:
         return read_result(path)
-    except OSError as error:
-        raise Stop(f"{path}: {error.strerror}", BAD_INPUT) from None
-    except Refused as error:
-        raise Stop(f"{path}: {error}", BAD_INPUT) from None
+    except (OSError, Refused) as error:
+        raise Stop(f"{path}: {getattr(error, 'strerror', None) or error}", BAD_INPUT) from None
 
 
 # ---- Page and tables ----
@@ -59,8 +56,8 @@ def parts_of(runs, by_machine):
         part[1].append(run)
     if len(parts) > 1 and not by_machine:
         two = "\n".join(f"  {own[0].file}: {machine_text(machine)}" for machine, own in parts[:2])
-        raise Stop(f"these files are of different machines, whose figures are not comparable:\n"
-                   f"{two}\nWith --by-machine each machine gets a part of its own.", BAD_INPUT)
+        raise Stop(f"these files are of different machines, whose figures are not comparable:\n{two}\n"
+                   "With --by-machine each machine gets a part of its own.", BAD_INPUT)
     return parts
 
 
@@ -78,21 +75,21 @@ def markdown(parts):
 def write(path, text):
     """An existing file stays until everything is written; a link is replaced, not followed."""
     if path == "-":
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        return
-    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
+        print(text, end="", flush=True)
+    elif os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
         pathlib.Path(path).write_text(text, encoding="utf-8")
-        return
-    partial = f"{path}.{os.getpid()}.partial"
-    with open(partial, "x", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(partial, path)
+    else:
+        partial = f"{path}.{os.getpid()}.partial"
+        with open(partial, "x", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(partial, path)
 
 
 def report(options):
     parts = parts_of([read(path) for path in options.files], options.by_machine)
     if options.output:
+        from report_page import page  # and matplotlib, which takes a second
+
         write(options.output, page(parts))
     if options.markdown:
         write("-", "".join(markdown(parts)))
@@ -106,38 +103,29 @@ def verdict(row, least, most):
     """Rates and times are faster or slower; other values are larger or smaller."""
     if least <= 1 <= most:
         return ""
-    more = least > 1
-    if row.is_rate() or row.unit in TIMES:
-        return "faster" if more == row.is_rate() else "slower"
-    return "more" if more else "less"
+    if row.is_rate or row.unit in TIMES:
+        return "faster" if (least > 1) == row.is_rate else "slower"
+    return "more" if least > 1 else "less"
 
 
 def compared_rows(old, new):
     """Rows without a ratio (a median of 0) are left out."""
-    found = {}
-    for row in new.rows:
-        found.setdefault((row.page, row.name, row.unit), row)
+    found = {(row.page, row.name, row.unit): row for row in reversed(new.rows)}
     for a in old.rows:
         b = found.get((a.page, a.name, a.unit))
-        if b and min(a.median, b.median, a.least(), b.least()) > 0:
-            least, most = b.least() / a.most(), b.most() / a.least()
+        if b and min(a.median, b.median, a.least, b.least) > 0:
+            least, most = b.least / a.most, b.most / a.least
             yield a.page, [a.name, short_number(a.median), short_number(b.median), a.unit,
-                           f"{b.median / a.median:.3g} x", f"{least:.3g}..{most:.3g}",
-                           verdict(a, least, most)]
+                           f"{b.median / a.median:.3g} x", f"{least:.3g}..{most:.3g}", verdict(a, least, most)]
 
 
 def compare(paths):
     old, new = map(read, paths)
-    for key, text, refused in (("machine", machine_text, True), ("command", str, False)):
-        a, b = getattr(old, key), getattr(new, key)
-        if same_machine(a, b) if refused else a == b:
-            continue
-        message = ("different machines, whose figures say nothing about each other:" if refused
-                   else "the runs were not asked for the same:")
-        message += f"\n  old: {text(a)}\n  new: {text(b)}"
-        if refused:
-            raise Stop(message, BAD_INPUT)
-        say(message)
+    if not same_machine(old.machine, new.machine):
+        raise Stop("different machines, whose figures say nothing about each other:\n"
+                   f"  old: {machine_text(old.machine)}\n  new: {machine_text(new.machine)}", BAD_INPUT)
+    if old.command != new.command:
+        say(f"the runs were not asked for the same:\n  old: {old.command}\n  new: {new.command}")
     rows = list(compared_rows(old, new))
     if not rows:
         raise Stop("no row is in both", FAILED)
@@ -161,7 +149,7 @@ def rounded(value):
 def document_cell(row):
     text = rounded(row.median)
     if len(row.values) > 1:
-        text += f" ({rounded(row.least())} .. {rounded(row.most())})"
+        text += f" ({rounded(row.least)} .. {rounded(row.most)})"
     if row.fraction is not None and row.unit != "%":
         part = 100 * row.fraction
         text += f", {part:.{0 if part >= 9.95 else 1}f} %"
@@ -229,47 +217,38 @@ def say(message):
     print("report.py: " + message.replace("\n", "\nreport.py: "), file=sys.stderr)
 
 
-def check_files(parser, options):
-    names = [os.path.basename(path) for path in options.files]
-    for name in names:
-        if names.count(name) > 1 and not options.compare:
-            parser.error(f"two files have one name, the page could not tell them apart: {name}")
-    for path in options.files if options.output else ():
-        with contextlib.suppress(OSError):
-            if os.path.samefile(path, options.output):
-                parser.error(f"{options.output} is an input")
-
-
 def parse_options(arguments):
     about, usage, text = __doc__.split("\n\n", 2)
     parser = argparse.ArgumentParser("report.py", usage.strip(), about, text, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", metavar="FILE", help="result files")
-    parser.add_argument("-o", "--output", metavar="PAGE", help="the page; - is standard output")
-    parser.add_argument("-m", "--markdown", action="store_true",
-                        help="print all figures as Markdown tables")
-    parser.add_argument("--by-machine", action="store_true",
-                        help="files of several machines: a part for each, nothing across")
-    parser.add_argument("--compare", action="store_true",
-                        help="compare two files: of each row that both have, both medians, how "
-                        "many times the old one the new one is, and between what that is with the "
-                        "smallest and the largest round of each; where that leaves out 1, what the "
-                        "new one is")
-    parser.add_argument("--document", metavar="FILE",
-                        help="what is between a line '<!-- tokbench: RESULT.json PAGE -->' and the "
-                        "next '<!-- end -->' becomes that table; 'peers: RESULT.json' and 'loaders: "
-                        "RESULT.json' are tables of bench/peers")
-    parser.add_argument("--check", action="store_true", help="only say which tables differ")
+    add = parser.add_argument
+    add("files", nargs="*", metavar="FILE", help="result files")
+    add("-o", "--output", metavar="PAGE", help="the page; - is standard output")
+    add("-m", "--markdown", action="store_true", help="print all figures as Markdown tables")
+    add("--by-machine", action="store_true", help="files of several machines: a part for each")
+    add("--compare", action="store_true",
+        help="of each row that both files have, both medians, how many times the old one the new one "
+        "is, and between what that is with the smallest and the largest round of each; where that "
+        "leaves out 1, what the new one is")
+    add("--document", metavar="FILE",
+        help="what is between a line '<!-- tokbench: RESULT.json PAGE -->' and the next '<!-- end -->' "
+        "becomes that table; 'peers: RESULT.json' and 'loaders: RESULT.json' are tables of bench/peers")
+    add("--check", action="store_true", help="only say which tables differ")
     options = parser.parse_args(arguments)
-    makes = bool(options.output or options.markdown)
+    makes, n_files = bool(options.output or options.markdown), len(options.files)
     if makes + options.compare + bool(options.document) != 1:
         parser.error("ask for one of: -o and --markdown, --compare, --document")
-    if options.document is not None and options.files or makes and not options.files or (
-            options.compare and len(options.files) != 2):
+    if n_files != 2 if options.compare else (n_files > 0) != makes:
         parser.error("--compare takes two result files, --document none, the others at least one")
     if options.markdown and options.output == "-":
         parser.error("the page and the tables would both go to standard output")
-    check_files(parser, options)
+    names = [os.path.basename(path) for path in options.files]
+    if len(set(names)) < n_files and not options.compare:
+        parser.error("two files have one name, the page could not tell them apart")
+    for path in options.files if options.output else ():
+        with contextlib.suppress(OSError):
+            if os.path.samefile(path, options.output):
+                parser.error(f"{options.output} is an input")
     return options
 
 
@@ -281,9 +260,8 @@ def main(arguments):
             return renew(options.document, options.check)
         return compare(options.files) if options.compare else report(options)
     except Stop as stop:
-        message, status = stop.args
-        say(message)
-        return status
+        say(stop.args[0])
+        return stop.args[1]
     except OSError as error:
         say(f"{error.filename or 'stdout'}: {error.strerror}")
         return FAILED

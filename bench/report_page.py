@@ -1,282 +1,230 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report_page.py - runs as one HTML page: a section for each question, and tables with all figures.
+"""report_page.py - runs as one HTML page: what they say in a few sentences, charts for each
+question, and tables with all figures.
 
-The page is self-contained: it has no script, font or picture. It is also well-formed XML."""
+The page needs no script, font or picture. It is also well-formed XML."""
 
-import dataclasses
 import pathlib
+import re
 from html import escape
 
-from report_plot import (MAX_LINES, Bar, LogAxis, PartAxis, draw_bars, draw_dots, draw_lines,
-                         groups, tick_text)
-from report_rows import (TIMES, distribution_of, drawn_fraction, line_of, machine_text, percentile,
-                         size_at_end, x_unit)
-from report_table import Table, number, percent, value_range
+import report_charts
+from report_rows import TIMES, machine_text
+from report_table import (Table, figure_tables, groups, number, percent, remark_lines, short_number, target_text,
+                          value_range)
+from report_words import HEADLINES, NAMES, REASONS
 
 TITLE = "tokmap, measured"
-STALL_AIM_SECONDS = 50e-6
 STYLE = pathlib.Path(__file__).with_name("report.css").read_text()
+STALL_AIM_SECONDS = 50e-6
+MAX_BARS, MAX_PANELS, MAX_LINES = 30, 6, 8
+BUSY_PERCENT = {"steal_percent": (1, "other virtual machines"), "others_percent": (5, "other programs")}
+NO_CHARTS = ("<p class=\"absent\">There are no charts, because this Python has no matplotlib. Install it with "
+             "<code>python3 -m pip install -r bench/requirements.txt</code>, or on Debian with <code>apt install "
+             "python3-matplotlib</code>.</p>\n")
 
 
 # ---- Tables ----
-
-
-def target_text(row):
-    return f"{row.goal.replace('_', ' ')} {number(row.target)} {row.unit}" if row.goal else ""
-
-
-def target_cell(row):
-    if not row.goal:
-        return ""
-    return (f"{target_text(row)}: {'reached' if row.reached else 'not reached'}",
-            "yes" if row.reached else "no")
-
-
-def limit_text(row):
-    if row.limit and row.fraction is not None:
-        return f"{percent(row.fraction)} of {row.limit}"
-    return f"{row.limit}: not in this run" if row.limit and not row.limit_found else row.limit
-
-
-def figure_tables(run):
-    """A table for each page of a run."""
-    columns = [("what", ""), ("system", ""), ("median", "number"), ("min .. max", "number quiet"),
-               ("unit", ""), ("of its limit", ""), ("target", "")]
-    for page, rows in groups(run.rows, lambda row: row.page).items():
-        yield Table(page, columns, [
-            [row.name, row.system, number(row.median), value_range(row.least(), row.most()),
-             row.unit, limit_text(row), target_cell(row)] for row in rows])
-
-
-def remark_lines(run):
-    """Each once, with all its places: ("tiktoken", "left out: no model (gpt2, tldr; t5, tldr)")."""
-    for (system, text), remarks in groups(run.remarks, lambda remark: remark[:2]).items():
-        places = "; ".join(place for _, _, place in remarks if place)
-        yield system, f"{text} ({places})" if places else text
-
-
-def run_table(runs):
-    columns = [("run", ""), ("command", "code"), ("tokmap", ""), ("figures", "number")]
-    lines = [[run.file, run.command, run.version, str(len(run.rows))] for run in runs]
-    return Table("", columns, lines).html("Runs")
-
-
-def missed_targets(runs):
-    """They come first on a page: nobody should have to look for them."""
-    aims = [(run, row) for run in runs for row in run.rows if row.goal]
-    lines = [[row.name, (number(row.median), "no"), value_range(row.least(), row.most()),
-              target_text(row), row.page, run.file] for run, row in aims if row.missed()]
-    if aims:
-        yield f"<h3>Targets: {len(aims) - len(lines)} of {len(aims)} reached</h3>\n"
-    if lines:
-        columns = [("what", ""), ("median", "number"), ("min .. max", "number quiet"),
-                   ("target", ""), ("page", "quiet"), ("run", "quiet")]
-        table = Table("", columns, lines)
-        yield "<p>Not reached:</p>\n" + table.html("Targets that were not reached")
-
-
-def all_figures(runs):
-    for run in runs:
-        yield f"<h4>{escape(run.file)}</h4>\n<p><code>{escape(run.command)}</code></p>\n"
-        yield from (table.html() for table in figure_tables(run))
-        remarks = [f"<li><b>{escape(system)}</b>: {escape(text)}</li>\n"
-                   for system, text in remark_lines(run)]
-        if remarks:
-            yield f'<ul class="remarks">\n{"".join(remarks)}</ul>\n'
-
-
-# ---- Sets of drawings: (title, unit, [(caption, drawing)]) ----
-
-
-def place_of(row, in_group):
-    """Which drawing of its group a row belongs to: that of a size."""
-    x = f"{tick_text(row.x)} {row.x_unit}".strip() if row.x else ""
-    return x if in_group else size_at_end(row)[1] or x
-
-
-def bar_panels(rows):
-    """(caption, rows, whether it states their size): one drawing for each group and size, unless
-    each size would have a single bar. Rows that are alone in their group share one drawing."""
-    by_group = groups(rows, lambda row: row.group)
-    alone = [own[0] for own in by_group.values() if len(own) == 1]
-    sets = [(group, own) for group, own in by_group.items() if len(own) > 1]
-    for group, own in [*sets, ("", alone)] if alone else sets:
-        places = groups(own, lambda row: place_of(row, group))
-        if len(places) == len(own):
-            places = {"": own}
-        for place, panel in places.items():
-            said = place in group  # "hot, 1024 tokens" says it
-            caption = group if said else f"{group}: {place}" if group else place
-            yield caption, panel, bool(place)
-
-
-def bar_set(rows, axis, make_bar, reference=0):
-    for caption, panel, sized in bar_panels(rows):
-        bars = [make_bar(row, panel, size_at_end(row)[0] if sized else row.name) for row in panel]
-        yield caption, draw_bars(caption or panel[0].page, bars, axis, reference)
-
-
-def log_axis_of(rows, *more):
-    values = [value for row in rows for value in (row.least(), row.most(), row.target)]
-    return LogAxis([*values, *more], room=True)
-
-
-def by_page_and_unit(rows):
-    for (page, unit), own in groups(rows, lambda row: (row.page, row.unit)).items():
-        yield page, unit, own
-
-
-def rate_bar(row, panel, name):
-    """Named after the system, where no other bar of the drawing has the same."""
-    is_alone = row.system and [other.system for other in panel].count(row.system) == 1
-    paint = "ours" if row.is_ours() else "peer"
-    return Bar(row.system if is_alone else name, row,
-               paint if any(other.is_ours() for other in panel) else "plain", row.target)
-
-
-def is_rate_of_system(row):
-    return row.is_rate() and bool(row.system or not row.x)
-
-
-def rates(run):
-    for page, unit, rows in by_page_and_unit(filter(is_rate_of_system, run.rows)):
-        if len(rows) > 1:  # else there is nothing to compare: the tables have it
-            yield page, unit, bar_set(rows, log_axis_of(rows), rate_bar)
-
-
-def fraction_bar(row, _, name):
-    """Here the medians are parts of 1 already."""
-    return Bar(name, row, "plain", 0 if row.limit else row.target, row.limit and f"of {row.limit}")
-
-
-def fractions(run):
-    rows = [dataclasses.replace(row, median=drawn_fraction(row), unit="of the limit",
-                                values=[row.fraction] if row.limit else row.values)
-            for row in run.rows if drawn_fraction(row) is not None]
-    for page, own in groups(rows, lambda row: row.page).items():
-        axis = PartAxis(max(row.most() for row in own))
-        yield page, "", bar_set(own, axis, fraction_bar, reference=1)
-
-
-def stalls(run):
-    found = [row for row in run.rows
-             if percentile(row) == 0.99 and (row.page == "stall" or row.is_on_gpu())]
-    for page, unit, rows in by_page_and_unit(found):
-        aim = STALL_AIM_SECONDS / TIMES[unit]
-        yield page, unit, bar_set(rows, log_axis_of(rows, aim), lambda row, _, name: Bar(
-            name, row, "ours" if row.is_on_gpu() else "peer", aim))
-
-
-def title_of(row):
-    return row.group or row.page
-
-
-def latencies(run):
-    sets = groups(filter(percentile, run.rows), lambda row: (title_of(row), row.unit, x_unit(row)))
-    for (title, unit, _), rows in sets.items():
-        if len(groups(rows, distribution_of)) < len(rows):  # a single point is no distribution
-            yield title, unit, [("", draw_dots(title, rows))]
-
-
-def curves(rows):
-    """The units of one title stand side by side."""
-    for title, of_title in groups(rows, title_of).items():
-        figures = []
-        for (unit, by), own in groups(of_title, lambda row: (row.unit, x_unit(row))).items():
-            lines = list(groups(own, line_of).items())
-            figures += [(f"{unit}, by {by}", draw_lines(title, lines[i:i + MAX_LINES]))
-                        for i in range(0, len(lines), MAX_LINES)]
-        yield title, "", figures
-
-
-def is_start(row):
-    return row.x > 0 and not row.is_rate() and x_unit(row) == "tokens"
-
-
-def starts(run):
-    return curves(filter(is_start, run.rows))
-
-
-def by_size(run):
-    return curves(row for row in run.rows
-                  if row.x and not is_start(row) and not is_rate_of_system(row))
-
-
-# ---- Sections: (id, title, introduction, what is said where no file has such figures, sets) ----
-
-
-SECTIONS = (
-    ("rates", "Throughput by system",
-     "A bar is the median over the rounds of a run; the thin line on it goes from the smallest to "
-     "the largest round. Scales are logarithmic and the same within a set. What stands in one set "
-     "was measured in one run.",
-     "No two rates of one kind are in these files: <code>tokbench load</code> and <code>make "
-     "bench-peers</code> measure them.", rates),
-    ("latency", "Latency",
-     "Half of all calls take no longer than the disc says (p50), 99 in 100 no longer than the "
-     "diamond, 999 in 1,000 no longer than the square, and none longer than the triangle. "
-     "Logarithmic scales; a red mark is a target.",
-     "No percentiles are in these files: <code>tokbench stall</code> measures them.", latencies),
-    ("start", "Starting up, by the size of the corpus",
-     "Both scales are logarithmic: a level line does not depend on the size. Beside each name its "
-     "value at the smallest and at the largest size.",
-     "No sizes are in these files: <code>tokbench start</code> measures starting up at each.",
-     starts),
-    ("size", "By size", "Both scales are logarithmic.", "", by_size),
-    ("limits", "Part of the machine's limit",
-     "Each figure as a part of what the machine itself does, measured in the same run. The black "
-     "or white mark is 100 %, a red one a target. A figure can go beyond: a limit is a plain way "
-     "of doing the same work, not a law.",
-     "No figure in these files names its limit: <code>tokbench limits load</code> measures both "
-     "in one run.", fractions),
-    ("stall", "Stall of a training step",
-     "How long a step waits for its batch, in 99 of 100 steps at most. The red mark is 50 "
-     "microseconds, the aim with a GPU.",
-     "No stalls are in these files: <code>tokbench stall</code> measures them.", stalls),
-)
-
-
-def set_html(run, title, unit, figures):
-    about = f"{escape(unit)}, {escape(run.file)}" if unit else escape(run.file)
-    yield (f'<div class="set">\n<h4>{escape(title)} <span>{about}</span></h4>\n'
-           '<div class="figures">\n')
-    for caption, drawing in figures:
-        head = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-        yield f"<figure>{head}\n{drawing}</figure>\n"
-    yield "</div>\n</div>\n"
-
-
-def sections(runs, n):
-    for id, title, intro, absent, sets in SECTIONS:
-        drawn = "".join(part for run in runs for one in sets(run) for part in set_html(run, *one))
-        if drawn or absent:
-            yield f'<h3 id="m{n}-{id}">{title}</h3>\n'
-            yield (f'<p>{intro}</p>\n<div class="sets">\n{drawn}</div>\n' if drawn else
-                   f'<p class="absent">{absent}</p>\n')
-    if not any(row.is_on_gpu() for run in runs for row in run.rows):
-        yield ('<p class="absent"><b>The GPU path is unmeasured here:</b> no figure in these files '
-               "was taken on a GPU. <code>make bench-gpu</code> takes them.</p>\n")
-
-
-# ---- The page ----
 
 
 def number_of(n, noun):
     return f"{number(n)} {noun}{'' if n == 1 else 's'}"
 
 
-def header(parts):
-    runs = [run for _, runs in parts for run in runs]
-    aims = [row for run in runs for row in run.rows if row.goal]
-    n_figures = sum(len(run.rows) for run in runs)
-    text = (f"{number_of(n_figures, 'figure')} from {number_of(len(runs), 'run')} on "
-            f"{number_of(len(parts), 'machine')}")
+def folded(summary, content, is_open):
+    state = ' open=""' if is_open else ""
+    return f"<details{state}><summary>{escape(summary)}</summary>\n{content}</details>\n"
+
+
+def all_figures(runs):
+    for run in runs:
+        tables = "".join(folded(f"{table.title}: {number_of(len(table.lines), 'figure')}", table.html(), False)
+                         for table in figure_tables(run))
+        remarks = "".join(f"<li><b>{escape(system)}</b>: {escape(text)}</li>\n"
+                          for system, text in remark_lines(run))
+        notes = f'<ul class="remarks">\n{remarks}</ul>\n' if remarks else ""
+        yield folded(f"{run.file}: {number_of(len(run.rows), 'figure')}{run.version and f', tokmap {run.version}'}",
+                     f"<p><code>{escape(run.command)}</code></p>\n{tables}{notes}", len(runs) == 1)
+
+
+# ---- In words ----
+
+
+def listed(parts):
+    return " and ".join(([", ".join(parts[:-1])] if parts[1:] else []) + parts[-1:])
+
+
+def headlines(rows):
+    for page, name, text in HEADLINES:
+        row = next((row for row in rows if re.fullmatch(page, row.page) and re.fullmatch(name, row.name)), None)
+        if row and ("{share}" not in text or row.fraction is not None):
+            value = number(row.median) + (" times" if row.unit == "x" else f" {row.unit}")
+            yield escape(text.format(value=value, share=number(row.fraction or 0)))
+
+
+def reason_of(row):
+    return next((reason for name, reason in REASONS if re.search(name, row.name)), "")
+
+
+def summary(runs):
+    """What this machine does well, what it misses and why."""
+    rows = [row for run in runs for row in run.rows]
+    well, aims = list(headlines(rows)), [row for row in rows if row.goal]
+    missed = groups([row for row in aims if row.missed()], reason_of)
+    if well:
+        yield f'<p class="lead">On this machine tokmap {listed(well)}.</p>\n'
     if aims:
-        text += f"; {sum(row.reached for row in aims)} of {number_of(len(aims), 'target')} reached"
-    apart = ("<p>Each machine has a part of its own. Figures of different machines are in no "
-             "drawing together: they are not comparable.</p>\n" if len(parts) > 1 else "")
-    return (f"<header>\n<h1>{TITLE}</h1>\n<p>{text}. Made by <code>bench/report.py</code> from "
-            f"result files.</p>\n{apart}</header>\n")
+        n = sum(len(own) for own in missed.values())
+        whys = "; ".join(f"{len(own)} because {reason}" if reason else f"{len(own)} for no known reason"
+                         for reason, own in missed.items())
+        text = f"It reaches {len(aims) - n} of {len(aims)} targets." + (f" It misses {whys}." if n else "")
+        yield f'<p class="lead">{escape(text)}</p>\n'
+    for run in runs:
+        for key, (most, who) in BUSY_PERCENT.items():
+            if run.busy[key] >= most:
+                yield (f'<p class="absent"><b>The machine was busy:</b> during {escape(run.file)}, {who} took '
+                       f"{percent(run.busy[key] / 100)} of the processors' time. Figures may be too low.</p>\n")
+
+
+def missed_targets(runs):
+    lines = [[row.name, (number(row.median), "no"), value_range(row.least, row.most), target_text(row),
+              f"{row.page}, {run.file}"] for run in runs for row in run.rows if row.missed()]
+    if lines:
+        columns = [("missed target", ""), ("median", "number"), ("min .. max", "number quiet"),
+                   ("target", ""), ("where", "quiet")]
+        yield Table("", columns, lines).html("Targets that were not reached")
+
+
+# ---- Charts: (caption, drawing) ----
+
+
+def one_of_each_size(sets):
+    """Of groups whose names differ only in a number, that with 4096 or the first; six of a page."""
+    for page, own in groups(sets.items(), lambda item: item[0][0]).items():
+        kinds = groups(own, lambda item: re.sub(r"\b[0-9][0-9,]*\b", "#", item[0][1]))
+        chosen = [next((one for one in alike if "4096" in one[0][1]), alike[0]) for alike in kinds.values()]
+        yield from chosen[:MAX_PANELS]
+
+
+def bar_name(row, rows):
+    """Its system, where no other bar of the chart has the same."""
+    is_alone = row.system and [other.system for other in rows].count(row.system) == 1
+    return row.system if is_alone else row.name.removesuffix(", p99")
+
+
+def bar_chart(page, group, rows, aim=None):
+    """Sorted bars. A figure is followed by its ratio to its limit, if limits are among the bars;
+    else to the fastest of tokmap."""
+    is_rate = rows[0].is_rate
+    rows = sorted(rows, key=lambda row: -row.median if is_rate else row.median)
+    ours = next((row for row in rows if row.is_ours and row.median > 0), None)
+    by_limit = any(row.limit and row.fraction is not None and (row.is_ours or not row.system) for row in rows)
+    unit, ratio = rows[0].unit, ""
+    if by_limit:
+        ratio = "; x: of the plain way"
+    elif is_rate and ours and len(rows) > 1:
+        ratio = f"; x: of {bar_name(ours, rows)}"
+    scale = max([row.most for row in rows[:MAX_BARS]] + [aim or 0]) or 1
+    scale = min(scale, 10 * aim) if aim else scale
+
+    def bar(row):
+        part = row.fraction if by_limit else row.median / ours.median if ratio else None
+        paint = "ours" if row.is_ours else "peer" if ours else "plain"
+        return (bar_name(row, rows), short_number(row.median), "" if part is None else f"{number(part)} x",
+                paint, *(min(max(value / scale, 0), 1.1) for value in (row.least, row.median, row.most)))
+
+    left_out = f"; {len(rows) - MAX_BARS} more in the tables" if len(rows) > MAX_BARS else ""
+    title = group or page
+    return f"{title}: {unit}{ratio}{left_out}", report_charts.draw_bars(
+        title, [bar(row) for row in rows[:MAX_BARS]], aim and aim / scale)
+
+
+def bar_charts(rows, aim_of=lambda unit: None):
+    sets = groups(rows, lambda row: (row.page, row.group, row.unit))
+    chosen = list(one_of_each_size(sets))
+    for (page, unit), alone in groups([own[0] for _, own in chosen if len(own) == 1],
+                                      lambda row: (row.page, row.unit)).items():
+        chosen = [one for one in chosen if one[1][0] not in alone]
+        chosen += [((page, "", unit), alone)] if len(alone) > 1 else []
+    chosen.sort(key=lambda one: not any(row.is_ours for row in one[1]))
+    for (page, group, unit), own in chosen:
+        yield bar_chart(page, group, own, aim_of(unit))
+
+
+def rates(run):
+    return bar_charts(row for row in run.rows if row.is_rate and (row.system or not row.x))
+
+
+def waits(run):
+    found = [row for row in run.rows if row.column == "p99" and row.unit in TIMES
+             and (row.page == "stall" or row.is_on_gpu)]
+    return bar_charts(found, lambda unit: STALL_AIM_SECONDS / TIMES[unit])
+
+
+def line_of(row):
+    """The name without its parts that begin with a digit or are in the title: rows with one such are
+    a line."""
+    parts = [part for part in row.name.split(", ") if not re.match("[0-9]", part)]
+    if row.system and row.system not in row.name:
+        parts.insert(0, row.system)
+    return ", ".join(part for part in parts if part not in row.group) or row.group or row.page
+
+
+def sizes(run):
+    """Values that a logarithmic scale has no place for are in the tables only."""
+    rows = [row for row in run.rows if 1e-9 < (row.x or 0) < 1e18 and not (row.is_rate and row.system)
+            and 1e-9 < row.least <= row.most < 1e18]
+    for (title, unit, by), own in groups(rows, lambda row: (row.group or row.page, row.unit,
+                                                            row.x_unit or "tokens")).items():
+        targets = {(row.goal, row.target) for row in own if row.goal}
+        goal, target = targets.pop() if len(targets) == 1 else ("", None)
+        lines = [(name, sorted(points, key=lambda row: row.x))
+                 for name, points in sorted(groups(own, line_of).items(), key=lambda line: not line[1][0].is_ours)]
+        lines = [(" \u2026 ".join(dict.fromkeys(short_number(end.median) for end in (points[0], points[-1])))
+                  + f"  {name}", [(row.x, row.least, row.median, row.most) for row in points])
+                 for name, points in lines]
+        for first in range(0, len(lines), MAX_LINES):
+            yield f"{title}: {unit}, by {by}", report_charts.draw_lines(
+                title, lines[first:first + MAX_LINES],
+                None if target is None or not 1e-9 < target < 1e18 else
+                (target, f"target: {goal} {short_number(target)}"))
+
+
+SECTIONS = (
+    ("How fast", "Each bar is the median of the rounds, on a scale that begins at 0; the thin line goes from "
+     "the smallest round to the largest. A figure with an x is a ratio of speeds.", rates),
+    ("How long a step waits", "How long 99 of 100 steps wait for their batch at most. The red mark is 50 "
+     "microseconds, the aim with a GPU; a bar with an arrow is longer than the chart.", waits),
+    ("What depends on the size", "Both scales are logarithmic: a level line does not depend on the size. "
+     "Before each name are its values at the smallest and at the largest size.", sizes),
+)
+
+
+def sections(runs):
+    drawn = ""
+    for title, about, charts in SECTIONS if report_charts.matplotlib else ():
+        found = [(run.file, list(charts(run))) for run in runs]
+        most = max(len(own) for _, own in found)
+        figures = ""
+        for file, own in found:
+            html = "".join(f"<figure><figcaption>{escape(caption)}</figcaption>\n{drawing}</figure>\n"
+                           for caption, drawing in own)
+            html = f'<div class="figures">\n{html}</div>\n' if own else ""
+            figures += html if len(runs) == 1 or not own else folded(
+                f"{file}: {number_of(len(own), 'chart')}", html, len(runs) <= 3 or len(own) == most)
+        if figures:
+            drawn += f"<h3>{title}</h3>\n<p>{about}</p>\n{figures}"
+    words = re.sub("<[^>]*>", " ", drawn)
+    terms = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>\n" for name, found, text in NAMES
+                    if re.search(rf"\b(?:{found})\b", words))
+    drawn += f"<h3>Names</h3>\n<dl>\n{terms}</dl>\n" if terms else ""
+    if not any(row.is_on_gpu for run in runs for row in run.rows):
+        drawn += ('<p class="absent"><b>The GPU path is not measured here.</b> <code>make bench-gpu</code> '
+                  "measures it.</p>\n")
+    return drawn if report_charts.matplotlib else NO_CHARTS + drawn
+
+
+# ---- The page ----
 
 
 def page(parts):
@@ -286,12 +234,11 @@ def page(parts):
             'style-src \'unsafe-inline\'"/>\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
             '<meta name="color-scheme" content="light dark"/>\n'
-            f"<title>{TITLE}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{header(parts)}")
-    for n, (machine, runs) in enumerate(parts, 1):
-        links = "".join(f'<a href="#m{n}-{id}">{title}</a>\n'
-                        for id, title, _, absent, _ in SECTIONS if absent)
-        text += (f'<main>\n<h2 id="m{n}">{escape(machine_text(machine))}</h2>\n<nav>\n{links}'
-                 f'<a href="#m{n}-all">All figures</a>\n</nav>\n{run_table(runs)}')
-        text += "".join([*missed_targets(runs), *sections(runs, n)])
-        text += f'<h3 id="m{n}-all">All figures</h3>\n{"".join(all_figures(runs))}</main>\n'
+            f"<title>{TITLE}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{TITLE}</h1>\n")
+    if len(parts) > 1:
+        text += "<p>Figures of different machines are not comparable; each machine has its own part.</p>\n"
+    for machine, runs in parts:
+        text += f"<main>\n<h2>{escape(machine_text(machine))}</h2>\n{''.join(summary(runs))}"
+        text += f"{''.join(missed_targets(runs))}{sections(runs)}<h3>All figures</h3>\n"
+        text += f"{''.join(all_figures(runs))}</main>\n"
     return text + "</body>\n</html>\n"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report_table.py - one table as HTML, as Markdown or for a terminal; and numbers for people."""
+"""report_table.py - one table as HTML, as Markdown or for a terminal; numbers for people; and the
+tables of a run."""
 
 import html
 import re
@@ -92,3 +93,41 @@ def html_cell(i, cell):
     text, style = cell
     tag, scope = ("td", "") if i else ("th", ' scope="row"')
     return f"<{tag}{scope}{class_of(style)}>{html.escape(text)}</{tag}>"
+
+
+# ---- The tables of a run ----
+
+
+def groups(rows, key):
+    """{key: the rows that have it}, both in the order of the rows."""
+    found = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def target_text(row):
+    return f"{row.goal} {number(row.target)} {row.unit}" if row.goal else ""
+
+
+def target_cell(row):
+    state = ("reached", "yes") if row.reached else ("not reached", "no")
+    return (f"{target_text(row)}: {state[0]}", state[1]) if row.goal else ""
+
+
+def figure_tables(run):
+    """A table for each page of a run."""
+    columns = [("what", ""), ("system", ""), ("median", "number"), ("min .. max", "number quiet"),
+               ("unit", ""), ("of its limit", ""), ("target", "")]
+    for page, rows in groups(run.rows, lambda row: row.page).items():
+        yield Table(page, columns, [
+            [row.name, row.system, number(row.median), value_range(row.least, row.most), row.unit,
+             row.limit if row.fraction is None else f"{percent(row.fraction)} of {row.limit}",
+             target_cell(row)] for row in rows])
+
+
+def remark_lines(run):
+    """Each once, with all its places: ("tiktoken", "left out: no model (gpt2, tldr; t5, tldr)")."""
+    for (system, text), remarks in groups(run.remarks, lambda remark: remark[:2]).items():
+        places = "; ".join(place for _, _, place in remarks if place)
+        yield system, f"{text} ({places})" if places else text
