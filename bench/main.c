@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
-#include <errno.h>
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,8 +12,9 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "pages/pages.h"
 #include "core/bench_file.h"
+#include "pages/pages.h"
+#include "system/memory_file.h"
 #include "system/protected.h"
 #include "tokmap.h"
 
@@ -45,31 +46,23 @@ static const cli_word *list_pages(void)
 }
 
 /* "5,20,100" */
-static bool read_steps(const char *text, bench_options *o)
-{
-    o->n_step_ms = 0;
-    if (text[strspn(text, "0123456789.,")])
-        return false;
-    for (;;) {
-        char *end;
-        const double ms = strtod(text, &end);
-        if (end == text || ms < 0.1 || ms > 10000 || o->n_step_ms == BENCH_MAX_STEPS)
-            return false;
-        for (uint32_t i = 0; i < o->n_step_ms; i++)
-            if (o->step_ms[i] == ms)
-                return false;
-        o->step_ms[o->n_step_ms++] = ms;
-        if (*end == 0)
-            return true;
-        text = end + 1;
-        if (*end != ',')
-            return false;
-    }
-}
-
 static int parse_steps(void *line, const char *text)
 {
-    if (read_steps(text, &((command_line *)line)->options))
+    bench_options *o = &((command_line *)line)->options;
+    const char *at = text;
+    char *end;
+    bool fine = text[strspn(text, "0123456789.,")] == 0;
+    o->n_step_ms = 0;
+    do {
+        const double ms = strtod(at, &end);
+        fine = fine && end > at && ms >= 0.1 && ms <= 10000 && o->n_step_ms < BENCH_MAX_STEPS;
+        for (uint32_t i = 0; i < o->n_step_ms && fine; i++)
+            fine = o->step_ms[i] != ms;
+        if (fine)
+            o->step_ms[o->n_step_ms++] = ms;
+        at = end + 1;
+    } while (fine && *end == ',');
+    if (fine && *end == 0)
         return CLI_OK;
     return cli_usage("--step-ms %s: must be up to %d different numbers from 0.1 to 10000, with "
                      "commas between them",
@@ -102,8 +95,7 @@ static const cli_option option_table[] = {
     {"pattern", 0, CLI_TEXT, TARGET(options.pattern), "NAME",
      .help = "for tokenize and pack: as for 'tokmap pack'"},
     {"text", 0, CLI_TEXT, TARGET(options.text), "FILE",
-     .help = "for tokenize and pack: JSON lines with the field 'text', or plain text; for pack, it "
-             "may be compressed with gzip or zstd"},
+     .help = "for tokenize and pack: a corpus, as 'tokmap pack' accepts it"},
     {"ids", 0, CLI_TEXT, TARGET(options.ids), "FILE",
      .help =
          "for tokenize: write the ids of its first pass to FILE, as 32-bit little-endian numbers"},
@@ -177,7 +169,7 @@ static int choose_pages(int argc, char **argv, command_line *line, bool *chosen)
  * figures. */
 static int check_surroundings(const bench_options *options)
 {
-    tokmap_dataset *ds;
+    tokmap_dataset *ds = NULL;
     tokmap_error err;
     if (getenv("TOKMAP_IO")) {
         cli_warn("TOKMAP_IO is ignored, because ways of reading are compared");
@@ -189,10 +181,8 @@ static int check_surroundings(const bench_options *options)
             return 1;
     if (!options->data)
         return CLI_GO_ON;
-    if (tokmap_dataset_open(&ds, options->data, &err)) {
-        cli_warn("--data: %s", err.text);
-        return 1;
-    }
+    if (tokmap_dataset_open(&ds, options->data, &err))
+        return cli_error(1, "--data: %s", err.text);
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
     int code = path_protect_dataset(ds);
@@ -217,15 +207,45 @@ static void join_arguments(int argc, char **argv, char *command, size_t n_bytes)
     }
 }
 
+static void empty_folder(const char *dir)
+{
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+}
+
 static int run_pages(const command_line *line, const bool *chosen, bench_report *report)
 {
+    const bench_times before = bench_read_times();
     int code = 0;
     for (int p = 0; !code && p < N_PAGES; p++) {
         if (!chosen[p])
             continue;
         cli_warn("%s ...", pages[p]->name);
+        report->page = pages[p]->name;
         code = pages[p]->run(&line->options, report);
+        empty_folder(line->options.dir);
     }
+    const bench_times after = bench_read_times();
+    const double all = after.all - before.all, others = after.others - before.others;
+    report->others_percent = all > 0 && others > 0 ? 100 * others / all : 0;
+    report->steal_percent = all > 0 ? 100 * (after.steal - before.steal) / all : 0;
+    return code;
+}
+
+static int write_json(const bench_report *report, const char *command, bench_file *file)
+{
+    memory_file text;
+    FILE *out = memory_file_open(&text);
+    if (!out)
+        return cli_no_memory();
+    bench_print_json(report, command, out);
+    if (!memory_file_close(out, &text))
+        return cli_no_memory();
+    const int code = bench_file_write(file, text.text, text.n_bytes);
+    free(text.text);
     return code;
 }
 
@@ -234,25 +254,8 @@ static int measure(const command_line *line, const bool *chosen, bench_file *jso
     static bench_report report;
     if (run_pages(line, chosen, &report))
         return 1;
-    bench_print_table(&report, json->f == stdout ? stderr : stdout);
-    if (fflush(stdout)) {
-        cli_warn("%s: %s", "stdout", strerror(errno));
-        return 1;
-    }
-    if (!json->f)
-        return 0;
-    const int code = bench_print_json(&report, line->command, json->f);
-    return bench_file_place(json) || code;
-}
-
-static void remove_folder(const char *dir)
-{
-    DIR *folder = opendir(dir);
-    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(dir);
+    bench_print_table(&report, line->json && strcmp(line->json, "-") == 0 ? stderr : stdout);
+    return cli_finish() != CLI_OK || (line->json && write_json(&report, line->command, json));
 }
 
 static volatile pid_t worker;
@@ -286,7 +289,8 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, be
     int status = 1;
     while (worker > 0 && waitpid(worker, &status, 0) < 0)
         continue;
-    remove_folder(line->options.dir);
+    empty_folder(line->options.dir);
+    rmdir(line->options.dir);
     bench_file_abandon(json); /* the worker has placed it, if there was no error */
     return worker > 0 && WIFEXITED(status)     ? WEXITSTATUS(status)
            : worker > 0 && WIFSIGNALED(status) ? 128 + WTERMSIG(status)
@@ -319,10 +323,8 @@ int main(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     snprintf(dir, sizeof dir, "%s/tokbench-XXXXXX", line.options.dir);
-    if (!mkdtemp(dir)) {
-        cli_warn("%s: %s", dir, strerror(errno));
-        return 1;
-    }
+    if (!mkdtemp(dir))
+        return cli_error(1, "%s: %s", dir, strerror(errno));
     line.options.dir = dir;
     if (line.json && bench_file_open(&json, line.json)) { /* reported now, not after all the work */
         rmdir(dir);

@@ -5,23 +5,46 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "text/json_text.h"
 #include "tokmap.h"
+
+/* What follows `key` at the beginning of a line; false: no line begins with it. */
+static bool read_system_line(const char *path, const char *key, char *rest, size_t n_bytes)
+{
+    char line[512];
+    bool found = false;
+    FILE *f = fopen(path, "r");
+    while (f && !found && fgets(line, sizeof line, f))
+        if ((found = strncmp(line, key, strlen(key)) == 0))
+            snprintf(rest, n_bytes, "%.*s", (int)strcspn(line + strlen(key), "\n"),
+                     line + strlen(key));
+    if (f)
+        fclose(f);
+    return found;
+}
 
 double bench_system_number(const char *path, const char *key)
 {
-    char line[256];
-    double number = -1;
-    FILE *f = fopen(path, "r");
-    while (f && number < 0 && fgets(line, sizeof line, f))
-        if (strncmp(line, key, strlen(key)) == 0)
-            number = strtod(line + strlen(key), NULL);
-    if (f)
-        fclose(f);
-    return number;
+    char rest[64];
+    return read_system_line(path, key, rest, sizeof rest) ? strtod(rest, NULL) : -1;
+}
+
+bench_times bench_read_times(void)
+{
+    double part[8] = {0}, all = 0; /* user, nice, system, idle, iowait, irq, softirq, steal */
+    char rest[256] = "", *at = rest;
+    struct rusage own;
+    read_system_line("/proc/stat", "cpu ", rest, sizeof rest);
+    for (int i = 0; i < 8; i++)
+        all += part[i] = strtod(at, &at) / (double)sysconf(_SC_CLK_TCK);
+    getrusage(RUSAGE_SELF, &own);
+    const double own_user = (double)own.ru_utime.tv_sec + (double)own.ru_utime.tv_usec / 1e6;
+    return (bench_times){all, part[0] + part[1] - own_user, part[7]};
 }
 
 uint64_t bench_random(uint64_t *state)
@@ -32,12 +55,12 @@ uint64_t bench_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static bench_row *new_row(bench_report *report, const char *page, const char *unit)
+static bench_row *new_row(bench_report *report, const char *unit)
 {
     if (report->n_rows == BENCH_MAX_ROWS)
         abort();
     bench_row *row = &report->rows[report->n_rows++];
-    snprintf(row->page, sizeof row->page, "%s", page);
+    row->page = report->page;
     snprintf(row->unit, sizeof row->unit, "%s", unit);
     return row;
 }
@@ -51,23 +74,21 @@ static bench_row *new_row(bench_report *report, const char *page, const char *un
         va_end(more);                                                                              \
     } while (0)
 
-bench_row *bench_add_row(bench_report *report, const char *page, const char *unit, const char *name,
-                         ...)
+bench_row *bench_add_row(bench_report *report, const char *unit, const char *name, ...)
 {
-    bench_row *row = new_row(report, page, unit);
+    bench_row *row = new_row(report, unit);
     FORMAT(row->name, name);
     return row;
 }
 
-bench_row *bench_add_cell(bench_report *report, const char *page, const char *const *cell,
-                          const char *line, ...)
+bench_row *bench_add_cell(bench_report *report, const char *const *cell, const char *line, ...)
 {
-    bench_row *row = new_row(report, page, cell[1]);
+    bench_row *row = new_row(report, cell[1]);
     char text[sizeof row->line];
     FORMAT(text, line);
     snprintf(row->line, sizeof row->line, "%s", text);
     snprintf(row->column, sizeof row->column, "%s", cell[0]);
-    snprintf(row->name, sizeof row->name, "%.70s, %s", text, cell[0]);
+    snprintf(row->name, sizeof row->name, "%.60s, %s", text, cell[0]);
     return row;
 }
 
@@ -90,7 +111,7 @@ int bench_try_value(bench_row *row, double value)
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
                            const char *name, ...)
 {
-    bench_row *row = new_row(report, a->page, "x");
+    bench_row *row = new_row(report, "x");
     FORMAT(row->name, name);
     for (uint32_t i = 0; i < a->n_values && i < b->n_values; i++)
         bench_add_value(row, a->values[i] / b->values[i]);
@@ -125,10 +146,12 @@ double bench_median(const bench_row *row)
     return row->n_values % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-bool bench_reached(const bench_row *row)
+bool bench_missed(const bench_row *row)
 {
     const double median = bench_median(row);
-    return row->goal == BENCH_AT_LEAST ? median >= row->target : median <= row->target;
+    return row->goal == BENCH_AT_LEAST  ? median < row->target
+           : row->goal == BENCH_AT_MOST ? median > row->target
+                                        : false;
 }
 
 /* The ratio over / under of each round. */
@@ -173,57 +196,33 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual)
 
 /* ---- JSON ---- */
 
-static void print_string(FILE *out, const char *s)
+static void print_string(FILE *out, const char *before, const char *s)
 {
-    putc('"', out);
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            putc('\\', out);
-        if ((unsigned char)*s >= 0x20)
-            putc(*s, out);
-    }
-    putc('"', out);
-}
-
-static void cpu_model(char *model, size_t n_bytes)
-{
-    snprintf(model, n_bytes, "unknown");
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    char line[256];
-    while (f && fgets(line, sizeof line, f)) {
-        const char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && value) {
-            snprintf(model, n_bytes, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
-            break;
-        }
-    }
-    if (f)
-        fclose(f);
+    fputs(before, out);
+    json_text_print_string(out, s, strlen(s));
 }
 
 static void print_machine(FILE *out)
 {
     struct utsname system;
-    char model[256] = "";
+    char line[256] = "";
     uname(&system);
-    cpu_model(model, sizeof model);
+    const char *model = read_system_line("/proc/cpuinfo", "model name", line, sizeof line)
+                            ? strstr(line, ": ")
+                            : NULL;
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    fprintf(out, "  \"machine\": {\"cpu\": ");
-    print_string(out, model);
-    fprintf(out, ", \"processors\": %ld, \"memory_gib\": %.1f, \"kernel\": ",
-            sysconf(_SC_NPROCESSORS_ONLN), memory / (1u << 30));
-    print_string(out, system.release);
-    fprintf(out, ", \"architecture\": ");
-    print_string(out, system.machine);
+    print_string(out, "  \"machine\": {\"cpu\": ", model ? model + 2 : "unknown");
+    fprintf(out, ", \"processors\": %ld, \"memory_gib\": %.1f", sysconf(_SC_NPROCESSORS_ONLN),
+            memory / (1u << 30));
+    print_string(out, ", \"kernel\": ", system.release);
+    print_string(out, ", \"architecture\": ", system.machine);
     fprintf(out, "},\n");
 }
 
-static void print_field(FILE *out, const char *name, const char *value)
+static void print_field(FILE *out, const char *before, const char *value)
 {
-    if (!*value)
-        return;
-    fprintf(out, ", \"%s\": ", name);
-    print_string(out, value);
+    if (*value)
+        print_string(out, before, value);
 }
 
 /* JSON has neither infinity nor NaN. */
@@ -235,46 +234,44 @@ static void print_number(FILE *out, const char *before, double number)
         fprintf(out, "%snull", before);
 }
 
-static void print_row(FILE *out, const bench_row *row, bool last)
+static void print_row(FILE *out, const bench_row *row)
 {
-    fprintf(out, "    {\"page\": ");
-    print_string(out, row->page);
-    fprintf(out, ", \"name\": ");
-    print_string(out, row->name);
-    print_field(out, "line", row->line);
-    print_field(out, "column", row->column);
-    fprintf(out, ", \"unit\": ");
-    print_string(out, row->unit);
+    print_string(out, "    {\"page\": ", row->page);
+    print_string(out, ", \"name\": ", row->name);
+    print_field(out, ", \"line\": ", row->line);
+    print_field(out, ", \"column\": ", row->column);
+    print_string(out, ", \"unit\": ", row->unit);
     print_number(out, ", \"median\": ", bench_median(row));
     if (row->goal != BENCH_NO_GOAL)
         fprintf(out, ", \"target\": {\"%s\": %g, \"reached\": %s}",
                 row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", row->target,
-                bench_reached(row) ? "true" : "false");
-    print_field(out, "limit", row->limit);
+                bench_missed(row) ? "false" : "true");
+    print_field(out, ", \"limit\": ", row->limit);
     if (row->limit[0])
         print_number(out, ", \"fraction\": ", row->fraction);
-    print_field(out, "group", row->group);
-    print_field(out, "system", row->system);
-    print_field(out, "x_unit", row->x_unit);
+    print_field(out, ", \"group\": ", row->group);
+    print_field(out, ", \"system\": ", row->system);
+    print_field(out, ", \"x_unit\": ", row->x_unit);
     if (row->x > 0)
         fprintf(out, ", \"x\": %.15g", row->x);
     fprintf(out, ", \"values\": [");
     for (uint32_t i = 0; i < row->n_values; i++)
         print_number(out, i ? ", " : "", row->values[i]);
-    fprintf(out, "]}%s\n", last ? "" : ",");
+    fprintf(out, "]}");
 }
 
-int bench_print_json(const bench_report *report, const char *command, FILE *out)
+void bench_print_json(const bench_report *report, const char *command, FILE *out)
 {
-    fprintf(out, "{\n  \"schema\": 1,\n  \"tokmap\": ");
-    print_string(out, tokmap_version());
-    fprintf(out, ",\n  \"command\": ");
-    print_string(out, command);
+    print_string(out, "{\n  \"schema\": 1,\n  \"tokmap\": ", tokmap_version());
+    print_string(out, ",\n  \"command\": ", command);
     fprintf(out, ",\n");
     print_machine(out);
-    fprintf(out, "  \"rows\": [\n");
-    for (uint32_t i = 0; i < report->n_rows; i++)
-        print_row(out, &report->rows[i], i + 1 == report->n_rows);
+    fprintf(out,
+            "  \"busy\": {\"others_percent\": %.3g, \"steal_percent\": %.3g},\n  \"rows\": [\n",
+            report->others_percent, report->steal_percent);
+    for (uint32_t i = 0; i < report->n_rows; i++) {
+        print_row(out, &report->rows[i]);
+        fputs(i + 1 < report->n_rows ? ",\n" : "\n", out);
+    }
     fprintf(out, "  ]\n}\n");
-    return fflush(out) || ferror(out) ? 1 : 0;
 }

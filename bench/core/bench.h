@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 #include "system/platform_thread.h"
-#include "tokmap_writer.h"
 
 enum {
     BENCH_MAX_ROUNDS = 101,
@@ -21,7 +20,8 @@ enum {
 };
 
 typedef struct bench_options {
-    const char *dir;                 /* where test data is made; needs enough space */
+    const char *dir;                 /* where test data is made; needs enough space. It is emptied
+                                        after each page */
     uint32_t n_rounds;               /* 0: the page's own default */
     uint64_t n_documents;            /* of the large dataset of `lookup`; 0: default */
     uint64_t verify_bytes;           /* 0: default */
@@ -44,35 +44,36 @@ typedef enum bench_goal {
 } bench_goal;
 
 typedef struct bench_row {
-    char page[16], name[80], unit[16];
+    const char *page;
+    char name[80], unit[16];
     double values[BENCH_MAX_ROUNDS];
     uint32_t n_values;
     bench_goal goal;
     double target;
     char limit[80]; /* the row that does the same work in a simple way, or its bound; empty: none */
     double fraction;
-    char system[48], group[80], x_unit[16]; /* for drawings: see report_rows.py; may be empty */
+    char system[48], group[80], x_unit[16]; /* for charts: see report_rows.py; may be empty */
     double x;                               /* likewise; 0: none */
     char line[80], column[16]; /* if it shares a line of the table with other rows; may be empty */
 } bench_row;
 
 typedef struct bench_report {
+    const char *page; /* of the rows that are added */
     bench_row rows[BENCH_MAX_ROWS];
     uint32_t n_rows;
+    double others_percent, steal_percent; /* of the processors' time during the run */
 } bench_report;
 
 #define BENCH_TEXT(n) __attribute__((format(printf, n, (n) + 1)))
 /* Names, lines and groups are formatted as by printf.
  *
  * Never NULL: too many rows abort the program, because the pages are our own code. */
-BENCH_TEXT(4)
-bench_row *bench_add_row(bench_report *report, const char *page, const char *unit, const char *name,
-                         ...);
+BENCH_TEXT(3)
+bench_row *bench_add_row(bench_report *report, const char *unit, const char *name, ...);
 /* A row that shares a line of the table with others; its name is "line, column". The cell is its
  * column and its unit. */
-BENCH_TEXT(4)
-bench_row *bench_add_cell(bench_report *report, const char *page, const char *const *cell,
-                          const char *line, ...);
+BENCH_TEXT(3)
+bench_row *bench_add_cell(bench_report *report, const char *const *cell, const char *line, ...);
 void bench_add_value(bench_row *row, double value);
 /* The same; or, if the value is below 0: prints that it could not be measured, and returns 1. */
 int bench_try_value(bench_row *row, double value);
@@ -94,27 +95,20 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual);
 
 void bench_sort(double *values, size_t n);
 double bench_median(const bench_row *row);
-bool bench_reached(const bench_row *row);
+bool bench_missed(const bench_row *row);
 /* Prints the figures for people, in lines of 80 columns or the width of the terminal. */
 void bench_print_table(const bench_report *report, FILE *out);
-int bench_print_json(const bench_report *report, const char *command, FILE *out);
+void bench_print_json(const bench_report *report, const char *command, FILE *out);
 
 /* The number after the first line's beginning `key` in a file of /proc; -1: there is none. */
 double bench_system_number(const char *path, const char *key);
+/* Seconds of all processors since the system started: all; of other programs, not counting the
+ * kernel; and of other virtual machines on the same hardware. */
+typedef struct bench_times {
+    double all, others, steal;
+} bench_times;
+bench_times bench_read_times(void);
 /* Pseudo-random, and the same on every machine. */
 uint64_t bench_random(uint64_t *state);
-
-/* Makes a dataset whose tokens are a hole in the file, so that its size takes no disk space:
- * n_tokens zeros in n_documents documents of random lengths. Returns 0, or prints the error. */
-int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_documents);
-/* The same dataset under another name, with a hole of its own. */
-int bench_copy_sparse(const char *from, const char *to);
-/* Makes a dataset of random 16-bit tokens, the same on every machine, in documents of 1,000:
- * n_tokens, or up to 999 more. Returns 0, or prints the error. */
-int bench_make_random(const char *prefix, uint64_t n_tokens);
-/* Finishes the dataset if `status` is OK, closes the writer, and prints the error if there is one.
- * Returns 0, or 1. */
-int bench_finish(tokmap_writer *w, tokmap_status status, tokmap_error *err);
-void bench_remove(const char *prefix);
 
 #endif /* TOKMAP_BENCH_H */

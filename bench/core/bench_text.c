@@ -2,98 +2,65 @@
 #include "core/bench_text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
-#include "corpus/json_line.h"
-#include "system/files.h"
 
-#define PIECE_BYTES ((size_t)1 << 20)
-
-_Static_assert(FILE_PADDING >= TEXT_PADDING, "a file that was read is a text");
-
-static bool add_piece(bench_text *text, bench_piece piece)
+static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
-    if ((text->n_pieces & (text->n_pieces + 1)) == 0) { /* doubles the array */
-        const size_t room = 2 * (text->n_pieces + 1);
-        bench_piece *pieces = realloc(text->pieces, room * sizeof *pieces);
-        if (!pieces)
-            return false;
-        text->pieces = pieces;
-    }
-    text->pieces[text->n_pieces++] = piece;
-    return true;
-}
-
-/* The texts of all lines, one after another. */
-static int take_lines(bench_text *text, const uint8_t *data, size_t n_bytes, const char *path)
-{
-    json_line_path *field = json_line_path_new("text");
-    const json_line_options options = {.path = field};
-    bool fine = field != NULL;
-    text->bytes = malloc(n_bytes + TEXT_PADDING);
-    for (size_t at = 0; fine && text->bytes && at < n_bytes;) {
-        const uint8_t *newline = memchr(data + at, '\n', n_bytes - at);
-        const size_t n_line = newline ? (size_t)(newline - data) - at : n_bytes - at;
-        json_line_result line;
-        uint8_t *out = text->bytes + text->n_bytes;
-        fine = json_line_text(&options, data + at, n_line, out, &line) == JSON_LINE_OK &&
-               add_piece(text, (bench_piece){text->n_bytes, line.n_bytes, true});
-        if (fine && line.text != out)
-            memcpy(out, line.text, line.n_bytes);
-        text->n_bytes += fine ? line.n_bytes : 0;
-        at += n_line + 1;
-    }
-    json_line_path_free(field);
-    if (!fine || !text->bytes) {
-        cli_warn("%s: not JSON lines with the field \"text\"", path);
-        return 1;
-    }
-    memset(text->bytes + text->n_bytes, 0, TEXT_PADDING);
-    return 0;
-}
-
-static int cut_up(bench_text *text, const tokenizer *t)
-{
-    for (size_t at = 0, n; at < text->n_bytes; at += n) {
-        const size_t left = text->n_bytes - at;
-        n = left;
-        for (size_t size = PIECE_BYTES; size < left; size *= 2) {
-            const size_t cut = tokenizer_safe_cut(t, text->bytes + at, 0, size);
-            n = cut > 0 ? cut : left;
-            if (cut > 0)
-                break;
-        }
-        if (!add_piece(text, (bench_piece){at, n, at == 0})) {
-            cli_warn("out of memory");
-            return 1;
-        }
-    }
-    return 0;
+    return tokenizer_safe_cut(context, text, n_searched, n_bytes);
 }
 
 int bench_text_load(bench_text *text, const char *path, const tokenizer *t)
 {
-    whole_file file;
-    const int error = file_read_whole(path, SIZE_MAX / 2, &file);
+    const corpus_options options = {.batch_bytes = 128 << 10,
+                                    .max_piece_bytes = SIZE_MAX, /* one word may be the text */
+                                    .safe_cut = cut_text,
+                                    .context = (void *)(uintptr_t)t};
+    corpus_error err;
     *text = (bench_text){0};
-    if (error) {
-        cli_warn("%s: %s", path, strerror(error));
-        return 1;
+    corpus *c = corpus_open(&path, 1, &options, NULL, &err);
+    int got = c ? 1 : -1;
+    while (got > 0) {
+        corpus_batch *batches =
+            realloc(text->batches, (text->n_batches + 1) * sizeof *text->batches);
+        if (!batches) {
+            corpus_close(c);
+            return cli_no_memory();
+        }
+        text->batches = batches;
+        corpus_batch *b = &batches[text->n_batches++];
+        *b = (corpus_batch){0};
+        got = corpus_read(c, b, &err);
+        text->n_bytes += b->n_bytes;
+        text->n_ends += b->n_ends;
     }
-    if (file.n_bytes > 0 && file.data[0] == '{') {
-        const int code = take_lines(text, file.data, file.n_bytes, path);
-        free(file.data);
-        return code;
-    }
-    text->bytes = file.data;
-    text->n_bytes = file.n_bytes;
-    return cut_up(text, t);
+    corpus_close(c);
+    if (got < 0)
+        cli_warn("%s", err.text);
+    return got < 0;
 }
 
 void bench_text_free(bench_text *text)
 {
-    free(text->bytes);
-    free(text->pieces);
+    for (size_t i = 0; i < text->n_batches; i++)
+        corpus_batch_free(&text->batches[i]);
+    free(text->batches);
     *text = (bench_text){0};
+}
+
+bool bench_text_encode(encoder *e, const corpus_batch *b, id_buffer *ids, size_t *ends,
+                       size_t *n_ends)
+{
+    bool first = !b->continues;
+    size_t at = 0;
+    for (size_t i = 0; i <= b->n_ends; i++) {
+        const size_t end = i < b->n_ends ? b->ends[i].at : b->n_bytes;
+        if (end > at && encoder_encode(e, b->text + at, end - at, first ? TEXT_FIRST : 0, ids))
+            return false;
+        if (ends && i < b->n_ends && !b->ends[i].input)
+            ends[(*n_ends)++] = ids->n;
+        first = first || i < b->n_ends;
+        at = end;
+    }
+    return true;
 }

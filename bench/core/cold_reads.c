@@ -2,7 +2,6 @@
 #include "core/cold_reads.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -19,7 +18,6 @@ enum {
 
 static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a measure */
 static const uint64_t least_bytes = 4 << 20;
-#define GROUP "cold, %u tokens"
 
 typedef struct way {
     const char *name, *system;
@@ -44,13 +42,42 @@ static const way ways[N_WAYS] = {
     {"populate, block shuffle", "tokmap, populate, block shuffle", TOKMAP_IO_POPULATE,
      TOKMAP_SHUFFLE_BLOCK, 0.9}};
 
+/* Without a loader. */
+enum {
+    DEVICE_RANDOM,
+    DEVICE_IN_ORDER,
+    PLAIN_READS,
+    N_PLAIN
+};
+static const char *const plain_names[N_PLAIN][2] = {
+    {"device, random reads of a row", "device, random reads"},
+    {"device, sequential", "device, sequential"},
+    {"plain reads in order", "plain reads in order"}};
+
+/* What is measured of a way: its rows a second, their share of the device's rate, and the bytes
+ * read from the device for each byte of a row. */
+enum {
+    RATE,
+    SHARE,
+    BYTES,
+    N_FIGURES
+};
+static const char *const figures[N_FIGURES][2] = {
+    {"rate", "rows/s"}, {"share", "x"}, {"bytes", "x"}};
+
 typedef struct cold {
     const cold_reads *what;
     device_file file;
     uint64_t seed, ns; /* of each measure */
-    uint32_t length, token_bytes;
+    uint32_t token_bytes;
     bool works[N_WAYS];
 } cold;
+
+typedef struct cold_rows {
+    uint32_t length;
+    size_t row_bytes;
+    bench_row *plain[N_PLAIN], *ways[N_WAYS][N_FIGURES];
+} cold_rows;
 
 static tokmap_loader *open_loader(const tokmap_dataset *const *ds, uint32_t length, const way *w,
                                   uint64_t seed)
@@ -76,42 +103,30 @@ bool cold_reads_works(const tokmap_dataset *ds, tokmap_io io, const char *name)
     return l && info.io == io;
 }
 
-/* ---- The loader ---- */
-
-typedef struct rate {
-    double rows, bytes; /* a second; device bytes for each byte of the rows */
-} rate;
+/* ---- Measures: -1 is an error ---- */
 
 /* Runs for this long, or to the end of the epoch: in a second epoch its rows would be in memory. At
- * least one step. */
-static bool take_steps(tokmap_loader *l, uint64_t until, uint64_t *n_rows)
+ * least one step. Returns the number of rows; 0: an error. */
+static uint64_t take_steps(tokmap_loader *l, uint64_t until)
 {
     tokmap_loader_source_info source = {.struct_size = sizeof source};
-    if (tokmap_loader_get_source(l, 0, &source))
-        return false;
     tokmap_batch b = {.struct_size = sizeof b};
-    tokmap_error err;
+    uint64_t n_rows = 0;
     volatile uint8_t sum = 0;
-    while ((*n_rows == 0 || tokmap_i_now_ns() < until) &&
-           *n_rows + BATCH_ROWS <= source.n_windows) {
-        if (tokmap_loader_next(l, &b, &err)) {
-            cli_warn("%s", err.text);
-            return false;
-        }
+    if (tokmap_loader_get_source(l, 0, &source))
+        return 0;
+    while ((n_rows == 0 || tokmap_i_now_ns() < until) && n_rows + BATCH_ROWS <= source.n_windows) {
+        if (load_data_next(l, &b, NULL))
+            return 0;
         for (uint32_t i = 0; i < b.n_rows; i++) {
             const tokmap_row *row = &b.rows[i];
             const uint32_t n_bytes = row->n_tokens * row->token_bytes;
             for (uint32_t k = 0; k < n_bytes; k += 2048) /* every page of it */
                 sum = (uint8_t)(sum + ((const uint8_t *)row->tokens)[k]);
         }
-        *n_rows += b.n_rows;
+        n_rows += b.n_rows;
     }
-    return true;
-}
-
-static size_t row_bytes(const cold *c)
-{
-    return c->token_bytes * ((size_t)c->length + 1);
+    return n_rows;
 }
 
 static uint64_t ns_of(const cold *c, const way *w)
@@ -120,26 +135,21 @@ static uint64_t ns_of(const cold *c, const way *w)
     return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->ns : c->ns;
 }
 
-static bool load_rows(cold *c, const way *w, rate *out)
+static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes)
 {
-    uint64_t n_rows = 0;
     device_forget(&c->file, c->what->ds);
     const uint64_t before = device_bytes(), start = tokmap_i_now_ns();
-    tokmap_loader *l = open_loader(&c->what->ds, c->length, w, bench_random(&c->seed));
-    if (!l)
-        return false;
-    const bool fine = take_steps(l, start + ns_of(c, w), &n_rows);
-    const uint64_t ns = tokmap_i_now_ns() - start;
-    const uint64_t n_read = device_bytes() - before;
+    tokmap_loader *l = open_loader(&c->what->ds, r->length, w, bench_random(&c->seed));
+    const uint64_t n_rows = l ? take_steps(l, start + ns_of(c, w)) : 0;
+    const uint64_t ns = tokmap_i_now_ns() - start, n_read = device_bytes() - before;
     tokmap_loader_close(l);
-    out->rows = (double)n_rows * 1e9 / (double)ns;
-    out->bytes = (double)n_read / ((double)n_rows * (double)row_bytes(c));
-    return fine && n_rows > 0;
+    *bytes = (double)n_read / ((double)n_rows * (double)r->row_bytes);
+    return n_rows > 0 ? (double)n_rows * 1e9 / (double)ns : -1;
 }
 
-/* Rows per second if the file is read in order by plain reads through the page cache, for as long
- * as block shuffle is measured; -1: it cannot be read. */
-static double plain_rate(cold *c)
+/* Rows a second if the file is read in order by plain reads through the page cache, for as long as
+ * block shuffle is measured. */
+static double plain_rate(cold *c, const cold_rows *r)
 {
     uint8_t *buffer = malloc(SEQUENTIAL_BYTES);
     uint64_t at = 0;
@@ -152,126 +162,94 @@ static double plain_rate(cold *c)
     }
     const double seconds = (double)(tokmap_i_now_ns() - start) / 1e9;
     free(buffer);
-    return n < 0 ? -1 : (double)at / (double)row_bytes(c) / seconds;
-}
-
-/* ---- Rows ---- */
-
-typedef struct cold_rows {
-    bench_row *device, *sequential, *plain, *rows[N_WAYS], *bytes[N_WAYS], *share[N_WAYS];
-} cold_rows;
-
-/* For names on pages that have hot data too. */
-static const char *cold_too(const cold *c)
-{
-    return strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
-}
-
-static bench_row *add_row(const cold *c, bench_report *report, const char *what, const char *unit)
-{
-    return bench_add_row(report, c->what->page, unit, "%s%s, %u tokens", cold_too(c), what,
-                         c->length);
-}
-
-/* The rate, its share of the device's rate, and the bytes read from the device for each byte of a
- * row. */
-static void add_way(const cold *c, bench_report *report, int i, cold_rows *r)
-{
-    static const char *const figures[][2] = {{"rate", "rows/s"}, {"share", "x"}, {"bytes", "x"}};
-    const double most_bytes = c->length < 2048 ? 3 : c->length < 8192 ? 2 : 1.3;
-    bench_row **const rows[] = {&r->rows[i], &r->share[i], &r->bytes[i]};
-    for (int k = 0; k < 3; k++)
-        *rows[k] = bench_add_cell(report, c->what->page, figures[k], "%s%s, %u tokens", cold_too(c),
-                                  ways[i].name, c->length);
-    bench_set_group(r->rows[i], ways[i].system, GROUP, c->length);
-    if (ways[i].least_share > 0)
-        bench_set_goal(r->share[i], BENCH_AT_LEAST, ways[i].least_share);
-    if (ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK)
-        bench_set_goal(r->bytes[i], BENCH_AT_MOST, 1.1);
-    else if (ways[i].io == TOKMAP_IO_DIRECT)
-        bench_set_goal(r->bytes[i], BENCH_AT_MOST, most_bytes);
-}
-
-static void add_rows(const cold *c, bench_report *report, cold_rows *r)
-{
-    r->device = add_row(c, report, "device, random reads of a row", "rows/s");
-    bench_set_group(r->device, "device, random reads", GROUP, c->length);
-    r->sequential = add_row(c, report, "device, sequential", "rows/s");
-    bench_set_group(r->sequential, "device, sequential", GROUP, c->length);
-    r->plain = add_row(c, report, "plain reads in order", "rows/s");
-    bench_set_group(r->plain, "plain reads in order", GROUP, c->length);
-    for (int i = 0; i < N_WAYS; i++)
-        if (c->works[i])
-            add_way(c, report, i, r);
+    return n < 0 ? -1 : (double)at / (double)r->row_bytes / seconds;
 }
 
 static const bench_row *limit_of(const cold_rows *r, int i)
 {
-    return ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK ? r->sequential : r->device;
+    return r->plain[i == BLOCK_SHUFFLE ? DEVICE_IN_ORDER : DEVICE_RANDOM];
 }
 
-static int measure_ways(cold *c, const cold_rows *r)
+static int measure_round(cold *c, const cold_rows *r)
 {
-    const size_t blocks = (row_bytes(c) + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
+    const size_t blocks = (r->row_bytes + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
     const device_reads random = {blocks * DEVICE_BLOCK, AT_ONCE, false, bench_random(&c->seed),
                                  c->ns};
     const device_reads in_order = {SEQUENTIAL_BYTES, SEQUENTIAL_AT_ONCE, true, 0, c->ns};
-    const double device = device_rate(&c->file, &random);
-    const double sequential = device_rate(&c->file, &in_order), plain = plain_rate(c);
-    if (device < 0 || sequential < 0 || plain < 0) {
-        cli_warn("the token file could not be read");
+    if (bench_try_value(r->plain[DEVICE_RANDOM], device_rate(&c->file, &random)) ||
+        bench_try_value(r->plain[DEVICE_IN_ORDER], device_rate(&c->file, &in_order) *
+                                                       SEQUENTIAL_BYTES / (double)r->row_bytes) ||
+        bench_try_value(r->plain[PLAIN_READS], plain_rate(c, r)))
         return 1;
-    }
-    bench_add_value(r->plain, plain);
-    bench_add_value(r->device, device);
-    bench_add_value(r->sequential, sequential * SEQUENTIAL_BYTES / (double)row_bytes(c));
     for (int i = 0; i < N_WAYS; i++) {
-        rate got;
+        const bench_row *limit = limit_of(r, i);
+        double bytes = 0;
         if (!c->works[i])
             continue;
-        if (!load_rows(c, &ways[i], &got))
+        const double rate = load_rows(c, r, &ways[i], &bytes);
+        if (bench_try_value(r->ways[i][RATE], rate))
             return 1;
-        const bench_row *limit = limit_of(r, i);
-        bench_add_value(r->rows[i], got.rows);
-        bench_add_value(r->share[i], got.rows / limit->values[limit->n_values - 1]);
-        bench_add_value(r->bytes[i], got.bytes);
+        bench_add_value(r->ways[i][SHARE], rate / limit->values[limit->n_values - 1]);
+        bench_add_value(r->ways[i][BYTES], bytes);
     }
     return 0;
 }
 
-static void set_goals(const cold *c, bench_report *report, const cold_rows *r)
+/* ---- Rows of figures ---- */
+
+static void add_way(const cold *c, bench_report *report, cold_rows *r, int i)
+{
+    const double most_bytes = r->length < 2048 ? 3 : r->length < 8192 ? 2 : 1.3;
+    for (int k = 0; k < N_FIGURES; k++)
+        r->ways[i][k] = bench_add_cell(report, figures[k], "%s%s, %u tokens", c->what->prefix,
+                                       ways[i].name, r->length);
+    bench_set_group(r->ways[i][RATE], ways[i].system, "cold, %u tokens", r->length);
+    if (ways[i].least_share > 0)
+        bench_set_goal(r->ways[i][SHARE], BENCH_AT_LEAST, ways[i].least_share);
+    if (i == BLOCK_SHUFFLE || i == DIRECT)
+        bench_set_goal(r->ways[i][BYTES], BENCH_AT_MOST, i == DIRECT ? most_bytes : 1.1);
+}
+
+static void add_rows(const cold *c, bench_report *report, cold_rows *r)
+{
+    for (int i = 0; i < N_PLAIN; i++) {
+        r->plain[i] = bench_add_row(report, "rows/s", "%s%s, %u tokens", c->what->prefix,
+                                    plain_names[i][0], r->length);
+        bench_set_group(r->plain[i], plain_names[i][1], "cold, %u tokens", r->length);
+    }
+    for (int i = 0; i < N_WAYS; i++)
+        if (c->works[i])
+            add_way(c, report, r, i);
+}
+
+static void set_limits(const cold *c, bench_report *report, const cold_rows *r)
 {
     for (int i = 0; i < N_WAYS; i++)
         if (c->works[i])
-            bench_set_rate_limit(r->rows[i], limit_of(r, i), 1);
+            bench_set_rate_limit(r->ways[i][RATE], limit_of(r, i), 1);
     if (c->works[BLOCK_SHUFFLE])
-        bench_add_ratio(report, r->rows[BLOCK_SHUFFLE], r->plain,
-                        "%sblock shuffle / plain reads in order, %u tokens", cold_too(c),
-                        c->length);
+        bench_add_ratio(report, r->ways[BLOCK_SHUFFLE][RATE], r->plain[PLAIN_READS],
+                        "%sblock shuffle / plain reads in order, %u tokens", c->what->prefix,
+                        r->length);
 }
 
 static int measure_all(cold *c, bench_report *report)
 {
+    const uint32_t n_lengths = c->what->n_lengths;
     cold_rows rows[MAX_LENGTHS];
     int code = 0;
     for (int i = 0; i < N_WAYS; i++) /* block shuffle follows the way that it is compared with */
-        c->works[i] = ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK
-                          ? c->works[POPULATE]
-                          : cold_reads_works(c->what->ds, ways[i].io, ways[i].name);
-    for (uint32_t k = 0; k < c->what->n_lengths; k++) {
-        c->length = c->what->lengths[k];
+        c->works[i] = i == BLOCK_SHUFFLE ? c->works[POPULATE]
+                                         : cold_reads_works(c->what->ds, ways[i].io, ways[i].name);
+    for (uint32_t k = 0; k < n_lengths; k++) {
+        const uint32_t length = c->what->lengths[k];
+        rows[k] = (cold_rows){.length = length, .row_bytes = c->token_bytes * ((size_t)length + 1)};
         add_rows(c, report, &rows[k]);
     }
-    for (uint32_t i = 0; i < c->what->n_rounds && !code; i++) {
-        for (uint32_t k = 0; k < c->what->n_lengths && !code; k++) {
-            c->length = c->what->lengths[k];
-            code = measure_ways(c, &rows[k]);
-        }
-    }
-    for (uint32_t k = 0; k < c->what->n_lengths; k++) {
-        c->length = c->what->lengths[k];
-        set_goals(c, report, &rows[k]);
-    }
+    for (uint32_t i = 0; i < c->what->n_rounds * n_lengths && !code; i++)
+        code = measure_round(c, &rows[i % n_lengths]);
+    for (uint32_t k = 0; k < n_lengths && !code; k++)
+        set_limits(c, report, &rows[k]);
     return code;
 }
 

@@ -8,9 +8,9 @@
 #include "tokmap_loader.h"
 
 typedef struct cold_reads {
-    const char *page;
+    const char *prefix; /* of names: "cold, " on a page that has hot data too */
     const tokmap_dataset *ds;
-    const uint32_t *lengths; /* of rows, in tokens */
+    const uint32_t *lengths; /* of rows, in tokens; at most 8 */
     uint32_t n_lengths, n_rounds;
 } cold_reads;
 

@@ -13,20 +13,16 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/device_ring.h"
 #include "core/load_data.h"
-#include "system/platform_thread.h"
-
-enum {
-    MAX_AT_ONCE = 128
-};
+#include "system/platform.h"
+#include "system/platform_uring.h"
 
 bool device_open(device_file *file, const char *path)
 {
     struct stat st;
     struct statfs system;
     file->fd = open(path, O_RDONLY | O_CLOEXEC);
-    file->direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    file->direct_fd = -1;
     if (file->fd < 0 || fstat(file->fd, &st) || fstatfs(file->fd, &system)) {
         cli_warn("%s: %s", path, strerror(errno));
         device_close(file);
@@ -34,19 +30,15 @@ bool device_open(device_file *file, const char *path)
     }
     file->n_bytes = (uint64_t)st.st_size;
     file->in_memory = system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
-    if (file->in_memory && file->direct_fd >= 0) {
-        close(file->direct_fd);
-        file->direct_fd = -1;
-    }
+    if (!file->in_memory)
+        file->direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
     return true;
 }
 
 void device_close(device_file *file)
 {
-    if (file->fd >= 0)
-        close(file->fd);
-    if (file->direct_fd >= 0)
-        close(file->direct_fd);
+    tokmap_i_file_close(file->fd);
+    tokmap_i_file_close(file->direct_fd);
     file->fd = file->direct_fd = -1;
 }
 
@@ -55,8 +47,11 @@ void device_close(device_file *file)
 typedef struct run {
     const device_file *file;
     const device_reads *reads;
+    uint8_t *buffers; /* of n_at_once reads */
     uint64_t n_places, until;
     atomic_uint_fast64_t n_reads; /* started */
+    atomic_uint n_threads;        /* likewise */
+    atomic_bool failed;
 } run;
 
 static uint64_t next_offset(run *r, uint64_t *seed)
@@ -68,97 +63,78 @@ static uint64_t next_offset(run *r, uint64_t *seed)
     return place * DEVICE_BLOCK;
 }
 
-static void add_read(run *r, device_ring *ring, uint8_t *buffers, uint64_t slot, uint64_t *seed)
-{
-    const device_ring_read read = {.fd = r->file->direct_fd,
-                                   .buffer = buffers + slot * r->reads->read_bytes,
-                                   .n_bytes = r->reads->read_bytes,
-                                   .offset = next_offset(r, seed),
-                                   .user = slot};
-    device_ring_add(ring, &read);
-}
-
 /* Waits for all started reads, so that none writes to freed memory. */
-static bool read_by_ring(run *r, device_ring *ring, uint8_t *buffers)
+static void read_by_ring(run *r, tokmap_i_uring *ring)
 {
+    const uint32_t n_bytes = (uint32_t)r->reads->read_bytes;
     uint64_t seed = r->reads->seed, slot;
-    uint32_t n_under_way = r->reads->n_at_once;
     int32_t result;
-    bool fine = true;
-    for (uint32_t i = 0; i < r->reads->n_at_once; i++)
-        add_read(r, ring, buffers, i, &seed);
-    while (n_under_way > 0) {
-        if (!device_ring_wait(ring))
-            abort(); /* running reads would write to freed memory */
-        const bool again = fine && tokmap_i_now_ns() < r->until;
-        while (device_ring_take(ring, &slot, &result)) {
-            fine = fine && result == (int32_t)r->reads->read_bytes;
-            if (again && fine)
-                add_read(r, ring, buffers, slot, &seed);
-            else
-                n_under_way--;
+    uint32_t n_free = r->reads->n_at_once, n_running = 0;
+    uint64_t free_slots[DEVICE_MAX_AT_ONCE];
+    for (uint32_t i = 0; i < n_free; i++)
+        free_slots[i] = i;
+    do {
+        for (; n_free > 0 && !r->failed && (r->n_reads == 0 || tokmap_i_now_ns() < r->until);
+             n_running++) {
+            slot = free_slots[--n_free];
+            const tokmap_i_uring_read read = {.fd = r->file->direct_fd,
+                                              .n_bytes = n_bytes,
+                                              .offset = next_offset(r, &seed),
+                                              .dst = r->buffers + slot * n_bytes,
+                                              .id = slot};
+            tokmap_i_uring_put(ring, &read);
         }
-    }
-    return fine;
+        if (tokmap_i_uring_submit(ring, true))
+            abort(); /* running reads would write to freed memory */
+        while (tokmap_i_uring_take(ring, &slot, &result)) {
+            if (result != (int32_t)n_bytes)
+                r->failed = true;
+            free_slots[n_free++] = slot;
+            n_running--;
+        }
+    } while (n_running > 0);
 }
-
-typedef struct reader {
-    run *run;
-    uint8_t *buffer;
-    uint64_t seed;
-    bool failed;
-} reader;
 
 /* At least one, also if the time is over before the thread runs: a rate of 0 is no limit. */
-static void *read_places(void *arg)
+static void read_places(void *context)
 {
-    reader *r = arg;
-    const size_t n = r->run->reads->read_bytes;
+    run *r = context;
+    const size_t n = r->reads->read_bytes;
+    const uint64_t thread = atomic_fetch_add(&r->n_threads, 1);
+    uint64_t seed = r->reads->seed + thread;
     do
-        r->failed = pread(r->run->file->direct_fd, r->buffer, n,
-                          (off_t)next_offset(r->run, &r->seed)) != (ssize_t)n;
-    while (!r->failed && tokmap_i_now_ns() < r->run->until);
-    return NULL;
-}
-
-static bool read_by_threads(run *r, uint8_t *buffers)
-{
-    tokmap_i_thread threads[MAX_AT_ONCE];
-    reader readers[MAX_AT_ONCE];
-    uint64_t seed = r->reads->seed;
-    bool failed = false;
-    for (uint32_t i = 0; i < r->reads->n_at_once; i++) {
-        readers[i] = (reader){r, buffers + i * r->reads->read_bytes, bench_random(&seed), false};
-        if (tokmap_i_thread_start(&threads[i], read_places, &readers[i]))
-            abort();
-    }
-    for (uint32_t i = 0; i < r->reads->n_at_once; i++) {
-        tokmap_i_thread_join(threads[i]);
-        failed |= readers[i].failed;
-    }
-    return !failed;
+        if (pread(r->file->direct_fd, r->buffers + thread * n, n, (off_t)next_offset(r, &seed)) !=
+            (ssize_t)n)
+            r->failed = true;
+    while (!r->failed && tokmap_i_now_ns() < r->until);
 }
 
 double device_rate(const device_file *file, const device_reads *reads)
 {
     const size_t n_bytes = reads->n_at_once * reads->read_bytes;
     run r = {.file = file, .reads = reads};
-    if (file->direct_fd < 0 || file->n_bytes < reads->read_bytes + DEVICE_BLOCK ||
-        reads->n_at_once > MAX_AT_ONCE)
+    tokmap_i_uring ring;
+    if (file->direct_fd < 0 || file->n_bytes < reads->read_bytes + DEVICE_BLOCK)
         return -1;
     r.n_places = (file->n_bytes - reads->read_bytes) / DEVICE_BLOCK;
-    uint8_t *buffers = aligned_alloc(DEVICE_BLOCK, n_bytes);
-    if (!buffers)
+    r.buffers = aligned_alloc(DEVICE_BLOCK, n_bytes);
+    if (!r.buffers)
         return -1;
-    memset(buffers, 0, n_bytes); /* allocates its pages before the clock starts */
-    device_ring *ring = device_ring_open(reads->n_at_once);
+    memset(r.buffers, 0, n_bytes); /* allocates its pages before the clock starts */
+    const bool has_ring = tokmap_i_uring_open(&ring, reads->n_at_once) == 0;
     const uint64_t start = tokmap_i_now_ns();
     r.until = start + reads->ns;
-    const bool fine = ring ? read_by_ring(&r, ring, buffers) : read_by_threads(&r, buffers);
+    if (has_ring)
+        read_by_ring(&r, &ring);
+    else
+        tokmap_i_run_threads(reads->n_at_once < TOKMAP_I_MAX_THREADS ? reads->n_at_once
+                                                                     : TOKMAP_I_MAX_THREADS,
+                             read_places, &r);
     const double rate = (double)r.n_reads * 1e9 / (double)(tokmap_i_now_ns() - start);
-    device_ring_close(ring);
-    free(buffers);
-    return fine ? rate : -1;
+    if (has_ring)
+        tokmap_i_uring_close(&ring);
+    free(r.buffers);
+    return r.failed ? -1 : rate;
 }
 
 /* ---- What the system counts and keeps ---- */

@@ -8,7 +8,8 @@
 #include "tokmap.h"
 
 enum {
-    DEVICE_BLOCK = 4096 /* an alignment that O_DIRECT accepts everywhere */
+    DEVICE_BLOCK = 4096, /* an alignment that O_DIRECT accepts everywhere */
+    DEVICE_MAX_AT_ONCE = 128
 };
 
 typedef struct device_file {
@@ -23,13 +24,13 @@ void device_close(device_file *file);
 
 typedef struct device_reads {
     size_t read_bytes;  /* of each; a multiple of DEVICE_BLOCK */
-    uint32_t n_at_once; /* up to 128 reads at once */
+    uint32_t n_at_once; /* a power of two, up to DEVICE_MAX_AT_ONCE */
     bool sequential;    /* else at random places */
     uint64_t seed, ns;  /* for so long */
 } device_reads;
 
-/* Reads per second, by io_uring, or by as many threads if that is not allowed; -1: it failed, or
- * the file is too small. */
+/* Reads per second, by io_uring, or by threads, at most 64, if that is not allowed; -1: it failed,
+ * or the file is too small. */
 double device_rate(const device_file *file, const device_reads *reads);
 
 /* How many bytes this process has read from disks. */

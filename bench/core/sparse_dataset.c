@@ -4,37 +4,29 @@
  *
  * The index is a real one, made with the library's internal index writer: the public writer would
  * have to read two terabytes of zeros. */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/hash.h"
-#include "writer/index_writer.h"
-#include "core/bench.h"
-#include "core/plain_map.h"
 #include "cli/cli.h"
-
-static void path_of(char *path, size_t n_bytes, const char *prefix, const char *suffix)
-{
-    snprintf(path, n_bytes, "%s%s", prefix, suffix);
-}
+#include "core/load_data.h"
+#include "system/platform.h"
+#include "writer/index_writer.h"
 
 /* Of these bytes, or a hole. */
 static int make_file(const char *prefix, const char *suffix, const void *bytes, uint64_t n_bytes)
 {
-    char path[4096];
-    path_of(path, sizeof path, prefix, suffix);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    const int failed = fd < 0 || ftruncate(fd, (off_t)n_bytes) ||
-                       (bytes && pwrite(fd, bytes, n_bytes, 0) != (ssize_t)n_bytes);
-    if (failed)
-        cli_warn("%s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return failed;
+    char path[4100];
+    int fd;
+    snprintf(path, sizeof path, "%s%s", prefix, suffix);
+    int error = tokmap_i_file_create(path, &fd);
+    if (!error)
+        error =
+            bytes ? tokmap_i_file_write(fd, bytes, n_bytes, 0) : tokmap_i_file_resize(fd, n_bytes);
+    tokmap_i_file_close(fd);
+    if (error)
+        cli_warn("%s: %s", path, strerror(error));
+    return error != 0;
 }
 
 static tokmap_status add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes, tokmap_error *err)
@@ -68,17 +60,19 @@ static tokmap_status add_documents(tokmap_i_index_writer *w, uint64_t n_tokens,
     return status ? status : tokmap_i_index_writer_document(w, n_tokens, err);
 }
 
-int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_documents)
+int load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
+                          uint64_t n_documents)
 {
-    char path[4096];
+    const load_data_prefix prefix = load_data_name(options, i);
+    char path[4100];
     tokmap_error err = {0};
     tokmap_i_index_writer *w = NULL;
     tokmap_i_header header = {
         .n_tokens = n_tokens, .token_bytes = 2, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID};
-    if (make_file(prefix, ".bin", NULL, 2 * n_tokens))
+    if (make_file(prefix.s, ".bin", NULL, 2 * n_tokens))
         return 1;
     memcpy(header.token_suffix, ".bin", sizeof ".bin");
-    path_of(path, sizeof path, prefix, ".tmi");
+    snprintf(path, sizeof path, "%s.tmi", prefix.s);
     tokmap_status status = tokmap_i_index_writer_open(&w, path, &err);
     if (!status)
         status = add_blocks(w, 2 * n_tokens, &err);
@@ -92,21 +86,13 @@ int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_document
     return status != 0;
 }
 
-int bench_copy_sparse(const char *from, const char *to)
+int load_data_copy_sparse(const bench_options *options, size_t from, size_t to, uint64_t n_tokens)
 {
-    plain_map map;
-    const bool copied = plain_map_open(&map, from) &&
-                        !make_file(to, ".bin", NULL, map.token_bytes) &&
-                        !make_file(to, ".tmi", map.index, map.index_bytes);
-    plain_map_close(&map);
-    return !copied;
-}
-
-void bench_remove(const char *prefix)
-{
-    char path[4096];
-    path_of(path, sizeof path, prefix, ".bin");
-    unlink(path);
-    path_of(path, sizeof path, prefix, ".tmi");
-    unlink(path);
+    const load_data_prefix prefix = load_data_name(options, to);
+    size_t n_bytes;
+    const uint8_t *index = load_data_map(load_data_name(options, from).s, ".tmi", &n_bytes);
+    const int code = !index || make_file(prefix.s, ".bin", NULL, 2 * n_tokens) ||
+                     make_file(prefix.s, ".tmi", index, n_bytes);
+    load_data_unmap(index, n_bytes);
+    return code;
 }

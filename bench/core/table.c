@@ -24,6 +24,7 @@ typedef struct look {
     FILE *out;
     int n_columns;
     bool colour, utf8;
+    bool bars, goals, missed_cells; /* what was printed, and is explained at the end */
 } look;
 
 /* ---- Style ---- */
@@ -60,10 +61,8 @@ static table_text table_number(double value)
     static const char *const letters[] = {"", "k", "M", "G", "T"};
     table_text text;
     int i = 0;
-    while (i < 4 && (value >= 999.5 || value <= -999.5)) {
+    for (; i < 4 && (value >= 999.5 || value <= -999.5); i++)
         value /= 1000;
-        i++;
-    }
     snprintf(text.s, sizeof text.s, "%.*g%s", value < 0.01 ? 2 : 3, value, letters[i]);
     return text;
 }
@@ -82,12 +81,13 @@ static table_text range_of(const bench_row *row)
     return text;
 }
 
-static void print_bar(const look *l, double fraction)
+static void print_bar(look *l, double fraction)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     const double cells = (fraction < 0 ? 0 : fraction > 1 ? 1 : fraction) * BAR_CELLS;
     const int whole = (int)(l->utf8 ? cells : cells + 0.5);
     const int part = l->utf8 ? (int)((cells - whole) * 8) : 0;
+    l->bars = true;
     fputs(style(l, "\033[36m"), l->out);
     for (int i = 0; i < whole; i++)
         fputs(l->utf8 ? "█" : "#", l->out);
@@ -101,18 +101,10 @@ static void print_bar(const look *l, double fraction)
         fputs(">999%", l->out);
 }
 
-static void print_goal(const look *l, const bench_row *row)
-{
-    const bool reached = bench_reached(row);
-    fprintf(l->out, "%s%s %s %s%s", style(l, reached ? "\033[32m" : "\033[1;31m"),
-            row->goal == BENCH_AT_LEAST ? ">=" : "<=", table_number(row->target).s,
-            reached ? "ok" : "NO", style(l, "\033[0m"));
-}
-
 /* ---- Rows with a line of their own ---- */
 
 typedef struct widths {
-    int name, unit, range, last;
+    int name, unit, range;
 } widths;
 
 static int larger_of(int a, size_t b)
@@ -120,34 +112,37 @@ static int larger_of(int a, size_t b)
     return a > (int)b ? a : (int)b;
 }
 
-/* The width of the text after the range. */
-static int last_width(const bench_row *row)
+static table_text goal_of(const bench_row *row)
 {
-    const bool limit = row->limit[0], goal = row->goal != BENCH_NO_GOAL;
-    return (limit || goal ? 2 : 0) + (limit ? BAR_CELLS + 5 : 0) + (limit && goal ? 2 : 0) +
-           (goal ? (int)strlen(">=  NO") + (int)strlen(table_number(row->target).s) : 0);
+    table_text text = {""};
+    if (row->goal != BENCH_NO_GOAL)
+        snprintf(text.s, sizeof text.s, "%s %.20s %s",
+                 row->goal == BENCH_AT_LEAST ? ">=" : "<=", table_number(row->target).s,
+                 bench_missed(row) ? "NO" : "ok");
+    return text;
 }
 
 /* Two blanks, name, blank, 6, blank, unit, blank, range; then any further text of the row. */
 static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
 {
     widths w = {.range = 8};
-    int longest = 20;
+    int longest = 20, last = 0;
     for (uint32_t i = 0; i < n_rows; i++) {
-        if (rows[i].line[0])
+        const bench_row *row = &rows[i];
+        if (row->line[0])
             continue;
-        w.unit = larger_of(w.unit, strlen(rows[i].unit));
-        w.range = larger_of(w.range, strlen(range_of(&rows[i]).s));
-        longest = larger_of(longest, strlen(rows[i].name));
-        if (last_width(&rows[i]) > w.last)
-            w.last = last_width(&rows[i]);
+        const size_t goal = strlen(goal_of(row).s);
+        w.unit = larger_of(w.unit, strlen(row->unit));
+        w.range = larger_of(w.range, strlen(range_of(row).s));
+        longest = larger_of(longest, strlen(row->name));
+        last = larger_of(last, (row->limit[0] ? 2 + BAR_CELLS + 5 : 0) + (goal ? 2 + goal : 0));
     }
-    w.name = l->n_columns - (2 + 1 + 6 + 1 + 1) - w.unit - w.range - w.last;
+    w.name = l->n_columns - (2 + 1 + 6 + 1 + 1) - w.unit - w.range - last;
     w.name = w.name < 20 ? 20 : w.name > longest ? longest : w.name;
     return w;
 }
 
-static void print_line(const look *l, const bench_row *row, const widths *w)
+static void print_line(look *l, const bench_row *row, const widths *w)
 {
     if ((int)strlen(row->name) > w->name) /* the name has a line of its own, the figures are on
                                              the next one */
@@ -162,10 +157,12 @@ static void print_line(const look *l, const bench_row *row, const widths *w)
         fprintf(l->out, " %-*s", more ? w->range + 2 : 0, range.s);
     if (row->limit[0])
         print_bar(l, row->fraction);
-    if (row->limit[0] && row->goal != BENCH_NO_GOAL)
-        fputs("  ", l->out);
-    if (row->goal != BENCH_NO_GOAL)
-        print_goal(l, row);
+    if (row->goal != BENCH_NO_GOAL) {
+        l->goals = true;
+        fprintf(l->out, "%s%s%s%s", row->limit[0] ? "  " : "",
+                style(l, bench_missed(row) ? "\033[1;31m" : "\033[32m"), goal_of(row).s,
+                style(l, "\033[0m"));
+    }
     putc('\n', l->out);
 }
 
@@ -192,11 +189,12 @@ static bool same_columns(const bench_row *a, const bench_row *b, uint32_t n)
     return true;
 }
 
-static void print_cells(const look *l, const bench_row *rows, uint32_t n, int label)
+static void print_cells(look *l, const bench_row *rows, uint32_t n, int label)
 {
     fprintf(l->out, "  %-*s", label, rows->line);
     for (uint32_t i = 0; i < n; i++) {
-        const bool missed = rows[i].goal != BENCH_NO_GOAL && !bench_reached(&rows[i]);
+        const bool missed = bench_missed(&rows[i]);
+        l->missed_cells |= missed;
         fprintf(l->out, "%s %*s%s%s", style(l, missed ? "\033[1;31m" : ""),
                 cell_width(&rows[i]) - 1 - missed, table_number(bench_median(&rows[i])).s,
                 missed ? "!" : "", style(l, missed ? "\033[0m" : ""));
@@ -210,19 +208,8 @@ static void print_cells(const look *l, const bench_row *rows, uint32_t n, int la
     putc('\n', l->out);
 }
 
-static void print_head(const look *l, const bench_row *head, uint32_t n, int label)
-{
-    fprintf(l->out, "  %-*s", label, "");
-    for (uint32_t i = 0; i < n; i++)
-        fprintf(l->out, "%*s", cell_width(&head[i]), head[i].column);
-    fprintf(l->out, "\n  %-*s", label, "");
-    for (uint32_t i = 0; i < n; i++)
-        fprintf(l->out, "%*s", cell_width(&head[i]), head[i].unit);
-    putc('\n', l->out);
-}
-
 /* Returns how many rows it has printed. */
-static uint32_t print_matrix(const look *l, const bench_row *rows, uint32_t n_rows)
+static uint32_t print_matrix(look *l, const bench_row *rows, uint32_t n_rows)
 {
     const bench_row *head = NULL;
     uint32_t at = 0;
@@ -233,7 +220,13 @@ static uint32_t print_matrix(const look *l, const bench_row *rows, uint32_t n_ro
         const uint32_t n = line_length(rows + at, n_rows - at);
         if (!head || !same_columns(head, rows + at, n)) {
             head = rows + at;
-            print_head(l, head, n, label);
+            for (int units = 0; units < 2; units++) {
+                fprintf(l->out, "  %-*s", label, "");
+                for (uint32_t i = 0; i < n; i++)
+                    fprintf(l->out, "%*s", cell_width(&head[i]),
+                            units ? head[i].unit : head[i].column);
+                putc('\n', l->out);
+            }
         }
         print_cells(l, rows + at, n, label);
         at += n;
@@ -243,33 +236,43 @@ static uint32_t print_matrix(const look *l, const bench_row *rows, uint32_t n_ro
 
 /* ---- Table ---- */
 
-static void print_page(const look *l, const bench_row *rows, uint32_t n_rows)
+static void print_page(look *l, const bench_row *rows, uint32_t n_rows)
 {
     const widths w = widths_of(l, rows, n_rows);
     fprintf(l->out, "%s%s%s\n", style(l, "\033[1m"), rows->page, style(l, "\033[0m"));
     for (uint32_t i = 0; i < n_rows;) {
-        if (rows[i].line[0]) {
+        if (rows[i].line[0])
             i += print_matrix(l, rows + i, n_rows - i);
-            continue;
-        }
-        print_line(l, &rows[i], &w);
-        i++;
+        else
+            print_line(l, &rows[i++], &w);
     }
     putc('\n', l->out);
 }
 
 void bench_print_table(const bench_report *report, FILE *out)
 {
-    const look l = look_of(out);
-    uint32_t first = 0;
-    for (uint32_t i = 1; i <= report->n_rows; i++) {
-        if (i < report->n_rows && strcmp(report->rows[i].page, report->rows[first].page) == 0)
-            continue;
-        print_page(&l, report->rows + first, i - first);
-        first = i;
+    look l = look_of(out);
+    for (uint32_t first = 0, end; first < report->n_rows; first = end) {
+        for (end = first; end < report->n_rows; end++)
+            if (report->rows[end].page != report->rows[first].page)
+                break;
+        print_page(&l, report->rows + first, end - first);
     }
-    fputs("Medians, with the smallest and the largest of the rounds. Bars are shares of a\n"
-          "limit that was measured in the same run (--json names it); <= and >= are\n"
-          "targets, and ! follows a figure that misses its target.\n",
+    fputs("Medians, with the smallest and the largest of the rounds. k, M, G, T: 10^3 to\n"
+          "10^12.\n",
           out);
+    if (l.bars)
+        fprintf(out,
+                "%s 60%%: of a plain way of doing the same work, measured in the same run\n"
+                "(--json names it). Of a time, 60%%: the plain way needs 60%% of it.\n",
+                l.utf8 ? "███  " : "###..");
+    if (l.goals)
+        fputs(">= 10 ok, <= 10 NO: a target, and whether it is reached.\n", out);
+    if (l.missed_cells)
+        fputs("10!: misses its target.\n", out);
+    if (report->others_percent >= 5 || report->steal_percent >= 1)
+        fprintf(out,
+                "The machine was busy: other programs took %.3g%% of the processors' time,\n"
+                "other virtual machines %.3g%%. Figures may be too low.\n",
+                report->others_percent, report->steal_percent);
 }

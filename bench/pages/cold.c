@@ -5,35 +5,20 @@
 #include "core/load_data.h"
 #include "pages/pages.h"
 
-enum {
-    ROUNDS = 5,
-    ROUNDS_OF_ALL = 3
-};
-static const uint32_t lengths[] = {1024, 4096, 8192};
-static const uint64_t usual_bytes = (uint64_t)8 << 30, bytes_of_all = (uint64_t)2 << 30;
-
-static int measure_cold(const bench_options *options, bench_report *report,
-                        const tokmap_dataset *ds)
+static int run_cold(const bench_options *options, bench_report *report)
 {
-    const cold_reads what = {.page = "cold",
+    static const uint32_t lengths[] = {1024, 4096, 8192};
+    const tokmap_dataset *ds;
+    int code = load_data_open(options, (options->all ? (uint64_t)2 : 8) << 30, &ds);
+    const cold_reads what = {.prefix = "",
                              .ds = ds,
                              .lengths = lengths,
                              .n_lengths = sizeof lengths / sizeof *lengths,
-                             .n_rounds =
-                                 bench_rounds(options, options->all ? ROUNDS_OF_ALL : ROUNDS)};
-    const int code = cold_reads_measure(&what, report);
-    return code == COLD_READS_LEFT_OUT ? !options->all : code;
-}
-
-static int run_cold(const bench_options *options, bench_report *report)
-{
-    const tokmap_dataset *ds = NULL;
-    int code = load_data_open(options, options->all ? bytes_of_all : usual_bytes, &ds);
+                             .n_rounds = bench_rounds(options, options->all ? 3 : 5)};
     if (!code)
-        code = measure_cold(options, report, ds);
+        code = cold_reads_measure(&what, report);
     load_data_close(&ds, 1);
-    load_data_remove(options, 1);
-    return code;
+    return code == COLD_READS_LEFT_OUT ? !options->all : code;
 }
 
 const bench_page cold_page = {

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/load_data.h"
+#include "pages/pages.h"
 #include "tokmap_stage.h"
 
 enum {
@@ -63,14 +63,7 @@ typedef struct gpu_rows {
 
 static int failed(const char *what, int error)
 {
-    cli_warn("gpu: %s: error %d of the driver", what, error);
-    return 1;
-}
-
-static int lacks(const char *what)
-{
-    cli_warn("gpu: %s", what);
-    return 1;
+    return cli_error(1, "gpu: %s: error %d of the driver", what, error);
 }
 
 /* ---- Copies ---- */
@@ -83,23 +76,17 @@ static int open_driver(gpu *g)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *call = library ? dlsym(library, names[i]) : NULL;
         if (!call)
-            return lacks("the driver lacks a call that is needed: it is older than CUDA 4");
+            return cli_error(1, "gpu: the driver lacks a call of CUDA 4");
         memcpy((char *)&g->d + i * sizeof call, &call, sizeof call);
     }
-    int error = g->d.init(0);
-    if (!error)
-        error = g->d.get_device(&device, 0);
-    if (!error)
-        error = g->d.retain_context(&context, device);
-    if (!error)
-        error = g->d.set_context(context);
-    if (!error)
-        error = g->d.allocate(&g->address, n_bytes);
-    if (error)
+    int error;
+    if ((error = g->d.init(0)) || (error = g->d.get_device(&device, 0)) ||
+        (error = g->d.retain_context(&context, device)) || (error = g->d.set_context(context)) ||
+        (error = g->d.allocate(&g->address, n_bytes)))
         return failed("opening device 0", error);
     g->memory = aligned_alloc(2 << 20, n_bytes);
     if (!g->memory)
-        return lacks("out of memory");
+        return cli_no_memory();
     madvise(g->memory, n_bytes, MADV_HUGEPAGE);
     memset(g->memory, 1, n_bytes);
     error = g->d.pin(g->memory, n_bytes, REGISTER_PORTABLE);
@@ -137,13 +124,6 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
 
 /* ---- Batches ---- */
 
-static tokmap_loader *open_loader(const gpu *g, uint32_t n_rows)
-{
-    const tokmap_loader_options options = {
-        .sequence_length = LENGTH, .batch_rows = n_rows, .seed = 1, .io = TOKMAP_IO_MAP};
-    return load_data_one_source(&g->ds, 1, options);
-}
-
 /* Takes batches and releases them at once, to measure the stage alone. */
 static int take_batches(const gpu *g, tokmap_stage *s, tokmap_stage_info *info, double *gbs)
 {
@@ -158,10 +138,8 @@ static int take_batches(const gpu *g, tokmap_stage *s, tokmap_stage_info *info, 
     }
     const int error = g->d.wait();
     const uint64_t ns = tokmap_i_now_ns() - start;
-    if (status || error) {
-        cli_warn("gpu: %s", status ? err.text : "waiting for the device failed");
-        return 1;
-    }
+    if (status || error)
+        return cli_error(1, "gpu: %s", status ? err.text : "waiting for the device failed");
     tokmap_stage_get_info(s, info);
     const uint64_t row_bytes = (uint64_t)load_data_info(g->ds).token_bytes * (LENGTH + 1);
     *gbs = (double)(info->n_batches * info->n_rows * row_bytes) / (double)ns;
@@ -170,27 +148,24 @@ static int take_batches(const gpu *g, tokmap_stage *s, tokmap_stage_info *info, 
 
 static int measure_batches(const gpu *g, const gpu_rows *r, int size)
 {
-    tokmap_loader *l = open_loader(g, batch_rows[size]);
+    const tokmap_loader_options loader = {
+        .sequence_length = LENGTH, .batch_rows = batch_rows[size], .seed = 1, .io = TOKMAP_IO_MAP};
+    tokmap_loader *l = load_data_one_source(&g->ds, 1, loader);
     const tokmap_stage_options options = {.struct_size = sizeof options, .loader = l};
     tokmap_stage_info info = {.struct_size = sizeof info};
     tokmap_stage *s = NULL;
     tokmap_error err;
     double gbs = 0;
     int code = !l;
-    if (l && tokmap_stage_open(&s, &options, &err)) {
-        cli_warn("gpu: %s", err.text);
-        code = 1;
-    }
-    if (!code)
-        code = take_batches(g, s, &info, &gbs);
+    if (l && tokmap_stage_open(&s, &options, &err))
+        code = cli_error(1, "gpu: %s", err.text);
+    code = code || take_batches(g, s, &info, &gbs);
     tokmap_stage_close(s);
     tokmap_loader_close(l);
-    if (code)
-        return code;
     bench_add_value(r->staged[size], gbs);
     bench_add_value(r->p50[size], (double)info.wait_p50_ns / 1e3);
     bench_add_value(r->p99[size], (double)info.wait_p99_ns / 1e3);
-    return 0;
+    return code;
 }
 
 /* ---- Page ---- */
@@ -200,15 +175,15 @@ static void add_rows(bench_report *report, gpu_rows *r)
     static const char *const p50[] = {"p50", "us"}, *const p99[] = {"p99", "us"};
     for (int i = 0; i < N_SIZES; i++) {
         r->copies[i] =
-            bench_add_row(report, "gpu", "GB/s", "host to device, %zu KiB", copy_sizes[i] >> 10);
+            bench_add_row(report, "GB/s", "host to device, %zu KiB", copy_sizes[i] >> 10);
         bench_set_group(r->copies[i], r->copies[i]->name, "gpu: over the bus");
     }
     for (int i = 0; i < N_BATCHES; i++) {
         const uint32_t kib = batch_rows[i] * LENGTH / 512;
-        r->staged[i] = bench_add_row(report, "gpu", "GB/s", "staged, %u KiB a batch", kib);
+        r->staged[i] = bench_add_row(report, "GB/s", "staged, %u KiB a batch", kib);
         bench_set_group(r->staged[i], r->staged[i]->name, "gpu: over the bus");
-        r->p50[i] = bench_add_cell(report, "gpu", p50, "next, %u KiB a batch", kib);
-        r->p99[i] = bench_add_cell(report, "gpu", p99, "next, %u KiB a batch", kib);
+        r->p50[i] = bench_add_cell(report, p50, "next, %u KiB a batch", kib);
+        r->p99[i] = bench_add_cell(report, p99, "next, %u KiB a batch", kib);
     }
 }
 
@@ -243,18 +218,14 @@ static int run_gpu(const bench_options *options, bench_report *report)
         cli_warn("gpu: %s: left out", err.text);
         return 0;
     }
-    int code = load_data_open(options, usual_bytes, &g.ds);
-    if (!code)
-        code = load_data_fits(g.ds) ? load_data_warm_up(g.ds) : 0;
+    int code = load_data_open(options, usual_bytes, &g.ds) ||
+               (load_data_fits(g.ds) && load_data_warm_up(g.ds));
     if (!code) {
         g.ns = load_data_is_trial(g.ds) ? trial_ns : usual_ns;
-        code = open_driver(&g);
+        code = open_driver(&g) || measure(&g, options, report);
     }
-    if (!code)
-        code = measure(&g, options, report);
     close_driver(&g);
     load_data_close(&g.ds, 1);
-    load_data_remove(options, 1);
     return code;
 }
 

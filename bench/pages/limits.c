@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/device.h"
 #include "core/load_data.h"
+#include "pages/pages.h"
 
 enum {
     ROUNDS = 5,
@@ -38,19 +38,11 @@ static const char *const kind_names[N_KINDS] = {"4 KiB pages", "huge pages", "fi
 typedef struct limits {
     const tokmap_dataset *ds;
     device_file file;
-    const char *path;
     uint64_t n_bytes; /* of each buffer and of the file, a multiple of HUGE_PAGE */
     uint8_t *from[N_KINDS], *to[2];
     uint8_t *batch;
     uint64_t seed, device_ns;
-    bool has_huge;
 } limits;
-
-typedef struct limits_rows {
-    bench_row *copy[2], *gather[N_KINDS][N_ROW_SIZES];
-    bench_row *anonymous, *huge, *map_in_order, *map_at_random;
-    bench_row *random[N_READ_SIZES][N_DEPTHS], *sequential[N_DEPTHS];
-} limits_rows;
 
 /* ---- Memory ---- */
 
@@ -85,8 +77,7 @@ static double gather_gbs(limits *l, memory_kind kind, size_t row_bytes)
         memcpy(l->batch + i % BATCH_ROWS * row_bytes, l->from[kind] + places[i], row_bytes);
     const double ns = (double)(tokmap_i_now_ns() - start);
     free(places);
-    const uint64_t n_copied = n_rows * row_bytes;
-    return (double)n_copied / ns;
+    return (double)(n_rows * row_bytes) / ns;
 }
 
 /* ---- Page faults ---- */
@@ -134,6 +125,13 @@ static double map_touch_ns(limits *l, bool at_random)
 
 /* ---- Rounds ---- */
 
+/* NULL: what this machine does not have. */
+typedef struct limits_rows {
+    bench_row *copy[2], *gather[N_KINDS][N_ROW_SIZES];
+    bench_row *fault, *huge_fault, *touch_in_order, *touch_at_random;
+    bench_row *random[N_READ_SIZES][N_DEPTHS], *sequential[N_DEPTHS];
+} limits_rows;
+
 static int measure_memory(limits *l, const limits_rows *r)
 {
     int code = 0;
@@ -146,56 +144,49 @@ static int measure_memory(limits *l, const limits_rows *r)
             code =
                 bench_try_value(r->gather[kind][i], gather_gbs(l, (memory_kind)kind, row_sizes[i]));
     }
-    return code || bench_try_value(r->anonymous, anonymous_fault_ns(l, SMALL_PAGES)) ||
-           (l->has_huge && bench_try_value(r->huge, anonymous_fault_ns(l, HUGE_PAGES))) ||
-           bench_try_value(r->map_in_order, map_touch_ns(l, false)) ||
-           bench_try_value(r->map_at_random, map_touch_ns(l, true));
+    return code || bench_try_value(r->fault, anonymous_fault_ns(l, SMALL_PAGES)) ||
+           (r->huge_fault && bench_try_value(r->huge_fault, anonymous_fault_ns(l, HUGE_PAGES))) ||
+           bench_try_value(r->touch_in_order, map_touch_ns(l, false)) ||
+           bench_try_value(r->touch_at_random, map_touch_ns(l, true));
 }
 
 static int measure_device(limits *l, const limits_rows *r)
 {
     int code = 0;
-    device_reads reads = {.ns = l->device_ns};
     for (int d = 0; d < N_DEPTHS && !code; d++) {
-        reads.n_at_once = depths[d];
-        reads.sequential = true;
-        reads.read_bytes = SEQUENTIAL_BYTES;
-        const double rate = device_rate(&l->file, &reads);
-        code = bench_try_value(r->sequential[d], rate * SEQUENTIAL_BYTES / 1e9);
-        reads.sequential = false;
+        const device_reads in_order = {SEQUENTIAL_BYTES, depths[d], true, 0, l->device_ns};
+        code = bench_try_value(r->sequential[d],
+                               device_rate(&l->file, &in_order) * SEQUENTIAL_BYTES / 1e9);
         for (int i = 0; i < N_READ_SIZES && !code; i++) {
-            reads.read_bytes = read_sizes[i];
-            reads.seed = bench_random(&l->seed);
-            code = bench_try_value(r->random[i][d], device_rate(&l->file, &reads));
+            const device_reads random = {read_sizes[i], depths[d], false, bench_random(&l->seed),
+                                         l->device_ns};
+            code = bench_try_value(r->random[i][d], device_rate(&l->file, &random));
         }
     }
     return code;
 }
-
-/* ---- Rows of figures ---- */
 
 static void add_memory_rows(const limits *l, bench_report *report, limits_rows *r)
 {
     for (int kind = 0; kind < 2; kind++) {
         if (!l->from[kind])
             continue;
-        r->copy[kind] =
-            bench_add_row(report, "limits", "GB/s", "memcpy, one thread, %s", kind_names[kind]);
+        r->copy[kind] = bench_add_row(report, "GB/s", "memcpy, one thread, %s", kind_names[kind]);
         bench_set_group(r->copy[kind], kind_names[kind], "memcpy, one thread");
     }
     for (int kind = 0; kind < N_KINDS; kind++) {
         for (int i = 0; i < N_ROW_SIZES && l->from[kind]; i++) {
-            r->gather[kind][i] = bench_add_row(report, "limits", "GB/s", "gather, %u KiB rows, %s",
-                                               row_sizes[i] / 1024, kind_names[kind]);
-            bench_set_group(r->gather[kind][i], kind_names[kind], "gather of rows of %u KiB",
-                            row_sizes[i] / 1024);
+            const uint32_t kib = row_sizes[i] / 1024;
+            r->gather[kind][i] =
+                bench_add_row(report, "GB/s", "gather, %u KiB rows, %s", kib, kind_names[kind]);
+            bench_set_group(r->gather[kind][i], kind_names[kind], "gather of rows of %u KiB", kib);
         }
     }
-    r->anonymous = bench_add_row(report, "limits", "ns", "page fault, fresh 4 KiB page");
-    if (l->has_huge)
-        r->huge = bench_add_row(report, "limits", "ns", "page fault, fresh huge page");
-    r->map_in_order = bench_add_row(report, "limits", "ns", "first touch of a file map, in order");
-    r->map_at_random = bench_add_row(report, "limits", "ns", "first touch of it, at random");
+    r->fault = bench_add_row(report, "ns", "page fault, fresh 4 KiB page");
+    if (l->from[HUGE_PAGES])
+        r->huge_fault = bench_add_row(report, "ns", "page fault, fresh huge page");
+    r->touch_in_order = bench_add_row(report, "ns", "first touch of a file map, in order");
+    r->touch_at_random = bench_add_row(report, "ns", "first touch of it, at random");
 }
 
 static void add_device_rows(bench_report *report, limits_rows *r)
@@ -203,17 +194,16 @@ static void add_device_rows(bench_report *report, limits_rows *r)
     static const char *const systems[N_DEPTHS] = {"qd 1", "qd 32", "qd 128"};
     for (int d = 0; d < N_DEPTHS; d++) {
         r->sequential[d] =
-            bench_add_row(report, "limits", "GB/s", "O_DIRECT, 1 MiB in order, %s", systems[d]);
+            bench_add_row(report, "GB/s", "O_DIRECT, 1 MiB in order, %s", systems[d]);
         bench_set_group(r->sequential[d], systems[d], "device, sequential reads of 1 MiB");
     }
-    for (int i = 0; i < N_READ_SIZES; i++) {
-        for (int d = 0; d < N_DEPTHS; d++) {
-            r->random[i][d] =
-                bench_add_row(report, "limits", "reads/s", "O_DIRECT, %u KiB at random, %s",
-                              read_sizes[i] / 1024, systems[d]);
-            bench_set_group(r->random[i][d], systems[d], "device, random reads of %u KiB",
-                            read_sizes[i] / 1024);
-        }
+    for (int i = 0; i < N_READ_SIZES * N_DEPTHS; i++) {
+        const int d = i % N_DEPTHS;
+        const uint32_t kib = read_sizes[i / N_DEPTHS] / 1024;
+        bench_row *row =
+            bench_add_row(report, "reads/s", "O_DIRECT, %u KiB at random, %s", kib, systems[d]);
+        bench_set_group(row, systems[d], "device, random reads of %u KiB", kib);
+        r->random[i / N_DEPTHS][d] = row;
     }
 }
 
@@ -221,7 +211,7 @@ static void add_device_rows(bench_report *report, limits_rows *r)
 
 static bool make_buffers(limits *l)
 {
-    l->batch = malloc(BATCH_ROWS * LARGEST_ROW);
+    l->batch = calloc(BATCH_ROWS, LARGEST_ROW);
     for (int kind = 0; kind < 2; kind++) {
         l->from[kind] = new_memory(l->n_bytes, (memory_kind)kind);
         l->to[kind] = new_memory(l->n_bytes, (memory_kind)kind);
@@ -232,10 +222,9 @@ static bool make_buffers(limits *l)
         memset(l->from[kind], 1, l->n_bytes);
         memset(l->to[kind], 2, l->n_bytes);
     }
-    memset(l->batch, 0, BATCH_ROWS * LARGEST_ROW);
+    memset(l->batch, 1, BATCH_ROWS * LARGEST_ROW);
     /* The system may be configured to make none, and then a figure for them would be wrong. */
-    l->has_huge = bench_system_number("/proc/self/smaps_rollup", "AnonHugePages:") > 0;
-    if (!l->has_huge) {
+    if (bench_system_number("/proc/self/smaps_rollup", "AnonHugePages:") <= 0) {
         cli_warn("this system gives no huge pages: left out");
         free(l->from[HUGE_PAGES]);
         l->from[HUGE_PAGES] = NULL;
@@ -251,25 +240,24 @@ static void free_buffers(limits *l)
         free(l->from[kind]);
         free(l->to[kind]);
     }
-    if (l->from[FILE_MAP])
-        munmap(l->from[FILE_MAP], l->n_bytes);
+    load_data_unmap(l->from[FILE_MAP], l->n_bytes);
     free(l->batch);
 }
 
 /* Memory first, and then the device, which leaves the page cache as it was. */
 static int measure_limits(limits *l, const bench_options *options, bench_report *report)
 {
-    limits_rows rows = {.anonymous = NULL};
+    limits_rows rows = {.fault = NULL};
     const bool has_device = l->file.direct_fd >= 0;
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);
+    int code = 0;
     add_memory_rows(l, report, &rows);
     if (has_device)
         add_device_rows(report, &rows);
     else
         cli_warn("%s: no device below the file system, or no O_DIRECT (see --dir): left out",
-                 l->path);
+                 load_data_info(l->ds).token_path);
     map_touch_ns(l, false);
-    int code = 0;
     for (uint32_t i = 0; i < n_rounds && !code; i++)
         code = measure_memory(l, &rows);
     for (uint32_t i = 0; i < n_rounds && !code && has_device; i++)
@@ -295,15 +283,12 @@ static int run_limits(const bench_options *options, bench_report *report)
     int code = load_data_open(&own, usual_bytes, &l.ds);
     if (!code) {
         l.device_ns = load_data_is_trial(l.ds) ? trial_ns : usual_ns;
-        l.path = load_data_info(l.ds).token_path;
-        code = !device_open(&l.file, l.path) || !make_buffers(&l);
+        code = !device_open(&l.file, load_data_info(l.ds).token_path) || !make_buffers(&l) ||
+               measure_limits(&l, options, report);
     }
-    if (!code)
-        code = measure_limits(&l, options, report);
     free_buffers(&l);
     device_close(&l.file);
     load_data_close(&l.ds, 1);
-    load_data_remove(options, 1);
     return code;
 }
 

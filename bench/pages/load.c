@@ -4,12 +4,11 @@
  * cold. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/cold_reads.h"
 #include "core/load_data.h"
+#include "pages/pages.h"
 
 enum {
     ROUNDS = 11,
@@ -101,8 +100,7 @@ static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                         const tokmap_gather_options *gather)
 {
     tokmap_loader *l = open_loader(h, row_parts, shuffle, TOKMAP_IO_MAP);
-    tokmap_error err;
-    const bool sought = l && !tokmap_loader_seek(l, any_sample(h, h->n_steps * BATCH_ROWS), &err);
+    const bool sought = l && !load_data_seek(l, any_sample(h, h->n_steps * BATCH_ROWS));
     const double ns = sought ? load_data_steps_ns(l, h->n_steps, gather) : -1;
     tokmap_loader_close(l);
     return ns;
@@ -114,15 +112,11 @@ static int bring_in(hot *h)
     tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_POPULATE);
     const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
-    tokmap_error err;
-    bool failed = !l;
-    for (uint64_t i = 0; i * BATCH_ROWS < h->n_samples && !failed; i++)
-        failed = tokmap_loader_next(l, &b, &err) != TOKMAP_OK ||
-                 tokmap_batch_gather(&b, &tokens, &err) != TOKMAP_OK;
-    if (l && failed)
-        cli_warn("%s", err.text);
+    int code = !l;
+    for (uint64_t i = 0; i * BATCH_ROWS < h->n_samples && !code; i++)
+        code = load_data_next(l, &b, &tokens);
     tokmap_loader_close(l);
-    return failed;
+    return code;
 }
 
 static int set_length(hot *h, uint32_t length)
@@ -138,62 +132,75 @@ static int set_length(hot *h, uint32_t length)
 
 /* ---- Rows of figures ---- */
 
+enum {
+    SAMPLE,
+    PARTS, /* only if documents are known */
+    LIMIT,
+    TOKENS,
+    I32,
+    I64,
+    N_KINDS
+};
+static const struct {
+    const char *name, *unit, *system, *group;
+} kinds[N_KINDS] = {{"zero-copy sample", "ns", "", ""},
+                    {"documents, ids, mask", "ns", "", ""},
+                    {"memcpy of random rows", "GB/s", "memcpy of random rows", ""},
+                    {"batch gathered, ", "GB/s", "tokmap", ""},
+                    {"inputs and labels, i32", "G tokens/s", "tokmap", "i32 inputs and labels"},
+                    {"inputs and labels, i64", "G tokens/s", "tokmap", "i64 inputs and labels"}};
+
 typedef struct hot_rows {
-    bench_row *sample, *parts, *limit, *tokens, *i32, *i64;
+    bench_row *kinds[N_KINDS];
     bench_row *modes[N_MODES]; /* of SHUFFLE_LENGTH */
 } hot_rows;
 
-static int measure_modes(hot *h, const hot_rows *r, const tokmap_gather_options *tokens)
+static int measure_kind(hot *h, bench_row *row, int kind)
 {
-    int code = 0;
-    for (int i = 0; i < N_MODES && !code; i++)
-        code = bench_try_value(r->modes[i],
-                               (double)row_bytes(h) / run_steps(h, 0, modes[i].shuffle, tokens));
-    return code;
+    const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
+    const tokmap_gather_options wide = {.struct_size = sizeof wide,
+                                        .format =
+                                            kind == I32 ? TOKMAP_GATHER_I32 : TOKMAP_GATHER_I64,
+                                        .inputs = h->buffer,
+                                        .labels = h->buffer + 8ull * BATCH_ROWS * h->length};
+    if (kind == LIMIT)
+        return bench_try_value(row, copy_limit(h));
+    const double ns = run_steps(h, kind == PARTS ? ALL_PARTS : 0, TOKMAP_SHUFFLE_FULL,
+                                kind < LIMIT     ? NULL
+                                : kind == TOKENS ? &tokens
+                                                 : &wide);
+    return bench_try_value(row, kind < LIMIT     ? ns
+                                : kind == TOKENS ? (double)row_bytes(h) / ns
+                                                 : h->length / ns);
 }
 
 static int measure_hot_rows(hot *h, const hot_rows *r)
 {
     const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
-    tokmap_gather_options wide = {.struct_size = sizeof wide,
-                                  .format = TOKMAP_GATHER_I32,
-                                  .inputs = h->buffer,
-                                  .labels = h->buffer + 8ull * BATCH_ROWS * h->length};
-    const tokmap_shuffle full = TOKMAP_SHUFFLE_FULL;
-    int code = bench_try_value(r->sample, run_steps(h, 0, full, NULL)) ||
-               (r->parts && bench_try_value(r->parts, run_steps(h, ALL_PARTS, full, NULL))) ||
-               bench_try_value(r->limit, copy_limit(h)) ||
-               bench_try_value(r->tokens, (double)row_bytes(h) / run_steps(h, 0, full, &tokens)) ||
-               bench_try_value(r->i32, h->length / run_steps(h, 0, full, &wide));
-    wide.format = TOKMAP_GATHER_I64;
-    code = code || bench_try_value(r->i64, h->length / run_steps(h, 0, full, &wide));
-    return code || !r->modes[0] ? code : measure_modes(h, r, &tokens);
-}
-
-static bench_row *add_row(bench_report *report, const char *what, uint32_t length, const char *unit)
-{
-    return bench_add_row(report, "load", unit, "%s, %u tokens", what, length);
+    int code = 0;
+    for (int i = 0; i < N_KINDS && !code; i++)
+        code = r->kinds[i] ? measure_kind(h, r->kinds[i], i) : 0;
+    for (int i = 0; i < N_MODES && r->modes[i] && !code; i++)
+        code = bench_try_value(r->modes[i],
+                               (double)row_bytes(h) / run_steps(h, 0, modes[i].shuffle, &tokens));
+    return code;
 }
 
 static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_rows *r)
 {
-    const uint32_t bits = 8 * h->info.token_bytes;
-    bench_row *sample = add_row(report, "zero-copy sample", length, "ns");
-    *r = (hot_rows){
-        .sample = sample,
-        .parts = h->info.n_documents ? add_row(report, "documents, ids, mask", length, "ns") : NULL,
-        .limit = add_row(report, "memcpy of random rows", length, "GB/s"),
-        .tokens =
-            bench_add_row(report, "load", "GB/s", "batch gathered, u%u, %u tokens", bits, length),
-        .i32 = add_row(report, "inputs and labels, i32", length, "G tokens/s"),
-        .i64 = add_row(report, "inputs and labels, i64", length, "G tokens/s")};
-    bench_set_group(r->limit, "memcpy of random rows", "hot, u%u, %u tokens", bits, length);
-    bench_set_group(r->tokens, "tokmap", "hot, u%u, %u tokens", bits, length);
-    bench_set_group(r->i32, "tokmap", "hot, i32 inputs and labels, %u tokens", length);
-    bench_set_group(r->i64, "tokmap", "hot, i64 inputs and labels, %u tokens", length);
+    const char *stored = h->info.token_bytes == 2 ? "u16" : "u32";
+    *r = (hot_rows){{NULL}, {NULL}};
+    for (int i = 0; i < N_KINDS; i++) {
+        if (i == PARTS && h->info.n_documents == 0)
+            continue;
+        r->kinds[i] = bench_add_row(report, kinds[i].unit, "%s%s, %u tokens", kinds[i].name,
+                                    i == TOKENS ? stored : "", length);
+        if (kinds[i].system[0])
+            bench_set_group(r->kinds[i], kinds[i].system, "hot, %s, %u tokens",
+                            i <= TOKENS ? stored : kinds[i].group, length);
+    }
     for (int i = 0; i < N_MODES && length == SHUFFLE_LENGTH && load_data_fits(h->ds); i++) {
-        r->modes[i] =
-            bench_add_row(report, "load", "GB/s", "gather, %s, %u tokens", modes[i].name, length);
+        r->modes[i] = bench_add_row(report, "GB/s", "gather, %s, %u tokens", modes[i].name, length);
         bench_set_group(r->modes[i], modes[i].system, "hot, by shuffle");
     }
 }
@@ -201,17 +208,17 @@ static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_ro
 static void set_goals(bench_report *report, uint32_t length, const hot_rows *r,
                       uint32_t token_bytes)
 {
-    bench_set_goal(r->sample, BENCH_AT_MOST, 40);
-    if (r->parts)
-        bench_set_goal(r->parts, BENCH_AT_MOST, length <= 4096 ? 2000 : 4000);
+    const bench_row *limit = r->kinds[LIMIT];
+    bench_set_goal(r->kinds[SAMPLE], BENCH_AT_MOST, 40);
+    if (r->kinds[PARTS])
+        bench_set_goal(r->kinds[PARTS], BENCH_AT_MOST, length <= 4096 ? 2000 : 4000);
     bench_set_goal(
-        bench_add_ratio(report, r->tokens, r->limit, "gathered / memcpy, %u tokens", length),
+        bench_add_ratio(report, r->kinds[TOKENS], limit, "gathered / memcpy, %u tokens", length),
         BENCH_AT_LEAST, 0.9);
-    bench_set_rate_limit(r->tokens, r->limit, 1);
-    bench_set_rate_limit(r->i32, r->limit, token_bytes);
-    bench_set_rate_limit(r->i64, r->limit, token_bytes);
+    for (int i = TOKENS; i < N_KINDS; i++)
+        bench_set_rate_limit(r->kinds[i], limit, i == TOKENS ? 1 : token_bytes);
     for (int i = 0; i < N_MODES && r->modes[i]; i++)
-        bench_set_rate_limit(r->modes[i], r->limit, 1);
+        bench_set_rate_limit(r->modes[i], limit, 1);
 }
 
 /* ---- Page ---- */
@@ -222,12 +229,9 @@ static int measure_rounds(hot *h, uint32_t n_rounds, bench_report *report, int n
     int code = 0;
     for (int i = 0; i < n_lengths; i++)
         add_rows(h, report, lengths[i], &rows[i]);
-    for (uint32_t i = 0; i < n_rounds && !code; i++) {
-        for (int k = 0; k < n_lengths && !code; k++) {
-            code = set_length(h, lengths[k]);
-            if (!code)
-                code = measure_hot_rows(h, &rows[k]);
-        }
+    for (uint32_t i = 0; i < n_rounds * (uint32_t)n_lengths && !code; i++) {
+        const int k = (int)i % n_lengths;
+        code = set_length(h, lengths[k]) || measure_hot_rows(h, &rows[k]);
     }
     for (int k = 0; k < n_lengths && !code; k++)
         set_goals(report, lengths[k], &rows[k], h->info.token_bytes);
@@ -254,20 +258,17 @@ static int hot_part(const bench_options *options, bench_report *report, const to
     memset(h.buffer, 0, buffer_bytes);
     if (h.info.n_documents == 0)
         cli_warn("its documents are not known: what belongs to them is left out");
-    int code = load_data_fits(ds) ? load_data_warm_up(ds) : 0;
-    if (!code)
-        code = measure_rounds(&h, bench_rounds(options, ROUNDS), report, n_lengths);
+    const int code = (load_data_fits(ds) && load_data_warm_up(ds)) ||
+                     measure_rounds(&h, bench_rounds(options, ROUNDS), report, n_lengths);
     free(h.buffer);
     return code;
 }
 
 static int run_load(const bench_options *options, bench_report *report)
 {
-    const tokmap_dataset *ds = NULL;
-    int code = load_data_open(options, usual_bytes, &ds);
-    if (!code)
-        code = hot_part(options, report, ds);
-    const cold_reads cold = {.page = "load",
+    const tokmap_dataset *ds;
+    int code = load_data_open(options, usual_bytes, &ds) || hot_part(options, report, ds);
+    const cold_reads cold = {.prefix = "cold, ",
                              .ds = ds,
                              .lengths = lengths + 2,
                              .n_lengths = 1,
@@ -275,7 +276,6 @@ static int run_load(const bench_options *options, bench_report *report)
     if (!code && options->data && cold_reads_measure(&cold, report) == 1)
         code = 1; /* generated data has its own page for this */
     load_data_close(&ds, 1);
-    load_data_remove(options, 1);
     return code;
 }
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mix.c - the cost of mixing sources: a sample, a sample at any position, opening and memory, with
  * 1 to 64 sources, with a limit on their epochs, and with weights that change eight times. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "pages/pages.h"
-#include "cli/cli.h"
 #include "core/load_data.h"
-#include "tokmap_loader.h"
+#include "pages/pages.h"
 
 enum {
     ROUNDS = 11,
@@ -72,7 +67,7 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
     return load_data_loader(options);
 }
 
-static int measure_mixture(mix *m, int i, bench_row *const *rows)
+static int measure_mixture(mix *m, uint32_t i, bench_row *const *rows)
 {
     tokmap_loader_info info = {.struct_size = sizeof info};
     const uint64_t start = tokmap_i_now_ns();
@@ -97,7 +92,7 @@ static void add_rows(bench_report *report, int i, bench_row **rows)
         {"sample", "ns"}, {"locate", "ns"}, {"open", "us"}, {"memory", "KiB"}};
     const uint32_t n = mixtures[i].n_sources;
     for (int k = 0; k < N_FIGURES; k++) {
-        rows[k] = bench_add_cell(report, "mix", what[k], "%u source%s, %s", n, n > 1 ? "s" : "",
+        rows[k] = bench_add_cell(report, what[k], "%u source%s, %s", n, n > 1 ? "s" : "",
                                  variant_names[mixtures[i].variant]);
         bench_set_group(rows[k], "", "mixture: %s", what[k][0]);
         bench_set_x(rows[k], n, "sources");
@@ -108,19 +103,16 @@ static int run_mix(const bench_options *options, bench_report *report)
 {
     static mix m = {.seed = 1};
     bench_row *rows[N_MIXTURES][N_FIGURES];
-    int code = load_data_make_sparse(options, 0, source_tokens);
-    if (!code)
-        code = load_data_open_made(options, 0, &m.ds, 1);
+    int code = load_data_make_sparse(options, 0, source_tokens, source_tokens / 100000) ||
+               load_data_open_made(options, 0, &m.ds, 1);
     for (int i = 0; i < N_MIXTURES; i++)
         add_rows(report, i, rows[i]);
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);
-    for (uint32_t i = 0; i < n_rounds && !code; i++)
-        for (int k = 0; k < N_MIXTURES && !code; k++)
-            code = measure_mixture(&m, k, rows[k]);
+    for (uint32_t i = 0; i < n_rounds * N_MIXTURES && !code; i++)
+        code = measure_mixture(&m, i % N_MIXTURES, rows[i % N_MIXTURES]);
     for (int k = 1; k < N_MIXTURES; k++) /* beside one source alone */
         bench_set_time_limit(rows[k][0], rows[0][0]);
     load_data_close(&m.ds, 1);
-    load_data_remove(options, 1);
     return code;
 }
 

@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages/pages.h"
 #include "cli/cli.h"
 #include "commands/commands.h"
-#include "corpus/corpus.h"
+#include "core/bench_text.h"
+#include "core/load_data.h"
+#include "corpus/corpus_options.h"
 #include "corpus/input.h"
 #include "corpus/reader.h"
+#include "pages/pages.h"
 #include "tokenizer/choice/tokenizer_choice.h"
-#include "tokmap_writer.h"
 
 enum {
     ROUNDS = 5,
@@ -19,139 +20,76 @@ enum {
     N_STAGES = 4 /* besides the whole command */
 };
 
-/* The ids of the documents in memory: the output of encoding and the input of writing. */
-typedef struct packed {
-    id_buffer ids;
-    size_t *ends; /* of documents, in ids */
-    size_t n_documents, capacity;
-    uint64_t text_bytes;
-} packed;
-
 typedef struct subject {
     const bench_options *options;
     tokenizer_file file;
-    corpus_batch *batches; /* the whole text, for encoding alone */
-    size_t n_batches;
-    packed packed;
-    char prefix[4096];
+    bench_text text; /* in memory, so that encoding alone waits for nothing */
+    id_buffer ids;   /* the output of encoding and the input of writing */
+    size_t *ends;    /* of documents, in ids */
+    size_t n_documents;
+    load_data_prefix prefix;
 } subject;
 
 static int print_failure(const char *text)
 {
-    cli_warn("%s", text);
-    return 1;
+    return cli_error(1, "%s", text);
 }
 
 /* ---- Stages: each does all of its work once; 0, or a message ---- */
 
-/* For plain bytes, which the reader takes as they are read. */
-static int decompress_bytes(const char *name)
-{
-    static uint8_t buffer[READ_BYTES];
-    input_error err;
-    input *in = input_open(name, &err);
-    ssize_t n = in ? 1 : -1;
-    while (n > 0)
-        n = input_read(in, buffer, sizeof buffer, &err);
-    if (in)
-        input_close(in);
-    return n < 0 ? print_failure(err.text) : 0;
-}
-
-/* For files that are read by column; one thread. */
-static int decode_column(reader *r)
-{
-    reader_text text;
-    corpus_error err;
-    reader_result got;
-    do
-        got = reader_next(r, &text, &err);
-    while (got > READER_END);
-    return got == READER_FAILED ? print_failure(err.text) : 0;
-}
-
+/* Files that are read by column are decoded, by one thread. Of others the reader takes the plain
+ * bytes. */
 static int read_text(subject *s)
 {
-    static const corpus_options options;
+    static uint8_t buffer[READ_BYTES];
+    const corpus_options options = corpus_options_complete(&(corpus_options){0});
     const input_source source = {.path = s->options->text};
     reader_text text;
     corpus_error err;
+    input_error input_err;
     reader *r = reader_open(&source, &options, -1, &err);
-    if (!r || reader_next(r, &text, &err) == READER_FAILED) {
-        reader_close(r);
-        return print_failure(err.text);
-    }
-    const corpus_format format = reader_format(r);
-    const bool columns = format == CORPUS_PARQUET || format == CORPUS_ARROW;
-    const int code = columns ? decode_column(r) : 0;
+    reader_result got = r ? reader_next(r, &text, &err) : READER_FAILED;
+    const bool columns = got != READER_FAILED &&
+                         (reader_format(r) == CORPUS_PARQUET || reader_format(r) == CORPUS_ARROW);
+    while (columns && got > READER_END)
+        got = reader_next(r, &text, &err);
     reader_close(r);
-    return columns ? code : decompress_bytes(s->options->text);
-}
-
-static corpus *open_corpus(subject *s, corpus_error *err)
-{
-    const corpus_options options = {.read_ahead = true, .n_decoders = 1};
-    return corpus_open(&s->options->text, 1, &options, NULL, err);
+    if (columns || got == READER_FAILED)
+        return got == READER_FAILED ? print_failure(err.text) : 0;
+    input *in = input_open(s->options->text, &input_err);
+    ssize_t n = in ? 1 : -1;
+    while (n > 0)
+        n = input_read(in, buffer, sizeof buffer, &input_err);
+    if (in)
+        input_close(in);
+    return n < 0 ? print_failure(input_err.text) : 0;
 }
 
 static int take_documents(subject *s)
 {
+    const corpus_options options = {.read_ahead = true, .n_decoders = 1};
     corpus_error err;
     corpus_batch batch = {0};
-    corpus *c = open_corpus(s, &err);
+    corpus *c = corpus_open(&s->options->text, 1, &options, NULL, &err);
     int got = c ? 1 : -1;
     while (got > 0)
         got = corpus_read(c, &batch, &err);
-    if (c)
-        corpus_close(c);
+    corpus_close(c);
     corpus_batch_free(&batch);
     return got < 0 ? print_failure(err.text) : 0;
-}
-
-static bool end_document(packed *p)
-{
-    if (p->n_documents == p->capacity) {
-        const size_t capacity = p->capacity * 2 + 1024;
-        size_t *ends = realloc(p->ends, capacity * sizeof *ends);
-        if (!ends)
-            return false;
-        p->ends = ends;
-        p->capacity = capacity;
-    }
-    p->ends[p->n_documents++] = p->ids.n;
-    return true;
-}
-
-static bool encode_batch(encoder *e, const corpus_batch *b, packed *p)
-{
-    bool first = !b->continues;
-    size_t at = 0;
-    for (size_t i = 0; i <= b->n_ends; i++) {
-        const size_t end = i < b->n_ends ? b->ends[i].at : b->n_bytes;
-        if (end > at && encoder_encode(e, b->text + at, end - at, first ? TEXT_FIRST : 0, &p->ids))
-            return false;
-        if (i < b->n_ends && !b->ends[i].input && !end_document(p))
-            return false;
-        p->text_bytes += end - at;
-        first = first || i < b->n_ends;
-        at = end;
-    }
-    return true;
 }
 
 static int encode_text(subject *s)
 {
     static const encoder_options options;
-    packed *p = &s->packed;
     encoder *e = encoder_new(s->file.tokenizer, &options);
     bool fine = e != NULL;
-    p->ids.n = 0;
-    p->n_documents = 0;
-    p->text_bytes = 0;
-    for (size_t i = 0; fine && i < s->n_batches; i++)
-        fine = encode_batch(e, &s->batches[i], p);
+    s->ids.n = 0;
+    s->n_documents = 0;
+    for (size_t i = 0; fine && i < s->text.n_batches; i++)
+        fine = bench_text_encode(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
     encoder_free(e);
-    return fine ? 0 : print_failure("out of memory");
+    return fine ? 0 : cli_no_memory();
 }
 
 static int write_ids(subject *s)
@@ -162,24 +100,20 @@ static int write_ids(subject *s)
                                            .replace = 1};
     tokmap_writer *w = NULL;
     tokmap_error err;
-    tokmap_status status = tokmap_writer_open(&w, s->prefix, &options, &err);
-    for (size_t i = 0, at = 0; !status && i < s->packed.n_documents; i++) {
-        status = tokmap_writer_append(w, s->packed.ids.ids + at, s->packed.ends[i] - at, &err);
+    tokmap_status status = tokmap_writer_open(&w, s->prefix.s, &options, &err);
+    for (size_t i = 0, at = 0; !status && i < s->n_documents; at = s->ends[i++]) {
+        status = tokmap_writer_append(w, s->ids.ids + at, s->ends[i] - at, &err);
         if (!status)
             status = tokmap_writer_end_document(w, &err);
-        at = s->packed.ends[i];
     }
-    if (!status)
-        status = tokmap_writer_finish(w, &err);
-    tokmap_writer_close(w);
-    return status ? print_failure(err.text) : 0;
+    return load_data_finish(w, status, &err);
 }
 
 static int pack_text(subject *s)
 {
     char threads[16];
-    const char *words[16] = {"pack",    "-q", "--force", "-o",
-                             s->prefix, "-j", threads,   "--tokenizer"};
+    const char *words[16] = {"pack",      "-q", "--force", "-o",
+                             s->prefix.s, "-j", threads,   "--tokenizer"};
     int argc = 8;
     snprintf(threads, sizeof threads, "%u", s->options->n_jobs ? s->options->n_jobs : 1);
     words[argc++] = s->options->tokenizer;
@@ -194,28 +128,6 @@ static int pack_text(subject *s)
 
 /* ---- Page ---- */
 
-/* Keeps the whole text in memory, so that encoding waits for nothing. */
-static int keep_text(subject *s)
-{
-    corpus_error err;
-    corpus *c = open_corpus(s, &err);
-    if (!c)
-        return print_failure(err.text);
-    int got;
-    do {
-        corpus_batch *batches = realloc(s->batches, (s->n_batches + 1) * sizeof *batches);
-        if (!batches) {
-            corpus_close(c);
-            return print_failure("out of memory");
-        }
-        s->batches = batches;
-        batches[s->n_batches] = (corpus_batch){0};
-        got = corpus_read(c, &batches[s->n_batches++], &err);
-    } while (got > 0);
-    corpus_close(c);
-    return got < 0 ? print_failure(err.text) : 0;
-}
-
 static int (*const stages[N_STAGES + 1])(subject *s) = {read_text, take_documents, encode_text,
                                                         write_ids, pack_text};
 
@@ -226,11 +138,9 @@ static int measure_stages(subject *s, bench_report *report)
         "encoding alone, one thread", "writing alone", "tokmap pack, from end to end"};
     bench_row *rows[N_STAGES + 1];
     const uint32_t n_rounds = bench_rounds(s->options, ROUNDS);
-    if (encode_text(s)) /* the number of bytes, and ids to write */
-        return 1;
     for (int k = 0; k <= N_STAGES; k++)
-        rows[k] = bench_add_row(report, "pack", "MB/s", "%s", names[k]);
-    bench_row *ratio = bench_add_row(report, "pack", "x", "tokmap pack / its slowest stage");
+        rows[k] = bench_add_row(report, "MB/s", "%s", names[k]);
+    bench_row *ratio = bench_add_row(report, "x", "tokmap pack / its slowest stage");
     if (s->options->n_jobs <= 1) /* the stages have one thread each */
         bench_set_goal(ratio, BENCH_AT_LEAST, 0.8);
     for (uint32_t i = 0; i < n_rounds; i++) {
@@ -239,7 +149,7 @@ static int measure_stages(subject *s, bench_report *report)
             const uint64_t start = tokmap_i_now_ns();
             if (stages[k](s))
                 return 1;
-            speed = (double)s->packed.text_bytes * 1e3 / (double)(tokmap_i_now_ns() - start);
+            speed = (double)s->text.n_bytes * 1e3 / (double)(tokmap_i_now_ns() - start);
             bench_add_value(rows[k], speed);
             if (k < N_STAGES && (slowest == 0 || speed < slowest))
                 slowest = speed;
@@ -257,22 +167,18 @@ static int measure_stages(subject *s, bench_report *report)
 static int run_pack(const bench_options *options, bench_report *report)
 {
     const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
-    subject s = {.options = options};
-    if (!options->tokenizer || !options->text) {
-        cli_warn("pack needs --tokenizer and --text");
-        return 2;
-    }
+    subject s = {.options = options, .prefix = load_data_name(options, 0)};
+    if (!options->tokenizer || !options->text)
+        return cli_error(2, "pack needs --tokenizer and --text");
     if (tokenizer_choice_open(&s.file, &choice) != CLI_OK)
         return 1;
-    snprintf(s.prefix, sizeof s.prefix, "%s/pack", options->dir);
-    int code = keep_text(&s);
-    if (!code)
-        code = measure_stages(&s, report);
-    for (size_t i = 0; i < s.n_batches; i++)
-        corpus_batch_free(&s.batches[i]);
-    free(s.batches);
-    id_buffer_free(&s.packed.ids);
-    free(s.packed.ends);
+    int code = bench_text_load(&s.text, options->text, s.file.tokenizer);
+    s.ends = code ? NULL : calloc(s.text.n_ends + 1, sizeof *s.ends);
+    code = code || !s.ends || encode_text(&s) /* so that it has its memory */ ||
+           measure_stages(&s, report);
+    bench_text_free(&s.text);
+    id_buffer_free(&s.ids);
+    free(s.ends);
     tokenizer_file_close(&s.file);
     return code;
 }

@@ -2,33 +2,22 @@
 /* stall.c - how long a training step waits for its batch: a thread sleeps for the time of a step,
  * like one that waits for a GPU, then asks for the next batch and copies it. The first batch of a
  * loader is not counted: that is part of starting, see `start`. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/cold_reads.h"
 #include "core/device.h"
 #include "core/load_data.h"
+#include "pages/pages.h"
 
 enum {
     ROUNDS = 2,
     LENGTH = 4096,
     BATCH_ROWS = 32,
-    N_KINDS = 7,
-    N_FIGURES = 7,
-    N_PERCENTILES = 4 /* the first of these */
+    N_KINDS = 7
 };
 static const uint64_t usual_bytes = (uint64_t)1 << 30;
-/* Over all rounds: with fewer steps there is no 99th percentile, or no 99.9th. */
-enum {
-    LEAST_STEPS = 100,
-    LEAST_STEPS_P999 = 1000 /* where they are short */
-};
-static const double short_ms = 10;
-
 typedef struct kind {
     const char *name;
     tokmap_io io;
@@ -54,8 +43,23 @@ typedef struct stall {
 } stall;
 
 /* High percentiles are taken over the steps of all rounds. */
+enum {
+    P50,
+    P99,
+    P999,
+    MOST,
+    PROCESSOR,
+    SHARE,
+    STEPS,
+    N_FIGURES
+};
+static const char *const figures[N_FIGURES][2] = {{"p50", "us"}, {"p99", "us"}, {"p99.9", "us"},
+                                                  {"max", "us"}, {"CPU", "us"}, {"busy", "%"},
+                                                  {"steps", "n"}};
+
 typedef struct stall_rows {
-    bench_row *p50, *p99, *p999, *most, *processor, *share, *steps;
+    bench_row *rows[N_FIGURES]; /* P999 may be NULL */
+    double step_ms;
     uint32_t n_steps; /* of a round */
     double *waits;    /* in us; room for all rounds */
     size_t n_waits;
@@ -75,106 +79,70 @@ static uint64_t processor_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void sleep_until(uint64_t ns)
-{
-    const struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        continue;
-}
-
 /* ---- Steps ---- */
 
-static tokmap_loader *open_loader(stall *s, tokmap_io io)
-{
-    const tokmap_loader_options options = {.sequence_length = LENGTH,
-                                           .batch_rows = BATCH_ROWS,
-                                           .io = io,
-                                           .seed = bench_random(&s->seed)};
-    return load_data_one_source(&s->ds, 1, options);
-}
-
-static bool take_batch(const stall *s, tokmap_loader *l)
+/* The step sleeps; the time that the batch takes after that is what a training loop waits. */
+static int take_steps(const stall *s, tokmap_loader *l, stall_rows *r)
 {
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
-    tokmap_error err;
-    if (tokmap_loader_next(l, &b, &err) == TOKMAP_OK &&
-        tokmap_batch_gather(&b, &gather, &err) == TOKMAP_OK)
-        return true;
-    cli_warn("%s", err.text);
-    return false;
-}
-
-typedef struct result {
-    double processor_us, share; /* of a step; of the time that was not waited, in % */
-} result;
-
-/* The step sleeps; the time that the batch takes after that is what a training loop waits. */
-static bool take_steps(const stall *s, tokmap_loader *l, double step_ms, const stall_rows *r,
-                       result *out)
-{
-    const uint64_t processor = processor_ns(), step_ns = (uint64_t)(step_ms * 1e6);
-    const uint32_t n_steps = r->n_steps;
+    const uint64_t step_ns = (uint64_t)(r->step_ms * 1e6);
     double *waits = r->waits + r->n_waits, waited = 0;
-    for (uint32_t i = 0; i < n_steps; i++) {
-        sleep_until(tokmap_i_now_ns() + step_ns);
+    if (load_data_next(l, &b, &gather))
+        return 1;
+    const uint64_t processor = processor_ns();
+    for (uint32_t i = 0; i < r->n_steps; i++) {
+        tokmap_i_sleep_ns(step_ns);
         const uint64_t asked = tokmap_i_now_ns();
-        if (!take_batch(s, l))
-            return false;
+        if (load_data_next(l, &b, &gather))
+            return 1;
         waits[i] = (double)(tokmap_i_now_ns() - asked) / 1e3;
         waited += waits[i];
     }
-    const double working = (double)n_steps * (double)step_ns / 1e3;
-    *out = (result){(double)(processor_ns() - processor) / 1e3 / n_steps,
-                    100 * working / (working + waited)};
-    return true;
+    const double working = (double)r->n_steps * (double)step_ns / 1e3;
+    bench_add_value(r->rows[PROCESSOR], (double)(processor_ns() - processor) / 1e3 / r->n_steps);
+    bench_add_value(r->rows[SHARE], 100 * working / (working + waited));
+    r->n_waits += r->n_steps;
+    bench_sort(waits, r->n_steps);
+    bench_add_value(r->rows[P50], get_percentile(waits, r->n_steps, 500));
+    return 0;
 }
 
-static int measure_steps(stall *s, const kind *k, double step_ms, stall_rows *r)
+static int measure_round(stall *s, const kind *k, stall_rows *r)
 {
-    result got;
-    double *waits = r->waits + r->n_waits;
+    const tokmap_loader_options options = {.sequence_length = LENGTH,
+                                           .batch_rows = BATCH_ROWS,
+                                           .io = k->io,
+                                           .seed = bench_random(&s->seed)};
     if (k->cold)
         device_forget(&s->file, s->ds);
     else if (load_data_warm_up(s->ds))
         return 1;
-    tokmap_loader *l = open_loader(s, k->io);
-    const bool fine = l && take_batch(s, l) && take_steps(s, l, step_ms, r, &got);
+    tokmap_loader *l = load_data_one_source(&s->ds, 1, options);
+    const int code = !l || take_steps(s, l, r);
     tokmap_loader_close(l);
-    if (!fine)
-        return 1;
-    r->n_waits += r->n_steps;
-    bench_sort(waits, r->n_steps);
-    bench_add_value(r->p50, get_percentile(waits, r->n_steps, 500));
-    bench_add_value(r->processor, got.processor_us);
-    bench_add_value(r->share, got.share);
-    return 0;
+    return code;
 }
 
 /* ---- Rows of figures ---- */
 
-static bench_row *add_row(bench_report *report, const kind *k, double step_ms, int i)
+/* With fewer steps over all rounds there is no 99th percentile; the 99.9th is left out where it
+ * would take long. */
+static int add_rows(const stall *s, bench_report *report, const kind *k, double step_ms,
+                    stall_rows *r)
 {
-    static const char *const what[N_FIGURES][2] = {{"p50", "us"}, {"p99", "us"}, {"p99.9", "us"},
-                                                   {"max", "us"}, {"CPU", "us"}, {"busy", "%"},
-                                                   {"steps", "n"}};
-    bench_row *row = bench_add_cell(report, "stall", what[i], "%s, %g ms", k->name, step_ms);
-    if (i < N_PERCENTILES)
-        bench_set_group(row, "", "waiting for a batch, steps of %g ms", step_ms);
-    return row;
-}
-
-static void add_rows(const stall *s, bench_report *report, const kind *k, double step_ms,
-                     stall_rows *r)
-{
-    bench_row **rows[N_FIGURES] = {&r->p50,       &r->p99,   &r->p999, &r->most,
-                                   &r->processor, &r->share, &r->steps};
-    const bool is_short = step_ms <= short_ms && !s->trial;
-    const uint32_t n_all = is_short ? LEAST_STEPS_P999 : LEAST_STEPS;
-    *r = (stall_rows){.n_steps = (n_all + s->n_rounds - 1) / s->n_rounds};
-    for (int i = 0; i < N_FIGURES; i++)
-        if (rows[i] != &r->p999 || is_short)
-            *rows[i] = add_row(report, k, step_ms, i);
+    const bool is_short = step_ms <= 10 && !s->trial;
+    const uint32_t n_all = is_short ? 1000 : 100;
+    *r = (stall_rows){.step_ms = step_ms, .n_steps = (n_all + s->n_rounds - 1) / s->n_rounds};
+    for (int i = 0; i < N_FIGURES; i++) {
+        if (i == P999 && !is_short)
+            continue;
+        r->rows[i] = bench_add_cell(report, figures[i], "%s, %g ms", k->name, step_ms);
+        if (i <= MOST)
+            bench_set_group(r->rows[i], "", "waiting for a batch, steps of %g ms", step_ms);
+    }
+    r->waits = calloc((size_t)s->n_rounds * r->n_steps, sizeof *r->waits);
+    return r->waits ? 0 : cli_no_memory();
 }
 
 static void finish_rows(stall_rows *r)
@@ -182,44 +150,34 @@ static void finish_rows(stall_rows *r)
     if (r->n_waits == 0)
         return;
     bench_sort(r->waits, r->n_waits);
-    bench_add_value(r->p99, get_percentile(r->waits, r->n_waits, 990));
-    if (r->p999)
-        bench_add_value(r->p999, get_percentile(r->waits, r->n_waits, 999));
-    bench_add_value(r->most, r->waits[r->n_waits - 1]);
-    bench_add_value(r->steps, (double)r->n_waits);
-    snprintf(r->share->limit, sizeof r->share->limit, "steps that never wait");
-    r->share->fraction = bench_median(r->share) / 100;
+    bench_add_value(r->rows[P99], get_percentile(r->waits, r->n_waits, 990));
+    if (r->rows[P999])
+        bench_add_value(r->rows[P999], get_percentile(r->waits, r->n_waits, 999));
+    bench_add_value(r->rows[MOST], r->waits[r->n_waits - 1]);
+    bench_add_value(r->rows[STEPS], (double)r->n_waits);
+    bench_row *share = r->rows[SHARE];
+    snprintf(share->limit, sizeof share->limit, "steps that never wait");
+    share->fraction = bench_median(share) / 100;
 }
 
 /* ---- Page ---- */
 
-static bool take_room(const stall *s, stall_rows *r)
-{
-    r->waits = malloc((size_t)s->n_rounds * r->n_steps * sizeof *r->waits);
-    if (!r->waits)
-        cli_warn("out of memory");
-    return r->waits != NULL;
-}
-
 static int measure_all(stall *s, const bench_options *options, bench_report *report)
 {
     static const double usual_ms[] = {5, 20, 100};
-    const uint32_t n_ms = options->n_step_ms ? options->n_step_ms : 3;
-    const double *ms = options->n_step_ms ? options->step_ms : usual_ms;
     static stall_rows all[BENCH_MAX_STEPS * N_KINDS];
+    const double *ms = options->n_step_ms ? options->step_ms : usual_ms;
+    const uint32_t n = N_KINDS * (options->n_step_ms ? options->n_step_ms : 3);
     int code = 0;
-    for (uint32_t at = 0; at < n_ms * N_KINDS; at++)
-        if (s->works[at % N_KINDS])
-            add_rows(s, report, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
-    for (uint32_t at = 0; at < n_ms * N_KINDS && !code; at++)
-        code = s->works[at % N_KINDS] && !take_room(s, &all[at]);
-    for (uint32_t i = 0; i < s->n_rounds && !code; i++)
-        for (uint32_t at = 0; at < n_ms * N_KINDS && !code; at++)
-            if (s->works[at % N_KINDS])
-                code = measure_steps(s, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
-    for (uint32_t at = 0; at < n_ms * N_KINDS; at++) {
-        finish_rows(&all[at]);
-        free(all[at].waits);
+    for (uint32_t i = 0; i < n && !code; i++)
+        if (s->works[i % N_KINDS])
+            code = add_rows(s, report, &kinds[i % N_KINDS], ms[i / N_KINDS], &all[i]);
+    for (uint32_t i = 0; i < s->n_rounds * n && !code; i++)
+        if (s->works[i % N_KINDS])
+            code = measure_round(s, &kinds[i % N_KINDS], &all[i % n]);
+    for (uint32_t i = 0; i < n; i++) {
+        finish_rows(&all[i]);
+        free(all[i].waits);
     }
     return code;
 }
@@ -251,19 +209,16 @@ static void try_kinds(stall *s)
 static int run_stall(const bench_options *options, bench_report *report)
 {
     stall s = {.seed = 1, .n_rounds = bench_rounds(options, ROUNDS), .file = {-1, -1, false, 0}};
-    tokmap_dataset_info info = {0};
     int code = load_data_open(options, usual_bytes, &s.ds);
     if (!code) {
-        info = load_data_info(s.ds);
-        if (info.n_tokens <= LENGTH) {
-            cli_warn("%s: stall needs more than %d tokens", info.token_path, LENGTH);
-            code = 1;
-        }
+        const tokmap_dataset_info info = load_data_info(s.ds);
+        s.trial = load_data_is_trial(s.ds);
+        s.buffer = malloc(BATCH_ROWS * 4 * (size_t)(LENGTH + 1));
+        if (info.n_tokens <= LENGTH)
+            code = cli_error(1, "%s: stall needs more than %d tokens", info.token_path, LENGTH);
+        else
+            code = !s.buffer || !device_open(&s.file, info.token_path);
     }
-    s.trial = !code && load_data_is_trial(s.ds);
-    s.buffer = malloc(BATCH_ROWS * 4 * (size_t)(LENGTH + 1));
-    if (!code)
-        code = !s.buffer || !device_open(&s.file, info.token_path);
     if (!code) {
         try_kinds(&s);
         code = measure_all(&s, options, report);
@@ -271,7 +226,6 @@ static int run_stall(const bench_options *options, bench_report *report)
     device_close(&s.file);
     free(s.buffer);
     load_data_close(&s.ds, 1);
-    load_data_remove(options, 1);
     return code;
 }
 

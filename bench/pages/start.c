@@ -6,12 +6,10 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/cold_reads.h"
 #include "core/load_data.h"
-#include "core/plain_map.h"
-#include "tokmap_writer.h"
+#include "pages/pages.h"
 
 enum {
     ROUNDS = 11,
@@ -107,20 +105,20 @@ static int join_parts(const bench_options *options, uint32_t n_parts)
             status = tokmap_writer_join(w, part, NULL, &err);
         tokmap_dataset_close(part);
     }
-    return bench_finish(w, status, &err);
+    return load_data_finish(w, status, &err);
 }
 
 /* The parts of many have the same index, which is flushed to the disk only once. */
 static int make_sparse(const bench_options *options)
 {
     int code = 0;
-    for (uint32_t i = 0; i < N_SPARSE && !code; i++)
-        code = load_data_make_sparse(options, i, sizes[i < ONE_OF_TEN ? i : ONE_OF_TEN].n_tokens);
-    code = code || bench_make_sparse(load_data_name(options, FIRST_PART).s, MANY_TOKENS,
-                                     MANY_TOKENS / 1000);
+    for (uint32_t i = 0; i < N_SPARSE && !code; i++) {
+        const uint64_t n = sizes[i < ONE_OF_TEN ? i : ONE_OF_TEN].n_tokens;
+        code = load_data_make_sparse(options, i, n, n / 100000);
+    }
+    code = code || load_data_make_sparse(options, FIRST_PART, MANY_TOKENS, MANY_TOKENS / 1000);
     for (uint32_t i = 1; i < MANY_FILES && !code; i++)
-        code = bench_copy_sparse(load_data_name(options, FIRST_PART).s,
-                                 load_data_name(options, FIRST_PART + i).s);
+        code = load_data_copy_sparse(options, FIRST_PART, FIRST_PART + i, MANY_TOKENS);
     return code;
 }
 
@@ -132,12 +130,17 @@ static double plain_open_us(const subject *s, int size)
     uint64_t ns = 0;
     bool fine = true;
     for (uint32_t i = 0; i < sizes[size].n_datasets && fine; i++) {
-        plain_map map;
+        size_t index_bytes, token_bytes;
         const load_data_prefix prefix = load_data_name(s->options, sizes[size].first + i);
         const uint64_t begun = tokmap_i_now_ns();
-        fine = plain_map_open(&map, prefix.s);
+        const uint8_t *index = load_data_map(prefix.s, ".tmi", &index_bytes);
+        const uint8_t *tokens = load_data_map(prefix.s, ".bin", &token_bytes);
+        fine = index && tokens;
+        if (fine)
+            *(const volatile uint8_t *)index;
         ns += tokmap_i_now_ns() - begun;
-        plain_map_close(&map);
+        load_data_unmap(index, index_bytes);
+        load_data_unmap(tokens, token_bytes);
     }
     return fine ? (double)ns / 1e3 : -1;
 }
@@ -147,37 +150,27 @@ static void add_us(bench_row *row, uint64_t begun)
     bench_add_value(row, (double)(tokmap_i_now_ns() - begun) / 1e3);
 }
 
-static bool seek_any(subject *s, tokmap_loader *l, tokmap_error *err)
-{
-    return tokmap_loader_seek(l, bench_random(&s->seed) >> 16, err) == TOKMAP_OK;
-}
-
 /* `next` alone touches no tokens; those of joined files are gathered too. */
-static bool use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gathers,
-                       bench_row *const *r)
+static int use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gathers,
+                      bench_row *const *r)
 {
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_loader_info info = {.struct_size = sizeof info};
     uint8_t state[TOKMAP_STATE_BYTES];
-    tokmap_error err = {0};
-    bool fine = tokmap_loader_next(l, &b, &err) == TOKMAP_OK &&
-                (!gathers || tokmap_batch_gather(&b, &gather, &err) == TOKMAP_OK);
+    int code = load_data_next(l, &b, gathers ? &gather : NULL);
     add_us(r[START], begun);
     begun = tokmap_i_now_ns();
-    fine = fine && seek_any(s, l, &err) && tokmap_loader_save(l, state, &err) == TOKMAP_OK &&
-           tokmap_loader_next(l, &b, &err) == TOKMAP_OK;
+    code = code || load_data_seek(l, bench_random(&s->seed) >> 16) ||
+           tokmap_loader_save(l, state, NULL) || load_data_next(l, &b, NULL);
     add_us(r[SEEK], begun);
-    fine = fine && seek_any(s, l, &err);
+    code = code || load_data_seek(l, bench_random(&s->seed) >> 16);
     begun = tokmap_i_now_ns();
-    fine = fine && tokmap_loader_restore(l, state, &err) == TOKMAP_OK &&
-           tokmap_loader_next(l, &b, &err) == TOKMAP_OK;
+    code = code || tokmap_loader_restore(l, state, NULL) || load_data_next(l, &b, NULL);
     add_us(r[RESTORE], begun);
     tokmap_loader_get_info(l, &info);
     bench_add_value(r[MEMORY], (double)info.resident_bytes / 1024);
-    if (!fine)
-        cli_warn("%s", err.text);
-    return fine;
+    return code ? cli_error(1, "start: a loader could not be used") : 0;
 }
 
 static int measure_way(subject *s, int size, int way, bench_row *const *r)
@@ -196,7 +189,7 @@ static int measure_way(subject *s, int size, int way, bench_row *const *r)
     int code = load_data_open_made(s->options, sizes[size].first, datasets, n);
     tokmap_loader *l = code ? NULL : load_data_one_source(datasets, n, options);
     add_us(r[OPEN], begun);
-    code = !l || !use_loader(s, l, begun, size == MANY, r);
+    code = !l || use_loader(s, l, begun, size == MANY, r);
     if (!code && r[LOCATE])
         code = bench_try_value(r[LOCATE],
                                load_data_locate_ns(l, bench_random(&s->seed) >> 16, 1, UINT64_MAX));
@@ -226,7 +219,7 @@ static void add_cells(bench_report *report, int way, int size, bench_row **rows)
     const bool of_way = way < N_WAYS, joining = size == MANY && !of_way;
     for (int i = of_way ? 0 : N_OF_WAY; i < (of_way ? N_OF_WAY : N_CELLS); i++) {
         rows[i] =
-            bench_add_cell(report, "start", joining && i == PLAIN ? join_cell : cells[i], "%s%s%s",
+            bench_add_cell(report, joining && i == PLAIN ? join_cell : cells[i], "%s%s%s",
                            of_way ? ways[way].name : "", of_way ? ", " : "", sizes[size].name);
         if (size < MANY) {
             bench_set_group(rows[i], "", "%s", cells[i][2]);
@@ -264,7 +257,6 @@ static int measure_starts(subject *s, bench_report *report)
         bench_set_goal(bench_add_ratio(report, rows[ONE_OF_TEN][0][OPEN], rows[0][0][OPEN],
                                        "open, 10^12 tokens against 10^6"),
                        BENCH_AT_MOST, 1.5);
-    load_data_remove(s->options, FIRST_PART + MANY_FILES);
     return code;
 }
 
@@ -284,7 +276,7 @@ static int compare_loaders(const subject *s, bench_report *report, uint32_t leng
     bench_row *rows[4];
     int code = !loaders[0] || !loaders[1];
     for (uint32_t i = 0; i < 4; i++)
-        rows[i] = bench_add_cell(report, "start", loader_cells[i], "%s, %u tokens",
+        rows[i] = bench_add_cell(report, loader_cells[i], "%s, %u tokens",
                                  i < 2 ? "zero-copy sample" : "batch gathered", length);
     for (uint32_t i = 0; i < 4 * bench_rounds(s->options, ROUNDS_OF_JOINED) && !code; i++) {
         const uint32_t at = i % 4 ^ (i / 4 & 1);
@@ -305,15 +297,14 @@ static int measure_joined(const subject *s, bench_report *report)
     const uint64_t n_bytes = s->options->load_bytes ? s->options->load_bytes : usual_bytes;
     const uint64_t n_tokens = n_bytes / 2 / N_FILES / 1000 * 1000;
     const tokmap_dataset *ds[2] = {NULL, NULL};
-    int code = bench_make_random(load_data_name(s->options, FLAT).s, N_FILES * n_tokens);
+    int code = load_data_make_random(s->options, FLAT, N_FILES * n_tokens);
     for (uint32_t i = 0; i < N_FILES && !code; i++)
-        code = bench_make_random(load_data_name(s->options, FIRST_PART + i).s, n_tokens);
+        code = load_data_make_random(s->options, FIRST_PART + i, n_tokens);
     code = code || join_parts(s->options, N_FILES) ||
            load_data_open_made(s->options, FLAT, ds, 2) || load_data_warm_up(ds[0]) ||
            load_data_warm_up(ds[1]) || compare_loaders(s, report, 1024, ds) ||
            compare_loaders(s, report, LENGTH, ds);
     load_data_close(ds, 2);
-    load_data_remove(s->options, FIRST_PART + N_FILES);
     return code;
 }
 

@@ -3,7 +3,7 @@
 """tokbench end to end on small data: every page gives figures, the JSON has what the table shows,
 nothing is left behind, and a failure is reported. Not how fast anything is."""
 
-import copy
+import gzip
 import json
 import os
 import pathlib
@@ -93,6 +93,7 @@ def every_page_gives_figures(folder):
     result = json.loads((folder / "out.json").read_text())
     rows = result["rows"]
     assert result["schema"] == 1 and result["machine"]["processors"] >= 1
+    assert all(0 <= result["busy"][who] <= 100 for who in ("others_percent", "steal_percent"))
     assert "--rounds 3" in result["command"] and str(folder) not in result["command"]
     without = {"cold"} if "O_DIRECT" in run.stderr else set()
     assert {row["page"] for row in rows} - {"gpu"} == PAGES - without, run.stderr
@@ -138,6 +139,19 @@ def tokenizing_is_measured(folder):
                    "values": (row["values"] * 3)[:3]}, rows)
     for name in ("cold, 1 thread", "warm, 1 thread", "cold, 2 threads", "warm, 2 threads"):
         assert rows[name]["limit"] == "text read and ids written," + name[name.rindex(" ", 0, -8):], name
+
+
+def packing_is_measured(folder):
+    with gzip.open(folder / "text.jsonl.gz", "wt") as file:
+        file.write('{"text": "some words"}\n' * 2000)
+    run = tokbench("pack", "--tokenizer", "bytes", "--text", folder / "text.jsonl.gz", "--rounds", "2", "--dir", folder,
+                   "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    rows = rows_of(folder / "out.json")
+    assert len(rows) == 6 and all(value > 0 for row in rows.values() for value in row["values"]), rows
+    whole = rows["tokmap pack, from end to end"]
+    assert whole["limit"] in rows and rows["tokmap pack / its slowest stage"]["target"]["at_least"] == 0.8
+    assert sorted(os.listdir(folder)) == ["out.json", "text.jsonl.gz"]
 
 
 def a_result_stays_until_another_is_there(folder):
@@ -299,6 +313,24 @@ def colours_are_for_terminals_that_want_them(folder):
     assert "\033" not in utf8
 
 
+def marks_are_explained_where_they_are_used(folder):
+    page = ["verify", "--verify-mib", "1", "--rounds", "1", "--dir", folder]
+    said = tokbench(*page).stdout
+    assert "a plain way" in said and "a target" in said and "misses its target" not in said, said
+    assert "a plain way" not in tokbench("gpu", "--dir", folder).stdout
+
+
+def busy_neighbours_are_named(folder):
+    """A program that computes beside it."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        run = tokbench("mix", "--rounds", "3", "--dir", folder, "--json", folder / "out.json")
+        other.kill()
+    busy = json.loads((folder / "out.json").read_text())["busy"]
+    assert busy["others_percent"] > 0, busy
+    is_busy = busy["others_percent"] >= 5 or busy["steal_percent"] >= 1
+    assert ("The machine was busy" in run.stdout) == is_busy, (busy, run)
+
+
 def a_stopped_run_leaves_no_data(folder):
     for page in (["lookup", "--documents", "30000000"], ["limits", "--load-mib", "512"],
                  ["stall", "--load-mib", "512"]):
@@ -345,12 +377,13 @@ def a_run_compares_with_itself(folder):
 
 
 TESTS = (every_page_gives_figures,
-         fractions_are_those_of_the_rounds, tokenizing_is_measured,
+         fractions_are_those_of_the_rounds, tokenizing_is_measured, packing_is_measured,
          a_result_stays_until_another_is_there,
          cold_reads_are_measured,
          stalls_are_ordered, own_data_are_measured_and_left_alone,
          data_that_are_too_small_are_refused,
          the_way_to_a_gpu_is_measured_where_there_is_one, json_on_stdout_is_alone_there,
-         colours_are_for_terminals_that_want_them, a_stopped_run_leaves_no_data,
+         colours_are_for_terminals_that_want_them, marks_are_explained_where_they_are_used,
+         busy_neighbours_are_named, a_stopped_run_leaves_no_data,
          failures_are_told, no_other_file_is_written_into, a_run_compares_with_itself)
 sys.exit(run_in_folders("tokbench_", TESTS))
