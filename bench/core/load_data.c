@@ -88,7 +88,9 @@ int load_data_open(const bench_options *options, uint64_t usual_bytes, const tok
     *ds = NULL;
     if (options->data)
         return open_dataset(options->data, ds);
-    const uint64_t n_bytes = options->load_bytes ? options->load_bytes : usual_bytes;
+    const uint64_t n_bytes = options->load_bytes ? options->load_bytes
+                             : usual_bytes       ? usual_bytes
+                                                 : LOAD_DATA_USUAL_BYTES;
     return load_data_make_random(options, 0, n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS) ||
            load_data_open_made(options, 0, ds, 1);
 }

@@ -11,6 +11,8 @@
 #include "tokmap_loader.h"
 #include "tokmap_writer.h"
 
+#define LOAD_DATA_USUAL_BYTES ((uint64_t)1 << 30)
+
 typedef struct load_data_prefix {
     char s[4096];
 } load_data_prefix;
@@ -31,7 +33,7 @@ int load_data_finish(tokmap_writer *w, tokmap_status status, tokmap_error *err);
 int load_data_open_made(const bench_options *options, size_t first, const tokmap_dataset **datasets,
                         size_t n_datasets);
 /* Opens the user's dataset, if one was named; else makes dataset 0 of random tokens, as many as the
- * options say or usual_bytes hold. Close it in either case. */
+ * options say or usual_bytes hold (0: LOAD_DATA_USUAL_BYTES). Close it in either case. */
 int load_data_open(const bench_options *options, uint64_t usual_bytes, const tokmap_dataset **ds);
 /* NULL is accepted. */
 void load_data_close(const tokmap_dataset **datasets, size_t n_datasets);

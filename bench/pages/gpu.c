@@ -18,7 +18,6 @@ enum {
     N_BATCHES = 3,
     REGISTER_PORTABLE = 1
 };
-static const uint64_t usual_bytes = (uint64_t)1 << 30;
 static const uint64_t usual_ns = 300000000, trial_ns = 5000000;
 static const size_t copy_sizes[N_SIZES] = {64 << 10, 1 << 20, 16 << 20, 256 << 20};
 static const uint32_t batch_rows[N_BATCHES] = {16, 128, 1024}; /* 1/8, 1 and 8 MiB of tokens */
@@ -218,8 +217,8 @@ static int run_gpu(const bench_options *options, bench_report *report)
         cli_warn("gpu: %s: left out", err.text);
         return 0;
     }
-    int code = load_data_open(options, usual_bytes, &g.ds) ||
-               (load_data_fits(g.ds) && load_data_warm_up(g.ds));
+    int code =
+        load_data_open(options, 0, &g.ds) || (load_data_fits(g.ds) && load_data_warm_up(g.ds));
     if (!code) {
         g.ns = load_data_is_trial(g.ds) ? trial_ns : usual_ns;
         code = open_driver(&g) || measure(&g, options, report);

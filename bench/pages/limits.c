@@ -14,18 +14,16 @@
 enum {
     ROUNDS = 5,
     BATCH_ROWS = 32,
-    N_ROW_SIZES = 3,
-    N_DEPTHS = 3,
-    N_READ_SIZES = 3,
+    N_SIZES = 3,
     HUGE_PAGE = 2 << 20,
     SEQUENTIAL_BYTES = 1 << 20,
-    LARGEST_ROW = 16384
+    LARGEST_ROW = 16384,
+    MAX_FIGURES = 40
 };
-static const uint64_t usual_bytes = (uint64_t)1 << 30, most_gathered = 256 << 20;
+static const uint64_t most_gathered = 256 << 20;
 static const uint64_t usual_ns = 300000000, trial_ns = 10000000; /* of reads of a device */
-static const uint32_t row_sizes[N_ROW_SIZES] = {2048, 8192, 16384};
-static const uint32_t read_sizes[N_READ_SIZES] = {4096, 8192, 16384};
-static const uint32_t depths[N_DEPTHS] = {1, 32, 128};
+static const uint32_t row_sizes[N_SIZES] = {2048, 8192, LARGEST_ROW};
+static const uint32_t read_sizes[N_SIZES] = {4096, 8192, 16384}, depths[N_SIZES] = {1, 32, 128};
 
 typedef enum memory_kind {
     SMALL_PAGES,
@@ -35,14 +33,27 @@ typedef enum memory_kind {
 } memory_kind;
 static const char *const kind_names[N_KINDS] = {"4 KiB pages", "huge pages", "file map"};
 
-typedef struct limits {
+typedef struct limits limits;
+
+/* What is measured in each round, and how: -1 is an error. */
+typedef struct figure {
+    double (*measure)(limits *l, const struct figure *f);
+    memory_kind kind;
+    uint32_t n_bytes, n_at_once; /* of a row or a read; reads at once, 0: not of the device */
+    bool at_random;
+    bench_row *row;
+} figure;
+
+struct limits {
     const tokmap_dataset *ds;
     device_file file;
     uint64_t n_bytes; /* of each buffer and of the file, a multiple of HUGE_PAGE */
     uint8_t *from[N_KINDS], *to[2];
     uint8_t *batch;
     uint64_t seed, device_ns;
-} limits;
+    figure figures[MAX_FIGURES];
+    uint32_t n_figures;
+};
 
 /* ---- Memory ---- */
 
@@ -55,174 +66,177 @@ static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind)
     return memory;
 }
 
-static double copy_gbs(limits *l, memory_kind kind)
+static double copy_gbs(limits *l, const figure *f)
 {
     const uint64_t start = tokmap_i_now_ns();
-    memcpy(l->to[kind], l->from[kind], l->n_bytes);
+    memcpy(l->to[f->kind], l->from[f->kind], l->n_bytes);
     return (double)l->n_bytes / (double)(tokmap_i_now_ns() - start);
 }
 
 /* Copies rows from random places into a batch that is reused. */
-static double gather_gbs(limits *l, memory_kind kind, size_t row_bytes)
+static double gather_gbs(limits *l, const figure *f)
 {
     const uint64_t wanted = l->n_bytes < most_gathered ? l->n_bytes : most_gathered;
-    const uint64_t n_rows = wanted / row_bytes, n_places = (l->n_bytes - row_bytes) / 2;
+    const uint64_t n_rows = wanted / f->n_bytes, n_places = (l->n_bytes - f->n_bytes) / 2;
     uint64_t *places = malloc(n_rows * sizeof *places);
     if (!places)
         return -1;
     for (uint64_t i = 0; i < n_rows; i++)
         places[i] = bench_random(&l->seed) % n_places * 2;
+    const uint8_t *from = l->from[f->kind];
+    const size_t row_bytes = f->n_bytes;
     const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < n_rows; i++)
-        memcpy(l->batch + i % BATCH_ROWS * row_bytes, l->from[kind] + places[i], row_bytes);
+        memcpy(l->batch + i % BATCH_ROWS * row_bytes, from + places[i], row_bytes);
     const double ns = (double)(tokmap_i_now_ns() - start);
     free(places);
     return (double)(n_rows * row_bytes) / ns;
 }
 
-/* ---- Page faults ---- */
-
 /* ns for the first write to each page of fresh memory. */
-static double anonymous_fault_ns(const limits *l, memory_kind kind)
+static double fault_ns(limits *l, const figure *f)
 {
-    const uint64_t n_bytes = l->n_bytes / 4 / HUGE_PAGE * HUGE_PAGE + HUGE_PAGE;
-    const uint64_t page = kind == HUGE_PAGES ? HUGE_PAGE : DEVICE_BLOCK;
+    const uint64_t n_pages = (l->n_bytes / 4 / HUGE_PAGE + 1) * (HUGE_PAGE / f->n_bytes);
+    const uint64_t n_bytes = n_pages * f->n_bytes;
     uint8_t *map =
         mmap(NULL, n_bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED)
         return -1;
     volatile uint8_t *memory = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
     madvise((void *)(uintptr_t)memory, n_bytes,
-            kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+            f->kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     const uint64_t start = tokmap_i_now_ns();
-    for (uint64_t at = 0; at < n_bytes; at += page)
+    for (uint64_t at = 0; at < n_bytes; at += f->n_bytes)
         memory[at] = 1;
     const double ns = (double)(tokmap_i_now_ns() - start);
     munmap(map, n_bytes + HUGE_PAGE);
-    const uint64_t n_pages = n_bytes / page;
     return ns / (double)n_pages;
 }
 
 /* ns for the first touch of a page of a fresh map of a file that is in the page cache. */
-static double map_touch_ns(limits *l, bool at_random)
+static double touch_ns(limits *l, const figure *f)
 {
     const uint64_t n_pages = l->n_bytes / DEVICE_BLOCK;
-    const uint64_t n_touched = at_random ? n_pages / 16 : n_pages;
+    const uint64_t n_touched = f->at_random ? n_pages / 16 : n_pages;
     const volatile uint8_t *map = mmap(NULL, l->n_bytes, PROT_READ, MAP_SHARED, l->file.fd, 0);
     uint8_t sum = 0;
     if (map == MAP_FAILED)
         return -1;
-    if (at_random)
+    if (f->at_random)
         madvise((void *)(uintptr_t)map, l->n_bytes, MADV_RANDOM);
     const uint64_t start = tokmap_i_now_ns();
-    for (uint64_t i = 0; i < n_touched; i++)
-        sum =
-            (uint8_t)(sum + map[(at_random ? bench_random(&l->seed) % n_pages : i) * DEVICE_BLOCK]);
+    for (uint64_t i = 0; i < n_touched; i++) {
+        const uint64_t page = f->at_random ? bench_random(&l->seed) % n_pages : i;
+        sum = (uint8_t)(sum + map[page * DEVICE_BLOCK]);
+    }
     const double ns = (double)(tokmap_i_now_ns() - start) + (sum == 0) * 1e-9; /* keeps the sum */
     munmap((void *)(uintptr_t)map, l->n_bytes);
     return ns / (double)n_touched;
 }
 
-/* ---- Rounds ---- */
+/* ---- The device: GB/s in order, reads/s at random ---- */
 
-/* NULL: what this machine does not have. */
-typedef struct limits_rows {
-    bench_row *copy[2], *gather[N_KINDS][N_ROW_SIZES];
-    bench_row *fault, *huge_fault, *touch_in_order, *touch_at_random;
-    bench_row *random[N_READ_SIZES][N_DEPTHS], *sequential[N_DEPTHS];
-} limits_rows;
-
-static int measure_memory(limits *l, const limits_rows *r)
+static double device_figure(limits *l, const figure *f)
 {
-    int code = 0;
-    for (int kind = 0; kind < N_KINDS && !code; kind++) {
-        if (!l->from[kind])
-            continue;
-        if (kind != FILE_MAP)
-            code = bench_try_value(r->copy[kind], copy_gbs(l, (memory_kind)kind));
-        for (int i = 0; i < N_ROW_SIZES && !code; i++)
-            code =
-                bench_try_value(r->gather[kind][i], gather_gbs(l, (memory_kind)kind, row_sizes[i]));
-    }
-    return code || bench_try_value(r->fault, anonymous_fault_ns(l, SMALL_PAGES)) ||
-           (r->huge_fault && bench_try_value(r->huge_fault, anonymous_fault_ns(l, HUGE_PAGES))) ||
-           bench_try_value(r->touch_in_order, map_touch_ns(l, false)) ||
-           bench_try_value(r->touch_at_random, map_touch_ns(l, true));
+    const device_reads reads = {f->n_bytes, f->n_at_once, !f->at_random, bench_random(&l->seed),
+                                l->device_ns};
+    const double rate = device_rate(&l->file, &reads);
+    return f->at_random || rate < 0 ? rate : rate * f->n_bytes / 1e9;
 }
 
-static int measure_device(limits *l, const limits_rows *r)
+/* ---- Figures ---- */
+
+static void add(limits *l, bench_row *row, figure f)
 {
-    int code = 0;
-    for (int d = 0; d < N_DEPTHS && !code; d++) {
-        const device_reads in_order = {SEQUENTIAL_BYTES, depths[d], true, 0, l->device_ns};
-        code = bench_try_value(r->sequential[d],
-                               device_rate(&l->file, &in_order) * SEQUENTIAL_BYTES / 1e9);
-        for (int i = 0; i < N_READ_SIZES && !code; i++) {
-            const device_reads random = {read_sizes[i], depths[d], false, bench_random(&l->seed),
-                                         l->device_ns};
-            code = bench_try_value(r->random[i][d], device_rate(&l->file, &random));
-        }
-    }
-    return code;
+    if (l->n_figures == MAX_FIGURES)
+        abort();
+    f.row = row;
+    l->figures[l->n_figures++] = f;
 }
 
-static void add_memory_rows(const limits *l, bench_report *report, limits_rows *r)
+static void add_memory(limits *l, bench_report *report)
 {
-    for (int kind = 0; kind < 2; kind++) {
+    for (memory_kind kind = SMALL_PAGES; kind < FILE_MAP; kind++) {
         if (!l->from[kind])
             continue;
-        r->copy[kind] = bench_add_row(report, "GB/s", "memcpy, one thread, %s", kind_names[kind]);
-        bench_set_group(r->copy[kind], kind_names[kind], "memcpy, one thread");
+        bench_row *row = bench_add_row(report, "GB/s", "memcpy, one thread, %s", kind_names[kind]);
+        bench_set_group(row, kind_names[kind], "memcpy, one thread");
+        add(l, row, (figure){copy_gbs, .kind = kind});
     }
-    for (int kind = 0; kind < N_KINDS; kind++) {
-        for (int i = 0; i < N_ROW_SIZES && l->from[kind]; i++) {
-            const uint32_t kib = row_sizes[i] / 1024;
-            r->gather[kind][i] =
-                bench_add_row(report, "GB/s", "gather, %u KiB rows, %s", kib, kind_names[kind]);
-            bench_set_group(r->gather[kind][i], kind_names[kind], "gather of rows of %u KiB", kib);
-        }
+    for (int i = 0; i < N_KINDS * N_SIZES; i++) {
+        const memory_kind kind = i / N_SIZES;
+        const uint32_t n_bytes = row_sizes[i % N_SIZES], kib = n_bytes / 1024;
+        if (!l->from[kind])
+            continue;
+        bench_row *row =
+            bench_add_row(report, "GB/s", "gather, %u KiB rows, %s", kib, kind_names[kind]);
+        bench_set_group(row, kind_names[kind], "gather of rows of %u KiB", kib);
+        add(l, row, (figure){gather_gbs, .kind = kind, .n_bytes = n_bytes});
     }
-    r->fault = bench_add_row(report, "ns", "page fault, fresh 4 KiB page");
+    add(l, bench_add_row(report, "ns", "page fault, fresh 4 KiB page"),
+        (figure){fault_ns, .kind = SMALL_PAGES, .n_bytes = DEVICE_BLOCK});
     if (l->from[HUGE_PAGES])
-        r->huge_fault = bench_add_row(report, "ns", "page fault, fresh huge page");
-    r->touch_in_order = bench_add_row(report, "ns", "first touch of a file map, in order");
-    r->touch_at_random = bench_add_row(report, "ns", "first touch of it, at random");
+        add(l, bench_add_row(report, "ns", "page fault, fresh huge page"),
+            (figure){fault_ns, .kind = HUGE_PAGES, .n_bytes = HUGE_PAGE});
+    add(l, bench_add_row(report, "ns", "first touch of a file map, in order"), (figure){touch_ns});
+    add(l, bench_add_row(report, "ns", "first touch of it, at random"),
+        (figure){touch_ns, .at_random = true});
 }
 
-static void add_device_rows(bench_report *report, limits_rows *r)
+static void add_device(limits *l, bench_report *report)
 {
-    static const char *const systems[N_DEPTHS] = {"qd 1", "qd 32", "qd 128"};
-    for (int d = 0; d < N_DEPTHS; d++) {
-        r->sequential[d] =
-            bench_add_row(report, "GB/s", "O_DIRECT, 1 MiB in order, %s", systems[d]);
-        bench_set_group(r->sequential[d], systems[d], "device, sequential reads of 1 MiB");
+    static const char *const systems[N_SIZES] = {"qd 1", "qd 32", "qd 128"};
+    for (int d = 0; d < N_SIZES; d++) {
+        bench_row *row = bench_add_row(report, "GB/s", "O_DIRECT, 1 MiB in order, %s", systems[d]);
+        bench_set_group(row, systems[d], "device, sequential reads of 1 MiB");
+        add(l, row, (figure){device_figure, .n_bytes = SEQUENTIAL_BYTES, .n_at_once = depths[d]});
     }
-    for (int i = 0; i < N_READ_SIZES * N_DEPTHS; i++) {
-        const int d = i % N_DEPTHS;
-        const uint32_t kib = read_sizes[i / N_DEPTHS] / 1024;
+    for (int i = 0; i < N_SIZES * N_SIZES; i++) {
+        const int d = i % N_SIZES;
+        const uint32_t n_bytes = read_sizes[i / N_SIZES], kib = n_bytes / 1024;
         bench_row *row =
             bench_add_row(report, "reads/s", "O_DIRECT, %u KiB at random, %s", kib, systems[d]);
         bench_set_group(row, systems[d], "device, random reads of %u KiB", kib);
-        r->random[i / N_DEPTHS][d] = row;
+        add(l, row,
+            (figure){device_figure, .n_bytes = n_bytes, .n_at_once = depths[d], .at_random = true});
     }
+}
+
+/* Memory first, and then the device, which leaves the page cache as it was. */
+static int measure_limits(limits *l, const bench_options *options, bench_report *report)
+{
+    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
+    add_memory(l, report);
+    if (l->file.direct_fd >= 0)
+        add_device(l, report);
+    else
+        cli_warn("%s: no device below the file system, or no O_DIRECT (see --dir): left out",
+                 load_data_info(l->ds).token_path);
+    touch_ns(l, &(figure){touch_ns});
+    for (uint32_t i = 0; i < 2 * n_rounds; i++) {
+        for (uint32_t k = 0; k < l->n_figures; k++) {
+            const figure *f = &l->figures[k];
+            if ((f->n_at_once > 0) == (i >= n_rounds) && bench_try_value(f->row, f->measure(l, f)))
+                return 1;
+        }
+    }
+    return 0;
 }
 
 /* ---- Page ---- */
 
-static bool make_buffers(limits *l)
+static int make_buffers(limits *l)
 {
-    l->batch = calloc(BATCH_ROWS, LARGEST_ROW);
-    for (int kind = 0; kind < 2; kind++) {
-        l->from[kind] = new_memory(l->n_bytes, (memory_kind)kind);
-        l->to[kind] = new_memory(l->n_bytes, (memory_kind)kind);
-        if (!l->batch || !l->from[kind] || !l->to[kind]) {
-            cli_warn("out of memory");
-            return false;
-        }
+    l->batch = malloc(BATCH_ROWS * LARGEST_ROW);
+    for (memory_kind kind = SMALL_PAGES; kind < FILE_MAP; kind++) {
+        l->from[kind] = new_memory(l->n_bytes, kind);
+        l->to[kind] = new_memory(l->n_bytes, kind);
+        if (!l->batch || !l->from[kind] || !l->to[kind])
+            return cli_no_memory();
         memset(l->from[kind], 1, l->n_bytes);
         memset(l->to[kind], 2, l->n_bytes);
     }
-    memset(l->batch, 1, BATCH_ROWS * LARGEST_ROW);
+    memset(l->batch, 0, BATCH_ROWS * LARGEST_ROW);
     /* The system may be configured to make none, and then a figure for them would be wrong. */
     if (bench_system_number("/proc/self/smaps_rollup", "AnonHugePages:") <= 0) {
         cli_warn("this system gives no huge pages: left out");
@@ -231,12 +245,12 @@ static bool make_buffers(limits *l)
     }
     void *map = mmap(NULL, l->n_bytes, PROT_READ, MAP_SHARED, l->file.fd, 0);
     l->from[FILE_MAP] = map == MAP_FAILED ? NULL : map;
-    return l->from[FILE_MAP] && load_data_warm_up(l->ds) == 0;
+    return !l->from[FILE_MAP] || load_data_warm_up(l->ds);
 }
 
 static void free_buffers(limits *l)
 {
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < FILE_MAP; kind++) {
         free(l->from[kind]);
         free(l->to[kind]);
     }
@@ -244,32 +258,11 @@ static void free_buffers(limits *l)
     free(l->batch);
 }
 
-/* Memory first, and then the device, which leaves the page cache as it was. */
-static int measure_limits(limits *l, const bench_options *options, bench_report *report)
-{
-    limits_rows rows = {.fault = NULL};
-    const bool has_device = l->file.direct_fd >= 0;
-    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
-    int code = 0;
-    add_memory_rows(l, report, &rows);
-    if (has_device)
-        add_device_rows(report, &rows);
-    else
-        cli_warn("%s: no device below the file system, or no O_DIRECT (see --dir): left out",
-                 load_data_info(l->ds).token_path);
-    map_touch_ns(l, false);
-    for (uint32_t i = 0; i < n_rounds && !code; i++)
-        code = measure_memory(l, &rows);
-    for (uint32_t i = 0; i < n_rounds && !code && has_device; i++)
-        code = measure_device(l, &rows);
-    return code;
-}
-
 /* No more than an eighth of the memory in each of five places. */
 static uint64_t suitable_bytes(const bench_options *options)
 {
     const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t wanted = options->load_bytes ? options->load_bytes : usual_bytes;
+    const uint64_t wanted = options->load_bytes ? options->load_bytes : LOAD_DATA_USUAL_BYTES;
     const uint64_t n = wanted < memory / 8 ? wanted : memory / 8;
     return n < 4 * (uint64_t)HUGE_PAGE ? 4 * (uint64_t)HUGE_PAGE : n / HUGE_PAGE * HUGE_PAGE;
 }
@@ -280,10 +273,10 @@ static int run_limits(const bench_options *options, bench_report *report)
     bench_options own = *options;
     own.load_bytes = l.n_bytes + HUGE_PAGE; /* its documents do not end at page boundaries */
     own.data = NULL;
-    int code = load_data_open(&own, usual_bytes, &l.ds);
+    int code = load_data_open(&own, 0, &l.ds);
     if (!code) {
         l.device_ns = load_data_is_trial(l.ds) ? trial_ns : usual_ns;
-        code = !device_open(&l.file, load_data_info(l.ds).token_path) || !make_buffers(&l) ||
+        code = !device_open(&l.file, load_data_info(l.ds).token_path) || make_buffers(&l) ||
                measure_limits(&l, options, report);
     }
     free_buffers(&l);

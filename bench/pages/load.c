@@ -20,8 +20,7 @@ enum {
                 TOKMAP_ROW_LOSS_MASK
 };
 static const uint32_t lengths[N_LENGTHS] = {1024, 2048, 4096, 8192};
-static const uint64_t usual_bytes = (uint64_t)1 << 30, most_bytes_a_round = 256 << 20,
-                      least_bytes_a_round = 16 << 20;
+static const uint64_t most_bytes_a_round = 256 << 20, least_bytes_a_round = 16 << 20;
 static const struct {
     const char *name, *system;
     tokmap_shuffle shuffle;
@@ -267,7 +266,7 @@ static int hot_part(const bench_options *options, bench_report *report, const to
 static int run_load(const bench_options *options, bench_report *report)
 {
     const tokmap_dataset *ds;
-    int code = load_data_open(options, usual_bytes, &ds) || hot_part(options, report, ds);
+    int code = load_data_open(options, 0, &ds) || hot_part(options, report, ds);
     const cold_reads cold = {.prefix = "cold, ",
                              .ds = ds,
                              .lengths = lengths + 2,

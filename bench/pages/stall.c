@@ -17,7 +17,6 @@ enum {
     BATCH_ROWS = 32,
     N_KINDS = 7
 };
-static const uint64_t usual_bytes = (uint64_t)1 << 30;
 typedef struct kind {
     const char *name;
     tokmap_io io;
@@ -209,7 +208,7 @@ static void try_kinds(stall *s)
 static int run_stall(const bench_options *options, bench_report *report)
 {
     stall s = {.seed = 1, .n_rounds = bench_rounds(options, ROUNDS), .file = {-1, -1, false, 0}};
-    int code = load_data_open(options, usual_bytes, &s.ds);
+    int code = load_data_open(options, 0, &s.ds);
     if (!code) {
         const tokmap_dataset_info info = load_data_info(s.ds);
         s.trial = load_data_is_trial(s.ds);

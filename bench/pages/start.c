@@ -22,7 +22,7 @@ enum {
     N_FILES = 100,
     N_WAYS = 2
 };
-static const uint64_t usual_bytes = (uint64_t)1 << 30, bytes_a_round = 16 << 20;
+static const uint64_t bytes_a_round = 16 << 20;
 
 /* The numbers of the datasets. */
 enum {
@@ -294,7 +294,8 @@ static int compare_loaders(const subject *s, bench_report *report, uint32_t leng
 
 static int measure_joined(const subject *s, bench_report *report)
 {
-    const uint64_t n_bytes = s->options->load_bytes ? s->options->load_bytes : usual_bytes;
+    const uint64_t n_bytes =
+        s->options->load_bytes ? s->options->load_bytes : LOAD_DATA_USUAL_BYTES;
     const uint64_t n_tokens = n_bytes / 2 / N_FILES / 1000 * 1000;
     const tokmap_dataset *ds[2] = {NULL, NULL};
     int code = load_data_make_random(s->options, FLAT, N_FILES * n_tokens);
