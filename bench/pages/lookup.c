@@ -67,7 +67,7 @@ static double measure_ns(const subject *s, int kind, uint64_t seed)
     uint64_t sum = 0;
     const uint64_t start = tokmap_i_now_ns();
     for (int i = 0; i < LOOKUPS; i++)
-        if (!answer(s, kind, bench_random(&seed) + (chained ? sum & 1 : 0), n, &sum))
+        if (n == 0 || !answer(s, kind, bench_random(&seed) + (chained ? sum & 1 : 0), n, &sum))
             return -1;
     const double ns = (double)(tokmap_i_now_ns() - start) / LOOKUPS;
     return sum == 1 ? -1 : ns; /* keeps the compiler from removing the sum */

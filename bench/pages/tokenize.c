@@ -24,7 +24,7 @@ typedef struct worker {
 } worker;
 
 typedef struct job {
-    const bench_text *text;
+    bench_text text;
     double ids_a_byte; /* known after the first pass */
     uint32_t n_threads;
     bool all;   /* each thread takes every batch, not only its share */
@@ -65,11 +65,11 @@ static void take_batches(void *context)
         worker *w = &j->workers[own];
         for (size_t n = 0; !j->failed; n++) {
             const size_t i = j->all ? n : atomic_fetch_add(&j->next_batch, 1);
-            if (i >= j->text->n_batches)
+            if (i >= j->text.n_batches)
                 break;
             if (j->plain)
-                read_and_write(j, w, &j->text->batches[i]);
-            else if (!bench_text_encode(w->encoder, &j->text->batches[i], &w->ids, NULL, NULL))
+                read_and_write(j, w, &j->text.batches[i]);
+            else if (!bench_text_encode(w->encoder, &j->text.batches[i], &w->ids, NULL, NULL))
                 j->failed = true;
         }
     }
@@ -86,7 +86,7 @@ static double pass(job *j, uint64_t start, bool all, bool plain)
         j->workers[i].ids.n = 0;
     tokmap_i_run_threads(j->n_threads, take_batches, j);
     const double ns = (double)(tokmap_i_now_ns() - start);
-    return j->failed ? 0 : (double)j->text->n_bytes * 1e3 / ns;
+    return j->failed ? 0 : (double)j->text.n_bytes * 1e3 / ns;
 }
 
 /* ---- Page ---- */
@@ -109,7 +109,7 @@ static int write_ids(const char *path, const id_buffer *ids)
 static int measure_round(job *j, const tokenizer *t, const page_rows *r, const char *ids_path)
 {
     static const encoder_options options;
-    const size_t capacity = 12 * j->text->n_bytes + 64 * j->text->n_ends + (1 << 20);
+    const size_t capacity = 12 * j->text.n_bytes + 64 * j->text.n_ends + (1 << 20);
     const uint64_t start = tokmap_i_now_ns();
     size_t n_ids = 0;
     int code = 0;
@@ -126,7 +126,7 @@ static int measure_round(job *j, const tokenizer *t, const page_rows *r, const c
         code = write_ids(ids_path, &j->workers[0].ids);
     for (uint32_t i = 0; i < j->n_threads; i++)
         n_ids += j->workers[i].ids.n;
-    j->ids_a_byte = (double)n_ids / (double)j->text->n_bytes;
+    j->ids_a_byte = (double)n_ids / (double)j->text.n_bytes;
     if (j->n_threads > 1)
         pass(j, 0, true, false);
     bench_add_value(r->warm, pass(j, tokmap_i_now_ns(), false, false));
@@ -176,7 +176,6 @@ static int run_tokenize(const bench_options *options, bench_report *report)
     const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
     static job j;
     tokenizer_file file;
-    bench_text text;
     if (!options->tokenizer || !options->text)
         return cli_error(2, "tokenize needs --tokenizer and --text");
     const uint64_t start = tokmap_i_now_ns();
@@ -184,10 +183,9 @@ static int run_tokenize(const bench_options *options, bench_report *report)
         return 1;
     bench_add_value(bench_add_row(report, "ms", "loading the vocabulary"),
                     (double)(tokmap_i_now_ns() - start) / 1e6);
-    j.text = &text;
-    const int code = bench_text_load(&text, options->text, file.tokenizer) ||
+    const int code = bench_text_load(&j.text, options->text, file.tokenizer) ||
                      measure_passes(&j, file.tokenizer, options, report);
-    bench_text_free(&text);
+    bench_text_free(&j.text);
     tokenizer_file_close(&file);
     return code;
 }
