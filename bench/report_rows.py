@@ -17,10 +17,9 @@ A row may have more keys, which improve how it is shown:
 "group"     Rates (units that end in "/s") and p99 of one group are drawn together, under this
             title: "hot, int64, 1024 tokens". A group that begins with "gpu", and the page "gpu",
             say that a GPU did the work: a stand-in for a GPU must not be named so.
-"limit"     Name of the row in the same file that does the same work in a simple way; with a
-            fraction also a limit without a row: "steps that never wait".
-"fraction"  This figure as a part of that limit, 1 for all of it; the median over rounds. Without
-            it the medians are divided when both have one unit, the other way round for times.
+"limit"     Name of the row in the same file that does the same work in a simple way, or a limit
+            without a row: "steps that never wait"; and
+"fraction"  this figure as a part of that limit, 1 for all of it; the median over rounds.
 "x"         Place on the horizontal axis, above 0, and
 "x_unit"    what that counts. Absent: "tokens", the size of the corpus. Rows that only differ in a
             part of the name that begins with a digit ("open, 10^9 tokens") are one line.
@@ -157,19 +156,6 @@ def read_remarks(fields):
             yield system, before + take(fields, key, str), place if key != "version" else ""
 
 
-def find_limits(rows):
-    """Of several rows with the name of a limit, one on the page of limits, else the first."""
-    found = {}
-    for row in sorted(rows, key=lambda row: row.page != "limits"):
-        found.setdefault(row.name, row)
-    for row in rows:
-        limit = found.get(row.limit)
-        if limit and row.fraction is None and row.unit == limit.unit:
-            over, under = (row, limit) if row.is_rate else (limit, row)
-            part = over.median / under.median if under.median else -1
-            row.fraction = part if 0 <= part < math.inf else None
-
-
 def read_machine(fields):
     machine = {key: take(fields, key, str) for key in ("cpu", "kernel", "architecture")}
     machine |= {key: take(fields, key, float) for key in ("processors", "memory_gib")}
@@ -204,7 +190,6 @@ def read_result(path):
         raise Refused(f"{where}{error}") from None
     if not run.rows and not run.remarks:
         raise Refused("there is no row in it")
-    find_limits(run.rows)
     return run
 
 

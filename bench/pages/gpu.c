@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu.c - copies to a GPU, if there is one: plain copies by size, which are the limit, and the
  * batches of a stage. `make bench-gpu` runs it and measures training steps. */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +8,7 @@
 #include "cli/cli.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
+#include "system/platform_library.h"
 #include "tokmap_stage.h"
 
 enum {
@@ -69,15 +69,13 @@ static int failed(const char *what, int error)
 
 static int open_driver(gpu *g)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *context;
     const size_t n_bytes = copy_sizes[N_SIZES - 1];
+    char why[256];
+    void *library = tokmap_i_library_open("libcuda.so.1", why, sizeof why), *context;
     int device;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *call = library ? dlsym(library, names[i]) : NULL;
-        if (!call)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!library || !tokmap_i_library_find(library, names[i], (void **)&g->d + i))
             return cli_error(1, "gpu: the driver lacks a call of CUDA 4");
-        memcpy((char *)&g->d + i * sizeof call, &call, sizeof call);
-    }
     int error;
     if ((error = g->d.init(0)) || (error = g->d.get_device(&device, 0)) ||
         (error = g->d.retain_context(&context, device)) || (error = g->d.set_context(context)) ||
