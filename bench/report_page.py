@@ -55,35 +55,44 @@ def listed(parts):
 
 
 def headlines(rows):
+    """Those that miss no target."""
+    missed = {(row.page, row.line or row.name) for row in rows if row.missed()}
     for page, name, text in HEADLINES:
-        row = next((row for row in rows if re.fullmatch(page, row.page) and re.fullmatch(name, row.name)), None)
+        row = next((row for row in rows if re.fullmatch(page, row.page) and re.fullmatch(name, row.name)
+                    and (row.page, row.line or row.name) not in missed), None)
         if row and ("{share}" not in text or row.fraction is not None):
             value = number(row.median) + (" times" if row.unit == "x" else f" {row.unit}")
             yield escape(text.format(value=value, share=number(row.fraction or 0)))
 
 
-def reason_of(row):
-    return next((reason for name, reason in REASONS if re.search(name, row.name)), "")
+def busy_text(run):
+    return listed([f"{who} took {percent(run.busy[key] / 100)}" for key, (most, who) in BUSY_PERCENT.items()
+                   if run.busy[key] >= most])
+
+
+def reason_of(run, row):
+    """Why the target is missed; "": not known."""
+    known = next((reason for name, reason in REASONS if re.search(name, row.name)), "")
+    return known or ("the machine was busy" if busy_text(run) else "")
 
 
 def summary(runs):
     """What this machine does well, what it misses and why."""
-    rows = [row for run in runs for row in run.rows]
-    well, aims = list(headlines(rows)), [row for row in rows if row.goal]
-    missed = groups([row for row in aims if row.missed()], reason_of)
+    rows = [(run, row) for run in runs for row in run.rows]
+    well, n_aims = list(headlines([row for _, row in rows])), sum(bool(row.goal) for _, row in rows)
+    missed = groups([one for one in rows if one[1].missed()], lambda one: reason_of(*one))
     if well:
         yield f'<p class="lead">On this machine tokmap {listed(well)}.</p>\n'
-    if aims:
+    if n_aims:
         n = sum(len(own) for own in missed.values())
         whys = "; ".join(f"{len(own)} because {reason}" if reason else f"{len(own)} for no known reason"
                          for reason, own in missed.items())
-        text = f"It reaches {len(aims) - n} of {len(aims)} targets." + (f" It misses {whys}." if n else "")
+        text = f"It reaches {n_aims - n} of {n_aims} targets." + (f" It misses {whys}." if n else "")
         yield f'<p class="lead">{escape(text)}</p>\n'
     for run in runs:
-        for key, (most, who) in BUSY_PERCENT.items():
-            if run.busy[key] >= most:
-                yield (f'<p class="absent"><b>The machine was busy:</b> during {escape(run.file)}, {who} took '
-                       f"{percent(run.busy[key] / 100)} of the processors' time. Figures may be too low.</p>\n")
+        if busy_text(run):
+            yield (f'<p class="absent"><b>The machine was busy:</b> during {escape(run.file)}, {busy_text(run)} of '
+                   "the processors' time. Figures may be too low.</p>\n")
 
 
 def missed_targets(runs):
