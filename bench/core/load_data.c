@@ -188,6 +188,19 @@ tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_
     return load_data_loader(options);
 }
 
+bool load_data_works(const tokmap_dataset *ds, tokmap_io io, const char *name)
+{
+    const tokmap_loader_options options = {.sequence_length = 1, .batch_rows = 1, .io = io};
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader *l = load_data_one_source(&ds, 1, options);
+    if (l)
+        tokmap_loader_get_info(l, &info);
+    tokmap_loader_close(l);
+    if (l && info.io != io)
+        cli_warn("reading by '%s' does not work here: left out", name);
+    return l && info.io == io;
+}
+
 int load_data_seek(tokmap_loader *l, uint64_t sample)
 {
     tokmap_error err;

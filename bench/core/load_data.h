@@ -46,6 +46,8 @@ tokmap_dataset_info load_data_info(const tokmap_dataset *ds);
 bool load_data_fits(const tokmap_dataset *ds);
 /* Smaller than 64 MiB: a trial or a test, for which short measures are enough. */
 bool load_data_is_trial(const tokmap_dataset *ds);
+/* Whether the loader really reads in this way if it is asked to; if not, says so. */
+bool load_data_works(const tokmap_dataset *ds, tokmap_io io, const char *name);
 /* Reads it in order and touches every page, so that all of it is in memory and mapped. */
 int load_data_warm_up(const tokmap_dataset *ds);
 

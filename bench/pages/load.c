@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "core/cold_reads.h"
 #include "core/load_data.h"
-#include "pages/pages.h"
+#include "pages/cold.h"
 
 enum {
     ROUNDS = 11,
@@ -267,12 +266,12 @@ static int run_load(const bench_options *options, bench_report *report)
 {
     const tokmap_dataset *ds;
     int code = load_data_open(options, 0, &ds) || hot_part(options, report, ds);
-    const cold_reads cold = {.prefix = "cold, ",
-                             .ds = ds,
-                             .lengths = lengths + 2,
-                             .n_lengths = 1,
-                             .n_rounds = bench_rounds(options, 5)};
-    if (!code && options->data && cold_reads_measure(&cold, report) == 1)
+    const cold_data cold = {.prefix = "cold, ",
+                            .ds = ds,
+                            .lengths = lengths + 2,
+                            .n_lengths = 1,
+                            .n_rounds = bench_rounds(options, 5)};
+    if (!code && options->data && cold_measure(&cold, report) == 1)
         code = 1; /* generated data has its own page for this */
     load_data_close(&ds, 1);
     return code;

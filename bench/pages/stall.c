@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "core/cold_reads.h"
 #include "core/device.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
@@ -198,7 +197,7 @@ static void try_kinds(stall *s)
     if (s->file.in_memory)
         cli_warn("the file system is in memory (see --dir): 'cold' is left out");
     for (int w = 0; w < 4; w++) {
-        const bool works = cold_reads_works(s->ds, ways[w].io, ways[w].name);
+        const bool works = load_data_works(s->ds, ways[w].io, ways[w].name);
         for (int k = 0; k < N_KINDS; k++)
             if (kinds[k].io == ways[w].io)
                 s->works[k] = works && (kinds[k].cold ? !s->file.in_memory : fits);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "core/cold_reads.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
 
@@ -239,7 +238,7 @@ static int measure_starts(subject *s, bench_report *report)
     way_rows rows[N_SIZES][N_WAYS] = {{{NULL}}};
     int code = make_sparse(s->options) || load_data_open_made(s->options, 0, &ds, 1);
     for (int w = 0; w < N_WAYS && !code; w++) {
-        s->works[w] = w == 0 || cold_reads_works(ds, ways[w].io, ways[w].name);
+        s->works[w] = w == 0 || load_data_works(ds, ways[w].io, ways[w].name);
         for (int i = 0; i < N_SIZES && s->works[w]; i++)
             add_cells(report, w, i, rows[i][w]);
     }

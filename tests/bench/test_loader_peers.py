@@ -532,7 +532,7 @@ def requirements_are_read_line_by_line():
     spec.loader.exec_module(install)
     found = install.wanted("# why\n--no-binary x\nx==1.0\n\ny==2  # and why\n")
     expect_equal(found, (["x==1.0", "y==2"], ["--no-binary", "x"]), "packages and options")
-    for file in ("requirements.txt", "loader-requirements.txt"):
+    for file in ("requirements.txt", "loader-requirements.txt", "../requirements.txt"):
         packages, _ = install.wanted((PEERS / file).read_text())
         loose = [package for package in packages if not re.fullmatch(r"[\w-]+==[\d.]+", package)]
         expect(packages and not loose, "%s: versions are not told: %s" % (file, loose))
