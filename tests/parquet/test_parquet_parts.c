@@ -160,15 +160,20 @@ TEST(thrift_numbers_are_read)
         b.n = 0;
         add_zigzag(&b, numbers[i]);
         thrift t = {.at = b.data, .end = b.data + b.n};
-        CHECK_INT(thrift_integer(&t, T_INT), numbers[i]);
+        int64_t number = 1;
+        thrift_integer(&t, T_INT, &number);
+        CHECK_INT(number, numbers[i]);
         CHECK(!t.why && t.at == t.end);
     }
     const uint8_t endless[] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
     thrift t = {.at = endless, .end = endless + sizeof endless};
-    thrift_integer(&t, T_INT);
+    int64_t number;
+    thrift_integer(&t, T_INT, &number);
     CHECK(t.why && !t.short_of);
     t = (thrift){.at = endless, .end = endless + sizeof endless};
-    CHECK(thrift_binary(&t, T_INT).n_bytes == 0 && t.why);
+    thrift_bytes text = {0};
+    thrift_binary(&t, T_INT, &text);
+    CHECK(text.n_bytes == 0 && t.why);
 }
 
 TEST(thrift_nesting_is_bounded)

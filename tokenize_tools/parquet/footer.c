@@ -65,67 +65,50 @@ enum {
     REPEATED
 };
 
-typedef struct raw_element { /* as stored */
+typedef struct raw_element { /* as stored; -1: absent */
     int64_t type, repetition, n_children, converted;
-    int32_t logical;
-    bool is_unsigned;
+    int64_t logical; /* the number of a field of a union; 0: absent */
+    bool is_signed;
     thrift_bytes name;
 } raw_element;
 
-static void read_integer_type(thrift *t, raw_element *raw)
+/* fastparquet's has_nulls=None writes a truth value: whether there may be nulls. */
+static void read_repetition(thrift *t, uint8_t type, void *to)
 {
-    thrift_struct s = {0};
-    while (thrift_next(t, &s)) {
-        if (s.id == 2)
-            raw->is_unsigned = !thrift_boolean(t, s.type);
-        else
-            thrift_skip(t, s.type);
-    }
+    if (type <= THRIFT_FALSE)
+        *(int64_t *)to = type == THRIFT_TRUE;
+    else
+        thrift_integer(t, type, to);
 }
 
-/* A union: one field, whose number is the type. */
-static void read_logical_type(thrift *t, raw_element *raw)
+static void read_logical_type(thrift *t, uint8_t type, void *to)
 {
     enum {
         INTEGER = 10
     };
-    thrift_struct s = {0};
-    while (thrift_next(t, &s)) {
-        raw->logical = s.id;
-        if (s.id == INTEGER && thrift_is_struct(t, s.type))
-            read_integer_type(t, raw);
+    static const thrift_field integer_fields[] = {
+        {2, thrift_boolean, offsetof(raw_element, is_signed), NULL}, {0}};
+    raw_element *raw = to;
+    int32_t id = 0;
+    if (type != THRIFT_STRUCT)
+        thrift_fail(t, "a field of its header has the wrong type");
+    while (thrift_next(t, &id, &type)) {
+        raw->logical = id;
+        if (id == INTEGER)
+            thrift_read(t, type, integer_fields, raw);
         else
-            thrift_skip(t, s.type);
+            thrift_skip(t, type);
     }
 }
 
-/* fastparquet's has_nulls=None writes a truth value: whether there may be nulls. */
-static int64_t read_repetition(thrift *t, uint8_t type)
-{
-    return type <= THRIFT_FALSE ? thrift_boolean(t, type) : thrift_integer(t, type);
-}
-
-static void read_raw_element(thrift *t, raw_element *raw)
-{
-    thrift_struct s = {0};
-    *raw = (raw_element){.type = -1, .repetition = -1, .converted = -1};
-    while (thrift_next(t, &s)) {
-        if (s.id == 1)
-            raw->type = thrift_integer(t, s.type);
-        else if (s.id == 3)
-            raw->repetition = read_repetition(t, s.type);
-        else if (s.id == 4)
-            raw->name = thrift_binary(t, s.type);
-        else if (s.id == 5)
-            raw->n_children = thrift_integer(t, s.type);
-        else if (s.id == 6)
-            raw->converted = thrift_integer(t, s.type);
-        else if (s.id == 10 && thrift_is_struct(t, s.type))
-            read_logical_type(t, raw);
-        else
-            thrift_skip(t, s.type);
-    }
-}
+static const thrift_field element_fields[] = {
+    {1, thrift_integer, offsetof(raw_element, type), NULL},
+    {3, read_repetition, offsetof(raw_element, repetition), NULL},
+    {4, thrift_binary, offsetof(raw_element, name), NULL},
+    {5, thrift_integer, offsetof(raw_element, n_children), NULL},
+    {6, thrift_integer, offsetof(raw_element, converted), NULL},
+    {10, read_logical_type, 0, NULL},
+    {0}};
 
 /* The logical type counts if there is one, else the older converted type. */
 static parquet_kind kind_of(const raw_element *raw)
@@ -142,7 +125,7 @@ static parquet_kind kind_of(const raw_element *raw)
         [15] = PARQUET_PLAIN,    [16] = PARQUET_PLAIN,    [17] = PARQUET_PLAIN,
         [18] = PARQUET_PLAIN,    [19] = PARQUET_TEXT,     [1] = PARQUET_OTHER,
         [2] = PARQUET_OTHER,     [3] = PARQUET_OTHER};
-    if (raw->is_unsigned)
+    if (!raw->is_signed)
         return PARQUET_UNSIGNED;
     if (raw->logical)
         return raw->logical < (int)sizeof of_logical ? of_logical[raw->logical] : PARQUET_OTHER;
@@ -185,37 +168,41 @@ static const char *set_element(parquet_footer *f, const raw_element *raw, const 
     return NULL;
 }
 
-static void fail(thrift *t, const char *why)
-{
-    if (!t->why)
-        t->why = why;
-}
+typedef struct reading { /* a footer that is being read */
+    parquet_footer *f;
+    uint64_t file_bytes;
+    int64_t n_rows;     /* as the footer says */
+    int64_t group_rows; /* of the current row group; -1: not known */
+    bool has_chunks;    /* the current row group */
+    size_t capacity;    /* row groups that there is memory for */
+    thrift_bytes created_by;
+} reading;
 
-static bool read_schema(parquet_footer *f, thrift *t, uint8_t type, parquet_error *err)
+static void read_schema(thrift *t, uint8_t type, void *to)
 {
+    parquet_footer *f = ((reading *)to)->f;
     open_group open[THRIFT_MAX_DEPTH];
     size_t depth = 0;
     const thrift_list list = thrift_begin_list(t, type);
     if (f->elements)
-        return refuse(err, "damaged footer: it has two schemas");
-    f->elements = calloc(list.n ? list.n : 1, sizeof *f->elements);
-    if (!f->elements)
-        return no_memory(err);
-    for (uint32_t i = 0; i < list.n && !t->why && thrift_is_struct(t, list.type); i++) {
-        raw_element raw;
-        read_raw_element(t, &raw);
+        thrift_fail(t, "it has two schemas");
+    else if (!(f->elements = calloc(list.n ? list.n : 1, sizeof *f->elements)))
+        thrift_fail(t, parquet_no_memory);
+    for (uint32_t i = 0; i < list.n && !t->why; i++) {
+        raw_element raw = {.type = -1, .repetition = -1, .converted = -1, .is_signed = true};
+        thrift_read(t, list.type, element_fields, &raw);
         if (t->why)
-            break;
+            return;
         if (i > 0 && depth == 0)
-            fail(t, "its schema has a column outside of the root");
+            t->why = "its schema has a column outside of the root";
         else
             t->why = set_element(f, &raw, i > 0 ? &open[depth - 1] : NULL);
         if (t->why)
-            break;
+            return;
         if (depth > 0)
             open[depth - 1].n_left--;
         if (raw.n_children > 0 && depth == THRIFT_MAX_DEPTH)
-            fail(t, "its schema is nested too deeply");
+            thrift_fail(t, "its schema is nested too deeply");
         else if (raw.n_children > 0)
             open[depth++] = (open_group){(uint32_t)f->n_elements, (uint64_t)raw.n_children};
         while (depth > 0 && open[depth - 1].n_left == 0)
@@ -223,81 +210,48 @@ static bool read_schema(parquet_footer *f, thrift *t, uint8_t type, parquet_erro
         f->n_elements++;
     }
     if (depth > 0 || f->n_elements == 0)
-        fail(t, "its schema is incomplete");
-    return true;
+        thrift_fail(t, "its schema is incomplete");
 }
 
 /* ---- Row groups ---- */
 
-typedef struct raw_chunk {
+typedef struct raw_chunk { /* as stored; -1: absent */
     int64_t codec, n_values, plain_bytes, stored_bytes, data_offset, dictionary_offset, type;
-    int64_t n_nulls; /* -1: not known */
+    int64_t n_nulls;
     uint32_t encodings;
-    unsigned seen; /* fields of the metadata */
     bool encrypted, external;
 } raw_chunk;
 
-static uint32_t read_encodings(thrift *t, uint8_t type)
+static void read_encodings(thrift *t, uint8_t type, void *to)
 {
-    uint32_t bits = 0;
     const thrift_list list = thrift_begin_list(t, type);
     for (uint32_t i = 0; i < list.n && !t->why; i++) {
-        const int64_t encoding = thrift_integer(t, list.type);
+        int64_t encoding = -1;
+        thrift_integer(t, list.type, &encoding);
         if (encoding >= 0 && encoding < 32)
-            bits |= (uint32_t)1 << encoding;
-    }
-    return bits;
-}
-
-static void read_statistics(thrift *t, raw_chunk *c)
-{
-    thrift_struct s = {0};
-    while (thrift_next(t, &s)) {
-        if (s.id == 3)
-            c->n_nulls = thrift_integer(t, s.type);
-        else
-            thrift_skip(t, s.type);
+            *(uint32_t *)to |= (uint32_t)1 << encoding;
     }
 }
 
-static void read_metadata(thrift *t, raw_chunk *c)
-{
-    thrift_struct s = {0};
-    int64_t *const integers[] = {[1] = &c->type,
-                                 [4] = &c->codec,
-                                 [5] = &c->n_values,
-                                 [6] = &c->plain_bytes,
-                                 [7] = &c->stored_bytes,
-                                 [9] = &c->data_offset,
-                                 [11] = &c->dictionary_offset};
-    while (thrift_next(t, &s)) {
-        if (s.id > 0 && s.id < 32)
-            c->seen |= 1u << s.id;
-        if (s.id == 2)
-            c->encodings = read_encodings(t, s.type);
-        else if (s.id == 12 && thrift_is_struct(t, s.type))
-            read_statistics(t, c);
-        else if (s.id > 0 && s.id < (int)(sizeof integers / sizeof *integers) && integers[s.id])
-            *integers[s.id] = thrift_integer(t, s.type);
-        else
-            thrift_skip(t, s.type);
-    }
-}
-
-static void read_raw_chunk(thrift *t, raw_chunk *c)
-{
-    thrift_struct s = {0};
-    *c = (raw_chunk){.n_nulls = -1};
-    while (thrift_next(t, &s)) {
-        if (s.id == 3 && thrift_is_struct(t, s.type)) {
-            read_metadata(t, c);
-            continue;
-        }
-        c->external = c->external || s.id == 1;
-        c->encrypted = c->encrypted || s.id == 8 || s.id == 9;
-        thrift_skip(t, s.type);
-    }
-}
+static const thrift_field statistics_fields[] = {
+    {3, thrift_integer, offsetof(raw_chunk, n_nulls), NULL}, {0}};
+static const thrift_field metadata_fields[] = {
+    {1, thrift_integer, offsetof(raw_chunk, type), NULL},
+    {2, read_encodings, offsetof(raw_chunk, encodings), NULL},
+    {4, thrift_integer, offsetof(raw_chunk, codec), NULL},
+    {5, thrift_integer, offsetof(raw_chunk, n_values), NULL},
+    {6, thrift_integer, offsetof(raw_chunk, plain_bytes), NULL},
+    {7, thrift_integer, offsetof(raw_chunk, stored_bytes), NULL},
+    {9, thrift_integer, offsetof(raw_chunk, data_offset), NULL},
+    {11, thrift_integer, offsetof(raw_chunk, dictionary_offset), NULL},
+    {12, NULL, 0, statistics_fields},
+    {0}};
+static const thrift_field chunk_fields[] = {
+    {1, thrift_present, offsetof(raw_chunk, external), NULL}, /* the path of another file */
+    {3, NULL, 0, metadata_fields},
+    {8, thrift_present, offsetof(raw_chunk, encrypted), NULL},
+    {9, thrift_present, offsetof(raw_chunk, encrypted), NULL},
+    {0}};
 
 static bool fits(int64_t n, uint64_t limit)
 {
@@ -305,20 +259,18 @@ static bool fits(int64_t n, uint64_t limit)
 }
 
 /* A chunk that is encrypted or in another file is refused when it is needed. */
-static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, uint64_t file_bytes)
+static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parquet_element *column,
+                             uint64_t file_bytes)
 {
-    /* type, codec, number of values, both sizes, offset of the data pages */
-    enum {
-        NEEDED = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 9
-    };
     *to = (parquet_chunk){.encrypted = c->encrypted, .external = c->external};
     if (c->encrypted || c->external)
         return NULL;
-    if ((c->seen & NEEDED) != NEEDED || !fits(c->codec, UINT8_MAX) ||
-        !fits(c->n_values, INT64_MAX) || !fits(c->plain_bytes, INT64_MAX) ||
-        !fits(c->stored_bytes, file_bytes) || !fits(c->data_offset, file_bytes) ||
-        !fits(c->dictionary_offset, file_bytes))
+    if (!fits(c->codec, UINT8_MAX) || !fits(c->n_values, INT64_MAX) ||
+        !fits(c->plain_bytes, INT64_MAX) || !fits(c->stored_bytes, file_bytes) ||
+        !fits(c->data_offset, file_bytes) || !fits(c->dictionary_offset, file_bytes))
         return "a column chunk is described wrongly";
+    if (c->type != (int64_t)column->type)
+        return "a column chunk has another type than its column";
     /* Some writers leave out the offset of the dictionary page, or write 0: then it is the first of
      * the data pages. */
     const bool before = c->dictionary_offset > 0 && c->dictionary_offset < c->data_offset;
@@ -332,149 +284,100 @@ static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, uint64_t fil
     return NULL;
 }
 
-typedef struct groups { /* what is being read */
-    parquet_footer *f;
-    uint64_t file_bytes;
-    size_t capacity;
-    const parquet_type *types; /* of the columns */
-} groups;
-
-static bool grow(groups *g, parquet_error *err)
+static void grow(reading *r, thrift *t)
 {
-    parquet_footer *f = g->f;
-    if (f->groups && f->n_groups < g->capacity)
-        return true;
-    const size_t capacity = g->capacity ? g->capacity * 2 : 1;
-    parquet_row_group *const row_groups = realloc(f->groups, capacity * sizeof *row_groups);
-    if (!row_groups)
-        return no_memory(err);
-    f->groups = row_groups;
+    parquet_footer *f = r->f;
+    if (f->n_groups < r->capacity)
+        return;
+    const size_t capacity = r->capacity ? r->capacity * 2 : 1;
+    parquet_row_group *const groups = realloc(f->groups, capacity * sizeof *groups);
+    f->groups = groups ? groups : f->groups;
     parquet_chunk *const chunks =
         realloc(f->chunks, (f->n_leaves ? f->n_leaves : 1) * capacity * sizeof *chunks);
-    if (!chunks)
-        return no_memory(err);
-    f->chunks = chunks;
-    g->capacity = capacity;
-    return true;
+    f->chunks = chunks ? chunks : f->chunks;
+    if (!groups || !chunks)
+        thrift_fail(t, parquet_no_memory);
+    r->capacity = capacity;
 }
 
-static void read_chunks(groups *g, thrift *t, uint8_t type)
+static void read_chunks(thrift *t, uint8_t type, void *to)
 {
-    parquet_footer *f = g->f;
+    reading *r = to;
+    parquet_footer *f = r->f;
+    const parquet_element *column = f->elements;
     const thrift_list list = thrift_begin_list(t, type);
-    if (!t->why && list.n != f->n_leaves)
-        fail(t, "a row group has not one chunk for each column");
-    for (uint32_t i = 0; i < list.n && !t->why && thrift_is_struct(t, list.type); i++) {
-        raw_chunk raw;
-        read_raw_chunk(t, &raw);
+    if (r->has_chunks || list.n != f->n_leaves)
+        thrift_fail(t, "a row group has not one chunk for each column");
+    r->has_chunks = true;
+    for (uint32_t i = 0; i < list.n && !t->why; i++) {
+        /* The offset of a dictionary may be absent. */
+        raw_chunk raw = {-1, -1, -1, -1, -1, 0, -1, -1, 0, false, false};
+        thrift_read(t, list.type, chunk_fields, &raw);
+        while (!column->is_leaf || column->leaf != i)
+            column++;
+        if (!t->why)
+            t->why =
+                set_chunk(&f->chunks[f->n_groups * f->n_leaves + i], &raw, column, r->file_bytes);
+    }
+}
+
+static void read_row_groups(thrift *t, uint8_t type, void *to)
+{
+    static const thrift_field group_fields[] = {
+        {1, read_chunks, 0, NULL}, {3, thrift_integer, offsetof(reading, group_rows), NULL}, {0}};
+    reading *r = to;
+    parquet_footer *f = r->f;
+    const thrift_list list = thrift_begin_list(t, type);
+    if (!f->elements)
+        thrift_fail(t, "its schema does not come first");
+    if (f->groups)
+        thrift_fail(t, "it has two lists of row groups");
+    if (!t->why)
+        grow(r, t);
+    for (uint32_t i = 0; i < list.n && !t->why; i++) {
+        grow(r, t);
+        r->group_rows = -1;
+        r->has_chunks = false;
+        if (!t->why)
+            thrift_read(t, list.type, group_fields, r);
+        if (r->group_rows < 0 || !r->has_chunks)
+            thrift_fail(t, "a row group is incomplete");
+        else if ((uint64_t)r->group_rows > INT64_MAX - f->n_rows)
+            thrift_fail(t, "its row groups have too many rows");
         if (t->why)
             return;
-        t->why = set_chunk(&f->chunks[f->n_groups * f->n_leaves + i], &raw, g->file_bytes);
-        if (!raw.encrypted && !raw.external && raw.type != (int64_t)g->types[i])
-            fail(t, "a column chunk has another type than its column");
+        f->groups[f->n_groups++] = (parquet_row_group){f->n_rows, (uint64_t)r->group_rows};
+        f->n_rows += (uint64_t)r->group_rows;
     }
-}
-
-static void read_row_group(groups *g, thrift *t)
-{
-    parquet_footer *f = g->f;
-    int64_t n_rows = -1;
-    bool has_chunks = false;
-    thrift_struct s = {0};
-    while (thrift_next(t, &s)) {
-        if (s.id == 1 && !has_chunks) {
-            has_chunks = true;
-            read_chunks(g, t, s.type);
-        } else if (s.id == 3) {
-            n_rows = thrift_integer(t, s.type);
-        } else {
-            thrift_skip(t, s.type);
-        }
-    }
-    if (n_rows < 0 || !has_chunks)
-        fail(t, "a row group is incomplete");
-    if ((uint64_t)n_rows > INT64_MAX - f->n_rows)
-        fail(t, "its row groups have too many rows");
-    if (t->why)
-        return;
-    f->groups[f->n_groups++] = (parquet_row_group){f->n_rows, (uint64_t)n_rows};
-    f->n_rows += (uint64_t)n_rows;
-}
-
-static bool list_types(const parquet_footer *f, parquet_type **types, parquet_error *err)
-{
-    *types = calloc(f->n_leaves + 1, sizeof **types);
-    for (size_t i = 0; *types && i < f->n_elements; i++) {
-        if (f->elements[i].is_leaf)
-            (*types)[f->elements[i].leaf] = f->elements[i].type;
-    }
-    return *types || no_memory(err);
-}
-
-static bool read_row_groups(groups *g, thrift *t, uint8_t type, parquet_error *err)
-{
-    parquet_footer *f = g->f;
-    parquet_type *types;
-    if (!f->elements || f->groups)
-        return refuse(err, "damaged footer: %s",
-                      f->groups ? "it has two lists of row groups"
-                                : "its schema does not come first");
-    if (!list_types(f, &types, err))
-        return false;
-    g->types = types;
-    const thrift_list list = thrift_begin_list(t, type);
-    bool ok = grow(g, err);
-    for (uint32_t i = 0; ok && i < list.n && !t->why && thrift_is_struct(t, list.type); i++) {
-        ok = grow(g, err);
-        if (ok)
-            read_row_group(g, t);
-    }
-    free(types);
-    return ok;
 }
 
 /* ---- The footer ---- */
 
-static bool read_file(groups *g, thrift *t, int64_t *n_rows, parquet_error *err)
-{
-    parquet_footer *f = g->f;
-    thrift_struct s = {0};
-    bool ok = true;
-    while (ok && thrift_next(t, &s)) {
-        if (s.id == 2) {
-            ok = read_schema(f, t, s.type, err);
-        } else if (s.id == 3) {
-            *n_rows = thrift_integer(t, s.type);
-        } else if (s.id == 4) {
-            ok = read_row_groups(g, t, s.type, err);
-        } else if (s.id == 6) {
-            const thrift_bytes text = thrift_binary(t, s.type);
-            f->created_by = text.data;
-            f->created_by_bytes = text.n_bytes;
-        } else {
-            thrift_skip(t, s.type);
-        }
-    }
-    return ok;
-}
-
 bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes,
                          uint64_t file_bytes, parquet_error *err)
 {
+    static const thrift_field file_fields[] = {
+        {2, read_schema, 0, NULL},
+        {3, thrift_integer, offsetof(reading, n_rows), NULL},
+        {4, read_row_groups, 0, NULL},
+        {6, thrift_binary, offsetof(reading, created_by), NULL},
+        {0}};
     thrift t = {.at = bytes, .end = bytes + n_bytes};
-    groups g = {.f = f, .file_bytes = file_bytes};
-    int64_t n_rows = -1;
+    reading r = {.f = f, .file_bytes = file_bytes, .n_rows = -1};
     *f = (parquet_footer){0};
-    bool ok = read_file(&g, &t, &n_rows, err);
-    if (ok && !t.why && (!f->elements || !f->groups))
-        t.why = "it has no schema or no row groups";
-    if (ok && !t.why && (n_rows < 0 || (uint64_t)n_rows != f->n_rows))
-        t.why = "its row groups do not have as many rows as the file";
-    if (ok && t.why)
-        ok = refuse(err, "damaged footer: %s", t.why);
-    if (!ok)
-        parquet_footer_free(f);
-    return ok;
+    thrift_read(&t, THRIFT_STRUCT, file_fields, &r);
+    if (!f->elements || !f->groups)
+        thrift_fail(&t, "it has no schema or no row groups");
+    else if (r.n_rows < 0 || (uint64_t)r.n_rows != f->n_rows)
+        thrift_fail(&t, "its row groups do not have as many rows as the file");
+    f->created_by = r.created_by.data;
+    f->created_by_bytes = r.created_by.n_bytes;
+    if (!t.why)
+        return true;
+    parquet_footer_free(f);
+    if (t.why == parquet_no_memory)
+        return no_memory(err);
+    return refuse(err, "damaged footer: %s", t.why);
 }
 
 void parquet_footer_free(parquet_footer *f)

@@ -13,7 +13,7 @@ enum {
     UUID = 13
 };
 
-static void fail(thrift *t, const char *why)
+void thrift_fail(thrift *t, const char *why)
 {
     if (!t->why)
         t->why = why;
@@ -23,7 +23,7 @@ static void fail(thrift *t, const char *why)
 static void fail_short(thrift *t)
 {
     t->short_of = t->short_of || !t->why;
-    fail(t, "its header ends too early");
+    thrift_fail(t, "its header ends too early");
 }
 
 bool thrift_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
@@ -62,7 +62,7 @@ static uint64_t read_varint(thrift *t)
     if (t->end - begin < 10)
         fail_short(t);
     else
-        fail(t, "a number in its header has more than 64 bits");
+        thrift_fail(t, "a number in its header has more than 64 bits");
     return 0;
 }
 
@@ -74,54 +74,72 @@ static void skip_bytes(thrift *t, uint64_t n)
         fail_short(t);
 }
 
-bool thrift_next(thrift *t, thrift_struct *s)
+bool thrift_next(thrift *t, int32_t *id, uint8_t *type)
 {
     const uint8_t byte = read_byte(t);
     if (t->why || byte == 0)
         return false;
-    s->type = byte & 15;
-    if (byte >> 4) {
-        s->id += byte >> 4;
-    } else {
-        const int64_t id = thrift_zigzag(read_varint(t));
-        if (id < 0 || id > INT16_MAX)
-            fail(t, "the number of a field in its header is wrong");
-        s->id = (int32_t)id;
-    }
-    if (s->id > INT16_MAX)
-        fail(t, "the number of a field in its header is wrong");
+    *type = byte & 15;
+    const int64_t next = byte >> 4 ? *id + (byte >> 4) : thrift_zigzag(read_varint(t));
+    if (next < 0 || next > INT16_MAX)
+        thrift_fail(t, "the number of a field in its header is wrong");
+    *id = (int32_t)next;
     return !t->why;
 }
 
 static bool expect(thrift *t, bool fits)
 {
     if (!fits)
-        fail(t, "a field of its header has the wrong type");
+        thrift_fail(t, "a field of its header has the wrong type");
     return !t->why;
 }
 
-int64_t thrift_integer(thrift *t, uint8_t type)
+void thrift_read(thrift *t, uint8_t type, const thrift_field *fields, void *to)
 {
-    if (!expect(t, type >= INT8 && type <= INT64))
-        return 0;
-    return type == INT8 ? (int8_t)read_byte(t) : thrift_zigzag(read_varint(t));
+    int32_t id = 0;
+    if (!expect(t, type == THRIFT_STRUCT))
+        return;
+    while (thrift_next(t, &id, &type)) {
+        const thrift_field *field = fields;
+        while (field->id && field->id != id)
+            field++;
+        void *const place = (char *)to + field->offset;
+        if (!field->id)
+            thrift_skip(t, type);
+        else if (field->read)
+            field->read(t, type, place);
+        else
+            thrift_read(t, type, field->fields, place);
+    }
 }
 
-bool thrift_boolean(thrift *t, uint8_t type)
+void thrift_integer(thrift *t, uint8_t type, void *to)
 {
-    return expect(t, type == THRIFT_TRUE || type == THRIFT_FALSE) && type == THRIFT_TRUE;
+    if (expect(t, type >= INT8 && type <= INT64))
+        *(int64_t *)to = type == INT8 ? (int8_t)read_byte(t) : thrift_zigzag(read_varint(t));
 }
 
-thrift_bytes thrift_binary(thrift *t, uint8_t type)
+void thrift_boolean(thrift *t, uint8_t type, void *to)
+{
+    if (expect(t, type == THRIFT_TRUE || type == THRIFT_FALSE))
+        *(bool *)to = type == THRIFT_TRUE;
+}
+
+void thrift_binary(thrift *t, uint8_t type, void *to)
 {
     if (!expect(t, type == BINARY))
-        return (thrift_bytes){0};
+        return;
     const uint64_t n = read_varint(t);
     const uint8_t *data = t->at;
     skip_bytes(t, n);
-    if (t->why)
-        return (thrift_bytes){0};
-    return (thrift_bytes){data, (size_t)n};
+    if (!t->why)
+        *(thrift_bytes *)to = (thrift_bytes){data, (size_t)n};
+}
+
+void thrift_present(thrift *t, uint8_t type, void *to)
+{
+    *(bool *)to = true;
+    thrift_skip(t, type);
 }
 
 thrift_list thrift_begin_list(thrift *t, uint8_t type)
@@ -136,11 +154,6 @@ thrift_list thrift_begin_list(thrift *t, uint8_t type)
     if (t->why)
         return (thrift_list){0};
     return (thrift_list){head & 15, (uint32_t)n};
-}
-
-bool thrift_is_struct(thrift *t, uint8_t type)
-{
-    return expect(t, type == THRIFT_STRUCT);
 }
 
 /* ---- Skipping ---- */
@@ -168,59 +181,48 @@ static void skip_map(thrift *t, unsigned depth)
     }
 }
 
-static void skip_struct(thrift *t, unsigned depth)
-{
-    thrift_struct s = {0};
-    while (thrift_next(t, &s))
-        skip_value(t, s.type, depth);
-}
-
-static void skip_list(thrift *t, uint8_t type, unsigned depth)
-{
-    const thrift_list list = thrift_begin_list(t, type);
-    for (uint32_t i = 0; i < list.n && !t->why; i++)
-        skip_element(t, list.type, depth);
-}
-
 static void skip_value(thrift *t, uint8_t type, unsigned depth)
 {
-    if (depth == THRIFT_MAX_DEPTH) {
-        fail(t, "its header is nested too deeply");
-        return;
-    }
+    thrift_list list;
+    int32_t id = 0;
+    if (depth == THRIFT_MAX_DEPTH)
+        thrift_fail(t, "its header is nested too deeply");
     switch (type) {
     case THRIFT_TRUE:
     case THRIFT_FALSE:
-        return;
+        break;
     case INT8:
         skip_bytes(t, 1);
-        return;
+        break;
     case INT16:
     case INT32:
     case INT64:
         read_varint(t);
-        return;
+        break;
     case DOUBLE:
         skip_bytes(t, 8);
-        return;
+        break;
     case BINARY:
         skip_bytes(t, read_varint(t));
-        return;
+        break;
     case THRIFT_LIST:
     case SET:
-        skip_list(t, type, depth + 1);
-        return;
+        list = thrift_begin_list(t, type);
+        for (uint32_t i = 0; i < list.n && !t->why; i++)
+            skip_element(t, list.type, depth + 1);
+        break;
     case MAP:
         skip_map(t, depth + 1);
-        return;
+        break;
     case THRIFT_STRUCT:
-        skip_struct(t, depth + 1);
-        return;
+        while (thrift_next(t, &id, &type))
+            skip_value(t, type, depth + 1);
+        break;
     case UUID:
         skip_bytes(t, 16);
-        return;
+        break;
     default:
-        fail(t, "a field of its header has an unknown type");
+        thrift_fail(t, "a field of its header has an unknown type");
     }
 }
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thrift.h - reads Thrift's compact protocol, in which Parquet stores its headers.
  *
- *     thrift_struct s = {0};
- *     while (thrift_next(t, &s)) {
- *         if (s.id == 1)
- *             n_rows = thrift_integer(t, s.type);
- *         else
- *             thrift_skip(t, s.type);
- *     }
+ *     static const thrift_field fields[] = {{1, thrift_integer, offsetof(page, n_rows)}, {0}};
+ *     thrift_read(t, THRIFT_STRUCT, fields, &page);
  *
- * After an error all calls return 0, false or nothing, and t->why says why: check it once, at the
- * end. Nothing is allocated, and what is read is bounded by the bytes that there are. */
+ * After an error all calls do nothing, and t->why says why: check it once, at the end. A field that
+ * is absent leaves its place as it was. Nothing is allocated, and what is read is bounded by the
+ * bytes that there are. */
 #ifndef TOKMAP_THRIFT_H
 #define TOKMAP_THRIFT_H
 
@@ -32,11 +28,6 @@ typedef struct thrift {
     bool short_of;   /* the error is that the bytes end too early */
 } thrift;
 
-typedef struct thrift_struct { /* start with {0} */
-    int32_t id;
-    uint8_t type; /* of the current field */
-} thrift_struct;
-
 typedef struct thrift_bytes {
     const uint8_t *data;
     size_t n_bytes;
@@ -47,17 +38,29 @@ typedef struct thrift_list {
     uint32_t n;   /* not more than there are bytes */
 } thrift_list;
 
-/* Goes to the next field; false at the end of the structure. Its value must be read or skipped. */
-bool thrift_next(thrift *t, thrift_struct *s);
-/* The value of a field or element of this type; it is an error if the type does not fit. */
-int64_t thrift_integer(thrift *t, uint8_t type);
-bool thrift_boolean(thrift *t, uint8_t type); /* of a field */
-thrift_bytes thrift_binary(thrift *t, uint8_t type);
+/* Reads a value of this type into *to; it is an error if the type does not fit. */
+typedef void thrift_reader(thrift *t, uint8_t type, void *to);
+
+typedef struct thrift_field {
+    int32_t id;
+    thrift_reader *read;
+    size_t offset;                     /* of the place in the structure in memory */
+    const struct thrift_field *fields; /* with read NULL: a structure of these fields */
+} thrift_field;
+
+/* Reads a structure; the last row of the table is {0}. Fields that are not in it are skipped. */
+void thrift_read(thrift *t, uint8_t type, const thrift_field *fields, void *to);
+thrift_reader thrift_integer; /* int64_t */
+thrift_reader thrift_boolean; /* bool; of a field */
+thrift_reader thrift_binary;  /* thrift_bytes */
+thrift_reader thrift_present; /* bool: true; any type */
 /* Begins a list; its elements must be read or skipped, each as a value of list.type. */
 thrift_list thrift_begin_list(thrift *t, uint8_t type);
-/* Whether the value is a structure, whose fields follow; if not, that is an error. */
-bool thrift_is_struct(thrift *t, uint8_t type);
+/* Goes to the next field, whose value must be read or skipped; false at the end of the structure.
+ * The first id is 0. */
+bool thrift_next(thrift *t, int32_t *id, uint8_t *type);
 void thrift_skip(thrift *t, uint8_t type);
+void thrift_fail(thrift *t, const char *why); /* the first reason counts */
 
 /* A number of seven bits a byte, lowest first, as Parquet's encodings use it too. Returns false if
  * it does not end, or has more than 64 bits. */
