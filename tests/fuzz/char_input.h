@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "oracles/char_naive.h"
-#include "tokenizer/chars/char_engine.h"
+#include "tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

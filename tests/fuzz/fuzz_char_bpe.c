@@ -50,14 +50,14 @@ static void compare(const model *m, const char *text, size_t n)
     static char marked[4 * NAIVE_MAX_BYTES], padded[2 * NAIVE_MAX_BYTES];
     model_error err;
     id_buffer out = {0};
-    char_engine *e = char_engine_new(m, &err);
+    tokenizer *t = tokenizer_new(m, &err);
+    require(t != NULL);
+    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1 << 14});
     require(e != NULL);
-    char_scratch *s = char_scratch_new(e, 1 << 14);
-    require(s != NULL);
     memcpy(padded, text, n);
     for (int again = 0; again < 2; again++) { /* from the merges, then from the cache */
         out.n = want.n = 0;
-        require(char_scratch_encode(s, (const uint8_t *)padded, n, STRETCH_FIRST, &out));
+        require(encoder_encode(e, (const uint8_t *)padded, n, TEXT_FIRST, &out) == TOKENIZE_OK);
         const size_t n_marked = naive_marked(text, n, marked);
         if (m->rule == MERGE_SCORED)
             naive_scored_bpe(m, (const uint8_t *)marked, n_marked, &want);
@@ -66,11 +66,12 @@ static void compare(const model *m, const char *text, size_t n)
         require(out.n == want.n && (want.n == 0 || memcmp(out.ids, want.ids, 4 * want.n) == 0));
     }
     model_text back = {0};
-    require(char_engine_decode(e, out.ids, out.n, &back));
+    size_t bad;
+    require(tokenizer_decode(t, out.ids, out.n, &back, &bad));
     free(back.s);
     id_buffer_free(&out);
-    char_scratch_free(s);
-    char_engine_free(e);
+    encoder_free(e);
+    tokenizer_free(t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -44,20 +44,20 @@ static void compare(const model *m, const char *text, size_t n)
     static char padded[2 * NAIVE_MAX_BYTES];
     model_error err;
     id_buffer out = {0};
-    char_engine *e = char_engine_new(m, &err);
+    tokenizer *t = tokenizer_new(m, &err);
+    require(t != NULL);
+    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1 << 14});
     require(e != NULL);
-    char_scratch *s = char_scratch_new(e, 1 << 14);
-    require(s != NULL);
     memcpy(padded, text, n);
     define(m, text, n, &want);
     for (int again = 0; again < 2; again++) {
         out.n = 0;
-        require(char_scratch_encode(s, (const uint8_t *)padded, n, STRETCH_FIRST, &out));
+        require(encoder_encode(e, (const uint8_t *)padded, n, TEXT_FIRST, &out) == TOKENIZE_OK);
         require(out.n == want.n && (want.n == 0 || memcmp(out.ids, want.ids, 4 * want.n) == 0));
     }
     id_buffer_free(&out);
-    char_scratch_free(s);
-    char_engine_free(e);
+    encoder_free(e);
+    tokenizer_free(t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,17 +4,17 @@
 void engine_start(engine *g, size_t cache_bytes)
 {
     model_error err;
-    g->e = char_engine_new(&g->m, &err);
-    if (!g->e)
+    g->t = tokenizer_new(&g->m, &err);
+    if (!g->t)
         CHECK_FAIL("%s", err.text);
-    g->s = char_scratch_new(g->e, cache_bytes);
-    CHECK(g->s != NULL);
+    g->e = encoder_new(g->t, &(encoder_options){.cache_bytes = cache_bytes});
+    CHECK(g->e != NULL);
 }
 
 void engine_end(engine *g)
 {
-    char_scratch_free(g->s);
-    char_engine_free(g->e);
+    encoder_free(g->e);
+    tokenizer_free(g->t);
     id_buffer_free(&g->out);
     model_free(&g->m);
 }
@@ -25,9 +25,9 @@ void encode(engine *g, const char *text, size_t n, unsigned flags)
     CHECK(copy != NULL);
     memcpy(copy, text, n);
     memset(copy + n, 0x81, TEXT_PADDING);
-    const bool encoded = char_scratch_encode(g->s, copy, n, flags, &g->out);
+    const tokenize_status status = encoder_encode(g->e, copy, n, flags, &g->out);
     free(copy);
-    CHECK(encoded);
+    CHECK_EQ(status, TOKENIZE_OK);
 }
 
 void expect_ids(const engine *g, const naive_ids *want, const char *text)
@@ -50,12 +50,11 @@ long rounds(long in_check, long in_long)
 void refused(model *m, const char *why)
 {
     model_error err;
-    char_engine *e = char_engine_new(m, &err);
-    if (e)
-        char_engine_free(e);
+    tokenizer *t = tokenizer_new(m, &err);
+    tokenizer_free(t);
     model_free(m);
-    if (e || !strstr(err.text, why))
-        CHECK_FAIL("refused because of \"%s\", not \"%s\"", e ? "nothing" : err.text, why);
+    if (t || !strstr(err.text, why))
+        CHECK_FAIL("refused because of \"%s\", not \"%s\"", t ? "nothing" : err.text, why);
 }
 
 /* ---- sentencepiece ---- */

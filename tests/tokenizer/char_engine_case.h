@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* char_engine_case.h - an engine for a model that a test made, what it gives, and the models and
+/* char_engine_case.h - a tokenizer for a model that a test made, what it gives, and the models and
  * texts of sentencepiece as far as both families have them. */
 #ifndef TOKMAP_CHAR_ENGINE_CASE_H
 #define TOKMAP_CHAR_ENGINE_CASE_H
@@ -7,12 +7,12 @@
 #include "support/check.h"
 
 #include "oracles/char_naive.h"
-#include "tokenizer/chars/char_engine.h"
+#include "tokenizer/tokenizer.h"
 
 typedef struct engine {
     model m;
-    char_engine *e;
-    char_scratch *s;
+    tokenizer *t;
+    encoder *e;
     id_buffer out;
 } engine;
 

@@ -85,7 +85,7 @@ TEST(the_leftmost_and_longest_token_is_found_at_every_place)
                 add(&m, content, (added_token){.id = id});
         }
         added_tokens *a = added_tokens_new(&m, false, &err);
-        CHECK(a != NULL && !added_tokens_none(a));
+        CHECK(a != NULL);
         for (int i = 0; i < 20; i++) {
             const size_t n = any(700);
             for (size_t k = 0; k < n; k++)

@@ -53,7 +53,7 @@ TEST(sentencepiece_ids_are_those_of_the_definition)
             text[n] = 0;
             sentencepiece_ids(&g.m, text, n, &want);
             g.out.n = 0;
-            encode(&g, text, n, STRETCH_FIRST);
+            encode(&g, text, n, TEXT_FIRST);
             expect_ids(&g, &want, text);
         }
         engine_end(&g);
@@ -157,7 +157,7 @@ TEST(ids_of_listed_merges_are_those_of_the_definition)
             text[n] = 0;
             listed_ids(&g.m, text, n, &want);
             g.out.n = 0;
-            encode(&g, text, n, STRETCH_FIRST);
+            encode(&g, text, n, TEXT_FIRST);
             expect_ids(&g, &want, text);
         }
         engine_end(&g);
@@ -168,18 +168,18 @@ TEST(ids_of_listed_merges_are_those_of_the_definition)
 
 static long encode_in_parts(engine *g, const char *text, size_t n)
 {
-    unsigned flags = STRETCH_FIRST;
+    unsigned flags = TEXT_FIRST;
     long n_parts = 0;
     for (; n > 0; n_parts++) {
         const size_t some = 1 + naive_any(40);
-        size_t part = some < n ? char_engine_cut(g->e, (const uint8_t *)text, 0, some) : n;
+        size_t part = some < n ? tokenizer_safe_cut(g->t, (const uint8_t *)text, 0, some) : n;
         if (part == 0) {
-            part = char_engine_cut(g->e, (const uint8_t *)text, some, n);
-            CHECK_EQ(part, char_engine_cut(g->e, (const uint8_t *)text, 0, n));
+            part = tokenizer_safe_cut(g->t, (const uint8_t *)text, some, n);
+            CHECK_EQ(part, tokenizer_safe_cut(g->t, (const uint8_t *)text, 0, n));
         }
         part = part > 0 ? part : n;
         encode(g, text, part, flags);
-        flags = STRETCH_CONTINUES;
+        flags = 0;
         text += part;
         n -= part;
     }
@@ -205,7 +205,7 @@ TEST(ids_do_not_depend_on_cuts)
                 n += (size_t)sprintf(text + n, "%s", glue[naive_any(NAIVE_N(glue))]);
             }
             g.out.n = 0;
-            encode(&g, text, n, STRETCH_FIRST);
+            encode(&g, text, n, TEXT_FIRST);
             memcpy(want.ids, g.out.ids, g.out.n * sizeof *want.ids);
             want.n = g.out.n;
             g.out.n = 0;
@@ -292,6 +292,7 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
     for (size_t u = 0; u < NAIVE_N(units); u++) {
         engine g = {0};
         model_text back = {0};
+        size_t bad;
         make_scored(&g.m, 12);
         g.m.dummy_prefix = false;
         if (!g.m.byte_fallback)
@@ -300,8 +301,8 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
         const size_t unit = strlen(units[u]), n_text = n / unit * unit;
         for (size_t i = 0; i < n_text; i++)
             text[i] = units[u][i % unit];
-        encode(&g, text, n_text, STRETCH_FIRST);
-        CHECK(char_engine_decode(g.e, g.out.ids, g.out.n, &back));
+        encode(&g, text, n_text, TEXT_FIRST);
+        CHECK(tokenizer_decode(g.t, g.out.ids, g.out.n, &back, &bad));
         if (!strpbrk(units[u], " \x81")) /* those come back as blanks, or as their bytes */
             CHECK_EQ(back.n_bytes, n_text);
         free(back.s);
@@ -312,11 +313,12 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
 
 /* ---- Added tokens that are looked for in normalized text ---- */
 
-static void gives(engine *g, const char *text, unsigned flags, const char *want)
+static void gives(engine *g, const char *text, specials_policy specials, const char *want)
 {
     char got[256] = "";
     g->out.n = 0;
-    encode(g, text, strlen(text), STRETCH_FIRST | flags);
+    encoder_set_specials(g->e, specials);
+    encode(g, text, strlen(text), TEXT_FIRST);
     for (size_t i = 0; i < g->out.n; i++)
         sprintf(got + strlen(got), "%s%u", i ? " " : "", g->out.ids[i]);
     CHECK_STR(got, want);
@@ -342,14 +344,14 @@ TEST(added_tokens_are_found_in_normalized_text)
         &err));
     engine_start(&g, 1 << 14);
     /* Normalizing puts U+2581 before the contents too, so it has to be there. */
-    gives(&g, "a <x>b", 0, "0 1 8 2");
-    gives(&g, "a<x>b", 0, "0 1 3 4 6 2");
-    gives(&g, "<x><x>", 0, "8 3 4 6");
-    gives(&g, "a <y>b", 0, "0 1 0 3 5 6 2");
-    gives(&g, "a <y>b", STRETCH_SPECIALS_MATCH, "0 1 9 2");
-    gives(&g, "a <y>b", STRETCH_SPECIALS_DROP, "0 1 2");
-    CHECK_EQ(char_scratch_specials_seen(g.s), 3);
-    CHECK_EQ(char_engine_cut(g.e, (const uint8_t *)"ab <x>b", 0, 7), 2);
+    gives(&g, "a <x>b", SPECIALS_TEXT, "0 1 8 2");
+    gives(&g, "a<x>b", SPECIALS_TEXT, "0 1 3 4 6 2");
+    gives(&g, "<x><x>", SPECIALS_TEXT, "8 3 4 6");
+    gives(&g, "a <y>b", SPECIALS_TEXT, "0 1 0 3 5 6 2");
+    gives(&g, "a <y>b", SPECIALS_MATCH, "0 1 9 2");
+    gives(&g, "a <y>b", SPECIALS_DROP, "0 1 2");
+    CHECK_EQ(encoder_specials_seen(g.e), 3);
+    CHECK_EQ(tokenizer_safe_cut(g.t, (const uint8_t *)"ab <x>b", 0, 7), 2);
     engine_end(&g);
 }
 
@@ -362,7 +364,7 @@ TEST(control_pieces_do_not_forbid_cuts)
         naive_add(&g.m, "1", TOKEN_NORMAL, 0);
         naive_add(&g.m, "11", is_control ? TOKEN_CONTROL : TOKEN_NORMAL, -1);
         engine_start(&g, 1 << 14);
-        CHECK_EQ(char_engine_cut(g.e, (const uint8_t *)"11111111", 0, 8), is_control ? 5 : 0);
+        CHECK_EQ(tokenizer_safe_cut(g.t, (const uint8_t *)"11111111", 0, 8), is_control ? 5 : 0);
         engine_end(&g);
     }
 }
@@ -383,11 +385,11 @@ TEST(text_that_was_searched_for_a_cut_is_not_read_again)
     naive_add(&g.m, NAIVE_MARK, TOKEN_NORMAL, 0);
     engine_start(&g, 1 << 14);
     memset(pages, 'a', 2 * page);
-    CHECK_EQ(char_engine_cut(g.e, pages, 0, 2 * page), 0);
+    CHECK_EQ(tokenizer_safe_cut(g.t, pages, 0, 2 * page), 0);
     CHECK_INT(mprotect(pages, page, PROT_NONE), 0);
-    CHECK_EQ(char_engine_cut(g.e, pages, searched, 2 * page), 0);
+    CHECK_EQ(tokenizer_safe_cut(g.t, pages, searched, 2 * page), 0);
     memcpy(pages + searched, " b", 2);
-    CHECK_EQ(char_engine_cut(g.e, pages, searched, 2 * page), searched + 2);
+    CHECK_EQ(tokenizer_safe_cut(g.t, pages, searched, 2 * page), searched + 2);
     engine_end(&g);
     munmap(pages, 2 * page);
 }
@@ -397,11 +399,11 @@ TEST(text_that_was_searched_for_a_cut_is_not_read_again)
 static void decodes(const engine *g, const char *ids, const char *want)
 {
     uint32_t numbers[16];
-    size_t n = 0;
+    size_t n = 0, bad;
     model_text text = {0};
     for (const char *at = ids; *at; at += *at == ' ')
         numbers[n++] = (uint32_t)strtoul(at, (char **)&at, 10);
-    CHECK(char_engine_decode(g->e, numbers, n, &text));
+    CHECK(tokenizer_decode(g->t, numbers, n, &text, &bad));
     CHECK_STR(text.s, want);
     free(text.s);
 }
@@ -433,9 +435,6 @@ TEST(what_is_not_supported_is_refused_by_name)
 {
     model m;
     make_scored(&m, 4);
-    m.split = SPLIT_GPT2;
-    refused(&m, "gpt2");
-    make_scored(&m, 4);
     m.rule = MERGE_RANKED;
     refused(&m, "ranks");
     make_listed(&m, 4);
@@ -450,6 +449,4 @@ TEST(what_is_not_supported_is_refused_by_name)
     m.byte_fallback = false;
     m.unknown_id = MODEL_NO_ID;
     refused(&m, "unknown");
-    model_init(&m);
-    refused(&m, "byte-level");
 }

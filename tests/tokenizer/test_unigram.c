@@ -164,7 +164,7 @@ static void compare(maker *make, definition *define, long n_models)
             text[n] = 0;
             define(&g.m, text, n, &want);
             g.out.n = 0;
-            encode(&g, text, n, STRETCH_FIRST);
+            encode(&g, text, n, TEXT_FIRST);
             expect_ids(&g, &want, text);
         }
         engine_end(&g);
@@ -206,7 +206,7 @@ TEST(sums_of_floats_are_right_up_to_where_they_are_reset_and_beyond)
             const size_t n = long_text(text, n_kinds);
             sentencepiece_ids(&g.m, text, n, &want);
             g.out.n = 0;
-            encode(&g, text, n, STRETCH_FIRST);
+            encode(&g, text, n, TEXT_FIRST);
             expect_ids(&g, &want, text);
         }
         engine_end(&g);
@@ -228,16 +228,16 @@ TEST(a_scratch_may_take_a_sentence_in_parts)
         for (int i = 0; i < 4; i++) {
             size_t n = long_text(text, 8), at = 0, part;
             g.out.n = 0;
-            encode(&g, text, n, STRETCH_FIRST);
+            encode(&g, text, n, TEXT_FIRST);
             memcpy(want.ids, g.out.ids, g.out.n * sizeof *want.ids);
             want.n = g.out.n;
             g.out.n = 0;
             for (; at < n; at += part) {
-                part =
-                    char_engine_cut(g.e, (const uint8_t *)text + at, 0, n - at < 99 ? n - at : 99);
+                part = tokenizer_safe_cut(g.t, (const uint8_t *)text + at, 0,
+                                          n - at < 99 ? n - at : 99);
                 n_cut += part > 0;
                 part = part > 0 ? part : n - at;
-                encode(&g, text + at, part, at == 0 ? STRETCH_FIRST : STRETCH_CONTINUES);
+                encode(&g, text + at, part, at == 0 ? TEXT_FIRST : 0);
             }
             expect_ids(&g, &want, text);
         }
@@ -293,6 +293,7 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
     for (size_t u = 0; u < NAIVE_N(units); u++) {
         engine g = {0};
         model_text back = {0};
+        size_t bad;
         make_sentencepiece(&g.m, 12, 1);
         g.m.dummy_prefix = false;
         if (!g.m.byte_fallback)
@@ -301,8 +302,8 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
         const size_t unit = strlen(units[u]), n_text = n / unit * unit;
         for (size_t i = 0; i < n_text; i++)
             text[i] = units[u][i % unit];
-        encode(&g, text, n_text, STRETCH_FIRST);
-        CHECK(char_engine_decode(g.e, g.out.ids, g.out.n, &back));
+        encode(&g, text, n_text, TEXT_FIRST);
+        CHECK(tokenizer_decode(g.t, g.out.ids, g.out.n, &back, &bad));
         CHECK_EQ(back.n_bytes, n_text);
         CHECK(memcmp(back.s, text, n_text) == 0);
         free(back.s);

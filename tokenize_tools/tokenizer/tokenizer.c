@@ -4,15 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/words/added_tokens.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
-#include "tokenizer/chars/char_engine.h"
-#include "tokenizer/unicode/grapheme.h"
-#include "tokenizer/split/text_cut.h"
-#include "tokenizer/model/byte_alphabet.h"
-#include "tokenizer/tokenizer_parts.h"
-#include "tokenizer/unicode/unicode.h"
 #include "tokenizer/bytes/vocabulary.h"
+#include "tokenizer/chars/char_decode.h"
+#include "tokenizer/chars/char_engine.h"
+#include "tokenizer/model/byte_alphabet.h"
+#include "tokenizer/normalize/normalizer.h"
+#include "tokenizer/split/text_cut.h"
+#include "tokenizer/unicode/grapheme.h"
+#include "tokenizer/unicode/unicode.h"
+#include "tokenizer/word_engine.h"
+#include "tokenizer/words/added_tokens.h"
+
+struct tokenizer {
+    bool builtin; /* the built-in `bytes`; else one of these: */
+    word_engine *words;
+    char_engine *chars;
+    char_decoder *decoder;  /* NULL: the bytes of the tokens */
+    normalizer *normalizer; /* before `words`; or NULL */
+    bool prefix_space;      /* the same */
+
+    added_tokens *raw, *normalized;
+    unsigned cuts; /* text_cut.h; for `words` */
+    model_token *tokens;
+    size_t n_tokens;
+    uint8_t *token_bytes;
+    vocabulary *normal, *control;
+    uint32_t bos_id, eos_id, eos_rival;
+    bool eos_guessed;
+    bool decodes;
+    const char *family;
+    const char *unicode; /* or NULL */
+};
 
 /* ---- What is supported ---- */
 
@@ -40,11 +63,7 @@ static bool set_engine(tokenizer *t, const model *m, model_error *err)
 {
     if (has_words(m))
         return set_words(t, m, err);
-    t->chars = char_engine_new(m, err);
-    if (t->chars) {
-        t->in_order = char_engine_in_order(t->chars);
-    }
-    return t->chars != NULL;
+    return (t->chars = char_engine_new(m, err)) != NULL;
 }
 
 /* ---- Decoding ---- */
@@ -73,7 +92,8 @@ static bool set_decoder(tokenizer *t, const model *m, model_error *err)
 {
     model normalized;
     model_init(&normalized);
-    if (t->words && m->kind != MODEL_BYTE_BPE && !(t->decoder = char_decoder_new(m, false)))
+    const bool prefixed = t->chars && char_engine_prefixes(t->chars);
+    if (m->kind != MODEL_BYTE_BPE && !(t->decoder = char_decoder_new(m, prefixed)))
         return model_no_memory(err);
     if (m->decode == DECODE_AS_MODEL)
         return true;
@@ -194,7 +214,7 @@ size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_sear
 
 bool tokenizer_in_order(const tokenizer *t)
 {
-    return t->in_order;
+    return t->chars && char_engine_in_order(t->chars);
 }
 
 /* ---- New and free ---- */
@@ -355,6 +375,184 @@ const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_
     return t->token_bytes + t->tokens[id].offset;
 }
 
+/* ---- Encoders ---- */
+
+/* Text is processed in slices that stay in the cache between splitting and lookup. */
+#define SLICE_BYTES ((size_t)48 << 10)
+
+struct encoder {
+    const tokenizer *t;
+    specials_policy specials;
+    uint64_t specials_seen;
+    bool stopped; /* by SPECIALS_ERROR */
+    word_scratch *words;
+    char_scratch *chars;
+    normalize_scratch normalizing;
+    text_buffer prefixed;
+};
+
+encoder *encoder_new(const tokenizer *t, const encoder_options *options)
+{
+    const size_t cache_bytes = options->cache_bytes ? options->cache_bytes : (size_t)32 << 20;
+    encoder *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->t = t;
+    e->specials = options->specials;
+    if (t->words)
+        e->words = word_scratch_new(t->words, cache_bytes);
+    if (t->chars)
+        e->chars = char_scratch_new(t->chars, cache_bytes);
+    if (!t->builtin && !e->words && !e->chars) {
+        encoder_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+void encoder_free(encoder *e)
+{
+    if (!e)
+        return;
+    word_scratch_free(e->words);
+    char_scratch_free(e->chars);
+    normalize_scratch_free(&e->normalizing);
+    text_buffer_free(&e->prefixed);
+    free(e);
+}
+
+void encoder_set_specials(encoder *e, specials_policy specials)
+{
+    e->specials = specials;
+}
+
+encoder_state encoder_save(const encoder *e)
+{
+    if (!tokenizer_in_order(e->t))
+        return (encoder_state){0};
+    const char_sentence sentence = char_scratch_save(e->chars);
+    return (encoder_state){sentence.score, sentence.unknown};
+}
+
+void encoder_restore(encoder *e, encoder_state state)
+{
+    if (tokenizer_in_order(e->t))
+        char_scratch_restore(e->chars, (char_sentence){state.sum, state.unknown});
+}
+
+uint64_t encoder_specials_seen(const encoder *e)
+{
+    return e->specials_seen;
+}
+
+typedef struct stretch {
+    text_span text;
+    unsigned flags; /* of normalize_text */
+} stretch;
+
+typedef bool encode_function(encoder *e, stretch s, id_buffer *out);
+
+/* Finds added tokens, and encodes the text between them. */
+static bool encode_around(encoder *e, const added_tokens *added, stretch s, encode_function *encode,
+                          id_buffer *out)
+{
+    const text_span all = s.text;
+    added_match m = {0};
+    size_t from = 0;
+    for (size_t at = 0; added && added_tokens_next(added, all.bytes, all.n_bytes, at, &m);) {
+        at = m.next;
+        e->specials_seen += m.special;
+        if (m.special && e->specials == SPECIALS_TEXT)
+            continue;
+        e->stopped = m.special && e->specials == SPECIALS_ERROR;
+        if (e->stopped)
+            return false;
+        m.taken = m.end;
+        s.text = (text_span){all.bytes + from, m.start > from ? m.start - from : 0};
+        if (!encode(e, s, out) ||
+            (!(m.special && e->specials == SPECIALS_DROP) && !id_buffer_append(out, m.id)))
+            return false;
+        from = m.end;
+        s.flags = 0;
+    }
+    s.text = (text_span){all.bytes + from, all.n_bytes - from};
+    return encode(e, s, out);
+}
+
+/* Encodes normalized text between added tokens. */
+static bool encode_words(encoder *e, stretch s, id_buffer *out)
+{
+    if (e->t->prefix_space && !(s.flags & NORMALIZE_CONTINUES) && s.text.n_bytes > 0 &&
+        s.text.bytes[0] != ' ') {
+        e->prefixed.n_bytes = 0;
+        if (!text_buffer_append(&e->prefixed, " ", 1) ||
+            !text_buffer_append(&e->prefixed, s.text.bytes, s.text.n_bytes))
+            return false;
+        s.text = text_buffer_span(&e->prefixed);
+    }
+    return word_scratch_encode(e->words, s.text.bytes, s.text.n_bytes, out);
+}
+
+static bool encode_chars(encoder *e, stretch s, id_buffer *out)
+{
+    return char_scratch_encode(e->chars, s.text, s.flags, out);
+}
+
+static bool encode_slice(encoder *e, stretch s, id_buffer *out)
+{
+    if (e->t->normalizer && !normalize_text(e->t->normalizer, &e->normalizing, s.flags, &s.text))
+        return false;
+    return encode_around(e, e->t->normalized, s, encode_words, out);
+}
+
+static bool encode_slices(encoder *e, stretch s, id_buffer *out)
+{
+    size_t size = SLICE_BYTES, searched = 0;
+    while (s.text.n_bytes > size) {
+        const size_t cut = text_cut(s.text.bytes, searched, size, e->t->cuts);
+        searched = cut == 0 ? size : 0;
+        if (cut == 0) {
+            size *= 2;
+            continue;
+        }
+        if (!encode_slice(e, (stretch){{s.text.bytes, cut}, s.flags}, out))
+            return false;
+        s.text = (text_span){s.text.bytes + cut, s.text.n_bytes - cut};
+        s.flags = NORMALIZE_CONTINUES;
+        size = SLICE_BYTES;
+    }
+    return encode_slice(e, s, out);
+}
+
+/* Encodes the text between added tokens that were found in raw text. */
+static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
+{
+    const size_t n_bytes = s.text.n_bytes;
+    if (n_bytes == 0)
+        return true;
+    if (e->words)
+        return encode_slices(e, s, out);
+    if (e->chars)
+        return char_scratch_normalize(e->chars, s.flags, &s.text) &&
+               encode_around(e, char_engine_added(e->t->chars), s, encode_chars, out);
+    if (!id_buffer_reserve(out, n_bytes))
+        return false;
+    for (size_t i = 0; i < n_bytes; i++)
+        out->ids[out->n++] = s.text.bytes[i];
+    return true;
+}
+
+tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
+                               id_buffer *out)
+{
+    const stretch all = {{text, n_bytes},
+                         flags & TEXT_FIRST ? NORMALIZE_FIRST : NORMALIZE_CONTINUES};
+    e->stopped = false;
+    if (encode_around(e, e->t->raw, all, encode_stretch, out))
+        return TOKENIZE_OK;
+    return e->stopped ? TOKENIZE_SPECIAL : TOKENIZE_NO_MEMORY;
+}
+
 /* ---- Decode ---- */
 
 bool tokenizer_decodes(const tokenizer *t)
@@ -383,8 +581,6 @@ bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, mod
         return false;
     if (t->decoder)
         return char_decode(t->decoder, ids, n_ids, text);
-    if (t->chars)
-        return char_engine_decode(t->chars, ids, n_ids, text);
     text->s = malloc(n_bytes + 1);
     text->n_bytes = 0;
     if (!text->s)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/bytes/bytes_tokenizer.h"
 
-void bytes_tokenizer_encode(const uint8_t *text, size_t n_bytes, uint32_t *ids)
-{
-    for (size_t i = 0; i < n_bytes; i++)
-        ids[i] = text[i];
-}
-
 size_t bytes_tokenizer_decode(const uint32_t *ids, size_t n_ids, uint8_t *text, size_t *n_bytes)
 {
     size_t n = 0, i = 0;

@@ -14,8 +14,6 @@ enum {
     BYTES_TOKENIZER_VOCAB_SIZE = 257
 };
 
-/* One id for each byte. */
-void bytes_tokenizer_encode(const uint8_t *text, size_t n_bytes, uint32_t *ids);
 /* Writes the text of the ids, without ends of documents, to text[0 .. n_ids), and sets *n_bytes.
  * Returns the number of ids read: less than n_ids if the next one is not an id of this
  * tokenizer. */

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/words/added_tokens.h"
 #include "tokenizer/chars/char_cuts.h"
-#include "tokenizer/chars/char_decode.h"
 #include "tokenizer/chars/char_words.h"
 #include "tokenizer/chars/unigram_stream.h"
 #include "tokenizer/unicode/unicode.h"
@@ -35,7 +33,6 @@ struct char_engine {
     bool blanks_only;                   /* to find `added`, all U+2581 in the text become blanks */
     char_cuts cuts;
     bool in_order; /* Unigram: sums continue across cuts */
-    char_decoder *decoder;
 };
 
 struct char_scratch {
@@ -48,15 +45,12 @@ struct char_scratch {
     word_cache *cache;
     unigram_scratch *search; /* for sentences of one word */
     unigram_stream *stream;  /* for WHOLE_TEXT */
-    uint64_t specials_seen;
 };
 
 /* ---- New ---- */
 
 static bool is_supported(const model *m, model_error *err)
 {
-    if (m->kind != MODEL_CHAR_BPE && m->kind != MODEL_UNIGRAM)
-        return model_fail(err, 0, "byte-level BPE cannot be a tokenizer over characters");
     if (m->split != SPLIT_NONE)
         return model_fail(err, 0, "pattern %s before a tokenizer over characters is not supported",
                           split_pattern_name(m->split));
@@ -234,11 +228,7 @@ static bool load_engine(char_engine *e, const model *m, model_error *err)
         return false;
     choose_words(e, m);
     e->in_order = e->pieces && e->sentences == WHOLE_TEXT;
-    if (!load_cuts(e, m, err))
-        return false;
-    const bool metaspace = m->metaspace && m->prepend != PREPEND_NEVER;
-    e->decoder = char_decoder_new(m, metaspace || e->form.prefix_all || e->form.prefix_first);
-    return e->decoder || model_no_memory(err);
+    return load_cuts(e, m, err);
 }
 
 char_engine *char_engine_new(const model *m, model_error *err)
@@ -261,7 +251,6 @@ void char_engine_free(char_engine *e)
     unigram_free(e->pieces);
     added_tokens_free(e->added);
     char_cuts_free(&e->cuts);
-    char_decoder_free(e->decoder);
     free(e);
 }
 
@@ -275,9 +264,14 @@ bool char_engine_in_order(const char_engine *e)
     return e->in_order;
 }
 
-bool char_engine_decode(const char_engine *e, const uint32_t *ids, size_t n_ids, model_text *text)
+const added_tokens *char_engine_added(const char_engine *e)
 {
-    return char_decode(e->decoder, ids, n_ids, text);
+    return e->added;
+}
+
+bool char_engine_prefixes(const char_engine *e)
+{
+    return e->form.prefix_all || e->form.prefix_first || e->prefix_words;
 }
 
 /* ---- Words ---- */
@@ -459,8 +453,8 @@ static bool encode_words(char_scratch *s, text_span text, id_buffer *out)
 static bool add_prefix(char_scratch *s, unsigned flags, text_span *text)
 {
     const normal_form *form = &s->e->form;
-    const bool prefix = form->prefix_all || (form->prefix_first && (flags & STRETCH_FIRST) != 0);
-    if (!prefix || (flags & STRETCH_CONTINUES) != 0 || text->n_bytes == 0 ||
+    const bool prefix = form->prefix_all || (form->prefix_first && (flags & NORMALIZE_FIRST) != 0);
+    if (!prefix || (flags & NORMALIZE_CONTINUES) != 0 || text->n_bytes == 0 ||
         (form->not_twice && mark_at(s->e, *text, 0) > 0))
         return true;
     const bool blank = form->blank_prefix;
@@ -472,69 +466,30 @@ static bool add_prefix(char_scratch *s, unsigned flags, text_span *text)
     return true;
 }
 
-/* Encodes normalized text with its prefix. */
-static bool encode_prefixed(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
+bool char_scratch_encode(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
 {
+    if (!s->e->blanks_only && !add_prefix(s, flags, &text))
+        return false;
     if (!s->stream)
         return encode_words(s, text, out);
-    if ((flags & STRETCH_CONTINUES) == 0)
+    if ((flags & NORMALIZE_CONTINUES) == 0)
         unigram_stream_begin(s->stream);
     return encode_words(s, text, out) &&
            unigram_stream_end(s->stream, text.bytes + text.n_bytes, out);
 }
 
-/* Encodes normalized text between added tokens. */
-static bool encode_normalized(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
+/* With blanks_only, the prefix has to be there before the blanks. */
+bool char_scratch_normalize(char_scratch *s, unsigned flags, text_span *text)
 {
-    return (s->e->blanks_only || add_prefix(s, flags, &text)) &&
-           encode_prefixed(s, text, flags, out);
-}
-
-/* Finds added tokens in normalized text, and encodes the text between them. */
-static bool encode_around_added(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
-{
-    added_match m = {0};
-    size_t from = 0;
-    for (size_t at = 0; added_tokens_next(s->e->added, text.bytes, text.n_bytes, at, &m);) {
-        at = m.next;
-        s->specials_seen += m.special;
-        if (m.special && !(flags & (STRETCH_SPECIALS_MATCH | STRETCH_SPECIALS_DROP)))
-            continue;
-        const size_t start = m.start > from ? m.start : from;
-        m.taken = m.end;
-        if (!encode_normalized(s, (text_span){text.bytes + from, start - from}, flags, out))
-            return false;
-        if (!(m.special && (flags & STRETCH_SPECIALS_DROP)) && !id_buffer_append(out, m.id))
-            return false;
-        from = m.end;
-        flags &= ~(unsigned)(STRETCH_FIRST | STRETCH_CONTINUES);
-    }
-    return encode_normalized(s, (text_span){text.bytes + from, text.n_bytes - from}, flags, out);
-}
-
-/* Puts the text into the form in which added tokens are searched for. */
-static bool put_blanks(char_scratch *s, unsigned flags, text_span *text)
-{
-    if (!add_prefix(s, flags, text))
+    if (!normalize_text(s->e->normalizer, &s->normalizing, flags, text))
         return false;
+    if (!s->e->blanks_only)
+        return true;
     s->word.n_bytes = 0;
-    if (!append_blanked(*text, &s->word))
+    if (!add_prefix(s, flags, text) || !append_blanked(*text, &s->word))
         return false;
     *text = text_buffer_span(&s->word);
     return true;
-}
-
-bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, unsigned flags,
-                         id_buffer *out)
-{
-    const unsigned how = ((flags & STRETCH_FIRST) ? NORMALIZE_FIRST : 0) |
-                         ((flags & STRETCH_CONTINUES) ? NORMALIZE_CONTINUES : 0);
-    text_span span = {text, n_bytes};
-    if (!normalize_text(s->e->normalizer, &s->normalizing, how, &span) ||
-        (s->e->blanks_only && !put_blanks(s, flags, &span)))
-        return false;
-    return s->e->added ? encode_around_added(s, span, flags, out)
-                       : encode_normalized(s, span, flags, out);
 }
 
 /* ---- Scratch ---- */
@@ -588,9 +543,4 @@ void char_scratch_restore(char_scratch *s, char_sentence sentence)
     if (s->stream)
         *unigram_stream_state(s->stream) =
             (unigram_state){sentence.score, sentence.unknown ? mark : NULL};
-}
-
-uint64_t char_scratch_specials_seen(const char_scratch *s)
-{
-    return s->specials_seen;
 }

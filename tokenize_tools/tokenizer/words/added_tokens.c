@@ -140,11 +140,6 @@ void added_tokens_free(added_tokens *a)
     free(a);
 }
 
-bool added_tokens_none(const added_tokens *a)
-{
-    return a->n_tokens == 0;
-}
-
 /* ---- Search ---- */
 
 static size_t longest_here(const double_array *trie, const uint8_t *text, size_t n_bytes,

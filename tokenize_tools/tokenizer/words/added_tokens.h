@@ -19,7 +19,6 @@ typedef struct added_match {
  * are not normalized. NULL: err. */
 added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err);
 void added_tokens_free(added_tokens *a);
-bool added_tokens_none(const added_tokens *a);
 /* Finds the first token at or after `from`; false: there is none. TEXT_PADDING bytes after the text
  * must be readable. */
 bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
