@@ -8,7 +8,6 @@
 #include "tokenizer/load_model.h"
 
 #include "support/faults.h"
-#include "tokenizer/library/encode_plan.h"
 #include "tokenizer/library/library.h"
 #include "tokmap_tokenizer.h"
 
@@ -220,23 +219,6 @@ TEST(ids_do_not_depend_on_threads_and_cuts)
         tokmap_tokenizer_close(t);
     }
     free_texts(texts, N_TEXTS);
-}
-
-TEST(a_long_text_is_cut_unless_its_parts_are_encoded_in_order)
-{
-    tokmap_text text = random_text(11 * JOB_BYTES);
-    const text_list list = {(const uint8_t *)&text, sizeof text, 1};
-    for (size_t f = 0; f < N_ELEMENTS(families); f++) {
-        tokmap_tokenizer *t = open_family(&families[f]);
-        encode_plan plan = {0};
-        CHECK(encode_plan_make(&plan, &list, t->file.tokenizer));
-        CHECK_EQ(plan.n_bytes, text.n_bytes);
-        CHECK(tokenizer_in_order(t->file.tokenizer) == (f == 3));
-        CHECK(f == 3 ? plan.n == 1 : plan.n >= 11);
-        encode_plan_free(&plan);
-        tokmap_tokenizer_close(t);
-    }
-    free_texts(&text, 1);
 }
 
 TEST(no_texts_and_empty_texts)

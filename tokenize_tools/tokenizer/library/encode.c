@@ -11,9 +11,9 @@
 #include "system/platform_thread.h"
 #include "text/utf8.h"
 #include "tokenizer/file/special_place.h"
-#include "tokenizer/library/encode_output.h"
 #include "tokenizer/library/library.h"
 #include "tokenizer/library/result_memory.h"
+#include "tokenizer/tokenizer.h"
 
 enum {
     MAX_THREADS = 1024
@@ -21,6 +21,45 @@ enum {
 
 /* How many jobs a thread may have that wait for earlier ones of other threads. */
 #define MAX_PENDING 4
+
+#define JOB_TEXTS 4096
+
+typedef struct text_list {
+    const uint8_t *first;
+    uint32_t stride;
+    uint64_t n;
+} text_list;
+
+/* Bytes of text number `first`, or n_ended whole texts from there on. */
+typedef struct encode_job {
+    uint64_t first;
+    uint64_t n_ended; /* texts that end in this job: 0 for a part that is not the last */
+    size_t from, to;  /* of a part; 0 for whole texts */
+    bool done;        /* then it has n_ids */
+    size_t n_ids, first_id;
+} encode_job;
+
+typedef struct encode_plan { /* starts as {0} */
+    encode_job *jobs;
+    size_t n, capacity;
+    size_t n_bytes; /* of all texts */
+} encode_plan;
+
+/* The ids of all jobs in one array, in the order of the texts, while other threads still encode. */
+typedef struct encode_output {
+    encode_job *jobs;
+    size_t n_jobs;
+    uint32_t *ids;
+    size_t n_ids, capacity;
+    int64_t *offsets; /* those of a job count from its first id until it is placed */
+
+    tokmap_i_mutex lock;
+    tokmap_i_condition changed;
+    size_t n_known; /* jobs whose first id is known: all before them are done */
+    unsigned n_copying;
+    bool stopped; /* the call fails: nothing more is placed */
+    bool no_memory;
+} encode_output;
 
 typedef struct encode_run encode_run;
 
@@ -53,6 +92,182 @@ struct encode_run {
     atomic_size_t next; /* job */
     atomic_size_t end;  /* jobs from here on are not needed: an earlier one failed */
 };
+
+/* ---- Jobs ---- */
+
+static tokmap_text text_list_get(const text_list *texts, uint64_t index)
+{
+    tokmap_text text;
+    memcpy(&text, texts->first + index * texts->stride, sizeof text);
+    return text;
+}
+
+/* The length of the first part of a text that may be encoded by itself: about JOB_BYTES, more if
+ * there is no safe cut. */
+static size_t encode_part_bytes(const tokenizer *t, const uint8_t *text, size_t n_bytes)
+{
+    size_t n_searched = 0;
+    for (size_t size = JOB_BYTES; size < n_bytes; size *= 2) {
+        const size_t cut = tokenizer_safe_cut(t, text, n_searched, size);
+        if (cut > 0)
+            return cut;
+        n_searched = size;
+    }
+    return n_bytes;
+}
+
+static bool add_job(encode_plan *plan, encode_job job)
+{
+    if (plan->n == plan->capacity) {
+        const size_t capacity = plan->capacity ? 2 * plan->capacity : 16;
+        encode_job *jobs = realloc(plan->jobs, capacity * sizeof *jobs);
+        if (!jobs)
+            return false;
+        plan->jobs = jobs;
+        plan->capacity = capacity;
+    }
+    plan->jobs[plan->n++] = job;
+    return true;
+}
+
+/* Any encoder may take a part, unless it needs the state after the part before. */
+static bool add_long(encode_plan *plan, uint64_t index, tokmap_text text, const tokenizer *t)
+{
+    const uint8_t *bytes = (const uint8_t *)text.bytes;
+    bool added = true;
+    for (size_t at = 0, n; added && at < text.n_bytes; at += n) {
+        const size_t left = text.n_bytes - at;
+        n = tokenizer_in_order(t) ? left : encode_part_bytes(t, bytes + at, left);
+        added = add_job(
+            plan, (encode_job){
+                      .first = index, .n_ended = at + n == text.n_bytes, .from = at, .to = at + n});
+    }
+    return added;
+}
+
+/* Jobs are in the order of the texts. */
+static bool make_plan(encode_plan *plan, const text_list *texts, const tokenizer *t)
+{
+    encode_job job = {0};
+    size_t n_bytes = 0; /* of the job */
+    bool added = true;
+    for (uint64_t i = 0; added && i < texts->n; i++) {
+        const tokmap_text text = text_list_get(texts, i);
+        const bool is_long = text.n_bytes > JOB_BYTES;
+        plan->n_bytes += text.n_bytes;
+        if (job.n_ended > 0 && n_bytes + text.n_bytes > JOB_BYTES) {
+            added = add_job(plan, job);
+            job = (encode_job){.first = i};
+            n_bytes = 0;
+        }
+        if (added && is_long)
+            added = add_long(plan, i, text, t);
+        if (is_long) {
+            job.first = i + 1;
+            continue;
+        }
+        n_bytes += MAX(text.n_bytes, JOB_BYTES / JOB_TEXTS);
+        job.n_ended++;
+    }
+    return added && (job.n_ended == 0 || add_job(plan, job));
+}
+
+/* ---- The ids of all jobs ---- */
+
+/* Grows if there are more ids than expected. */
+static bool begin_output(encode_output *o, const encode_plan *plan, uint64_t n_texts,
+                         size_t n_ids_expected)
+{
+    *o = (encode_output){.jobs = plan->jobs, .n_jobs = plan->n};
+    tokmap_i_mutex_init(&o->lock);
+    tokmap_i_condition_init(&o->changed);
+    o->capacity = n_ids_expected + n_ids_expected / 4 + 64;
+    o->ids = result_memory_new(o->capacity * sizeof *o->ids);
+    if (n_texts < SIZE_MAX / 32)
+        o->offsets = result_memory_new((n_texts + 1) * sizeof *o->offsets);
+    if (o->offsets)
+        o->offsets[0] = 0;
+    return o->ids && o->offsets;
+}
+
+/* Job k has n_ids. */
+static void end_job(encode_output *o, size_t k, size_t n_ids)
+{
+    tokmap_i_mutex_lock(&o->lock);
+    o->jobs[k].n_ids = n_ids;
+    o->jobs[k].done = true;
+    if (k == o->n_known)
+        tokmap_i_condition_broadcast(&o->changed);
+    for (; o->n_known < o->n_jobs && o->jobs[o->n_known].done; o->n_known++) {
+        o->jobs[o->n_known].first_id = o->n_ids;
+        o->n_ids += o->jobs[o->n_known].n_ids;
+    }
+    tokmap_i_mutex_unlock(&o->lock);
+}
+
+static void stop_output(encode_output *o)
+{
+    tokmap_i_mutex_lock(&o->lock);
+    o->stopped = true;
+    tokmap_i_condition_broadcast(&o->changed);
+    tokmap_i_mutex_unlock(&o->lock);
+}
+
+/* Nobody copies into the array. */
+static bool grow(encode_output *o)
+{
+    const size_t capacity = MAX(o->n_ids, o->capacity + o->capacity / 2);
+    uint32_t *ids = result_memory_new(capacity * sizeof *ids);
+    if (!ids)
+        return false;
+    memcpy(ids, o->ids, o->capacity * sizeof *ids);
+    result_memory_free(o->ids);
+    o->ids = ids;
+    o->capacity = capacity;
+    return true;
+}
+
+/* Whether the job may be copied now; with the lock held. */
+static bool get_place(encode_output *o, size_t k, bool wait)
+{
+    while (wait && !o->stopped && k >= o->n_known)
+        tokmap_i_condition_wait(&o->changed, &o->lock);
+    if (o->stopped || k >= o->n_known)
+        return false;
+    const size_t end = o->jobs[k].first_id + o->jobs[k].n_ids;
+    while (!o->stopped && end > o->capacity) {
+        if (o->n_copying > 0)
+            tokmap_i_condition_wait(&o->changed, &o->lock);
+        else if (!grow(o))
+            o->stopped = o->no_memory = true;
+    }
+    if (o->stopped)
+        tokmap_i_condition_broadcast(&o->changed);
+    return !o->stopped;
+}
+
+/* Copies the ids of job k, which is done, to their place. With `wait`, waits until the place is
+ * known. false: not yet, or stopped. */
+static bool place_ids(encode_output *o, size_t k, const uint32_t *ids, bool wait)
+{
+    const encode_job *job = &o->jobs[k];
+    tokmap_i_mutex_lock(&o->lock);
+    const bool placed = get_place(o, k, wait);
+    o->n_copying += placed;
+    tokmap_i_mutex_unlock(&o->lock);
+    if (!placed)
+        return false;
+    if (job->n_ids > 0)
+        memcpy(o->ids + job->first_id, ids, job->n_ids * sizeof *ids);
+    for (uint64_t i = 1; i <= job->n_ended; i++)
+        o->offsets[job->first + i] += (int64_t)job->first_id;
+    tokmap_i_mutex_lock(&o->lock);
+    o->n_copying--;
+    if (o->n_copying == 0)
+        tokmap_i_condition_broadcast(&o->changed);
+    tokmap_i_mutex_unlock(&o->lock);
+    return true;
+}
 
 /* ---- One job ---- */
 
@@ -174,7 +389,7 @@ static void place_pending(encode_worker *w, bool all)
     while (n_placed < w->n_pending) {
         const pending_job *p = &w->pending[n_placed];
         const bool wait = all || w->n_pending - n_placed == MAX_PENDING;
-        if (encode_output_place(&w->run->output, p->job, w->kit->ids.ids + p->first_id, wait))
+        if (place_ids(&w->run->output, p->job, w->kit->ids.ids + p->first_id, wait))
             n_placed++;
         else if (wait) /* the call fails */
             n_placed = w->n_pending;
@@ -193,7 +408,7 @@ static void note_failure(encode_worker *w, size_t k)
     w->failed_job = k;
     while (k < end && !atomic_compare_exchange_weak(&w->run->end, &end, k))
         continue;
-    encode_output_stop(&w->run->output);
+    stop_output(&w->run->output);
 }
 
 static void *encode_jobs(void *arg)
@@ -207,7 +422,7 @@ static void *encode_jobs(void *arg)
             note_failure(w, k);
             return NULL;
         }
-        encode_output_done(&run->output, k, w->kit->ids.n - first_id);
+        end_job(&run->output, k, w->kit->ids.n - first_id);
         w->pending[w->n_pending++] = (pending_job){k, first_id};
         place_pending(w, false);
     }
@@ -267,12 +482,6 @@ static void learn_ids(tokmap_tokenizer *t, const encode_plan *plan, size_t n_ids
                               memory_order_relaxed);
 }
 
-static uint32_t *finish_ids(const encode_output *o)
-{
-    const bool wasteful = o->capacity - o->n_ids > o->n_ids / 2 + 1024;
-    return wasteful ? result_memory_shrink(o->ids, o->n_ids * sizeof *o->ids) : o->ids;
-}
-
 static uint32_t count_workers(const encode_run *run, uint32_t n_threads)
 {
     const size_t most = MIN(run->plan.n, MAX_THREADS);
@@ -300,8 +509,8 @@ static bool hire_workers(encode_run *run, tokmap_tokenizer *t, const tokmap_enco
 static tokmap_status encode_all(encode_run *run, tokmap_tokenizer *t,
                                 const tokmap_encode_options *o, tokmap_error *err)
 {
-    if (!encode_plan_make(&run->plan, &run->texts, run->tokenizer) ||
-        !encode_output_begin(&run->output, &run->plan, run->texts.n, expect_ids(t, &run->plan)) ||
+    if (!make_plan(&run->plan, &run->texts, run->tokenizer) ||
+        !begin_output(&run->output, &run->plan, run->texts.n, expect_ids(t, &run->plan)) ||
         !hire_workers(run, t, o))
         return FAIL_MEMORY(err);
     atomic_store(&run->end, run->plan.n);
@@ -343,8 +552,11 @@ static void free_run(encode_run *run, tokmap_tokenizer *t)
 {
     for (uint32_t i = 0; i < run->n_workers; i++)
         tokmap_i_return_kit(t, run->workers[i].kit);
-    encode_output_free(&run->output);
-    encode_plan_free(&run->plan);
+    result_memory_free(run->output.ids);
+    result_memory_free(run->output.offsets);
+    tokmap_i_mutex_free(&run->output.lock);
+    tokmap_i_condition_free(&run->output.changed);
+    free(run->plan.jobs);
     free(run->workers);
 }
 
@@ -371,12 +583,15 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         return status;
     status = encode_all(&run, t, &o, err);
     if (!status) {
-        learn_ids(t, &run.plan, run.output.n_ids);
-        full.ids = finish_ids(&run.output);
-        full.n_ids = run.output.n_ids;
-        full.offsets = run.output.offsets;
-        run.output.ids = NULL;
-        run.output.offsets = NULL;
+        encode_output *made = &run.output;
+        const bool wasteful = made->capacity - made->n_ids > made->n_ids / 2 + 1024;
+        learn_ids(t, &run.plan, made->n_ids);
+        full.ids =
+            wasteful ? result_memory_shrink(made->ids, made->n_ids * sizeof *made->ids) : made->ids;
+        full.n_ids = made->n_ids;
+        full.offsets = made->offsets;
+        made->ids = NULL;
+        made->offsets = NULL;
         status = tokmap_i_give_struct(out, &full, &kind, err);
     }
     free_run(&run, t);

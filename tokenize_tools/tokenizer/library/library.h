@@ -9,6 +9,10 @@
 #include "tokenizer/file/tokenizer_file.h"
 #include "tokmap_tokenizer.h"
 
+/* Texts are encoded in jobs that are small enough that text and ids stay in the cache, and large
+ * enough that threads take a job only every millisecond. */
+#define JOB_BYTES ((size_t)128 << 10)
+
 /* What a thread needs to encode, kept for the next call: the caches are worth most. */
 typedef struct encode_kit {
     encoder *encoder;
@@ -34,6 +38,5 @@ struct tokmap_tokenizer {
 /* NULL: out of memory. */
 encode_kit *tokmap_i_take_kit(tokmap_tokenizer *t);
 void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit);
-void tokmap_i_free_kit(encode_kit *kit);
 
 #endif /* TOKMAP_LIBRARY_H */
