@@ -9,7 +9,7 @@ void put_le32(uint8_t *p, uint32_t x)
 
 void make_charsmap(model_text *blob, const rule *rules, size_t n_rules)
 {
-    double_array trie;
+    double_array trie = {0};
     double_array_key keys[256];
     char replacements[4096];
     size_t n = 0;

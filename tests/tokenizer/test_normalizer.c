@@ -42,7 +42,7 @@ TEST(a_double_array_finds_its_keys_and_nothing_else)
     for (int round = 0; round < (check_long() ? 3000 : 300); round++) {
         char texts[200][8];
         double_array_key keys[200];
-        double_array a;
+        double_array a = {0};
         const size_t n = 1 + naive_any(200);
         const uint32_t n_letters = 2 + naive_any(254);
         for (size_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ TEST(a_large_double_array_is_built_in_time)
     const size_t n = check_sanitized() ? 20000 : 300000;
     double_array_key *keys = malloc(n * sizeof *keys);
     char *texts = malloc(n * 12);
-    double_array a;
+    double_array a = {0};
     for (size_t i = 0; i < n; i++) {
         sprintf(texts + 12 * i, "%08zx", i * 2654435761u % 4294967291u);
         keys[i] = (double_array_key){(uint8_t *)texts + 12 * i, 8, (uint32_t)i};

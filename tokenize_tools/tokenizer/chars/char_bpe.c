@@ -7,8 +7,6 @@
 #include "tokenizer/chars/char_bpe_parts.h"
 #include "text/utf8.h"
 
-static const size_t max_user_matches = 64; /* the limit of sentencepiece */
-
 const char_words *char_bpe_words(const char_bpe *b)
 {
     return &b->words;
@@ -133,19 +131,8 @@ static void read_character(reader *r)
 /* The length of the longest user-defined piece at the start of the text, and its id. */
 static size_t match_user(const char_bpe *b, const uint8_t *text, size_t n_bytes, uint32_t *id)
 {
-    const piece_trie *t = &b->user;
-    uint32_t state = double_array_root(&t->a);
-    size_t longest = 0, n_matches = 0;
-    bool has_value = false;
-    for (size_t i = 0; i < n_bytes && piece_step(t, &state, text[i], &has_value); i++) {
-        if (!has_value)
-            continue;
-        longest = i + 1;
-        *id = double_array_value(&t->a, state);
-        if (++n_matches == max_user_matches)
-            break;
-    }
-    return longest;
+    const double_array *t = &b->user;
+    return t->n_units == 0 ? 0 : double_array_longest(t, double_array_root(t), text, n_bytes, id);
 }
 
 void char_bpe_join_user_pieces(const char_bpe *b, const uint8_t *text, const size_t sizes[2],
@@ -175,8 +162,8 @@ static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
     r->n = 0;
     r->after_unknown = false;
     while (r->at < r->end) {
-        if (r->b->user.a.n_units > 0 &&
-            (length = match_user(r->b, r->at, (size_t)(r->end - r->at), &user_id)) > 0)
+        length = match_user(r->b, r->at, (size_t)(r->end - r->at), &user_id);
+        if (length > 0)
             break;
         read_character(r);
     }
@@ -191,28 +178,13 @@ static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
 
 /* ---- All ---- */
 
-static bool find_whole(const char_bpe *b, const uint8_t *text, size_t n_bytes, uint32_t *id)
-{
-    const piece_trie *t = &b->whole;
-    if (t->a.n_units == 0 || n_bytes > b->longest_whole)
-        return false;
-    uint32_t state = double_array_root(&t->a);
-    bool has_value = false;
-    for (size_t i = 0; i < n_bytes; i++)
-        if (!piece_step(t, &state, text[i], &has_value))
-            return false;
-    if (has_value)
-        *id = double_array_value(&t->a, state);
-    return has_value;
-}
-
 bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *text, size_t n_bytes,
                      id_buffer *out)
 {
     reader r = {.b = b, .at = text, .end = text + n_bytes};
     const size_t first = out->n;
     uint32_t id;
-    if (find_whole(b, text, n_bytes, &id))
+    if (n_bytes <= b->longest_whole && double_array_find(&b->whole, text, n_bytes, &id))
         return id_buffer_append(out, id);
     while (r.at < r.end)
         if (!encode_part(&r, scratch, out))

@@ -188,7 +188,7 @@ static bool add_listed_pairs(char_bpe_builder *w)
 /* ---- Tries ---- */
 
 /* kinds: 1 << TOKEN_..., of the tokens in it. */
-static bool build_trie(char_bpe_builder *w, piece_trie *t, unsigned kinds)
+static bool build_trie(char_bpe_builder *w, double_array *t, unsigned kinds)
 {
     const model *m = w->m;
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
@@ -208,9 +208,10 @@ static bool build_trie(char_bpe_builder *w, piece_trie *t, unsigned kinds)
             w->b->longest_whole = token->n_bytes;
     }
     t->spaces_are_marks = w->b->spaces_are_marks;
+    t->max_keys = SENTENCEPIECE_USER_MATCHES;
     if (usable && n > 0) {
         qsort(keys, n, sizeof *keys, double_array_compare);
-        usable = double_array_build(&t->a, keys, n) || char_bpe_no_memory(w);
+        usable = double_array_build(t, keys, n) || char_bpe_no_memory(w);
     }
     free(keys);
     return usable;
@@ -342,7 +343,7 @@ char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err)
     b->sentencepiece = m->rule != MERGE_LISTED;
     b->spaces_are_marks = spaces_are_marks;
     const bool built = build_tables(&w);
-    double_array_free(&w.pieces.a);
+    double_array_free(&w.pieces);
     free(w.scores);
     free(w.list.pairs);
     if (built)
@@ -360,7 +361,7 @@ void char_bpe_free(char_bpe *b)
     free(b->odd);
     free(b->odd_outputs);
     id_buffer_free(&b->odd_ids);
-    double_array_free(&b->user.a);
-    double_array_free(&b->whole.a);
+    double_array_free(&b->user);
+    double_array_free(&b->whole);
     free(b);
 }

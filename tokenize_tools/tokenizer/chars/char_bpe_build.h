@@ -14,8 +14,8 @@ typedef struct char_bpe_builder {
     char_bpe *b;
     const model *m;
     model_error *err;
-    piece_trie pieces; /* sentencepiece: possible results of merges */
-    uint32_t *scores;  /* their different scores, the best first, as given by score_order */
+    double_array pieces; /* sentencepiece: possible results of merges */
+    uint32_t *scores;    /* their different scores, the best first, as given by score_order */
     size_t n_scores;
     pair_list list;
     uint64_t work; /* steps taken so far */

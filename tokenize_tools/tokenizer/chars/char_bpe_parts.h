@@ -4,7 +4,7 @@
 #define TOKMAP_CHAR_BPE_PARTS_H
 
 #include "tokenizer/chars/char_bpe.h"
-#include "tokenizer/chars/piece_step.h"
+#include "tokenizer/words/double_array.h"
 
 #define NO_SYMBOL UINT32_MAX
 #define CHAR_PAGE 256
@@ -31,10 +31,10 @@ struct char_bpe {
     size_t n_odd;
     id_buffer odd_ids;
 
-    piece_trie user;                      /* user-defined pieces, if any */
+    double_array user;                    /* user-defined pieces, if any */
     uint8_t user_firsts[MAX_USER_FIRSTS]; /* their first bytes; `words` handles the others */
     unsigned n_user_firsts;
-    piece_trie whole; /* texts that are one token without merging, if any */
+    double_array whole; /* texts that are one token without merging, if any */
     size_t longest_whole;
 
     bool sentencepiece, spaces_are_marks, byte_fallback;

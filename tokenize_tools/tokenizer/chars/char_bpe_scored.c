@@ -87,7 +87,7 @@ static bool build_pieces(char_bpe_builder *w, double_array_key *keys)
     qsort(keys, n, sizeof *keys, double_array_compare);
     for (size_t i = 1; i < n; i++) {
         const double_array_key *x = &keys[i - 1], *y = &keys[i];
-        if (x->n_bytes == y->n_bytes && memcmp(x->bytes, y->bytes, x->n_bytes) == 0)
+        if (double_array_same(x, y))
             return model_fail(w->err, 0, "the pieces with ids %u and %u are the same", x->value,
                               y->value);
     }
@@ -96,7 +96,7 @@ static bool build_pieces(char_bpe_builder *w, double_array_key *keys)
         if (n_scores == 0 || w->scores[n_scores - 1] != w->scores[i])
             w->scores[n_scores++] = w->scores[i];
     w->n_scores = n_scores;
-    return double_array_build(&w->pieces.a, keys, n) || char_bpe_no_memory(w);
+    return double_array_build(&w->pieces, keys, n) || char_bpe_no_memory(w);
 }
 
 bool char_bpe_load_pieces(char_bpe_builder *w)
@@ -114,7 +114,7 @@ static uint32_t symbol_of_part(const char_bpe_builder *w, const uint8_t *part, s
     uint32_t c, id;
     if (utf8_decode(part, n_bytes, &c) == n_bytes)
         return char_bpe_symbol(w->b, c);
-    return double_array_find(&w->pieces.a, part, n_bytes, &id) ? id : NO_SYMBOL;
+    return double_array_find(&w->pieces, part, n_bytes, &id) ? id : NO_SYMBOL;
 }
 
 static uint32_t character_before(const uint8_t *at)
@@ -147,13 +147,13 @@ static bool add_splits(char_bpe_builder *w, uint32_t id)
 {
     const uint8_t *bytes = model_token_bytes(w->m, id);
     const size_t n_bytes = w->m->tokens[id].n_bytes;
-    uint32_t state = double_array_root(&w->pieces.a), first;
+    uint32_t state = double_array_root(&w->pieces), first;
     bool has_value = false;
     for (size_t cut = 1; cut < n_bytes; cut++) {
-        double_array_step(&w->pieces.a, &state, bytes[cut - 1], &has_value);
+        double_array_step(&w->pieces, &state, bytes[cut - 1], &has_value);
         if ((bytes[cut] & 0xC0) == 0x80)
             continue;
-        uint32_t left = has_value ? double_array_value(&w->pieces.a, state) : NO_SYMBOL;
+        uint32_t left = has_value ? double_array_value(&w->pieces, state) : NO_SYMBOL;
         if (utf8_decode(bytes, cut, &first) == cut)
             left = char_bpe_symbol(w->b, first);
         if (left != NO_SYMBOL && !add_split(w, id, left, cut))

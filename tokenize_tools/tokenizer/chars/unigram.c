@@ -121,17 +121,12 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, model_error 
     return true;
 }
 
-static bool same_text(const double_array_key *a, const double_array_key *b)
-{
-    return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
-}
-
 /* Of tokens with the same text, HuggingFace takes the last one. */
 static size_t drop_same(double_array_key *keys, size_t n_keys)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_keys; i++) {
-        n -= n > 0 && same_text(&keys[n - 1], &keys[i]);
+        n -= n > 0 && double_array_same(&keys[n - 1], &keys[i]);
         keys[n++] = keys[i];
     }
     return n;
@@ -148,7 +143,7 @@ static bool load_trie(unigram *u, const model *m, model_error *err)
         const size_t n = drop_same(list.keys, list.n);
         if (u->single && n < list.n)
             loaded = model_fail(err, 0, "two pieces have the same text");
-        else if (!double_array_build(&u->trie.a, list.keys, n))
+        else if (!double_array_build(&u->trie, list.keys, n))
             loaded = model_no_memory(err);
     }
     free(list.keys);
@@ -197,7 +192,7 @@ void unigram_free(unigram *u)
 {
     if (!u)
         return;
-    double_array_free(&u->trie.a);
+    double_array_free(&u->trie);
     free(u->scores);
     free(u);
 }
@@ -254,12 +249,8 @@ static bool append_bytes(const unigram *u, const uint8_t *text, size_t n_bytes, 
 /* The token with exactly this text. */
 static uint32_t find_piece(const unigram *u, const uint8_t *text, size_t n_bytes)
 {
-    uint32_t state = double_array_root(&u->trie.a);
-    bool has_value = false;
-    for (size_t i = 0; i < n_bytes; i++)
-        if (!piece_step(&u->trie, &state, text[i], &has_value))
-            return MODEL_NO_ID;
-    return has_value ? double_array_value(&u->trie.a, state) : MODEL_NO_ID;
+    uint32_t id;
+    return double_array_find(&u->trie, text, n_bytes, &id) ? id : MODEL_NO_ID;
 }
 
 bool unigram_knows(const unigram *u, uint32_t character)
@@ -414,13 +405,13 @@ static inline size_t try_pieces(search *w, size_t from, bool single)
     const size_t left = w->n_bytes - from;
     const size_t character = length_of_character(w->text[from]);
     const size_t one = character < left ? character : left;
-    uint32_t state = double_array_root(&u->trie.a);
+    uint32_t state = double_array_root(&u->trie);
     bool has_one = false, has_value;
-    for (size_t i = 0; i < left && piece_step(&u->trie, &state, w->text[from + i], &has_value);
-         i++) {
+    for (size_t i = 0;
+         i < left && double_array_follow(&u->trie, &state, w->text[from + i], &has_value); i++) {
         if (!has_value)
             continue;
-        const double score = u->scores[double_array_value(&u->trie.a, state)];
+        const double score = u->scores[double_array_value(&u->trie, state)];
         has_one |= i + 1 == one;
         if (!try_piece(w, from, i + 1, unigram_sum(single, score, before)))
             return 0;
@@ -488,12 +479,13 @@ static void try_places(const unigram *u, const uint8_t *text, size_t left, place
 {
     const size_t character = length_of_character(text[0]);
     const size_t one = character < left ? character : left;
-    uint32_t state = double_array_root(&u->trie.a);
+    uint32_t state = double_array_root(&u->trie);
     bool has_one = false, has_value;
-    for (size_t i = 0; i < left && piece_step(&u->trie, &state, text[i], &has_value); i++) {
+    for (size_t i = 0; i < left && double_array_follow(&u->trie, &state, text[i], &has_value);
+         i++) {
         if (!has_value)
             continue;
-        const uint32_t id = double_array_value(&u->trie.a, state);
+        const uint32_t id = double_array_value(&u->trie, state);
         has_one |= i + 1 == one;
         try_place(&here[i + 1], i + 1, here->score + u->scores[id], id == u->unknown_id);
     }

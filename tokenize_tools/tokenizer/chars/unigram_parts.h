@@ -3,12 +3,12 @@
 #ifndef TOKMAP_UNIGRAM_PARTS_H
 #define TOKMAP_UNIGRAM_PARTS_H
 
-#include "tokenizer/chars/piece_step.h"
+#include "tokenizer/words/double_array.h"
 #include "tokenizer/chars/unigram.h"
 
 struct unigram {
     char_words words;
-    piece_trie trie;
+    double_array trie;
     double *scores;                /* by id */
     bool single;                   /* sentencepiece: floats */
     double unknown_score, largest; /* largest: absolute value of all scores */

@@ -54,6 +54,7 @@ bool charsmap_load(charsmap *c, const model_text *blob, model_error *err)
         return model_fail(err, 0, "precompiled_charsmap: its trie is longer than the data");
     if (trie_bytes < TRIE_BLOCK || trie_bytes % TRIE_BLOCK != 0)
         return model_fail(err, 0, "precompiled_charsmap: its trie has an odd size");
+    c->rules.max_keys = MAX_MATCHES;
     c->rules.n_units = trie_bytes / 4;
     c->n_replacements = blob->n_bytes - 4 - trie_bytes;
     if (c->n_replacements > DOUBLE_ARRAY_MAX_VALUE || data[blob->n_bytes - 1] != 0)
@@ -89,7 +90,8 @@ static replacement replacement_at(const charsmap *c, uint32_t value)
 size_t charsmap_longest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r)
 {
     uint32_t value = 0;
-    const size_t n = double_array_longest(&c->rules, text, n_bytes, MAX_MATCHES, &value);
+    const size_t n =
+        double_array_longest(&c->rules, double_array_root(&c->rules), text, n_bytes, &value);
     if (n > 0)
         *r = replacement_at(c, value);
     return n;

@@ -10,7 +10,6 @@
 #include "text/utf8.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
-static const size_t max_user_matches = 64;         /* the limit of sentencepiece */
 
 struct normalizer {
     bool sentencepiece, identity;
@@ -40,6 +39,7 @@ static bool load_user_pieces(normalizer *n, const model *m, model_error *err)
         keys[n_keys++] = (double_array_key){model_token_bytes(m, id), t->n_bytes, id};
         n->fast[model_token_bytes(m, id)[0]] = false;
     }
+    n->user.max_keys = SENTENCEPIECE_USER_MATCHES;
     qsort(keys, n_keys, sizeof *keys, double_array_compare);
     const bool built = n_keys == 0 || double_array_build(&n->user, keys, n_keys);
     free(keys);
@@ -79,7 +79,8 @@ static size_t normalize_prefix(const normalizer *n, text_span text, replacement 
     uint32_t value, c;
     size_t length = 0;
     if (n->user.n_units > 0)
-        length = double_array_longest(&n->user, text.bytes, text.n_bytes, max_user_matches, &value);
+        length = double_array_longest(&n->user, double_array_root(&n->user), text.bytes,
+                                      text.n_bytes, &value);
     if (length == 0 && n->map.rules.n_units > 0) {
         length = charsmap_longest(&n->map, text.bytes, text.n_bytes, r);
         if (length > 0)

@@ -23,44 +23,12 @@ struct added_tokens {
 
 /* ---- New ---- */
 
-/* The trie cannot hold NUL, and contents have no 0xFF, because they are UTF-8. */
-#define NUL_IN_KEYS 0xFF
-
-static uint8_t key_byte(uint8_t byte)
-{
-    return byte ? byte : NUL_IN_KEYS;
-}
-
-/* The caller frees the bytes of the key. */
-static bool add_key(added_tokens *a, double_array_key *key, const added_token *t, model_error *err)
-{
-    const model_text *content = &t->content;
-    uint8_t *bytes = malloc(content->n_bytes);
-    if (!bytes)
-        return model_no_memory(err);
-    for (size_t i = 0; i < content->n_bytes; i++)
-        bytes[i] = key_byte((uint8_t)content->s[i]);
-    *key = (double_array_key){bytes, (uint32_t)content->n_bytes, (uint32_t)a->n_tokens};
-    a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip, t->single_word};
-    return true;
-}
-
-static bool same_text(const double_array_key *a, const double_array_key *b)
-{
-    return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
-}
-
-static void free_bytes(const double_array_key *key)
-{
-    free((void *)(uintptr_t)key->bytes);
-}
-
 /* Different tokens may be the same text when they are normalized; which one tokenizers finds then
  * differs from run to run. */
 static bool check_different(const double_array_key *keys, size_t n_keys, model_error *err)
 {
     for (size_t i = 1; i < n_keys; i++) {
-        if (same_text(&keys[i - 1], &keys[i]))
+        if (double_array_same(&keys[i - 1], &keys[i]))
             return model_fail(err, 0, "two added tokens match the same text: \"%.*s\"",
                               keys[i].n_bytes < 100 ? (int)keys[i].n_bytes : 100,
                               (const char *)keys[i].bytes);
@@ -84,36 +52,30 @@ static void fill_filter(pair_filter *f, const double_array_key *keys, size_t n_k
         pair += i > 0 && !same_beginning(&keys[i], &keys[i - 1]);
         const size_t group =
             n_pairs <= PAIR_FILTER_GROUPS ? pair : pair * PAIR_FILTER_GROUPS / n_pairs;
-        uint8_t first[2] = {0};
-        for (size_t k = 0; k < 2 && k < keys[i].n_bytes; k++)
-            first[k] = keys[i].bytes[k] == NUL_IN_KEYS ? 0 : keys[i].bytes[k];
-        pair_filter_add(f, first, keys[i].n_bytes, (unsigned)group);
+        pair_filter_add(f, keys[i].bytes, keys[i].n_bytes, (unsigned)group);
     }
 }
 
 static bool fill_array(added_tokens *a, const model *m, bool normalized, model_error *err)
 {
     double_array_key *keys = malloc(m->n_added * sizeof *keys + 1);
-    bool filled = true;
-    size_t n_keys = 0;
     if (!keys)
         return model_no_memory(err);
-    for (size_t i = 0; i < m->n_added && filled; i++) {
+    for (size_t i = 0; i < m->n_added; i++) {
         const added_token *t = &m->added[i];
-        if (t->normalized == normalized && t->content.n_bytes > 0)
-            filled = add_key(a, &keys[a->n_tokens], t, err);
+        if (t->normalized != normalized || t->content.n_bytes == 0)
+            continue;
+        keys[a->n_tokens] = (double_array_key){(const uint8_t *)t->content.s,
+                                               (uint32_t)t->content.n_bytes, (uint32_t)a->n_tokens};
+        a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip, t->single_word};
     }
-    n_keys = a->n_tokens;
+    qsort(keys, a->n_tokens, sizeof *keys, double_array_compare);
+    bool filled = check_different(keys, a->n_tokens, err);
     if (filled) {
-        qsort(keys, n_keys, sizeof *keys, double_array_compare);
-        filled = check_different(keys, n_keys, err);
+        a->trie.has_nul = true; /* contents are UTF-8 */
+        fill_filter(&a->filter, keys, a->n_tokens);
+        filled = double_array_build(&a->trie, keys, a->n_tokens) || model_no_memory(err);
     }
-    if (filled) {
-        fill_filter(&a->filter, keys, n_keys);
-        filled = double_array_build(&a->trie, keys, n_keys) || model_no_memory(err);
-    }
-    for (size_t i = 0; i < n_keys; i++)
-        free_bytes(&keys[i]);
     free(keys);
     return filled;
 }
@@ -142,23 +104,6 @@ void added_tokens_free(added_tokens *a)
 
 /* ---- Search ---- */
 
-static size_t longest_here(const double_array *trie, const uint8_t *text, size_t n_bytes,
-                           uint32_t *which)
-{
-    uint32_t state = double_array_root(trie);
-    size_t longest = 0;
-    bool has_value;
-    for (size_t i = 0; i < n_bytes && text[i] != NUL_IN_KEYS &&
-                       double_array_step(trie, &state, key_byte(text[i]), &has_value);
-         i++) {
-        if (!has_value)
-            continue;
-        longest = i + 1;
-        *which = double_array_value(trie, state);
-    }
-    return longest;
-}
-
 /* Finds the longest token at the first possible place from *at on, and sets *at to it. Returns its
  * length, or 0: there is none. */
 static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t *at,
@@ -170,7 +115,8 @@ static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_by
             const size_t place = block + (size_t)__builtin_ctzll(places);
             if (place >= n_bytes)
                 break;
-            const size_t length = longest_here(&a->trie, text + place, n_bytes - place, which);
+            const size_t length = double_array_longest(&a->trie, double_array_root(&a->trie),
+                                                       text + place, n_bytes - place, which);
             if (length > 0) {
                 *at = place;
                 return length;

@@ -6,18 +6,30 @@
 
 /* ---- Walking ---- */
 
-size_t double_array_longest(const double_array *a, const uint8_t *text, size_t n_bytes,
-                            size_t max_keys, uint32_t *value)
+#define NUL_IN_KEYS 0xFF
+
+static uint8_t key_byte(const double_array *a, uint8_t byte)
 {
-    uint32_t state = double_array_root(a);
+    return byte == 0 && a->has_nul ? NUL_IN_KEYS : byte;
+}
+
+static bool follow(const double_array *a, uint32_t *state, uint8_t byte, bool *has_value)
+{
+    return !(a->has_nul && byte == NUL_IN_KEYS) &&
+           double_array_follow(a, state, key_byte(a, byte), has_value);
+}
+
+size_t double_array_longest(const double_array *a, uint32_t state, const uint8_t *text,
+                            size_t n_bytes, uint32_t *value)
+{
     size_t longest = 0, n_keys = 0;
     bool has_value = false;
-    for (size_t i = 0; i < n_bytes && double_array_step(a, &state, text[i], &has_value); i++) {
+    for (size_t i = 0; i < n_bytes && follow(a, &state, text[i], &has_value); i++) {
         if (!has_value)
             continue;
         longest = i + 1;
         *value = double_array_value(a, state);
-        if (++n_keys == max_keys)
+        if (++n_keys == a->max_keys)
             break;
     }
     return longest;
@@ -25,16 +37,14 @@ size_t double_array_longest(const double_array *a, const uint8_t *text, size_t n
 
 bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes, uint32_t *value)
 {
-    uint32_t state = double_array_root(a);
+    uint32_t state = a->n_units > 0 ? double_array_root(a) : 0;
     bool has_value = false;
-    for (size_t i = 0; i < n_bytes; i++) {
-        if (!double_array_step(a, &state, key[i], &has_value))
+    for (size_t i = 0; i < n_bytes && a->n_units > 0; i++)
+        if (!follow(a, &state, key[i], &has_value))
             return false;
-    }
-    if (!has_value)
-        return false;
-    *value = double_array_value(a, state);
-    return true;
+    if (has_value)
+        *value = double_array_value(a, state);
+    return has_value;
 }
 
 bool double_array_check(const double_array *a, uint32_t value_limit)
@@ -196,7 +206,7 @@ static size_t labels_of(const builder *b, const work *w, uint8_t labels[256])
 {
     size_t n = 0;
     for (size_t i = w->first; i < w->last; i++) {
-        const uint8_t byte = b->keys[i].bytes[w->depth];
+        const uint8_t byte = key_byte(b->a, b->keys[i].bytes[w->depth]);
         if (n == 0 || labels[n - 1] != byte)
             labels[n++] = byte;
     }
@@ -233,7 +243,7 @@ static bool expand_node(builder *b, work w, work_list *list)
         size_t end = i + 1;
         while (end < w.last && b->keys[end].bytes[w.depth] == byte)
             end++;
-        if (!push_work(list, (work){i, end, w.depth + 1, children ^ byte}))
+        if (!push_work(list, (work){i, end, w.depth + 1, children ^ key_byte(a, byte)}))
             return false;
         i = end;
     }
@@ -244,7 +254,6 @@ bool double_array_build(double_array *a, const double_array_key *keys, size_t n_
 {
     builder b = {.a = a, .keys = keys};
     work_list list = {0};
-    *a = (double_array){0};
     bool ok = add_block(&b);
     if (ok) {
         a->units[0] = n_keys > 0 ? 0 : 1u << 10; /* children at 1, which do not exist */
@@ -264,7 +273,8 @@ bool double_array_build(double_array *a, const double_array_key *keys, size_t n_
 void double_array_free(double_array *a)
 {
     free(a->units);
-    *a = (double_array){0};
+    a->units = NULL;
+    a->n_units = 0;
 }
 
 int double_array_compare(const void *a, const void *b)
@@ -277,4 +287,9 @@ int double_array_compare(const void *a, const void *b)
     if (x->n_bytes != y->n_bytes)
         return x->n_bytes < y->n_bytes ? -1 : 1;
     return (x->value > y->value) - (x->value < y->value);
+}
+
+bool double_array_same(const double_array_key *a, const double_array_key *b)
+{
+    return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
 }

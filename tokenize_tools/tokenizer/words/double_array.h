@@ -6,8 +6,8 @@
  *                      is shifted by 8 bits, bits 10-31 the offset, to be xored with the position
  *     unit of a value  bit 31 set, the value in bits 0-30
  *
- * A state is the place where the children of a node begin; a value lies at the state itself. Keys
- * have no NUL. Pure. */
+ * A state is the place where the children of a node begin; a value lies at the state itself. A key
+ * cannot have NUL, but with has_nul the byte 0xFF, which no UTF-8 has, stands for it. Pure. */
 #ifndef TOKMAP_DOUBLE_ARRAY_H
 #define TOKMAP_DOUBLE_ARRAY_H
 
@@ -16,9 +16,14 @@
 #include <stdint.h>
 
 #define DOUBLE_ARRAY_MAX_VALUE 0x7FFFFFFFu
+#define SENTENCEPIECE_USER_MATCHES 64 /* its max_keys for user-defined pieces */
 
+/* Starts as {0}, in which nothing is found, and what texts mean: */
 typedef struct double_array {
-    uint32_t *units; /* freed by double_array_free */
+    bool spaces_are_marks; /* a blank in a text stands for U+2581 */
+    bool has_nul;          /* keys and texts may have NUL */
+    size_t max_keys;       /* of the keys that a text begins with, only so many count; 0: all */
+    uint32_t *units;       /* freed by double_array_free */
     size_t n_units;
 } double_array;
 
@@ -28,12 +33,15 @@ typedef struct double_array_key {
     uint32_t value;
 } double_array_key;
 
-/* Builds a trie. keys are sorted as by memcmp, a prefix first, without duplicates. No keys make a
- * trie that matches nothing. false: out of memory, or more nodes than offsets can reach. */
+/* Builds a trie in one that is empty. keys are sorted as by memcmp, a prefix first, without
+ * duplicates. No keys make a trie that matches nothing. false: out of memory, or more nodes than
+ * offsets can reach. */
 bool double_array_build(double_array *a, const double_array_key *keys, size_t n_keys);
 void double_array_free(double_array *a);
 /* For qsort: the order that double_array_build needs; equal keys by value. */
 int double_array_compare(const void *a, const void *b);
+/* Whether the keys are the same, whatever their values. */
+bool double_array_same(const double_array_key *a, const double_array_key *b);
 
 /* Checks units from a file: whether no walk can leave them, and all values are below the limit. */
 bool double_array_check(const double_array *a, uint32_t value_limit);
@@ -61,15 +69,25 @@ static inline bool double_array_step(const double_array *a, uint32_t *state, uin
     return true;
 }
 
+/* The same for a byte of a text with spaces_are_marks. */
+static inline bool double_array_follow(const double_array *a, uint32_t *state, uint8_t byte,
+                                       bool *has_value)
+{
+    if (byte != ' ' || !a->spaces_are_marks)
+        return double_array_step(a, state, byte, has_value);
+    return double_array_step(a, state, 0xE2, has_value) &&
+           double_array_step(a, state, 0x96, has_value) &&
+           double_array_step(a, state, 0x81, has_value);
+}
+
 static inline uint32_t double_array_value(const double_array *a, uint32_t state)
 {
     return a->units[state] & DOUBLE_ARRAY_MAX_VALUE;
 }
 
-/* The length of the longest key that text begins with, or 0. If more than max_keys keys match, only
- * the shortest ones count. */
-size_t double_array_longest(const double_array *a, const uint8_t *text, size_t n_bytes,
-                            size_t max_keys, uint32_t *value);
+/* The length of the longest key below the state that text begins with, or 0. */
+size_t double_array_longest(const double_array *a, uint32_t state, const uint8_t *text,
+                            size_t n_bytes, uint32_t *value);
 /* The value of exactly this key. */
 bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes, uint32_t *value);
 

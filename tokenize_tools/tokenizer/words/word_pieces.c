@@ -6,9 +6,6 @@
 
 #include "tokenizer/words/double_array.h"
 
-/* The trie cannot hold NUL, and UTF-8 has no 0xFF. */
-#define NUL_IN_KEYS 0xFF
-
 struct word_pieces {
     double_array trie;
     uint32_t inside; /* state: pieces that continue a word begin here ... */
@@ -17,33 +14,7 @@ struct word_pieces {
     uint32_t unknown_id;
 };
 
-static uint8_t key_byte(uint8_t byte)
-{
-    return byte ? byte : NUL_IN_KEYS;
-}
-
-static bool step(const word_pieces *p, uint32_t *state, uint8_t byte, bool *has_value)
-{
-    return byte != NUL_IN_KEYS && double_array_step(&p->trie, state, key_byte(byte), has_value);
-}
-
 /* ---- New and free ---- */
-
-/* The caller frees `keys`, which has room for all tokens, and `bytes`, for their bytes. */
-static bool build_trie(word_pieces *p, const model *m, double_array_key *keys, uint8_t *bytes)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_bytes; i++)
-        bytes[i] = key_byte(m->bytes[i]);
-    for (uint32_t id = 0; id < m->n_tokens; id++) {
-        const model_token *t = &m->tokens[id];
-        if (t->kind == TOKEN_NORMAL && t->n_bytes > 0)
-            keys[n++] = (double_array_key){bytes + t->offset, t->n_bytes, id};
-    }
-    if (n > 0)
-        qsort(keys, n, sizeof *keys, double_array_compare);
-    return double_array_build(&p->trie, keys, n);
-}
 
 /* Pieces that continue a word are below the prefix in the same trie. */
 static void find_inside(word_pieces *p, const model *m)
@@ -52,7 +23,8 @@ static void find_inside(word_pieces *p, const model *m)
     p->inside = double_array_root(&p->trie);
     p->continues = m->kind == MODEL_WORDPIECE;
     for (size_t i = 0; p->continues && i < m->subword_prefix.n_bytes; i++)
-        p->continues = step(p, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
+        p->continues =
+            double_array_step(&p->trie, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
 }
 
 static bool fill(word_pieces *p, const model *m, model_error *err)
@@ -61,10 +33,17 @@ static bool fill(word_pieces *p, const model *m, model_error *err)
         return model_fail(err, 0, "%s without an unk_token in the vocabulary is not supported",
                           m->family);
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
-    uint8_t *bytes = malloc(m->n_bytes + 1);
-    const bool built = keys && bytes && build_trie(p, m, keys, bytes);
+    size_t n = 0;
+    for (uint32_t id = 0; keys && id < m->n_tokens; id++) {
+        const model_token *t = &m->tokens[id];
+        if (t->kind == TOKEN_NORMAL && t->n_bytes > 0)
+            keys[n++] = (double_array_key){model_token_bytes(m, id), t->n_bytes, id};
+    }
+    if (n > 0)
+        qsort(keys, n, sizeof *keys, double_array_compare);
+    p->trie.has_nul = true; /* tokens are UTF-8 */
+    const bool built = keys && double_array_build(&p->trie, keys, n);
     free(keys);
-    free(bytes);
     if (!built)
         return model_no_memory(err);
     find_inside(p, m);
@@ -104,21 +83,6 @@ static bool is_too_long(const word_pieces *p, const uint8_t *word, size_t n_byte
     return n > p->max_characters;
 }
 
-/* The length of the longest piece that the text begins with, below the state; 0: none. */
-static size_t longest_piece(const word_pieces *p, uint32_t state, const uint8_t *text,
-                            size_t n_bytes, uint32_t *id)
-{
-    size_t longest = 0;
-    bool has_value = false;
-    for (size_t i = 0; i < n_bytes && step(p, &state, text[i], &has_value); i++) {
-        if (!has_value)
-            continue;
-        longest = i + 1;
-        *id = double_array_value(&p->trie, state);
-    }
-    return longest;
-}
-
 bool word_pieces_encode(const word_pieces *p, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
     const size_t first = out->n;
@@ -126,7 +90,7 @@ bool word_pieces_encode(const word_pieces *p, const uint8_t *word, size_t n_byte
     size_t at = 0;
     const bool too_long = is_too_long(p, word, n_bytes);
     while (at < n_bytes && !too_long) {
-        const size_t n = longest_piece(p, state, word + at, n_bytes - at, &id);
+        const size_t n = double_array_longest(&p->trie, state, word + at, n_bytes - at, &id);
         if (n == 0 || (n < n_bytes - at && !p->continues))
             break;
         if (!id_buffer_append(out, id))
