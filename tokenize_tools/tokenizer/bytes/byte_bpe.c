@@ -26,11 +26,14 @@ struct byte_bpe {
 
 /* ---- Symbols ---- */
 
-/* Symbols by id, and ids by symbol. */
-typedef struct numbering {
+typedef struct builder {
+    byte_bpe *b;
+    const model *m;
+    model_error *err;
     uint32_t *symbols; /* by id */
     uint32_t n_symbols;
-} numbering;
+    merge_list list;
+} builder;
 
 static bool never_in_utf8(unsigned byte)
 {
@@ -38,117 +41,69 @@ static bool never_in_utf8(unsigned byte)
 }
 
 /* Bytes that never occur in UTF-8 often have no token. */
-static void number_bytes(byte_bpe *b, const model *m, numbering *n)
+static void number_bytes(builder *w)
 {
+    byte_bpe *b = w->b;
     b->takes_bytes = true;
-    b->plain = m->word_suffix.n_bytes == 0;
+    b->plain = w->m->word_suffix.n_bytes == 0;
     for (unsigned i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
         const uint32_t id = vocabulary_find_text(b->words, &byte, 1);
         b->ids[i] = id;
         if (id != MODEL_NO_ID) {
-            n->symbols[id] = i;
+            w->symbols[id] = i;
             continue;
         }
         b->takes_bytes = false;
-        b->plain &= m->unknown_id == MODEL_NO_ID || never_in_utf8(i);
+        b->plain &= w->m->unknown_id == MODEL_NO_ID || never_in_utf8(i);
     }
-    n->n_symbols = 256;
+    w->n_symbols = 256;
 }
 
-static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error *err)
+static bool number_tokens(builder *w)
 {
+    byte_bpe *b = w->b;
+    const model *m = w->m;
     b->ids = malloc((m->n_tokens + 256) * sizeof *b->ids);
-    n->symbols = malloc(m->n_tokens * sizeof *n->symbols + 1);
+    w->symbols = malloc(m->n_tokens * sizeof *w->symbols + 1);
     errno = 0;
     b->words = vocabulary_new(m, TOKEN_NORMAL);
-    if (!b->ids || !n->symbols)
-        return model_no_memory(err);
+    if (!b->ids || !w->symbols)
+        return model_no_memory(w->err);
     if (!b->words)
-        return model_table_failed(err, "tokens");
-    memset(n->symbols, 0xFF, m->n_tokens * sizeof *n->symbols);
-    number_bytes(b, m, n);
+        return model_table_failed(w->err, "tokens");
+    memset(w->symbols, 0xFF, m->n_tokens * sizeof *w->symbols);
+    number_bytes(w);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const bool used = m->tokens[id].kind == TOKEN_NORMAL || id == m->unknown_id;
-        if (!used || n->symbols[id] != UINT32_MAX)
+        if (!used || w->symbols[id] != UINT32_MAX)
             continue;
-        n->symbols[id] = n->n_symbols;
-        b->ids[n->n_symbols++] = id;
+        w->symbols[id] = w->n_symbols;
+        b->ids[w->n_symbols++] = id;
     }
-    if (n->n_symbols >= WORD_CACHE_MAX_ID)
-        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID - 257);
+    if (w->n_symbols >= WORD_CACHE_MAX_ID)
+        return model_fail(w->err, 0, "more than %u tokens", WORD_CACHE_MAX_ID - 257);
     return true;
 }
 
 /* ---- Pairs ---- */
 
-typedef struct pair_list {
-    merge_pair *pairs;
-    size_t n, capacity;
-    const char *why; /* why a pair could not be added; NULL: out of memory */
-} pair_list;
-
-static bool add_pair(pair_list *list, const merge_pair *pair)
-{
-    if (list->n == MERGE_MAX_PAIRS) {
-        list->why = "more than 4 million pairs of tokens that merge";
-        return false;
-    }
-    if (list->n == list->capacity) {
-        const size_t capacity = list->capacity * 2 + 1024;
-        merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
-        if (!pairs)
-            return false;
-        list->pairs = pairs;
-        list->capacity = capacity;
-    }
-    list->pairs[list->n++] = *pair;
-    return true;
-}
-
 /* Any two tokens that together are this one may merge to it. */
-static bool add_splits(const byte_bpe *b, const model *m, const numbering *n, uint32_t id,
-                       pair_list *list)
+static bool add_splits(builder *w, uint32_t id)
 {
-    const uint8_t *bytes = vocabulary_bytes(b->words, id);
-    const size_t n_bytes = m->tokens[id].n_bytes;
-    if (n_bytes > MAX_RANKED_BYTES) {
-        list->why = "a token of more than 1,024 bytes in a vocabulary of ranks";
-        return false;
-    }
+    const vocabulary *words = w->b->words;
+    const uint8_t *bytes = vocabulary_bytes(words, id);
+    const size_t n_bytes = w->m->tokens[id].n_bytes;
+    if (n_bytes > MAX_RANKED_BYTES)
+        return model_fail(w->err, 0, "a token of more than 1,024 bytes in a vocabulary of ranks");
     for (size_t cut = 1; cut < n_bytes; cut++) {
-        const uint32_t left = vocabulary_find(b->words, bytes, cut);
+        const uint32_t left = vocabulary_find(words, bytes, cut);
         const uint32_t right =
-            left == MODEL_NO_ID ? left : vocabulary_find(b->words, bytes + cut, n_bytes - cut);
+            left == MODEL_NO_ID ? left : vocabulary_find(words, bytes + cut, n_bytes - cut);
         if (right == MODEL_NO_ID)
             continue;
-        const merge_pair pair = {n->symbols[left], n->symbols[right], id, n->symbols[id]};
-        if (!add_pair(list, &pair))
-            return false;
-    }
-    return true;
-}
-
-static bool list_ranked(const byte_bpe *b, const model *m, const numbering *n, pair_list *list)
-{
-    for (uint32_t id = 0; id < m->n_tokens; id++)
-        if (m->tokens[id].kind == TOKEN_NORMAL && !add_splits(b, m, n, id, list))
-            return false;
-    return true;
-}
-
-/* A token that is not TOKEN_NORMAL has no symbol; the loaders make sure that no merge names one. */
-static bool list_listed(const model *m, const numbering *n, pair_list *list)
-{
-    for (size_t i = 0; i < m->n_merges; i++) {
-        const model_merge *g = &m->merges[i];
-        const merge_pair pair = {n->symbols[g->left], n->symbols[g->right], (uint32_t)i,
-                                 n->symbols[g->result]};
-        if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX) {
-            list->why = "a merge names something that is not a token";
-            return false;
-        }
-        if (!add_pair(list, &pair))
+        const merge_pair pair = {w->symbols[left], w->symbols[right], id, w->symbols[id]};
+        if (!merge_list_add(&w->list, pair, w->err))
             return false;
     }
     return true;
@@ -157,15 +112,19 @@ static bool list_listed(const model *m, const numbering *n, pair_list *list)
 /* Of all ways to split a token only one ever merges to it: the last step of its own merging,
  * because the inside of a token merges as if it were alone. The others would only take space in the
  * cache. */
-static bool keep_last(byte_bpe *b, const model *m, const numbering *n, pair_list *list)
+static bool keep_last(builder *w)
 {
+    merge_list *list = &w->list;
+    errno = 0;
     merge_table *all = merge_table_new(list->pairs, list->n);
     size_t n_kept = 0;
-    for (size_t i = 0; all && i < list->n; i++) {
+    if (!all)
+        return model_table_failed(w->err, "pairs");
+    for (size_t i = 0; i < list->n; i++) {
         const merge_pair pair = list->pairs[i];
-        const uint32_t id = b->ids[pair.result];
-        const uint8_t *bytes = vocabulary_bytes(b->words, id);
-        const size_t n_bytes = m->tokens[id].n_bytes;
+        const uint32_t id = w->b->ids[pair.result];
+        const uint8_t *bytes = vocabulary_bytes(w->b->words, id);
+        const size_t n_bytes = w->m->tokens[id].n_bytes;
         uint32_t symbols[MERGE_LAST_MAX];
         merge_pair last;
         if (n_bytes > MERGE_LAST_MAX) {
@@ -176,12 +135,35 @@ static bool keep_last(byte_bpe *b, const model *m, const numbering *n, pair_list
             continue; /* the splits of a token are adjacent */
         for (size_t k = 0; k < n_bytes; k++)
             symbols[k] = bytes[k];
-        if (merge_last(all, symbols, n_bytes, &last) && last.result == n->symbols[id])
+        if (merge_last(all, symbols, n_bytes, &last) && last.result == w->symbols[id])
             list->pairs[n_kept++] = (merge_pair){last.left, last.right, pair.rank, pair.result};
     }
     list->n = n_kept;
     merge_table_free(all);
-    return all != NULL;
+    return true;
+}
+
+static bool list_ranked(builder *w)
+{
+    for (uint32_t id = 0; id < w->m->n_tokens; id++)
+        if (w->m->tokens[id].kind == TOKEN_NORMAL && !add_splits(w, id))
+            return false;
+    return keep_last(w);
+}
+
+/* A token that is not TOKEN_NORMAL has no symbol; the loaders make sure that no merge names one. */
+static bool list_listed(builder *w)
+{
+    for (size_t i = 0; i < w->m->n_merges; i++) {
+        const model_merge *g = &w->m->merges[i];
+        const merge_pair pair = {w->symbols[g->left], w->symbols[g->right], (uint32_t)i,
+                                 w->symbols[g->result]};
+        if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX)
+            return model_fail(w->err, 0, "a merge names something that is not a token");
+        if (!merge_list_add(&w->list, pair, w->err))
+            return false;
+    }
+    return true;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -191,7 +173,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Numbers the symbols in the order in which pairs make them: the table of pairs is faster then. */
-static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, pair_list *list)
+static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, merge_list *list)
 {
     uint32_t *numbers = malloc((n_symbols + 1) * sizeof *numbers); /* new by old */
     uint32_t *ids = malloc((n_symbols + 1) * sizeof *ids);
@@ -245,23 +227,18 @@ static void find_symbols(byte_bpe *b, const model *m, uint32_t n_symbols)
     }
 }
 
-static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_error *err)
+static bool make_merges(builder *w)
 {
-    pair_list list = {0};
+    if (!(w->m->rule == MERGE_RANKED ? list_ranked(w) : list_listed(w)))
+        return false;
+    if (!renumber_symbols(w->b, w->n_symbols, &w->list))
+        return model_no_memory(w->err);
     errno = 0;
-    const bool listed = m->rule == MERGE_RANKED
-                            ? list_ranked(b, m, n, &list) && keep_last(b, m, n, &list)
-                            : list_listed(m, n, &list);
-    if (listed && renumber_symbols(b, n->n_symbols, &list))
-        b->merges = merge_table_new(list.pairs, list.n);
-    free(list.pairs);
-    if (b->merges) {
-        find_symbols(b, m, n->n_symbols);
-        return true;
-    }
-    if (list.why)
-        return model_fail(err, 0, "%s", list.why);
-    return listed ? model_table_failed(err, "pairs") : model_no_memory(err);
+    w->b->merges = merge_table_new(w->list.pairs, w->list.n);
+    if (!w->b->merges)
+        return model_table_failed(w->err, "pairs");
+    find_symbols(w->b, w->m, w->n_symbols);
+    return true;
 }
 
 /* ---- Words ---- */
@@ -339,29 +316,25 @@ bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *w
 
 /* ---- New and free ---- */
 
-static bool is_supported(const model *m, model_error *err)
+static bool build(builder *w)
 {
-    if (m->rule == MERGE_SCORED)
-        return model_fail(err, 0, "byte-level BPE with scores is not supported");
-    if (m->word_suffix.n_bytes > MAX_SUFFIX_BYTES)
-        return model_fail(err, 0, "an end_of_word_suffix of more than %d bytes", MAX_SUFFIX_BYTES);
-    return true;
+    if (w->m->rule == MERGE_SCORED)
+        return model_fail(w->err, 0, "byte-level BPE with scores is not supported");
+    if (w->m->word_suffix.n_bytes > MAX_SUFFIX_BYTES)
+        return model_fail(w->err, 0, "an end_of_word_suffix of more than %d bytes",
+                          MAX_SUFFIX_BYTES);
+    return number_tokens(w) && make_merges(w) && find_whole(w->b, w->m, w->err);
 }
 
 byte_bpe *byte_bpe_new(const model *m, model_error *err)
 {
-    numbering n = {0};
-    byte_bpe *b = calloc(1, sizeof *b);
-    if (!b) {
-        model_no_memory(err);
-        return NULL;
-    }
-    const bool made = is_supported(m, err) && number_tokens(b, m, &n, err) &&
-                      make_merges(b, m, &n, err) && find_whole(b, m, err);
-    free(n.symbols);
-    if (made)
-        return b;
-    byte_bpe_free(b);
+    builder w = {.b = calloc(1, sizeof *w.b), .m = m, .err = err};
+    const bool built = w.b ? build(&w) : model_no_memory(err);
+    free(w.symbols);
+    free(w.list.pairs);
+    if (built)
+        return w.b;
+    byte_bpe_free(w.b);
     return NULL;
 }
 

@@ -152,14 +152,7 @@ static bool load_trie(unigram *u, const model *m, model_error *err)
 
 static bool load_fallback(unigram *u, const model *m, model_error *err)
 {
-    unsigned n_found = 0;
-    memset(u->byte_ids, 0xFF, sizeof u->byte_ids);
-    for (uint32_t id = 0; id < m->n_tokens; id++) {
-        if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
-            u->byte_ids[*model_token_bytes(m, id)] = id;
-            n_found++;
-        }
-    }
+    const unsigned n_found = model_byte_ids(m, u->byte_ids);
     u->byte_fallback = m->byte_fallback;
     u->unknown_id = m->unknown_id;
     if (u->unknown_id != MODEL_NO_ID && u->unknown_id >= m->n_tokens)

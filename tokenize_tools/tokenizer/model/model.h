@@ -201,6 +201,9 @@ normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err);
 /* Whether the parts of sentencepiece's blob lie inside it: 4 bytes with the size of a trie, the
  * trie of 4-byte units, NUL-terminated texts. */
 bool model_check_charsmap(const model_text *charsmap, model_error *err);
+/* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. Returns how many
+ * bytes have one. */
+unsigned model_byte_ids(const model *m, uint32_t byte_ids[256]);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 /* These return false. */
 bool model_no_memory(model_error *err);

@@ -60,6 +60,22 @@ static size_t bit_of(const merge_table *t, uint64_t pair)
 
 /* ---- New and free ---- */
 
+bool merge_list_add(merge_list *list, merge_pair pair, model_error *err)
+{
+    if (list->n == MERGE_MAX_PAIRS)
+        return model_fail(err, 0, "more than 4 million pairs of tokens that merge");
+    if (list->n == list->capacity) {
+        const size_t capacity = list->capacity * 2 + 1024;
+        merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
+        if (!pairs)
+            return model_no_memory(err);
+        list->pairs = pairs;
+        list->capacity = capacity;
+    }
+    list->pairs[list->n++] = pair;
+    return true;
+}
+
 static int by_rank(const void *a, const void *b)
 {
     const merge_pair *p = a, *q = b;

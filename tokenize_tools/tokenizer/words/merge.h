@@ -8,15 +8,20 @@
 #ifndef TOKMAP_MERGE_H
 #define TOKMAP_MERGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tokenizer/model/model.h"
 
 typedef struct merge_pair {
     uint32_t left, right;
     uint32_t rank;
     uint32_t result;
 } merge_pair;
+
+typedef struct merge_list { /* starts as {0}; the owner frees the pairs */
+    merge_pair *pairs;
+    size_t n, capacity;
+} merge_list;
+/* false: err says that there are MERGE_MAX_PAIRS, or memory ran out. */
+bool merge_list_add(merge_list *list, merge_pair pair, model_error *err);
 
 typedef struct merge_table merge_table;
 
