@@ -16,7 +16,7 @@ int bench_text_load(bench_text *text, const char *path, const tokenizer *t)
                                     .max_piece_bytes = SIZE_MAX, /* one word may be the text */
                                     .safe_cut = cut_text,
                                     .context = (void *)(uintptr_t)t};
-    corpus_error err;
+    failure err;
     *text = (bench_text){0};
     corpus *c = corpus_open(&path, 1, &options, NULL, &err);
     int got = c ? 1 : -1;

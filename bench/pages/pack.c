@@ -45,8 +45,8 @@ static int read_text(subject *s)
     const corpus_options options = corpus_options_complete(&(corpus_options){0});
     const input_source source = {.path = s->options->text};
     reader_text text;
-    corpus_error err;
-    input_error input_err;
+    failure err;
+    failure input_err;
     reader *r = reader_open(&source, &options, -1, &err);
     reader_result got = r ? reader_next(r, &text, &err) : READER_FAILED;
     const bool columns = got != READER_FAILED &&
@@ -68,7 +68,7 @@ static int read_text(subject *s)
 static int take_documents(subject *s)
 {
     const corpus_options options = {.read_ahead = true, .n_decoders = 1};
-    corpus_error err;
+    failure err;
     corpus_batch batch = {0};
     corpus *c = corpus_open(&s->options->text, 1, &options, NULL, &err);
     int got = c ? 1 : -1;

@@ -49,7 +49,7 @@ typedef struct got {
     corpus_end inputs[8];
     size_t n_inputs;
     int result;
-    corpus_error err;
+    failure err;
     uint8_t *collected;
     size_t n_collected;
     char reported[32][640];
@@ -193,7 +193,7 @@ static got read_corpus(const char *const *names, size_t n_names, corpus_options 
         CHECK_INT(batches[i].after.piece_offset > 0, g.open);
     }
     if (g.result < 0) {
-        corpus_error again;
+        failure again;
         CHECK_INT(corpus_read(c, &batches[0], &again), -1);
         CHECK_STR(again.text, g.err.text);
     } else {
@@ -396,7 +396,7 @@ typedef struct tally {
 
 static void check_failed(const got *g, const model *m, const corpus_options *o)
 {
-    CHECK_INT(g->err.sys_errno, 0);
+    CHECK_INT(g->err.status, 0);
     if (m->format == CORPUS_AUTO) {
         CHECK(strstr(g->err.text, "name the field") || strstr(g->err.text, "to pack it"));
         CHECK_EQ(g->n_documents, 0);
@@ -598,7 +598,7 @@ TEST(progress_counts_stored_bytes_while_an_input_is_read)
     int fd = input_file(path, text, sizeof text);
     corpus_options o = plain_options();
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     o.format = CORPUS_TEXT;
     o.batch_bytes = 1000;
     o.max_piece_bytes = 5000;
@@ -730,7 +730,7 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             o.batch_bytes = 100;
             got g = read_corpus(&name, 1, o, NULL);
             CHECK_INT(g.result, -1);
-            CHECK_INT(g.err.sys_errno, 0);
+            CHECK_INT(g.err.status, 0);
             CHECK(strncmp(g.err.text, path, strlen(path)) == 0);
             CHECK(strstr(g.err.text, what ? "trailing data that is not" : "truncated") != NULL);
             uint64_t n = g.n_places ? g.places[g.n_places - 1].counts.documents : 0;
@@ -754,10 +754,10 @@ TEST(missing_files_and_folders_are_system_errors)
     const char *missing = check_path("missing"), *folder = check_dir();
     corpus_options o = plain_options();
     got g = read_corpus(&missing, 1, o, NULL);
-    CHECK(g.result == -1 && g.err.sys_errno == ENOENT && strstr(g.err.text, missing));
+    CHECK(g.result == -1 && g.err.status == ENOENT && strstr(g.err.text, missing));
     got_free(&g);
     g = read_corpus(&folder, 1, o, NULL);
-    CHECK(g.result == -1 && g.err.sys_errno == EISDIR && strstr(g.err.text, folder));
+    CHECK(g.result == -1 && g.err.status == EISDIR && strstr(g.err.text, folder));
     got_free(&g);
 }
 
@@ -775,7 +775,7 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
     CHECK_EQ(whole.plain_offset, 8);
     CHECK(ftruncate(fd, 6) == 0);
     got short_of = read_corpus(&name, 1, o, &whole);
-    CHECK(short_of.result == -1 && short_of.err.changed);
+    CHECK(short_of.result == -1 && short_of.err.status == FAILURE_CHANGED);
     CHECK(strstr(short_of.err.text, "has changed") != NULL);
     CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, "one\ntwo\nthe\n", 12, 0) == 12);
     got other = read_corpus(&name, 1, o, &part);
@@ -786,7 +786,7 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
     o.format = CORPUS_JSON_LINES;
     CHECK(pwrite(fd, "{\"text\":null}\n{\"text\":\"abcdefgh\"}\n", 34, 0) == 34);
     got null = read_corpus(&name, 1, o, &(corpus_place){.piece_offset = 4});
-    CHECK(null.result == -1 && null.err.changed);
+    CHECK(null.result == -1 && null.err.status == FAILURE_CHANGED);
     got_free(&null);
     got_free(&g);
     got_free(&short_of);
@@ -798,11 +798,11 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
 TEST(options_that_make_no_sense_are_refused)
 {
     const char *name = "-";
-    corpus_error err;
+    failure err;
     corpus_options o = plain_options();
     o.separator = "";
     CHECK(corpus_open(&name, 1, &o, NULL, &err) == NULL);
-    CHECK_INT(err.sys_errno, EINVAL);
+    CHECK_INT(err.status, FAILURE_CONTENT);
     o = plain_options();
     o.on_error = ON_ERROR_COLLECT;
     o.collect = NULL;

@@ -93,7 +93,7 @@ static void read_within_limits(const char *name, const corpus_options *options,
     if (child == 0) {
         struct rlimit limit = {address_space() + 48 * MIB, RLIM_INFINITY};
         corpus_batch b = {0};
-        corpus_error err;
+        failure err;
         CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
         corpus *c = corpus_open(&name, 1, options, NULL, &err);
         CHECK(c != NULL);
@@ -260,7 +260,7 @@ TEST(long_documents_are_read_twice_and_no_more)
     const char *names = name;
     corpus_options o = small_options(CORPUS_JSON_LINES);
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     corpus_counts counts = {0};
     o.on_error = ON_ERROR_SKIP;
     o.batch_bytes = 1000;
@@ -295,7 +295,7 @@ static void check_interrupt(bool read_ahead, bool compressed)
     const char *names = name;
     corpus_options o = small_options(CORPUS_LINES);
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     pthread_t thread;
     stored s =
         stored_make(compressed ? STORED_GZIP : STORED_PLAIN, (const uint8_t *)"one\ntwo", 7, 1);
@@ -309,7 +309,7 @@ static void check_interrupt(bool read_ahead, bool compressed)
     while ((status = corpus_read(c, &b, &err)) > 0)
         n_batches++;
     CHECK_INT(status, -1);
-    CHECK_INT(err.sys_errno, ECANCELED);
+    CHECK_INT(err.status, ECANCELED);
     pthread_join(thread, NULL);
     corpus_close(c);
     corpus_batch_free(&b);
@@ -335,7 +335,7 @@ TEST(closing_does_not_wait_for_an_input_that_waits)
     const char *names = name;
     corpus_options o = small_options(CORPUS_LINES);
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     memset(text, '\n', sizeof text);
     CHECK(pipe(ends) == 0 && write(ends[1], text, sizeof text) == sizeof text);
     snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
@@ -361,7 +361,7 @@ TEST(closing_in_the_middle_ends_the_thread_that_reads_ahead)
     for (int n = 0; n < 30; n++) {
         corpus_options o = small_options(CORPUS_LINES);
         corpus_batch b = {0};
-        corpus_error err;
+        failure err;
         o.read_ahead = true;
         o.read_bytes = 4096;
         corpus *c = corpus_open(&names, 1, &o, NULL, &err);
@@ -386,7 +386,7 @@ TEST(documents_are_cut_only_where_the_caller_allows)
     for (int with_cut = 0; with_cut < 2; with_cut++) {
         corpus_options o = small_options(CORPUS_TEXT);
         corpus_batch b = {0};
-        corpus_error err;
+        failure err;
         uint64_t n_bytes = 0, n_batches = 0;
         o.batch_bytes = 64;
         o.safe_cut = with_cut ? cut_before_space : NULL;

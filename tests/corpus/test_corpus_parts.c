@@ -28,7 +28,7 @@ static void add_fields(corpus_options *o)
 {
     static field_list fields;
     static where *kept;
-    field_error err;
+    failure err;
     if (!kept) {
         CHECK(field_list_parse(&fields, "id,a.text", &err));
         kept = where_compile("not id == 2", &fields, &err);
@@ -141,7 +141,7 @@ TEST(the_parts_of_random_corpora_give_what_the_whole_gives)
 static void check_places(const char *name, const uint8_t *bytes, size_t n, uint64_t distance)
 {
     const corpus_options o = {.format = CORPUS_LINES};
-    corpus_error err;
+    failure err;
     corpus_cut cut = {0};
     corpus_cutter *c = corpus_cutter_open(name, &o, &err);
     CHECK(c != NULL && corpus_cutter_describe(c).can_be_cut);
@@ -183,7 +183,7 @@ TEST(what_cannot_be_cut_says_so)
 {
     static const char lines[] = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":\"c\"}\n";
     static field_list row;
-    field_error why;
+    failure why;
     CHECK(field_list_parse(&row, "@row", &why));
     const struct {
         corpus_options options;
@@ -206,7 +206,7 @@ TEST(what_cannot_be_cut_says_so)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char name[64];
-        corpus_error err;
+        failure err;
         corpus_cut cut;
         stored s = stored_make(rows[i].form, (const uint8_t *)lines, sizeof lines - 1, 1);
         if (!s.bytes)
@@ -254,7 +254,7 @@ static int make_tar(char name[64])
 TEST(archives_and_pipes_are_not_cut)
 {
     corpus_options o = {.format = CORPUS_LINES};
-    corpus_error err;
+    failure err;
     corpus_cut cut;
     char name[64];
     int fd = make_tar(name);
@@ -272,7 +272,7 @@ TEST(archives_and_pipes_are_not_cut)
     corpus_cutter_close(c);
     close(ends[0]);
     const char *missing = check_path("missing");
-    CHECK(!corpus_cutter_open(missing, &o, &err) && err.sys_errno == ENOENT);
+    CHECK(!corpus_cutter_open(missing, &o, &err) && err.status == ENOENT);
     o.format = CORPUS_AUTO;
     fd = input_file(name, "{\"id\":1}\n", 9);
     CHECK(!corpus_cutter_open(name, &o, &err) && strstr(err.text, "name the field"));
@@ -287,7 +287,7 @@ static const char *read_lines(const char *name, corpus_options o, uint64_t begin
     static char said[5000];
     const corpus_format formats[] = {o.format};
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     int result;
     size_t n = 0;
     o.formats = formats;
@@ -312,7 +312,7 @@ static const char *read_lines(const char *name, corpus_options o, uint64_t begin
     }
     said[n] = 0;
     if (result < 0)
-        snprintf(said, sizeof said, "%s%s", err.changed ? "changed: " : "",
+        snprintf(said, sizeof said, "%s%s", err.status == FAILURE_CHANGED ? "changed: " : "",
                  strncmp(err.text, name, strlen(name)) ? err.text : err.text + strlen(name));
     corpus_close(c);
     corpus_batch_free(&b);
@@ -438,14 +438,14 @@ TEST(a_part_that_ends_too_early_has_changed)
                               .has_end = true,
                               .batch_bytes = 1000};
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     int result;
     corpus *c = corpus_open(&name, 1, &o, NULL, &err);
     CHECK(c && corpus_read(c, &b, &err) > 0);
     CHECK_INT(ftruncate(fd, 400000), 0);
     while ((result = corpus_read(c, &b, &err)) > 0) {
     }
-    CHECK(result < 0 && err.changed);
+    CHECK(result < 0 && err.status == FAILURE_CHANGED);
     CHECK(strstr(err.text, "byte 400000: has changed: it now ends here, and was to be read up to "
                            "byte 500000"));
     corpus_close(c);
@@ -456,7 +456,7 @@ TEST(a_part_that_ends_too_early_has_changed)
 TEST(parts_that_make_no_sense_are_refused)
 {
     static field_list row;
-    field_error why;
+    failure why;
     CHECK(field_list_parse(&row, "id,@row", &why));
     static const corpus_format lines[2] = {CORPUS_LINES, CORPUS_JSON_LINES};
     static const corpus_format text[2] = {CORPUS_TEXT, CORPUS_AUTO};
@@ -468,14 +468,14 @@ TEST(parts_that_make_no_sense_are_refused)
         {.begin = {.offset = 7}, .formats = lines, .fields = &row},
         {.end = {.offset = 7}, .has_end = true, .formats = lines, .fields = &row},
     };
-    corpus_error err;
+    failure err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(!corpus_open(names, 2, &wrong[i], NULL, &err));
-        CHECK_INT(err.sys_errno, EINVAL);
+        CHECK_INT(err.status, FAILURE_CONTENT);
     }
     corpus_options o = {
         .begin = {.offset = 7}, .end = {.offset = 6}, .has_end = true, .formats = lines};
-    CHECK(!corpus_open(names, 1, &o, NULL, &err) && err.sys_errno == EINVAL);
+    CHECK(!corpus_open(names, 1, &o, NULL, &err) && err.status == FAILURE_CONTENT);
     corpus *c = corpus_open(names, 2, &o, NULL, &err); /* the end is in the other input */
     CHECK(c != NULL);
     corpus_close(c);
@@ -519,7 +519,7 @@ TEST(what_lies_before_and_behind_a_part_is_not_read)
     twice.on_error = ON_ERROR_SKIP;
     CHECK_STR(read_lines(name, twice, middle, middle + LINE), want);
     CHECK(n_read_so_far() - before < 6 * LINE);
-    corpus_error err;
+    failure err;
     corpus_cut cut;
     corpus_cutter *c = corpus_cutter_open(name, &o, &err);
     CHECK(c && corpus_cutter_next(c, middle + 1, &cut, &err) > 0);
@@ -536,7 +536,7 @@ TEST(a_long_line_is_passed_in_blocks_and_offsets_have_64_bits)
     CHECK(f && fseeko(f, (off_t)newline, SEEK_SET) == 0 && fputs("\nlast\n", f) > 0);
     CHECK_INT(fclose(f), 0);
     const corpus_options o = {.format = CORPUS_LINES};
-    corpus_error err;
+    failure err;
     corpus_cut cut;
     struct rusage before, after;
     CHECK_INT(getrusage(RUSAGE_SELF, &before), 0);
@@ -567,10 +567,10 @@ static const char *const parquet_names[] = {
 
 static void check_readable(const char *name)
 {
-    corpus_error err;
+    failure err;
     const corpus_options o = {0};
     corpus_cutter *c = corpus_cutter_open(name, &o, &err);
-    if (!c && err.sys_errno == ENOENT)
+    if (!c && err.status == ENOENT)
         SKIP("%s cannot be opened from this folder", name);
     if (!c && strstr(err.text, "this build has no"))
         SKIP("%s", err.text);
@@ -582,7 +582,7 @@ static void check_readable(const char *name)
 TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
 {
     static field_list row;
-    field_error field_why;
+    failure field_why;
     static const char lines[] = "{\"text\":\"one\"}\n{}\n{\"text\":\"two words\"}\n";
     char paths[2][64];
     uint64_t n_cut = 0;
@@ -623,7 +623,7 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
 static int place_after(const char *name, uint64_t at_least, corpus_cut *cut)
 {
     const corpus_options o = {0};
-    corpus_error err;
+    failure err;
     corpus_cutter *c = corpus_cutter_open(name, &o, &err);
     CHECK(c != NULL);
     const int result = corpus_cutter_next(c, at_least, cut, &err);
@@ -638,8 +638,8 @@ static size_t list_pages(const char *name, corpus_cut pages[32])
     parquet_file f;
     parquet_scan scan = {0};
     parquet_page_place page;
-    parquet_error why;
-    corpus_error err;
+    failure why;
+    failure err;
     size_t n = 0;
     CHECK(parquet_file_open(&f, &source, &err));
     const parquet_rows rows = {.end = f.footer.n_rows};
@@ -676,7 +676,7 @@ TEST(a_parquet_file_is_cut_at_the_first_page_that_begins_there)
 static const char *read_rows(const char *name, corpus_cut begin, corpus_cut end, uint64_t *n_rows)
 {
     const corpus_place before = {0}; /* of a run that ended before it opened the input */
-    static corpus_error err;
+    static failure err;
     const corpus_format format = CORPUS_PARQUET;
     const corpus_options o = {.formats = &format, .begin = begin, .end = end, .has_end = true};
     corpus_batch b = {0};
@@ -694,7 +694,7 @@ TEST(a_part_of_other_pages_or_rows_is_refused)
 {
     const char *name = parquet_names[0];
     const corpus_options o = {0};
-    corpus_error err;
+    failure err;
     corpus_cut first, second;
     uint64_t n;
     check_readable(name);

@@ -76,7 +76,7 @@ typedef struct outcome {
     uint8_t *bytes; /* malloced */
     size_t n_bytes;
     ssize_t result; /* the last one */
-    input_error err;
+    failure err;
     uint64_t stored_bytes, checksum;
 } outcome;
 
@@ -303,7 +303,7 @@ TEST(an_open_input_ends_when_it_is_told_to_stop)
 {
     int stop[2], data[2];
     char name[64];
-    input_error err;
+    failure err;
     CHECK(pipe(stop) == 0 && pipe(data) == 0 && write(data[1], "abcdef", 6) == 6);
     snprintf(name, sizeof name, "/proc/self/fd/%d", data[0]);
     input *in =
@@ -312,7 +312,7 @@ TEST(an_open_input_ends_when_it_is_told_to_stop)
     CHECK(in && input_read(in, bytes, sizeof bytes, &err) == 6);
     CHECK(write(stop[1], "", 1) == 1);
     CHECK_INT(input_read(in, bytes, sizeof bytes, &err), -1);
-    CHECK_INT(err.sys_errno, ECANCELED);
+    CHECK_INT(err.status, ECANCELED);
     input_close(in);
     for (int i = 0; i < 2; i++) {
         close(stop[i]);
@@ -322,7 +322,7 @@ TEST(an_open_input_ends_when_it_is_told_to_stop)
 
 TEST(an_input_whose_calls_are_always_interrupted_is_an_error)
 {
-    input_error err;
+    failure err;
     char byte;
     input *in = input_open("/dev/zero", &err);
     CHECK(in && input_read(in, &byte, 1, &err) == 1);
@@ -330,5 +330,5 @@ TEST(an_input_whose_calls_are_always_interrupted_is_an_error)
     is_interrupted = true;
     in = input_open("/dev/zero", &err);
     is_interrupted = false;
-    CHECK(!in && err.sys_errno == EINTR);
+    CHECK(!in && err.status == EINTR);
 }

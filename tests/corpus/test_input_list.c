@@ -39,7 +39,7 @@ static const char *expand(const char *const *args, size_t n_args)
 {
     static char names[2048];
     input_list list = {.report = report};
-    corpus_error err;
+    failure err;
     size_t n_dir = strlen(check_dir());
     names[0] = said[0] = 0;
     for (size_t i = 0; i < n_args; i++) {
@@ -64,10 +64,10 @@ static const char *expand_one(const char *name)
 /* The error; the list must be empty afterwards. */
 static const char *refuse(const char *arg, int sys_errno)
 {
-    static corpus_error err;
+    static failure err;
     input_list list = {0};
     CHECK(!input_list_expand(&list, arg, &err));
-    CHECK_INT(err.sys_errno, sys_errno);
+    CHECK_INT(err.status, sys_errno);
     CHECK_EQ(list.n_names, 0);
     input_list_free(&list);
     return err.text;

@@ -19,7 +19,7 @@ typedef struct reading {
     size_t n_places;
     corpus_end end; /* of the input */
     corpus_counts counts;
-    corpus_error err;
+    failure err;
     int result;
 } reading;
 
@@ -134,20 +134,20 @@ TEST(a_place_of_another_file_is_refused)
     corpus_place place = whole.places[0];
     place.line = 1000;
     read_all(&rest, names[0], &o, &place);
-    CHECK(rest.result < 0 && rest.err.changed);
+    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
     place = whole.places[whole.n_places / 3];
     place.stored.checksum ^= 1; /* of a file of the same size and time, with other pages */
     read_all(&rest, names[0], &o, &place);
-    CHECK(rest.result < 0 && rest.err.changed);
+    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
     place = whole.places[whole.n_places / 3];
     place.stored.n_bytes += 7;
     read_all(&rest, names[0], &o, &place);
-    CHECK(rest.result < 0 && rest.err.changed);
+    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
     input_version version = {.known = true, .n_bytes = 5};
     corpus_options other = o;
     other.versions = &version;
     read_all(&rest, names[0], &other, NULL);
-    CHECK(rest.result < 0 && rest.err.changed);
+    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -186,7 +186,8 @@ TEST(a_file_that_is_written_to_has_changed)
     CHECK(fseek(f, 0, SEEK_END) == 0 && fputc(0, f) == 0 && fclose(f) == 0);
     while ((r.result = corpus_read(c, &batch, &r.err)) > 0) {
     }
-    CHECK(r.result < 0 && r.err.changed && strstr(r.err.text, "it was modified or replaced"));
+    CHECK(r.result < 0 && r.err.status == FAILURE_CHANGED &&
+          strstr(r.err.text, "it was modified or replaced"));
     corpus_batch_free(&batch);
     corpus_close(c);
     remove(name);
@@ -199,7 +200,7 @@ TEST(fields_of_a_row_decide_and_are_kept)
                                         FOLDER "numbers_packed.parquet"};
     for (size_t i = 0; i < 2; i++) {
         field_list fields = {0};
-        field_error why;
+        failure why;
         CHECK(field_list_parse(&fields, "score,@row", &why));
         where *w =
             where_compile("yes == 1 and not (real < 0) and meta.n is not null", &fields, &why);

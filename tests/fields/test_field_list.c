@@ -7,17 +7,17 @@
 static void check_refused(const char *text, size_t character, const char *reason)
 {
     field_list l = {0};
-    field_error err = {0};
+    failure err = {0};
     CHECK(!field_list_parse(&l, text, &err));
     CHECK_STR(err.text, reason);
-    CHECK_EQ(err.character, character);
+    CHECK_EQ(err.place, character);
     CHECK_EQ(l.n_fields, 0);
 }
 
 TEST(names_are_taken_in_their_order)
 {
     field_list l = {0};
-    field_error err;
+    failure err;
     CHECK(field_list_parse(&l, "score,meta.lang,@row,a-b c.\xc3\xa4,x:y", &err));
     CHECK_EQ(l.n_fields, 5);
     CHECK_STR(l.names[0], "score");
@@ -52,7 +52,7 @@ TEST(a_list_has_at_most_64_fields)
 {
     char text[1024] = "";
     field_list l = {0};
-    field_error err;
+    failure err;
     for (int i = 0; i < 64; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%sf%02d", i ? "," : "", i);
     CHECK(field_list_parse(&l, text, &err));
@@ -66,7 +66,7 @@ TEST(a_name_has_at_most_255_bytes)
 {
     char text[300] = "x,";
     field_list l = {0};
-    field_error err;
+    failure err;
     memset(text + 2, 'a', 255);
     CHECK(field_list_parse(&l, text, &err));
     CHECK_EQ(strlen(l.names[1]), 255);
@@ -78,12 +78,13 @@ TEST(a_name_has_at_most_255_bytes)
 TEST(a_name_is_added_once)
 {
     field_list l = {0};
-    size_t index, at;
-    CHECK(!field_list_add(&l, "ab", 2, &index, &at));
+    failure err;
+    size_t index;
+    CHECK(field_list_add(&l, "ab", 2, &index, &err));
     CHECK_EQ(index, 0);
-    CHECK(!field_list_add(&l, "abc", 3, &index, &at));
+    CHECK(field_list_add(&l, "abc", 3, &index, &err));
     CHECK_EQ(index, 1);
-    CHECK(!field_list_add(&l, "abc", 2, &index, &at));
+    CHECK(field_list_add(&l, "abc", 2, &index, &err));
     CHECK_EQ(index, 0);
     CHECK_EQ(l.n_fields, 2);
     field_list_free(&l);

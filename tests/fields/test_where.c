@@ -29,12 +29,12 @@ static const tokmap_value null_value;
 static bool holds(const char *text, tokmap_value x)
 {
     field_list l = {0};
-    field_error err;
-    size_t index, at;
-    CHECK(!field_list_add(&l, "x", 1, &index, &at) && !field_list_add(&l, "y", 1, &index, &at));
+    failure err;
+    size_t index;
+    CHECK(field_list_add(&l, "x", 1, &index, &err) && field_list_add(&l, "y", 1, &index, &err));
     where *w = where_compile(text, &l, &err);
     if (!w)
-        CHECK_FAIL("%s: character %zu: %s", text, err.character, err.text);
+        CHECK_FAIL("%s: character %" PRIu64 ": %s", text, err.place, err.text);
     CHECK_EQ(l.n_fields, 2);
     const tokmap_value values[] = {x, null_value};
     const bool result = where_holds(w, values);
@@ -46,10 +46,10 @@ static bool holds(const char *text, tokmap_value x)
 static void check_refused(const char *text, size_t character, const char *reason)
 {
     field_list l = {0};
-    field_error err = {0};
+    failure err = {0};
     CHECK(!where_compile(text, &l, &err));
     CHECK_STR(err.text, reason);
-    CHECK_EQ(err.character, character);
+    CHECK_EQ(err.place, character);
     field_list_free(&l);
 }
 
@@ -141,7 +141,7 @@ TEST(integers_and_doubles_compare_exactly)
                                    -5e-324};
     static const char *const signs[] = {"<", "==", ">", "<=", "!=", ">="};
     field_list l = {0};
-    field_error err;
+    failure err;
     where *w[6];
     for (int s = 0; s < 6; s++) {
         char text[16];
@@ -228,7 +228,7 @@ TEST(wrong_expressions_are_refused_at_their_character)
 TEST(fields_are_added_behind_those_of_the_list)
 {
     field_list l = {0};
-    field_error err;
+    failure err;
     CHECK(field_list_parse(&l, "b,c.d", &err));
     where *w =
         where_compile("a.x_1 == 1 or c.d > `b` or `y z.\xc3\xa4` < @row or _is is null", &l, &err);
@@ -282,7 +282,7 @@ TEST(length_depth_and_fields_are_limited)
 TEST(known_types_are_checked)
 {
     field_list l = {0};
-    field_error err;
+    failure err;
     const char *text = "s == 'x' and (1 <= n or r < n) or s is null or n != s";
     where *w = where_compile(text, &l, &err);
     CHECK(w != NULL);
@@ -295,9 +295,9 @@ TEST(known_types_are_checked)
     CHECK(where_check_types(w, right, &err));
     CHECK(!where_check_types(w, last, &err));
     CHECK_STR(err.text, "compares a number with a string");
-    CHECK_EQ(err.character, 48);
+    CHECK_EQ(err.place, 48);
     CHECK(!where_check_types(w, first, &err));
-    CHECK_EQ(err.character, 1);
+    CHECK_EQ(err.place, 1);
     where_free(w);
     field_list_free(&l);
 }

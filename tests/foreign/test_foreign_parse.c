@@ -4,7 +4,7 @@
 #include "support/check.h"
 #include "foreign/foreign_memory.h"
 
-static foreign_error why;
+static failure why;
 
 static void check_reason(const char *part)
 {

@@ -46,7 +46,7 @@ static void choose_where(corpus_options *o)
 {
     static field_list fields;
     static where *w;
-    field_error err;
+    failure err;
     if (!w)
         w = where_compile(MODEL_WHERE, &fields, &err);
     require(w != NULL);
@@ -86,7 +86,7 @@ static corpus_options choose_options(const uint8_t *d)
 /* What the input holds. Returns false when it cannot be read to its end. */
 static bool read_plain(const char *name, uint8_t *plain, size_t *n_plain)
 {
-    input_error err;
+    failure err;
     ssize_t n = -1;
     input *in = input_open(name, &err);
     *n_plain = 0;
@@ -171,7 +171,7 @@ static void read_documents(reading *r, const char *name, const corpus_options *o
                            const corpus_place *from)
 {
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     corpus *c = corpus_open(&name, 1, o, from, &err);
     require(c != NULL);
     r->stops = o->on_error == ON_ERROR_FAIL;
@@ -261,7 +261,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         corpus_model_free(&m);
     } else if (n_plain < MAX_PLAIN) {
         corpus_batch b = {0};
-        corpus_error err;
+        failure err;
         const char *names = name;
         corpus *c = corpus_open(&names, 1, &o, NULL, &err);
         int result;

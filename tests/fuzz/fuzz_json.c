@@ -59,11 +59,11 @@ static void print_and_check(json_text_span text, bool string)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_text_span text = {(const char *)data, size}, value;
-    json_text_error err;
+    failure err;
     if (is_json(text))
         print_and_check(text, false);
     if (!json_text_check_object(text, &err))
-        require(err.offset <= size && err.reason[0]);
+        require(err.place <= size && err.text[0]);
     else if (json_text_find(text, "tokenizer", &value)) {
         require(is_json(value));
         json_text_find(value, "name", &value);

@@ -40,7 +40,7 @@ static void compare(const char *name, const tokmap_value *v, const uint8_t *line
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     field_list l = {0};
-    field_error err;
+    failure err;
     tokmap_value values[8];
     require(field_list_parse(&l, "a,a.b,text,@row,b.a.b,a.a,b.\xef\xbf\xbd", &err));
     json_fields *f = json_fields_new(&l);

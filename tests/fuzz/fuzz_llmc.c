@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static foreign_counter scan(const foreign_layout *layout, const uint8_t *tokens, size_t piece)
 {
     foreign_scan state;
-    foreign_error err;
+    failure err;
     foreign_counter counter = {0};
     foreign_sink sink = {foreign_counter_add, &counter};
     foreign_scan_begin(&state, layout);
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     foreign_memory file;
     foreign_layout layout;
-    foreign_error err;
+    failure err;
     if (size < 8)
         return 0;
     uint64_t file_bytes = le_get64(data);

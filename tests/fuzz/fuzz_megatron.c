@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     foreign_memory idx;
     foreign_layout layout;
-    foreign_error err;
+    failure err;
     foreign_counter counter = {0};
     foreign_sink sink = {foreign_counter_add, &counter};
     if (size < 8)

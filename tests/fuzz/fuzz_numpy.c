@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     foreign_memory file;
     foreign_layout layout;
-    foreign_error err;
+    failure err;
     if (size < 8)
         return 0;
     uint64_t file_bytes = le_get64(data);

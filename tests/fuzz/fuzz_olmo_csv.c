@@ -11,7 +11,7 @@ static bool parse(const uint8_t *text, size_t n_bytes, size_t piece, foreign_cou
                   uint64_t n_tokens)
 {
     foreign_csv csv;
-    foreign_error err;
+    failure err;
     foreign_sink sink = {foreign_counter_add, counter};
     foreign_csv_begin(&csv, n_tokens);
     for (size_t i = 0; i < n_bytes; i += piece) {

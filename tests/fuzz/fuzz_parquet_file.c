@@ -30,7 +30,7 @@ typedef struct reading {
     int result;
     uint64_t n_values, sum, checksum;
     uint64_t sum_from_middle; /* of the values from `middle` on */
-    corpus_error err;
+    failure err;
 } reading;
 
 static uint64_t hash_of(const tokmap_value *v)
@@ -101,8 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[64], path[512];
     parquet_file f;
-    corpus_error err;
-    parquet_error why;
+    failure err;
+    failure why;
     const int fd = memfd_create("fuzz", MFD_CLOEXEC);
     require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);

@@ -18,7 +18,7 @@ static void check_element(const parquet_footer *f, size_t i)
 {
     const parquet_element *e = &f->elements[i];
     char path[4096], type[64];
-    parquet_error err;
+    failure err;
     require(e->parent < i || i == 0);
     require(!e->is_leaf || e->leaf < f->n_leaves);
     parquet_path(f, e, path, sizeof path);
@@ -35,7 +35,7 @@ static void check_element(const parquet_footer *f, size_t i)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     parquet_footer f;
-    parquet_error err;
+    failure err;
     const uint64_t file_bytes = 1 << 20;
     if (!parquet_footer_read(&f, data, size, file_bytes, &err)) {
         require(strlen(err.text) > 0 && strlen(err.text) < sizeof err.text);

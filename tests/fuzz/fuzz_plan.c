@@ -38,7 +38,7 @@ static void check_cells(const plan_file *plan)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     plan_file plan = {0};
-    plan_error err;
+    failure err;
     char *text = malloc(size + 1), line[CHECKSUM_BYTES + 1];
     require(text != NULL);
     if (size)
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_cells(&plan);
         free(printed);
     } else {
-        require(err.line > 0 && err.text[0]);
+        require(err.place > 0 && err.text[0]);
     }
     plan_file_free(&plan);
     free(text);

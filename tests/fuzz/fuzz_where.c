@@ -40,7 +40,7 @@ static void check_form(const char *format, const char *text, const tokmap_value 
 {
     static char whole[3 * WHERE_MAX_BYTES];
     field_list l = {0};
-    field_error err;
+    failure err;
     size_t n = 0;
     for (const char *c = format; *c; c++) {
         if (*c != '$')
@@ -62,7 +62,7 @@ static void check_results(const where *w, const field_list *l, const char *text,
 {
     tokmap_value values[FIELD_LIST_MAX];
     tokmap_value_type types[FIELD_LIST_MAX];
-    field_error err;
+    failure err;
     for (size_t i = 0; i < l->n_fields; i++, seed = seed * 5 + 3) {
         values[i] = choose_value(seed >> 2);
         types[i] = values[i].type;
@@ -71,7 +71,7 @@ static void check_results(const where *w, const field_list *l, const char *text,
     check_form("not ($)", text, values, !holds);
     check_form("($)and($)", text, values, holds);
     check_form("($)or not($)", text, values, true);
-    require(where_check_types(w, types, &err) || err.character > 0);
+    require(where_check_types(w, types, &err) || err.place > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -83,19 +83,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data + 2, size - 2);
     text[size - 2] = '\0';
     field_list l = {0};
-    field_error err = {0};
+    failure err = {0};
     where *w = where_compile(text, &l, &err);
     require(l.n_fields <= FIELD_LIST_MAX);
     if (w)
         check_results(w, &l, text, data[0] + 256u * data[1]);
     else
-        require(err.character >= 1 && err.character <= strlen(text) + 1 && err.text[0]);
+        require(err.place >= 1 && err.place <= strlen(text) + 1 && err.text[0]);
     where_free(w);
     field_list_free(&l);
     if (field_list_parse(&l, text, &err))
         require(l.n_fields > 0);
     else
-        require(err.character >= 1 && err.character <= strlen(text) + 1 && err.text[0]);
+        require(err.place >= 1 && err.place <= strlen(text) + 1 && err.text[0]);
     field_list_free(&l);
     free(text);
     return 0;

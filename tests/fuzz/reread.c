@@ -86,7 +86,7 @@ static outcome read_all(const char *name, const corpus_options *options, const o
 {
     outcome o = {0};
     corpus_batch b = {0};
-    corpus_error err;
+    failure err;
     if (from) {
         add(&o.text, from->text.bytes, from->places_at[place][0]);
         add(&o.ends, from->ends.bytes, from->places_at[place][1]);
@@ -97,7 +97,7 @@ static outcome read_all(const char *name, const corpus_options *options, const o
     while ((o.result = corpus_read(c, &b, &err)) > 0)
         add_batch(&o, &b);
     require(o.result == 0 || (*err.text && !strchr(err.text, '\n')));
-    require(!from || !err.changed || o.result == 0);
+    require(!from || err.status != FAILURE_CHANGED || o.result == 0);
     corpus_close(c);
     corpus_batch_free(&b);
     return o;
@@ -122,7 +122,7 @@ void reread_input(const uint8_t choice[REREAD_BYTES], const uint8_t *data, size_
     static const size_t sizes[] = {4, 9, 50, 300, 2000, 1 << 15, 1 << 17, 1 << 20};
     static field_list fields;
     static where *kept;
-    field_error field_err;
+    failure field_err;
     if (!fields.n_fields) {
         require(field_list_parse(&fields, "id,score,@row", &field_err));
         kept = where_compile("not id == 3 and not name == \"x\"", &fields, &field_err);

@@ -342,7 +342,7 @@ TEST(a_part_of_a_page_header_is_too_short)
 
 static uint8_t *footer_of(const bytes *file, uint32_t *n_bytes)
 {
-    parquet_error err;
+    failure err;
     CHECK(parquet_find_footer(file->data, file->data + file->n - 8, file->n, n_bytes, &err));
     uint8_t *footer = malloc(*n_bytes);
     memcpy(footer, file->data + file->n - 8 - *n_bytes, *n_bytes);
@@ -356,7 +356,7 @@ TEST(a_damaged_footer_is_refused_or_read_but_never_crashes)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const bytes file = read_file(names[i]);
         parquet_footer f;
-        parquet_error err;
+        failure err;
         uint32_t n_bytes;
         uint8_t *footer = footer_of(&file, &n_bytes);
         CHECK(parquet_footer_read(&f, footer, n_bytes, file.n, &err));

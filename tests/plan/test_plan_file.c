@@ -34,7 +34,7 @@ static char *join(const char *a, const char *b, const char *c)
     return text;
 }
 
-static bool parses(const char *lines, plan_file *plan, plan_error *err)
+static bool parses(const char *lines, plan_file *plan, failure *err)
 {
     size_t n;
     char *text = with_checksum(lines, &n);
@@ -47,7 +47,7 @@ static bool parses(const char *lines, plan_file *plan, plan_error *err)
 static plan_file parse_example(void)
 {
     plan_file plan;
-    plan_error err;
+    failure err;
     char *lines = join(header, body, cells);
     CHECK(parses(lines, &plan, &err));
     free(lines);
@@ -125,12 +125,12 @@ TEST(cells_have_names)
 static void refused(const char *lines, size_t line, const char *why)
 {
     plan_file plan;
-    plan_error err;
+    failure err;
     if (parses(lines, &plan, &err))
         CHECK_FAIL("accepted: %s", lines);
-    if (err.line != line || !strstr(err.text, why))
-        CHECK_FAIL("line %zu: %s; expected line %zu: %s, in: %s", err.line, err.text, line, why,
-                   lines);
+    if (err.place != line || !strstr(err.text, why))
+        CHECK_FAIL("line %" PRIu64 ": %s; expected line %zu: %s, in: %s", err.place, err.text, line,
+                   why, lines);
     plan_file_free(&plan);
 }
 
@@ -194,13 +194,13 @@ TEST(a_changed_plan_is_refused)
 {
     size_t n;
     char *lines = join(header, body, cells), *text = with_checksum(lines, &n);
-    plan_error err;
+    failure err;
     for (size_t i = 0; i < n; i++) {
         plan_file plan = {0};
         text[i] ^= 1;
         if (plan_file_parse(&plan, text, n, &err))
             CHECK_FAIL("byte %zu may change", i);
-        CHECK(err.line > 0 && err.text[0]);
+        CHECK(err.place > 0 && err.text[0]);
         plan_file_free(&plan);
         text[i] ^= 1;
     }
@@ -212,7 +212,7 @@ TEST(a_part_of_a_plan_is_refused)
 {
     size_t n;
     char *lines = join(header, body, cells), *text = with_checksum(lines, &n);
-    plan_error err;
+    failure err;
     for (size_t i = 0; i < n; i++) {
         plan_file plan = {0};
         CHECK(!plan_file_parse(&plan, text, i, &err));

@@ -297,7 +297,7 @@ typedef struct cut_place {
 
 /* Finds the places in an input; some of them begin parts. */
 static const char *cut_input(cuts *c, const char *name, size_t which, const corpus_options *options,
-                             corpus_error *err)
+                             failure *err)
 {
     static const uint32_t limits[] = {1, 2, 10, 100, 1000, 100000};
     const uint32_t limit = limits[random_input_below(c->random, 6)];
@@ -371,7 +371,7 @@ const char *part_reading_compare(part_reading *all, const char *const *names, si
 {
     static one_reading whole;
     cuts c = {.random = random};
-    corpus_error err;
+    failure err;
     const char *why = NULL;
     memset(all, 0, sizeof *all);
     if (n_names > MAX_INPUTS)

@@ -16,7 +16,7 @@ typedef struct part_reading {
         reports; /* about bad documents, each with a newline; without the numbers of lines */
     corpus_counts counts;
     int result;
-    corpus_error err;
+    failure err;
     /* Of the parts: */
     size_t n_parts, n_cut, n_resumed;
 } part_reading;

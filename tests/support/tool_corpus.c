@@ -139,7 +139,7 @@ static int documents(char **args, int n_args)
     corpus_options options = {.read_ahead = true, .batch_bytes = 65536};
     document d = {0};
     corpus_batch batch = {0};
-    corpus_error err;
+    failure err;
     for (int i = 0; i < 4; i++) {
         if (strcmp(args[0], formats[i]) == 0)
             options.format = (corpus_format)i;

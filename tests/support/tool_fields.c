@@ -24,10 +24,10 @@ static void put(uint64_t value, int n_bytes)
         putchar((int)(value >> 8 * i & 0xff));
 }
 
-static void put_error(const field_error *err)
+static void put_error(const failure *err)
 {
     put(1, 1);
-    put(err->character, 4);
+    put(err->place, 4);
     put(strlen(err->text), 4);
     fputs(err->text, stdout);
 }
@@ -85,7 +85,7 @@ static void take_line(state *s, const uint8_t *line, size_t n_bytes, uint8_t *ou
 
 static void take_text(state *s, char kind, const char *text)
 {
-    field_error err;
+    failure err;
     bool ok;
     json_fields_free(s->json);
     s->json = NULL;

@@ -51,7 +51,7 @@ static int print_column(const parquet_file *f, const parquet_element *element, c
     const parquet_column_options options = {.n_threads = (unsigned)strtoul(argv[3], NULL, 10),
                                             .memory_bytes = strtoull(argv[4], NULL, 10),
                                             .memory_option = strtoull(argv[4], NULL, 10)};
-    corpus_error err;
+    failure err;
     tokmap_value value;
     int result;
     const parquet_rows rows = {.begin = strtoull(argv[5], NULL, 10), .end = f->footer.n_rows};
@@ -68,7 +68,7 @@ static int print_column(const parquet_file *f, const parquet_element *element, c
 
 static int print_choice(const parquet_file *f)
 {
-    parquet_error why;
+    failure why;
     char path[200], type[60];
     const parquet_element *element = parquet_text_column(&f->footer, "text", &why);
     if (!element)
@@ -82,8 +82,8 @@ static int print_choice(const parquet_file *f)
 int main(int argc, char **argv)
 {
     parquet_file f;
-    corpus_error err;
-    parquet_error why;
+    failure err;
+    failure why;
     if (argc != 6)
         return 2;
     const input_source source = {.path = argv[1]};

@@ -40,7 +40,7 @@ static int compare_all(char **args, size_t n_names)
 {
     part_reading all;
     field_list fields = {0};
-    field_error err;
+    failure err;
     uint64_t random = strtoull(args[2], NULL, 10);
     corpus_options o = {
         .field = args[0],
@@ -69,7 +69,7 @@ static int compare_all(char **args, size_t n_names)
 /* ---- one ---- */
 
 static bool find_place(const char *name, const corpus_options *o, uint64_t at_least,
-                       corpus_cut *cut, corpus_error *err)
+                       corpus_cut *cut, failure *err)
 {
     *cut = (corpus_cut){0};
     if (at_least == 0)
@@ -98,7 +98,7 @@ static int read_one(char **args)
     corpus_options o = {.field = args[0],
                         .n_decoders = (unsigned)strtoul(args[3], NULL, 10),
                         .page_memory = (uint64_t)256 << 20};
-    corpus_error err;
+    failure err;
     corpus_batch b = {0};
     corpus_cut begin, end;
     int result = 1;

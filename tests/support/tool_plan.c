@@ -85,7 +85,7 @@ int main(void)
         size_t n = head[0] | head[1] << 8 | head[2] << 16 | (size_t)head[3] << 24;
         char *text = malloc(n ? n : 1);
         plan_file plan = {0};
-        plan_error err;
+        failure err;
         if (!text || !read_all(text, n))
             return 2;
         if (plan_file_parse(&plan, text, n, &err))

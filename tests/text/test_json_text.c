@@ -46,18 +46,18 @@ static const char *printed_string(const char *s, size_t n_bytes)
 
 TEST(only_an_object_is_an_object)
 {
-    json_text_error err;
+    failure err;
     CHECK(json_text_check_object(span(" {\"a\": \"\\n\"} "), NULL));
     CHECK(!json_text_check_object(span(" [1]"), &err));
-    CHECK_EQ(err.offset, 1);
-    CHECK_STR(err.reason, "not an object");
+    CHECK_EQ(err.place, 1);
+    CHECK_STR(err.text, "not an object");
     CHECK(!json_text_check_object(span(""), &err));
-    CHECK_STR(err.reason, "not an object");
+    CHECK_STR(err.text, "not an object");
     CHECK(!json_text_check_object(span("{\"a\": tru}"), &err));
-    CHECK_EQ(err.offset, 6);
-    CHECK_STR(err.reason, "expected a value");
+    CHECK_EQ(err.place, 6);
+    CHECK_STR(err.text, "expected a value");
     CHECK(!json_text_check_object(span("{} x"), &err));
-    CHECK_EQ(err.offset, 3);
+    CHECK_EQ(err.place, 3);
 }
 
 TEST(finds_members_of_the_outer_object_only)

@@ -21,7 +21,7 @@ enum { /* the slots of a RecordBatch, a DictionaryBatch and a BodyCompression */
     PAIR_BYTES = 16 /* a node: rows, nulls; a buffer: offset, bytes */
 };
 
-static bool read_compression(arrow_batch *b, const flat_table *batch, arrow_error *err)
+static bool read_compression(arrow_batch *b, const flat_table *batch, failure *err)
 {
     const flat_table t = flat_child(batch, BATCH_COMPRESSION);
     if (!t.buffer)
@@ -30,15 +30,14 @@ static bool read_compression(arrow_batch *b, const flat_table *batch, arrow_erro
     const int64_t method = flat_number(&t, COMPRESSION_METHOD, 1, 0);
     b->is_compressed = true;
     if (codec == LZ4_FRAME && method == 0)
-        return arrow_refuse(err,
-                            "is compressed with lz4, which tokmap does not read; write it with "
-                            "zstd or uncompressed, such as compression=\"zstd\" in pyarrow and "
-                            "Polars");
+        return fail(err, "is compressed with lz4, which tokmap does not read; write it with "
+                         "zstd or uncompressed, such as compression=\"zstd\" in pyarrow and "
+                         "Polars");
     return (codec == ZSTD && method == 0) ||
-           arrow_refuse(err, "is compressed in a way that is not known (codec %" PRId64 ")", codec);
+           fail(err, "is compressed in a way that is not known (codec %" PRId64 ")", codec);
 }
 
-bool arrow_read_batch(arrow_batch *b, const arrow_message *m, arrow_error *err)
+bool arrow_read_batch(arrow_batch *b, const arrow_message *m, failure *err)
 {
     flat_table batch = m->header;
     *b = (arrow_batch){.body_bytes = m->body_bytes};
@@ -54,10 +53,10 @@ bool arrow_read_batch(arrow_batch *b, const arrow_message *m, arrow_error *err)
     if (!read_compression(b, &batch, err))
         return false;
     if (m->buffer.damage)
-        return arrow_refuse(err, "damaged metadata: %s (byte %zu of the metadata)",
-                            m->buffer.damage, m->buffer.damage_at);
+        return fail(err, "damaged metadata: %s (byte %zu of the metadata)", m->buffer.damage,
+                    m->buffer.damage_at);
     if (n_rows < 0)
-        return arrow_refuse(err, "damaged: %" PRId64 " rows", n_rows);
+        return fail(err, "damaged: %" PRId64 " rows", n_rows);
     b->n_rows = (uint64_t)n_rows;
     return true;
 }
@@ -91,46 +90,44 @@ static bool find_first(const arrow_batch *b, const arrow_field *f, uint64_t *fir
 }
 
 bool arrow_count_buffers(const arrow_batch *b, const arrow_schema *s, size_t field, size_t *n,
-                         arrow_error *err)
+                         failure *err)
 {
     const arrow_field *f = &s->fields[field];
     uint64_t first, n_own = f->n_buffers;
     if (b->nodes.n < s->n_nodes || b->view_counts.n < s->n_views || !find_first(b, f, &first))
-        return arrow_refuse(err, "damaged: the record batch does not fit the schema");
+        return fail(err, "damaged: the record batch does not fit the schema");
     if (has_view_count(f))
         n_own += view_count(b, f->n_views);
     if (n_own > b->buffers.n || first > b->buffers.n - n_own)
-        return arrow_refuse(err, "damaged: the record batch has too few buffers");
+        return fail(err, "damaged: the record batch has too few buffers");
     *n = f->depth + (size_t)n_own;
     return true;
 }
 
-static bool read_extent(const arrow_batch *b, uint64_t index, arrow_extent *e, arrow_error *err)
+static bool read_extent(const arrow_batch *b, uint64_t index, arrow_extent *e, failure *err)
 {
     const uint8_t *pair = pair_at(&b->buffers, (size_t)index);
     *e = (arrow_extent){.offset = le_get64(pair), .n_bytes = le_get64(pair + 8)};
     return (e->offset <= b->body_bytes && e->n_bytes <= b->body_bytes - e->offset) ||
-           arrow_refuse(err,
-                        "damaged: the buffer %" PRIu64 " of the record batch is outside its body",
-                        index);
+           fail(err, "damaged: the buffer %" PRIu64 " of the record batch is outside its body",
+                index);
 }
 
-static bool check_node(const arrow_batch *b, const arrow_field *f, bool has_validity,
-                       arrow_error *err)
+static bool check_node(const arrow_batch *b, const arrow_field *f, bool has_validity, failure *err)
 {
     const uint8_t *pair = pair_at(&b->nodes, f->node);
     const uint64_t n_rows = le_get64(pair), n_nulls = le_get64(pair + 8);
     if (n_rows != b->n_rows || n_nulls > n_rows)
-        return arrow_refuse(err,
-                            "damaged: a column of %" PRIu64 " rows, %" PRIu64
-                            " of them null, in a record batch of %" PRIu64 " rows",
-                            n_rows, n_nulls, b->n_rows);
+        return fail(err,
+                    "damaged: a column of %" PRIu64 " rows, %" PRIu64
+                    " of them null, in a record batch of %" PRIu64 " rows",
+                    n_rows, n_nulls, b->n_rows);
     return n_nulls == 0 || has_validity || f->type == ARROW_NULL ||
-           arrow_refuse(err, "damaged: a column with nulls does not say which rows are null");
+           fail(err, "damaged: a column with nulls does not say which rows are null");
 }
 
 bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, size_t field,
-                        arrow_extent *extents, arrow_error *err)
+                        arrow_extent *extents, failure *err)
 {
     const arrow_field *f = &s->fields[field];
     size_t n = 0;

@@ -46,26 +46,26 @@ static uint64_t text_size(const arrow_column *c)
     return c->without_text ? c->text_bytes : own_buffer(c, 2)->n_bytes;
 }
 
-bool arrow_check_column(const arrow_column *c, arrow_error *err)
+bool arrow_check_column(const arrow_column *c, failure *err)
 {
     const arrow_field *f = c->field;
     if (!arrow_is_value(f))
-        return arrow_refuse(err, "a column of type %s", arrow_type_name(f));
+        return fail(err, "a column of type %s", arrow_type_name(f));
     const bool no_buffers = f->n_buffers == 0;
     if (c->n_buffers < f->depth + f->n_buffers || c->n_rows > UINT64_MAX / 256)
-        return arrow_refuse(err, "damaged: a column without its buffers");
+        return fail(err, "damaged: a column without its buffers");
     for (size_t i = 0; i <= f->depth && i < c->n_buffers; i++) {
         if (c->buffers[i].n_bytes > 0 && c->buffers[i].n_bytes < (c->n_rows + 7) / 8)
-            return arrow_refuse(err, "damaged: the validity of a column is too short");
+            return fail(err, "damaged: the validity of a column is too short");
     }
     if (no_buffers || c->n_rows == 0)
         return true;
     const unsigned bits = element_bits(f);
     const uint64_t n_elements = c->n_rows + arrow_has_offsets(f);
     if (bits != 1 && bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != VIEW_BYTES * 8)
-        return arrow_refuse(err, "damaged: a column of numbers of %u bits", bits);
+        return fail(err, "damaged: a column of numbers of %u bits", bits);
     if (own_buffer(c, 1)->n_bytes < (n_elements * bits + 7) / 8)
-        return arrow_refuse(err, "damaged: the values of a column are too short");
+        return fail(err, "damaged: the values of a column are too short");
     return true;
 }
 
@@ -116,21 +116,21 @@ static double read_float(const uint8_t *p, uint64_t index, unsigned bits)
     return number;
 }
 
-bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, arrow_error *err)
+bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, failure *err)
 {
     const uint8_t *offsets = own_buffer(c, 1)->bytes;
     const unsigned bits = element_bits(c->field);
     const int64_t from = read_integer(offsets, row, bits, false);
     const int64_t to = read_integer(offsets, row + 1, bits, false);
     if (from < 0 || to < from || (uint64_t)to > text_size(c))
-        return arrow_refuse(err, "damaged: the text is outside its buffer");
+        return fail(err, "damaged: the text is outside its buffer");
     *text = (arrow_extent){.offset = (uint64_t)from, .n_bytes = (uint64_t)(to - from)};
     return true;
 }
 
 /* The length, and then the text if it is short; else its first 4 bytes, its buffer, and its place
  * there. */
-static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
 {
     const uint8_t *view = own_buffer(c, 1)->bytes + row * VIEW_BYTES;
     const size_t n_bytes = le_get32(view), from = le_get32(view + 12);
@@ -140,26 +140,25 @@ static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, arro
     if (n_bytes <= INLINE_BYTES)
         return true;
     if (n >= c->n_buffers - c->field->depth - 2 || n_bytes > INT32_MAX || from > INT32_MAX)
-        return arrow_refuse(err, "damaged: the view of a text");
+        return fail(err, "damaged: the view of a text");
     const arrow_bytes *buffer = own_buffer(c, 2 + (size_t)n);
     if (from > buffer->n_bytes || n_bytes > buffer->n_bytes - from)
-        return arrow_refuse(err, "damaged: the text is outside its buffer");
+        return fail(err, "damaged: the text is outside its buffer");
     v->text = (const char *)buffer->bytes + from;
     return true;
 }
 
-static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
 {
     const arrow_dictionary *d = c->dictionary;
     if (!d)
-        return arrow_refuse(err, "uses the dictionary %" PRId64 ", which was not read before it",
-                            c->field->dictionary_id);
+        return fail(err, "uses the dictionary %" PRId64 ", which was not read before it",
+                    c->field->dictionary_id);
     const int64_t index =
         read_integer(own_buffer(c, 1)->bytes, row, c->field->index_bits, c->field->index_unsigned);
     if (index < 0 || (uint64_t)index >= d->n_values)
-        return arrow_refuse(err,
-                            "damaged: the value %" PRId64 " of a dictionary of %" PRIu64 " values",
-                            index, d->n_values);
+        return fail(err, "damaged: the value %" PRId64 " of a dictionary of %" PRIu64 " values",
+                    index, d->n_values);
     size_t from = 0, to = d->n_parts; /* the part is in [from, to) */
     while (to - from > 1) {
         const size_t middle = from + (to - from) / 2;
@@ -171,7 +170,7 @@ static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, a
     return arrow_read_value(&d->parts[from], (uint64_t)index - d->firsts[from], v, err);
 }
 
-static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
 {
     arrow_extent text = {0};
     v->type = TOKMAP_VALUE_STRING;
@@ -184,7 +183,7 @@ static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, arro
     return true;
 }
 
-bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
 {
     const arrow_field *f = c->field;
     *v = (tokmap_value){.type = TOKMAP_VALUE_NULL};

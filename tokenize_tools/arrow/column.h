@@ -30,11 +30,11 @@ struct arrow_dictionary {
 /* Whether its values are strings one after the other, with offsets to them. */
 bool arrow_has_offsets(const arrow_field *f);
 /* Checks the sizes of all buffers, so that rows below n_rows can be read. */
-bool arrow_check_column(const arrow_column *c, arrow_error *err);
+bool arrow_check_column(const arrow_column *c, failure *err);
 bool arrow_is_null(const arrow_column *c, uint64_t row);
 /* Reads a value; the text stays valid as long as the buffers. */
-bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err);
+bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err);
 /* The text of a row that is not null, of a column `without_text`: where it is in that buffer. */
-bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, arrow_error *err);
+bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, failure *err);
 
 #endif /* TOKMAP_ARROW_COLUMN_H */

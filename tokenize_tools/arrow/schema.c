@@ -2,7 +2,6 @@
 #include "arrow/schema.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,38 +12,21 @@
 /* A field may be listed more than once, so the size of the metadata is no limit. */
 #define MAX_FIELDS ((size_t)1 << 18)
 
-bool arrow_refuse(arrow_error *err, const char *format, ...)
+static bool check_damage(const flatbuffer *b, failure *err)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    err->no_memory = false;
-    return false;
-}
-
-bool arrow_no_memory(arrow_error *err)
-{
-    arrow_refuse(err, "out of memory");
-    err->no_memory = true;
-    return false;
-}
-
-static bool check_damage(const flatbuffer *b, arrow_error *err)
-{
-    return !b->damage || arrow_refuse(err, "damaged metadata: %s (byte %zu of the metadata)",
-                                      b->damage, b->damage_at);
+    return !b->damage ||
+           fail(err, "damaged metadata: %s (byte %zu of the metadata)", b->damage, b->damage_at);
 }
 
 /* ---- Messages ---- */
 
-bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, arrow_error *err)
+bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, failure *err)
 {
     *metadata_bytes = le_get32(prefix + 4);
     if (le_get32(prefix) != UINT32_MAX)
-        return arrow_refuse(err, "no Arrow message begins here (Arrow before 0.15 is not read)");
+        return fail(err, "no Arrow message begins here (Arrow before 0.15 is not read)");
     return *metadata_bytes <= INT32_MAX ||
-           arrow_refuse(err, "damaged: a message with %zu bytes of metadata", *metadata_bytes);
+           fail(err, "damaged: a message with %zu bytes of metadata", *metadata_bytes);
 }
 
 enum { /* the slots of a Message */
@@ -56,7 +38,7 @@ enum { /* the slots of a Message */
     VERSION_5 = 4
 };
 
-bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_bytes, arrow_error *err)
+bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_bytes, failure *err)
 {
     *m = (arrow_message){.buffer = {.bytes = metadata, .n_bytes = n_bytes}};
     const flat_table root = flat_root(&m->buffer);
@@ -67,19 +49,18 @@ bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_byte
     if (!check_damage(&m->buffer, err))
         return false;
     if (version != VERSION_4 && version != VERSION_5)
-        return arrow_refuse(err, "version %" PRId64 " of Arrow's metadata, which is not read",
-                            version + 1);
+        return fail(err, "version %" PRId64 " of Arrow's metadata, which is not read", version + 1);
     if (kind < ARROW_SCHEMA || kind > ARROW_RECORDS || !m->header.buffer)
-        return arrow_refuse(err, "a message of kind %" PRId64 ", which is not read", kind);
+        return fail(err, "a message of kind %" PRId64 ", which is not read", kind);
     if (body_bytes < 0)
-        return arrow_refuse(err, "damaged: a message of %" PRId64 " bytes", body_bytes);
+        return fail(err, "damaged: a message of %" PRId64 " bytes", body_bytes);
     m->kind = (arrow_kind)kind;
     m->is_v4 = version == VERSION_4;
     m->body_bytes = (uint64_t)body_bytes;
     return true;
 }
 
-bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batches, arrow_error *err)
+bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batches, failure *err)
 {
     const unsigned batches_slot = 3;
     const size_t block_bytes = 24;
@@ -252,9 +233,9 @@ static arrow_field *add_field(arrow_schema *s)
     return &s->fields[s->n_fields++];
 }
 
-static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, arrow_error *err);
+static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, failure *err);
 
-static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, arrow_error *err)
+static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, failure *err)
 {
     const int64_t type = flat_number(t, FIELD_TYPE, 1, 0);
     const flat_table type_table = flat_child(t, FIELD_TYPE_TABLE);
@@ -266,9 +247,9 @@ static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, arro
     if (name.n)
         f.name = (arrow_bytes){name.buffer->bytes + name.at, name.n};
     if (type < ARROW_NULL || type >= (int64_t)N_TYPES)
-        return arrow_refuse(err, "the column %.*s has an unknown type (%" PRId64 ")",
-                            (int)(f.name.n_bytes < 100 ? f.name.n_bytes : 100),
-                            f.name.n_bytes ? (const char *)f.name.bytes : "", type);
+        return fail(err, "the column %.*s has an unknown type (%" PRId64 ")",
+                    (int)(f.name.n_bytes < 100 ? f.name.n_bytes : 100),
+                    f.name.n_bytes ? (const char *)f.name.bytes : "", type);
     f.bits = read_bits(f.type, &type_table);
     f.is_unsigned = type == ARROW_INT && !flat_number(&type_table, 1, 1, 0);
     read_encoding(&f, &encoding);
@@ -279,16 +260,16 @@ static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, arro
     s->n_buffers += f.n_buffers;
     s->n_views += arrow_is_view(f.type) && !f.has_dictionary;
     if (s->n_fields == MAX_FIELDS || f.depth >= MAX_DEPTH)
-        return arrow_refuse(err, "too many columns, or too many levels of them");
+        return fail(err, "too many columns, or too many levels of them");
     arrow_field *added = add_field(s);
     if (!added)
-        return arrow_no_memory(err);
+        return fail_memory(err);
     *added = f;
     /* The children of a dictionary are in its own batches. */
     return f.has_dictionary || read_fields(s, &children, s->n_fields - 1, err);
 }
 
-static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, arrow_error *err)
+static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, failure *err)
 {
     for (size_t i = 0; i < list->n; i++) {
         const flat_table t = flat_item(list, i);
@@ -298,19 +279,19 @@ static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, a
     return true;
 }
 
-bool arrow_read_schema(arrow_schema *s, const arrow_message *m, arrow_error *err)
+bool arrow_read_schema(arrow_schema *s, const arrow_message *m, failure *err)
 {
     *s = (arrow_schema){.is_v4 = m->is_v4};
     s->metadata = malloc(m->buffer.n_bytes);
     if (!s->metadata)
-        return arrow_no_memory(err);
+        return fail_memory(err);
     memcpy(s->metadata, m->buffer.bytes, m->buffer.n_bytes);
     arrow_message copy;
     if (!arrow_read_message(&copy, s->metadata, m->buffer.n_bytes, err))
         return false;
     if (flat_number(&copy.header, SCHEMA_ENDIANNESS, 2, 0) != 0)
-        return arrow_refuse(err, "is big-endian Arrow, which is not read; write it on a "
-                                 "little-endian machine");
+        return fail(err, "is big-endian Arrow, which is not read; write it on a "
+                         "little-endian machine");
     const flat_list fields = flat_items(&copy.header, SCHEMA_FIELDS, 4);
     return read_fields(s, &fields, ARROW_NO_FIELD, err) && check_damage(&copy.buffer, err);
 }
@@ -352,7 +333,7 @@ static bool is_path_of(const arrow_schema *s, size_t field, const char *path)
     }
 }
 
-size_t arrow_find_field(const arrow_schema *s, const char *path, arrow_error *err)
+size_t arrow_find_field(const arrow_schema *s, const char *path, failure *err)
 {
     char columns[256];
     size_t found = ARROW_NO_FIELD;
@@ -360,14 +341,14 @@ size_t arrow_find_field(const arrow_schema *s, const char *path, arrow_error *er
         if (!is_path_of(s, i, path))
             continue;
         if (found != ARROW_NO_FIELD) {
-            arrow_refuse(err, "has two columns named \"%.100s\"", path);
+            fail(err, "has two columns named \"%.100s\"", path);
             return ARROW_NO_FIELD;
         }
         found = i;
     }
     if (found == ARROW_NO_FIELD) {
         arrow_list_columns(s, columns, sizeof columns);
-        arrow_refuse(err, "has no column \"%.100s\"; there are: %s", path, columns);
+        fail(err, "has no column \"%.100s\"; there are: %s", path, columns);
     }
     return found;
 }

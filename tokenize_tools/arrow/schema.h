@@ -5,16 +5,7 @@
 #define TOKMAP_ARROW_SCHEMA_H
 
 #include "arrow/flatbuffer.h"
-
-/* Why something is refused: a phrase that follows the name and place of the input. */
-typedef struct arrow_error {
-    bool no_memory; /* the input is not at fault */
-    char text[512];
-} arrow_error;
-
-/* Set the error and return false. */
-bool arrow_refuse(arrow_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool arrow_no_memory(arrow_error *err);
+#include "text/failure.h"
 
 typedef struct arrow_bytes {
     const uint8_t *bytes;
@@ -41,14 +32,12 @@ typedef struct arrow_message {
 } arrow_message;
 
 /* The bytes before a message: how many its metadata has, 0 at the end of the stream. */
-bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, arrow_error *err);
+bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, failure *err);
 /* The metadata must stay valid, and the message where it is. */
-bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_bytes,
-                        arrow_error *err);
+bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_bytes, failure *err);
 
 /* The footer of a file: how many record batches are in it. */
-bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batches,
-                       arrow_error *err);
+bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batches, failure *err);
 
 /* ---- The schema ---- */
 
@@ -109,12 +98,12 @@ typedef struct arrow_schema {
 } arrow_schema;
 
 /* arrow_free_schema also after a failure. */
-bool arrow_read_schema(arrow_schema *s, const arrow_message *m, arrow_error *err);
+bool arrow_read_schema(arrow_schema *s, const arrow_message *m, failure *err);
 void arrow_free_schema(arrow_schema *s);
 
 /* Finds a column, or a part of one by its dotted path. ARROW_NO_FIELD with a reason: there is none,
  * or more than one. */
-size_t arrow_find_field(const arrow_schema *s, const char *path, arrow_error *err);
+size_t arrow_find_field(const arrow_schema *s, const char *path, failure *err);
 /* "string", "dictionary of string" */
 const char *arrow_type_name(const arrow_field *f);
 /* "id (int64), text (string)", as many as there is room for. */
@@ -141,14 +130,14 @@ typedef struct arrow_batch {
 } arrow_batch;
 
 /* The message must stay valid. */
-bool arrow_read_batch(arrow_batch *b, const arrow_message *m, arrow_error *err);
+bool arrow_read_batch(arrow_batch *b, const arrow_message *m, failure *err);
 /* How many buffers hold a field of this batch. */
 bool arrow_count_buffers(const arrow_batch *b, const arrow_schema *s, size_t field, size_t *n,
-                         arrow_error *err);
+                         failure *err);
 /* Where they are: first the validity of all that contain the field, from the outside, then that of
  * the field, then its own. An absent buffer is empty. */
 bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, size_t field,
-                        arrow_extent *extents, arrow_error *err);
+                        arrow_extent *extents, failure *err);
 /* A schema of one column for the values of a dictionary. Uses *storage; do not free it. */
 arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage);
 

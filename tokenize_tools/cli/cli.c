@@ -109,14 +109,14 @@ int cli_errno_exit_code(int sys_errno)
     }
 }
 
-int cli_input_exit_code(int sys_errno)
+int cli_failure_exit_code(const failure *f)
 {
-    return sys_errno ? cli_errno_exit_code(sys_errno) : CLI_INPUT;
+    return f->status > 0 ? cli_errno_exit_code(f->status) : CLI_INPUT;
 }
 
-int cli_input_failed(int sys_errno, const char *why)
+int cli_print_failure(const failure *f)
 {
-    return cli_error(cli_input_exit_code(sys_errno), "%s", why);
+    return cli_error(cli_failure_exit_code(f), "%s", f->text);
 }
 
 int cli_exit_code(const tokmap_error *err)

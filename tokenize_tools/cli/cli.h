@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "text/failure.h"
 #include "tokmap.h"
 
 /* Exit codes are an interface for schedulers; docs/man/tokmap.1 explains them. */
@@ -36,10 +37,10 @@ const char *cli_hint(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
 /* The exit code for a failed system call. */
 int cli_errno_exit_code(int sys_errno);
-/* The exit code for an input that cannot be read, or, if sys_errno is 0, has wrong contents. */
-int cli_input_exit_code(int sys_errno);
-/* Prints why and returns that exit code. */
-int cli_input_failed(int sys_errno, const char *why);
+/* The exit code for a file that the system refused, or else has wrong contents. */
+int cli_failure_exit_code(const failure *f);
+/* Prints it and returns that exit code. */
+int cli_print_failure(const failure *f);
 /* Prints a message and returns `code`. */
 int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints "out of memory"; returns CLI_AGAIN. */

@@ -38,8 +38,7 @@ static bool is_pattern(const char *argument)
 
 /* suffix replaces that of the argument, unless it is NULL. A leading @ or - has no special
  * meaning. */
-static bool find_matches(input_list *list, const char *argument, const char *suffix,
-                         corpus_error *err)
+static bool find_matches(input_list *list, const char *argument, const char *suffix, failure *err)
 {
     char pattern[4096];
     const char *here = *argument == '@' || *argument == '-' ? "./" : "";
@@ -48,9 +47,7 @@ static bool find_matches(input_list *list, const char *argument, const char *suf
                      suffix ? suffix : "");
     if (n >= 0 && (size_t)n < sizeof pattern)
         return input_list_expand(list, pattern, err);
-    *err = (corpus_error){.sys_errno = ENAMETOOLONG};
-    snprintf(err->text, sizeof err->text, "%.200s...: the path is too long", argument);
-    return false;
+    return fail(err, "%.200s...: the path is too long", argument);
 }
 
 /* A match that is gone or cannot be looked at: opening it finds it, or says why not. */
@@ -63,9 +60,8 @@ static bool take_all(void *context, const char *name)
 
 static int append_matches(input_list *list, const char *argument)
 {
-    corpus_error err;
-    return find_matches(list, argument, NULL, &err) ? CLI_OK
-                                                    : cli_input_failed(err.sys_errno, err.text);
+    failure err;
+    return find_matches(list, argument, NULL, &err) ? CLI_OK : cli_print_failure(&err);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -94,7 +90,7 @@ static int append_datasets(input_list *list, const char *argument)
 {
     static const char *const suffixes[] = {".tmi", ".tmi.replaced", ".tmi"};
     const size_t n_before = list->n_names;
-    corpus_error err;
+    failure err;
     bool ok = true;
     list->needs_no_file = take_all;
     list->may_match_nothing = true;
@@ -105,7 +101,7 @@ static int append_datasets(input_list *list, const char *argument)
             list->names[j][strlen(list->names[j]) - strlen(".replaced")] = '\0';
     }
     if (!ok || list->n_names == n_before)
-        return cli_input_failed(err.sys_errno, err.text);
+        return cli_print_failure(&err);
     sort_names(list, n_before);
     return CLI_OK;
 }
@@ -156,11 +152,11 @@ int dataset_names_check(char **arguments, int n_arguments)
     for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
         const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
         input_list files = {.needs_no_file = take_all, .may_match_nothing = true};
-        corpus_error err;
+        failure err;
         if (is_pattern(argument) && !path_ends_with(argument, ".tmi"))
             code = find_matches(&files, argument, suffix, &err)
                        ? check_indexes(&files, suffix, argument)
-                       : cli_input_failed(err.sys_errno, err.text);
+                       : cli_print_failure(&err);
         input_list_free(&files);
     }
     return code;

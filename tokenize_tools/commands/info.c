@@ -162,10 +162,10 @@ static void print_files(const tokmap_dataset_info *info)
 static void print_tokenizer(const tokmap_dataset *ds)
 {
     json_text_span metadata = get_metadata(ds), tokenizer, name;
-    json_text_error err;
+    failure err;
     print_key("tokenizer:");
     if (!json_text_check_object(metadata, &err)) {
-        printf("not known: the metadata is not JSON (byte %zu: %s)\n", err.offset, err.reason);
+        printf("not known: the metadata is not JSON (byte %" PRIu64 ": %s)\n", err.place, err.text);
         return;
     }
     if (!json_text_find(metadata, "tokenizer", &tokenizer)) {
@@ -419,16 +419,15 @@ static void print_json_columns(const tokmap_dataset *ds, const tokmap_dataset_in
 static void print_json_metadata(const tokmap_dataset *ds)
 {
     json_text_span metadata = get_metadata(ds);
-    json_text_error err;
+    failure err;
     print_json_key("metadata");
     if (json_text_check_object(metadata, &err)) {
         json_text_print(stdout, metadata);
         return;
     }
-    char why[240];
-    snprintf(why, sizeof why, "byte %zu: %s", err.offset, err.reason);
+    fail_at(&err, "byte %" PRIu64 ": ", err.place);
     fputs("null", stdout);
-    print_json_string("metadata_error", why);
+    print_json_string("metadata_error", err.text);
 }
 
 /* A damaged part of the dataset is null, and the object is still complete. */

@@ -14,11 +14,11 @@
 
 int line_reader_open(line_reader *r, const char *name)
 {
-    input_error err;
+    failure err;
     *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};
     r->in = input_open(name, &err);
     if (!r->in)
-        return cli_input_failed(err.sys_errno, err.text);
+        return cli_print_failure(&err);
     r->data = malloc(FIRST_BYTES);
     r->capacity = FIRST_BYTES;
     return r->data ? path_protect_name(name, "the input") : cli_no_memory();
@@ -48,14 +48,14 @@ static int make_room(line_reader *r)
 
 static int read_more(line_reader *r)
 {
-    input_error err;
+    failure err;
     int code = make_room(r);
     if (code != CLI_OK)
         return code;
     ssize_t n =
         input_read(r->in, r->data + r->n_bytes, r->capacity - LINE_PADDING - r->n_bytes, &err);
     if (n < 0)
-        return cli_input_failed(err.sys_errno, err.text);
+        return cli_print_failure(&err);
     bool first = r->number == 0 && r->n_bytes == 0;
     r->at_end = n == 0;
     r->n_bytes += (size_t)n;

@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/arrow_body.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "corpus/input_codec.h"
 #include "text/little_endian.h"
 
-bool arrow_fail(const window *w, corpus_error *err, const char *format, ...)
-{
-    va_list args;
-    *err = (corpus_error){0};
-    int n = snprintf(err->text, sizeof err->text, "%.200s: byte %" PRIu64 ": ", w->name, w->offset);
-    va_start(args, format);
-    vsnprintf(err->text + n, sizeof err->text - (size_t)n, format, args);
-    va_end(args);
-    return false;
-}
-
-bool arrow_take(window *w, void *dst, uint64_t n_bytes, corpus_error *err)
+bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err)
 {
     uint64_t n_taken;
     if (!window_take(w, dst, n_bytes, &n_taken, err))
         return false;
-    return n_taken == n_bytes ||
-           arrow_fail(w, err, "the input ends inside a message; it is truncated");
+    return n_taken == n_bytes || fail(err, "the input ends inside a message; it is truncated");
 }
 
 static const input_codec *find_zstd(void)
@@ -46,27 +30,25 @@ void arrow_body_close(arrow_body *b)
     b->in_frame = false;
 }
 
-static bool open_zstd(arrow_body *b, corpus_error *err)
+static bool open_zstd(arrow_body *b, failure *err)
 {
     const input_codec *codec = find_zstd();
     if (b->in_frame) /* the buffer before was not taken to its end */
         arrow_body_close(b);
     if (!codec)
-        return arrow_fail(b->window, err,
-                          "is compressed with zstd, which this build of tokmap does not read");
+        return fail(err, "is compressed with zstd, which this build of tokmap does not read");
     if (!b->zstd)
         b->zstd = codec->create();
-    return b->zstd || window_fail(b->window, ENOMEM, err);
+    return b->zstd || fail_memory(err);
 }
 
-bool arrow_body_begin(arrow_body *b, const arrow_extent *buffer, uint64_t *n_bytes,
-                      corpus_error *err)
+bool arrow_body_begin(arrow_body *b, const arrow_extent *buffer, uint64_t *n_bytes, failure *err)
 {
     window *w = b->window;
     uint8_t size[8];
     const uint64_t begin = b->begin + buffer->offset;
     if (begin < w->offset)
-        return arrow_fail(w, err, "damaged: the buffers of a record batch overlap");
+        return fail(err, "damaged: the buffers of a record batch overlap");
     if (!arrow_take(w, NULL, begin - w->offset, err))
         return false;
     b->end = begin + buffer->n_bytes;
@@ -75,7 +57,7 @@ bool arrow_body_begin(arrow_body *b, const arrow_extent *buffer, uint64_t *n_byt
     if (b->is_plain)
         return true;
     if (buffer->n_bytes < sizeof size)
-        return arrow_fail(w, err, "damaged: a compressed buffer without its size");
+        return fail(err, "damaged: a compressed buffer without its size");
     if (!arrow_take(w, size, sizeof size, err))
         return false;
     *n_bytes = le_get64(size);
@@ -87,7 +69,7 @@ bool arrow_body_begin(arrow_body *b, const arrow_extent *buffer, uint64_t *n_byt
 }
 
 /* Decompresses what the window has; `out` is advanced. */
-static bool decode(arrow_body *b, input_codec_buffers *out, corpus_error *err)
+static bool decode(arrow_body *b, input_codec_buffers *out, failure *err)
 {
     window *w = b->window;
     char why[160];
@@ -95,7 +77,7 @@ static bool decode(arrow_body *b, input_codec_buffers *out, corpus_error *err)
         if (!window_fill(w, err))
             return false;
         if (window_size(w) == 0)
-            return arrow_fail(w, err, "the input ends inside a message; it is truncated");
+            return fail(err, "the input ends inside a message; it is truncated");
     }
     const uint64_t n_stored = b->end - w->offset;
     const size_t n_in = n_stored < window_size(w) ? (size_t)n_stored : window_size(w);
@@ -104,19 +86,19 @@ static bool decode(arrow_body *b, input_codec_buffers *out, corpus_error *err)
     out->in_bytes = n_in;
     const input_codec_result result = find_zstd()->decode(b->zstd, out, why, sizeof why);
     if (result == INPUT_CODEC_NO_MEMORY)
-        return window_fail(w, ENOMEM, err);
+        return fail_memory(err);
     if (result == INPUT_CODEC_WINDOW)
-        return arrow_fail(w, err, INPUT_CODEC_WINDOW_TEXT);
+        return fail(err, INPUT_CODEC_WINDOW_TEXT);
     if (result == INPUT_CODEC_DAMAGED)
-        return arrow_fail(w, err, "damaged zstd data: %s", why);
+        return fail(err, "damaged zstd data: %s", why);
     const bool stuck = out->in_bytes == n_in && out->out_bytes == n_out && n_stored == n_in;
     window_consume(w, n_in - out->in_bytes);
     b->in_frame = result != INPUT_CODEC_FRAME_END;
-    return !stuck || arrow_fail(w, err, "damaged: a buffer is shorter than it says");
+    return !stuck || fail(err, "damaged: a buffer is shorter than it says");
 }
 
 /* After the last plain byte: the end of the frame, with its checksum if it has one. */
-static bool finish(arrow_body *b, corpus_error *err)
+static bool finish(arrow_body *b, failure *err)
 {
     uint8_t spare;
     while (b->in_frame || b->window->offset < b->end) {
@@ -124,12 +106,12 @@ static bool finish(arrow_body *b, corpus_error *err)
         if (!decode(b, &out, err))
             return false;
         if (out.out_bytes == 0)
-            return arrow_fail(b->window, err, "damaged: a buffer is longer than it says");
+            return fail(err, "damaged: a buffer is longer than it says");
     }
     return true;
 }
 
-bool arrow_body_take(arrow_body *b, uint8_t *dst, uint64_t n_bytes, corpus_error *err)
+bool arrow_body_take(arrow_body *b, uint8_t *dst, uint64_t n_bytes, failure *err)
 {
     uint8_t unwanted[4096] = {0};
     if (b->is_plain) {

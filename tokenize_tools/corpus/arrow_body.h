@@ -19,16 +19,12 @@ typedef struct arrow_body {
 } arrow_body;
 
 /* Begins a buffer: *n_bytes are its plain bytes. It must not be before the one before it. */
-bool arrow_body_begin(arrow_body *b, const arrow_extent *buffer, uint64_t *n_bytes,
-                      corpus_error *err);
+bool arrow_body_begin(arrow_body *b, const arrow_extent *buffer, uint64_t *n_bytes, failure *err);
 /* Takes n_bytes plain bytes, at most those that are left. dst may be NULL. */
-bool arrow_body_take(arrow_body *b, uint8_t *dst, uint64_t n_bytes, corpus_error *err);
+bool arrow_body_take(arrow_body *b, uint8_t *dst, uint64_t n_bytes, failure *err);
 void arrow_body_close(arrow_body *b);
 
-/* Sets *err to "FILE: byte N: ...", with the place in the input. Returns false. */
-bool arrow_fail(const window *w, corpus_error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Takes n_bytes of the input; dst may be NULL. The end of the input is an error. */
-bool arrow_take(window *w, void *dst, uint64_t n_bytes, corpus_error *err);
+bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err);
 
 #endif /* TOKMAP_ARROW_BODY_H */

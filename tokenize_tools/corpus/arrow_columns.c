@@ -72,15 +72,15 @@ static void add_dictionary(arrow_columns *c, const arrow_field *f)
 
 /* The column of a text or a field, which must have values of that kind. */
 static bool choose_column(arrow_columns *c, const char *name, bool is_text, size_t *column,
-                          arrow_error *err)
+                          failure *err)
 {
     const size_t field = arrow_find_field(&c->schema, name, err);
     if (field == ARROW_NO_FIELD)
         return false;
     const arrow_field *f = &c->schema.fields[field];
     if (!arrow_is_value(f) || (is_text && !arrow_is_text(f) && f->type != ARROW_NULL))
-        return arrow_refuse(err, "the column \"%.100s\" is of type %s, which is not read%s", name,
-                            arrow_type_name(f), is_text ? " as text" : "");
+        return fail(err, "the column \"%.100s\" is of type %s, which is not read%s", name,
+                    arrow_type_name(f), is_text ? " as text" : "");
     *column = add_column(c, field);
     add_dictionary(c, f);
     return true;
@@ -91,10 +91,9 @@ const char *arrow_columns_text_name(const arrow_columns *c)
     return c->options->field ? c->options->field : "text";
 }
 
-static bool check_where(const arrow_columns *c, arrow_error *err)
+static bool check_where(const arrow_columns *c, failure *err)
 {
     tokmap_value_type types[FIELD_LIST_MAX];
-    field_error why;
     if (!c->options->fields || !c->options->where)
         return true;
     for (size_t i = 0; i < c->options->fields->n_fields; i++) {
@@ -104,20 +103,16 @@ static bool check_where(const arrow_columns *c, arrow_error *err)
                    : f && f->type == ARROW_NULL ? TOKMAP_VALUE_NULL
                                                 : TOKMAP_VALUE_INT64;
     }
-    return where_check_types(c->options->where, types, &why) ||
-           arrow_refuse(err, "--where: character %zu: %s", why.character, why.text);
+    return where_check_types(c->options->where, types, err) ||
+           fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
 }
 
-static bool choose_columns(arrow_columns *c, arrow_error *err)
+static bool choose_columns(arrow_columns *c, failure *err)
 {
     const field_list *fields = c->options->fields;
     size_t column;
-    if (!choose_column(c, arrow_columns_text_name(c), true, &column, err)) {
-        const size_t n = strlen(err->text);
-        snprintf(err->text + n, sizeof err->text - n,
-                 "; use --field to name the column of the text");
-        return false;
-    }
+    if (!choose_column(c, arrow_columns_text_name(c), true, &column, err))
+        return fail(err, "%s; use --field to name the column of the text", err->text);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         c->value_columns[i] = SIZE_MAX;
         if (strcmp(fields->names[i], FIELD_ROW) == 0)
@@ -129,8 +124,7 @@ static bool choose_columns(arrow_columns *c, arrow_error *err)
     return check_where(c, err);
 }
 
-arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s,
-                                 arrow_error *err)
+arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s, failure *err)
 {
     const size_t n_fields = options->fields ? options->fields->n_fields : 0;
     arrow_columns *c = calloc(1, sizeof *c);
@@ -145,7 +139,7 @@ arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_sche
     }
     bool done = c && c->columns && c->fields && c->value_columns && c->dictionaries;
     if (!done)
-        arrow_no_memory(err);
+        fail_memory(err);
     if (done && choose_columns(c, err))
         return c;
     if (c)
@@ -196,11 +190,6 @@ void arrow_columns_free(arrow_columns *c)
 
 /* ---- Reading buffers ---- */
 
-static bool refused(const window *w, const arrow_error *why, corpus_error *err)
-{
-    return why->no_memory ? window_fail(w, ENOMEM, err) : arrow_fail(w, err, "%s", why->text);
-}
-
 static int by_offset(const void *a, const void *b)
 {
     const uint64_t x = ((const needed *)a)->extent.offset, y = ((const needed *)b)->extent.offset;
@@ -219,7 +208,7 @@ typedef struct request {
 } request;
 
 /* Lists the buffers of a column that are not empty. */
-static bool list_column(request *q, size_t which, arrow_extent *extents, arrow_error *err)
+static bool list_column(request *q, size_t which, arrow_extent *extents, failure *err)
 {
     arrow_column *column = &q->columns[which];
     size_t n;
@@ -231,7 +220,7 @@ static bool list_column(request *q, size_t which, arrow_extent *extents, arrow_e
     column->without_text = false;
     column->buffers = calloc(n + 1, sizeof *column->buffers);
     if (!column->buffers)
-        return arrow_no_memory(err);
+        return fail_memory(err);
     column->n_buffers = n;
     for (size_t i = 0; i < n; i++) {
         if (extents[i].n_bytes > 0)
@@ -241,7 +230,7 @@ static bool list_column(request *q, size_t which, arrow_extent *extents, arrow_e
 }
 
 /* In the order of the input. */
-static bool list_buffers(request *q, arrow_error *err)
+static bool list_buffers(request *q, failure *err)
 {
     size_t n_all = 0, n;
     for (size_t i = 0; i < q->n_columns; i++) {
@@ -253,7 +242,7 @@ static bool list_buffers(request *q, arrow_error *err)
     q->needed = calloc(n_all + 1, sizeof *q->needed);
     bool done = extents && q->needed;
     if (!done)
-        arrow_no_memory(err);
+        fail_memory(err);
     for (size_t i = 0; i < q->n_columns && done; i++)
         done = list_column(q, i, extents, err);
     free(extents);
@@ -262,11 +251,11 @@ static bool list_buffers(request *q, arrow_error *err)
     return done;
 }
 
-static bool hold(arrow_columns *c, const needed *n, uint64_t n_bytes, corpus_error *err)
+static bool hold(arrow_columns *c, const needed *n, uint64_t n_bytes, failure *err)
 {
     uint8_t *bytes = malloc((size_t)n_bytes + PADDING);
     if (!bytes)
-        return window_fail(c->body.window, ENOMEM, err);
+        return fail_memory(err);
     memset(bytes + n_bytes, 0, PADDING);
     n->column->buffers[n->which] = (arrow_bytes){bytes, (size_t)n_bytes};
     c->n_held += n_bytes;
@@ -279,12 +268,12 @@ static bool is_same(const arrow_extent *a, const arrow_extent *b)
 }
 
 /* The buffer is that of the entry before: two columns are in the same struct. */
-static bool hold_again(arrow_columns *c, const needed *n, corpus_error *err)
+static bool hold_again(arrow_columns *c, const needed *n, failure *err)
 {
     const arrow_bytes *same = &n[-1].column->buffers[n[-1].which];
     uint8_t *bytes = malloc(same->n_bytes + PADDING);
     if (!bytes)
-        return window_fail(c->body.window, ENOMEM, err);
+        return fail_memory(err);
     memset(bytes, 0, same->n_bytes + PADDING);
     if (same->n_bytes > 0)
         memcpy(bytes, same->bytes, same->n_bytes);
@@ -304,18 +293,18 @@ static bool stays(const arrow_columns *c, const request *q, size_t which)
 }
 
 /* max_held is proportional to --memory, and to the number of threads. */
-static bool refuse_size(const arrow_columns *c, uint64_t n_bytes, corpus_error *err)
+static bool refuse_size(const arrow_columns *c, uint64_t n_bytes, failure *err)
 {
     const uint64_t mib = (uint64_t)1 << 20;
     const double memory = (double)n_bytes * (double)c->options->memory_option / (double)c->max_held;
-    return arrow_fail(c->body.window, err,
-                      "reading it takes %" PRIu64 " MiB of memory, and %" PRIu64
-                      " MiB are allowed: use --memory %.0fM or more threads (-j), or write smaller "
-                      "record batches",
-                      n_bytes / mib + 1, c->max_held / mib, memory / 1e6 + 1);
+    return fail(err,
+                "reading it takes %" PRIu64 " MiB of memory, and %" PRIu64
+                " MiB are allowed: use --memory %.0fM or more threads (-j), or write smaller "
+                "record batches",
+                n_bytes / mib + 1, c->max_held / mib, memory / 1e6 + 1);
 }
 
-static bool read_buffers(arrow_columns *c, const request *q, corpus_error *err)
+static bool read_buffers(arrow_columns *c, const request *q, failure *err)
 {
     uint64_t n_more = 0, n_bytes;
     for (size_t i = 0; i < q->n_needed; i++) {
@@ -344,14 +333,12 @@ static bool read_buffers(arrow_columns *c, const request *q, corpus_error *err)
     return refuse_size(c, n_more < UINT64_MAX - c->n_held ? c->n_held + n_more : UINT64_MAX, err);
 }
 
-static bool read_columns(arrow_columns *c, request *q, corpus_error *err)
+static bool read_columns(arrow_columns *c, request *q, failure *err)
 {
-    arrow_error why;
-    bool done = list_buffers(q, &why) || refused(c->body.window, &why, err);
-    done = done && read_buffers(c, q, err);
+    bool done = list_buffers(q, err) && read_buffers(c, q, err);
     free(q->needed);
     for (size_t i = 0; i < q->n_columns && done; i++)
-        done = arrow_check_column(&q->columns[i], &why) || refused(c->body.window, &why, err);
+        done = arrow_check_column(&q->columns[i], err);
     return done;
 }
 
@@ -375,7 +362,7 @@ static bool grow_dictionary(arrow_dictionary *d)
     return parts && firsts;
 }
 
-static bool read_dictionary(arrow_columns *c, const arrow_batch *b, corpus_error *err)
+static bool read_dictionary(arrow_columns *c, const arrow_batch *b, failure *err)
 {
     static const size_t first_field = 0;
     dictionary *d = find_dictionary(c, b->dictionary_id);
@@ -385,7 +372,7 @@ static bool read_dictionary(arrow_columns *c, const arrow_batch *b, corpus_error
     if (!b->is_delta)
         free_dictionary(c, values);
     if (!grow_dictionary(values))
-        return window_fail(c->body.window, ENOMEM, err);
+        return fail_memory(err);
     request q = {.batch = b,
                  .schema = &d->schema,
                  .columns = &values->parts[values->n_parts],
@@ -399,7 +386,7 @@ static bool read_dictionary(arrow_columns *c, const arrow_batch *b, corpus_error
     return true;
 }
 
-static bool read_records(arrow_columns *c, const arrow_batch *b, corpus_error *err)
+static bool read_records(arrow_columns *c, const arrow_batch *b, failure *err)
 {
     request q = {.batch = b,
                  .schema = &c->schema,
@@ -416,12 +403,11 @@ static bool read_records(arrow_columns *c, const arrow_batch *b, corpus_error *e
     return read_columns(c, &q, err);
 }
 
-bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, corpus_error *err)
+bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, failure *err)
 {
     arrow_batch b;
-    arrow_error why;
-    if (!arrow_read_batch(&b, m, &why))
-        return refused(w, &why, err);
+    if (!arrow_read_batch(&b, m, err))
+        return false;
     c->body.window = w;
     c->body.begin = w->offset;
     c->body.is_compressed = b.is_compressed;
@@ -435,51 +421,47 @@ uint64_t arrow_columns_n_rows(const arrow_columns *c)
     return c->n_rows;
 }
 
-static bool refuse_row(const arrow_columns *c, uint64_t row, const arrow_error *why,
-                       corpus_error *err)
+static bool refuse_row(uint64_t row, failure *err)
 {
-    return arrow_fail(c->body.window, err, "row %" PRIu64 ": %s", row, why->text);
+    return fail(err, "row %" PRIu64 ": %s", row, err->text);
 }
 
-bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, corpus_error *err)
+bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, failure *err)
 {
-    arrow_error why;
     for (size_t i = 0; c->options->fields && i < c->options->fields->n_fields; i++) {
         const size_t column = c->value_columns[i];
-        if (column != SIZE_MAX && !arrow_read_value(&c->columns[column], row, &values[i], &why))
-            return refuse_row(c, row, &why, err);
+        if (column != SIZE_MAX && !arrow_read_value(&c->columns[column], row, &values[i], err))
+            return refuse_row(row, err);
     }
     return true;
 }
 
-bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, corpus_error *err)
+bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, failure *err)
 {
     const arrow_column *column = c->columns;
-    arrow_error why;
     *text = (arrow_text){.is_null = arrow_is_null(column, row)};
     if (text->is_null)
         return true;
     if (column->without_text) {
         arrow_extent extent;
-        if (!arrow_find_text(column, row, &extent, &why))
-            return refuse_row(c, row, &why, err);
+        if (!arrow_find_text(column, row, &extent, err))
+            return refuse_row(row, err);
         if (extent.offset < c->text_at)
-            return arrow_fail(c->body.window, err, "row %" PRIu64 ": damaged: the texts overlap",
-                              row);
+            return fail(err, "row %" PRIu64 ": damaged: the texts overlap", row);
         text->n_bytes = extent.n_bytes;
         text->offset = c->text_begin ? c->text_begin + extent.offset : 0;
         return arrow_columns_take(c, NULL, extent.offset - c->text_at, err);
     }
     tokmap_value value;
-    if (!arrow_read_value(column, row, &value, &why))
-        return refuse_row(c, row, &why, err);
+    if (!arrow_read_value(column, row, &value, err))
+        return refuse_row(row, err);
     text->is_null = value.type == TOKMAP_VALUE_NULL; /* in a dictionary */
     text->bytes = (const uint8_t *)value.text;
     text->n_bytes = value.text_bytes;
     return true;
 }
 
-bool arrow_columns_take(arrow_columns *c, uint8_t *dst, uint64_t n_bytes, corpus_error *err)
+bool arrow_columns_take(arrow_columns *c, uint8_t *dst, uint64_t n_bytes, failure *err)
 {
     c->text_at += n_bytes;
     return n_bytes == 0 || arrow_body_take(&c->body, dst, n_bytes, err);

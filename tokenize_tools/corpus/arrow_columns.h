@@ -14,19 +14,19 @@ typedef struct arrow_columns arrow_columns;
 
 /* Takes over the schema, except on failure. */
 arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s,
-                                 arrow_error *err);
+                                 failure *err);
 void arrow_columns_free(arrow_columns *c);
 /* Whether the column of the text was chosen by --field, and its name. */
 const char *arrow_columns_text_name(const arrow_columns *c);
 
 /* Reads what is wanted of a record batch or a dictionary whose body begins in the window. */
-bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, corpus_error *err);
+bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, failure *err);
 
 /* ---- The current record batch ---- */
 
 uint64_t arrow_columns_n_rows(const arrow_columns *c);
 /* The values of options->fields; those that do not come from columns stay as they are. */
-bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, corpus_error *err);
+bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, failure *err);
 
 typedef struct arrow_text {
     bool is_null;
@@ -36,7 +36,7 @@ typedef struct arrow_text {
 } arrow_text;
 
 /* Rows must be asked for in ascending order. The text before it is skipped in the body. */
-bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, corpus_error *err);
-bool arrow_columns_take(arrow_columns *c, uint8_t *dst, uint64_t n_bytes, corpus_error *err);
+bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, failure *err);
+bool arrow_columns_take(arrow_columns *c, uint8_t *dst, uint64_t n_bytes, failure *err);
 
 #endif /* TOKMAP_ARROW_COLUMNS_H */

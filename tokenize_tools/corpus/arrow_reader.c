@@ -62,21 +62,19 @@ bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes)
 
 /* ---- Messages ---- */
 
-static bool reserve_metadata(arrow_reader *r, size_t n_bytes, corpus_error *err)
+static bool reserve_metadata(arrow_reader *r, size_t n_bytes, failure *err)
 {
-    window *w = &r->base.window;
     const size_t max_bytes = r->base.options->max_piece_bytes > MIN_METADATA_BYTES
                                  ? r->base.options->max_piece_bytes
                                  : MIN_METADATA_BYTES;
     if (n_bytes > max_bytes)
-        return arrow_fail(w, err, "metadata of %zu bytes; raise --memory if that is right",
-                          n_bytes);
+        return fail(err, "metadata of %zu bytes; raise --memory if that is right", n_bytes);
     if (n_bytes <= r->metadata_capacity)
         return true;
     const size_t capacity = n_bytes + n_bytes / 4;
     uint8_t *metadata = realloc(r->metadata, capacity);
     if (!metadata)
-        return window_fail(w, ENOMEM, err);
+        return fail_memory(err);
     r->metadata = metadata;
     r->metadata_capacity = capacity;
     return true;
@@ -90,7 +88,7 @@ static void set_label(arrow_reader *r, const char *part)
 }
 
 /* Whether a file ends like one. Only reading it from front to back would show that it was cut. */
-static bool check_last_bytes(const arrow_reader *r, corpus_error *err)
+static bool check_last_bytes(const arrow_reader *r, failure *err)
 {
     const window *w = &r->base.window;
     uint8_t last[MAGIC_BYTES] = {0};
@@ -104,28 +102,23 @@ static bool check_last_bytes(const arrow_reader *r, corpus_error *err)
     const int sys_errno = tokmap_i_file_read(fd, last, sizeof last, at, &n_read);
     tokmap_i_file_close(fd);
     return sys_errno || memcmp(last, file_magic, MAGIC_BYTES) == 0 ||
-           arrow_fail(w, err, "the footer is missing or damaged; the file may be truncated");
+           fail(err, "the footer is missing or damaged; the file may be truncated");
 }
 
-static bool begin_schema(arrow_reader *r, const arrow_message *m, corpus_error *err)
+static bool begin_schema(arrow_reader *r, const arrow_message *m, failure *err)
 {
     arrow_schema s;
-    arrow_error why;
     if (r->columns)
-        return arrow_fail(&r->base.window, err, "damaged: a second schema");
-    if (arrow_read_schema(&s, m, &why))
-        r->columns = arrow_columns_new(r->base.options, &s, &why);
+        return fail(err, "damaged: a second schema");
+    if (arrow_read_schema(&s, m, err))
+        r->columns = arrow_columns_new(r->base.options, &s, err);
     if (r->columns)
         return check_last_bytes(r, err);
     arrow_free_schema(&s);
-    if (why.no_memory)
-        return window_fail(&r->base.window, ENOMEM, err);
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text, "%.200s: %.400s", r->name, why.text);
-    return false;
+    return fail_at(err, "%.200s: ", r->name);
 }
 
-static bool begin_batch(arrow_reader *r, const arrow_message *m, corpus_error *err)
+static bool begin_batch(arrow_reader *r, const arrow_message *m, failure *err)
 {
     char part[50];
     snprintf(part, sizeof part, "record batch %" PRIu64, r->batch);
@@ -139,7 +132,7 @@ static bool begin_batch(arrow_reader *r, const arrow_message *m, corpus_error *e
 }
 
 /* Goes on to the next message. */
-static bool leave_message(arrow_reader *r, corpus_error *err)
+static bool leave_message(arrow_reader *r, failure *err)
 {
     window *w = &r->base.window;
     if (!arrow_take(w, NULL, r->end - w->offset, err))
@@ -154,27 +147,25 @@ static bool leave_message(arrow_reader *r, corpus_error *err)
 }
 
 /* Reads only how many rows there are. */
-static bool skip_batch(arrow_reader *r, const arrow_message *m, corpus_error *err)
+static bool skip_batch(arrow_reader *r, const arrow_message *m, failure *err)
 {
     arrow_batch b;
-    arrow_error why;
-    if (!arrow_read_batch(&b, m, &why))
-        return arrow_fail(&r->base.window, err, "%s", why.text);
+    if (!arrow_read_batch(&b, m, err))
+        return false;
     r->in_batch = true;
     r->n_rows = b.n_rows;
     return leave_message(r, err);
 }
 
 /* unloaded: a record batch before this offset in the input is skipped. */
-static bool take_message(arrow_reader *r, const arrow_message *m, uint64_t unloaded,
-                         corpus_error *err)
+static bool take_message(arrow_reader *r, const arrow_message *m, uint64_t unloaded, failure *err)
 {
     window *w = &r->base.window;
     r->end = w->offset + m->body_bytes;
     if (r->end < w->offset)
-        return arrow_fail(w, err, "damaged: a message of %" PRIu64 " bytes", m->body_bytes);
+        return fail(err, "damaged: a message of %" PRIu64 " bytes", m->body_bytes);
     if (m->kind != ARROW_SCHEMA && !r->columns)
-        return arrow_fail(w, err, "damaged: a message before the schema");
+        return fail(err, "damaged: a message before the schema");
     if (m->kind == ARROW_RECORDS)
         return r->message_at < unloaded ? skip_batch(r, m, err) : begin_batch(r, m, err);
     set_label(r, m->kind == ARROW_DICTIONARY ? "dictionary" : "");
@@ -187,12 +178,11 @@ static bool take_message(arrow_reader *r, const arrow_message *m, uint64_t unloa
 /* ---- The end ---- */
 
 /* A file continues with a footer that lists the record batches. */
-static bool check_footer(arrow_reader *r, corpus_error *err)
+static bool check_footer(arrow_reader *r, failure *err)
 {
     window *w = &r->base.window;
     size_t n = 0;
     uint64_t n_batches;
-    arrow_error why;
     while (!w->at_end || window_size(w) > 0) {
         if (window_size(w) == 0 && !window_fill(w, err))
             return false;
@@ -207,31 +197,30 @@ static bool check_footer(arrow_reader *r, corpus_error *err)
     const uint8_t *end = r->metadata + n - FOOTER_END_BYTES;
     if (n < FOOTER_END_BYTES || memcmp(end + 4, file_magic, MAGIC_BYTES) != 0 ||
         le_get32(end) != n - FOOTER_END_BYTES)
-        return arrow_fail(w, err, "the footer is missing or damaged; the file may be truncated");
-    if (!arrow_read_footer(r->metadata, n - FOOTER_END_BYTES, &n_batches, &why))
-        return arrow_fail(w, err, "in the footer: %s", why.text);
+        return fail(err, "the footer is missing or damaged; the file may be truncated");
+    if (!arrow_read_footer(r->metadata, n - FOOTER_END_BYTES, &n_batches, err))
+        return fail(err, "in the footer: %s", err->text);
     return n_batches == r->batch ||
-           arrow_fail(w, err,
-                      "the footer lists %" PRIu64 " record batches, but %" PRIu64 " were read",
-                      n_batches, r->batch);
+           fail(err, "the footer lists %" PRIu64 " record batches, but %" PRIu64 " were read",
+                n_batches, r->batch);
 }
 
-static bool end_input(arrow_reader *r, corpus_error *err)
+static bool end_input(arrow_reader *r, failure *err)
 {
     window *w = &r->base.window;
     r->at_end = true;
     if (!r->columns)
-        return arrow_fail(w, err, "damaged: there is no schema");
+        return fail(err, "damaged: there is no schema");
     if (r->is_file)
         return check_footer(r, err);
     if (window_size(w) == 0 && !w->at_end && !window_fill(w, err))
         return false;
-    return window_size(w) == 0 || arrow_fail(w, err, "data after the end of the stream");
+    return window_size(w) == 0 || fail(err, "data after the end of the stream");
 }
 
 /* ---- From message to message ---- */
 
-static bool begin_input(arrow_reader *r, corpus_error *err)
+static bool begin_input(arrow_reader *r, failure *err)
 {
     window *w = &r->base.window;
     r->begun = true;
@@ -240,29 +229,28 @@ static bool begin_input(arrow_reader *r, corpus_error *err)
             return false;
     }
     if (!arrow_is_magic(window_text(w), window_size(w)))
-        return arrow_fail(w, err, "is not Arrow");
+        return fail(err, "is not Arrow");
     r->is_file = memcmp(window_text(w), file_magic, MAGIC_BYTES) == 0;
     return !r->is_file || arrow_take(w, NULL, FILE_HEAD_BYTES, err);
 }
 
-static bool is_schema(const uint8_t *metadata, size_t n_bytes, arrow_error *why)
+static bool is_schema(const uint8_t *metadata, size_t n_bytes, failure *err)
 {
     arrow_message m;
     arrow_schema s = {0};
-    *why = (arrow_error){0};
-    const bool done = arrow_read_message(&m, metadata, n_bytes, why) && m.kind == ARROW_SCHEMA &&
-                      arrow_read_schema(&s, &m, why);
+    *err = (failure){0};
+    const bool done = arrow_read_message(&m, metadata, n_bytes, err) && m.kind == ARROW_SCHEMA &&
+                      arrow_read_schema(&s, &m, err);
     arrow_free_schema(&s);
     return done;
 }
 
 /* Polars 2 writes the schema of a file without the prefix that says how long it is. It ends where
  * the next message begins, and is whole then. On return, `prefix` is that of the next message. */
-static bool take_bare_schema(arrow_reader *r, uint8_t prefix[ARROW_PREFIX_BYTES], corpus_error *err)
+static bool take_bare_schema(arrow_reader *r, uint8_t prefix[ARROW_PREFIX_BYTES], failure *err)
 {
     window *w = &r->base.window;
     arrow_message m;
-    arrow_error why;
     size_t n = 0;
     unsigned n_tried = 0;
     for (bool found = false; !found;) {
@@ -274,15 +262,14 @@ static bool take_bare_schema(arrow_reader *r, uint8_t prefix[ARROW_PREFIX_BYTES]
             return false;
         if (le_get32(prefix) != UINT32_MAX)
             continue;
-        found = is_schema(r->metadata, n, &why);
-        if (why.no_memory)
-            return window_fail(w, ENOMEM, err);
+        found = is_schema(r->metadata, n, err);
+        if (err->status == ENOMEM)
+            return false;
         if (!found && ++n_tried == MAX_BARE_TRIES)
-            return arrow_fail(w, err, "damaged: no schema at the beginning of the file");
+            return fail(err, "damaged: no schema at the beginning of the file");
     }
     r->message_at = w->offset - ARROW_PREFIX_BYTES;
-    return arrow_read_message(&m, r->metadata, n, &why) ? begin_schema(r, &m, err)
-                                                        : arrow_fail(w, err, "%s", why.text);
+    return arrow_read_message(&m, r->metadata, n, err) && begin_schema(r, &m, err);
 }
 
 /* The format allows it, but a writer that was interrupted leaves the same. */
@@ -298,14 +285,13 @@ static void report_missing_end(const arrow_reader *r)
 }
 
 /* A stream may end without its end marker, between two messages. */
-static bool next_message(arrow_reader *r, uint64_t unloaded, corpus_error *err)
+static bool next_message(arrow_reader *r, uint64_t unloaded, failure *err)
 {
     window *w = &r->base.window;
     uint8_t prefix[ARROW_PREFIX_BYTES];
     uint64_t n_taken;
     size_t metadata_bytes;
     arrow_message m;
-    arrow_error why;
     r->message_at = w->offset;
     if (!window_take(w, prefix, sizeof prefix, &n_taken, err))
         return false;
@@ -314,24 +300,23 @@ static bool next_message(arrow_reader *r, uint64_t unloaded, corpus_error *err)
         return end_input(r, err);
     }
     if (n_taken < sizeof prefix)
-        return arrow_fail(w, err, "the input ends before a message; it is truncated");
+        return fail(err, "the input ends before a message; it is truncated");
     if (r->is_file && !r->columns && le_get32(prefix) < MAX_BARE_ROOT &&
         !take_bare_schema(r, prefix, err))
         return false;
-    if (!arrow_read_prefix(prefix, &metadata_bytes, &why))
-        return arrow_fail(w, err, "%s", why.text);
+    if (!arrow_read_prefix(prefix, &metadata_bytes, err))
+        return false;
     if (metadata_bytes == 0)
         return end_input(r, err);
     if (!reserve_metadata(r, metadata_bytes, err) ||
         !arrow_take(w, r->metadata, metadata_bytes, err))
         return false;
-    if (!arrow_read_message(&m, r->metadata, metadata_bytes, &why))
-        return arrow_fail(w, err, "%s", why.text);
-    return take_message(r, &m, unloaded, err);
+    return arrow_read_message(&m, r->metadata, metadata_bytes, err) &&
+           take_message(r, &m, unloaded, err);
 }
 
 /* Goes to the next row, or to the end. */
-static bool find_row(arrow_reader *r, corpus_error *err)
+static bool find_row(arrow_reader *r, failure *err)
 {
     if (!r->begun && !begin_input(r, err))
         return false;
@@ -346,14 +331,14 @@ static bool find_row(arrow_reader *r, corpus_error *err)
 
 /* ---- Documents ---- */
 
-static bool reserve_piece(arrow_reader *r, size_t n_bytes, corpus_error *err)
+static bool reserve_piece(arrow_reader *r, size_t n_bytes, failure *err)
 {
     if (r->piece && n_bytes <= r->piece_capacity)
         return true;
     const size_t capacity = n_bytes + n_bytes / 4;
     uint8_t *piece = realloc(r->piece, capacity + PADDING);
     if (!piece)
-        return window_fail(&r->base.window, ENOMEM, err);
+        return fail_memory(err);
     memset(piece + capacity, 0, PADDING);
     r->piece = piece;
     r->piece_capacity = capacity;
@@ -361,8 +346,7 @@ static bool reserve_piece(arrow_reader *r, size_t n_bytes, corpus_error *err)
 }
 
 /* The next n_bytes of the document, after those that were kept. */
-static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *text,
-                                corpus_error *err)
+static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *text, failure *err)
 {
     const size_t n_kept = r->n_kept;
     r->n_kept = 0;
@@ -385,7 +369,7 @@ static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *te
     return READER_TEXT;
 }
 
-static reader_result next_piece(arrow_reader *r, reader_text *text, corpus_error *err)
+static reader_result next_piece(arrow_reader *r, reader_text *text, failure *err)
 {
     const size_t max_bytes = r->base.options->max_piece_bytes;
     const size_t piece_bytes = max_bytes < PIECE_BYTES ? max_bytes : PIECE_BYTES;
@@ -393,7 +377,7 @@ static reader_result next_piece(arrow_reader *r, reader_text *text, corpus_error
     return give_bytes(r, n_left < piece_bytes ? (size_t)n_left : piece_bytes, text, err);
 }
 
-static reader_result next_document(arrow_reader *r, reader_text *text, corpus_error *err)
+static reader_result next_document(arrow_reader *r, reader_text *text, failure *err)
 {
     if (!find_row(r, err))
         return READER_FAILED;
@@ -414,11 +398,13 @@ static reader_result next_document(arrow_reader *r, reader_text *text, corpus_er
     return give_bytes(r, (size_t)r->text.n_bytes, text, err);
 }
 
-static reader_result next_arrow(reader *base, reader_text *text, corpus_error *err)
+static reader_result next_arrow(reader *base, reader_text *text, failure *err)
 {
     arrow_reader *r = arrow_of(base);
     const reader_result result =
         r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
+    if (result == READER_FAILED)
+        window_fail(&base->window, err);
     text->offset = r->message_at;
     text->line = r->first_row + (r->row > 0 ? r->row - 1 : 0);
     return result;
@@ -429,7 +415,7 @@ static void keep_arrow(reader *base, size_t n_bytes)
     arrow_of(base)->n_kept = n_bytes;
 }
 
-static bool skip_arrow(reader *base, reader_raw *raw, corpus_error *err)
+static bool skip_arrow(reader *base, reader_raw *raw, failure *err)
 {
     arrow_reader *r = arrow_of(base);
     const bool in_piece = r->n_given == r->text.n_bytes && r->piece_bytes == r->n_given;
@@ -440,28 +426,27 @@ static bool skip_arrow(reader *base, reader_raw *raw, corpus_error *err)
         raw->bytes = r->piece;
     r->in_pieces = false;
     return raw->bytes || r->text.offset || r->base.options->on_error != ON_ERROR_COLLECT ||
-           arrow_fail(&r->base.window, err,
-                      "row %" PRIu64 ": a bad document of more than %zu bytes in a compressed "
-                      "record batch cannot be collected; raise --memory",
-                      r->row - 1, r->base.options->max_piece_bytes);
+           fail(err,
+                "row %" PRIu64 ": a bad document of more than %zu bytes in a compressed "
+                "record batch cannot be collected; raise --memory",
+                r->row - 1, r->base.options->max_piece_bytes) ||
+           window_fail(&base->window, err);
 }
 
 /* ---- Places ---- */
 
-static int fail_changed(const arrow_reader *r, reader_place to, corpus_error *err)
+static int fail_missing(reader_place to, failure *err)
 {
-    arrow_fail(&r->base.window, err,
-               "has changed: there is no record batch at byte %" PRIu64 " with the row %" PRIu64
-               ", which an earlier run read",
-               to.offset, to.line);
-    err->changed = true;
+    fail_changed(err,
+                 "has changed: there is no record batch at byte %" PRIu64 " with the row %" PRIu64
+                 ", which an earlier run read",
+                 to.offset, to.line);
     return -1;
 }
 
-static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, corpus_error *err)
+static int find_place(arrow_reader *r, reader_place to, uint64_t max_bytes, failure *err)
 {
-    arrow_reader *r = arrow_of(base);
-    window *w = &base->window;
+    window *w = &r->base.window;
     const uint64_t from = w->offset;
     if (!r->begun && !begin_input(r, err))
         return -1;
@@ -473,7 +458,7 @@ static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, corpus_
         if (w->offset - from >= max_bytes)
             return 0;
         if (w->offset > to.offset)
-            return fail_changed(r, to, err);
+            return fail_missing(to, err);
         if (!next_message(r, to.offset, err))
             return -1;
     }
@@ -481,9 +466,17 @@ static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, corpus_
     const uint64_t n_rows = r->in_batch ? r->n_rows : 0;
     const bool at_start = to.offset == 0 && to.line == 0; /* before the first bytes of a file */
     if (!at_start && (!there || to.line < r->first_row || to.line - r->first_row > n_rows))
-        return fail_changed(r, to, err);
+        return fail_missing(to, err);
     r->row = at_start ? 0 : to.line - r->first_row;
     return 1;
+}
+
+static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, failure *err)
+{
+    const int result = find_place(arrow_of(base), to, max_bytes, err);
+    if (result < 0)
+        window_fail(&base->window, err);
+    return result;
 }
 
 static reader_place place_of_arrow(const reader *base)
@@ -540,11 +533,11 @@ static const reader_kind arrow_reader_kind = {
     .keep = keep_arrow,
 };
 
-reader *arrow_reader_open(const corpus_options *options, const window *w, corpus_error *err)
+reader *arrow_reader_open(const corpus_options *options, const window *w, failure *err)
 {
     arrow_reader *r = calloc(1, sizeof *r);
     if (!r) {
-        window_fail(w, ENOMEM, err);
+        fail_memory(err);
         return NULL;
     }
     r->base = (reader){

@@ -11,6 +11,6 @@
 
 bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes);
 /* Takes over the window, except on failure. */
-reader *arrow_reader_open(const corpus_options *options, const window *w, corpus_error *err);
+reader *arrow_reader_open(const corpus_options *options, const window *w, failure *err);
 
 #endif /* TOKMAP_ARROW_READER_H */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +58,12 @@ struct corpus {
     uint64_t plain_bytes; /* of the inputs that have ended */
     uint64_t n_records;   /* of these, by the positions of their readers */
     bool failed;
-    corpus_error error;
+    failure error;
 };
 
 /* The result of one step of reading. */
 typedef enum step {
-    STEP_FAILED = -1, /* c->error */
+    STEP_FAILED = false, /* c->error */
     STEP_END,
     STEP_FULL,
     STEP_ON
@@ -72,39 +71,24 @@ typedef enum step {
 
 /* ---- Open, close ---- */
 
-static step fail(corpus *c, int sys_errno, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static step fail(corpus *c, int sys_errno, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    c->error = (corpus_error){.sys_errno = sys_errno};
-    vsnprintf(c->error.text, sizeof c->error.text, format, args);
-    va_end(args);
-    return STEP_FAILED;
-}
-
 bool corpus_place_is_begun(const corpus_place *p)
 {
     return p->plain_offset || p->line || p->piece_offset || p->stored.n_bytes || p->stored.checksum;
 }
 
 corpus *corpus_open(const char *const *names, size_t n_names, const corpus_options *options,
-                    const corpus_place *from, corpus_error *err)
+                    const corpus_place *from, failure *err)
 {
     corpus *c = calloc(1, sizeof *c);
     const char *wrong = corpus_options_wrong(options, n_names);
-    *err = (corpus_error){.sys_errno = wrong ? EINVAL : ENOMEM};
-    snprintf(err->text, sizeof err->text, "%s", wrong ? wrong : strerror(ENOMEM));
-    if (wrong || !c) {
-        free(c);
-        return NULL;
-    }
-    const int sys_errno = input_stop_open(&c->stop);
-    if (sys_errno) {
-        err->sys_errno = sys_errno;
-        snprintf(err->text, sizeof err->text, "pipe: %s", strerror(sys_errno));
+    const int sys_errno = c && !wrong ? input_stop_open(&c->stop) : 0;
+    if (wrong)
+        fail(err, "%s", wrong);
+    else if (!c)
+        fail_memory(err);
+    else if (sys_errno)
+        fail_system(err, sys_errno, "pipe");
+    if (wrong || !c || sys_errno) {
         free(c);
         return NULL;
     }
@@ -122,7 +106,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
         c->seeking = c->input < n_names && corpus_place_is_begun(from);
         c->resumes = from->piece_offset > 0;
     }
-    *err = (corpus_error){0};
+    *err = (failure){0};
     return c;
 }
 
@@ -191,7 +175,7 @@ static step add_end(corpus *c, corpus_end end)
 {
     const corpus_batch *batch = c->assembler.batch;
     if (!batch_add_end(c->assembler.batch, end))
-        return fail(c, ENOMEM, "%s", strerror(ENOMEM));
+        return fail_memory(&c->error);
     if (c->options.ended) {
         const corpus_place now = place_now(c);
         c->options.ended(c->options.context, &now.counts);
@@ -212,14 +196,20 @@ static const char *describe(const corpus *c, uint64_t offset, char spot[SPOT_BYT
     return spot;
 }
 
-static step fail_half_packed(corpus *c, const char *reason, uint64_t offset)
+/* Puts the byte before c->error. */
+static step fail_at_byte(corpus *c, uint64_t offset)
 {
     char spot[SPOT_BYTES];
-    return fail(c, 0,
-                "%s: %s; part of this document is already packed, because it is "
-                "longer than %zu bytes and the input can be read only once; copy the input to a "
-                "file or raise --memory",
-                describe(c, offset, spot), reason, c->options.max_piece_bytes);
+    return fail_at(&c->error, "%s: ", describe(c, offset, spot));
+}
+
+static step fail_half_packed(corpus *c, const char *reason, uint64_t offset)
+{
+    fail(&c->error,
+         "%s; part of this document is already packed, because it is longer than %zu bytes and the "
+         "input can be read only once; copy the input to a file or raise --memory",
+         reason, c->options.max_piece_bytes);
+    return fail_at_byte(c, offset);
 }
 
 /* The current input. */
@@ -238,7 +228,7 @@ static second_look *open_second_look(corpus *c)
         c->look = second_look_new(&source, &c->options, reader_format(c->reader),
                                   input_stop_fd(&c->stop));
     if (!c->look)
-        fail(c, ENOMEM, "%s", strerror(ENOMEM));
+        fail_memory(&c->error);
     return c->look;
 }
 
@@ -249,13 +239,11 @@ static bool collect_document(corpus *c, const reader_raw *raw)
         return true;
     }
     if (!second_look_possible(c->names[c->input])) {
-        char spot[SPOT_BYTES];
-        fail(c, 0,
-             "%s: a bad document of more than %zu bytes cannot be collected "
-             "from an input that can be read only once; copy the input to a file or raise "
-             "--memory",
-             describe(c, raw->begin, spot), c->options.max_piece_bytes);
-        return false;
+        fail(&c->error,
+             "a bad document of more than %zu bytes cannot be collected from an input that can be "
+             "read only once; copy the input to a file or raise --memory",
+             c->options.max_piece_bytes);
+        return fail_at_byte(c, raw->begin);
     }
     return open_second_look(c) && second_look_collect(c->look, raw->begin, raw->end, &c->error);
 }
@@ -281,11 +269,12 @@ static step leave_out(corpus *c, uint64_t *count)
 static step bad_document(corpus *c, const char *reason, uint64_t offset)
 {
     reader_raw raw;
-    char spot[SPOT_BYTES], copy[320]; /* `reason` may point into the reader, which goes on */
+    char copy[320]; /* `reason` may point into the reader, which goes on */
     snprintf(copy, sizeof copy, "%s", reason);
-    if (c->options.on_error == ON_ERROR_FAIL)
-        return fail(c, 0, "%s: %s (use --on-error skip to leave out such documents)",
-                    describe(c, offset, spot), copy);
+    if (c->options.on_error == ON_ERROR_FAIL) {
+        fail(&c->error, "%s (use --on-error skip to leave out such documents)", copy);
+        return fail_at_byte(c, offset);
+    }
     if (c->assembler.n_before + c->assembler.n_discard > 0)
         return fail_half_packed(c, copy, offset);
     assembler_drop(&c->assembler);
@@ -374,14 +363,11 @@ static step end_document(corpus *c)
     assembler *a = &c->assembler;
     uint64_t n_bytes = assembler_document_bytes(a);
     if (a->n_discard > 0) {
-        char spot[SPOT_BYTES];
-        fail(c, 0, "%s: has changed: the document is shorter than in the earlier run",
-             describe(c, c->place.offset, spot));
-        c->error.changed = true;
-        return STEP_FAILED;
+        fail_changed(&c->error, "has changed: the document is shorter than in the earlier run");
+        return fail_at_byte(c, c->place.offset);
     }
     if (!batch_add_values(a->batch, &c->values))
-        return fail(c, ENOMEM, "%s", strerror(ENOMEM));
+        return fail_memory(&c->error);
     c->n_left_out = 0;
     c->counts.input_records++;
     c->counts.documents++;
@@ -430,7 +416,7 @@ static step add_text(corpus *c)
     case ADD_NO_MEMORY:
         break;
     }
-    return fail(c, ENOMEM, "%s", strerror(ENOMEM));
+    return fail_memory(&c->error);
 }
 
 /* ---- Inputs ---- */
@@ -438,7 +424,8 @@ static step add_text(corpus *c)
 static step input_failed(corpus *c)
 {
     size_t n = strlen(c->error.text);
-    if (c->counts.documents > 0 && c->error.sys_errno != ECANCELED && !c->error.changed)
+    if (c->counts.documents > 0 && c->error.status != ECANCELED &&
+        c->error.status != FAILURE_CHANGED)
         snprintf(c->error.text + n, sizeof c->error.text - n,
                  "; documents read before it: %" PRIu64, c->counts.documents);
     return STEP_FAILED;
@@ -450,10 +437,10 @@ static step check_records(corpus *c)
     const uint64_t n = reader_n_records(c->reader);
     c->n_records += reader_where(c->reader).n_records;
     if (n != READER_UNKNOWN && n != c->counts.input_records)
-        return fail(c, 0,
-                    "%.200s: has %" PRIu64 " records by its own account, but %" PRIu64
+        return fail(&c->error,
+                    "has %" PRIu64 " records by its own account, but %" PRIu64
                     " were read; the file is damaged, or this is a bug in tokmap",
-                    c->names[c->input], n, c->counts.input_records);
+                    n, c->counts.input_records);
     c->counts.input_records = 0;
     return STEP_ON;
 }
@@ -464,7 +451,7 @@ static step describe_whole(corpus *c, corpus_end *end)
     file_facts facts;
     const int sys_errno = file_describe_input(c->names[c->input], &facts);
     if (sys_errno)
-        return fail(c, sys_errno, "%.200s: %s", c->names[c->input], strerror(sys_errno));
+        return fail_system(&c->error, sys_errno, "%.200s", c->names[c->input]);
     end->stored_bytes = facts.n_bytes;
     end->checksum = 0; /* not known */
     return STEP_ON;
@@ -473,10 +460,7 @@ static step describe_whole(corpus *c, corpus_end *end)
 /* The document that an earlier run has packed in part is not there. */
 static step fail_resumed(corpus *c, const char *how)
 {
-    fail(c, 0, "%.200s: has changed: the document that was being packed %s", c->names[c->input],
-         how);
-    c->error.changed = true;
-    return STEP_FAILED;
+    return fail_changed(&c->error, "has changed: the document that was being packed %s", how);
 }
 
 void corpus_note_fields(const corpus *c)
@@ -547,7 +531,7 @@ static step next_text(corpus *c)
     if (result == READER_FILTERED)
         return leave_out(c, &c->counts.filtered_documents);
     if (c->text.first && !begin_document(c))
-        return fail(c, ENOMEM, "%s", strerror(ENOMEM));
+        return fail_memory(&c->error);
     if (result == READER_BAD)
         return bad_document(c, c->text.reason, c->text.bad_offset);
     if (c->text.drop && c->assembler.n_before > 0)
@@ -571,12 +555,12 @@ static step take_step(corpus *c)
     return c->has_text ? add_text(c) : next_text(c);
 }
 
-int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err)
+int corpus_read(corpus *c, corpus_batch *batch, failure *err)
 {
     assembler *a = &c->assembler;
     step s = STEP_ON;
     if (!c->failed && !assembler_next_batch(a, batch))
-        s = fail(c, ENOMEM, "%s", strerror(ENOMEM));
+        s = fail_memory(&c->error);
     if (!c->failed)
         batch->continues = c->open ? a->n_before + a->n_discard > 0 : c->resumes;
     while (!c->failed && s == STEP_ON)
@@ -584,6 +568,8 @@ int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err)
     batch->failed = s == STEP_FAILED;
     if (batch->failed) { /* maybe in the middle of a record, so no place can be told */
         c->failed = true;
+        if (c->input < c->n_names)
+            fail_at(&c->error, "%.200s: ", c->names[c->input]);
         batch->n_bytes = a->begin;
         if (batch->n_ends > 0)
             return hand_out(c, batch);

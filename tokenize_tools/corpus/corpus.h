@@ -166,22 +166,16 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
     corpus_place after; /* where this batch ends */
 } corpus_batch;
 
-typedef struct corpus_error {
-    int sys_errno;  /* 0: the error is in the data */
-    bool changed;   /* an input has changed since the work began, or since an earlier run */
-    char text[640]; /* one line: file, line, byte offset, what is wrong, what to do */
-} corpus_error;
-
 typedef struct corpus corpus;
 
 /* Opens the inputs. names, and what the options point to, must stay valid until the corpus is
  * closed. from: where to begin, NULL for the start; the inputs and the options that the documents
  * depend on must then be the same. On failure returns NULL and sets *err. */
 corpus *corpus_open(const char *const *names, size_t n_names, const corpus_options *options,
-                    const corpus_place *from, corpus_error *err);
+                    const corpus_place *from, failure *err);
 /* Fills the batch. 1: it was filled, possibly with nothing; 0: the end of all inputs; -1: an error,
  * after the documents before it were handed out. */
-int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err);
+int corpus_read(corpus *c, corpus_batch *batch, failure *err);
 /* Calls options->note for what was read so far of the current input. */
 void corpus_note_fields(const corpus *c);
 /* Stored bytes read so far, of all inputs: for a progress line. */

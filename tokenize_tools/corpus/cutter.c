@@ -26,15 +26,8 @@ struct corpus_cutter {
     uint8_t block[BLOCK_BYTES];
 };
 
-static int fail(const corpus_cutter *c, int sys_errno, corpus_error *err)
-{
-    *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", c->name, strerror(sys_errno));
-    return -1;
-}
-
 /* Finds whether the input can be cut at newlines; then it is opened for that. */
-static bool open_text(corpus_cutter *c, corpus_error *err)
+static bool open_text(corpus_cutter *c, failure *err)
 {
     file_facts facts;
     const corpus_format format = c->info.format;
@@ -43,13 +36,13 @@ static bool open_text(corpus_cutter *c, corpus_error *err)
         return true;
     const int sys_errno = file_open(c->name, &c->fd, &facts);
     if (sys_errno)
-        return fail(c, sys_errno, err) == 0;
+        return fail_system(err, sys_errno, "%.200s", c->name);
     c->n_bytes = facts.n_bytes;
     c->info.can_be_cut = true;
     return true;
 }
 
-static bool describe_input(corpus_cutter *c, corpus_error *err)
+static bool describe_input(corpus_cutter *c, failure *err)
 {
     reader_summary summary;
     if (reader_seek(c->reader, (reader_place){0}, 0, err) < 0) /* decides the format */
@@ -62,14 +55,12 @@ static bool describe_input(corpus_cutter *c, corpus_error *err)
     return open_text(c, err);
 }
 
-corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *options,
-                                  corpus_error *err)
+corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *options, failure *err)
 {
     const input_source source = {.path = name, .version = options->versions};
     corpus_cutter *c = calloc(1, sizeof *c);
     if (!c) {
-        *err = (corpus_error){.sys_errno = ENOMEM};
-        snprintf(err->text, sizeof err->text, "%.200s: %s", name, strerror(ENOMEM));
+        fail_system(err, ENOMEM, "%.200s", name);
         return NULL;
     }
     c->name = name;
@@ -98,13 +89,15 @@ corpus_cutter_info corpus_cutter_describe(const corpus_cutter *c)
 }
 
 /* The first line that begins at or after a byte; the end of the file does not count. */
-static int find_line(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, corpus_error *err)
+static int find_line(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, failure *err)
 {
     for (uint64_t at = at_least - 1; at < c->n_bytes;) {
         size_t n_read;
         const int sys_errno = tokmap_i_file_read(c->fd, c->block, BLOCK_BYTES, at, &n_read);
-        if (sys_errno)
-            return fail(c, sys_errno, err);
+        if (sys_errno) {
+            fail_system(err, sys_errno, "cannot read");
+            return -1;
+        }
         if (n_read == 0)
             break;
         const uint8_t *newline = memchr(c->block, '\n', n_read);
@@ -117,7 +110,7 @@ static int find_line(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, corpu
     return 0;
 }
 
-int corpus_cutter_next(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, corpus_error *err)
+int corpus_cutter_next(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, failure *err)
 {
     corpus_cut found = {0};
     int result = 0;
@@ -129,5 +122,7 @@ int corpus_cutter_next(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, cor
         result = find_line(c, at_least, &found, err);
     if (result > 0)
         *cut = c->last = found;
+    if (result < 0)
+        fail_at(err, "%.200s: ", c->name);
     return result;
 }

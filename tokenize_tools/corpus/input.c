@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,28 +36,6 @@ struct input {
     uint8_t stored[];
 };
 
-static ssize_t fail(const input *in, int sys_errno, input_error *err, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static ssize_t fail(const input *in, int sys_errno, input_error *err, const char *format, ...)
-{
-    char what[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    err->sys_errno = sys_errno;
-    err->changed = false;
-    err->offset = in->begin + in->n_read - in->buffers.in_bytes;
-    if (sys_errno)
-        snprintf(err->text, sizeof err->text, "%.200s: %s: %s", in->name, what,
-                 strerror(sys_errno));
-    else
-        snprintf(err->text, sizeof err->text, "%.200s: byte %" PRIu64 ": %s", in->name, err->offset,
-                 what);
-    return -1;
-}
-
 /* ---- Files that change ---- */
 
 input_version input_version_of(const file_facts *facts)
@@ -73,66 +50,49 @@ input_version input_version_of(const file_facts *facts)
     };
 }
 
-static bool fail_changed(const input *in, input_error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool fail_changed(const input *in, input_error *err, const char *format, ...)
-{
-    char how[128];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(how, sizeof how, format, args);
-    va_end(args);
-    fail(in, 0, err, "has changed: %s", how);
-    err->changed = true;
-    return false;
-}
-
 /* Whether the file is still the version that was asked for. */
-static bool check_version(const input *in, input_error *err)
+static bool check_version(const input *in, failure *err)
 {
     file_facts facts;
     if (!in->version.known)
         return true;
     const int sys_errno = file_describe_open(in->fd, &facts);
-    if (sys_errno) {
-        fail(in, sys_errno, err, "cannot read");
-        return false;
-    }
+    if (sys_errno)
+        return fail_system(err, sys_errno, "cannot read");
     const input_version now = input_version_of(&facts), *was = &in->version;
     if (!now.known)
-        return fail_changed(in, err, "it is no longer a regular file");
+        return fail_changed(err, "it is no longer a regular file");
     if (now.n_bytes != was->n_bytes)
-        return fail_changed(in, err, "it had %" PRIu64 " bytes and now has %" PRIu64, was->n_bytes,
+        return fail_changed(err, "it had %" PRIu64 " bytes and now has %" PRIu64, was->n_bytes,
                             now.n_bytes);
     if (now.mtime_ns != was->mtime_ns || now.ctime_ns != was->ctime_ns)
-        return fail_changed(in, err, "it was modified or replaced");
+        return fail_changed(err, "it was modified or replaced");
     return true;
 }
 
 /* Called after each read, and at the end. */
-static bool check_length(const input *in, input_error *err)
+static bool check_length(const input *in, failure *err)
 {
     const uint64_t expected = in->version.n_bytes;
     if (in->at_end && !check_version(in, err))
         return false;
     const bool part = in->part_bytes != UINT64_MAX;
     if (part && in->at_end && in->n_read < in->part_bytes)
-        return fail_changed(in, err, "it now ends here, and was to be read up to byte %" PRIu64,
+        return fail_changed(err, "it now ends here, and was to be read up to byte %" PRIu64,
                             in->begin + in->part_bytes);
     if (!part && in->version.known &&
         (in->n_read > expected || (in->at_end && in->n_read < expected)))
-        return fail_changed(in, err, "it had %" PRIu64 " bytes, but %s were read", expected,
+        return fail_changed(err, "it had %" PRIu64 " bytes, but %s were read", expected,
                             in->n_read > expected ? "more" : "fewer");
     if (in->at_end && in->prefix.n_bytes > 0)
         return fail_changed(
-            in, err, "it now ends before byte %" PRIu64 ", up to which an earlier run read it",
+            err, "it now ends before byte %" PRIu64 ", up to which an earlier run read it",
             in->prefix.n_bytes);
     return true;
 }
 
 /* Adds the bytes just read to the checksum, and compares the prefix once it is complete. */
-static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, input_error *err)
+static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, failure *err)
 {
     const uint64_t begin = in->n_read, left = in->prefix.n_bytes - begin;
     in->n_read += n_bytes;
@@ -141,7 +101,7 @@ static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, inp
         bytes += left;
         n_bytes -= (size_t)left;
         if (XXH3_64bits_digest(in->checksum) != in->prefix.checksum)
-            return fail_changed(in, err,
+            return fail_changed(err,
                                 "its first %" PRIu64 " bytes are not the ones that were packed",
                                 in->prefix.n_bytes);
         in->prefix.n_bytes = 0;
@@ -153,7 +113,7 @@ static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, inp
 /* ---- Reading ---- */
 
 /* Adds to the buffer until it holds `wanted` bytes or the input ends. */
-static bool fill_buffer(input *in, size_t wanted, input_error *err)
+static bool fill_buffer(input *in, size_t wanted, failure *err)
 {
     memmove(in->stored, in->buffers.in, in->buffers.in_bytes);
     in->buffers.in = in->stored;
@@ -162,10 +122,8 @@ static bool fill_buffer(input *in, size_t wanted, input_error *err)
         const size_t room = STORED_BYTES - in->buffers.in_bytes;
         const uint64_t left = in->part_bytes - in->n_read;
         ssize_t n = input_file_read(in->fd, in->stop_fd, to, left < room ? (size_t)left : room);
-        if (n < 0) {
-            fail(in, errno, err, "cannot read");
-            return false;
-        }
+        if (n < 0)
+            return fail_system(err, errno, "cannot read");
         in->at_end = n == 0;
         if (!add_to_checksum(in, to, (size_t)n, err) || !check_length(in, err))
             return false;
@@ -185,23 +143,19 @@ static const input_codec *find_codec(const input *in)
     return found;
 }
 
-static bool choose_codec(input *in, input_error *err)
+static bool choose_codec(input *in, failure *err)
 {
     if (!fill_buffer(in, INPUT_CODEC_MAGIC_BYTES, err))
         return false;
     const input_codec *codec = find_codec(in);
     if (!codec)
         return true;
-    if (!codec->create) {
-        fail(in, 0, err, "%s data cannot be read, because this build has no %s", codec->name,
-             codec->library);
-        return false;
-    }
+    if (!codec->create)
+        return fail(err, "%s data cannot be read, because this build has no %s", codec->name,
+                    codec->library);
     in->codec = codec;
     in->codec_state = codec->create();
-    if (!in->codec_state)
-        fail(in, ENOMEM, err, "cannot start %s", codec->library);
-    return in->codec_state != NULL;
+    return in->codec_state || fail_system(err, ENOMEM, "cannot start %s", codec->library);
 }
 
 /* Whether a line begins at this byte, in a file of n_bytes. */
@@ -216,42 +170,50 @@ static int find_line_start(const input *in, uint64_t offset, uint64_t n_bytes, b
 }
 
 /* Goes to the beginning of a part. */
-static bool begin_part(input *in, const input_part *part, input_error *err)
+static bool begin_part(input *in, const input_part *part, failure *err)
 {
     file_facts facts;
     bool begins = true, ends = true;
     int sys_errno = file_describe_open(in->fd, &facts);
     if (!sys_errno && facts.kind != FILE_REGULAR)
-        return fail(in, 0, err, "only a regular file can be read in parts") == 0;
+        return fail(err, "only a regular file can be read in parts");
     const uint64_t end = part->has_end ? part->end.offset : facts.n_bytes;
     if (!sys_errno && (part->begin.offset > end || end > facts.n_bytes))
-        return fail_changed(in, err,
-                            "it has %" PRIu64 " bytes, and not the part that is to be read",
+        return fail_changed(err, "it has %" PRIu64 " bytes, and not the part that is to be read",
                             facts.n_bytes);
     if (!sys_errno)
         sys_errno = find_line_start(in, part->begin.offset, facts.n_bytes, &begins);
     if (!sys_errno)
         sys_errno = find_line_start(in, end, facts.n_bytes, &ends);
     if (!begins || !ends)
-        return fail_changed(in, err, "no line begins at byte %" PRIu64 ", where it was cut",
+        return fail_changed(err, "no line begins at byte %" PRIu64 ", where it was cut",
                             begins ? end : part->begin.offset);
     if (!sys_errno)
         sys_errno = input_file_skip_to(in->fd, part->begin.offset);
     if (sys_errno)
-        return fail(in, sys_errno, err, "cannot read") == 0;
+        return fail_system(err, sys_errno, "cannot read");
     in->begin = part->begin.offset;
     in->part_bytes = end - part->begin.offset;
     return true;
 }
 
-input *input_open_with(const input_source *source, const input_options *options, input_error *err)
+static void name_place(const input *in, failure *err)
+{
+    if (err->status > 0)
+        fail_at(err, "%.200s: ", in->name);
+    else
+        fail_at(err, "%.200s: byte %" PRIu64 ": %s", in->name,
+                in->begin + in->n_read - in->buffers.in_bytes,
+                err->status == FAILURE_CHANGED ? "has changed: " : "");
+}
+
+input *input_open_with(const input_source *source, const input_options *options, failure *err)
 {
     const char *path = source->path;
     input *in = calloc(1, sizeof *in + STORED_BYTES);
     XXH3_state_t *checksum = XXH3_createState();
     if (!in || !checksum) {
-        *err = (input_error){.sys_errno = ENOMEM};
-        snprintf(err->text, sizeof err->text, "%.200s: %s", path, strerror(ENOMEM));
+        fail_system(err, ENOMEM, "%.200s", path);
         free(in);
         XXH3_freeState(checksum);
         return NULL;
@@ -269,29 +231,28 @@ input *input_open_with(const input_source *source, const input_options *options,
     in->part_bytes = UINT64_MAX;
     in->fd = input_file_open(path);
     if (in->fd < 0)
-        fail(in, errno, err, "cannot open");
+        fail_system(err, errno, "cannot open");
     const bool opened = in->fd >= 0 && check_version(in, err);
     if (!opened || !(source->part ? begin_part(in, source->part, err) : choose_codec(in, err))) {
+        name_place(in, err);
         input_close(in);
         return NULL;
     }
     return in;
 }
 
-input *input_open(const char *path, input_error *err)
+input *input_open(const char *path, failure *err)
 {
     return input_open_with(&(input_source){.path = path}, &(input_options){.stop_fd = -1}, err);
 }
 
 /* One step of the decompressor. */
-static bool decode_step(input *in, input_error *err)
+static bool decode_step(input *in, failure *err)
 {
     input_codec_buffers before = in->buffers;
     char why[128];
-    if (in->between_frames && !in->codec->is_magic(in->buffers.in, in->buffers.in_bytes)) {
-        fail(in, 0, err, "trailing data that is not %s after the compressed data", in->codec->name);
-        return false;
-    }
+    if (in->between_frames && !in->codec->is_magic(in->buffers.in, in->buffers.in_bytes))
+        return fail(err, "trailing data that is not %s after the compressed data", in->codec->name);
     in->between_frames = false;
     switch (in->codec->decode(in->codec_state, &in->buffers, why, sizeof why)) {
     case INPUT_CODEC_FRAME_END:
@@ -300,21 +261,18 @@ static bool decode_step(input *in, input_error *err)
     case INPUT_CODEC_MORE:
         break;
     case INPUT_CODEC_NO_MEMORY:
-        fail(in, ENOMEM, err, "cannot decompress");
-        return false;
+        return fail_system(err, ENOMEM, "cannot decompress");
     case INPUT_CODEC_WINDOW:
-        fail(in, 0, err, INPUT_CODEC_WINDOW_TEXT);
-        return false;
+        return fail(err, INPUT_CODEC_WINDOW_TEXT);
     case INPUT_CODEC_DAMAGED:
-        fail(in, 0, err, "damaged %s data: %s", in->codec->name, why);
-        return false;
+        return fail(err, "damaged %s data: %s", in->codec->name, why);
     }
     bool stuck =
         before.in_bytes == in->buffers.in_bytes && before.out_bytes == in->buffers.out_bytes;
     if (stuck && in->at_end)
-        fail(in, 0, err, "truncated %s data: its end is missing", in->codec->name);
+        fail(err, "truncated %s data: its end is missing", in->codec->name);
     else if (stuck)
-        fail(in, 0, err, "damaged %s data", in->codec->name);
+        fail(err, "damaged %s data", in->codec->name);
     return !stuck;
 }
 
@@ -327,24 +285,24 @@ static ssize_t read_plain(input *in, void *buffer, size_t n_bytes)
     return (ssize_t)n;
 }
 
-ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err)
+ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err)
 {
     in->buffers.out = buffer;
     in->buffers.out_bytes = n_bytes;
-    for (;;) {
+    for (bool ok = true; ok;) {
         /* A magic number must be in the buffer as a whole. */
-        size_t wanted = in->between_frames ? INPUT_CODEC_MAGIC_BYTES : 1;
-        if (in->buffers.in_bytes < wanted && !fill_buffer(in, wanted, err))
-            return -1;
-        if (!in->codec)
+        const size_t wanted = in->between_frames ? INPUT_CODEC_MAGIC_BYTES : 1;
+        ok = in->buffers.in_bytes >= wanted || fill_buffer(in, wanted, err);
+        if (ok && !in->codec)
             return read_plain(in, buffer, n_bytes);
-        if (in->at_end && in->buffers.in_bytes == 0 && in->between_frames)
+        if (ok && in->at_end && in->buffers.in_bytes == 0 && in->between_frames)
             return 0;
-        if (!decode_step(in, err))
-            return -1;
-        if (in->buffers.out_bytes < n_bytes)
+        ok = ok && decode_step(in, err);
+        if (ok && in->buffers.out_bytes < n_bytes)
             return (ssize_t)(n_bytes - in->buffers.out_bytes);
     }
+    name_place(in, err);
+    return -1;
 }
 
 uint64_t input_stored_bytes(const input *in)

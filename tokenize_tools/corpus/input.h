@@ -13,21 +13,15 @@
 #include <stdio.h>
 
 #include "system/files.h"
+#include "text/failure.h"
 
 typedef struct input input;
 
-typedef struct input_error {
-    int sys_errno;   /* 0: the error is in the data */
-    bool changed;    /* the file is not the version that was asked for */
-    uint64_t offset; /* in the stored bytes */
-    char text[512];  /* one line; names the input */
-} input_error;
-
 /* Opens an input; "-" is stdin. The path must stay valid until the input is closed. NULL on
  * failure. */
-input *input_open(const char *path, input_error *err);
+input *input_open(const char *path, failure *err);
 /* Reads up to n_bytes > 0 bytes. Returns the number read, 0 at the end, -1 on an error. */
-ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err);
+ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err);
 /* Stored bytes read so far, and their XXH3-64; at the end, of the whole input or part. */
 uint64_t input_stored_bytes(const input *in);
 uint64_t input_checksum(const input *in);
@@ -74,6 +68,6 @@ typedef struct input_options {
     size_t n_codecs;
     int stop_fd; /* opening and reading fail with ECANCELED once it is readable; -1: none */
 } input_options;
-input *input_open_with(const input_source *source, const input_options *options, input_error *err);
+input *input_open_with(const input_source *source, const input_options *options, failure *err);
 
 #endif /* TOKMAP_INPUT_H */

@@ -11,22 +11,14 @@
 #include "system/files.h"
 #include "system/input_file.h"
 
-static bool fail(corpus_error *err, const char *name, int sys_errno, const char *what)
-{
-    *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.400s: %s", name, what ? what : strerror(sys_errno));
-    return false;
-}
-
 /* Reports that a name that should exist could not be described. */
-static bool fail_missing(corpus_error *err, const char *path, int sys_errno)
+static bool fail_missing(failure *err, const char *path, int sys_errno)
 {
     char target[256];
     if (sys_errno != ENOENT || !file_link_target(path, target, sizeof target))
-        return fail(err, path, sys_errno, NULL);
-    *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.300s: is a symbolic link to %s, which does not exist",
-             path, target);
+        return fail_system(err, sys_errno, "%.400s", path);
+    fail(err, "%.300s: is a symbolic link to %s, which does not exist", path, target);
+    err->status = sys_errno;
     return false;
 }
 
@@ -81,25 +73,25 @@ static int compare_names(const void *a, const void *b)
 /* ---- Lists ---- */
 
 /* Takes ownership of the name, which was malloced. */
-static bool append_name(input_list *list, char *name, corpus_error *err)
+static bool append_name(input_list *list, char *name, failure *err)
 {
     if (name && list->n_names == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 16;
         char **names = realloc(list->names, capacity * sizeof *names);
         if (!names) {
             free(name);
-            return fail(err, "inputs", ENOMEM, NULL);
+            return fail_memory(err);
         }
         list->names = names;
         list->capacity = capacity;
     }
     if (!name)
-        return fail(err, "inputs", ENOMEM, NULL);
+        return fail_memory(err);
     list->names[list->n_names++] = name;
     return true;
 }
 
-static bool add_missing(input_list *list, const char *path, int sys_errno, corpus_error *err)
+static bool add_missing(input_list *list, const char *path, int sys_errno, failure *err)
 {
     return list->needs_no_file && list->needs_no_file(list->context, path)
                ? append_name(list, strdup(path), err)
@@ -130,7 +122,7 @@ typedef struct walk {
     void *seen;        /* a tree of file_id */
     size_t n_hidden, n_special, n_again, n_beside;
     char beside[256]; /* the first names, with commas between them */
-    corpus_error *err;
+    failure *err;
 } walk;
 
 /* Files that describe data, which corpora have beside it. */
@@ -173,7 +165,7 @@ static void leave_out_beside(walk *w, const char *path)
         snprintf(w->beside + n, sizeof w->beside - n, "%s%.80s", n ? ", " : "", name);
 }
 
-static bool see_folder(walk *w, const char *path, file_id folder, bool *again)
+static bool see_folder(walk *w, file_id folder, bool *again)
 {
     file_id *id = malloc(sizeof *id);
     file_id **node = NULL;
@@ -184,7 +176,7 @@ static bool see_folder(walk *w, const char *path, file_id folder, bool *again)
     *again = node && *node != id;
     if (!node || *again)
         free(id);
-    return node != NULL || fail(w->err, path, ENOMEM, NULL);
+    return node != NULL || fail_memory(w->err);
 }
 
 static bool walk_folder(walk *w, const char *path, file_id folder);
@@ -235,13 +227,13 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     folder_listing l = {.walk = w, .path = path, .ok = true};
     input_list *names = &l.names;
     bool again;
-    if (!see_folder(w, path, folder, &again))
+    if (!see_folder(w, folder, &again))
         return false;
     w->n_again += again;
     if (again)
         return true;
     const int sys_errno = file_list_folder(path, append_entry, &l);
-    bool ok = sys_errno ? fail(w->err, path, sys_errno, NULL) : l.ok;
+    bool ok = sys_errno ? fail_system(w->err, sys_errno, "%.400s", path) : l.ok;
     if (names->n_names > 0)
         qsort(names->names, names->n_names, sizeof *names->names, compare_names);
     for (size_t i = 0; i < names->n_names && ok; i++)
@@ -275,7 +267,7 @@ static void report_beside(const walk *w, const char *path)
     w->list->report(w->list->context, text);
 }
 
-static bool add_folder(input_list *list, const char *path, file_id folder, corpus_error *err)
+static bool add_folder(input_list *list, const char *path, file_id folder, failure *err)
 {
     static const noun hidden = {"hidden name (one that begins with a dot)",
                                 "hidden names (ones that begin with a dot)"};
@@ -294,14 +286,14 @@ static bool add_folder(input_list *list, const char *path, file_id folder, corpu
     report_left_out(list, path, w.n_again, again);
     report_beside(&w, path);
     if (list->n_names == n_names)
-        return fail(err, path, 0, "the folder contains no files to pack");
+        return fail(err, "%.400s: the folder contains no files to pack", path);
     return true;
 }
 
 /* ---- Arguments ---- */
 
 /* For a name that was found by a pattern, or that is not a pattern. */
-static bool add_found(input_list *list, const char *path, corpus_error *err)
+static bool add_found(input_list *list, const char *path, failure *err)
 {
     file_facts facts;
     const int sys_errno = file_describe(path, &facts);
@@ -320,7 +312,7 @@ typedef struct matching {
     bool is_name; /* no special characters */
     bool is_last; /* else only folders match */
     input_list found;
-    corpus_error *err;
+    failure *err;
     bool ok;
 } matching;
 
@@ -333,7 +325,7 @@ static bool match_name(void *context, const char *name)
     if (fnmatch(m->part, name, FNM_PERIOD) != 0)
         return true;
     if (asprintf(&path, "%s%.*s%s", m->folder, m->n_slashes, m->slashes, name) < 0)
-        return m->ok = fail(m->err, "inputs", ENOMEM, NULL);
+        return m->ok = fail_memory(m->err);
     const int sys_errno = !m->is_last  ? file_describe(path, &facts)
                           : m->is_name ? file_describe_name(path, &facts)
                                        : 0;
@@ -354,13 +346,10 @@ static bool match_part(matching *m, const char *pattern)
     const int sys_errno = file_list_folder(folder, match_name, m);
     if (sys_errno == 0)
         return m->ok;
-    *m->err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(m->err->text, sizeof m->err->text, "%.200s: cannot read the folder %.200s: %s",
-             pattern, folder, strerror(sys_errno));
-    return false;
+    return fail_system(m->err, sys_errno, "%.200s: cannot read the folder %.200s", pattern, folder);
 }
 
-static bool match_pattern(input_list *found, const char *pattern, corpus_error *err)
+static bool match_pattern(input_list *found, const char *pattern, failure *err)
 {
     const char *at = pattern + strcspn(pattern, "*?[\\");
     while (at > pattern && *at != '/')
@@ -375,7 +364,7 @@ static bool match_pattern(input_list *found, const char *pattern, corpus_error *
         m.part = strndup(part, (size_t)(at - part));
         m.is_last = *at == '\0';
         m.is_name = m.part && !strpbrk(m.part, "*?[\\");
-        ok = m.part != NULL || fail(err, "inputs", ENOMEM, NULL);
+        ok = m.part != NULL || fail_memory(err);
         for (size_t i = 0; i < found->n_names && ok; i++) {
             m.folder = found->names[i];
             ok = match_part(&m, pattern);
@@ -387,12 +376,12 @@ static bool match_pattern(input_list *found, const char *pattern, corpus_error *
     return ok;
 }
 
-static bool add_pattern(input_list *list, const char *pattern, corpus_error *err)
+static bool add_pattern(input_list *list, const char *pattern, failure *err)
 {
     input_list found = {0};
     bool ok = match_pattern(&found, pattern, err);
     if (ok && found.n_names == 0) {
-        fail(err, pattern, 0, "no file matches this pattern");
+        fail(err, "%.400s: no file matches this pattern", pattern);
         ok = list->may_match_nothing;
     }
     if (found.n_names > 0)
@@ -403,7 +392,7 @@ static bool add_pattern(input_list *list, const char *pattern, corpus_error *err
     return ok;
 }
 
-static bool add_argument(input_list *list, const char *arg, corpus_error *err)
+static bool add_argument(input_list *list, const char *arg, failure *err)
 {
     file_facts facts;
     if (file_describe_name(arg, &facts) == ENOENT && strpbrk(arg, "*?["))
@@ -412,14 +401,14 @@ static bool add_argument(input_list *list, const char *arg, corpus_error *err)
 }
 
 /* In a list, a name that begins with - or @ is a name. */
-static bool add_line(input_list *list, const char *line, corpus_error *err)
+static bool add_line(input_list *list, const char *line, failure *err)
 {
     char *path;
     if (strcmp(line, "-") != 0)
         return add_argument(list, line, err);
     path = strdup("./-");
     if (!path)
-        return fail(err, line, ENOMEM, NULL);
+        return fail_memory(err);
     bool ok = add_argument(list, path, err);
     free(path);
     return ok;
@@ -436,16 +425,15 @@ static size_t end_line(char *line, size_t n)
 }
 
 /* Puts the file and line before the message. */
-static void prefix_line(corpus_error *err, const char *name, size_t number, const char *line)
+static void prefix_line(failure *err, const char *name, size_t number, const char *line)
 {
-    char what[sizeof err->text];
-    bool is_list = line[0] == '@' && err->sys_errno == ENOENT;
-    snprintf(what, sizeof what, "%s", err->text);
-    snprintf(err->text, sizeof err->text, "%.150s:%zu: %.400s%s", name, number, what,
-             is_list ? " (a list cannot name another list)" : "");
+    const int status = err->status;
+    fail(err, "%.150s:%zu: %s%s", name, number, err->text,
+         line[0] == '@' && status == ENOENT ? " (a list cannot name another list)" : "");
+    err->status = status;
 }
 
-static bool add_list(input_list *list, const char *name, corpus_error *err)
+static bool add_list(input_list *list, const char *name, failure *err)
 {
     FILE *f = input_file_open_text(name);
     char *line = NULL;
@@ -453,26 +441,26 @@ static bool add_list(input_list *list, const char *name, corpus_error *err)
     bool ok = true;
     name = f == stdin ? "stdin" : name;
     if (!f)
-        return fail(err, name, errno, NULL);
+        return fail_system(err, errno, "%.400s", name);
     errno = 0;
     for (ssize_t n_read; ok && (n_read = getline(&line, &capacity, f)) >= 0; errno = 0) {
         size_t n = end_line(line, (size_t)n_read);
         number++;
         if (strlen(line) != n)
-            ok = fail(err, line, 0, "is followed by a NUL");
+            ok = fail(err, "%.400s: is followed by a NUL", line);
         else if (n > 0)
             ok = add_line(list, line, err);
         if (!ok)
             prefix_line(err, name, number, line);
     }
     if (ok && !feof(f)) /* getline stops when out of memory, without setting ferror */
-        ok = fail(err, name, errno ? errno : EIO, NULL);
+        ok = fail_system(err, errno ? errno : EIO, "%.400s", name);
     free(line);
     input_file_close_text(f);
     return ok;
 }
 
-bool input_list_expand(input_list *list, const char *arg, corpus_error *err)
+bool input_list_expand(input_list *list, const char *arg, failure *err)
 {
     size_t n_names = list->n_names;
     bool ok;

@@ -29,7 +29,7 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
 } input_list;
 
 /* Appends the names that arg stands for. On failure sets *err and leaves the list unchanged. */
-bool input_list_expand(input_list *list, const char *arg, corpus_error *err);
+bool input_list_expand(input_list *list, const char *arg, failure *err);
 void input_list_free(input_list *list);
 
 /* Compares two paths in natural order: < 0, 0, > 0. The files of a folder come before its

@@ -22,22 +22,15 @@ struct parquet_column {
     uint64_t checksum, pending; /* pending: of a dictionary whose chunk has not begun */
 };
 
-static bool no_memory(const parquet_file *f, corpus_error *err)
-{
-    *err = (corpus_error){.sys_errno = ENOMEM};
-    snprintf(err->text, sizeof err->text, "%.150s: %s", f->name, strerror(ENOMEM));
-    return false;
-}
-
 parquet_column *parquet_column_open(const parquet_file *f, const parquet_element *column,
                                     parquet_rows rows, const parquet_column_options *options,
-                                    corpus_error *err)
+                                    failure *err)
 {
     parquet_column *c = calloc(1, sizeof *c);
     parquet_pages *pages = c ? parquet_pages_new(f, column, rows, options) : NULL;
     if (!pages) {
         free(c);
-        no_memory(f, err);
+        fail_memory(err);
         return NULL;
     }
     c->file = f;
@@ -84,19 +77,16 @@ uint64_t parquet_column_n_large(const parquet_column *c)
     return parquet_pages_n_large(c->pages);
 }
 
-static int fail_value(const parquet_column *c, corpus_error *err)
+static void fail_value(const parquet_column *c, failure *err)
 {
-    char spot[320], column[100];
-    parquet_row_describe(&c->place, c->row, spot, sizeof spot);
+    char row[320], column[100];
+    parquet_row_describe(&c->place, c->row, row, sizeof row);
     parquet_path(&c->file->footer, c->column, column, sizeof column);
-    if (c->values.why == parquet_no_memory) {
-        no_memory(c->file, err);
-        return -1;
-    }
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text, "%s: column %s: damaged page: %s", spot, column,
-             c->values.why);
-    return -1;
+    if (c->values.why == parquet_no_memory)
+        fail_memory(err);
+    else
+        fail(err, "column %s: damaged page: %s", column, c->values.why);
+    fail_at(err, "%s: ", row);
 }
 
 /* The values of the page were read; the dictionary is not needed after the last page of its row
@@ -111,7 +101,7 @@ static void leave_page(parquet_column *c)
         drop_dictionary(c);
 }
 
-static bool take_dictionary(parquet_column *c, corpus_error *err)
+static bool take_dictionary(parquet_column *c, failure *err)
 {
     const char *why = parquet_dictionary_begin(
         &c->dictionary, c->column, &c->dictionary_place.header, c->dictionary_page.bytes);
@@ -120,19 +110,21 @@ static bool take_dictionary(parquet_column *c, corpus_error *err)
 }
 
 /* Rows before the first one that is wanted. */
-static bool skip_rows(parquet_column *c, corpus_error *err)
+static bool skip_rows(parquet_column *c, failure *err)
 {
     tokmap_value value;
     const uint64_t row = c->row;
     c->row = c->place.first_row;
     for (; c->row < row; c->row++) {
-        if (parquet_values_next(&c->values, &value) <= 0)
-            return fail_value(c, err) == 0;
+        if (parquet_values_next(&c->values, &value) <= 0) {
+            fail_value(c, err);
+            return false;
+        }
     }
     return true;
 }
 
-static int next_page(parquet_column *c, corpus_error *err)
+static int next_page(parquet_column *c, failure *err)
 {
     parquet_page page;
     parquet_page_place place;
@@ -149,22 +141,24 @@ static int next_page(parquet_column *c, corpus_error *err)
     c->has_page = true;
     c->checksum += page.checksum + c->pending;
     c->pending = 0;
-    if (!parquet_values_begin(&c->values, c->column, &place.header, page.bytes, &c->dictionary))
-        return -!parquet_page_fail(&place, c->values.why, err);
-    return skip_rows(c, err) ? 1 : -1;
+    const bool begun =
+        parquet_values_begin(&c->values, c->column, &place.header, page.bytes, &c->dictionary) ||
+        parquet_page_fail(&place, c->values.why, err);
+    return begun && skip_rows(c, err) ? 1 : -1;
 }
 
-int parquet_column_next(parquet_column *c, tokmap_value *value, corpus_error *err)
+int parquet_column_next(parquet_column *c, tokmap_value *value, failure *err)
 {
     for (;;) {
         int result = c->has_page ? parquet_values_next(&c->values, value) : 0;
         if (result < 0)
-            return fail_value(c, err);
+            fail_value(c, err);
         if (result > 0) {
             c->has_value = true;
             c->row++;
-            return 1;
         }
+        if (result != 0)
+            return result;
         if (c->has_page)
             leave_page(c);
         result = next_page(c, err);

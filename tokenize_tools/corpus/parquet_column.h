@@ -24,10 +24,10 @@ typedef struct parquet_column parquet_column;
  * value. */
 parquet_column *parquet_column_open(const parquet_file *f, const parquet_element *column,
                                     parquet_rows rows, const parquet_column_options *options,
-                                    corpus_error *err);
+                                    failure *err);
 void parquet_column_close(parquet_column *c);
 /* 1: the next value, valid until the next call; 0: the end; -1: an error. */
-int parquet_column_next(parquet_column *c, tokmap_value *value, corpus_error *err);
+int parquet_column_next(parquet_column *c, tokmap_value *value, failure *err);
 /* The page of the last value, NULL before the first. */
 const parquet_page_place *parquet_column_page(const parquet_column *c);
 /* The sum of the checksums of all pages that were begun so far, with dictionaries; each counts from

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,36 +17,6 @@
 #define COLUMN_BYTES 120
 #define FIRST_OF_FOOTER 0x15 /* the field of the version */
 
-/* ---- Errors ---- */
-
-static bool fail(const parquet_file *f, int sys_errno, corpus_error *err, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static bool fail(const parquet_file *f, int sys_errno, corpus_error *err, const char *format, ...)
-{
-    char what[480];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.150s: %s%s%s", f->name, what, sys_errno ? ": " : "",
-             sys_errno ? strerror(sys_errno) : "");
-    return false;
-}
-
-bool parquet_file_refuse(const parquet_file *f, const char *text, corpus_error *err)
-{
-    return fail(f, 0, err, "%s", text);
-}
-
-static bool fail_changed(const parquet_file *f, const char *how, corpus_error *err)
-{
-    fail(f, 0, err, "has changed: %s", how);
-    err->changed = true;
-    return false;
-}
-
 /* ---- The file ---- */
 
 static bool same_version(const input_version *a, const input_version *b)
@@ -55,28 +24,29 @@ static bool same_version(const input_version *a, const input_version *b)
     return a->n_bytes == b->n_bytes && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-bool parquet_file_unchanged(const parquet_file *f, corpus_error *err)
+bool parquet_file_unchanged(const parquet_file *f, failure *err)
 {
     file_facts facts;
     const int sys_errno = file_describe_open(f->fd, &facts);
     if (sys_errno)
-        return fail(f, sys_errno, err, "cannot read");
+        return fail_system(err, sys_errno, "cannot read");
     const input_version now = input_version_of(&facts);
     if (!now.known)
-        return fail_changed(f, "it is no longer a regular file", err);
-    return same_version(&now, &f->version) || fail_changed(f, "it was modified or replaced", err);
+        return fail_changed(err, "has changed: it is no longer a regular file");
+    return same_version(&now, &f->version) ||
+           fail_changed(err, "has changed: it was modified or replaced");
 }
 
 /* The bytes must be there: the size of the file was checked. */
 static bool read_at(const parquet_file *f, uint64_t offset, uint8_t *to, size_t n_bytes,
-                    corpus_error *err)
+                    failure *err)
 {
     size_t n_read;
     const int sys_errno = tokmap_i_file_read(f->fd, to, n_bytes, offset, &n_read);
     if (sys_errno)
-        return fail(f, sys_errno, err, "byte %" PRIu64 ": cannot read", offset + n_read);
+        return fail_system(err, sys_errno, "byte %" PRIu64 ": cannot read", offset + n_read);
     if (n_read < n_bytes)
-        return fail_changed(f, "it has become shorter", err);
+        return fail_changed(err, "has changed: it has become shorter");
     return true;
 }
 
@@ -94,7 +64,7 @@ static bool is_seam(const parquet_file *f, const uint8_t *at, uint64_t offset)
 
 /* If files were joined by cat, the offsets in the last footer are those in the last file, and mean
  * pages of the first one. Indexes may stand between the pages and the footer. */
-static bool check_joined(const parquet_file *f, corpus_error *err)
+static bool check_joined(const parquet_file *f, failure *err)
 {
     enum {
         OVERLAP = 11 /* the size of a footer, and "PAR1" twice, but for a byte */
@@ -108,7 +78,7 @@ static bool check_joined(const parquet_file *f, corpus_error *err)
             return false;
         for (size_t i = 4; i + 8 <= n; i++) {
             if (bytes[i] == 'P' && is_seam(f, bytes + i, at + i))
-                return fail(f, 0, err,
+                return fail(err,
                             "byte %" PRIu64 ": another Parquet file begins here; files joined by "
                             "cat cannot be read, so pack each of them",
                             at + i + 4);
@@ -119,53 +89,51 @@ static bool check_joined(const parquet_file *f, corpus_error *err)
 }
 
 /* The footer and its size count as one piece for the checksum. */
-static bool read_footer(parquet_file *f, corpus_error *err)
+static bool read_footer(parquet_file *f, failure *err)
 {
     uint8_t head[PARQUET_HEAD_BYTES] = {0}, tail[PARQUET_TAIL_BYTES] = {0};
     uint32_t footer_bytes;
-    parquet_error why;
     if (f->n_bytes >= sizeof head && !read_at(f, 0, head, sizeof head, err))
         return false;
     if (f->n_bytes >= sizeof head + sizeof tail &&
         !read_at(f, f->n_bytes - sizeof tail, tail, sizeof tail, err))
         return false;
-    if (!parquet_find_footer(head, tail, f->n_bytes, &footer_bytes, &why))
-        return fail(f, 0, err, "%s", why.text);
+    if (!parquet_find_footer(head, tail, f->n_bytes, &footer_bytes, err))
+        return false;
     f->data_end = f->n_bytes - sizeof tail - footer_bytes;
     f->footer_bytes = malloc(footer_bytes + sizeof tail);
     if (!f->footer_bytes)
-        return fail(f, ENOMEM, err, "its footer");
+        return fail_system(err, ENOMEM, "its footer");
     if (!read_at(f, f->data_end, f->footer_bytes, footer_bytes + sizeof tail, err))
         return false;
     f->footer_checksum =
         XXH3_64bits_withSeed(f->footer_bytes, footer_bytes + sizeof tail, f->data_end);
-    if (!parquet_footer_read(&f->footer, f->footer_bytes, footer_bytes, f->data_end, &why))
-        return fail(f, why.no_memory ? ENOMEM : 0, err, "byte %" PRIu64 ": %s", f->data_end,
-                    why.text);
+    if (!parquet_footer_read(&f->footer, f->footer_bytes, footer_bytes, f->data_end, err))
+        return fail_at(err, "%.200s: byte %" PRIu64 ": ", f->name, f->data_end);
     return check_joined(f, err);
 }
 
-static bool open_file(parquet_file *f, const input_source *source, corpus_error *err)
+static bool open_file(parquet_file *f, const input_source *source, failure *err)
 {
     file_facts facts;
     const input_version *wanted = source->version;
     if (strcmp(source->path, "-") == 0)
-        return fail(f, 0, err, "Parquet cannot be read from stdin: copy it to a file");
+        return fail(err, "Parquet cannot be read from stdin: copy it to a file");
     const int sys_errno = file_open(source->path, &f->fd, &facts);
     if (sys_errno)
-        return fail(f, sys_errno, err, "cannot open");
+        return fail_system(err, sys_errno, "cannot open");
     f->version = input_version_of(&facts);
     if (!f->version.known)
-        return fail(f, 0, err, "Parquet can be read only from a regular file: copy it to one");
+        return fail(err, "Parquet can be read only from a regular file: copy it to one");
     if (wanted && wanted->known && wanted->n_bytes != f->version.n_bytes)
-        return fail_changed(f, "it has another size", err);
+        return fail_changed(err, "has changed: it has another size");
     if (wanted && wanted->known && !same_version(wanted, &f->version))
-        return fail_changed(f, "it was modified or replaced", err);
+        return fail_changed(err, "has changed: it was modified or replaced");
     f->n_bytes = facts.n_bytes;
     return true;
 }
 
-bool parquet_file_open(parquet_file *f, const input_source *source, corpus_error *err)
+bool parquet_file_open(parquet_file *f, const input_source *source, failure *err)
 {
     *f = (parquet_file){.name = source->path, .fd = -1};
     if (open_file(f, source, err) && read_footer(f, err))
@@ -216,14 +184,14 @@ static void describe_page(const parquet_page_place *at, char *text, size_t n_byt
                  at->page, at->offset);
 }
 
-bool parquet_page_fail(const parquet_page_place *at, const char *why, corpus_error *err)
+bool parquet_page_fail(const parquet_page_place *at, const char *why, failure *err)
 {
     char place[100], column[COLUMN_BYTES];
     describe_page(at, place, sizeof place);
     parquet_path(&at->file->footer, at->column, column, sizeof column);
     if (why == parquet_no_memory)
-        return fail(at->file, ENOMEM, err, "%s: column %s", place, column);
-    return fail(at->file, 0, err, "%s: column %s: %s", place, column, why);
+        return fail_system(err, ENOMEM, "%s: column %s", place, column);
+    return fail(err, "%s: column %s: %s", place, column, why);
 }
 
 void parquet_row_describe(const parquet_page_place *at, uint64_t row, char *text, size_t n_bytes)
@@ -251,13 +219,13 @@ void parquet_scan_free(parquet_scan *s)
 }
 
 /* Reads the file from the next header on. */
-static bool fill_scan(parquet_scan *s, size_t n_bytes, corpus_error *err)
+static bool fill_scan(parquet_scan *s, size_t n_bytes, failure *err)
 {
     const parquet_file *f = s->next.file;
     if (n_bytes > s->capacity) {
         uint8_t *bytes = realloc(s->bytes, n_bytes);
         if (!bytes)
-            return fail(f, ENOMEM, err, "the header of a page");
+            return fail_system(err, ENOMEM, "the header of a page");
         s->bytes = bytes;
         s->capacity = n_bytes;
     }
@@ -277,7 +245,7 @@ static size_t header_room(const parquet_page_header *before)
 }
 
 /* Most headers are short, but one may have the smallest and largest value of its page. */
-static bool read_header(parquet_scan *s, corpus_error *err)
+static bool read_header(parquet_scan *s, failure *err)
 {
     parquet_page_header *h = &s->next.header;
     const uint64_t data_end = s->next.file->data_end;
@@ -304,7 +272,7 @@ static bool read_header(parquet_scan *s, corpus_error *err)
     }
 }
 
-static bool begin_group(parquet_scan *s, corpus_error *err)
+static bool begin_group(parquet_scan *s, failure *err)
 {
     parquet_page_place *next = &s->next;
     const parquet_footer *footer = &next->file->footer;
@@ -387,7 +355,7 @@ static bool find_group(parquet_scan *s)
     return false;
 }
 
-int parquet_scan_next(parquet_scan *s, parquet_page_place *place, corpus_error *err)
+int parquet_scan_next(parquet_scan *s, parquet_page_place *place, failure *err)
 {
     for (;;) {
         const bool begins = s->rows_left == 0;
@@ -425,8 +393,7 @@ static void pass_groups(parquet_scan *s, uint64_t offset)
     }
 }
 
-int parquet_scan_find(parquet_scan *s, uint64_t offset, parquet_page_place *place,
-                      corpus_error *err)
+int parquet_scan_find(parquet_scan *s, uint64_t offset, parquet_page_place *place, failure *err)
 {
     for (;;) {
         pass_groups(s, offset);
@@ -451,7 +418,7 @@ void parquet_page_free(parquet_page *page)
     *page = (parquet_page){0};
 }
 
-static bool check_crc(const parquet_page_place *at, const uint8_t *stored, corpus_error *err)
+static bool check_crc(const parquet_page_place *at, const uint8_t *stored, failure *err)
 {
     char why[100];
     if (!at->header.has_crc)
@@ -463,7 +430,7 @@ static bool check_crc(const parquet_page_place *at, const uint8_t *stored, corpu
 }
 
 static bool decompress(parquet_page *page, const parquet_page_place *at, parquet_page_reader *r,
-                       const uint8_t *stored, corpus_error *err)
+                       const uint8_t *stored, failure *err)
 {
     const parquet_page_header *h = &at->header;
     const size_t levels = h->repetition_bytes + h->definition_bytes;
@@ -503,7 +470,7 @@ static uint8_t *memory_for_stored(parquet_page_reader *r, size_t n_bytes, bool p
 }
 
 bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet_page_reader *r,
-                       corpus_error *err)
+                       failure *err)
 {
     const parquet_page_header *h = &at->header;
     const size_t n_bytes = (size_t)h->header_bytes + h->stored_bytes;
@@ -511,7 +478,7 @@ bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet
     uint8_t *stored = memory_for_stored(r, n_bytes, plain);
     page->memory = plain ? stored : malloc((size_t)h->plain_bytes + 1);
     if (!stored || !page->memory)
-        return fail(at->file, ENOMEM, err, "a page of %zu bytes", n_bytes);
+        return fail_system(err, ENOMEM, "a page of %zu bytes", n_bytes);
     if (!read_at(at->file, at->offset, stored, n_bytes, err))
         return false;
     page->checksum = XXH3_64bits_withSeed(stored, n_bytes, at->offset);
@@ -525,14 +492,14 @@ bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet
     return decompress(page, at, r, stored, err);
 }
 
-bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, corpus_error *err)
+bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, failure *err)
 {
     uint8_t bytes[SCAN_BYTES];
     const uint64_t end = parquet_page_end(at);
     XXH3_state_t *state = XXH3_createState();
     bool ok = state && XXH3_64bits_reset_withSeed(state, at->offset) == XXH_OK;
     if (!ok)
-        fail(at->file, ENOMEM, err, "the checksum of a page");
+        fail_system(err, ENOMEM, "the checksum of a page");
     for (uint64_t from = at->offset; ok && from < end;) {
         const size_t n = end - from < sizeof bytes ? (size_t)(end - from) : sizeof bytes;
         ok = read_at(at->file, from, bytes, n, err);

@@ -25,12 +25,10 @@ typedef struct parquet_file {
 
 /* source->path and *f must stay valid; the file must be a regular one. After a failure, closing is
  * allowed and not needed. */
-bool parquet_file_open(parquet_file *f, const input_source *source, corpus_error *err);
+bool parquet_file_open(parquet_file *f, const input_source *source, failure *err);
 void parquet_file_close(parquet_file *f);
 /* Whether the file is still the version that was opened. */
-bool parquet_file_unchanged(const parquet_file *f, corpus_error *err);
-/* Sets "FILE: TEXT"; returns false. */
-bool parquet_file_refuse(const parquet_file *f, const char *text, corpus_error *err);
+bool parquet_file_unchanged(const parquet_file *f, failure *err);
 
 /* ---- Pages ---- */
 
@@ -52,7 +50,7 @@ uint64_t parquet_page_end(const parquet_page_place *at);
 /* The most memory that reading and decoding it takes. */
 uint64_t parquet_page_use(const parquet_page_place *at);
 /* Sets "FILE: row group 2, page 3, byte 123: column text: WHY"; returns false. */
-bool parquet_page_fail(const parquet_page_place *at, const char *why, corpus_error *err);
+bool parquet_page_fail(const parquet_page_place *at, const char *why, failure *err);
 /* Describes a row of the file: "FILE: row 17 (row group 2, page 3, byte 123)" */
 void parquet_row_describe(const parquet_page_place *at, uint64_t row, char *text, size_t n_bytes);
 
@@ -76,11 +74,10 @@ void parquet_scan_begin(parquet_scan *s, const parquet_file *f, const parquet_el
                         parquet_rows rows);
 /* 1: the next data or dictionary page; 0: the end of the rows; -1: an error. A dictionary page
  * comes before the first data page of its row group that is not left out. */
-int parquet_scan_next(parquet_scan *s, parquet_page_place *place, corpus_error *err);
+int parquet_scan_next(parquet_scan *s, parquet_page_place *place, failure *err);
 /* The next data page that begins at or after this byte of the file. Column chunks before it are not
  * read. */
-int parquet_scan_find(parquet_scan *s, uint64_t offset, parquet_page_place *place,
-                      corpus_error *err);
+int parquet_scan_find(parquet_scan *s, uint64_t offset, parquet_page_place *place, failure *err);
 void parquet_scan_free(parquet_scan *s);
 
 typedef struct parquet_page_reader { /* what a thread needs to read pages; start with {0} */
@@ -98,9 +95,9 @@ typedef struct parquet_page { /* start with {0} */
 } parquet_page;
 
 bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet_page_reader *r,
-                       corpus_error *err);
+                       failure *err);
 void parquet_page_free(parquet_page *page);
 /* Only the checksum of such a page, in little memory. */
-bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, corpus_error *err);
+bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, failure *err);
 
 #endif /* TOKMAP_PARQUET_FILE_H */

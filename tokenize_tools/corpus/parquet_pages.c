@@ -13,7 +13,7 @@ typedef struct slot {
     parquet_page_place place;
     parquet_page page;
     bool ready, failed;
-    corpus_error err;
+    failure err;
 } slot;
 
 struct parquet_pages {
@@ -91,7 +91,7 @@ static slot *take_slot(parquet_pages *p, const parquet_page_place *place)
 }
 
 /* Reports an error in order, after the pages before it. */
-static void take_error(parquet_pages *p, const corpus_error *err)
+static void take_error(parquet_pages *p, const failure *err)
 {
     slot *s = &p->slots[p->n_taken++ % p->n_slots];
     s->place = (parquet_page_place){0};
@@ -102,7 +102,7 @@ static void take_error(parquet_pages *p, const corpus_error *err)
 }
 
 /* A page must fit together with the dictionary of its column chunk. */
-static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place, corpus_error *err)
+static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place, failure *err)
 {
     const uint64_t use = parquet_page_use(place) + place->dictionary_use;
     const uint64_t have = p->options.memory_bytes * 2, mib = (uint64_t)1 << 20;
@@ -120,7 +120,7 @@ static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place,
 /* Finds the page that is taken next. False: there is none. */
 static bool find_pending(parquet_pages *p)
 {
-    corpus_error err;
+    failure err;
     if (p->has_pending || p->at_end)
         return p->has_pending;
     const int found = parquet_scan_next(&p->scan, &p->pending, &err);
@@ -176,7 +176,7 @@ static void *read_pages(void *context)
 }
 
 /* If not all threads can be started, fewer do the work. */
-static bool start_threads(parquet_pages *p, corpus_error *err)
+static bool start_threads(parquet_pages *p, failure *err)
 {
     int sys_errno = 0;
     p->started = true;
@@ -184,11 +184,8 @@ static bool start_threads(parquet_pages *p, corpus_error *err)
         sys_errno = tokmap_i_thread_start(&p->threads[p->n_threads], read_pages, p);
         p->n_threads += !sys_errno;
     }
-    if (p->n_threads > 0 || p->options.n_threads == 0)
-        return true;
-    *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "cannot start a thread: %s", strerror(sys_errno));
-    return false;
+    return p->n_threads > 0 || p->options.n_threads == 0 ||
+           fail_system(err, sys_errno, "cannot start a thread");
 }
 
 /* ---- Handing out ---- */
@@ -213,7 +210,7 @@ static void read_one(parquet_pages *p)
 }
 
 int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *place,
-                       corpus_error *err)
+                       failure *err)
 {
     int result = 0;
     if (!p->started && !start_threads(p, err))

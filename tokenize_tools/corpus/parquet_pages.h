@@ -13,7 +13,7 @@ void parquet_pages_free(parquet_pages *p);
 /* Moves the next page to *page, for parquet_pages_release. Before it waits for a page, the caller
  * must have released all but a dictionary of the same row group. 1, 0 at the end, or -1. */
 int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *place,
-                       corpus_error *err);
+                       failure *err);
 /* How many pages were larger than the memory, and so were taken alone. */
 uint64_t parquet_pages_n_large(parquet_pages *p);
 /* Frees a page, whose memory counts as used until then. */

@@ -92,12 +92,10 @@ static void close_parquet(reader *base)
     parquet_file_close(&r->file);
 }
 
-static bool check_where(parquet_reader *r, corpus_error *err)
+static bool check_where(parquet_reader *r, failure *err)
 {
     const corpus_options *o = r->base.options;
     tokmap_value_type types[FIELD_LIST_MAX];
-    field_error why;
-    char text[sizeof why.text + 64];
     if (!o->fields || !o->where)
         return true;
     for (size_t i = 0; i < o->fields->n_fields; i++) {
@@ -106,32 +104,29 @@ static bool check_where(parquet_reader *r, corpus_error *err)
         const bool none = e && !bytes && parquet_is_null(&r->file.footer, e);
         types[i] = bytes ? TOKMAP_VALUE_STRING : none ? TOKMAP_VALUE_NULL : TOKMAP_VALUE_INT64;
     }
-    if (where_check_types(o->where, types, &why))
-        return true;
-    snprintf(text, sizeof text, "--where: character %zu: %s", why.character, why.text);
-    return parquet_file_refuse(&r->file, text, err);
+    return where_check_types(o->where, types, err) ||
+           fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
 }
 
-static bool choose_columns(parquet_reader *r, corpus_error *err)
+static bool choose_columns(parquet_reader *r, failure *err)
 {
     const field_list *fields = r->base.options->fields;
     const char *field = r->base.options->field;
-    parquet_error why;
-    r->element = parquet_text_column(&r->file.footer, field ? field : "text", &why);
+    r->element = parquet_text_column(&r->file.footer, field ? field : "text", err);
     if (!r->element)
-        return parquet_file_refuse(&r->file, why.text, err);
+        return false;
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         if (strcmp(fields->names[i], FIELD_ROW) == 0)
             continue;
-        r->fields[i].element = parquet_value_column(&r->file.footer, fields->names[i], &why);
+        r->fields[i].element = parquet_value_column(&r->file.footer, fields->names[i], err);
         if (!r->fields[i].element)
-            return parquet_file_refuse(&r->file, why.text, err);
+            return false;
     }
     return check_where(r, err);
 }
 
 /* The columns of fields take turns in the calling thread, and share the memory. */
-static bool open_columns(parquet_reader *r, corpus_error *err)
+static bool open_columns(parquet_reader *r, failure *err)
 {
     const corpus_options *o = r->base.options;
     const parquet_rows rows = {.begin = r->row, .end = r->rows.end};
@@ -163,30 +158,22 @@ static bool open_columns(parquet_reader *r, corpus_error *err)
 
 /* ---- Stored bytes ---- */
 
-static bool fail_changed(const parquet_reader *r, const char *how, corpus_error *err)
-{
-    parquet_file_refuse(&r->file, how, err);
-    err->changed = true;
-    return false;
-}
-
 /* Where the part ends in the file. */
 static uint64_t end_of_part(const parquet_reader *r)
 {
     return r->part.has_end ? r->part.end.offset : r->file.n_bytes;
 }
 
-static bool stopped(const parquet_reader *r, corpus_error *err)
+static bool stopped(const parquet_reader *r, failure *err)
 {
     if (!input_stop_raised(r->stop_fd))
         return false;
-    *err = (corpus_error){.sys_errno = ECANCELED};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", r->file.name, strerror(ECANCELED));
+    *err = (failure){.status = ECANCELED, .text = "stopped"};
     return true;
 }
 
 /* Adds up the pages of the text that an earlier run read. 0: there is no page that ends there. */
-static int sum_pages(const parquet_reader *r, parquet_scan *scan, uint64_t *sum, corpus_error *err)
+static int sum_pages(const parquet_reader *r, parquet_scan *scan, uint64_t *sum, failure *err)
 {
     uint64_t dictionary = 0, checksum = 0;
     parquet_page_place page;
@@ -208,7 +195,7 @@ static int sum_pages(const parquet_reader *r, parquet_scan *scan, uint64_t *sum,
 }
 
 /* What an earlier run counted must still be there: the footer, and the pages of the text. */
-static bool check_prefix(const parquet_reader *r, corpus_error *err)
+static bool check_prefix(const parquet_reader *r, failure *err)
 {
     parquet_scan scan = {0};
     uint64_t sum = r->file.footer_checksum;
@@ -221,25 +208,24 @@ static bool check_prefix(const parquet_reader *r, corpus_error *err)
     if (result < 0)
         return false;
     return (result > 0 && sum == r->prefix.checksum) ||
-           fail_changed(r, "has changed: its footer or pages are not the ones that were packed",
-                        err);
+           fail_changed(err, "has changed: its footer or pages are not the ones that were packed");
 }
 
 /* Counts the page of the current row when it is begun. After a resume, the earlier run may have
  * counted the first page with its dictionary, or the pages before it with their dictionary. */
-static bool count_page(parquet_reader *r, corpus_error *err)
+static bool count_page(parquet_reader *r, failure *err)
 {
     const parquet_page_place *page = parquet_column_page(r->column);
     const uint64_t end = parquet_page_end(page), begin = r->part.begin.offset;
     if (!r->has_page && r->row == r->rows.begin && begin && page->offset != begin)
-        return fail_changed(r, "has changed: the page of its first row is at another place", err);
+        return fail_changed(err, "has changed: the page of its first row is at another place");
     if (!r->has_page && r->prefix.n_bytes > 0) {
         if (r->prefix.n_bytes == end)
             r->counted = parquet_column_checksum(r->column);
         else if (page->end_before == r->prefix.n_bytes)
             r->counted = parquet_column_dictionary_checksum(r->column);
         else if (page->end_before)
-            return fail_changed(r, "has changed: its pages are not the ones that were packed", err);
+            return fail_changed(err, "has changed: its pages are not the ones that were packed");
     }
     r->has_page = true;
     r->page_offset = page->offset;
@@ -282,14 +268,14 @@ static void report_large_pages(const parquet_reader *r)
     o->report(o->context, text);
 }
 
-static reader_result finish_input(parquet_reader *r, corpus_error *err)
+static reader_result finish_input(parquet_reader *r, failure *err)
 {
     if (r->row > r->rows.end) {
-        fail_changed(r, "has changed: no page begins where the part ends", err);
+        fail_changed(err, "has changed: no page begins where the part ends");
         return READER_FAILED;
     }
     if (r->row < r->rows.end) {
-        parquet_file_refuse(&r->file, "damaged: it has not as many rows as its footer says", err);
+        fail(err, "damaged: it has not as many rows as its footer says");
         return READER_FAILED;
     }
     if (r->check_version && !parquet_file_unchanged(&r->file, err))
@@ -299,7 +285,7 @@ static reader_result finish_input(parquet_reader *r, corpus_error *err)
     return READER_END;
 }
 
-static bool next_values(parquet_reader *r, corpus_error *err)
+static bool next_values(parquet_reader *r, failure *err)
 {
     const field_list *fields = r->base.options->fields;
     for (size_t i = 0; i < fields->n_fields; i++) {
@@ -310,12 +296,12 @@ static bool next_values(parquet_reader *r, corpus_error *err)
     return true;
 }
 
-static bool begin_page(parquet_reader *r, corpus_error *err)
+static bool begin_page(parquet_reader *r, failure *err)
 {
     return !stopped(r, err) && count_page(r, err);
 }
 
-static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error *err)
+static reader_result read_row(parquet_reader *r, reader_text *text, failure *err)
 {
     const reader *base = &r->base;
     tokmap_value value;
@@ -329,8 +315,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error
     if ((begins && !begin_page(r, err)) || (base->options->fields && !next_values(r, err)))
         return READER_FAILED;
     if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING) {
-        parquet_file_refuse(&r->file, "damaged: a text is a number, in a column without values",
-                            err);
+        fail(err, "damaged: a text is a number, in a column without values");
         return READER_FAILED;
     }
     r->at_hand = true;
@@ -347,18 +332,18 @@ static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error
 }
 
 /* A file that was written to while it is read looks damaged. */
-static reader_result next_row(reader *base, reader_text *text, corpus_error *err)
+static reader_result next_row(reader *base, reader_text *text, failure *err)
 {
     parquet_reader *r = parquet_of(base);
-    corpus_error changed = {0};
+    failure changed = {0};
     const reader_result result = read_row(r, text, err);
-    if (result == READER_FAILED && r->check_version && !err->sys_errno && !err->changed &&
+    if (result == READER_FAILED && r->check_version && err->status == FAILURE_CONTENT &&
         !parquet_file_unchanged(&r->file, &changed))
         *err = changed;
     return result;
 }
 
-static bool skip_row(reader *base, reader_raw *raw, corpus_error *err)
+static bool skip_row(reader *base, reader_raw *raw, failure *err)
 {
     (void)err;
     const parquet_reader *r = parquet_of(base);
@@ -367,12 +352,14 @@ static bool skip_row(reader *base, reader_raw *raw, corpus_error *err)
 }
 
 /* Goes there at once: row groups and pages before it are found by the footer and by headers. */
-static int seek_row(reader *base, reader_place to, uint64_t max_bytes, corpus_error *err)
+static int seek_row(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
     (void)max_bytes;
     parquet_reader *r = parquet_of(base);
-    if (to.line < r->rows.begin || to.line > r->rows.end)
-        return -!fail_changed(r, "has changed: it has not the rows that an earlier run read", err);
+    if (to.line < r->rows.begin || to.line > r->rows.end) {
+        fail_changed(err, "has changed: it has not the rows that an earlier run read");
+        return -1;
+    }
     close_columns(r);
     r->row = to.line;
     r->offset = to.offset;
@@ -443,7 +430,7 @@ static const reader_kind parquet_reader_kind = {
 
 /* ---- Parts ---- */
 
-int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, corpus_error *err)
+int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, failure *err)
 {
     parquet_reader *r = parquet_of(base);
     parquet_page_place page;
@@ -459,7 +446,7 @@ int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, co
 }
 
 /* Finds the rows that are read. */
-static bool begin_part(parquet_reader *r, const input_part *part, corpus_error *err)
+static bool begin_part(parquet_reader *r, const input_part *part, failure *err)
 {
     const uint64_t n_rows = r->file.footer.n_rows;
     if (part)
@@ -467,7 +454,7 @@ static bool begin_part(parquet_reader *r, const input_part *part, corpus_error *
     r->rows = (parquet_rows){.begin = r->part.begin.row,
                              .end = r->part.has_end ? r->part.end.row : n_rows};
     if (r->rows.begin > r->rows.end || r->rows.end > n_rows)
-        return fail_changed(r, "has changed: it has not the rows that are to be read", err);
+        return fail_changed(err, "has changed: it has not the rows that are to be read");
     r->row = r->rows.begin;
     r->stored_end = r->part.begin.offset + r->prefix.n_bytes;
     if (r->prefix.n_bytes)
@@ -476,12 +463,11 @@ static bool begin_part(parquet_reader *r, const input_part *part, corpus_error *
 }
 
 reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
-                            corpus_error *err)
+                            failure *err)
 {
     parquet_reader *r = calloc(1, sizeof *r);
     if (!r) {
-        *err = (corpus_error){.sys_errno = ENOMEM};
-        snprintf(err->text, sizeof err->text, "%.200s: %s", source->path, strerror(ENOMEM));
+        fail_memory(err);
         return NULL;
     }
     r->base = (reader){.kind = &parquet_reader_kind,

@@ -12,9 +12,9 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
                             int *sys_errno);
 /* The options of the reader interface. NULL: *err says why. */
 reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
-                            corpus_error *err);
+                            failure *err);
 
 /* As corpus_cutter_next, with the reader of a whole file. */
-int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, corpus_error *err);
+int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, failure *err);
 
 #endif /* TOKMAP_PARQUET_READER_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/reader.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +30,10 @@ static bool choose_arrow(const corpus_options *options, const uint8_t *head, siz
  * other kind is text. */
 static const struct {
     bool (*choose)(const corpus_options *options, const uint8_t *head, size_t n_bytes);
-    reader *(*open)(const corpus_options *options, const window *w, corpus_error *err);
+    reader *(*open)(const corpus_options *options, const window *w, failure *err);
 } stream_kinds[] = {{choose_arrow, arrow_reader_open}, {choose_tar, tar_reader_open}};
 
-static reader *open_stream(const corpus_options *options, window *w, corpus_error *err)
+static reader *open_stream(const corpus_options *options, window *w, failure *err)
 {
     while (window_size(w) < TAR_BLOCK_BYTES && !w->at_end) {
         if (!window_fill(w, err))
@@ -49,7 +48,7 @@ static reader *open_stream(const corpus_options *options, window *w, corpus_erro
 }
 
 static reader *open_window(const input_source *source, const corpus_options *options, int stop_fd,
-                           corpus_error *err)
+                           failure *err)
 {
     window w;
     reader *r = NULL;
@@ -61,26 +60,23 @@ static reader *open_window(const input_source *source, const corpus_options *opt
 }
 
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
-                    corpus_error *err)
+                    failure *err)
 {
     int sys_errno;
     const bool parquet = parquet_reader_chooses(source, options, &sys_errno);
-    if (sys_errno) {
-        window_fail(&(window){.name = source->path}, sys_errno, err);
-        return NULL;
+    reader *r = NULL;
+    if (sys_errno)
+        fail_system(err, sys_errno, "cannot open");
+    else
+        r = parquet ? parquet_reader_open(source, options, stop_fd, err)
+                    : open_window(source, options, stop_fd, err);
+    if (r && options->fields && !(r->values = calloc(FIELD_LIST_MAX, sizeof *r->values))) {
+        fail_memory(err);
+        reader_close(r);
+        r = NULL;
     }
-    reader *r = parquet ? parquet_reader_open(source, options, stop_fd, err)
-                        : open_window(source, options, stop_fd, err);
     if (!r)
-        return NULL;
-    if (options->fields) {
-        r->values = calloc(FIELD_LIST_MAX, sizeof *r->values);
-        if (!r->values) {
-            window_fail(&r->window, ENOMEM, err);
-            reader_close(r);
-            return NULL;
-        }
-    }
+        fail_at(err, "%.200s: ", source->path);
     return r;
 }
 
@@ -102,7 +98,7 @@ static void set_row(reader *r, uint64_t row)
         r->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
 }
 
-static bool check_kept(const reader *r, const reader_text *text, corpus_error *err)
+static bool check_kept(const reader *r, const reader_text *text, failure *err)
 {
     const reader_place place = {.offset = text->offset, .line = text->line};
     char spot[320];
@@ -112,15 +108,14 @@ static bool check_kept(const reader *r, const reader_text *text, corpus_error *e
     if (i == r->options->n_kept)
         return true;
     reader_describe(r, place, text->offset, spot, sizeof spot);
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text,
-             "%s: --meta: the number in field %.100s is neither a signed integer of 64 bits nor "
-             "exactly a float64; leave the field out of --meta",
-             spot, r->options->fields->names[i]);
-    return false;
+    fail(err,
+         "--meta: the number in field %.100s is neither a signed integer of 64 bits nor "
+         "exactly a float64; leave the field out of --meta",
+         r->options->fields->names[i]);
+    return fail_at(err, "%s: ", spot);
 }
 
-reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
+reader_result reader_next(reader *r, reader_text *text, failure *err)
 {
     *text = (reader_text){0};
     reader_result result = r->kind->next(r, text, err);
@@ -131,6 +126,8 @@ reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
         else if (result == READER_TEXT && !check_kept(r, text, err))
             result = READER_FAILED;
     }
+    if (result == READER_FAILED)
+        fail_at(err, "%.200s: ", r->window.name);
     return result;
 }
 
@@ -139,15 +136,18 @@ void reader_keep(reader *r, size_t n_bytes)
     r->kind->keep(r, n_bytes);
 }
 
-bool reader_skip(reader *r, reader_raw *raw, corpus_error *err)
+bool reader_skip(reader *r, reader_raw *raw, failure *err)
 {
-    return r->kind->skip(r, raw, err);
+    return r->kind->skip(r, raw, err) || fail_at(err, "%.200s: ", r->window.name);
 }
 
-int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err)
+int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err)
 {
     r->resumed = to.n_records > 0;
-    return r->kind->seek(r, to, max_bytes, err);
+    const int result = r->kind->seek(r, to, max_bytes, err);
+    if (result < 0)
+        fail_at(err, "%.200s: ", r->window.name);
+    return result;
 }
 
 reader_place reader_where(const reader *r)

@@ -53,19 +53,19 @@ typedef struct reader reader;
 /* The path, the part and the options must stay valid until the reader is closed. The format of a
  * part, by options->format: lines, JSON lines or Parquet. stop_fd: see stream.h. */
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
-                    corpus_error *err);
+                    failure *err);
 void reader_close(reader *r);
 
 /* Reads the next text, which is valid until the next call. */
-reader_result reader_next(reader *r, reader_text *text, corpus_error *err);
+reader_result reader_next(reader *r, reader_text *text, failure *err);
 /* The next text will begin with the last n_bytes of this one, at most 3. */
 void reader_keep(reader *r, size_t n_bytes);
 /* Skips the rest of the document. */
-bool reader_skip(reader *r, reader_raw *raw, corpus_error *err);
+bool reader_skip(reader *r, reader_raw *raw, failure *err);
 
 /* Moves forward to a place; only between documents. Skips at most max_bytes: 1 when there, 0 when
  * not yet. */
-int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err);
+int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err);
 reader_place reader_where(const reader *r);
 
 /* For JSON lines in pieces: how many strings of the field have begun in this document; and asks for

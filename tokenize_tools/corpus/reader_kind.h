@@ -12,9 +12,9 @@
  * position moves on, not where a record is handed out: pack compares the two. */
 typedef struct reader_kind {
     void (*close)(reader *r); /* frees all but the reader itself and its window */
-    reader_result (*next)(reader *r, reader_text *text, corpus_error *err);
-    bool (*skip)(reader *r, reader_raw *raw, corpus_error *err);
-    int (*seek)(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err);
+    reader_result (*next)(reader *r, reader_text *text, failure *err);
+    bool (*skip)(reader *r, reader_raw *raw, failure *err);
+    int (*seek)(reader *r, reader_place to, uint64_t max_bytes, failure *err);
     reader_place (*where)(const reader *r);
     input_prefix (*stored)(const reader *r);
     void (*describe)(const reader *r, reader_place place, uint64_t offset, char *text,

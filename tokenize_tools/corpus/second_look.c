@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/second_look.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,22 +54,6 @@ void second_look_free(second_look *s)
     free(s);
 }
 
-static bool no_memory(const second_look *s, corpus_error *err)
-{
-    *err = (corpus_error){.sys_errno = ENOMEM};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", s->source.path, strerror(ENOMEM));
-    return false;
-}
-
-/* The input is shorter than at the first look. */
-static bool fail_changed(const second_look *s, uint64_t offset, corpus_error *err)
-{
-    *err = (corpus_error){.changed = true};
-    snprintf(err->text, sizeof err->text, "%.200s: byte %" PRIu64 ": has changed: it now ends here",
-             s->source.path, offset);
-    return false;
-}
-
 static void set_bad(second_look_report *report, const char *reason, uint64_t offset)
 {
     report->good = false;
@@ -79,14 +62,13 @@ static void set_bad(second_look_report *report, const char *reason, uint64_t off
 }
 
 /* Adds the text to an assembler, as in the first look; its batches are dropped. */
-static bool add_text(second_look *s, reader_text *text, second_look_report *report,
-                     corpus_error *err)
+static bool add_text(second_look *s, reader_text *text, second_look_report *report, failure *err)
 {
     assembler *a = &s->assembler;
     for (;;) {
         add_result result = assembler_add(a, text);
         if (result == ADD_NO_MEMORY || (result == ADD_FULL && !assembler_next_batch(a, &s->batch)))
-            return no_memory(s, err);
+            return fail_memory(err);
         if (result == ADD_BAD)
             set_bad(report, a->reason,
                     text->offset + (s->options.format == CORPUS_JSON_LINES ? 0 : a->bad_at));
@@ -95,26 +77,25 @@ static bool add_text(second_look *s, reader_text *text, second_look_report *repo
     }
 }
 
-static bool begin_document(second_look *s, corpus_error *err)
+static bool begin_document(second_look *s, failure *err)
 {
     s->assembler.n_carry = 0;
     if (!assembler_next_batch(&s->assembler, &s->batch))
-        return no_memory(s, err);
+        return fail_memory(err);
     assembler_begin_document(&s->assembler);
     s->assembler.may_cut = true;
     return true;
 }
 
 bool second_look_check_whole(second_look *s, const reader_text *whole, second_look_report *report,
-                             corpus_error *err)
+                             failure *err)
 {
     reader_text text = *whole;
     *report = (second_look_report){.good = true};
     return begin_document(s, err) && add_text(s, &text, report, err);
 }
 
-bool second_look_check(second_look *s, reader_place place, second_look_report *report,
-                       corpus_error *err)
+bool second_look_check(second_look *s, reader_place place, second_look_report *report, failure *err)
 {
     reader_text text = {0};
     reader_raw raw;
@@ -128,7 +109,8 @@ bool second_look_check(second_look *s, reader_place place, second_look_report *r
         if (result == READER_FAILED)
             return false;
         if (result == READER_END)
-            return fail_changed(s, place.offset, err);
+            return fail_changed(err, "byte %" PRIu64 ": has changed: it now ends here",
+                                place.offset);
         if (result == READER_BAD) {
             set_bad(report, text.reason, text.bad_offset);
             break;
@@ -149,7 +131,7 @@ bool second_look_check(second_look *s, reader_place place, second_look_report *r
 
 /* ---- Collecting ---- */
 
-static bool open_window(second_look *s, corpus_error *err)
+static bool open_window(second_look *s, failure *err)
 {
     if (s->has_window)
         return true;
@@ -157,7 +139,7 @@ static bool open_window(second_look *s, corpus_error *err)
     return window_open(&s->window, &s->source, &s->options, s->stop_fd, err);
 }
 
-bool second_look_collect(second_look *s, uint64_t begin_at, uint64_t end_at, corpus_error *err)
+bool second_look_collect(second_look *s, uint64_t begin_at, uint64_t end_at, failure *err)
 {
     window *w = &s->window;
     if (!open_window(s, err))
@@ -166,7 +148,7 @@ bool second_look_collect(second_look *s, uint64_t begin_at, uint64_t end_at, cor
         if (window_size(w) == 0 && !window_fill(w, err))
             return false;
         if (window_size(w) == 0)
-            return fail_changed(s, w->offset, err);
+            return fail_changed(err, "byte %" PRIu64 ": has changed: it now ends here", w->offset);
         bool inside = w->offset >= begin_at;
         uint64_t n_bytes = (inside ? end_at : begin_at) - w->offset;
         n_bytes = n_bytes < window_size(w) ? n_bytes : window_size(w);

@@ -28,11 +28,11 @@ bool second_look_possible(const char *name);
 
 /* Checks the document that begins at `place`. false: the input cannot be read. */
 bool second_look_check(second_look *s, reader_place place, second_look_report *report,
-                       corpus_error *err);
+                       failure *err);
 /* The same for a document in one piece, without reading the input. */
 bool second_look_check_whole(second_look *s, const reader_text *whole, second_look_report *report,
-                             corpus_error *err);
+                             failure *err);
 /* Passes the plain bytes [begin, end) to options->collect. */
-bool second_look_collect(second_look *s, uint64_t begin, uint64_t end, corpus_error *err);
+bool second_look_collect(second_look *s, uint64_t begin, uint64_t end, failure *err);
 
 #endif /* TOKMAP_SECOND_LOOK_H */

@@ -2,7 +2,6 @@
 #include "corpus/stream.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +25,7 @@ struct stream {
     uint64_t n_filled, n_emptied;
     bool closing, at_end; /* at_end: no block follows n_filled */
     bool failed;          /* and this is the error */
-    input_error error;
+    failure error;
 
     /* Used by the caller: */
     block blocks[N_BLOCKS];
@@ -40,7 +39,7 @@ static input_prefix stored_so_far(const stream *s)
 }
 
 /* Reads until the block is full, or the input ends or fails. */
-static ssize_t fill_block(stream *s, block *b, input_error *err)
+static ssize_t fill_block(stream *s, block *b, failure *err)
 {
     ssize_t n = 1;
     b->n_bytes = 0;
@@ -66,7 +65,7 @@ static bool wait_for_room(stream *s)
 static void *read_ahead(void *arg)
 {
     stream *s = arg;
-    input_error err = {0};
+    failure err = {0};
     ssize_t n = 1;
     for (uint64_t i = 0; n > 0 && wait_for_room(s); i++) {
         n = fill_block(s, &s->blocks[i % N_BLOCKS], &err);
@@ -81,13 +80,6 @@ static void *read_ahead(void *arg)
     return NULL;
 }
 
-static ssize_t fail(input_error *err, const char *name, int sys_errno)
-{
-    *err = (input_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", name, strerror(sys_errno));
-    return -1;
-}
-
 static int start_thread(stream *s)
 {
     for (int i = 0; i < N_BLOCKS; i++) {
@@ -100,12 +92,11 @@ static int start_thread(stream *s)
     return sys_errno;
 }
 
-stream *stream_open(const input_source *source, const stream_options *options, input_error *err)
+stream *stream_open(const input_source *source, const stream_options *options, failure *err)
 {
-    const char *name = source->path;
     stream *s = calloc(1, sizeof *s);
     if (!s) {
-        fail(err, name, ENOMEM);
+        fail_memory(err);
         return NULL;
     }
     tokmap_i_mutex_init(&s->mutex);
@@ -119,9 +110,7 @@ stream *stream_open(const input_source *source, const stream_options *options, i
     }
     int sys_errno = s->ahead ? start_thread(s) : 0;
     if (sys_errno) {
-        fail(err, name, sys_errno);
-        snprintf(err->text, sizeof err->text, "%.200s: cannot start a thread: %s", name,
-                 strerror(sys_errno));
+        fail_system(err, sys_errno, "cannot start a thread");
         stream_close(s);
         return NULL;
     }
@@ -148,7 +137,7 @@ static void give_block_back(stream *s)
     s->n_taken = 0;
 }
 
-static ssize_t read_ring(stream *s, void *buffer, size_t n_bytes, input_error *err)
+static ssize_t read_ring(stream *s, void *buffer, size_t n_bytes, failure *err)
 {
     for (;;) {
         block *b = wait_for_block(s);
@@ -169,7 +158,7 @@ static ssize_t read_ring(stream *s, void *buffer, size_t n_bytes, input_error *e
     }
 }
 
-ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err)
+ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, failure *err)
 {
     if (s->ahead)
         return read_ring(s, buffer, n_bytes, err);

@@ -21,9 +21,9 @@ typedef struct stream_options {
 typedef struct stream stream;
 
 /* The path must stay valid until the stream is closed. */
-stream *stream_open(const input_source *source, const stream_options *options, input_error *err);
+stream *stream_open(const input_source *source, const stream_options *options, failure *err);
 /* Like input_read. */
-ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err);
+ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, failure *err);
 /* Like input_codec_name. */
 const char *stream_codec(const stream *s);
 /* The stored bytes behind the bytes returned so far, and their checksum; after the end, of the

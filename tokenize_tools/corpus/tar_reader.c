@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/tar_reader.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,18 +33,10 @@ static window *window_of(tar_reader *t)
     return &t->text->window;
 }
 
-static bool fail(const tar_reader *t, uint64_t offset, corpus_error *err, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static bool fail(const tar_reader *t, uint64_t offset, corpus_error *err, const char *format, ...)
+/* What is wrong in a member has its place in the text. */
+static bool name_place(tar_reader *t, failure *err)
 {
-    va_list args;
-    *err = (corpus_error){0};
-    int n = snprintf(err->text, sizeof err->text, "%.200s: byte %" PRIu64 ": ", t->name, offset);
-    va_start(args, format);
-    vsnprintf(err->text + n, sizeof err->text - (size_t)n, format, args);
-    va_end(args);
-    return false;
+    return t->in_member ? fail_at(err, "%.200s: ", t->label) : window_fail(window_of(t), err);
 }
 
 /* ---- Members that hold no documents ---- */
@@ -106,7 +97,7 @@ static void report_rest(const tar_reader *t)
 /* ---- From member to member ---- */
 
 /* false: the archive ends before that, or cannot be read. */
-static bool skip_bytes(tar_reader *t, uint64_t n_bytes, corpus_error *err)
+static bool skip_bytes(tar_reader *t, uint64_t n_bytes, failure *err)
 {
     uint64_t n_taken;
     window *w = window_of(t);
@@ -114,14 +105,14 @@ static bool skip_bytes(tar_reader *t, uint64_t n_bytes, corpus_error *err)
     if (!window_take(w, NULL, n_bytes, &n_taken, err))
         return false;
     return n_taken == n_bytes ||
-           fail(t, w->offset, err,
+           fail(err,
                 "the archive is truncated: it ends in a member that continues to "
                 "byte %" PRIu64,
                 from + n_bytes);
 }
 
 /* The data that describes the next member. */
-static bool take_extra(tar_reader *t, corpus_error *err)
+static bool take_extra(tar_reader *t, failure *err)
 {
     tar_member *m = &t->member;
     window *w = window_of(t);
@@ -129,29 +120,31 @@ static bool take_extra(tar_reader *t, corpus_error *err)
     uint64_t n_taken;
     uint8_t *data = malloc((size_t)m->data_bytes + 1);
     if (!data)
-        return window_fail(w, ENOMEM, err);
+        return fail_memory(err);
     bool done = window_take(w, data, m->data_bytes, &n_taken, err);
     if (done && n_taken < m->data_bytes)
-        done = fail(t, w->offset, err, "the archive is truncated: it ends in a header");
+        done = fail(err, "the archive is truncated: it ends in a header");
     const char *why = done ? tar_add_extra(m, data, (size_t)m->data_bytes) : NULL;
     free(data);
-    if (why)
-        return fail(t, from, err, "%s", why);
+    if (why) {
+        fail(err, "%s", why);
+        return fail_at(err, "%.200s: byte %" PRIu64 ": ", t->name, from);
+    }
     return done && skip_bytes(t, tar_padding(m->data_bytes), err);
 }
 
 /* Reads a block. *n_taken is 0 at the end of the input. */
-static bool take_block(tar_reader *t, uint8_t *block, uint64_t *n_taken, corpus_error *err)
+static bool take_block(tar_reader *t, uint8_t *block, uint64_t *n_taken, failure *err)
 {
     window *w = window_of(t);
     if (!window_take(w, block, TAR_BLOCK_BYTES, n_taken, err))
         return false;
     return *n_taken == 0 || *n_taken == TAR_BLOCK_BYTES ||
-           fail(t, w->offset, err, "the archive is truncated: it ends in a block");
+           fail(err, "the archive is truncated: it ends in a block");
 }
 
 /* After a block of zeros. tar pads archives with any number of them. */
-static bool check_end(tar_reader *t, corpus_error *err)
+static bool check_end(tar_reader *t, failure *err)
 {
     window *w = window_of(t);
     for (;;) {
@@ -161,7 +154,7 @@ static bool check_end(tar_reader *t, corpus_error *err)
             n++;
         window_consume(w, n);
         if (window_size(w) > 0)
-            return fail(t, w->offset, err,
+            return fail(err,
                         "data after the end of the archive; if archives were joined, unpack them "
                         "with tar --ignore-zeros");
         if (w->at_end)
@@ -172,7 +165,7 @@ static bool check_end(tar_reader *t, corpus_error *err)
 }
 
 /* Reads headers up to that of a file, a folder and so on, or to the end of the archive. */
-static bool next_header(tar_reader *t, corpus_error *err)
+static bool next_header(tar_reader *t, failure *err)
 {
     uint8_t block[TAR_BLOCK_BYTES];
     window *w = window_of(t);
@@ -181,16 +174,17 @@ static bool next_header(tar_reader *t, corpus_error *err)
         const uint64_t at = w->offset;
         if (!take_block(t, block, &n_taken, err))
             return false;
-        if (n_taken == 0)
-            return fail(t, at, err, "the archive is truncated: its end is missing");
-        const char *why = tar_read_header(&t->member, block);
+        const char *why = n_taken ? tar_read_header(&t->member, block)
+                                  : "the archive is truncated: its end is missing";
         if (why)
-            return fail(t, at, err, "%s", why);
-        if (t->member.kind == TAR_SPARSE)
-            return fail(t, at, err,
-                        "the member %.300s is stored as a sparse file, which is not read; make the "
-                        "archive without --sparse",
-                        t->member.name);
+            fail(err, "%s", why);
+        else if (t->member.kind == TAR_SPARSE)
+            fail(err,
+                 "the member %.300s is stored as a sparse file, which is not read; make the "
+                 "archive without --sparse",
+                 t->member.name);
+        if (why || t->member.kind == TAR_SPARSE)
+            return fail_at(err, "%.200s: byte %" PRIu64 ": ", t->name, at);
         if (t->member.kind == TAR_EXTRA && !take_extra(t, err))
             return false;
     } while (t->member.kind == TAR_EXTRA);
@@ -219,7 +213,7 @@ static void set_label(tar_reader *t)
 }
 
 /* Goes to the next member that is read, or to the end of the archive. */
-static bool next_member(tar_reader *t, bool quietly, corpus_error *err)
+static bool next_member(tar_reader *t, bool quietly, failure *err)
 {
     window *w = window_of(t);
     while (!t->at_end) {
@@ -248,13 +242,13 @@ static bool next_member(tar_reader *t, bool quietly, corpus_error *err)
         report_rest(t);
     /* Otherwise an archive of .csv or .txt.gz would be lost without an error. */
     return t->n_read > 0 || t->n_left_out == 0 ||
-           fail(t, w->offset, err,
+           fail(err,
                 "no member of this archive is text or JSON by its name (.txt, .text, .md, .json, "
                 ".jsonl, .ndjson); unpack it to pack other files");
 }
 
 /* Skips what is left of the member. */
-static bool leave_member(tar_reader *t, corpus_error *err)
+static bool leave_member(tar_reader *t, failure *err)
 {
     window *w = window_of(t);
     const uint64_t next = t->end + tar_padding(t->member.data_bytes);
@@ -266,33 +260,33 @@ static bool leave_member(tar_reader *t, corpus_error *err)
 
 /* ---- The reader ---- */
 
-static reader_result next_tar(reader *base, reader_text *text, corpus_error *err)
+static reader_result next_tar(reader *base, reader_text *text, failure *err)
 {
     tar_reader *t = tar_of(base);
+    reader_result result = READER_END;
     t->text->values = base->values;
-    while (!t->at_end) {
+    while (!t->at_end && result == READER_END) {
         if (!t->in_member && !next_member(t, false, err))
-            return READER_FAILED;
-        const reader_result result =
-            t->in_member ? t->text->kind->next(t->text, text, err) : READER_END;
-        if (result != READER_END)
-            return result;
-        if (t->in_member && !leave_member(t, err))
-            return READER_FAILED;
+            result = READER_FAILED;
+        else if (t->in_member)
+            result = t->text->kind->next(t->text, text, err);
+        if (result == READER_END && t->in_member && !leave_member(t, err))
+            result = READER_FAILED;
     }
-    return READER_END;
+    if (result == READER_FAILED)
+        name_place(t, err);
+    return result;
 }
 
-static bool skip_tar(reader *base, reader_raw *raw, corpus_error *err)
+static bool skip_tar(reader *base, reader_raw *raw, failure *err)
 {
-    reader *text = tar_of(base)->text;
-    return text->kind->skip(text, raw, err);
+    tar_reader *t = tar_of(base);
+    return t->text->kind->skip(t->text, raw, err) || name_place(t, err);
 }
 
 /* A place is in a member, or at an end of the archive. */
-static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, corpus_error *err)
+static int find_place(tar_reader *t, reader_place to, uint64_t max_bytes, failure *err)
 {
-    tar_reader *t = tar_of(base);
     window *w = window_of(t);
     const uint64_t from = w->offset;
     t->text->n_records = to.n_records;
@@ -306,14 +300,21 @@ static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, corpus_er
         if (!next_member(t, true, err))
             return -1;
         if (t->at_end && w->offset < to.offset) {
-            fail(t, w->offset, err,
-                 "has changed: it ends here, but an earlier run read up to byte %" PRIu64,
-                 to.offset);
-            err->changed = true;
+            fail_changed(err,
+                         "has changed: it ends here, but an earlier run read up to byte %" PRIu64,
+                         to.offset);
             return -1;
         }
     }
     return 1;
+}
+
+static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, failure *err)
+{
+    const int result = find_place(tar_of(base), to, max_bytes, err);
+    if (result < 0)
+        name_place(tar_of(base), err);
+    return result;
 }
 
 static reader_place place_of_tar(const reader *base)
@@ -397,11 +398,11 @@ static const reader_kind tar_kind_of_reader = {
     .note_fields = note_fields,
 };
 
-reader *tar_reader_open(const corpus_options *options, const window *w, corpus_error *err)
+reader *tar_reader_open(const corpus_options *options, const window *w, failure *err)
 {
     tar_reader *t = calloc(1, sizeof *t);
     if (!t) {
-        window_fail(w, ENOMEM, err);
+        fail_memory(err);
         return NULL;
     }
     t->base = (reader){.kind = &tar_kind_of_reader, .options = options, .format = options->format};

@@ -8,6 +8,6 @@
 
 /* Takes over the window, except on failure. With CORPUS_AUTO, the first member that is text or JSON
  * decides which of the two is read. */
-reader *tar_reader_open(const corpus_options *options, const window *w, corpus_error *err);
+reader *tar_reader_open(const corpus_options *options, const window *w, failure *err);
 
 #endif /* TOKMAP_TAR_READER_H */

@@ -19,13 +19,13 @@ void text_reader_set_format(text_reader *r, corpus_format format)
     r->terminator_bytes = text ? r->base.options->separator_bytes : 1;
 }
 
-bool text_reader_reserve(text_reader *r, size_t n_bytes, corpus_error *err)
+bool text_reader_reserve(text_reader *r, size_t n_bytes, failure *err)
 {
     if (n_bytes <= r->decoded_capacity)
         return true;
     uint8_t *decoded = realloc(r->decoded, n_bytes + n_bytes / 4);
     if (!decoded)
-        return window_fail(&r->base.window, ENOMEM, err);
+        return fail_memory(err);
     r->decoded = decoded;
     r->decoded_capacity = n_bytes + n_bytes / 4;
     return true;
@@ -50,7 +50,7 @@ size_t text_reader_bom_bytes(const text_reader *r)
     return found ? TEXT_BOM_BYTES : 0;
 }
 
-bool text_reader_fill(text_reader *r, size_t n_bytes, corpus_error *err)
+bool text_reader_fill(text_reader *r, size_t n_bytes, failure *err)
 {
     while (window_size(&r->base.window) < n_bytes && !r->base.window.at_end) {
         if (!window_fill(&r->base.window, err))
@@ -61,7 +61,7 @@ bool text_reader_fill(text_reader *r, size_t n_bytes, corpus_error *err)
 
 /* Finds the first byte from there on that is not white space; *at is max_piece_bytes if there is
  * none before that. */
-static bool find_black(text_reader *r, size_t from, size_t *at, corpus_error *err)
+static bool find_black(text_reader *r, size_t from, size_t *at, failure *err)
 {
     window *w = &r->base.window;
     size_t max_bytes = r->base.options->max_piece_bytes;
@@ -77,7 +77,7 @@ static bool find_black(text_reader *r, size_t from, size_t *at, corpus_error *er
 }
 
 /* Finds the end of the line; max_piece_bytes and not `whole` if it is longer. */
-static bool find_line_end(text_reader *r, size_t from, size_t *at, bool *whole, corpus_error *err)
+static bool find_line_end(text_reader *r, size_t from, size_t *at, bool *whole, failure *err)
 {
     window *w = &r->base.window;
     size_t max_bytes = r->base.options->max_piece_bytes;
@@ -116,7 +116,7 @@ typedef struct first_line {
 } first_line;
 
 /* Parses the line that begins at `from`. */
-static bool read_line(text_reader *r, size_t from, first_line *line, corpus_error *err)
+static bool read_line(text_reader *r, size_t from, first_line *line, failure *err)
 {
     bool whole;
     *line = (first_line){.from = from};
@@ -156,22 +156,15 @@ static wrong_file_head head_of(const text_reader *r)
     };
 }
 
-static bool refuse(const text_reader *r, const char *why, corpus_error *err)
-{
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", r->base.window.name, why);
-    return false;
-}
-
 /* Refuses an input that is not meant to be packed as text. */
-static bool check_head(text_reader *r, corpus_error *err)
+static bool check_head(text_reader *r, failure *err)
 {
     char why[256];
     r->checked = true;
     if (!text_reader_fill(r, head_bytes(r), err))
         return false;
     const wrong_file_head head = head_of(r);
-    return !wrong_file_find(&head, r->base.options, why, sizeof why) || refuse(r, why, err);
+    return !wrong_file_find(&head, r->base.options, why, sizeof why) || fail(err, "%s", why);
 }
 
 /* Whether the line is an object whose beginning is missing. */
@@ -205,13 +198,13 @@ static bool is_cut_line(text_reader *r, const first_line *line)
 
 /* Refuses text that looks like something else of which a part is missing. `from` is its first byte
  * that is not white space. */
-static bool check_text(text_reader *r, size_t from, corpus_error *err)
+static bool check_text(text_reader *r, size_t from, failure *err)
 {
     char why[256];
     first_line line;
     const wrong_file_head head = head_of(r);
     if (wrong_name_find(&head, why, sizeof why))
-        return refuse(r, why, err);
+        return fail(err, "%s", why);
     if (from >= r->base.options->max_piece_bytes)
         return true;
     if (!read_line(r, from, &line, err))
@@ -225,16 +218,14 @@ static bool check_text(text_reader *r, size_t from, corpus_error *err)
             return false;
         cut = line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL;
     }
-    return !cut || refuse(r,
-                          "looks like JSON lines whose first line is cut or is not an object; "
-                          "repair or remove it, or use --format text to pack it as it is",
-                          err);
+    return !cut || fail(err, "looks like JSON lines whose first line is cut or is not an object; "
+                             "repair or remove it, or use --format text to pack it as it is");
 }
 
 /* ---- The format ---- */
 
 /* Decides by at most max_piece_bytes of the first line. An empty input has no format. */
-static bool decide_format(text_reader *r, corpus_error *err)
+static bool decide_format(text_reader *r, failure *err)
 {
     size_t from;
     first_line line;
@@ -255,35 +246,29 @@ static bool decide_format(text_reader *r, corpus_error *err)
         return true;
     }
     text_reader_set_reason(r, line.status, &line.result);
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text,
-             "%.200s: byte %" PRIu64
-             ": the first line begins with { but has no text in the expected field (%s): "
-             "use --field to name the field, or --format to name the format",
-             r->base.window.name, from + line.result.error_offset, r->reason);
-    return false;
+    return fail(err,
+                "byte %" PRIu64
+                ": the first line begins with { but has no text in the expected field (%s): "
+                "use --field to name the field, or --format to name the format",
+                from + line.result.error_offset, r->reason);
 }
 
 /* Only records of JSON have fields. */
-static bool check_fields(const text_reader *r, corpus_error *err)
+static bool check_fields(const text_reader *r, failure *err)
 {
     const field_list *fields = r->base.options->fields;
     if (!fields || r->base.format == CORPUS_JSON_LINES || r->base.format == CORPUS_AUTO)
         return true;
     for (size_t i = 0; i < fields->n_fields; i++) {
-        if (strcmp(fields->names[i], FIELD_ROW) == 0)
-            continue;
-        *err = (corpus_error){0};
-        snprintf(err->text, sizeof err->text,
-                 "%.200s: is text, which has no fields, but --meta or --where needs the field "
-                 "%.100s",
-                 r->base.window.name, fields->names[i]);
-        return false;
+        if (strcmp(fields->names[i], FIELD_ROW) != 0)
+            return fail(
+                err, "is text, which has no fields, but --meta or --where needs the field %.100s",
+                fields->names[i]);
     }
     return true;
 }
 
-bool text_reader_begin(text_reader *r, corpus_error *err)
+bool text_reader_begin(text_reader *r, failure *err)
 {
     return (r->checked || check_head(r, err)) &&
            (r->base.format != CORPUS_AUTO || decide_format(r, err)) && check_fields(r, err);

@@ -16,22 +16,18 @@ static text_reader *text_of(reader *base)
     return (text_reader *)base; /* the base is its first member */
 }
 
-static bool prepare_json(text_reader *r, corpus_error *err)
+static bool prepare_json(text_reader *r, failure *err)
 {
     const char *field = r->base.options->field ? r->base.options->field : "text";
-    if (!json_line_path_fits(field)) {
-        *err = (corpus_error){0};
-        snprintf(err->text, sizeof err->text, "the field %.200s has more than %d parts", field,
-                 JSON_MAX_DEPTH);
-        return false;
-    }
+    if (!json_line_path_fits(field))
+        return fail(err, "the field %.200s has more than %d parts", field, JSON_MAX_DEPTH);
     r->path = json_line_path_new(field);
     r->json.path = r->path;
     r->scanner = r->path ? json_line_scanner_new(&r->json) : NULL;
     if (r->base.options->fields)
         r->fields = json_fields_new(r->base.options->fields);
     const bool done = r->scanner && (r->fields || !r->base.options->fields);
-    return done || window_fail(&r->base.window, ENOMEM, err);
+    return done || fail_memory(err);
 }
 
 static void close_text(reader *base)
@@ -59,7 +55,7 @@ static reader_result json_without_text(text_reader *r, json_line_status status,
     return READER_BAD;
 }
 
-static reader_result read_whole_json(text_reader *r, reader_text *text, corpus_error *err)
+static reader_result read_whole_json(text_reader *r, reader_text *text, failure *err)
 {
     json_line_result result;
     if (!text_reader_reserve(r, r->n_bytes + 1, err))
@@ -69,7 +65,7 @@ static reader_result read_whole_json(text_reader *r, reader_text *text, corpus_e
     if (r->fields && status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT) {
         if (!json_fields_read(r->fields, window_text(&r->base.window), r->n_bytes,
                               r->base.values)) {
-            window_fail(&r->base.window, ENOMEM, err);
+            fail_memory(err);
             return READER_FAILED;
         }
         text->values = r->base.values;
@@ -118,7 +114,7 @@ static bool nothing_left(const text_reader *r)
 }
 
 /* Skips white space up to and including the end of the line. */
-static bool skip_white(text_reader *r, corpus_error *err)
+static bool skip_white(text_reader *r, failure *err)
 {
     window *w = &r->base.window;
     while (r->in_white) {
@@ -137,7 +133,7 @@ static bool skip_white(text_reader *r, corpus_error *err)
 }
 
 /* READER_TEXT: *n_bytes is the length of the document if it is in the window, else SIZE_MAX. */
-static reader_result find_document(text_reader *r, size_t *n_bytes, corpus_error *err)
+static reader_result find_document(text_reader *r, size_t *n_bytes, failure *err)
 {
     window *w = &r->base.window;
     size_t max_bytes = r->base.options->max_piece_bytes;
@@ -166,7 +162,7 @@ static reader_result find_document(text_reader *r, size_t *n_bytes, corpus_error
 
 /* ---- Documents in pieces ---- */
 
-static reader_result next_text_piece(text_reader *r, reader_text *text, corpus_error *err)
+static reader_result next_text_piece(text_reader *r, reader_text *text, failure *err)
 {
     window *w = &r->base.window;
     window_consume(w, r->n_bytes - r->n_kept);
@@ -222,7 +218,7 @@ static void give_decoded(text_reader *r, reader_text *text)
     r->n_kept = 0;
 }
 
-static reader_result next_json_piece(text_reader *r, reader_text *text, corpus_error *err)
+static reader_result next_json_piece(text_reader *r, reader_text *text, failure *err)
 {
     window *w = &r->base.window;
     if (r->n_kept)
@@ -246,7 +242,7 @@ static reader_result next_json_piece(text_reader *r, reader_text *text, corpus_e
     return READER_TEXT;
 }
 
-static reader_result next_piece(text_reader *r, reader_text *text, corpus_error *err)
+static reader_result next_piece(text_reader *r, reader_text *text, failure *err)
 {
     reader_result result = r->base.format == CORPUS_JSON_LINES ? next_json_piece(r, text, err)
                                                                : next_text_piece(r, text, err);
@@ -256,7 +252,7 @@ static reader_result next_piece(text_reader *r, reader_text *text, corpus_error 
 
 /* ---- Documents ---- */
 
-static reader_result next_document(text_reader *r, reader_text *text, corpus_error *err)
+static reader_result next_document(text_reader *r, reader_text *text, failure *err)
 {
     bool json = r->base.format == CORPUS_JSON_LINES;
     window *w = &r->base.window;
@@ -305,7 +301,7 @@ static reader_result next_document(text_reader *r, reader_text *text, corpus_err
     return READER_TEXT;
 }
 
-static reader_result next_text(reader *base, reader_text *text, corpus_error *err)
+static reader_result next_text(reader *base, reader_text *text, failure *err)
 {
     text_reader *r = text_of(base);
     if (!text_reader_begin(r, err))
@@ -321,7 +317,7 @@ static void keep_bytes(reader *base, size_t n_bytes)
     text_of(base)->n_kept = n_bytes;
 }
 
-static bool skip_document(reader *base, reader_raw *raw, corpus_error *err)
+static bool skip_document(reader *base, reader_raw *raw, failure *err)
 {
     text_reader *r = text_of(base);
     window *w = &r->base.window;
@@ -338,7 +334,7 @@ static bool skip_document(reader *base, reader_raw *raw, corpus_error *err)
     return true;
 }
 
-static int seek_place(reader *base, reader_place to, uint64_t max_bytes, corpus_error *err)
+static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
     text_reader *r = text_of(base);
     window *w = &r->base.window;
@@ -349,11 +345,10 @@ static int seek_place(reader *base, reader_place to, uint64_t max_bytes, corpus_
         if (window_size(w) == 0 && !window_fill(w, err))
             return -1;
         if (window_size(w) == 0) {
-            *err = (corpus_error){.changed = true};
-            snprintf(err->text, sizeof err->text,
-                     "%.200s: has changed: it ends at byte %" PRIu64
-                     ", but an earlier run read up to byte %" PRIu64,
-                     w->name, w->offset, to.offset);
+            fail_changed(err,
+                         "has changed: it ends at byte %" PRIu64
+                         ", but an earlier run read up to byte %" PRIu64,
+                         w->offset, to.offset);
             return -1;
         }
         uint64_t n_bytes = to.offset - w->offset < max_bytes ? to.offset - w->offset : max_bytes;
@@ -403,7 +398,7 @@ static void note_fields(const reader *base)
     const json_fields *f = ((const text_reader *)base)->fields;
     const corpus_options *o = base->options;
     tokmap_value_type types[FIELD_LIST_MAX];
-    field_error why;
+    failure why;
     char text[640];
     for (size_t i = 0; f && i < o->fields->n_fields; i++) {
         const size_t n = (size_t)snprintf(text, sizeof text, "%.200s: ", base->window.name);
@@ -413,10 +408,9 @@ static void note_fields(const reader *base)
     }
     if (!f || !o->where || where_check_types(o->where, types, &why))
         return;
-    snprintf(text, sizeof text,
-             "%.200s: --where: character %zu: %s in every record, which never holds",
-             base->window.name, why.character, why.text);
-    o->note(o->context, text);
+    fail(&why, "%.200s: --where: character %" PRIu64 ": %s in every record, which never holds",
+         base->window.name, why.place, why.text);
+    o->note(o->context, why.text);
 }
 
 static input_prefix stored_now(const reader *base)
@@ -449,11 +443,11 @@ void text_reader_restart(reader *base, corpus_format format, bool one_record)
     r->checked = r->in_white = r->at_hand = r->in_pieces = false;
 }
 
-reader *text_reader_open(const corpus_options *options, const window *w, corpus_error *err)
+reader *text_reader_open(const corpus_options *options, const window *w, failure *err)
 {
     text_reader *r = calloc(1, sizeof *r);
     if (!r) {
-        window_fail(w, ENOMEM, err);
+        fail_memory(err);
         return NULL;
     }
     r->base = (reader){.kind = &text_kind, .options = options, .window = *w};

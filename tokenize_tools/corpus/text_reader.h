@@ -7,7 +7,7 @@
 
 /* Takes over the window, except on failure. The format is an option, or is decided by the first
  * line. */
-reader *text_reader_open(const corpus_options *options, const window *w, corpus_error *err);
+reader *text_reader_open(const corpus_options *options, const window *w, failure *err);
 /* Reads what follows in the window as if it were another input. one_record: all of it is one,
  * JSON over any number of lines. */
 void text_reader_restart(reader *r, corpus_format format, bool one_record);

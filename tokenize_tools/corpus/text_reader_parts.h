@@ -43,17 +43,17 @@ static inline bool text_is_white(uint8_t c)
 #define TEXT_BOM_BYTES 3
 
 /* Makes room for the decoded text of a line. */
-bool text_reader_reserve(text_reader *r, size_t n_bytes, corpus_error *err);
+bool text_reader_reserve(text_reader *r, size_t n_bytes, failure *err);
 void text_reader_set_reason(text_reader *r, json_line_status status,
                             const json_line_result *result);
 
 void text_reader_set_format(text_reader *r, corpus_format format);
 /* Fills the window until it has n_bytes or the input ends. */
-bool text_reader_fill(text_reader *r, size_t n_bytes, corpus_error *err);
+bool text_reader_fill(text_reader *r, size_t n_bytes, failure *err);
 /* Of the byte order mark at the beginning of the window. */
 size_t text_reader_bom_bytes(const text_reader *r);
 /* Called before anything is taken from the input: refuses what is not text, and decides the
  * format. */
-bool text_reader_begin(text_reader *r, corpus_error *err);
+bool text_reader_begin(text_reader *r, failure *err);
 
 #endif /* TOKMAP_TEXT_READER_PARTS_H */

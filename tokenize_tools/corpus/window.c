@@ -1,36 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/window.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MIN_CAPACITY ((size_t)1024) /* to recognize a file by its beginning */
 #define READ_BYTES ((size_t)256 * 1024)
 
-bool window_fail(const window *w, int sys_errno, corpus_error *err)
+bool window_fail(const window *w, failure *err)
 {
-    *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", w->name, strerror(sys_errno));
-    return false;
-}
-
-static bool input_failed(const input_error *input_err, corpus_error *err)
-{
-    *err = (corpus_error){.sys_errno = input_err->sys_errno, .changed = input_err->changed};
-    snprintf(err->text, sizeof err->text, "%s", input_err->text);
-    return false;
+    if (err->status > 0)
+        return fail_at(err, "%.200s: ", w->name);
+    return fail_at(err, "%.200s: byte %" PRIu64 ": ", w->name, w->offset);
 }
 
 bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
-                 corpus_error *err)
+                 failure *err)
 {
     size_t read_bytes = options->read_bytes ? options->read_bytes : READ_BYTES;
     stream_options how = {
         .ahead = options->read_ahead, .block_bytes = read_bytes, .stop_fd = stop_fd};
-    input_error input_err;
     *w = (window){.name = source->path,
                   .part = source->part,
                   .offset = source->part ? source->part->begin.offset : 0,
@@ -42,9 +32,9 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
     w->capacity = read_bytes < w->max_capacity ? read_bytes : w->max_capacity;
     w->bytes = calloc(1, w->capacity + WINDOW_PADDING);
     if (!w->bytes)
-        return window_fail(w, ENOMEM, err);
-    w->stream = stream_open(source, &how, &input_err);
-    return w->stream != NULL || input_failed(&input_err, err);
+        return fail_memory(err);
+    w->stream = stream_open(source, &how, err);
+    return w->stream != NULL;
 }
 
 void window_close(window *w)
@@ -53,12 +43,12 @@ void window_close(window *w)
     free(w->bytes);
 }
 
-static bool grow_window(window *w, corpus_error *err)
+static bool grow_window(window *w, failure *err)
 {
     size_t capacity = w->capacity * 2 < w->max_capacity ? w->capacity * 2 : w->max_capacity;
     uint8_t *bytes = realloc(w->bytes, capacity + WINDOW_PADDING);
     if (!bytes)
-        return window_fail(w, ENOMEM, err);
+        return fail_memory(err);
     memset(bytes + w->capacity, 0, capacity + WINDOW_PADDING - w->capacity);
     w->bytes = bytes;
     w->capacity = capacity;
@@ -74,9 +64,8 @@ static void set_end(window *w)
     w->at_end = w->limit != UINT64_MAX && n_shown <= n_filled;
 }
 
-bool window_fill(window *w, corpus_error *err)
+bool window_fill(window *w, failure *err)
 {
-    input_error input_err;
     if (w->limit - w->offset <= window_size(w)) {
         w->at_end = true;
         return true;
@@ -88,21 +77,17 @@ bool window_fill(window *w, corpus_error *err)
     } else if (w->filled == w->capacity && !grow_window(w, err)) {
         return false;
     }
-    ssize_t n = stream_read(w->stream, w->bytes + w->filled, w->capacity - w->filled, &input_err);
+    ssize_t n = stream_read(w->stream, w->bytes + w->filled, w->capacity - w->filled, err);
     if (n < 0)
-        return input_failed(&input_err, err);
+        return false;
     w->filled += (size_t)n;
     set_end(w);
     if (n > 0)
         return true;
     w->at_end = true;
-    if (w->limit == UINT64_MAX)
-        return true;
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text,
-             "%.200s: is truncated: the input ends at byte %" PRIu64 ", and this at byte %" PRIu64,
-             w->name, w->offset + window_size(w), w->limit);
-    return false;
+    return w->limit == UINT64_MAX ||
+           fail(err, "is truncated: the input ends at byte %" PRIu64 ", and this at byte %" PRIu64,
+                w->offset + window_size(w), w->limit);
 }
 
 void window_consume(window *w, size_t n_bytes)
@@ -121,7 +106,7 @@ void window_limit(window *w, uint64_t n_bytes)
     set_end(w);
 }
 
-bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, corpus_error *err)
+bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, failure *err)
 {
     for (*n_taken = 0; *n_taken < n_bytes;) {
         if (window_size(w) == 0 && !w->at_end && !window_fill(w, err))

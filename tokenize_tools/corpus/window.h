@@ -23,11 +23,11 @@ typedef struct window {
 
 /* The window grows from read_bytes to at most max_piece_bytes. stop_fd: see stream.h. */
 bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
-                 corpus_error *err);
+                 failure *err);
 void window_close(window *w);
 
 /* Reads more bytes, or sets at_end. The window must not be full. */
-bool window_fill(window *w, corpus_error *err);
+bool window_fill(window *w, failure *err);
 static inline const uint8_t *window_text(const window *w)
 {
     return w->bytes + w->begin;
@@ -41,12 +41,12 @@ void window_consume(window *w, size_t n_bytes);
  * ends before that is damaged. UINT64_MAX: all that follows. */
 void window_limit(window *w, uint64_t n_bytes);
 /* Copies the next n_bytes, less at the end, to dst and consumes them. dst may be NULL. */
-bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, corpus_error *err);
+bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, failure *err);
 /* Whether the terminator is in the window. *n_bytes is the number of bytes before it; if it was not
  * found, those in which it cannot begin. No terminator: never found. */
 bool window_find(window *w, const char *terminator, size_t terminator_bytes, size_t *n_bytes);
 
-/* Sets *err to a system error of this input. Returns false. */
-bool window_fail(const window *w, int sys_errno, corpus_error *err);
+/* Puts the name, and the offset if the content is wrong, before the text. Returns false. */
+bool window_fail(const window *w, failure *err);
 
 #endif /* TOKMAP_WINDOW_H */

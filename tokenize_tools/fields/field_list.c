@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fields/field_list.h"
 
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/utf8.h"
 
-static const char no_memory[] = "out of memory";
-
-bool field_fail(field_error *err, const char *text, size_t at, const char *format, ...)
+bool field_fail_at(failure *err, const char *text, size_t at)
 {
-    va_list args;
-    err->character = 1;
+    err->place = 1;
     for (size_t i = 0; i < at; i++)
-        err->character += ((uint8_t)text[i] & 0xc0) != 0x80;
-    va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    if (strcmp(err->text, no_memory) == 0)
-        err->character = 0;
+        err->place += ((uint8_t)text[i] & 0xc0) != 0x80;
     return false;
 }
 
@@ -61,39 +51,42 @@ static const char *check_name(const char *name, size_t n_bytes, size_t *at)
     return NULL;
 }
 
-const char *field_list_add(field_list *l, const char *name, size_t n_bytes, size_t *index,
-                           size_t *at)
+bool field_list_add(field_list *l, const char *name, size_t n_bytes, size_t *index, failure *err)
 {
-    const char *reason = check_name(name, n_bytes, at);
-    if (reason)
-        return reason;
-    *at = 0;
+    size_t at;
+    const char *reason = check_name(name, n_bytes, &at);
+    if (reason) {
+        fail(err, "%s", reason);
+        err->place = at;
+        return false;
+    }
     *index = field_list_find(l, name, n_bytes);
     if (*index < l->n_fields)
-        return NULL;
+        return true;
     if (*index == FIELD_LIST_MAX)
-        return "more than 64 fields";
+        return fail(err, "more than 64 fields");
     l->names[*index] = strndup(name, n_bytes);
     if (!l->names[*index])
-        return no_memory;
+        return fail_memory(err);
     l->n_fields++;
-    return NULL;
+    return true;
 }
 
-bool field_list_parse(field_list *l, const char *text, field_error *err)
+bool field_list_parse(field_list *l, const char *text, failure *err)
 {
     size_t text_bytes = strlen(text);
     size_t n_valid = utf8_valid_prefix((const uint8_t *)text, text_bytes);
-    if (n_valid < text_bytes)
-        return field_fail(err, text, n_valid, "not UTF-8");
+    if (n_valid < text_bytes) {
+        fail(err, "not UTF-8");
+        return field_fail_at(err, text, n_valid);
+    }
     for (const char *name = text;; name++) {
-        size_t n_bytes = strcspn(name, ","), n_before = l->n_fields, index, at;
-        const char *reason = field_list_add(l, name, n_bytes, &index, &at);
-        if (!reason && l->n_fields == n_before)
-            reason = "the field is already in the list";
-        if (reason) {
+        const size_t n_bytes = strcspn(name, ","), n_before = l->n_fields;
+        size_t index;
+        if (!field_list_add(l, name, n_bytes, &index, err) ||
+            (l->n_fields == n_before && !fail(err, "the field is already in the list"))) {
             field_list_free(l);
-            return field_fail(err, text, (size_t)(name - text) + at, "%s", reason);
+            return field_fail_at(err, text, (size_t)(name - text) + err->place);
         }
         name += n_bytes;
         if (!*name)

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "text/failure.h"
+
 enum {
     FIELD_LIST_MAX = 64,
     FIELD_NAME_MAX = 255 /* bytes, so a path has at most 128 parts */
@@ -23,15 +25,9 @@ typedef struct field_list {
     char *names[FIELD_LIST_MAX];
 } field_list;
 
-/* Where a text is wrong, and why. */
-typedef struct field_error {
-    size_t character; /* from 1; 0: out of memory */
-    char text[160];
-} field_error;
-
 /* Fills an empty list from the text of --meta, "a,b.c,@row": names as they are, with commas between
- * them. */
-bool field_list_parse(field_list *l, const char *text, field_error *err);
+ * them. The place of a failure is a character, from 1. */
+bool field_list_parse(field_list *l, const char *text, failure *err);
 void field_list_free(field_list *l);
 
 /* The position of a name in the list; n_fields if it is not in it. */
@@ -39,12 +35,10 @@ size_t field_list_find(const field_list *l, const char *name, size_t n_bytes);
 
 /* ---- For field_list_parse and where_compile ---- */
 
-/* *index: the position of the name, which is added if the list does not have it. Returns NULL, or
- * what is wrong with it, and in *at the byte of the name. */
-const char *field_list_add(field_list *l, const char *name, size_t n_bytes, size_t *index,
-                           size_t *at);
-/* Always returns false. The error is at byte `at` of the text. */
-bool field_fail(field_error *err, const char *text, size_t at, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* *index: the position of the name, which is added if the list does not have it. The place of a
+ * failure is a byte of the name. */
+bool field_list_add(field_list *l, const char *name, size_t n_bytes, size_t *index, failure *err);
+/* Makes byte `at` of the text the place, as a character counted from 1. Returns false. */
+bool field_fail_at(failure *err, const char *text, size_t at);
 
 #endif /* TOKMAP_FIELD_LIST_H */

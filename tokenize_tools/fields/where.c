@@ -126,10 +126,10 @@ typedef struct parser {
     size_t n_strings; /* bytes of w->strings */
     field_list *fields;
     where *w;
-    field_error *err;
+    failure *err;
 } parser;
 
-#define FAIL(p, at, ...) field_fail((p)->err, (p)->text, at, __VA_ARGS__)
+#define FAIL(p, at, ...) (fail((p)->err, __VA_ARGS__) || field_fail_at((p)->err, (p)->text, at))
 
 static bool is_word_start(char c)
 {
@@ -324,13 +324,9 @@ static bool read_operand(parser *p, operand *o)
         return FAIL(p, t->at, "null is not a value; use `is null`");
     if (t->kind != TOKEN_FIELD && t->kind != TOKEN_LITERAL)
         return FAIL(p, t->at, "expected a field, a number or a string");
-    if (o->is_field) {
-        size_t at;
-        const char *reason =
-            field_list_add(p->fields, p->text + t->name_at, t->name_bytes, &o->field, &at);
-        if (reason)
-            return FAIL(p, t->name_at + at, "%s", reason);
-    }
+    if (o->is_field &&
+        !field_list_add(p->fields, p->text + t->name_at, t->name_bytes, &o->field, p->err))
+        return field_fail_at(p->err, p->text, t->name_at + p->err->place);
     return advance(p);
 }
 
@@ -357,7 +353,7 @@ static bool add_test(parser *p, const test *t)
         const size_t capacity = w->capacity * 2 + 8;
         test *tests = realloc(w->tests, capacity * sizeof *tests);
         if (!tests)
-            return FAIL(p, 0, "out of memory");
+            return fail_memory(p->err);
         w->tests = tests;
         w->capacity = capacity;
     }
@@ -458,7 +454,7 @@ static bool parse(parser *p)
 
 /* ---- Expressions ---- */
 
-where *where_compile(const char *text, field_list *fields, field_error *err)
+where *where_compile(const char *text, field_list *fields, failure *err)
 {
     parser p = {.text = text, .fields = fields, .err = err};
     const size_t n_bytes = strlen(text);
@@ -470,7 +466,7 @@ where *where_compile(const char *text, field_list *fields, field_error *err)
         p.w->text = strndup(text, WHERE_MAX_BYTES);
     }
     const bool has_memory = p.w && p.w->strings && p.w->text;
-    const bool ok = !has_memory         ? FAIL(&p, 0, "out of memory")
+    const bool ok = !has_memory         ? fail_memory(err)
                     : !fits             ? FAIL(&p, 0, "longer than %d bytes", WHERE_MAX_BYTES)
                     : n_valid < n_bytes ? FAIL(&p, n_valid, "not UTF-8")
                                         : parse(&p);
@@ -495,15 +491,16 @@ static tokmap_value_type type_of(const operand *o, const tokmap_value_type *type
     return o->is_field ? types[o->field] : o->literal.type;
 }
 
-bool where_check_types(const where *w, const tokmap_value_type *types, field_error *err)
+bool where_check_types(const where *w, const tokmap_value_type *types, failure *err)
 {
     for (const test *t = w->tests; t < w->tests + w->n_tests; t++) {
         const tokmap_value_type left = type_of(&t->left, types), right = type_of(&t->right, types);
         const bool known = left != TOKMAP_VALUE_NULL && right != TOKMAP_VALUE_NULL;
-        if (known && (left == TOKMAP_VALUE_STRING) != (right == TOKMAP_VALUE_STRING))
-            return field_fail(err, w->text, t->left.at, "compares a %s with a %s",
-                              left == TOKMAP_VALUE_STRING ? "string" : "number",
-                              right == TOKMAP_VALUE_STRING ? "string" : "number");
+        if (known && (left == TOKMAP_VALUE_STRING) != (right == TOKMAP_VALUE_STRING)) {
+            fail(err, "compares a %s with a %s", left == TOKMAP_VALUE_STRING ? "string" : "number",
+                 right == TOKMAP_VALUE_STRING ? "string" : "number");
+            return field_fail_at(err, w->text, t->left.at);
+        }
     }
     return true;
 }

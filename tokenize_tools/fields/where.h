@@ -34,7 +34,7 @@ typedef struct where where;
 
 /* Adds the fields of the expression to the list, behind those that it has. NULL: *err says why, and
  * the list may have more fields than before. */
-where *where_compile(const char *text, field_list *fields, field_error *err);
+where *where_compile(const char *text, field_list *fields, failure *err);
 void where_free(where *w);
 
 /* Whether to keep a document: values[i] belongs to fields->names[i]. */
@@ -42,6 +42,6 @@ bool where_holds(const where *w, const tokmap_value *values);
 
 /* For inputs that know the types of their fields: types[i] is that of fields->names[i], or
  * TOKMAP_VALUE_NULL if it is not known. false: the expression compares a number with a string. */
-bool where_check_types(const where *w, const tokmap_value_type *types, field_error *err);
+bool where_check_types(const where *w, const tokmap_value_type *types, failure *err);
 
 #endif /* TOKMAP_WHERE_H */

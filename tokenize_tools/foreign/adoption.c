@@ -44,7 +44,7 @@ static int print_too_long(const char *path)
 }
 
 /* Prints why a decoder refused the file. For a system error the exit code says so. */
-static int print_refusal(const adoption *a, const char *path, const foreign_error *err)
+static int print_refusal(const adoption *a, const char *path, const failure *err)
 {
     int sys_errno = a->tokens.sys_errno;
     sys_errno = sys_errno ? sys_errno : a->table.sys_errno;
@@ -73,7 +73,7 @@ typedef struct file_head {
 
 static int read_head(const adoption *a, const regular_file *file, file_head *head)
 {
-    foreign_error err = {{0}};
+    failure err;
     if (!regular_file_head(file, head->bytes, &head->n_bytes, &err))
         return print_refusal(a, file->path, &err);
     return CLI_OK;
@@ -216,7 +216,7 @@ static int decode_files(adoption *a)
 {
     const foreign_reader *r = a->reader;
     const bool is_raw = r == &foreign_raw;
-    foreign_error err = {{0}};
+    failure err;
     int code = open_files(a);
     if (code == CLI_OK && is_raw)
         code = check_raw(a);
@@ -290,7 +290,7 @@ static bool take_document(void *user, uint64_t n_tokens)
 }
 
 /* Prints why a walk over documents stopped: an error of the writer or of the decoder. */
-static int print_walk_error(const adoption *a, const char *path, const foreign_error *err)
+static int print_walk_error(const adoption *a, const char *path, const failure *err)
 {
     if (a->writer_error.status != TOKMAP_OK)
         return print_writer_error(&a->writer_error);
@@ -300,20 +300,19 @@ static int print_walk_error(const adoption *a, const char *path, const foreign_e
 static int add_csv_documents(adoption *a, const foreign_sink *sink)
 {
     char text[16384];
-    input_error input_err;
-    foreign_error err = {{0}};
+    failure err;
     foreign_csv csv;
-    input *in = input_open(a->csv_path, &input_err);
+    input *in = input_open(a->csv_path, &err);
     if (!in)
-        return cli_input_failed(input_err.sys_errno, input_err.text);
+        return cli_print_failure(&err);
     foreign_csv_begin(&csv, a->layout.n_tokens);
     int code = CLI_OK;
     ssize_t n = 0;
-    while (code == CLI_OK && (n = input_read(in, text, sizeof text, &input_err)) > 0)
+    while (code == CLI_OK && (n = input_read(in, text, sizeof text, &err)) > 0)
         if (!foreign_csv_feed(&csv, text, (size_t)n, sink, &err))
             code = print_walk_error(a, a->tokens.path, &err);
     if (n < 0)
-        code = cli_input_failed(input_err.sys_errno, input_err.text);
+        code = cli_print_failure(&err);
     if (code == CLI_OK && !foreign_csv_end(&csv, sink, &err))
         code = print_walk_error(a, a->tokens.path, &err);
     input_close(in);
@@ -322,7 +321,7 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
 
 static int add_listed_documents(adoption *a, const foreign_sink *sink)
 {
-    foreign_error err = {{0}};
+    failure err;
     if (a->layout.boundaries != FOREIGN_BOUNDARIES_LISTED)
         return CLI_OK;
     if (!a->reader->documents)
@@ -335,7 +334,7 @@ static int add_listed_documents(adoption *a, const foreign_sink *sink)
 
 /* The writer checks ids against the vocabulary before this file can check them, and does not know
  * about signs: an id that it calls too large may be negative. */
-static void find_negative(adoption *a, foreign_error *err)
+static void find_negative(adoption *a, failure *err)
 {
     const foreign_layout *layout = &a->layout;
     uint64_t offset = a->writer_error.file_offset;
@@ -352,7 +351,7 @@ static int scan_tokens(adoption *a, const foreign_sink *sink)
 {
     const foreign_layout *layout = &a->layout;
     foreign_scan scan;
-    foreign_error err = {{0}};
+    failure err;
     cli_progress progress;
     const void *tokens;
     size_t n_tokens;

@@ -3,30 +3,18 @@
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-bool foreign_refuse(foreign_error *err, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    return false;
-}
-
 bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,
-                  foreign_error *err)
+                  failure *err)
 {
     uint64_t end;
     if (__builtin_add_overflow(offset, n_bytes, &end) || end > bytes->size) {
-        return foreign_refuse(err,
-                              "is too short: it has %" PRIu64 " bytes and needs at least %" PRIu64,
-                              bytes->size, offset + n_bytes);
+        return fail(err, "is too short: it has %" PRIu64 " bytes and needs at least %" PRIu64,
+                    bytes->size, offset + n_bytes);
     }
     if (!bytes->read(bytes->user, offset, dst, n_bytes))
-        return foreign_refuse(err, "cannot be read at byte %" PRIu64, offset);
+        return fail(err, "cannot be read at byte %" PRIu64, offset);
     return true;
 }
 
@@ -40,7 +28,7 @@ void foreign_cursor_begin(foreign_cursor *cursor, const foreign_bytes *bytes, ui
     cursor->filled = 0;
 }
 
-const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, foreign_error *err)
+const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err)
 {
     size_t left = cursor->filled - cursor->at;
     if (left < n_bytes) {
@@ -49,7 +37,7 @@ const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, forei
         size_t room = sizeof cursor->buffer - left;
         size_t n_read = in_table < room ? (size_t)in_table : room;
         if (left + n_read < n_bytes) {
-            foreign_refuse(err, "ends within a table, at byte %" PRIu64, cursor->end_offset);
+            fail(err, "ends within a table, at byte %" PRIu64, cursor->end_offset);
             return NULL;
         }
         if (!foreign_read(cursor->bytes, cursor->next_offset, cursor->buffer + left, n_read, err))

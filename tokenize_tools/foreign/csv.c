@@ -11,13 +11,12 @@ void foreign_csv_begin(foreign_csv *csv, uint64_t n_tokens)
     *csv = (foreign_csv){.n_tokens = n_tokens, .line = 1, .at_line_start = true};
 }
 
-static bool refuse_line(const foreign_csv *csv, foreign_error *err)
+static bool refuse_line(const foreign_csv *csv, failure *err)
 {
-    return foreign_refuse(err, "has a damaged .csv.gz: line %" PRIu64 " is not `start,end,...`",
-                          csv->line);
+    return fail(err, "has a damaged .csv.gz: line %" PRIu64 " is not `start,end,...`", csv->line);
 }
 
-static bool end_column(foreign_csv *csv, foreign_error *err)
+static bool end_column(foreign_csv *csv, failure *err)
 {
     if (csv->column < 2) {
         if (!csv->has_digits)
@@ -32,7 +31,7 @@ static bool end_column(foreign_csv *csv, foreign_error *err)
     return true;
 }
 
-static bool end_line(foreign_csv *csv, const foreign_sink *sink, foreign_error *err)
+static bool end_line(foreign_csv *csv, const foreign_sink *sink, failure *err)
 {
     if (!csv->at_line_start) {
         if (!end_column(csv, err))
@@ -41,12 +40,11 @@ static bool end_line(foreign_csv *csv, const foreign_sink *sink, foreign_error *
             return refuse_line(csv, err);
         if (csv->row_start != csv->end || csv->number < csv->row_start ||
             csv->number > csv->n_tokens) {
-            return foreign_refuse(err,
-                                  "does not fit its .csv.gz: line %" PRIu64
-                                  " has the tokens %" PRIu64 " to %" PRIu64 ", after token %" PRIu64
-                                  " of %" PRIu64
-                                  "; lines must cover all tokens in order. Use --eod to ignore it",
-                                  csv->line, csv->row_start, csv->number, csv->end, csv->n_tokens);
+            return fail(err,
+                        "does not fit its .csv.gz: line %" PRIu64 " has the tokens %" PRIu64
+                        " to %" PRIu64 ", after token %" PRIu64 " of %" PRIu64
+                        "; lines must cover all tokens in order. Use --eod to ignore it",
+                        csv->line, csv->row_start, csv->number, csv->end, csv->n_tokens);
         }
         csv->end = csv->number;
         if (!sink->document(sink->user, csv->number - csv->row_start))
@@ -60,7 +58,7 @@ static bool end_line(foreign_csv *csv, const foreign_sink *sink, foreign_error *
     return true;
 }
 
-static bool feed_digit(foreign_csv *csv, char c, foreign_error *err)
+static bool feed_digit(foreign_csv *csv, char c, failure *err)
 {
     if (c < '0' || c > '9' || __builtin_mul_overflow(csv->number, 10, &csv->number) ||
         __builtin_add_overflow(csv->number, (uint64_t)(c - '0'), &csv->number))
@@ -69,7 +67,7 @@ static bool feed_digit(foreign_csv *csv, char c, foreign_error *err)
     return true;
 }
 
-static bool feed_char(foreign_csv *csv, char c, const foreign_sink *sink, foreign_error *err)
+static bool feed_char(foreign_csv *csv, char c, const foreign_sink *sink, failure *err)
 {
     /* A doubled quote inside quotes leaves and enters them again, which has the same effect. */
     if (c == '"' && csv->column >= 2) {
@@ -89,7 +87,7 @@ static bool feed_char(foreign_csv *csv, char c, const foreign_sink *sink, foreig
 }
 
 bool foreign_csv_feed(foreign_csv *csv, const char *text, size_t n_bytes, const foreign_sink *sink,
-                      foreign_error *err)
+                      failure *err)
 {
     for (size_t i = 0; i < n_bytes; i++)
         if (!feed_char(csv, text[i], sink, err))
@@ -97,17 +95,17 @@ bool foreign_csv_feed(foreign_csv *csv, const char *text, size_t n_bytes, const 
     return true;
 }
 
-bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, foreign_error *err)
+bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, failure *err)
 {
     if (csv->in_quotes)
         return refuse_line(csv, err);
     if (!csv->at_line_start && !end_line(csv, sink, err))
         return false;
     if (csv->end != csv->n_tokens) {
-        return foreign_refuse(err,
-                              "does not fit its .csv.gz, which ends at token %" PRIu64
-                              " of %" PRIu64 ". Use --eod to ignore it",
-                              csv->end, csv->n_tokens);
+        return fail(err,
+                    "does not fit its .csv.gz, which ends at token %" PRIu64 " of %" PRIu64
+                    ". Use --eod to ignore it",
+                    csv->end, csv->n_tokens);
     }
     return true;
 }

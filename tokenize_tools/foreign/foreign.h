@@ -10,16 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/failure.h"
 #include "text/little_endian.h"
-
-/* Why a file is refused: a phrase that follows the name of the file. */
-typedef struct foreign_error {
-    char text[320];
-} foreign_error;
-
-/* Sets the text and returns false, so that a check can end in `return foreign_refuse(...)`. */
-bool foreign_refuse(foreign_error *err, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* Bytes of known size, of a file or in memory. read returns false if they cannot be read; it is
  * only called for bytes below size. */
@@ -31,7 +23,7 @@ typedef struct foreign_bytes {
 
 /* Reads n_bytes at offset. False, with a reason: they are beyond the end or cannot be read. */
 bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,
-                  foreign_error *err);
+                  failure *err);
 
 /* How the file separates documents. */
 typedef enum foreign_boundaries {
@@ -87,11 +79,11 @@ typedef struct foreign_reader {
     /* Whether these are the first bytes of the table or, if the format has none, of the tokens.
      * NULL: only the names of the files decide. */
     bool (*recognise)(const uint8_t *head, size_t n_head, uint64_t file_bytes);
-    bool (*decode)(foreign_layout *out, const foreign_files *files, foreign_error *err);
+    bool (*decode)(foreign_layout *out, const foreign_files *files, failure *err);
     /* For FOREIGN_BOUNDARIES_LISTED: walks the whole table; false: it does not cover the tokens in
      * order and without gaps. */
     bool (*documents)(const foreign_layout *layout, const foreign_bytes *table,
-                      const foreign_sink *sink, foreign_error *err);
+                      const foreign_sink *sink, failure *err);
 } foreign_reader;
 
 /* All formats, in the order in which a file is compared with them; row(x) means foreign_x, in x.c.
@@ -118,8 +110,8 @@ typedef struct foreign_csv {
 } foreign_csv;
 void foreign_csv_begin(foreign_csv *csv, uint64_t n_tokens);
 bool foreign_csv_feed(foreign_csv *csv, const char *text, size_t n_bytes, const foreign_sink *sink,
-                      foreign_error *err);
-bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, foreign_error *err);
+                      failure *err);
+bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, failure *err);
 
 /* ---- Looking at the tokens, in order ---- */
 
@@ -132,11 +124,11 @@ void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout);
 /* Scans the next tokens, aligned and at their stored width. If boundaries are in the tokens, passes
  * the documents to sink. Checks only the sign of ids: the writer knows the vocabulary. */
 bool foreign_scan_feed(foreign_scan *scan, const void *tokens, size_t n_tokens,
-                       const foreign_sink *sink, foreign_error *err);
+                       const foreign_sink *sink, failure *err);
 bool foreign_scan_end(foreign_scan *scan, const foreign_sink *sink);
 /* Refuses token `token`, whose stored id is `id`, of a file with negative ids. */
 bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,
-                             foreign_error *err);
+                             failure *err);
 
 /* ---- For the decoders ---- */
 
@@ -151,6 +143,6 @@ typedef struct foreign_cursor {
 void foreign_cursor_begin(foreign_cursor *cursor, const foreign_bytes *bytes, uint64_t offset,
                           uint64_t end_offset);
 /* The next n_bytes (at most 8) of the table, which must exist; NULL: they cannot be read. */
-const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, foreign_error *err);
+const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err);
 
 #endif /* TOKMAP_FOREIGN_H */

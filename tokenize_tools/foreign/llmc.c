@@ -30,7 +30,7 @@ static bool recognise_llmc(const uint8_t *head, size_t n_head, uint64_t file_byt
     return magic == kinds[0].magic || magic == kinds[1].magic || magic == eval_magic;
 }
 
-static bool decode_llmc(foreign_layout *out, const foreign_files *files, foreign_error *err)
+static bool decode_llmc(foreign_layout *out, const foreign_files *files, failure *err)
 {
     const foreign_bytes *file = files->tokens;
     *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_BEGIN};
@@ -39,23 +39,23 @@ static bool decode_llmc(foreign_layout *out, const foreign_files *files, foreign
         return false;
     uint32_t magic = le_get32(head), version = le_get32(head + 4);
     if (magic == eval_magic)
-        return foreign_refuse(err, "is an llm.c evaluation file (questions, not a token stream)");
+        return fail(err, "is an llm.c evaluation file (questions, not a token stream)");
     const llmc_kind *kind = magic == kinds[0].magic ? &kinds[0] : &kinds[1];
     if (magic != kind->magic)
-        return foreign_refuse(err, "is not an llm.c token file");
+        return fail(err, "is not an llm.c token file");
     if (version != kind->version) {
-        return foreign_refuse(err, "is an llm.c file of version %u; only version %u is supported",
-                              version, kind->version);
+        return fail(err, "is an llm.c file of version %u; only version %u is supported", version,
+                    kind->version);
     }
     uint64_t n_tokens = le_get32(head + 8);
     if (n_tokens > INT32_MAX) {
-        return foreign_refuse(err, "is damaged: its header counts %" PRId64 " tokens",
-                              (int64_t)n_tokens - (INT64_C(1) << 32));
+        return fail(err, "is damaged: its header counts %" PRId64 " tokens",
+                    (int64_t)n_tokens - (INT64_C(1) << 32));
     }
     if (file->size != HEADER_BYTES + n_tokens * kind->token_bytes) {
-        return foreign_refuse(
-            err, "is damaged: %" PRIu64 " bytes do not fit the %" PRIu64 " tokens of its header",
-            file->size, n_tokens);
+        return fail(err,
+                    "is damaged: %" PRIu64 " bytes do not fit the %" PRIu64 " tokens of its header",
+                    file->size, n_tokens);
     }
     out->token_bytes = kind->token_bytes;
     out->token_offset = HEADER_BYTES;

@@ -27,16 +27,16 @@ static const char *dtype_name(uint8_t code)
     return code >= 1 && code <= 8 ? names[code - 1] : NULL;
 }
 
-static bool decode_dtype(foreign_layout *out, uint8_t code, foreign_error *err)
+static bool decode_dtype(foreign_layout *out, uint8_t code, failure *err)
 {
     const char *name = dtype_name(code);
     if (!name)
-        return foreign_refuse(err, "is damaged: there is no Megatron dtype %u", code);
+        return fail(err, "is damaged: there is no Megatron dtype %u", code);
     if (code != 8 && code != 4) {
-        return foreign_refuse(err,
-                              "%s tokens cannot be adopted in place: tokmap reads uint16 and int32 "
-                              "from Megatron files",
-                              name);
+        return fail(err,
+                    "%s tokens cannot be adopted in place: tokmap reads uint16 and int32 "
+                    "from Megatron files",
+                    name);
     }
     out->token_bytes = code == 8 ? 2 : 4;
     out->is_signed = code == 4;
@@ -59,7 +59,7 @@ static bool recognise_megatron(const uint8_t *head, size_t n_head, uint64_t file
     return n_head >= N_MAGIC && memcmp(head, magic, N_MAGIC) == 0;
 }
 
-static bool decode_megatron(foreign_layout *out, const foreign_files *files, foreign_error *err)
+static bool decode_megatron(foreign_layout *out, const foreign_files *files, failure *err)
 {
     const foreign_bytes *idx = files->table;
     const uint64_t bin_bytes = files->tokens->size;
@@ -68,12 +68,11 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
     if (!foreign_read(idx, 0, header, sizeof header, err))
         return false;
     if (memcmp(header, magic, N_MAGIC) != 0)
-        return foreign_refuse(err, "is not a Megatron index");
+        return fail(err, "is not a Megatron index");
     uint64_t version = le_get64(header + 9);
     if (version != 1) {
-        return foreign_refuse(
-            err, "is a Megatron index of version %" PRIu64 "; only version 1 is supported",
-            version);
+        return fail(err, "is a Megatron index of version %" PRIu64 "; only version 1 is supported",
+                    version);
     }
     if (!decode_dtype(out, header[17], err))
         return false;
@@ -84,20 +83,19 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
     if (!fits || expected != idx->size) {
         if (fits && !__builtin_add_overflow(expected, out->n_sequences, &with_modes) &&
             with_modes == idx->size) {
-            return foreign_refuse(err, "is a multimodal Megatron index (a mode byte for each "
-                                       "sequence), which is not supported");
+            return fail(err, "is a multimodal Megatron index (a mode byte for each "
+                             "sequence), which is not supported");
         }
-        return foreign_refuse(err,
-                              "is damaged: %" PRIu64 " bytes do not fit %" PRIu64
-                              " sequences and %" PRIu64 " document indices",
-                              idx->size, out->n_sequences, out->n_table_items);
+        return fail(err,
+                    "is damaged: %" PRIu64 " bytes do not fit %" PRIu64 " sequences and %" PRIu64
+                    " document indices",
+                    idx->size, out->n_sequences, out->n_table_items);
     }
     if (out->n_table_items == 0)
-        return foreign_refuse(err, "is damaged: it has no document indices, not even the first");
+        return fail(err, "is damaged: it has no document indices, not even the first");
     if (bin_bytes % out->token_bytes != 0) {
-        return foreign_refuse(
-            err, "does not fit its .bin: %" PRIu64 " bytes are not a whole number of %s", bin_bytes,
-            out->is_signed ? "int32" : "uint16");
+        return fail(err, "does not fit its .bin: %" PRIu64 " bytes are not a whole number of %s",
+                    bin_bytes, out->is_signed ? "int32" : "uint16");
     }
     out->n_tokens = bin_bytes / out->token_bytes;
     return true;
@@ -111,7 +109,7 @@ typedef struct sequence_walk {
     uint32_t token_bytes;
 } sequence_walk;
 
-static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error *err)
+static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, failure *err)
 {
     const uint8_t *length_bytes = foreign_cursor_next(&walk->lengths, 4, err);
     const uint8_t *start_bytes = foreign_cursor_next(&walk->starts, 8, err);
@@ -119,22 +117,22 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error
         return false;
     uint64_t length = le_get32(length_bytes), start = le_get64(start_bytes);
     if (length > INT32_MAX) {
-        return foreign_refuse(err, "is damaged: sequence %" PRIu64 " has the length %" PRId64,
-                              walk->done, (int64_t)length - (INT64_C(1) << 32));
+        return fail(err, "is damaged: sequence %" PRIu64 " has the length %" PRId64, walk->done,
+                    (int64_t)length - (INT64_C(1) << 32));
     }
     if (start != walk->at_byte) {
-        return foreign_refuse(err,
-                              "sequence %" PRIu64 " starts at byte %" PRIu64
-                              " and the one before it ends at %" PRIu64
-                              ": only sequences in order and without gaps can be adopted in place",
-                              walk->done, start, walk->at_byte);
+        return fail(err,
+                    "sequence %" PRIu64 " starts at byte %" PRIu64
+                    " and the one before it ends at %" PRIu64
+                    ": only sequences in order and without gaps can be adopted in place",
+                    walk->done, start, walk->at_byte);
     }
     /* Less than 2^31 times 4, so the product does not overflow, and at_byte <= bin_bytes always
      * holds. */
     if (length * walk->token_bytes > walk->bin_bytes - walk->at_byte) {
-        return foreign_refuse(
-            err, "sequence %" PRIu64 " extends beyond the .bin, which has %" PRIu64 " bytes",
-            walk->done, walk->bin_bytes);
+        return fail(err,
+                    "sequence %" PRIu64 " extends beyond the .bin, which has %" PRIu64 " bytes",
+                    walk->done, walk->bin_bytes);
     }
     walk->at_byte += length * walk->token_bytes;
     walk->done++;
@@ -144,18 +142,18 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error
 
 /* Passes the sequences [begin, end) as document item - 1. */
 static bool check_document_index(const foreign_layout *layout, uint64_t item, uint64_t begin,
-                                 uint64_t end, foreign_error *err)
+                                 uint64_t end, failure *err)
 {
     if (end >= begin && end <= layout->n_sequences && (item > 0 || end == 0))
         return true;
-    return foreign_refuse(err,
-                          "is damaged: document index %" PRIu64 " is %" PRIu64 ", after %" PRIu64
-                          ", of %" PRIu64 " sequences",
-                          item, end, begin, layout->n_sequences);
+    return fail(err,
+                "is damaged: document index %" PRIu64 " is %" PRIu64 ", after %" PRIu64
+                ", of %" PRIu64 " sequences",
+                item, end, begin, layout->n_sequences);
 }
 
 static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices,
-                           sequence_walk *walk, const foreign_sink *sink, foreign_error *err)
+                           sequence_walk *walk, const foreign_sink *sink, failure *err)
 {
     uint64_t begin = 0;
     for (uint64_t item = 0; item < layout->n_table_items; item++) {
@@ -178,7 +176,7 @@ static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices
 }
 
 static bool list_documents(const foreign_layout *layout, const foreign_bytes *idx,
-                           const foreign_sink *sink, foreign_error *err)
+                           const foreign_sink *sink, failure *err)
 {
     uint64_t starts_offset = HEADER_BYTES + 4 * layout->n_sequences;
     uint64_t indices_offset = starts_offset + 8 * layout->n_sequences;
@@ -191,14 +189,12 @@ static bool list_documents(const foreign_layout *layout, const foreign_bytes *id
     if (!walk_documents(layout, &indices, &walk, sink, err))
         return false;
     if (walk.done != layout->n_sequences) {
-        return foreign_refuse(err,
-                              "is damaged: its documents hold %" PRIu64 " of %" PRIu64 " sequences",
-                              walk.done, layout->n_sequences);
+        return fail(err, "is damaged: its documents hold %" PRIu64 " of %" PRIu64 " sequences",
+                    walk.done, layout->n_sequences);
     }
     if (walk.at_byte != walk.bin_bytes) {
-        return foreign_refuse(
-            err, "does not fit its .bin: the sequences end at byte %" PRIu64 " of %" PRIu64,
-            walk.at_byte, walk.bin_bytes);
+        return fail(err, "does not fit its .bin: the sequences end at byte %" PRIu64 " of %" PRIu64,
+                    walk.at_byte, walk.bin_bytes);
     }
     return true;
 }

@@ -173,11 +173,11 @@ static void type_name(const char *descr, char *out, size_t out_bytes)
     snprintf(out, out_bytes, "'%s'", descr);
 }
 
-static bool decode_type(foreign_layout *out, const npy_header *header, foreign_error *err)
+static bool decode_type(foreign_layout *out, const npy_header *header, failure *err)
 {
     static const char copies[] = "; 'python3 -m tokmap import numpy' makes a dataset of it";
     if (header->is_structured)
-        return foreign_refuse(err, "is a NumPy array of records, not of tokens");
+        return fail(err, "is a NumPy array of records, not of tokens");
     if (strcmp(header->descr, "<u2") == 0) {
         out->token_bytes = 2;
     } else if (strcmp(header->descr, "<u4") == 0 || strcmp(header->descr, "<i4") == 0) {
@@ -186,14 +186,14 @@ static bool decode_type(foreign_layout *out, const npy_header *header, foreign_e
     } else {
         char name[64];
         type_name(header->descr, name, sizeof name);
-        return foreign_refuse(err,
-                              "%s tokens cannot be adopted in place: tokmap reads little-endian "
-                              "uint16, uint32 and int32 from .npy files%s",
-                              name, strstr(name, "int") ? copies : "");
+        return fail(err,
+                    "%s tokens cannot be adopted in place: tokmap reads little-endian "
+                    "uint16, uint32 and int32 from .npy files%s",
+                    name, strstr(name, "int") ? copies : "");
     }
     if (header->n_dimensions != 1) {
-        return foreign_refuse(err, "is a NumPy array of %d dimensions; tokens have one%s",
-                              header->n_dimensions, header->n_dimensions == 2 ? copies : "");
+        return fail(err, "is a NumPy array of %d dimensions; tokens have one%s",
+                    header->n_dimensions, header->n_dimensions == 2 ? copies : "");
     }
     out->n_tokens = header->shape;
     return true;
@@ -201,26 +201,24 @@ static bool decode_type(foreign_layout *out, const npy_header *header, foreign_e
 
 /* The offset of the literal: 10 in version 1, 12 in 2 and 3. */
 static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t *n_bytes,
-                           foreign_error *err)
+                           failure *err)
 {
     uint8_t head[12];
     if (!foreign_read(file, 0, head, 10, err))
         return false;
     if (memcmp(head, magic, N_MAGIC) != 0)
-        return foreign_refuse(err, "is not a NumPy .npy file");
+        return fail(err, "is not a NumPy .npy file");
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
-        return foreign_refuse(
-            err, "is a .npy file of version %u.%u; only 1.0, 2.0 and 3.0 are supported", head[6],
-            head[7]);
+        return fail(err, "is a .npy file of version %u.%u; only 1.0, 2.0 and 3.0 are supported",
+                    head[6], head[7]);
     }
     *offset = head[6] == 1 ? 10 : 12;
     if (!foreign_read(file, 0, head, (size_t)*offset, err))
         return false;
     *n_bytes = head[6] == 1 ? le_get16(head + 8) : le_get32(head + 8);
     if (*n_bytes > MAX_HEADER_BYTES) {
-        return foreign_refuse(err,
-                              "has a NumPy header of %" PRIu64 " bytes; at most %d are supported",
-                              *n_bytes, MAX_HEADER_BYTES);
+        return fail(err, "has a NumPy header of %" PRIu64 " bytes; at most %d are supported",
+                    *n_bytes, MAX_HEADER_BYTES);
     }
     return true;
 }
@@ -231,7 +229,7 @@ static bool recognise_numpy(const uint8_t *head, size_t n_head, uint64_t file_by
     return n_head >= N_MAGIC && memcmp(head, magic, N_MAGIC) == 0;
 }
 
-static bool decode_numpy(foreign_layout *out, const foreign_files *files, foreign_error *err)
+static bool decode_numpy(foreign_layout *out, const foreign_files *files, failure *err)
 {
     const foreign_bytes *file = files->tokens;
     *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_UNKNOWN};
@@ -242,7 +240,7 @@ static bool decode_numpy(foreign_layout *out, const foreign_files *files, foreig
         !foreign_read(file, literal_offset, literal, (size_t)literal_bytes, err))
         return false;
     if (!parse_literal(&header, literal, (size_t)literal_bytes))
-        return foreign_refuse(err, "has a damaged NumPy header");
+        return fail(err, "has a damaged NumPy header");
     if (!decode_type(out, &header, err))
         return false;
     out->token_offset = literal_offset + literal_bytes;
@@ -250,15 +248,14 @@ static bool decode_numpy(foreign_layout *out, const foreign_files *files, foreig
     if (__builtin_mul_overflow(out->n_tokens, out->token_bytes, &array_bytes) ||
         __builtin_add_overflow(array_bytes, out->token_offset, &file_bytes) ||
         file_bytes != file->size) {
-        return foreign_refuse(err,
-                              "is damaged: %" PRIu64 " bytes do not fit a header of %" PRIu64
-                              " and %" PRIu64 " tokens",
-                              file->size, out->token_offset, out->n_tokens);
+        return fail(err,
+                    "is damaged: %" PRIu64 " bytes do not fit a header of %" PRIu64 " and %" PRIu64
+                    " tokens",
+                    file->size, out->token_offset, out->n_tokens);
     }
     if (out->token_offset % out->token_bytes != 0) {
-        return foreign_refuse(err,
-                              "has its tokens at byte %" PRIu64 ", which is not a multiple of %u",
-                              out->token_offset, out->token_bytes);
+        return fail(err, "has its tokens at byte %" PRIu64 ", which is not a multiple of %u",
+                    out->token_offset, out->token_bytes);
     }
     return true;
 }

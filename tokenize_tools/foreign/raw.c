@@ -5,16 +5,16 @@
 
 #include <inttypes.h>
 
-static bool decode_raw(foreign_layout *out, const foreign_files *files, foreign_error *err)
+static bool decode_raw(foreign_layout *out, const foreign_files *files, failure *err)
 {
     const uint64_t file_bytes = files->tokens->size;
     *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_UNKNOWN,
                             .token_bytes = files->token_bytes,
                             .n_tokens = file_bytes / files->token_bytes};
     if (file_bytes % files->token_bytes != 0) {
-        return foreign_refuse(
-            err, "is not a raw token file of u%u: %" PRIu64 " bytes are not a multiple of %u",
-            8 * files->token_bytes, file_bytes, files->token_bytes);
+        return fail(err,
+                    "is not a raw token file of u%u: %" PRIu64 " bytes are not a multiple of %u",
+                    8 * files->token_bytes, file_bytes, files->token_bytes);
     }
     return true;
 }

@@ -54,7 +54,7 @@ int regular_file_check(const regular_file *file)
                      file->path);
 }
 
-bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, foreign_error *err)
+bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, failure *err)
 {
     bool is_short = file->bytes.size < FOREIGN_HEAD_BYTES;
     *n_head = is_short ? (size_t)file->bytes.size : FOREIGN_HEAD_BYTES;

@@ -26,7 +26,7 @@ int regular_file_check(const regular_file *file);
 /* Whether file->path exists. */
 bool regular_file_exists(const regular_file *file);
 /* Reads up to FOREIGN_HEAD_BYTES from the start; false: it cannot be read. */
-bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, foreign_error *err);
+bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, failure *err);
 void regular_file_close(regular_file *file);
 
 #endif /* TOKMAP_REGULAR_FILE_H */

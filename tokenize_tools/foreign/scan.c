@@ -24,12 +24,11 @@ void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout)
 }
 
 bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,
-                             foreign_error *err)
+                             failure *err)
 {
-    return foreign_refuse(err,
-                          "has the negative id %" PRId64 " at token %" PRIu64 " (byte %" PRIu64 ")",
-                          (int64_t)id - (INT64_C(1) << 32), token,
-                          (layout->token_offset + token * layout->token_bytes));
+    return fail(err, "has the negative id %" PRId64 " at token %" PRIu64 " (byte %" PRIu64 ")",
+                (int64_t)id - (INT64_C(1) << 32), token,
+                (layout->token_offset + token * layout->token_bytes));
 }
 
 static bool is_negative(const foreign_scan *scan, uint32_t id)
@@ -37,8 +36,7 @@ static bool is_negative(const foreign_scan *scan, uint32_t id)
     return scan->layout.is_signed && id > INT32_MAX;
 }
 
-static bool scan_token(foreign_scan *scan, uint32_t id, const foreign_sink *sink,
-                       foreign_error *err)
+static bool scan_token(foreign_scan *scan, uint32_t id, const foreign_sink *sink, failure *err)
 {
     if (is_negative(scan, id))
         return foreign_refuse_negative(&scan->layout, scan->done, id, err);
@@ -77,7 +75,7 @@ static bool run_is_plain_u32(const foreign_scan *scan, const uint32_t *ids)
 }
 
 bool foreign_scan_feed(foreign_scan *scan, const void *tokens, size_t n_tokens,
-                       const foreign_sink *sink, foreign_error *err)
+                       const foreign_sink *sink, failure *err)
 {
     bool is_u16 = scan->layout.token_bytes == 2;
     const uint16_t *u16 = tokens;

@@ -12,7 +12,7 @@
 #include "system/output_file.h"
 #include "system/platform.h"
 
-static int fail(const char *path, const char *what, int reason)
+static int print_error(const char *path, const char *what, int reason)
 {
     return cli_error(cli_errno_exit_code(reason), "%s: cannot %s: %s", path, what,
                      strerror(reason));
@@ -58,11 +58,11 @@ static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
     f->out = out;
     int error = missing ? 0 : read_back(f, out.fd, keep->n_bytes);
     if (error)
-        return fail(out.partial, "read", error);
+        return print_error(out.partial, "read", error);
     if (keep->n_bytes > 0 && (missing || XXH3_64bits_digest(f->checksum) != keep->checksum))
         return refuse_damaged(out.partial, keep->n_bytes);
     error = output_try_cut(&f->out, keep->n_bytes);
-    return error ? fail(out.partial, "write", error) : CLI_OK;
+    return error ? print_error(out.partial, "write", error) : CLI_OK;
 }
 
 /* The earlier run has given the file its name, unless it was empty. */

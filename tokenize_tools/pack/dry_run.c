@@ -94,7 +94,7 @@ static bool count_tokens(sample *s, const pack_parts *parts, encoder *e, const c
 /* The ratio of stored to plain bytes, from the beginning of the input. */
 static double stored_ratio(const char *name)
 {
-    input_error err;
+    failure err;
     static uint8_t plain[64 * 1024];
     uint64_t n_plain = 0;
     ssize_t n = 1;
@@ -134,7 +134,7 @@ static double estimate_input(const pack_parts *parts, size_t which, const reader
 static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t which,
                       const reader_summary *summary)
 {
-    corpus_error err;
+    failure err;
     corpus_batch batch = {0};
     id_buffer ids = {0};
     const corpus_options options = options_of(parts);
@@ -143,7 +143,7 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
     int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
     if (n < 0)
-        code = cli_input_failed(err.sys_errno, err.text);
+        code = cli_print_failure(&err);
     else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))
         code = cli_no_memory();
     else if (n > 0 && batch.after.input == 0)

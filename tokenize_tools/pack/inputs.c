@@ -230,7 +230,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                                       .needs_no_file = needs_no_file,
                                       .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {
-        corpus_error err;
+        failure err;
         size_t first = files->n_names;
         if (!*arguments[i])
             return cli_usage("the path of an input is empty");
@@ -240,7 +240,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
         if (is_skipped(arguments[i], options)) /* also one that is no file, or cannot be read */
             continue;
         if (!input_list_expand(files, arguments[i], &err))
-            code = cli_input_failed(err.sys_errno, err.text);
+            code = cli_print_failure(&err);
         bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
         if (!itself)
             leave_out(files, first, arguments[i], is_own, options);

@@ -54,7 +54,7 @@ static int look_at(void *context, size_t which)
     pack_seen one, *seen = l->seen ? &l->seen[which] : &one;
     corpus_options options = pack_corpus_options(l->parts->options);
     const input_source source = {.path = inputs->names[which], .version = &inputs->versions[which]};
-    corpus_error err;
+    failure err;
     reader_text text;
     options.read_bytes = READ_BYTES;
     *seen = (pack_seen){.format = options.format, .summary.n_records = READER_UNKNOWN};
@@ -63,7 +63,7 @@ static int look_at(void *context, size_t which)
     reader *r = reader_open(&source, &options, -1, &err);
     if (!r || reader_next(r, &text, &err) == READER_FAILED) {
         reader_close(r);
-        return cli_input_failed(err.sys_errno, err.text);
+        return cli_print_failure(&err);
     }
     seen->format = reader_format(r);
     reader_summarize(r, &seen->summary);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/option_rows.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,16 +236,16 @@ static int check_together(const pack_options *options)
     return CLI_OK;
 }
 
-static int bad_field_text(const char *option, const field_error *err)
+static int bad_field_text(const char *option, const failure *err)
 {
-    if (err->character == 0)
+    if (err->status == ENOMEM)
         return cli_no_memory();
-    return cli_usage("%s: character %zu: %s", option, err->character, err->text);
+    return cli_usage("%s: character %" PRIu64 ": %s", option, err->place, err->text);
 }
 
 static int compile_fields(pack_options *options)
 {
-    field_error err;
+    failure err;
     if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
         return bad_field_text("--meta", &err);
     options->n_kept = options->fields.n_fields;

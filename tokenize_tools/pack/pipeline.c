@@ -35,7 +35,7 @@ struct pack_pipeline {
     encoder_state last_state;
     uint64_t stored_bytes;
     int read_status;
-    corpus_error read_error;
+    failure read_error;
 };
 
 /* ---- Encoders ---- */
@@ -230,7 +230,7 @@ static bool read_job(pack_pipeline *p)
     if (!slot)
         return false;
     shrink_job(p, &slot->job);
-    corpus_error err = {.text = ""};
+    failure err = {.text = ""};
     int status = corpus_read(p->corpus, &slot->job.batch, &err);
     if (p->options.after_read)
         p->options.after_read(p->options.context, &slot->job);
@@ -286,9 +286,10 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
         return PACK_NOTHING_YET;
     if (p->read_status == 0)
         return PACK_END;
-    const bool changed = p->read_error.changed, other_plan = changed && p->options.planned;
-    pack_error_set(err, other_plan ? CLI_DATASET : cli_input_exit_code(p->read_error.sys_errno),
-                   "%s", p->read_error.text);
+    const bool changed = p->read_error.status == FAILURE_CHANGED;
+    const bool other_plan = changed && p->options.planned;
+    pack_error_set(err, other_plan ? CLI_DATASET : cli_failure_exit_code(&p->read_error), "%s",
+                   p->read_error.text);
     if (changed)
         err->hint = other_plan
                         ? "Update the plan with tokmap plan --update; if size and time of the "

@@ -64,11 +64,6 @@ static void note_large(pack_planner *p, size_t which, uint64_t n_bytes,
 
 /* ---- Inputs ---- */
 
-static int fail_input(const corpus_error *err)
-{
-    return cli_input_failed(err->sys_errno, err->text);
-}
-
 /* Cuts the input wherever a cell is full. */
 static int cut_input(pack_planner *p, size_t which, corpus_cutter *cutter)
 {
@@ -78,10 +73,10 @@ static int cut_input(pack_planner *p, size_t which, corpus_cutter *cutter)
     for (uint64_t room = p->plan->cell_bytes - p->in_cell; n_bytes - begin > room;
          room = p->plan->cell_bytes) {
         corpus_cut cut;
-        corpus_error err;
+        failure err;
         int found = corpus_cutter_next(cutter, begin + room, &cut, &err);
         if (found < 0)
-            return fail_input(&err);
+            return cli_print_failure(&err);
         const uint64_t end = found ? cut.offset : n_bytes;
         note_large(p, which, end - begin, &info);
         if (!found)
@@ -121,11 +116,11 @@ static corpus_cutter *open_input(pack_planner *p, size_t which, int *code)
     const pack_inputs *inputs = p->parts->inputs;
     const input_version *version = &inputs->versions[which];
     corpus_options options = pack_corpus_options(p->parts->options);
-    corpus_error err;
+    failure err;
     options.versions = version;
     options.read_bytes = READ_BYTES;
     corpus_cutter *cutter = corpus_cutter_open(inputs->names[which], &options, &err);
-    *code = cutter ? CLI_OK : fail_input(&err);
+    *code = cutter ? CLI_OK : cli_print_failure(&err);
     if (!cutter)
         return NULL;
     const corpus_cutter_info info = corpus_cutter_describe(cutter);
@@ -173,12 +168,12 @@ static int move_cells(const plan_file *plan, size_t which, corpus_cutter *cutter
     for (size_t i = 0; i < plan->n_cells; i++) {
         plan_cell *c = &plan->cells[i];
         corpus_cut cut;
-        corpus_error err;
+        failure err;
         if (c->input != which || c->offset == 0)
             continue;
         const int found = corpus_cutter_next(cutter, c->offset, &cut, &err);
         if (found < 0)
-            return fail_input(&err);
+            return cli_print_failure(&err);
         if (found == 0)
             return cli_error(CLI_INPUT,
                              "%s: cannot be cut at byte %" PRIu64 " or after it, where cell %06zu "

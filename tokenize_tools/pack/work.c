@@ -257,11 +257,11 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.report = options.note = pack_collector_report;
     options.ended = limited ? pack_collector_ended : NULL;
     options.context = collector;
-    corpus_error why;
+    failure why;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
                             w->from->checkpoint ? &w->place : NULL, &why);
     if (!c)
-        pack_error_set(err, cli_input_exit_code(why.sys_errno), "%s", why.text);
+        pack_error_set(err, cli_failure_exit_code(&why), "%s", why.text);
     return c;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c - names and types of columns, and which column an option means. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,21 +117,9 @@ static bool has_path(const parquet_footer *f, const parquet_element *e, const ch
     return n == 0;
 }
 
-static void refuse(parquet_error *err, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void refuse(parquet_error *err, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    *err = (parquet_error){0};
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-}
-
 /* NULL: there is none, or two. */
 static const parquet_element *find(const parquet_footer *f, const char *path, bool *twice,
-                                   parquet_error *err)
+                                   failure *err)
 {
     const parquet_element *found = NULL;
     *twice = false;
@@ -141,20 +128,20 @@ static const parquet_element *find(const parquet_footer *f, const char *path, bo
         if (!has_path(f, e, path))
             continue;
         if (found) {
-            refuse(err, "it has two columns \"%.100s\", which cannot be told apart", path);
+            fail(err, "it has two columns \"%.100s\", which cannot be told apart", path);
             *twice = true;
             return NULL;
         }
         found = e;
     }
     if (!found)
-        refuse(err, "it has no column \"%.100s\"", path);
+        fail(err, "it has no column \"%.100s\"", path);
     return found;
 }
 
 /* Lists the columns that could be meant. */
 static void list_columns(const parquet_footer *f, bool (*fits)(const parquet_element *),
-                         parquet_error *err)
+                         failure *err)
 {
     line l = {.text = err->text, .n_bytes = strlen(err->text), .capacity = sizeof err->text};
     size_t n = 0;
@@ -179,7 +166,7 @@ static bool is_list(const parquet_footer *f, const parquet_element *e)
 }
 
 static const parquet_element *choose(const parquet_footer *f, const char *path,
-                                     bool (*fits)(const parquet_element *), parquet_error *err)
+                                     bool (*fits)(const parquet_element *), failure *err)
 {
     bool twice;
     const parquet_element *e = find(f, path, &twice, err);
@@ -187,24 +174,22 @@ static const parquet_element *choose(const parquet_footer *f, const char *path,
         return e;
     const char *what = fits == is_text ? "text" : "a value";
     if (e && is_list(f, e))
-        refuse(err, "the column \"%.100s\" is a list or map, which cannot be %s", path, what);
+        fail(err, "the column \"%.100s\" is a list or map, which cannot be %s", path, what);
     else if (e && !e->is_leaf)
-        refuse(err, "the column \"%.100s\" is a group of columns, which cannot be %s", path, what);
+        fail(err, "the column \"%.100s\" is a group of columns, which cannot be %s", path, what);
     else if (e)
-        refuse(err, "the column \"%.100s\" has the type %s, which cannot be %s", path, type_name(e),
-               what);
+        fail(err, "the column \"%.100s\" has the type %s, which cannot be %s", path, type_name(e),
+             what);
     list_columns(f, fits, err);
     return NULL;
 }
 
-const parquet_element *parquet_text_column(const parquet_footer *f, const char *path,
-                                           parquet_error *err)
+const parquet_element *parquet_text_column(const parquet_footer *f, const char *path, failure *err)
 {
     return choose(f, path, is_text, err);
 }
 
-const parquet_element *parquet_value_column(const parquet_footer *f, const char *path,
-                                            parquet_error *err)
+const parquet_element *parquet_value_column(const parquet_footer *f, const char *path, failure *err)
 {
     return choose(f, path, is_value, err);
 }

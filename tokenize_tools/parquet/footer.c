@@ -2,7 +2,6 @@
 #include "parquet/footer.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +11,6 @@
 
 const char parquet_no_memory[] = "out of memory";
 
-static bool refuse(parquet_error *err, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static bool refuse(parquet_error *err, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    *err = (parquet_error){0};
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    return false;
-}
-
-static bool no_memory(parquet_error *err)
-{
-    refuse(err, "%s", parquet_no_memory);
-    err->no_memory = true;
-    return false;
-}
-
 /* ---- The frame ---- */
 
 static bool is(const uint8_t *bytes, const char *magic)
@@ -40,20 +19,20 @@ static bool is(const uint8_t *bytes, const char *magic)
 }
 
 bool parquet_find_footer(const uint8_t *head, const uint8_t *tail, uint64_t file_bytes,
-                         uint32_t *footer_bytes, parquet_error *err)
+                         uint32_t *footer_bytes, failure *err)
 {
     if (is(head, "PARE") || is(tail + 4, "PARE"))
-        return refuse(err, "an encrypted Parquet file (PARE) cannot be read");
+        return fail(err, "an encrypted Parquet file (PARE) cannot be read");
     if (!is(head, "PAR1"))
-        return refuse(err, "not a Parquet file: it does not begin with PAR1");
+        return fail(err, "not a Parquet file: it does not begin with PAR1");
     if (file_bytes < PARQUET_HEAD_BYTES + PARQUET_TAIL_BYTES || !is(tail + 4, "PAR1"))
-        return refuse(err, "truncated Parquet file: it does not end with PAR1");
+        return fail(err, "truncated Parquet file: it does not end with PAR1");
     *footer_bytes = le_get32(tail);
     if (*footer_bytes > file_bytes - PARQUET_HEAD_BYTES - PARQUET_TAIL_BYTES)
-        return refuse(err, "damaged footer: it would have %" PRIu32 " bytes", *footer_bytes);
+        return fail(err, "damaged footer: it would have %" PRIu32 " bytes", *footer_bytes);
     if (*footer_bytes > PARQUET_MAX_FOOTER_BYTES)
-        return refuse(err, "its footer has %" PRIu32 " bytes, more than the limit of 256 MiB",
-                      *footer_bytes);
+        return fail(err, "its footer has %" PRIu32 " bytes, more than the limit of 256 MiB",
+                    *footer_bytes);
     return true;
 }
 
@@ -354,7 +333,7 @@ static void read_row_groups(thrift *t, uint8_t type, void *to)
 /* ---- The footer ---- */
 
 bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes,
-                         uint64_t file_bytes, parquet_error *err)
+                         uint64_t file_bytes, failure *err)
 {
     static const thrift_field file_fields[] = {
         {2, read_schema, 0, NULL},
@@ -376,8 +355,8 @@ bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes
         return true;
     parquet_footer_free(f);
     if (t.why == parquet_no_memory)
-        return no_memory(err);
-    return refuse(err, "damaged footer: %s", t.why);
+        return fail_memory(err);
+    return fail(err, "damaged footer: %s", t.why);
 }
 
 void parquet_footer_free(parquet_footer *f)

@@ -13,10 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/failure.h"
+
 enum {
     PARQUET_HEAD_BYTES = 4,
-    PARQUET_TAIL_BYTES = 8,
-    PARQUET_ERROR_BYTES = 384
+    PARQUET_TAIL_BYTES = 8
 };
 #define PARQUET_MAX_FOOTER_BYTES ((uint64_t)256 << 20)
 
@@ -79,18 +80,13 @@ typedef struct parquet_footer {
 /* The reason that functions of this room return when memory is short: compare the pointer. */
 extern const char parquet_no_memory[];
 
-typedef struct parquet_error {
-    char text[PARQUET_ERROR_BYTES]; /* one line */
-    bool no_memory;
-} parquet_error;
-
 /* Checks the first 4 and the last 8 bytes of a file and finds the size of the footer, which stands
  * before the latter. False: *err says why. */
 bool parquet_find_footer(const uint8_t *head, const uint8_t *tail, uint64_t file_bytes,
-                         uint32_t *footer_bytes, parquet_error *err);
+                         uint32_t *footer_bytes, failure *err);
 /* Reads the footer, whose bytes must stay valid as long as *f. Frees what it took when it fails. */
 bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes,
-                         uint64_t file_bytes, parquet_error *err);
+                         uint64_t file_bytes, failure *err);
 void parquet_footer_free(parquet_footer *f);
 /* Where the last chunk ends. */
 uint64_t parquet_footer_pages_end(const parquet_footer *f);
@@ -104,11 +100,10 @@ const parquet_chunk *parquet_chunk_of(const parquet_footer *f, size_t group,
 bool parquet_is_null(const parquet_footer *f, const parquet_element *column);
 /* The column with this path, whose values can be a document's text: strings, or all null. NULL:
  * *err says why, and which columns there are. */
-const parquet_element *parquet_text_column(const parquet_footer *f, const char *path,
-                                           parquet_error *err);
+const parquet_element *parquet_text_column(const parquet_footer *f, const char *path, failure *err);
 /* The same for a column of numbers, booleans or strings. */
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path,
-                                            parquet_error *err);
+                                            failure *err);
 /* Writes the dotted path, cut to n_bytes, with ? for bytes that are not plain ASCII text. */
 void parquet_path(const parquet_footer *f, const parquet_element *e, char *text, size_t n_bytes);
 /* "required string", "optional int64" */

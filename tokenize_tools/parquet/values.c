@@ -7,7 +7,7 @@
 #include "text/exact_number.h"
 #include "text/little_endian.h"
 
-static bool fail(parquet_values *v, const char *why)
+static bool fail_page(parquet_values *v, const char *why)
 {
     v->why = why;
     return false;
@@ -77,10 +77,10 @@ static const char past_end[] = "a value goes beyond its end";
 static bool take_plain_text(parquet_values *v, tokmap_value *value)
 {
     if (v->end - v->at < 4)
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     const uint32_t n_bytes = le_get32(v->at);
     if (n_bytes > (size_t)(v->end - v->at) - 4)
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     set_text(value, v->at + 4, n_bytes);
     v->at += 4 + (size_t)n_bytes;
     return true;
@@ -90,7 +90,7 @@ static bool take_plain_number(parquet_values *v, tokmap_value *value)
 {
     const size_t n_bytes = size_of(v->column->type);
     if ((size_t)(v->end - v->at) < n_bytes)
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     v->at += n_bytes;
     return set_stored_number(v, v->at - n_bytes, value);
 }
@@ -99,7 +99,7 @@ static bool take_plain_boolean(parquet_values *v, tokmap_value *value)
 {
     const uint32_t n = v->n_taken++;
     if (n / 8 >= (size_t)(v->end - v->begin))
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     v->at = v->begin + n / 8 + 1;
     return set_boolean(value, v->begin[n / 8] >> n % 8 & 1);
 }
@@ -154,9 +154,9 @@ static bool take_from_dictionary(parquet_values *v, tokmap_value *value)
     const parquet_dictionary *d = v->dictionary;
     uint32_t index;
     if (!parquet_runs_next(&v->runs, &index))
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     if (index >= d->n_values)
-        return fail(v, "a value is not in the dictionary");
+        return fail_page(v, "a value is not in the dictionary");
     if (!d->offsets)
         return set_stored_number(v, d->bytes + index * size_of(v->column->type), value);
     const uint8_t *at = d->bytes + d->offsets[index];
@@ -167,11 +167,11 @@ static bool take_from_dictionary(parquet_values *v, tokmap_value *value)
 static bool begin_indexes(parquet_values *v)
 {
     if (!v->dictionary || !v->dictionary->given)
-        return fail(v, "it needs a dictionary, and its column chunk has none");
+        return fail_page(v, "it needs a dictionary, and its column chunk has none");
     /* A page of nulls may have no indexes, and no width of them. */
     const uint32_t width = v->at < v->end ? *v->at : 0;
     if (width > 32)
-        return fail(v, "the width of its indexes is more than 32 bits");
+        return fail_page(v, "the width of its indexes is more than 32 bits");
     v->at += v->at < v->end;
     parquet_runs_begin(&v->runs, width, v->at, (size_t)(v->end - v->at));
     v->at = v->end;
@@ -184,7 +184,7 @@ static bool begin_indexes(parquet_values *v)
 static bool take_run(parquet_values *v, tokmap_value *value)
 {
     uint32_t bit;
-    return parquet_runs_next(&v->runs, &bit) ? set_boolean(value, bit) : fail(v, past_end);
+    return parquet_runs_next(&v->runs, &bit) ? set_boolean(value, bit) : fail_page(v, past_end);
 }
 
 static bool begin_boolean_runs(parquet_values *v)
@@ -193,7 +193,7 @@ static bool begin_boolean_runs(parquet_values *v)
     if (v->at == v->end)
         return true; /* no values but nulls */
     if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     parquet_runs_begin(&v->runs, 1, v->at + 4, le_get32(v->at));
     v->at = v->end;
     return true;
@@ -204,13 +204,14 @@ static bool begin_boolean_runs(parquet_values *v)
 static bool take_delta(parquet_values *v, tokmap_value *value)
 {
     uint64_t bits;
-    return parquet_delta_next(&v->numbers, &bits) ? set_number(v, bits, value) : fail(v, past_end);
+    return parquet_delta_next(&v->numbers, &bits) ? set_number(v, bits, value)
+                                                  : fail_page(v, past_end);
 }
 
 static bool begin_delta(parquet_values *v)
 {
     if (v->at < v->end && !parquet_delta_begin(&v->numbers, v->at, (size_t)(v->end - v->at)))
-        return fail(v, "the head of its deltas is malformed");
+        return fail_page(v, "the head of its deltas is malformed");
     v->at = v->end;
     v->take = take_delta;
     return true;
@@ -220,10 +221,10 @@ static bool begin_delta(parquet_values *v)
 static bool begin_lengths(parquet_values *v, parquet_delta *lengths)
 {
     if (!parquet_delta_begin(lengths, v->at, (size_t)(v->end - v->at)))
-        return fail(v, "the head of its lengths is malformed");
+        return fail_page(v, "the head of its lengths is malformed");
     const uint8_t *end = parquet_delta_end(lengths);
     if (!end)
-        return fail(v, "its lengths are malformed");
+        return fail_page(v, "its lengths are malformed");
     v->at = end;
     return true;
 }
@@ -232,7 +233,7 @@ static bool take_delta_length(parquet_values *v, tokmap_value *value)
 {
     uint64_t n_bytes;
     if (!parquet_delta_next(&v->numbers, &n_bytes) || n_bytes > (size_t)(v->end - v->at))
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     set_text(value, v->at, (size_t)n_bytes);
     v->at += n_bytes;
     return true;
@@ -250,7 +251,7 @@ static bool reserve_value(parquet_values *v, size_t n_bytes)
         return true;
     uint8_t *value = realloc(v->value, n_bytes + n_bytes / 4 + 1);
     if (!value)
-        return fail(v, parquet_no_memory);
+        return fail_page(v, parquet_no_memory);
     v->value = value;
     v->value_capacity = n_bytes + n_bytes / 4 + 1;
     return true;
@@ -262,9 +263,9 @@ static bool take_delta_bytes(parquet_values *v, tokmap_value *value)
     uint64_t prefix, suffix;
     if (!parquet_delta_next(&v->numbers, &prefix) || !parquet_delta_next(&v->suffixes, &suffix) ||
         suffix > (size_t)(v->end - v->at))
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     if (prefix > v->value_bytes)
-        return fail(v, "the prefix of a value is longer than the value before");
+        return fail_page(v, "the prefix of a value is longer than the value before");
     if (!reserve_value(v, (size_t)(prefix + suffix)))
         return false;
     if (suffix)
@@ -289,7 +290,7 @@ static bool take_split(parquet_values *v, tokmap_value *value)
     const size_t size = size_of(v->column->type), n = (size_t)(v->end - v->begin) / size;
     uint64_t bits = 0;
     if (v->n_taken >= n)
-        return fail(v, past_end);
+        return fail_page(v, past_end);
     for (size_t i = 0; i < size; i++)
         bits |= (uint64_t)v->begin[i * n + v->n_taken] << (8 * i);
     v->n_taken++;
@@ -310,7 +311,7 @@ static bool begin_split(parquet_values *v)
 {
     v->take = take_split;
     v->at = v->end;
-    return (v->end - v->begin) % (ptrdiff_t)size_of(v->column->type) == 0 || fail(v, past_end);
+    return (v->end - v->begin) % (ptrdiff_t)size_of(v->column->type) == 0 || fail_page(v, past_end);
 }
 
 static bool begin_encoding(parquet_values *v)
@@ -334,7 +335,7 @@ static bool begin_encoding(parquet_values *v)
         return begin_delta_bytes(v);
     if (v->encoding == PARQUET_ENCODING_SPLIT && is_number)
         return begin_split(v);
-    return fail(v, "its encoding cannot be read for a column of its type");
+    return fail_page(v, "its encoding cannot be read for a column of its type");
 }
 
 /* Version 1: a length and the levels; version 2: the header has the lengths. */
@@ -347,11 +348,11 @@ static bool begin_levels(parquet_values *v, const parquet_page_header *h)
     v->at += h->repetition_bytes;
     if (h->type == PARQUET_PAGE_DATA && max > 0) {
         if (h->level_encoding == PARQUET_ENCODING_BIT_PACKED)
-            return fail(v, "its definition levels are BIT_PACKED, which cannot be read");
+            return fail_page(v, "its definition levels are BIT_PACKED, which cannot be read");
         if (h->level_encoding != PARQUET_ENCODING_RLE)
-            return fail(v, "its definition levels have an unknown encoding");
+            return fail_page(v, "its definition levels have an unknown encoding");
         if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
-            return fail(v, "its definition levels go beyond its end");
+            return fail_page(v, "its definition levels go beyond its end");
         n_bytes = le_get32(v->at);
         v->at += 4;
     }
@@ -387,13 +388,13 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
     uint32_t level;
     *value = (tokmap_value){0};
     if (v->left == 0)
-        return all_zero(v->at, v->end) ? 0 : -!fail(v, after_last);
+        return all_zero(v->at, v->end) ? 0 : -!fail_page(v, after_last);
     v->left--;
     if (v->has_levels) {
         if (!parquet_runs_next(&v->levels, &level))
-            return -!fail(v, "its definition levels end too early");
+            return -!fail_page(v, "its definition levels end too early");
         if (level > v->column->max_definition)
-            return -!fail(v, "a definition level is too large");
+            return -!fail_page(v, "a definition level is too large");
         if (level < v->column->max_definition)
             return 1;
     }

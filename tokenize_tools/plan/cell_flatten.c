@@ -120,14 +120,14 @@ static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const c
     for (unsigned i = 0; i < n; i++)
         if (!started[i])
             copy_share(&threads[i]);
-    const tokmap_error *failure = NULL;
+    const tokmap_error *first = NULL;
     for (unsigned i = 0; i < n; i++) {
         if (started[i])
             tokmap_i_thread_join(handles[i]);
-        if (!failure && threads[i].err.status < 0)
-            failure = &threads[i].err;
+        if (!first && threads[i].err.status < 0)
+            first = &threads[i].err;
     }
-    return failure ? cli_fail(failure) : CLI_OK;
+    return first ? cli_fail(first) : CLI_OK;
 }
 
 static int finish_copy(const flatten_state *s, const tokmap_dataset *ds, const char *path)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cli/paths.h"
+#include "text/failure.h"
 
 #define PLAN_MAX_INPUTS ((size_t)1 << 24)
 #define PLAN_MAX_CELLS ((size_t)1 << 20) /* as many as a dataset may have segments */
@@ -57,13 +58,8 @@ typedef struct plan_file {
     char *memory;  /* of the texts above, if they were parsed */
 } plan_file;
 
-typedef struct plan_error {
-    size_t line; /* from 1; 0: out of memory */
-    char text[256];
-} plan_error;
-
-/* Start with {0}; plan_file_free frees it, also after a failure. */
-bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, plan_error *err);
+/* Start with {0}; plan_file_free frees it, also after a failure, whose place is a line. */
+bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure *err);
 /* The text of a plan whose members but `hash` and `memory` are set; sets the hash. Malloced; NULL:
  * out of memory. */
 char *plan_file_print(plan_file *plan, size_t *n_bytes);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,41 +14,26 @@
 
 typedef struct plan_parser {
     plan_file *plan;
-    plan_error *err;
+    failure *err;
     char *at, *end; /* the rest of the text; each line is cut off with a zero byte */
     char *line;     /* the current one */
     bool updated;   /* version 2 */
+    size_t n_lines; /* so far */
 } plan_parser;
-
-static bool fail(plan_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool fail(plan_parser *p, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(p->err->text, sizeof p->err->text, format, args);
-    va_end(args);
-    return false;
-}
-
-static bool fail_memory(plan_parser *p)
-{
-    p->err->line = 0;
-    return fail(p, "out of memory");
-}
 
 /* ---- Lines and words ---- */
 
 static bool next_line(plan_parser *p)
 {
     char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
-    p->err->line++;
+    p->n_lines++;
     if (!newline)
-        return fail(p, "the plan ends here, without its checksum; part of the file is missing");
+        return fail(p->err,
+                    "the plan ends here, without its checksum; part of the file is missing");
     p->line = p->at;
     p->at = newline + 1;
     if (memchr(p->line, '\0', (size_t)(newline - p->line)))
-        return fail(p, "the line has a zero byte");
+        return fail(p->err, "the line has a zero byte");
     *newline = '\0';
     return true;
 }
@@ -87,14 +71,14 @@ static bool take_number(plan_parser *p, char **rest, const char *name, uint64_t 
         value = 10 * value + digit;
     }
     *number = value;
-    return plain || fail(p, "%s must be a whole number", name);
+    return plain || fail(p->err, "%s must be a whole number", name);
 }
 
 /* The same, at the end of the line. */
 static bool take_last_number(plan_parser *p, char *rest, const char *name, uint64_t *number)
 {
     if (strchr(rest, ' '))
-        return fail(p, "nothing must follow %s", name);
+        return fail(p->err, "nothing must follow %s", name);
     return take_number(p, &rest, name, number);
 }
 
@@ -103,13 +87,13 @@ static bool take_text(plan_parser *p, char *rest, const char *name, const char *
 {
     *text = rest;
     if (!line_text_parse(rest))
-        return fail(p,
+        return fail(p->err,
                     "%s has a character that must be written as \\xHH, or an escape that is not "
                     "needed",
                     name);
     size_t n = strlen(rest);
     if (n == 0 || n > PLAN_MAX_TEXT_BYTES)
-        return fail(p, "%s must have 1 to %d bytes", name, PLAN_MAX_TEXT_BYTES);
+        return fail(p->err, "%s must have 1 to %d bytes", name, PLAN_MAX_TEXT_BYTES);
     return true;
 }
 
@@ -126,13 +110,13 @@ static bool grow(plan_parser *p, void **list, size_t n, size_t entry_bytes)
         return true;
     void *larger = realloc(*list, (n ? 2 * n : 1) * entry_bytes);
     if (!larger)
-        return fail_memory(p);
+        return fail_memory(p->err);
     *list = larger;
     return true;
 }
 
 #define ADD(p, list, n, most, what)                                                                \
-    ((n) == (size_t)(most) ? fail(p, "there are more than %zu %s", (size_t)(most), what)           \
+    ((n) == (size_t)(most) ? fail(p->err, "there are more than %zu %s", (size_t)(most), what)      \
                            : grow(p, (void **)&(list), n, sizeof *(list)))
 
 /* ---- The lines ---- */
@@ -145,8 +129,8 @@ static bool parse_first_line(plan_parser *p)
     if (p->updated || strcmp(p->line, FIRST_LINE) == 0)
         return true;
     if (strncmp(p->line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0)
-        return fail(p, "this plan has another version; this tokmap reads versions 1 and 2");
-    return fail(p, "not a plan: the first line is not \"" FIRST_LINE "\"");
+        return fail(p->err, "this plan has another version; this tokmap reads versions 1 and 2");
+    return fail(p->err, "not a plan: the first line is not \"" FIRST_LINE "\"");
 }
 
 static bool parse_folders(plan_parser *p)
@@ -156,22 +140,22 @@ static bool parse_folders(plan_parser *p)
     if (!next_line(p))
         return false;
     if (!is_line(p, "folder", &rest) || *rest != '/')
-        return fail(p, "\"folder /...\" expected");
+        return fail(p->err, "\"folder /...\" expected");
     if (!take_text(p, rest, "the folder", &plan->folder) || !next_line(p))
         return false;
     if (!is_line(p, "cells", &rest))
-        return fail(p, "\"cells DIR\" expected");
+        return fail(p->err, "\"cells DIR\" expected");
     if (!take_text(p, rest, "the folder of the cells", &plan->cells_folder))
         return false;
     if (!plan_file_folders_fit(plan))
-        return fail(p, "the path of the folder of the cells is too long");
+        return fail(p->err, "the path of the folder of the cells is too long");
     if (!next_line(p))
         return false;
     if (!is_line(p, "cell-size", &rest))
-        return fail(p, "\"cell-size BYTES\" expected");
+        return fail(p->err, "\"cell-size BYTES\" expected");
     if (!take_last_number(p, rest, "the size", &plan->cell_bytes))
         return false;
-    return plan->cell_bytes > 0 || fail(p, "the size must be above 0");
+    return plan->cell_bytes > 0 || fail(p->err, "the size must be above 0");
 }
 
 static bool parse_earlier(plan_parser *p, char *rest)
@@ -183,7 +167,7 @@ static bool parse_earlier(plan_parser *p, char *rest)
     const uint64_t hash = strtoull(rest, NULL, 16);
     snprintf(same, sizeof same, "%016" PRIx64, hash);
     if (!p->updated || strcmp(rest, same) != 0)
-        return fail(p, "not a line of a plan, or not an earlier checksum");
+        return fail(p->err, "not a line of a plan, or not an earlier checksum");
     plan->earlier[plan->n_earlier++] = hash;
     return true;
 }
@@ -197,7 +181,7 @@ static bool parse_option(plan_parser *p, char *rest)
     bool has_value = strchr(rest, ' ') != NULL;
     option.name = take_word(&rest);
     if (!is_name(option.name))
-        return fail(p, "\"option NAME VALUE\" expected");
+        return fail(p->err, "\"option NAME VALUE\" expected");
     if (has_value && !take_text(p, rest, "the value", &option.value))
         return false;
     plan->options[plan->n_options++] = option;
@@ -212,7 +196,7 @@ static bool parse_fact(plan_parser *p, char *rest)
         return false;
     for (const char *c = rest; *c; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return fail(p, "the fact has a control character");
+            return fail(p->err, "the fact has a control character");
     }
     plan->facts[plan->n_facts++] = rest;
     return true;
@@ -228,7 +212,7 @@ static bool parse_input(plan_parser *p, char *rest)
         return false;
     input.format = take_word(&rest);
     if (!is_name(input.format) || !*rest)
-        return fail(p, "\"input SIZE TIME FORMAT NAME\" expected");
+        return fail(p->err, "\"input SIZE TIME FORMAT NAME\" expected");
     if (!take_text(p, rest, "the name of the input", &input.name))
         return false;
     plan->inputs[plan->n_inputs++] = input;
@@ -255,17 +239,18 @@ static bool parse_cell(plan_parser *p, char *rest)
                      : take_last_number(p, rest, "the row of the cell", &cell.row)))
         return false;
     if (cell.since > plan->n_earlier)
-        return fail(p, "the last number of the cell must be at most that of the earlier plans");
+        return fail(p->err,
+                    "the last number of the cell must be at most that of the earlier plans");
     if (cell.input >= plan->n_inputs)
-        return fail(p, "there is no input %" PRIu64 "; inputs are counted from 0", cell.input);
+        return fail(p->err, "there is no input %" PRIu64 "; inputs are counted from 0", cell.input);
     if (cell.row > 0 && cell.offset == 0)
-        return fail(p, "the cell begins at a row, but its offset is 0");
+        return fail(p->err, "the cell begins at a row, but its offset is 0");
     if (cell.offset > 0 && cell.offset >= plan->inputs[cell.input].n_bytes)
-        return fail(p, "the cell begins after the end of its input");
+        return fail(p->err, "the cell begins after the end of its input");
     if (plan->n_cells == 0 && (cell.input || cell.offset || cell.row))
-        return fail(p, "the first cell must begin where the inputs begin: \"cell 0 0 0\"");
+        return fail(p->err, "the first cell must begin where the inputs begin: \"cell 0 0 0\"");
     if (plan->n_cells > 0 && !is_later(&plan->cells[plan->n_cells - 1], &cell))
-        return fail(p, "the cell must begin after the one before it");
+        return fail(p->err, "the cell must begin after the one before it");
     plan->cells[plan->n_cells++] = cell;
     return true;
 }
@@ -304,16 +289,16 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
     const plan_file *plan = p->plan;
     snprintf(line, sizeof line, "checksum %016" PRIx64, hash);
     if (strncmp(p->line, "checksum ", 9) != 0)
-        return fail(p, "not a line of a plan, or not in its place");
+        return fail(p->err, "not a line of a plan, or not in its place");
     if (plan->n_inputs == 0 || plan->n_cells == 0)
-        return fail(p, "the plan has no %s", plan->n_inputs == 0 ? "inputs" : "cells");
+        return fail(p->err, "the plan has no %s", plan->n_inputs == 0 ? "inputs" : "cells");
     if (p->updated && plan->n_earlier == 0)
-        return fail(p, "the plan was updated, but has no earlier one");
+        return fail(p->err, "the plan was updated, but has no earlier one");
     if (p->at != p->end)
-        return fail(p, "the checksum must be the last line");
+        return fail(p->err, "the checksum must be the last line");
     return strcmp(p->line, line) == 0 ||
-           fail(p, "wrong checksum: the plan was changed or is damaged; make a new one with "
-                   "tokmap plan");
+           fail(p->err, "wrong checksum: the plan was changed or is damaged; make a new one with "
+                        "tokmap plan");
 }
 
 /* How many bytes come before the last line. */
@@ -325,17 +310,19 @@ static size_t bytes_before_last_line(const char *text, size_t n_bytes)
     return n;
 }
 
-bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, plan_error *err)
+bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure *err)
 {
     plan_parser p = {.plan = plan, .err = err};
-    *err = (plan_error){0};
     plan->memory = malloc(n_bytes + 1);
     if (!plan->memory)
-        return fail_memory(&p);
+        return fail_memory(err);
     memcpy(plan->memory, text, n_bytes);
     p.at = plan->memory;
     p.end = plan->memory + n_bytes;
     plan->hash = XXH3_64bits(text, bytes_before_last_line(text, n_bytes));
-    return parse_first_line(&p) && parse_folders(&p) && parse_sections(&p) &&
-           parse_checksum(&p, plan->hash);
+    if (parse_first_line(&p) && parse_folders(&p) && parse_sections(&p) &&
+        parse_checksum(&p, plan->hash))
+        return true;
+    err->place = p.n_lines;
+    return false;
 }

@@ -2,6 +2,7 @@
 #include "plan/plan_read.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +12,12 @@
 
 static int parse(plan_file *plan, const char *path, const whole_file *file)
 {
-    plan_error err;
+    failure err;
     if (plan_file_parse(plan, (const char *)file->data, file->n_bytes, &err))
         return CLI_OK;
-    if (err.line == 0)
+    if (err.status == ENOMEM)
         return cli_no_memory();
-    return cli_error(CLI_INPUT, "%s:%zu: %s", path, err.line, err.text);
+    return cli_error(CLI_INPUT, "%s:%" PRIu64 ": %s", path, err.place, err.text);
 }
 
 int plan_read_to_update(plan_file *plan, const char *path)

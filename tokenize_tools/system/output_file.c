@@ -21,7 +21,7 @@
 /* The most that one call copies, so that progress is shown and signals are handled in between. */
 #define COPY_BYTES (64u << 20)
 
-static int fail_system(const char *path, const char *what)
+static int print_errno(const char *path, const char *what)
 {
     tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = errno};
     snprintf(err.text, sizeof err.text, "%.300s: cannot %s: %s", path, what, strerror(errno));
@@ -64,7 +64,7 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
 int output_flush_folder(const char *path)
 {
     errno = tokmap_i_folder_sync(path);
-    return errno == 0 ? CLI_OK : fail_system(path, "flush its folder");
+    return errno == 0 ? CLI_OK : print_errno(path, "flush its folder");
 }
 
 /* Creates `folder`, a prefix of a path up to one of its slashes. */
@@ -73,7 +73,7 @@ static int make_folder(const char *folder)
     if (file_exists(folder))
         return CLI_OK; /* it may be a file: then the next call fails */
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fail_system(folder, "create the folder");
+        return print_errno(folder, "create the folder");
     return output_flush_folder(folder);
 }
 
@@ -116,7 +116,7 @@ static int fail_lock(const char *path)
     if (has_no_locks(errno))
         return cli_error(CLI_INPUT, "%s: cannot lock: this file system has no locks (%s)", path,
                          strerror(errno));
-    return fail_system(path, "lock");
+    return print_errno(path, "lock");
 }
 
 /* Removes the partial file of a process that was killed. It is never written to, because it may be
@@ -125,12 +125,12 @@ static int remove_stale(const char *partial)
 {
     int fd = open(partial, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        return errno == ENOENT ? CLI_OK : fail_system(partial, "take over");
+        return errno == ENOENT ? CLI_OK : print_errno(partial, "take over");
     int code = CLI_OK;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
         code = fail_lock(partial);
     else if (is_same_file(fd, partial) && unlink(partial) != 0)
-        code = fail_system(partial, "remove");
+        code = print_errno(partial, "remove");
     close(fd);
     return code;
 }
@@ -162,7 +162,7 @@ int output_begin(output_file *out)
         int fd = open(out->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         int code = CLI_OK;
         if (fd < 0 && errno != EEXIST)
-            return fail_system(out->path, "write");
+            return print_errno(out->path, "write");
         if (fd < 0)
             code = remove_stale(out->partial);
         else if (take_lock(fd, out->partial, &code)) {
@@ -180,7 +180,7 @@ int output_resume(output_file *out)
     file_facts facts;
     int fd = open(out->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 || file_describe_open(fd, &facts) != 0)
-        return fail_system(out->partial, "open");
+        return print_errno(out->partial, "open");
     int code = CLI_OK;
     if (facts.kind != FILE_REGULAR)
         code = cli_error(CLI_INPUT, "%s: is not a regular file", out->partial);
@@ -216,7 +216,7 @@ int output_try_write(output_file *out, const void *data, size_t n_bytes)
 int output_write(output_file *out, const void *data, size_t n_bytes)
 {
     errno = output_try_write(out, data, n_bytes);
-    return errno == 0 ? CLI_OK : fail_system(out->path, "write");
+    return errno == 0 ? CLI_OK : print_errno(out->path, "write");
 }
 
 int output_try_cut(output_file *out, uint64_t n_bytes)
@@ -321,14 +321,14 @@ static int give_name(output_file *out)
     errno = output_try_name(out);
     return errno == 0        ? CLI_OK
            : errno == EEXIST ? fail_exists(out->path, TOKMAP_ERR_EXISTS)
-                             : fail_system(out->path, "write");
+                             : print_errno(out->path, "write");
 }
 
 int output_place(output_file *out)
 {
     errno = output_try_sync(out);
     if (errno != 0)
-        return fail_system(out->path, "flush");
+        return print_errno(out->path, "flush");
     int code = give_name(out);
     if (code != CLI_OK)
         return code;
@@ -376,7 +376,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
         return code == CLI_OK ? output_flush_folder(out->path) : code;
     errno = file_describe_open(src->fd, &facts);
     if (errno != 0)
-        return fail_system(src->path, "read");
+        return print_errno(src->path, "read");
     code = output_begin(out);
     if (code != CLI_OK)
         return code;

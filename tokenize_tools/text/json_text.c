@@ -7,15 +7,15 @@
 #include "text/plain_text.h"
 #include "text/utf8.h"
 
-bool json_text_check_object(json_text_span text, json_text_error *err)
+bool json_text_check_object(json_text_span text, failure *err)
 {
     json_reader r;
     json_reader_init(&r, text.text, text.n_bytes);
     const bool is_object = json_peek(&r) == JSON_OBJECT || json_fail(&r, "not an object");
     const bool ok = is_object && json_skip(&r) && json_end(&r);
     if (!ok && err) {
-        err->offset = r.failure_at;
-        snprintf(err->reason, sizeof err->reason, "%s", r.failure);
+        fail(err, "%s", r.failure);
+        err->place = r.failure_at;
     }
     json_reader_free(&r);
     return ok;

@@ -9,18 +9,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
-typedef struct json_text_error {
-    size_t offset; /* offset of the byte at which the text is not JSON */
-    char reason[200];
-} json_text_error;
+#include "text/failure.h"
 
 typedef struct json_text_span {
     const char *text;
     size_t n_bytes;
 } json_text_span;
 
-/* Whether the text is one JSON object. err may be NULL. */
-bool json_text_check_object(json_text_span text, json_text_error *err);
+/* Whether the text is one JSON object. err may be NULL; its place is a byte. */
+bool json_text_check_object(json_text_span text, failure *err);
 
 /* Finds the value of `key` in an object that passed json_text_check_object, the first one if there
  * are several. Returns false and leaves *value unchanged if there is none. A value of that object

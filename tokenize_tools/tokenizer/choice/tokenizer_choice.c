@@ -16,7 +16,8 @@ int tokenizer_choice_fail(const tokenizer_error *err, const char *advice)
     if (err->no_memory)
         return cli_no_memory();
     /* A file that is too large is the wrong file, and no limit of the system. */
-    const int code = err->sys_errno == EFBIG ? CLI_INPUT : cli_input_exit_code(err->sys_errno);
+    const bool wrong = err->sys_errno == 0 || err->sys_errno == EFBIG;
+    const int code = wrong ? CLI_INPUT : cli_errno_exit_code(err->sys_errno);
     return cli_error(code, "tokenizer: %s%s", err->text, err->sys_errno ? "" : advice);
 }
 
