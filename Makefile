@@ -2,12 +2,15 @@
 # tokmap. `make` builds and prints which optional parts are in; `make help` lists the targets.
 
 CFLAGS ?= -O3 -g
+PYTHON ?= python3
 BUILD = build
 PREFIX = /usr/local
 LIBDIR = $(PREFIX)/lib
 T = 60
 .DEFAULT_GOAL := all
 , := ,
+# A copy of include/ and src/ alone can be built, too.
+PARTS := $(wildcard tests/sanitizers.mk bench/bench.mk docs/packaging/release.mk)
 
 # ---- Lists: a new source file is found by its folder and name ----
 
@@ -60,7 +63,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz fuzz-names lint wheel sdist dist reproducible deb try-packages test-engines test-aarch64
+WITHOUT_PROBES := help clean uninstall fmt deps deps-% demo test asan ubsan tsan fuzz fuzz-names lint wheel sdist dist reproducible deb try-packages test-engines test-aarch64
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -208,42 +211,25 @@ $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o
     $(BUILD)/obj/tests/fuzz/replay.o $(INSIDES)
 	$(call say,LINK,$@) $(LINK) $(emulated)
 
-# tests/fuzz/build_service.sh sets these two: other engines may be written in C++.
-FUZZ_ENGINE = -fsanitize=fuzzer
-FUZZ_LINKER = $(CC)
-FUZZ_LINK = $(subst $(CC) ,$(FUZZ_LINKER) ,$(LINK)) $(FUZZ_ENGINE)
-$(FUZZ:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(INSIDES)
-	$(call say,LINK,$@) $(FUZZ_LINK)
-$(BUILD)/canary: $(BUILD)/obj/tests/fuzz/canary.o
-	$(call say,LINK,$@) $(FUZZ_LINK)
-
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
 
+# What may be missing, by the jobs of .ci/need.
+DEPS := $(addprefix deps-,build test lint fuzz wheel reproducible engines aarch64 deb try-packages)
+$(DEPS): deps-%:
+	@sh .ci/need $*
+## deps: prints and installs what `make test` needs; deps-lint, deps-fuzz, deps-wheel: for these targets
+deps: deps-test
+	@sh .ci/python $(abspath $(BUILD)) >/dev/null
+
 ## demo: the main commands on the text of docs/demo; installs missing packages first
-demo:
-	@sh .ci/need build
+demo: deps-build
 	@$(again) all
 	@TOKMAP=$(abspath $(BUILD))/tokmap sh docs/demo.sh
 
 # ---- Tests ----
 
-# Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
-# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: what takes its time in Python, and
-# tokbench.
-ifeq ($(TOKMAP_SANITIZED),tsan)
-    LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
-	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
-	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
-	test_json_line) \
-	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \
-	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
-	foreign/test_foreign.py stage/test_ptx.py plan/test_flatten.py plan/test_join.py pack/test_pack_changes.py \
-	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py)
-else ifneq ($(TOKMAP_SANITIZED),)
-    LEFT_OUT := $(addprefix tests/,dataset/test_ref_reader.py order/test_order.py stage/test_ptx.py bench/test_report.py \
-	bench/test_tokbench.py)
-endif
+include $(PARTS)
 
 ## check: unit tests, corpus replay, command tests; three minutes on two cores
 PROGRAMS := $(filter-out $(LEFT_OUT),$(TESTS) $(FUZZ:%=$(BUILD)/replay_%))
@@ -251,170 +237,20 @@ check: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
 	    $(LONGEST) $(PROGRAMS) $(filter-out $(LONGEST),$(SCRIPTS)))
 
-# The defaults that follow from the number of processors, as on other machines than this one.
-## check-processors: the tests of inputs and of pack as if the machine had two processors, and four
-check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
-	@export PYTHON=$$(sh .ci/python $(abspath $(BUILD))) JOBS=$(shell nproc) TOKMAP_BUILD=$(abspath $(BUILD)); \
-	for n in $(filter-out $(shell nproc),2 4); do \
-	    echo "as with $$n processors:"; \
-	    STAND_IN_PROCESSORS=$$n LD_PRELOAD=$(abspath $(PROCESSORS)) \
-	        bash tests/run.sh $(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh) || exit 1; \
-	done
-.PHONY: check-processors
-
 ## test: check, and tests that install, build or need gigabytes; installs missing packages first
-test:
-	@sh .ci/need test
+test: deps
 	@$(again) all
-	@TOKMAP_LONG=$${TOKMAP_LONG:-1} PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check
-## test-long: test with many more random cases: half an hour on two cores
+	@TOKMAP_LONG=$${TOKMAP_LONG:-1} PYTHON=$$(sh .ci/python -n $(abspath $(BUILD))) $(again) check
+#: test-long: test with many more random cases: half an hour on two cores
 test-long:
 	@TOKMAP_LONG=all $(again) test
-.PHONY: test-long
 
-SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
-sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
-
-## asan: check with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
-asan:
-	$(call sanitized_check,-fsanitize=address$(,)undefined)
-## ubsan: check with UndefinedBehaviorSanitizer only
-ubsan:
-	$(call sanitized_check,-fsanitize=undefined)
-## tsan: check with ThreadSanitizer
-tsan:
-	$(call sanitized_check,-fsanitize=thread)
-
-CROSS = aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root
-
-## test-aarch64: check on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
-test-aarch64:
-	@sh .ci/need test aarch64
-	@sh .ci/aarch64 $(BUILD)/aarch64-root
-	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 \
-	    EMULATOR=$(abspath $(BUILD))/aarch64-root/run CC='$(CROSS)'
-	@TOKMAP_BUILD=$(abspath $(BUILD))/aarch64 PYTHON=$(abspath $(BUILD))/aarch64-root/python TOKMAP_TIMEOUT=1200 \
-	    CC='$(CROSS)' EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
-	    bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
-.PHONY: test-aarch64
-
-## fuzz: every fuzz target for T=60 seconds (F=NAME: only this one), then a canary bug that must be found
-fuzz:
-	@sh .ci/need -n fuzz
-	@$(again) fuzz-programs BUILD=$(BUILD)/fuzz CC=clang \
-	    CFLAGS='$(SANITIZED) -fsanitize=fuzzer-no-link,address,undefined'
-	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
-fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
-fuzz-names:
-	@echo $(FUZZ)
-
-## chaos: kill N=5000 packs and M=1000 with a plan, damage and change their files, let N calls fail (SEED=1, WALK=--all)
-chaos: $(BUILD)/tokmap $(FAILURES)
-	@export TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support; \
-	    $(or $(PYTHON),python3) tests/pack/chaos_walk.py $(or $(N),5000) $(or $(SEED),1) $(WALK) && \
-	    $(or $(PYTHON),python3) tests/pack/chaos_plans.py $(or $(M),1000) $(or $(SEED),1) && \
-	    $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
-.PHONY: chaos
-
-## test-tokenizers: N=5000 texts and a corpus against the references, for each family of tokenizers
-test-tokenizers: $(BUILD)/tokmap
-	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
-	@export TOKMAP=$(abspath $(BUILD))/tokmap FAMILIES=$(abspath $(BUILD))/families PYTHONPATH=tests/oracles; \
-	    $(BUILD)/peers-venv/bin/python tests/families/make_families.py && \
-	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
-.PHONY: test-tokenizers
-
-## test-pipelines: N=2000 random tokenizers, TEXTS=500 texts each, against the reference (SEED=1)
-test-pipelines: $(BUILD)/tokmap
-	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
-	@TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP=$(abspath $(BUILD))/tokmap \
-	    PYTHONPATH=tests/oracles:tests/tokenizer $(BUILD)/peers-venv/bin/python \
-	    tests/families/check_pipelines.py $(or $(N),2000) $(or $(TEXTS),500) $(or $(SEED),1)
-.PHONY: test-pipelines
-
-## test-wheel: the wheel in every Python that is found, and the source archive compiled by pip
-test-wheel: $(PRODUCTS) wheel
-	@TOKMAP_WHEEL=$$(ls $(abspath $(BUILD))/tokmap-$(VERSION)-py3-none-manylinux*.whl) \
-	    TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP_TIMEOUT=1200 bash tests/run.sh tests/python/test_wheel.py
-.PHONY: test-wheel
-
-## test-frameworks: the wheel in the frameworks that people train with; installs them first
-test-frameworks: wheel
-	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/frameworks-venv tests/frameworks/requirements.txt
-	@$(BUILD)/frameworks-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
-	    --force-reinstall $(BUILD)/tokmap-$(VERSION)-py3-none-manylinux*.whl
-	@TOKMAP_INSTALLED=1 PYTHON=$(abspath $(BUILD))/frameworks-venv/bin/python JOBS=2 TOKMAP_TIMEOUT=1200 \
-	    bash tests/run.sh $(sort $(wildcard tests/frameworks/check_*.py))
-.PHONY: test-frameworks
-
-## test-engines: docs/recipes/ with Slurm, Open MPI and Ray on this machine; installs them first
-test-engines:
-	@sh .ci/need test engines
-	@$(again) all
-	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/engines-venv tests/engines/requirements.txt
-	@TOKMAP_ENGINES=1 TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$(abspath $(BUILD))/engines-venv/bin/python \
-	    JOBS=1 TOKMAP_TIMEOUT=900 bash tests/run.sh $(sort $(wildcard tests/engines/check_*.py tests/engines/test_*.py))
-.PHONY: test-engines
-
-## gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one
-gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
-	@$(BUILD)/test_gpu || [ $$? = 77 ]
-	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/python/test_python_gpu.py || [ $$? = 77 ]
-.PHONY: gpu-test
-
-## abi: names, symbol versions, prototypes, layouts and values against abi.txt; each header alone
+#: abi: names, symbol versions, prototypes, layouts and values against abi.txt; each header alone
 abi: $(PRODUCTS)
-	@$(or $(PYTHON),python3) tests/house/abi.py
+	@$(PYTHON) tests/house/abi.py
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh tests/house/test_abi.py
 
-# With matplotlib for charts, if it can be installed.
-report = python=$(or $(PYTHON),python3); \
-    $$python bench/peers/install.py $(BUILD)/report-venv bench/requirements.txt && python=$(BUILD)/report-venv/bin/python; \
-    $$python bench/report.py
-
-## bench: measure tokmap against the limits of this machine, and make a page; ten minutes
-bench: $(BUILD)/tokbench
-	$(BUILD)/tokbench all --json $(BUILD)/bench.json
-	@$(report) $(BUILD)/bench.json -o $(BUILD)/bench.html
-	@echo "A page with charts: $(BUILD)/bench.html"
-
-## bench-peers: compare outputs and speed with other tokenizers and loaders, and make a page
-# If one half fails, the page shows the other. It also shows peers whose output was wrong.
-bench-peers:
-	@rm -f $(BUILD)/tokenizers.json $(BUILD)/loaders.json
-	@status=0; for half in tokenizers loaders; do \
-	    $(MAKE) --no-print-directory bench-$$half || status=$$?; done; \
-	$(report) $$(ls $(BUILD)/tokenizers.json $(BUILD)/loaders.json) \
-	    -o $(BUILD)/peers.html && echo "A page with charts: $(BUILD)/peers.html" && exit $$status
-## bench-tokenizers: the tokenizers of bench-peers (ARGS='--rounds 3 --out F')
-bench-tokenizers: $(BUILD)/tokbench
-	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
-	@$(BUILD)/peers-venv/bin/python bench/peers/compare.py --tokbench $(BUILD)/tokbench \
-	    --out $(BUILD)/tokenizers.json $(ARGS)
-## bench-loaders: the loaders of bench-peers (LOADER_ARGS='--rounds 2 --out F')
-bench-loaders: $(PRODUCTS)
-	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/loader-peers-venv bench/peers/loader-requirements.txt
-	@$(BUILD)/loader-peers-venv/bin/python bench/peers/loaders.py --tokmap $(BUILD)/tokmap \
-	    --tokbench $(BUILD)/tokbench --out $(BUILD)/loaders.json $(LOADER_ARGS)
-## bench-parquet: packing and decoding of Parquet beside gigatoken and pyarrow (ARGS='--parquet F --tokenizer F')
-bench-parquet: $(BUILD)/tokbench $(BUILD)/tokmap
-	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
-	@$(BUILD)/peers-venv/bin/python bench/peers/parquet.py --tokmap $(BUILD)/tokmap \
-	    --tokbench $(BUILD)/tokbench $(ARGS)
-.PHONY: bench-peers bench-tokenizers bench-loaders bench-parquet
-
-## bench-gpu: tests and measurements on a GPU (ARGS='--out FILE')
-bench-gpu: $(PRODUCTS) $(BUILD)/test_gpu
-	@$(or $(PYTHON),python3) bench/gpu/run.py --build $(BUILD) $(ARGS)
-.PHONY: bench-gpu
-
 # ---- Kernel text, format, lint ----
-
-## ptx: compile the kernel to PTX, for the oldest device and driver (needs nvcc)
-ptx:
-	@bash tests/stage/make_ptx.sh src/stage/cuda/expand.cu >src/stage/cuda/expand.ptx.new
-	@mv src/stage/cuda/expand.ptx.new src/stage/cuda/expand.ptx
-.PHONY: ptx
 
 ## fmt: clang-format all C files in place
 fmt:
@@ -427,7 +263,7 @@ lint:
 lint-format:
 	$(call say,LINT,format) printf "%s\n" $(C_FILES) | xargs -P 4 -n 24 clang-format --dry-run -Werror
 lint-rules:
-	$(call say,LINT,rules) $(or $(PYTHON),python3) tests/house/lint_rules.py
+	$(call say,LINT,rules) $(PYTHON) tests/house/lint_rules.py
 # Not the generated tables of Unicode, which hold nothing to find and take a third of the time. One process more
 # than processors: cppcheck's own counts as one, and does little.
 lint-cppcheck: $(BUILD)/config.h
@@ -438,7 +274,7 @@ lint-cppcheck: $(BUILD)/config.h
 	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Ibench -Itests \
 	    $(filter-out %_tables.c,$(filter %.c,$(C_FILES)))
 
-## tidy: clang-tidy on all C files: about two minutes, later only on those that changed
+#: tidy: clang-tidy on all C files: about two minutes, later only on those that changed
 tidy:
 	@sh .ci/need -n lint
 	@$(again) -k tidy-files
@@ -455,38 +291,6 @@ $(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
 	    -- $(FLAGS) >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@$(CC) $(FLAGS) -MM -MP -MT $@ -MF $@.d $< && touch $@
 -include $(shell find $(BUILD)/lint -name '*.tidy.d' 2>/dev/null)
-
-# ---- Python package ----
-
-## wheel: build/tokmap-VERSION-py3-none-manylinux_*.whl, with all that it needs but glibc
-wheel:
-	@sh .ci/need wheel
-	@$(or $(PYTHON),python3) python/make_wheel.py $(BUILD)
-## sdist: build/tokmap-VERSION.tar.gz, all of the source: for packagers, and for pip
-sdist:
-	@mkdir -p $(BUILD)
-	@$(or $(PYTHON),python3) python/build_backend.py sdist $(BUILD)
-## dist: source archive, wheel and checksums of a commit, in build/dist-VERSION if it has that tag
-dist:
-	@sh .ci/need wheel
-	@$(or $(PYTHON),python3) python/make_dist.py $(BUILD)
-## reproducible: builds the last commit twice in different surroundings, and compares all of make dist
-reproducible:
-	@sh .ci/need wheel reproducible
-	@TOKMAP_TIMEOUT=7200 bash tests/run.sh tests/house/reproducible.sh
-.PHONY: wheel sdist dist reproducible
-
-# ---- Packages for systems: docs/packaging/ ----
-
-## deb: Debian packages of the source archive, in build/deb, checked with lintian
-deb: sdist
-	@sh .ci/need deb
-	@sh docs/packaging/make_deb.sh $(BUILD)/deb $(BUILD)/tokmap-$(VERSION).tar.gz
-## try-packages: wheel, source archive, Debian packages and container, each in a clean environment (ARGS='wheel bookworm')
-try-packages: wheel deb
-	@sh .ci/need try-packages
-	@bash docs/packaging/try_packages.sh $(BUILD) $(ARGS)
-.PHONY: deb try-packages
 
 # ---- Install ----
 
@@ -514,7 +318,7 @@ install: all
 	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Run ldconfig, so that programs find libtokmap.so.')
 
-## uninstall: remove what install has installed
+#: uninstall: remove what install has installed
 uninstall:
 	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(COMPLETIONS)/tokmap $(COMPLETIONS)/tokbench
 	rm -f $(addprefix $(DEST)/,$(wildcard include/*.h))
@@ -523,13 +327,14 @@ uninstall:
 	rm -f $(foreach page,$(MAN_PAGES),$(call man_page,$(page)))
 	rm -rf $(CMAKE_DIR)
 
-## clean: remove the build folder
+#: clean: remove the build folder
 clean:
 	rm -rf $(BUILD)
 
-## help: this list
+#: help: this list
+list = sed -n 's/^$1 \([a-z0-9-]*\): /\1|/p' Makefile $(PARTS) | awk -F'|' '{ printf "  make %-17s %s\n", $$1, $$2 }'
 help:
-	@sed -n 's/^## \([a-z0-9-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	@$(call list,\#\#); echo; echo Also:; $(call list,\#:)
 
-.PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs fuzz-names abi bench fmt lint lint-format \
-    lint-rules lint-cppcheck tidy tidy-files install uninstall clean help FORCE
+.PHONY: all deps $(DEPS) demo check test test-long abi fmt lint lint-format lint-rules lint-cppcheck tidy \
+    tidy-files install uninstall clean help FORCE

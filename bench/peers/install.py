@@ -90,7 +90,7 @@ def main():
     before = failed_before(folder, text)
     if before == {}:
         return 0
-    print("Installing into %s ..." % folder, flush=True)
+    print("Installing into %s: %s" % (folder, " ".join(before or wanted(text)[0])), flush=True)
     try:
         if before is None:
             venv.create(folder, with_pip=True, clear=True)

@@ -17,7 +17,7 @@ MAX_NESTING = 3
 MAX_ARGUMENTS = {"tests": 6, "": 5}
 
 C_FOLDERS = ["include", "src", "tokenize_tools", "bench", "tests"]
-TEXT_SUFFIXES = {".c", ".h", ".cu", ".ptx", ".py", ".sh", ".map", ".bash", ".md", ".in"}
+TEXT_SUFFIXES = {".c", ".h", ".cu", ".ptx", ".py", ".sh", ".map", ".bash", ".md", ".in", ".mk"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 

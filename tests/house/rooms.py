@@ -3,7 +3,7 @@
 """rooms.py BUILD - which folder calls which, seen in the objects under BUILD/obj, against the table of
 docs/ARCHITECTURE.md: prints each call of a room that is not below, and exits with 1.
 rooms.py --draw - the folders in layers, each above those that it uses; docs/ARCHITECTURE.md shows it.
-rooms.py --lines - lines of C, Python and shell in each folder."""
+rooms.py --lines - lines of C, Python and shell in each folder; then of C alone: sources and headers outside tests."""
 
 import collections
 import pathlib
@@ -114,15 +114,18 @@ def drawn_in_document():
 
 def count_lines():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
-    counts = collections.Counter()
+    counts, c_lines = collections.Counter(), 0
     for name in tracked.stdout.split("\n"):
         path = pathlib.Path(name)
         if path.suffix in (".c", ".h", ".cu", ".py", ".sh") and "tables.c" not in name:
-            counts[room_of(path)] += len((ROOT / path).read_text(errors="replace").split("\n")) - 1
+            n = len((ROOT / path).read_text(errors="replace").split("\n")) - 1
+            counts[room_of(path)] += n
+            c_lines += n if path.suffix in (".c", ".h") and path.parts[0] != "tests" else 0
     production = sum(n for room, n in counts.items() if room.split("/")[0] != "tests" and room != "bench/peers")
     for room, n in sorted(counts.items()):
         print("%6d  %s" % (n, room))
     print("%6d  outside tests and bench/peers" % production)
+    print("%6d  C outside tests" % c_lines)
 
 
 def main():

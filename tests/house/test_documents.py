@@ -16,6 +16,7 @@ DOCUMENTS = [str(path.relative_to(ROOT)) for glob in ("*.md", "docs/**/*.md", "b
              for path in ROOT.glob(glob)]
 MANUALS = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/man/*"))]
 HEADERS = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("include/*.h"))]
+MAKEFILES = [ROOT / name for name in ("Makefile", "bench/bench.mk", "docs/packaging/release.mk", "tests/sanitizers.mk")]
 RESULT = "bench/results/loaders-epyc-2core.json"
 
 # Row and column of the README's table, and the row of the result: its page, system, rest of its name.
@@ -203,7 +204,7 @@ def names_that_texts_name_exist():
     folders = ("include", "src", "tokenize_tools", "bench", "tests", "python", ".ci")
     sources = [path for folder in folders for path in (ROOT / folder).rglob("*")
                if path.suffix in (".c", ".h", ".py", ".sh", ".map", "") and path.is_file()]
-    known = set(re.findall(r"\w+", "\n".join(path.read_text(errors="replace") for path in [ROOT / "Makefile", *sources])))
+    known = set(re.findall(r"\w+", "\n".join(path.read_text(errors="replace") for path in MAKEFILES + sources)))
     package = ROOT / "python/tokmap"
     in_python = set(re.findall(r"\w+", (package / "__init__.py").read_text())) | {path.stem for path in package.glob("*.py")}
     n_names = 0
@@ -219,8 +220,8 @@ def names_that_texts_name_exist():
 
 
 def make_targets_that_documents_name_exist():
-    text = (ROOT / "Makefile").read_text()
-    targets = {name for names in re.findall(r"^([a-z][a-z -]*):(?!=)", text, re.MULTILINE) for name in names.split()}
+    text = "\n".join(path.read_text() for path in MAKEFILES)
+    targets = {name for names in re.findall(r"^([a-z][a-z0-9 -]*):(?!=)", text, re.MULTILINE) for name in names.split()}
     n_targets = 0
     for document in DOCUMENTS:
         for line in code_lines(document):

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of the Makefile: what a release consists of, and tests of it.
+
+## wheel: build/tokmap-VERSION-py3-none-manylinux_*.whl, with all that it needs but glibc
+wheel: deps-wheel
+	@$(PYTHON) python/make_wheel.py $(BUILD)
+#: sdist: build/tokmap-VERSION.tar.gz, all of the source: for packagers, and for pip
+sdist:
+	@mkdir -p $(BUILD)
+	@$(PYTHON) python/build_backend.py sdist $(BUILD)
+#: dist: source archive, wheel and checksums of a commit, in build/dist-VERSION if it has that tag
+dist: deps-wheel
+	@$(PYTHON) python/make_dist.py $(BUILD)
+#: reproducible: builds the last commit twice in different surroundings, and compares all of make dist
+reproducible:
+	@sh .ci/need wheel reproducible
+	@TOKMAP_TIMEOUT=7200 bash tests/run.sh tests/house/reproducible.sh
+
+#: deb: Debian packages of the source archive, in build/deb, checked with lintian
+deb: deps-deb sdist
+	@sh docs/packaging/make_deb.sh $(BUILD)/deb $(BUILD)/tokmap-$(VERSION).tar.gz
+#: try-packages: wheel, source archive, Debian packages and container, each in a clean environment (ARGS='wheel bookworm')
+try-packages: deps-try-packages wheel deb
+	@bash docs/packaging/try_packages.sh $(BUILD) $(ARGS)
+
+#: test-wheel: the wheel in every Python that is found, and the source archive compiled by pip
+test-wheel: $(PRODUCTS) wheel
+	@TOKMAP_WHEEL=$$(ls $(abspath $(BUILD))/tokmap-$(VERSION)-py3-none-manylinux*.whl) \
+	    TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP_TIMEOUT=1200 bash tests/run.sh tests/python/test_wheel.py
+
+#: test-frameworks: the wheel in the frameworks that people train with; installs them first
+test-frameworks: wheel
+	@$(PYTHON) bench/peers/install.py $(BUILD)/frameworks-venv tests/frameworks/requirements.txt
+	@$(BUILD)/frameworks-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+	    --force-reinstall $(BUILD)/tokmap-$(VERSION)-py3-none-manylinux*.whl
+	@TOKMAP_INSTALLED=1 PYTHON=$(abspath $(BUILD))/frameworks-venv/bin/python JOBS=2 TOKMAP_TIMEOUT=1200 \
+	    bash tests/run.sh $(sort $(wildcard tests/frameworks/check_*.py))
+
+#: ptx: compile the kernel to PTX, for the oldest device and driver (needs nvcc)
+ptx:
+	@bash tests/stage/make_ptx.sh src/stage/cuda/expand.cu >src/stage/cuda/expand.ptx.new
+	@mv src/stage/cuda/expand.ptx.new src/stage/cuda/expand.ptx
+
+.PHONY: wheel sdist dist reproducible deb try-packages test-wheel test-frameworks ptx

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of the Makefile: tests with sanitizers, an emulator, fuzzing, and those that take long.
+
+# Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
+# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: what takes its time in Python, and
+# tokbench.
+ifeq ($(TOKMAP_SANITIZED),tsan)
+    LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
+	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
+	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
+	test_json_line) \
+	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \
+	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
+	foreign/test_foreign.py stage/test_ptx.py plan/test_flatten.py plan/test_join.py pack/test_pack_changes.py \
+	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py)
+else ifneq ($(TOKMAP_SANITIZED),)
+    LEFT_OUT := $(addprefix tests/,dataset/test_ref_reader.py order/test_order.py stage/test_ptx.py bench/test_report.py \
+	bench/test_tokbench.py)
+endif
+
+SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
+
+#: asan: check with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+asan:
+	$(call sanitized_check,-fsanitize=address$(,)undefined)
+#: ubsan: check with UndefinedBehaviorSanitizer only
+ubsan:
+	$(call sanitized_check,-fsanitize=undefined)
+#: tsan: check with ThreadSanitizer
+tsan:
+	$(call sanitized_check,-fsanitize=thread)
+
+CROSS = aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root
+
+#: test-aarch64: check on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
+test-aarch64:
+	@sh .ci/need test aarch64
+	@sh .ci/aarch64 $(BUILD)/aarch64-root
+	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 \
+	    EMULATOR=$(abspath $(BUILD))/aarch64-root/run CC='$(CROSS)'
+	@TOKMAP_BUILD=$(abspath $(BUILD))/aarch64 PYTHON=$(abspath $(BUILD))/aarch64-root/python TOKMAP_TIMEOUT=1200 \
+	    CC='$(CROSS)' EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
+	    bash tests/run.sh $(filter-out %_gpu.py %_wheel.py,$(wildcard tests/python/test_*.py))
+
+# tests/fuzz/build_service.sh sets these two: other engines may be written in C++.
+FUZZ_ENGINE = -fsanitize=fuzzer
+FUZZ_LINKER = $(CC)
+FUZZ_LINK = $(subst $(CC) ,$(FUZZ_LINKER) ,$(LINK)) $(FUZZ_ENGINE)
+$(FUZZ:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(INSIDES)
+	$(call say,LINK,$@) $(FUZZ_LINK)
+$(BUILD)/canary: $(BUILD)/obj/tests/fuzz/canary.o
+	$(call say,LINK,$@) $(FUZZ_LINK)
+
+#: fuzz: every fuzz target for T=60 seconds (F=NAME: only this one), then a canary bug that must be found
+fuzz:
+	@sh .ci/need -n fuzz
+	@$(again) fuzz-programs BUILD=$(BUILD)/fuzz CC=clang \
+	    CFLAGS='$(SANITIZED) -fsanitize=fuzzer-no-link,address,undefined'
+	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
+fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
+fuzz-names:
+	@echo $(FUZZ)
+
+# The defaults that follow from the number of processors, as on other machines than this one.
+#: check-processors: the tests of inputs and of pack as if the machine had two processors, and four
+check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
+	@export PYTHON=$$(sh .ci/python $(abspath $(BUILD))) JOBS=$(shell nproc) TOKMAP_BUILD=$(abspath $(BUILD)); \
+	for n in $(filter-out $(shell nproc),2 4); do \
+	    echo "as with $$n processors:"; \
+	    STAND_IN_PROCESSORS=$$n LD_PRELOAD=$(abspath $(PROCESSORS)) \
+	        bash tests/run.sh $(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh) || exit 1; \
+	done
+
+#: chaos: kill N=5000 packs and M=1000 with a plan, damage and change their files, let N calls fail (SEED=1, WALK=--all)
+chaos: $(BUILD)/tokmap $(FAILURES)
+	@export TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support; \
+	    $(PYTHON) tests/pack/chaos_walk.py $(or $(N),5000) $(or $(SEED),1) $(WALK) && \
+	    $(PYTHON) tests/pack/chaos_plans.py $(or $(M),1000) $(or $(SEED),1) && \
+	    $(PYTHON) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
+
+#: test-tokenizers: N=5000 texts and a corpus against the references, for each family of tokenizers
+test-tokenizers: $(BUILD)/tokmap
+	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
+	@export TOKMAP=$(abspath $(BUILD))/tokmap FAMILIES=$(abspath $(BUILD))/families PYTHONPATH=tests/oracles; \
+	    $(BUILD)/peers-venv/bin/python tests/families/make_families.py && \
+	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
+
+#: test-pipelines: N=2000 random tokenizers, TEXTS=500 texts each, against the reference (SEED=1)
+test-pipelines: $(BUILD)/tokmap
+	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
+	@TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP=$(abspath $(BUILD))/tokmap \
+	    PYTHONPATH=tests/oracles:tests/tokenizer $(BUILD)/peers-venv/bin/python \
+	    tests/families/check_pipelines.py $(or $(N),2000) $(or $(TEXTS),500) $(or $(SEED),1)
+
+#: test-engines: docs/recipes/ with Slurm, Open MPI and Ray on this machine; installs them first
+test-engines:
+	@sh .ci/need test engines
+	@$(again) all
+	@$(PYTHON) bench/peers/install.py $(BUILD)/engines-venv tests/engines/requirements.txt
+	@TOKMAP_ENGINES=1 TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$(abspath $(BUILD))/engines-venv/bin/python \
+	    JOBS=1 TOKMAP_TIMEOUT=900 bash tests/run.sh $(sort $(wildcard tests/engines/check_*.py tests/engines/test_*.py))
+
+#: gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one
+gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
+	@$(BUILD)/test_gpu || [ $$? = 77 ]
+	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(PYTHON) tests/python/test_python_gpu.py || [ $$? = 77 ]
+
+.PHONY: asan ubsan tsan test-aarch64 fuzz fuzz-programs fuzz-names check-processors chaos test-tokenizers test-pipelines test-engines gpu-test
