@@ -30,9 +30,11 @@
  * NULL      Handles, and pointers to what a call reads or fills in, must not be NULL, unless a
  *           comment says so or the number of elements is 0: TOKMAP_ERR_ARGUMENT, or 0 or NULL from
  *           a call that returns a number or pointer. Close calls accept NULL.
- * Options   Begin with TOKMAP_INIT(type). It sets struct_size and makes all other fields 0. A 0
- *           means the default where a comment names one, and otherwise that nothing is set. A flag
- *           is 0 or 1. An id that may be 0 has a flag beside it (has_...).
+ * Options   Begin with TOKMAP_INIT(type). It sets struct_size and makes all other fields 0. Two
+ *           structs with strides begin with macros of their own, which set these too:
+ *           TOKMAP_LOADER_OPTIONS_INIT and TOKMAP_ENCODE_OPTIONS_INIT. A 0 means the default where
+ *           a comment names one, and otherwise that nothing is set. A flag is 0 or 1. An id that
+ *           may be 0 has a flag beside it (has_...).
  * Growth    Later versions add fields at the end of a struct. The caller states the sizes:
  *           struct_size is the sizeof of the struct that contains it, and a stride is the sizeof of
  *           the elements of an array. Neither may be 0. If the caller's header is newer than the

@@ -6,10 +6,11 @@
  *     int train(const tokmap_dataset *ds, void (*step)(const tokmap_row *rows, uint32_t n_rows))
  *     {
  *         const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1, .max_epochs = 1};
- *         const tokmap_loader_options options = {
- *             .struct_size = sizeof options, .sources = &source, .n_sources = 1,
- *             .source_stride = sizeof source, .row_stride = sizeof(tokmap_row),
- *             .sequence_length = 2048, .batch_rows = 8};
+ *         tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT;
+ *         options.sources = &source;
+ *         options.n_sources = 1;
+ *         options.sequence_length = 2048;
+ *         options.batch_rows = 8;
  *         tokmap_batch batch = TOKMAP_INIT(tokmap_batch);
  *         tokmap_loader *loader;
  *         int status = tokmap_loader_open(&loader, &options, NULL);
@@ -184,6 +185,26 @@ typedef struct tokmap_row {
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
 } tokmap_row;
+
+/* tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT; sets struct_size and all strides. */
+#ifdef __cplusplus
+inline tokmap_loader_options tokmap_init_loader_options()
+{
+    tokmap_loader_options options = TOKMAP_INIT(tokmap_loader_options);
+    options.source_stride = sizeof(tokmap_loader_source);
+    options.phase_stride = sizeof(tokmap_loader_phase);
+    options.row_stride = sizeof(tokmap_row);
+    return options;
+}
+#define TOKMAP_LOADER_OPTIONS_INIT tokmap_init_loader_options()
+#else
+#define TOKMAP_LOADER_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .struct_size = sizeof(tokmap_loader_options),                                              \
+        .source_stride = sizeof(tokmap_loader_source),                                             \
+        .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row)              \
+    }
+#endif
 
 typedef struct tokmap_batch {
     size_t struct_size; /* sizeof(tokmap_batch), set by the caller */

@@ -6,9 +6,9 @@
  *     int print_ids(const char *path, const char *text, size_t n_bytes)
  *     {
  *         const tokmap_text texts[] = {{text, n_bytes}};
- *         const tokmap_encode_options options = {
- *             .struct_size = sizeof options, .texts = texts, .n_texts = 1,
- *             .text_stride = sizeof *texts};
+ *         tokmap_encode_options options = TOKMAP_ENCODE_OPTIONS_INIT;
+ *         options.texts = texts;
+ *         options.n_texts = 1;
  *         tokmap_encoding ids = TOKMAP_INIT(tokmap_encoding);
  *         tokmap_tokenizer *t;
  *         int status = tokmap_tokenizer_open(&t, path, NULL, NULL);
@@ -81,6 +81,22 @@ typedef struct tokmap_encode_options {
     uint32_t n_threads;   /* at most, up to 1,024; 0: one for each processor of the process */
     tokmap_specials specials;
 } tokmap_encode_options;
+
+/* tokmap_encode_options options = TOKMAP_ENCODE_OPTIONS_INIT; sets struct_size and text_stride. */
+#ifdef __cplusplus
+inline tokmap_encode_options tokmap_init_encode_options()
+{
+    tokmap_encode_options options = TOKMAP_INIT(tokmap_encode_options);
+    options.text_stride = sizeof(tokmap_text);
+    return options;
+}
+#define TOKMAP_ENCODE_OPTIONS_INIT tokmap_init_encode_options()
+#else
+#define TOKMAP_ENCODE_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .struct_size = sizeof(tokmap_encode_options), .text_stride = sizeof(tokmap_text)           \
+    }
+#endif
 
 /* The ids of text number i are ids[offsets[i]] to ids[offsets[i + 1] - 1]. */
 typedef struct tokmap_encoding {

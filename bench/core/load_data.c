@@ -173,6 +173,7 @@ tokmap_loader *load_data_loader(tokmap_loader_options options)
     tokmap_error err;
     options.struct_size = sizeof options;
     options.source_stride = sizeof *options.sources;
+    options.phase_stride = sizeof *options.phases;
     options.row_stride = sizeof(tokmap_row);
     report_status(tokmap_loader_open(&l, &options, &err), &err);
     return l;

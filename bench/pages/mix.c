@@ -59,7 +59,6 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
                                            .n_sources = n_sources,
                                            .phases = m->phases,
                                            .n_phases = v == PHASED ? N_PHASES : 0,
-                                           .phase_stride = sizeof(tokmap_loader_phase),
                                            .sequence_length = LENGTH,
                                            .batch_rows = BATCH_ROWS,
                                            .io = TOKMAP_IO_MAP,

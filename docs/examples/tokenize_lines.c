@@ -42,10 +42,9 @@ static int print_ids(tokmap_tokenizer *t, const tokmap_text *lines, size_t n_lin
 {
     tokmap_error err;
     tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
-    tokmap_encode_options options = TOKMAP_INIT(tokmap_encode_options);
+    tokmap_encode_options options = TOKMAP_ENCODE_OPTIONS_INIT;
     options.texts = lines;
     options.n_texts = n_lines;
-    options.text_stride = sizeof *lines;
     if (tokmap_tokenizer_encode(t, &options, &e, &err)) /* with all processors */
         return fail(err.text);
     for (size_t i = 0; i < n_lines; i++) {

@@ -47,11 +47,9 @@ int main(int argc, char **argv)
     check(tokmap_dataset_open(&dataset, argv[1], &err), err.text);
     const tokmap_dataset *const datasets[] = {dataset};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1};
-    tokmap_loader_options options = TOKMAP_INIT(tokmap_loader_options);
+    tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT;
     options.sources = &source;
     options.n_sources = 1;
-    options.source_stride = sizeof source;
-    options.row_stride = sizeof(tokmap_row);
     options.sequence_length = 64;
     options.batch_rows = 8;
     tokmap_loader *loader;
