@@ -19,6 +19,8 @@ VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap
 # programs: docs/VERSIONS.md.
 ABI := 0
 ABI_SINCE := 0.1.0
+# The public address of the project, when it has one: for pkg-config, Python and Debian packages.
+HOMEPAGE :=
 TOKENIZER := tokenize_tools/tokenizer/library
 
 c_files = $(if $(wildcard $1),$(sort $(shell find $1 -name '*.c')))
@@ -299,7 +301,7 @@ CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
 COMPLETIONS = $(DEST)/share/bash-completion/completions
 man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	-e 's|@ABI@|$(ABI)|' -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
+	-e 's|@ABI@|$(ABI)|' -e 's|@HOMEPAGE@|$(HOMEPAGE)|' -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
 
 ## install: to PREFIX=/usr/local, below DESTDIR= if given
 install: all

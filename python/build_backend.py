@@ -62,6 +62,8 @@ def metadata(components):
     for extra, others in extras.items():
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {other}; extra == "{extra}"' for other in others]
+    homepage = re.search(r"^HOMEPAGE :=(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].strip()
+    lines += [f"Project-URL: Homepage, {homepage}"] if homepage else []
     lines.append("Description-Content-Type: text/markdown")
     return "\n".join(lines) + "\n\n" + (ROOT / "README.md").read_text()
 

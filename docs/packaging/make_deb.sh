@@ -10,6 +10,8 @@ source=$(echo tokmap-*/)
 version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' "$source/include/tokmap.h")
 cp "$tarball" "tokmap_$version.orig.tar.gz"
 cp -r "$source/docs/packaging/debian" "$source/debian"
+homepage=$(sed -n 's/^HOMEPAGE := *//p' "$source/Makefile")
+[ -z "$homepage" ] || sed -i "s|^Rules-Requires-Root|Homepage: $homepage\n&|" "$source/debian/control"
 {
     printf '\nLicense: Unicode-3.0\n'
     sed -e '1,/^UNICODE LICENSE V3$/d' -e '/^====/,$d' -e 's/^$/./' -e 's/^/ /' "$source/THIRD_PARTY_NOTICES"

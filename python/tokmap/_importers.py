@@ -183,7 +183,7 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents "
                         "end after --eod-id; without it, each row is a document")
     parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no result")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
     return parser.parse_args(arguments)
 
 

@@ -73,10 +73,10 @@ def cat_prints_the_same(folder):
 
 def verify_names_the_file(folder):
     _, joined = make(folder)
-    expect("sound, 3 blocks" in said("verify", joined), "sound")
+    expect("OK, 3 blocks" in said("verify", joined), "sound")
     with open(folder / "cells/1.npy", "r+b") as f:
         f.write(b"other...")
-        expect("sound" in said("verify", joined), "the bytes before the tokens do not count")
+        expect("OK, " in said("verify", joined), "the bytes before the tokens do not count")
         f.write(b"\1")
     os.rename(folder / "last", folder / "away")
     code, out, _ = tokmap("verify", joined)
@@ -129,7 +129,7 @@ def files_of_segments_are_never_outputs(folder):
 def a_joined_dataset_without_tokens(folder):
     ref_writer.write(str(folder / "none"), [], [0, 0], vocab=10, segments=[])
     expect("0 token files" in said("info", folder / "none"), "info")
-    expect("sound, 0 blocks" in said("verify", folder / "none"), "verify")
+    expect("OK, 0 blocks" in said("verify", folder / "none"), "verify")
     expect_equal(said("cat", folder / "none"), "\n\n", "cat")
     said("export", "--to", "raw", folder / "none", "-o", folder / "raw")
     expect_equal((folder / "raw.bin").read_bytes(), b"", "raw")

@@ -79,7 +79,7 @@ def all_datasets_are_sound(folder):
     for name in RELEASES:
         datasets = sorted(path.stem for path in (folder / name).glob("*.tmi") if path.stem != "huge")
         said = tokmap(folder / name, "verify", *datasets)
-        expect_equal(said.count(": sound"), len(datasets), said)
+        expect_equal(said.count(": OK"), len(datasets), said)
         tokmap(folder / name, "verify", "--sample", "0.005", "huge")
 
 
@@ -151,7 +151,7 @@ def cells_are_packed_by_the_version_that_planned_them(folder):
     said = json.loads(tokmap(folder, "status", "--json", "run.plan", command=other))
     expect_equal(said["done"], said["all"], "cells")
     tokmap(folder, "join", "-q", "run.plan", "-o", "joined", command=other)
-    expect(": sound" in tokmap(folder, "verify", "joined", command=other), "verify")
+    expect(": OK" in tokmap(folder, "verify", "joined", command=other), "verify")
 
 
 # ---- Newer files ----
@@ -202,7 +202,7 @@ def what_may_be_ignored_is_ignored_and_not_copied(folder):
     expect_equal((info["format_version"], info["lowest_reader"]), (2, 1), "versions")
     for key in ("dataset_id", "n_tokens", "inputs", "metadata"):
         expect_equal(info[key], old[key], key)
-    expect(": sound" in tokmap(folder, "verify", "n"), "verify")
+    expect(": OK" in tokmap(folder, "verify", "n"), "verify")
     expect_equal(tokmap(folder, "cat", "n"), tokmap(folder, "cat", "0.1.0/texts"), "cat")
     tokmap(folder, "merge", "n", "0.1.0/lines", "-o", "merged")
     merged = ref_reader.read(str(folder / "merged"))

@@ -479,7 +479,7 @@ static const cli_option option_table[] = {
      .help = "replace files that already exist, and remove old shards that follow the last new "
              "one"},
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress and no result"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},
 };
 #undef TARGET

@@ -82,7 +82,7 @@ static const cli_option option_table[] = {
     {"force", 'f', CLI_FLAG, TARGET(request.replace),
      .help = "replace an index that already exists"},
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON, one line for each FILE"},
-    {"quiet", 'q', CLI_FLAG, TARGET(request.quiet), .help = "print no progress, notes or result"},
+    {"quiet", 'q', CLI_FLAG, TARGET(request.quiet), .help = "print only errors"},
     {NULL},
 };
 #undef TARGET

@@ -74,7 +74,7 @@ static const cli_option option_table[] = {
      .highest = 64},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print each result as a JSON object"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no result"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},
 };
 #undef TARGET
@@ -82,17 +82,18 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap join [OPTION]... PLAN -o P",
     .about =
-        "Makes one dataset P of the cells that 'tokmap pack --plan PLAN' has packed. Nothing is "
-        "copied: P.tmi lists the token files of the cells, by their paths from its folder, and "
-        "everything that opens P reads them. It equals the dataset that one 'tokmap pack' of "
-        "all inputs gives, with the same dataset id. The cells must be kept; move them "
-        "together with P.\n\n"
+        "Makes one dataset P of the cells that 'tokmap pack --plan PLAN' has packed, in their "
+        "order. No tokens are copied: P.tmi lists the token files of the cells, by their paths "
+        "from its folder, and everything that opens P reads them. P equals the dataset that one "
+        "'tokmap pack' of all inputs makes, and has the same dataset id. The cells must be kept; "
+        "move them together with P.\n\n"
         "If the plan has splits, P-NAME is written for each; bad documents that were collected "
         "go to P.bad. If a cell is not packed, the exit code is 3; if one is damaged or was "
         "packed for another plan, 4."
         "\n\n"
-        "With --flat, P.bin holds the tokens, and the cells are needed no more. Any number of "
-        "processes can copy at the same time; a killed or repeated one does no harm.",
+        "With --flat, the tokens are copied into P.bin, and the cells are not needed any more. "
+        "Any number of processes can copy at the same time; a killed or repeated one does no "
+        "harm.",
     .options = option_table,
     .examples = "  tokmap plan 'corpus/*.jsonl.zst' --cells data/cells -o data/run.plan\n"
                 "  tokmap pack --plan data/run.plan --task 0/1\n"

@@ -287,7 +287,7 @@ static const cli_option option_table[] = {
      .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress and no result"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},
 };
 #undef TARGET
@@ -295,10 +295,10 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap merge [OPTION]... A B... -o P",
     .about =
-        "Joins the datasets A, B, ... in this order into the new dataset P, with their documents, "
-        "the names of their input files, and the values of the documents. Tokens are copied "
-        "unchanged, and their checksums are "
-        "verified. The datasets must have the same dtype, vocabulary and end-of-document id, the "
+        "Makes one dataset P of the datasets A, B, ..., in this order: of their documents, the "
+        "names of their input files, and the values of the documents. The tokens are copied into "
+        "P.bin unchanged, and their checksums are verified; A, B, ... are not needed any more. "
+        "The datasets must have the same dtype, vocabulary and end-of-document id, the "
         "same tokenizer where it is known, known document boundaries, and values in the same "
         "columns. A dataset may be a "
         "pattern such as 'shards/*'; its matches are taken in natural order.",

@@ -59,7 +59,7 @@ static const cli_option other_rows[] = {
      .help = "write all counts, in total and for each input, as a JSON object"},
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print the result as JSON, one line for each dataset"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress, notes or result"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
 
     {.name = "Plan"},
     {"plan", 0, CLI_TEXT, offsetof(pack_arguments, plan), "FILE",

@@ -58,7 +58,7 @@ static const cli_option plan_rows[] = {
              "be packed again; takes no INPUT and no options but --json and --quiet"},
     {"force", 'f', CLI_FLAG, TARGET(pack.force), .help = "replace a plan that already exists"},
     {"json", 0, CLI_FLAG, TARGET(pack.json), .help = "print the result as JSON"},
-    {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print no notes or result"},
+    {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print only errors"},
     {"limit-documents", 0, CLI_CALL, 0, "N", .call = refuse_limit},
     {"limit-tokens", 0, CLI_CALL, 0, "N", .call = refuse_limit},
     {"bad-documents", 0, CLI_CALL, 0, "FILE", .call = refuse_bad_documents},

@@ -125,7 +125,7 @@ static void print_verdict(const verify_view *view, const tokmap_verify_report *r
     else if (r->n_blocks_checked < r->n_blocks)
         printf(": no damage found in %s of %s", cli_count(r->n_blocks_checked).s, blocks.s);
     else
-        printf(": sound, %s", blocks.s);
+        printf(": OK, %s", blocks.s);
     if (view->n_bad_blocks && view->n_damages > view->n_bad_blocks)
         fputs(" and the index", stdout);
     if (view->n_damages && r->n_blocks_checked < r->n_blocks)
@@ -137,6 +137,13 @@ static void begin_json(const char *path)
 {
     fputs("{\"schema_version\": 1, \"path\": ", stdout);
     json_text_print_string(stdout, path, strlen(path));
+}
+
+/* "sound" is an older name of "ok", kept while schema_version is 1. */
+static void print_json_verdict(const char *before, bool ok)
+{
+    const char *value = ok ? "true" : "false";
+    printf("%s, \"ok\": %s, \"sound\": %s", before, value, value);
 }
 
 static void print_json_error(const tokmap_error *err)
@@ -166,7 +173,7 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
     tokmap_status status = tokmap_dataset_verify(ds, &verify_options, &report, &err);
     cli_progress_end(&view->progress, report.bytes_read);
     if (view->json)
-        printf("], \"sound\": %s", status == TOKMAP_OK ? "true" : "false");
+        print_json_verdict("]", status == TOKMAP_OK);
     /* Damage was reported piece by piece; any other error was not. */
     bool is_unreported = status != TOKMAP_OK && view->n_damages == 0;
     if (view->json && is_unreported)
@@ -189,7 +196,7 @@ static int verify_one(const char *path, const verify_command_options *options)
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK) {
         if (options->json) {
             begin_json(path);
-            fputs(", \"damages\": [], \"sound\": false", stdout);
+            print_json_verdict(", \"damages\": []", false);
             print_json_error(&err);
             puts("}");
         }
@@ -242,7 +249,7 @@ static const cli_option option_table[] = {
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet),
-     .help = "print no progress, and nothing about sound datasets"},
+     .help = "print no progress, and only damage"},
     {NULL},
 };
 #undef TARGET
@@ -253,8 +260,8 @@ static const cli_manual manual = {
              "format, and lists each damaged block with its tokens and documents. P may be a "
              "pattern such as 'data/*'.",
     .options = option_table,
-    .notes = "Exit status: 0 if all datasets are sound, 4 if one is damaged, 75 if a file cannot "
-             "be read. With several datasets, it is that of the first one that is not sound.",
+    .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot "
+             "be read. With several datasets, it is that of the first one that is not OK.",
     .examples = "  tokmap verify data/train\n"
                 "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n",
     .operand = "dataset",
