@@ -248,8 +248,7 @@ static const cli_option option_table[] = {
      .help = "chooses the blocks that --sample reads [0]"},
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet),
-     .help = "print no progress, and only damage"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress, and only damage"},
     {NULL},
 };
 #undef TARGET
