@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "oracles/naive_splitter.h"
+#include "support/split_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

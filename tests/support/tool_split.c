@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "text/little_endian.h"
-#include "tokenizer/split/splitter.h"
+#include "support/split_words.h"
 
 static bool put32(uint64_t number)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "tokenizer/split/splitter.h"
+#include "support/split_words.h"
 #include "tokenizer/tokenizer.h"
 
 enum {

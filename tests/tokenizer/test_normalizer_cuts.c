@@ -5,7 +5,7 @@
 
 #include "tokenizer/normalizer_case.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "tokenizer/split/splitter.h"
+#include "support/split_words.h"
 #include "tokenizer/split/text_cut.h"
 
 enum {

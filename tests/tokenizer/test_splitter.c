@@ -4,7 +4,7 @@
 #include "support/check.h"
 #include "oracles/naive_splitter.h"
 
-#include "tokenizer/split/splitter.h"
+#include "support/split_words.h"
 #include "tokenizer/split/text_cut.h"
 #include "text/utf8.h"
 

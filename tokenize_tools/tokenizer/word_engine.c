@@ -10,12 +10,12 @@
 #include "tokenizer/words/word_pieces.h"
 
 struct word_engine {
-    split_pattern split;
+    splitter *split;
     bool drops_blanks;
-    bool prefix_words;        /* a blank goes before each word, */
-    split_pattern word_split; /* which is then split again */
-    byte_bpe *bytes;          /* or */
-    char_bpe *chars;          /* or */
+    bool prefix_words;    /* a blank goes before each word, */
+    splitter *word_split; /* which is then split again */
+    byte_bpe *bytes;      /* or */
+    char_bpe *chars;      /* or */
     word_pieces *pieces;
 };
 
@@ -56,11 +56,13 @@ word_engine *word_engine_new(const model *m, model_error *err)
         model_no_memory(err);
         return NULL;
     }
-    e->split = m->split;
+    e->split = splitter_new(m->split);
     e->drops_blanks = split_drops_blanks(m->split);
     e->prefix_words = m->prefix_words;
-    e->word_split = m->word_split;
-    if (load_model(e, m, err))
+    e->word_split = splitter_new(m->word_split);
+    if (!e->split || !e->word_split)
+        model_no_memory(err);
+    else if (load_model(e, m, err))
         return e;
     word_engine_free(e);
     return NULL;
@@ -70,6 +72,8 @@ void word_engine_free(word_engine *e)
 {
     if (!e)
         return;
+    splitter_free(e->split);
+    splitter_free(e->word_split);
     byte_bpe_free(e->bytes);
     char_bpe_free(e->chars);
     word_pieces_free(e->pieces);
@@ -84,7 +88,7 @@ bool word_engine_takes_bytes(const word_engine *e)
 /* ---- Words ---- */
 
 /* Marks where the words of a text start. */
-static bool find_words(bitmap *b, split_pattern split, const uint8_t *text, size_t n_bytes)
+static bool find_words(bitmap *b, const splitter *split, const uint8_t *text, size_t n_bytes)
 {
     const size_t n_words = n_bytes / 64 + 1;
     if (b->capacity < n_words) {
@@ -95,7 +99,7 @@ static bool find_words(bitmap *b, split_pattern split, const uint8_t *text, size
             return false;
         b->capacity = n_words;
     }
-    split_words(split, SIMD_BEST, text, n_bytes, b->words);
+    splitter_words(split, SIMD_BEST, text, n_bytes, b->words);
     return true;
 }
 

@@ -56,7 +56,9 @@ static bool matches(const split_stage *stage, const char *text, size_t n_bytes)
 split_stage_id known_regex_find(const char *text, size_t n_bytes)
 {
     for (int id = STAGE_NONE + 1; id < STAGE_N; id++) {
-        if (matches(split_stages[id], text, n_bytes))
+        if (split_stages[id]->component == COMPONENT_SPLIT &&
+            split_stages[id]->dialect == EXPRESSION_RUBY &&
+            matches(split_stages[id], text, n_bytes))
             return (split_stage_id)id;
     }
     return STAGE_NONE;

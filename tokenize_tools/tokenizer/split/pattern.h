@@ -4,6 +4,7 @@
 #ifndef TOKMAP_SPLIT_PATTERN_H
 #define TOKMAP_SPLIT_PATTERN_H
 
+#include "tokenizer/split/expression.h"
 #include "tokenizer/split/splitter.h"
 
 /* The pre-tokenizer of a tokenizer.json that the stage is. */
@@ -26,11 +27,13 @@ enum {
 /* Where `\s+(?!\S)` fails there is a single blank, so `\s` is the same as `\s+` there. */
 #define REGEX_BLANKS "\\s+(?!\\S)|\\s+ \\s+(?!\\S)|\\s"
 
-typedef struct view view; /* see splitter_scalar.h */
-
-/* Sets the bits of a stage, or of a list; those of the stages before are set, and that of byte 0.
- * n_bytes > 0. The processor must have the instructions. */
-typedef void split_walker(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
+/* Sets the bits of a stage, or of all if it is SPLIT_ALL; those of the stages before are set, and
+ * that of byte 0. n_bytes > 0. The processor must have the instructions. */
+enum {
+    SPLIT_ALL = SPLIT_MAX_STAGES
+};
+typedef void split_walker(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
+                          uint64_t *starts);
 typedef struct split_walkers {
     split_walker *avx2, *avx512; /* NULL: the scalar function is used */
 } split_walkers;
@@ -51,7 +54,9 @@ typedef struct split_stage {
                           else a blank may be left at the start of a word */
     bool of_bytes;    /* known after COMPONENT_BYTE_LEVEL too */
     unsigned cuts;    /* the places of text_cut.h where it always starts a word */
-    /* The end of the match at `start`, which may be empty; 0: none. */
+    expression_dialect dialect;
+    /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of
+     * the alternatives say it. */
     size_t (*match)(view *v, size_t start);
     split_walkers first, after; /* as the first stage, and after others */
 } split_stage;
@@ -65,6 +70,20 @@ typedef struct split_list {
     split_pattern pattern;
     split_walkers first;
 } split_list;
+
+struct splitter {
+    split_pattern pattern;
+    const split_list *list; /* if it has a name */
+    unsigned n_stages;
+    const split_stage *stages[SPLIT_MAX_STAGES];
+    expression *expressions[SPLIT_MAX_STAGES]; /* NULL: stages[k]->match */
+};
+
+static inline size_t split_match(const splitter *s, unsigned stage, view *v, size_t start)
+{
+    return s->expressions[stage] ? expression_match(s->expressions[stage], v, start)
+                                 : s->stages[stage]->match(v, start);
+}
 
 static inline split_stage_id split_stage_at(split_pattern p, unsigned place)
 {

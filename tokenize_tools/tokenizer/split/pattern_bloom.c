@@ -19,18 +19,6 @@ static bool is_in_word(character c)
     return c.n_bytes > 0 && !is_of(c, BLANKS);
 }
 
-static size_t bloom_match(view *v, size_t i)
-{
-    character c = char_at(v, i);
-    if (c.code_point == ' ')
-        c = char_at(v, ++i);
-    if (!is_in_word(c))
-        return 0;
-    for (; is_in_word(c); c = char_at(v, i))
-        i += c.n_bytes;
-    return i;
-}
-
 /* ---- The same by masks ---- */
 
 SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next, const pieces *p)
@@ -80,7 +68,6 @@ const split_stage stage_bloom = {
     .name = "bloom",
     .alternatives = {"\\x20?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"},
     .cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_WIDE | CUT_AT_STOP,
-    .match = bloom_match,
     SPLIT_VECTOR(bloom),
 };
 

@@ -1,44 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern_clip.c - CLIP's expression, whose blanks are removed: words are letters, one number, or
  * others. The older files of the text encoders know no specials. */
-#include <string.h>
-
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
-
-/* ---- The definition ---- */
-
-static bool begins_with(const view *v, size_t i, const char *text)
-{
-    const size_t n = strlen(text);
-    return v->n_bytes - i >= n && memcmp(v->text + i, text, n) == 0;
-}
-
-static size_t clip_old_match(view *v, size_t i)
-{
-    const size_t contraction = contraction_at(v, i, false);
-    const character c = char_at(v, i);
-    if (contraction > 0)
-        return i + contraction;
-    if (is_of(c, NUMBERS))
-        return i + c.n_bytes;
-    if (is_of(c, BLANKS))
-        return 0;
-    return skip_classes(v, i + c.n_bytes, is_of(c, LETTERS) ? LETTERS : OTHERS);
-}
-
-static size_t clip_match(view *v, size_t i)
-{
-    static const char *const specials[] = {"<|startoftext|>", "<|endoftext|>"};
-    for (size_t k = 0; k < sizeof specials / sizeof *specials; k++)
-        if (begins_with(v, i, specials[k]))
-            return i + strlen(specials[k]);
-    return clip_old_match(v, i);
-}
-
-/* ---- The same by masks ---- */
 
 /* Special tokens are rare, and left to the scalar splitter. */
 SPLITTER_INLINE bool may_have_special(const block *b, uint64_t starts)
@@ -93,7 +59,6 @@ const split_stage stage_clip = {
     .alternatives = {"<\\|startoftext\\|>", "<\\|endoftext\\|>", REGEX_WORDS},
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,
-    .match = clip_match,
     SPLIT_VECTOR(clip),
 };
 
@@ -102,7 +67,6 @@ const split_stage stage_clip_old = {
     .alternatives = {REGEX_WORDS},
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,
-    .match = clip_old_match,
     SPLIT_VECTOR(clip_old),
 };
 

@@ -8,48 +8,6 @@
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
-/* ---- The definition ---- */
-
-static bool is_ascii_letter(character c)
-{
-    uint32_t lower = c.code_point | 0x20;
-    return lower >= 'a' && lower <= 'z';
-}
-
-static size_t words_match(view *v, size_t i, bool newline_tail)
-{
-    character c = char_at(v, i), next = char_at(v, i + c.n_bytes);
-    if (is_of(c, VISIBLE) && c.code_point < 0x80 && is_ascii_letter(next)) {
-        for (i++; is_ascii_letter(next); next = char_at(v, i))
-            i++;
-        return i;
-    }
-    if (is_of(c, LETTERS | MARKS))
-        return skip_classes(v, i, LETTERS | MARKS);
-    if (is_of(c, 1 << CLASS_OTHER | NUMBERS | BLANKS) && !is_newline(c) &&
-        is_of(next, LETTERS | MARKS))
-        return skip_classes(v, i + c.n_bytes, LETTERS | MARKS);
-    if (is_of(c, VISIBLE) || (c.code_point == ' ' && is_of(next, VISIBLE))) {
-        i = skip_classes(v, i + c.n_bytes, VISIBLE);
-        return newline_tail ? skip_newlines(v, i, false) : i;
-    }
-    if (!newline_tail && is_newline(c))
-        return i + 1;
-    return is_of(c, BLANKS) ? blanks_end(v, i, newline_tail) : 0;
-}
-
-static size_t deepseek_match(view *v, size_t i)
-{
-    return words_match(v, i, true);
-}
-
-static size_t spark_match(view *v, size_t i)
-{
-    return words_match(v, i, false);
-}
-
-/* ---- The same by masks ---- */
-
 /* [\r\n]|\s+(?!\S)|\s+ but for the last blank of a run: newlines at its beginning are words. */
 SPLITTER_INLINE uint64_t blanks_and_newlines(carry *c, const block *b, const pieces *p)
 {
@@ -171,7 +129,6 @@ const split_stage stage_deepseek = {
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+[\\r\\n]*",
                      "\\s*[\\r\\n]+", "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
-    .match = deepseek_match,
     SPLIT_VECTOR(deepseek),
 };
 
@@ -180,7 +137,6 @@ const split_stage stage_spark = {
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+", "[\\r\\n]",
                      "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
-    .match = spark_match,
     SPLIT_VECTOR(spark),
 };
 

@@ -10,26 +10,6 @@
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
-/* ---- The definition ---- */
-
-static size_t gpt2_match(view *v, size_t i)
-{
-    static const unsigned runs[] = {LETTERS, NUMBERS, OTHERS};
-    character c = char_at(v, i);
-    size_t contraction = contraction_at(v, i, false);
-    if (contraction > 0)
-        return i + contraction;
-    size_t body = i + (c.code_point == ' ');
-    c = char_at(v, body);
-    for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
-        if (is_of(c, runs[k]))
-            return skip_classes(v, body + c.n_bytes, runs[k]);
-    }
-    return blanks_end(v, i, false);
-}
-
-/* ---- The same by masks ---- */
-
 SPLITTER_INLINE uint64_t gpt2_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     uint64_t starts = gpt2_runs(c, b, next, 0, p);
@@ -102,28 +82,17 @@ SPLIT_LIST_WALKERS(falcon, WANT_FALCON)
 
 /* `\s++$` before `\s+(?!\S)` matches the same at the end of the text. In cl100k, which has an
  * alternative for newlines, it would change words; so it is known here only. */
-const split_stage stage_gpt2 = {
-    .name = "gpt2",
-    .alternatives = {"'s|'t|'re|'ve|'m|'ll|'d '(?:[sdmt]|ll|ve|re)",
-                     "\\x20?\\p{L}+ \\x20?\\p{L}++ \\x20?[\\p{L}]+",
-                     "\\x20?\\p{N}+ \\x20?\\p{N}++ \\x20?[\\p{N}]+",
-                     "\\x20?[^\\s\\p{L}\\p{N}]+ \\x20?[^\\s\\p{L}\\p{N}]++",
-                     REGEX_BLANKS " \\s++$|\\s+(?!\\S)|\\s"},
-    .everything = true,
-    .cuts = CUT_ANYWHERE,
-    .match = gpt2_match,
-    SPLIT_VECTOR(gpt2),
-};
-
+#define GPT2                                                                                       \
+    .everything = true, .cuts = CUT_ANYWHERE, SPLIT_VECTOR(gpt2),                                  \
+    .alternatives = {"'s|'t|'re|'ve|'m|'ll|'d '(?:[sdmt]|ll|ve|re)",                               \
+                     "\\x20?\\p{L}+ \\x20?\\p{L}++ \\x20?[\\p{L}]+",                               \
+                     "\\x20?\\p{N}+ \\x20?\\p{N}++ \\x20?[\\p{N}]+",                               \
+                     "\\x20?[^\\s\\p{L}\\p{N}]+ \\x20?[^\\s\\p{L}\\p{N}]++",                       \
+                     REGEX_BLANKS " \\s++$|\\s+(?!\\S)|\\s"}
+const split_stage stage_gpt2 = {.name = "gpt2", GPT2};
 /* The same, before stages that see its bytes. */
 const split_stage stage_byte_level = {
-    .name = "byte_level",
-    .component = COMPONENT_BYTE_LEVEL,
-    .everything = true,
-    .cuts = CUT_ANYWHERE,
-    .match = gpt2_match,
-    SPLIT_VECTOR(gpt2),
-};
+    .name = "byte_level", .component = COMPONENT_BYTE_LEVEL, GPT2};
 
 const split_list list_starcoder = {"starcoder", SPLIT_STARCODER, SPLIT_LIST_VECTOR(starcoder)};
 const split_list list_falcon = {"falcon", SPLIT_FALCON, SPLIT_LIST_VECTOR(falcon)};

@@ -29,98 +29,6 @@ static bool is_in(const range *ranges, size_t n, uint32_t code_point)
 }
 #define IS_IN(ranges, code_point) is_in(ranges, sizeof(ranges) / sizeof *(ranges), code_point)
 
-/* ---- Runs ---- */
-
-typedef bool is_in_class(character c);
-
-/* [X]+ */
-static size_t end_of_run(const view *v, size_t i, is_in_class *is_x)
-{
-    for (character c = char_at(v, i); c.n_bytes > 0 && is_x(c); c = char_at(v, i))
-        i += c.n_bytes;
-    return i;
-}
-
-static size_t run_match(const view *v, size_t i, is_in_class *is_x)
-{
-    return is_x(char_at(v, i)) ? end_of_run(v, i, is_x) : 0;
-}
-
-/* [X] */
-static size_t one_match(const view *v, size_t i, is_in_class *is_x)
-{
-    const character c = char_at(v, i);
-    return is_x(c) ? i + c.n_bytes : 0;
-}
-
-/* \s?[X]+ */
-static size_t blank_run_match(const view *v, size_t i, is_in_class *is_x)
-{
-    const character c = char_at(v, i), next = char_at(v, i + c.n_bytes);
-    if (is_of(c, BLANKS) && next.n_bytes > 0 && is_x(next))
-        return end_of_run(v, i + c.n_bytes, is_x);
-    return run_match(v, i, is_x);
-}
-
-/* ---- Classes ---- */
-
-static bool is_letter(character c)
-{
-    return is_of(c, LETTERS);
-}
-
-static bool is_unicode_punctuation(character c)
-{
-    return is_of(c, 1 << CLASS_PUNCTUATION);
-}
-
-static bool is_in_cjk(character c)
-{
-    return is_cjk(c.code_point);
-}
-
-static bool is_in_old_cjk(character c)
-{
-    return is_old_cjk(c.code_point);
-}
-
-static bool is_numeric(character c)
-{
-    if (c.code_point < 0x80)
-        return c.code_point >= '0' && c.code_point <= '9';
-    return c.code_point != UINT32_MAX && unicode_hf_is(HF_NUMBER, c.code_point);
-}
-
-static bool is_punctuation(character c)
-{
-    if (c.code_point < 0x80)
-        return is_of(c, VISIBLE);
-    return c.code_point != UINT32_MAX && unicode_hf_is(HF_PUNCTUATION, c.code_point);
-}
-
-static bool is_of_deepseek(character c, unsigned classes)
-{
-    if (c.code_point == UINT32_MAX)
-        return false;
-    const uint8_t *of_page = unicode_deepseek_pages[unicode_deepseek_index[c.code_point >> 7]];
-    return classes >> of_page[c.code_point & 127] & 1;
-}
-
-static bool is_deepseek_letter(character c)
-{
-    return is_of_deepseek(c, 1 << CLASS_UPPER | 1 << CLASS_LETTER);
-}
-
-static bool is_deepseek_mark(character c)
-{
-    return is_of_deepseek(c, 1 << CLASS_UPPER | 1 << CLASS_MARK | 1 << CLASS_PUNCTUATION);
-}
-
-static bool is_ascii_digit(character c)
-{
-    return c.code_point >= '0' && c.code_point <= '9';
-}
-
 int split_youtu_class(uint32_t code_point)
 {
     static const range marks[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201C, 0x201D},
@@ -136,38 +44,6 @@ int split_youtu_class(uint32_t code_point)
     return IS_IN(marks, code_point) ? 2 : 0;
 }
 
-/* ---- Matches ---- */
-
-static size_t numbers_match(view *v, size_t i)
-{
-    return is_of(char_at(v, i), NUMBERS) ? digits_end(v, i, 3) : 0;
-}
-
-static size_t cjk_match(view *v, size_t i)
-{
-    return run_match(v, i, is_in_cjk);
-}
-
-static size_t old_cjk_match(view *v, size_t i)
-{
-    return run_match(v, i, is_in_old_cjk);
-}
-
-static size_t youtu_match(view *v, size_t i)
-{
-    character c = char_at(v, i);
-    const int class = split_youtu_class(c.code_point);
-    size_t end = i;
-    for (; class > 0 && split_youtu_class(c.code_point) == class; c = char_at(v, end))
-        end += c.n_bytes;
-    return class > 0 ? end : 0;
-}
-
-static size_t newline_match(view *v, size_t i)
-{
-    return one_match(v, i, is_newline);
-}
-
 static size_t lines_match(view *v, size_t i)
 {
     size_t end = 0;
@@ -177,67 +53,6 @@ static size_t lines_match(view *v, size_t i)
             return end;
         end = i = i + 1 + (c.code_point == '\r');
     }
-}
-
-/* `$` is the end of a line too. Of a run of blanks the first one decides. */
-static size_t last_blanks_match(view *v, size_t i)
-{
-    if (!is_of(char_at(v, i), BLANKS) || i < v->no_newline_before)
-        return 0;
-    size_t end = skip_classes(v, i, BLANKS);
-    v->no_newline_before = end;
-    if (end == v->n_bytes)
-        return end;
-    while (end > i && v->text[end] != '\n')
-        end--;
-    return end > i ? end : 0;
-}
-
-static size_t blank_letters_match(view *v, size_t i)
-{
-    return blank_run_match(v, i, is_letter);
-}
-
-static size_t blank_punctuation_match(view *v, size_t i)
-{
-    return blank_run_match(v, i, is_unicode_punctuation);
-}
-
-static size_t deepseek_letters_match(view *v, size_t i)
-{
-    return blank_run_match(v, i, is_deepseek_letter);
-}
-
-static size_t deepseek_marks_match(view *v, size_t i)
-{
-    return blank_run_match(v, i, is_deepseek_mark);
-}
-
-static size_t digits_match(view *v, size_t i)
-{
-    return run_match(v, i, is_numeric);
-}
-
-static size_t each_digit_match(view *v, size_t i)
-{
-    return one_match(v, i, is_numeric);
-}
-
-static size_t three_digits_match(view *v, size_t i)
-{
-    const bool three = is_ascii_digit(char_at(v, i)) && is_ascii_digit(char_at(v, i + 1)) &&
-                       is_ascii_digit(char_at(v, i + 2));
-    return three ? i + 3 : 0;
-}
-
-static size_t punctuation_match(view *v, size_t i)
-{
-    return run_match(v, i, is_punctuation);
-}
-
-static size_t each_punctuation_match(view *v, size_t i)
-{
-    return one_match(v, i, is_punctuation);
 }
 
 /* ---- The same by masks ---- */
@@ -323,8 +138,7 @@ SPLIT_LIST_WALKERS(deepseek_coder, WANT_PUNCTUATION | WANT_OLD_CJK | WANT_HF_NUM
 /* ---- The rows ---- */
 
 /* `places`: see text_cut.h. */
-#define STAGE(x, places) STAGE_SLOW(x, places), SPLIT_VECTOR(x)
-#define STAGE_SLOW(x, places) .name = #x, .cuts = (places), .match = x##_match
+#define STAGE(x, places) .name = #x, .cuts = (places), SPLIT_VECTOR(x)
 
 const split_stage stage_numbers = {STAGE(numbers, CUT_AT_DIGIT), .alternatives = {"\\p{N}{1,3}"}};
 const split_stage stage_cjk = {STAGE(cjk, CUT_AT_STOP),
@@ -338,7 +152,7 @@ const split_stage stage_youtu = {
                      "\u303f\ufe30-\ufe4f]+",
                      "[\u3105-\u312f]+", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
 const split_stage stage_newline = {STAGE(newline, CUT_AT_NEWLINE), .alternatives = {"[\\r\\n]"}};
-const split_stage stage_lines = {STAGE(lines, 0), .merges_next = true,
+const split_stage stage_lines = {STAGE(lines, 0), .match = lines_match, .merges_next = true,
                                  .alternatives = {"(?:\\r?\\n)+(?!\\r?\\n)"}};
 const split_stage stage_last_blanks = {STAGE(last_blanks, 0), .alternatives = {"\\s+$"}};
 const split_stage stage_blank_letters = {
@@ -368,16 +182,18 @@ const split_stage stage_deepseek_marks = {
     STAGE(deepseek_marks, CUT_AT_STOP),
     .alternatives = {"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"}};
 
-const split_stage stage_digits = {STAGE(digits, CUT_AT_DIGIT), .component = COMPONENT_DIGITS,
-                                  .of_bytes = true};
-const split_stage stage_each_digit = {STAGE(each_digit, CUT_AT_DIGIT),
-                                      .component = COMPONENT_EACH_DIGIT, .of_bytes = true};
-const split_stage stage_three_digits = {STAGE_SLOW(three_digits, 0), .of_bytes = true,
-                                        .alternatives = {"[0-9][0-9][0-9]"}};
-const split_stage stage_punctuation = {STAGE(punctuation, CUT_AT_SIGN),
-                                       .component = COMPONENT_PUNCTUATION};
+#define COMPONENT(x) .component = COMPONENT_##x, .dialect = EXPRESSION_OWN
+const split_stage stage_digits = {STAGE(digits, CUT_AT_DIGIT), COMPONENT(DIGITS), .of_bytes = true,
+                                  .alternatives = {"\\p{HfNumber}+"}};
+const split_stage stage_each_digit = {STAGE(each_digit, CUT_AT_DIGIT), COMPONENT(EACH_DIGIT),
+                                      .of_bytes = true, .alternatives = {"\\p{HfNumber}"}};
+const split_stage stage_three_digits = {
+    .name = "three_digits", .of_bytes = true, .alternatives = {"[0-9][0-9][0-9]"}};
+const split_stage stage_punctuation = {STAGE(punctuation, CUT_AT_SIGN), COMPONENT(PUNCTUATION),
+                                       .alternatives = {"\\p{HfPunctuation}+"}};
 const split_stage stage_each_punctuation = {STAGE(each_punctuation, CUT_AT_SIGN),
-                                            .component = COMPONENT_EACH_PUNCTUATION};
+                                            COMPONENT(EACH_PUNCTUATION),
+                                            .alternatives = {"\\p{HfPunctuation}"}};
 
 const split_list list_deepseek_llm = {"deepseek_llm", SPLIT_DEEPSEEK_LLM,
                                       SPLIT_LIST_VECTOR(deepseek_llm)};

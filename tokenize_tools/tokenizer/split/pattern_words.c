@@ -12,58 +12,6 @@
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
-/* ---- The definition: \x20?X+|\x20?Y|\s+(?!\S)|\s ---- */
-
-enum {
-    WORD = 1 << CLASS_LETTER | 1 << CLASS_MARK | 1 << CLASS_NUMBER,
-    PUNCTUATION = 1 << CLASS_PUNCTUATION | 1 << CLASS_MARK,
-    ANY = WORD | PUNCTUATION | 1 << CLASS_OTHER
-};
-
-/* The sets of classes of unicode_word_pages that the character is in; 0: a blank, or the end. */
-static unsigned set_of(character c)
-{
-    if (c.class == CLASS_END || c.class == CLASS_SPACE)
-        return 0;
-    if (c.code_point == UINT32_MAX)
-        return 1 << CLASS_OTHER;
-    return 1u << unicode_word_pages[unicode_word_index[c.code_point >> 7]][c.code_point & 127];
-}
-
-/* Characters of the same one of two sets are a word, or each character of `alone`. */
-static size_t words_end(const view *v, size_t i, const unsigned sets[2], unsigned alone)
-{
-    character c = char_at(v, i);
-    size_t end = i + (c.code_point == ' ');
-    c = char_at(v, end);
-    const unsigned first = set_of(c);
-    if (first == 0)
-        return blanks_end(v, i, false);
-    const unsigned set = first & alone ? 0 : first & sets[0] ? sets[0] : sets[1];
-    do {
-        end += c.n_bytes;
-        c = char_at(v, end);
-    } while (set_of(c) & set);
-    return end;
-}
-
-static size_t whitespace_match(view *v, size_t i)
-{
-    return words_end(v, i, (const unsigned[]){WORD, ANY & ~WORD}, 0);
-}
-
-static size_t whitespace_split_match(view *v, size_t i)
-{
-    return words_end(v, i, (const unsigned[]){ANY, 0}, 0);
-}
-
-static size_t bert_match(view *v, size_t i)
-{
-    return words_end(v, i, (const unsigned[]){ANY & ~PUNCTUATION, 0}, PUNCTUATION);
-}
-
-/* ---- The same by masks ---- */
-
 SPLITTER_INLINE uint64_t removing_words(carry *c, const block *b, const block *next,
                                         const uint64_t runs[2], const pieces *p)
 {
@@ -111,7 +59,8 @@ const split_stage stage_whitespace = {
     .everything = true,
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
-    .match = whitespace_match,
+    .dialect = EXPRESSION_RUST,
+    .alternatives = {"\\x20?\\w+", "\\x20?[^\\s\\w]+", REGEX_BLANKS},
     SPLIT_VECTOR(whitespace),
 };
 
@@ -121,7 +70,8 @@ const split_stage stage_whitespace_split = {
     .everything = true,
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE & ~(unsigned)(CUT_AT_DIGIT | CUT_AT_STOP | CUT_AT_SIGN),
-    .match = whitespace_split_match,
+    .dialect = EXPRESSION_RUST,
+    .alternatives = {"\\x20?\\S+", REGEX_BLANKS},
     SPLIT_VECTOR(whitespace_split),
 };
 
@@ -131,6 +81,7 @@ const split_stage stage_bert = {
     .everything = true,
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
-    .match = bert_match,
+    .dialect = EXPRESSION_OWN,
+    .alternatives = {"\\x20?\\p{HfPunctuation}", "\\x20?[^\\s\\p{HfPunctuation}]+", REGEX_BLANKS},
     SPLIT_VECTOR(bert),
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/split/splitter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/split/pattern.h"
@@ -72,15 +73,62 @@ unsigned split_cuts(split_pattern p)
     return cuts;
 }
 
+/* ---- New and free ---- */
+
+/* The first spelling of each alternative. */
+static size_t write_expression(const split_stage *stage, char *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < SPLIT_MAX_ALTERNATIVES && stage->alternatives[i]; i++) {
+        const size_t length = strcspn(stage->alternatives[i], " ");
+        if (i > 0)
+            out[n++] = '|';
+        memcpy(out + n, stage->alternatives[i], length);
+        n += length;
+    }
+    return n;
+}
+
+splitter *splitter_new(split_pattern p)
+{
+    char text[4096];
+    expression_error err;
+    splitter *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->pattern = p;
+    s->list = p < STAGE_N ? NULL : find_list(p);
+    for (unsigned k = 0; split_stage_at(p, k); k++) {
+        const split_stage *stage = s->stages[k] = split_stages[split_stage_at(p, k)];
+        s->n_stages = k + 1;
+        if (stage->match)
+            continue;
+        s->expressions[k] =
+            expression_new(text, write_expression(stage, text), stage->dialect, &err);
+        if (!s->expressions[k]) {
+            splitter_free(s);
+            return NULL;
+        }
+    }
+    return s;
+}
+
+void splitter_free(splitter *s)
+{
+    for (unsigned k = 0; s && k < s->n_stages; k++)
+        expression_free(s->expressions[k]);
+    free(s);
+}
+
 /* ---- One stage after the other ---- */
 
-static void split_piece(const split_stage *s, view *v, uint64_t *starts)
+static void split_piece(const splitter *s, unsigned k, view *v, uint64_t *starts)
 {
     for (size_t i = v->begin; i < v->n_bytes;) {
-        const size_t end = s->match(v, i);
+        const size_t end = split_match(s, k, v, i);
         if (end >= i)
             split_set_bit(starts, i);
-        if (end > i && end < v->n_bytes && !s->merges_next)
+        if (end > i && end < v->n_bytes && !s->stages[k]->merges_next)
             split_set_bit(starts, end);
         i = end > i ? end : i + char_at(v, i).n_bytes;
     }
@@ -99,26 +147,25 @@ size_t split_next_start(const uint64_t *starts, size_t at, size_t end)
 }
 
 /* All pieces of `whole`. */
-static void split_pieces(const split_stage *s, const view *whole, uint64_t *starts)
+static void split_pieces(const splitter *s, unsigned k, const view *whole, uint64_t *starts)
 {
     view v;
     for (size_t i = whole->begin; i < whole->n_bytes; i = v.n_bytes) {
         v = *whole;
         v.begin = i;
         v.n_bytes = split_next_start(starts, i + 1, whole->n_bytes);
-        split_piece(s, &v, starts);
+        split_piece(s, k, &v, starts);
     }
 }
 
-void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts)
+void split_range(const splitter *s, const uint8_t *text, size_t begin, size_t end, uint64_t *starts)
 {
     view whole = {.text = text, .begin = begin, .n_bytes = end};
     if (begin < end)
         split_set_bit(starts, begin);
-    for (unsigned k = 0; split_stage_at(p, k); k++) {
-        const split_stage *s = split_stages[split_stage_at(p, k)];
-        split_pieces(s, &whole, starts);
-        whole.as_bytes |= s->component == COMPONENT_BYTE_LEVEL;
+    for (unsigned k = 0; k < s->n_stages; k++) {
+        split_pieces(s, k, &whole, starts);
+        whole.as_bytes |= s->stages[k]->component == COMPONENT_BYTE_LEVEL;
     }
 }
 
@@ -127,28 +174,27 @@ static split_walker *walker_of(const split_walkers *w, simd_level level)
     return level == SIMD_AVX512 ? w->avx512 : level == SIMD_AVX2 ? w->avx2 : NULL;
 }
 
-void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
-                 uint64_t *starts)
+void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
+                    uint64_t *starts)
 {
     const simd_level level = e == SIMD_BEST ? simd_best() : e;
-    const split_list *list = p < STAGE_N ? NULL : find_list(p);
-    split_walker *walk = list ? walker_of(&list->first, level) : NULL;
+    split_walker *walk = s->list ? walker_of(&s->list->first, level) : NULL;
     memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
     if (n_bytes == 0)
         return;
     split_set_bit(starts, 0);
     if (walk) {
-        walk(p, text, n_bytes, starts);
+        walk(s, SPLIT_ALL, text, n_bytes, starts);
         return;
     }
     view whole = {.text = text, .n_bytes = n_bytes};
-    for (unsigned k = 0; split_stage_at(p, k); k++) {
-        const split_stage *s = split_stages[split_stage_at(p, k)];
-        walk = whole.as_bytes ? NULL : walker_of(k == 0 ? &s->first : &s->after, level);
+    for (unsigned k = 0; k < s->n_stages; k++) {
+        const split_stage *stage = s->stages[k];
+        walk = whole.as_bytes ? NULL : walker_of(k == 0 ? &stage->first : &stage->after, level);
         if (walk)
-            walk((split_pattern)split_stage_at(p, k), text, n_bytes, starts);
+            walk(s, k, text, n_bytes, starts);
         else
-            split_pieces(s, &whole, starts);
-        whole.as_bytes |= s->component == COMPONENT_BYTE_LEVEL;
+            split_pieces(s, k, &whole, starts);
+        whole.as_bytes |= stage->component == COMPONENT_BYTE_LEVEL;
     }
 }

@@ -117,9 +117,14 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
 /* The places of text_cut.h where a word always starts. */
 unsigned split_cuts(split_pattern p);
 
+/* What finds the words of a pattern. It never changes. NULL: out of memory. */
+typedef struct splitter splitter;
+splitter *splitter_new(split_pattern p);
+void splitter_free(splitter *s);
+
 /* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING
  * readable bytes after n_bytes. */
-void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
-                 uint64_t *starts);
+void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
+                    uint64_t *starts);
 
 #endif /* TOKMAP_SPLITTER_H */

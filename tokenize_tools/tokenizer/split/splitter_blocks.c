@@ -107,24 +107,12 @@ bool text_reader_paint_fours(const text_reader *r, const uint8_t *p, unsigned wa
     return true;
 }
 
-void walk_begin(walk *w, split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
-{
-    w->pattern = p;
-    w->view = (view){.text = text};
-    w->by_words_end = 0;
-    w->n_bytes_by_words = 64;
-    w->reader.text = text;
-    w->reader.n_bytes = n_bytes;
-    w->reader.lead2 = w->reader.lead3 = w->reader.lead4 = 0;
-    w->starts = starts;
-}
-
 /* A place from `at` on where the words of the text before and after do not depend on each other. */
 static size_t next_cut(const walk *w, size_t begin, size_t at)
 {
     const text_reader *r = &w->reader;
     for (size_t size = 512; size < r->n_bytes - begin; size *= 2) {
-        const size_t cut = text_cut(r->text + begin, 0, size, split_cuts(w->pattern));
+        const size_t cut = text_cut(r->text + begin, 0, size, split_cuts(w->splitter->pattern));
         if (cut > 0 && begin + cut >= at)
             return begin + cut;
     }
@@ -132,7 +120,7 @@ static size_t next_cut(const walk *w, size_t begin, size_t at)
 }
 
 /* The same as split_pieces() from `start` on, up to a place from `at` on where a word starts. */
-static size_t split_until(walk *w, const split_stage *s, size_t start, size_t at)
+static size_t split_until(walk *w, size_t start, size_t at)
 {
     const size_t n_bytes = w->reader.n_bytes;
     view *v = &w->view;
@@ -143,8 +131,8 @@ static size_t split_until(walk *w, const split_stage *s, size_t start, size_t at
             *v = (view){.text = v->text,
                         .begin = i,
                         .n_bytes = split_next_start(w->starts, i + 1, n_bytes)};
-        const size_t end = s->match(v, i);
-        const bool starts_next = end > i && !s->merges_next;
+        const size_t end = split_match(w->splitter, w->stage, v, i);
+        const bool starts_next = end > i && !w->splitter->stages[w->stage]->merges_next;
         if (end >= i && i >= at)
             return i;
         if (end >= i)
@@ -173,13 +161,13 @@ static size_t last_start(const walk *w, size_t at)
 size_t walk_by_words(walk *w, size_t at)
 {
     const size_t start = last_start(w, at);
-    if (w->pattern >= STAGE_N) {
+    if (w->stage == SPLIT_ALL) {
         w->by_words_end = next_cut(w, start, at + 64);
-        split_range(w->pattern, w->reader.text, start, w->by_words_end, w->starts);
+        split_range(w->splitter, w->reader.text, start, w->by_words_end, w->starts);
         return w->by_words_end;
     }
     /* Further each time, because a long run may be read to its end each time. */
     w->n_bytes_by_words = at <= w->by_words_end ? w->n_bytes_by_words * 2 : 64;
-    w->by_words_end = split_until(w, split_stages[w->pattern], start, at + w->n_bytes_by_words);
+    w->by_words_end = split_until(w, start, at + w->n_bytes_by_words);
     return w->by_words_end;
 }

@@ -173,14 +173,14 @@ typedef struct pieces {
 typedef uint64_t algebra_function(carry *c, const block *b, const block *next, const pieces *p);
 
 typedef struct walk {
-    split_pattern pattern;
+    const splitter *splitter;
+    unsigned stage;
     view view;
     text_reader reader;
     uint64_t *starts;
     size_t n_bytes_by_words, by_words_end; /* of the last walk_by_words() */
 } walk;
 
-void walk_begin(walk *w, split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
 /* Splits from the last word before the block until a word starts after the block. Returns its
  * place, at most n_bytes; the words before it are in w->starts. */
 __attribute__((cold)) size_t walk_by_words(walk *w, size_t at);

@@ -13,8 +13,6 @@ typedef struct family {
     bool han;         /* \p{Han} is no letter; [\p{Han}]+ comes first */
     bool cased;       /* a word ends where lower case is followed by upper case */
     bool contraction_first, contraction_last;
-    bool spaced;   /* words continue over single spaces and marks */
-    bool one_tail; /* [\r\n]?, or else ... */
     bool no_tail;  /* nothing, or else ... */
     bool slashes;  /* [\r\n/]*, or else [\r\n]* after other characters */
     bool trailing; /* blanks at the end are one word, with their newlines */

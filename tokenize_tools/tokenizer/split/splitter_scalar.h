@@ -40,6 +40,8 @@ struct view {
     size_t no_newline_before; /* blanks up to there are known to have none */
     size_t run_end, run_left; /* of a run of digits: its end, and how many are left in it */
     bool run_grouped;
+    uint32_t vain_row; /* expression.c: at these bytes, this state leads to no match */
+    size_t vain_from, vain_to;
     bool as_bytes; /* each byte is the character that stands for it in ByteLevel */
 };
 
@@ -196,6 +198,7 @@ bool split_is_word(character c);
 size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
 
 /* Splits [begin, end) as if it were a text; sets the bits in starts. */
-void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts);
+void split_range(const splitter *s, const uint8_t *text, size_t begin, size_t end,
+                 uint64_t *starts);
 
 #endif /* TOKMAP_SPLITTER_SCALAR_H */

@@ -11,11 +11,15 @@
 #include "tokenizer/split/splitter_avx512.h"
 
 #define SPLIT_WALKER(target, engine, x, place, wanted)                                             \
-    target static void x##_##place##_##engine(split_pattern p, const uint8_t *text,                \
-                                              size_t n_bytes, uint64_t *starts)                    \
+    target static void x##_##place##_##engine(                                                     \
+        const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes, uint64_t *starts)  \
     {                                                                                              \
-        walk w;                                                                                    \
-        walk_begin(&w, p, text, n_bytes, starts);                                                  \
+        walk w = {.splitter = s,                                                                   \
+                  .stage = stage,                                                                  \
+                  .view = {.text = text},                                                          \
+                  .reader = {.text = text, .n_bytes = n_bytes},                                    \
+                  .starts = starts,                                                                \
+                  .n_bytes_by_words = 64};                                                         \
         walk_blocks(&w, wanted, PLACE_##place, classify_##engine, x##_words);                      \
     }
 #define SPLIT_TWINS(x, place, wanted)                                                              \

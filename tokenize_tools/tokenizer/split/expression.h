@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expression.h - regular expressions as automata: how stages without code of their own find words.
+ *
+ * An expression matches as a backtracking engine does: at a place the first alternative that fits
+ * wins, and repeats are greedy unless marked. The automaton is complete after expression_new and
+ * never changes. It reads each character once, with one character of look-ahead. What cannot be
+ * matched exactly is refused: look-ahead of several characters, look-behind, \b, backreferences,
+ * atomic groups, matches of nothing. */
+#ifndef TOKMAP_EXPRESSION_H
+#define TOKMAP_EXPRESSION_H
+
+#include <stddef.h>
+
+typedef enum expression_dialect {
+    EXPRESSION_RUBY, /* Oniguruma with the syntax of Ruby: tokenizer.json */
+    EXPRESSION_RUST, /* fancy-regex: tiktoken */
+    EXPRESSION_OWN   /* the same, with \p{HfNumber} and \p{HfPunctuation} (unicode.h) */
+} expression_dialect;
+
+typedef struct expression expression;
+typedef struct view view; /* splitter_scalar.h */
+
+typedef struct expression_error {
+    char why[96]; /* "a look-behind at byte 7"; empty: out of memory */
+} expression_error;
+
+/* NULL: refused, or out of memory. */
+expression *expression_new(const char *text, size_t n_bytes, expression_dialect dialect,
+                           expression_error *err);
+void expression_free(expression *x);
+
+/* The end of the match that begins at byte `start` of the piece; 0: there is none. Linear time over
+ * all matches of a piece: the view remembers long vain searches. */
+size_t expression_match(const expression *x, view *v, size_t start);
+
+#endif /* TOKMAP_EXPRESSION_H */
