@@ -11,7 +11,6 @@
 
 #include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "tokenizer/normalize/normalize_steps.h"
 #include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -46,18 +45,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     model m;
     model_error err;
-    charsmap map = {0};
+    step_list list = {.n_steps = 1, .steps[0].step.kind = NORMALIZE_CHARSMAP};
     const size_t n_text = size < 2 ? 0 : data[0] | (size_t)data[1] << 8;
     if (size < 2 || n_text > size - 2)
         return 0;
     const text_span text = {data + 2, utf8_valid_prefix(data + 2, n_text)};
     model_init(&m);
     require(model_text_set(&m.charsmap, data + 2 + n_text, size - 2 - n_text));
-    if (charsmap_load(&map, &m.charsmap, &err)) {
-        text_buffer out = {0};
-        require(step_charsmap(text, &map, &out));
-        require_text(text_buffer_span(&out));
-        text_buffer_free(&out);
+    if (charsmap_load(&list.charsmap, &m.charsmap, &err)) {
+        normalize_scratch scratch = {0};
+        text_span mapped = text;
+        require(step_list_run(&list, &scratch, false, &mapped));
+        require_text(mapped);
+        normalize_scratch_free(&scratch);
         m.n_steps = 1;
         m.steps[0].kind = NORMALIZE_SENTENCEPIECE;
         m.dummy_prefix = m.escape_spaces = true;
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             normalize(&m, text);
         }
     }
-    charsmap_free(&map);
+    step_list_free(&list);
     model_free(&m);
     return 0;
 }

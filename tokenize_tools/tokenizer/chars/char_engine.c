@@ -6,7 +6,7 @@
 
 #include "tokenizer/chars/char_cuts.h"
 #include "tokenizer/chars/char_words.h"
-#include "tokenizer/chars/unigram_stream.h"
+#include "tokenizer/chars/unigram.h"
 #include "tokenizer/unicode/unicode.h"
 #include "tokenizer/words/word_cache.h"
 #include "text/utf8.h"
@@ -43,8 +43,7 @@ struct char_scratch {
     size_t starts_capacity;
     merge_scratch merging;
     word_cache *cache;
-    unigram_scratch *search; /* for sentences of one word */
-    unigram_stream *stream;  /* for WHOLE_TEXT */
+    unigram_scratch *search;
 };
 
 /* ---- New ---- */
@@ -166,7 +165,7 @@ static bool load_normalizer(char_engine *e, const model *m, model_error *err)
 
 static void choose_words(char_engine *e, const model *m)
 {
-    e->words = e->bpe ? *char_bpe_words(e->bpe) : *unigram_words(e->pieces);
+    e->words = e->bpe ? *char_bpe_words(e->bpe) : *unigram_char_words(e->pieces);
     if (m->whitespace_split || m->punctuation_split) {
         e->sentences = m->whitespace_split ? BETWEEN_BLANKS : BETWEEN_PUNCTUATION;
         e->prefix_words = m->metaspace && m->prepend == PREPEND_ALWAYS;
@@ -280,13 +279,13 @@ bool char_engine_prefixes(const char_engine *e)
 static bool encode_sentence(char_scratch *s, text_span text, id_buffer *out)
 {
     const char_engine *e = s->e;
-    unigram_state state = {0};
     if (text.n_bytes == 0)
         return true;
     if (e->bpe)
         return char_bpe_encode(e->bpe, &s->merging, text.bytes, text.n_bytes, out);
-    return unigram_encode(s->search, &state, text.bytes, text.n_bytes, out) &&
-           unigram_finish(e->pieces, &state, text.bytes + text.n_bytes, out);
+    unigram_begin(s->search);
+    return unigram_word(s->search, text.bytes, text.n_bytes, out) &&
+           unigram_end(s->search, text.bytes + text.n_bytes, out);
 }
 
 static size_t mark_at(const char_engine *e, text_span text, size_t at)
@@ -420,13 +419,12 @@ static size_t take_last_word(char_scratch *s, size_t n_bytes)
 
 static bool encode_chunk(char_scratch *s, text_span chunk, id_buffer *out)
 {
-    if (s->stream && chunk.n_bytes < MAX_CACHED_BYTES)
-        return unigram_stream_words(s->stream, chunk.bytes, chunk.n_bytes, s->starts, out);
-    if (s->stream)
-        return unigram_stream_word(s->stream, chunk.bytes, chunk.n_bytes, out);
-    if (chunk.n_bytes >= MAX_CACHED_BYTES)
-        return encode_word(s, chunk.bytes, chunk.n_bytes, out);
-    return word_cache_encode(s->cache, chunk.bytes, chunk.n_bytes, s->starts, out);
+    const bool cached = chunk.n_bytes < MAX_CACHED_BYTES;
+    if (s->e->in_order)
+        return cached ? unigram_words(s->search, chunk.bytes, chunk.n_bytes, s->starts, out)
+                      : unigram_word(s->search, chunk.bytes, chunk.n_bytes, out);
+    return cached ? word_cache_encode(s->cache, chunk.bytes, chunk.n_bytes, s->starts, out)
+                  : encode_word(s, chunk.bytes, chunk.n_bytes, out);
 }
 
 static bool encode_words(char_scratch *s, text_span text, id_buffer *out)
@@ -470,12 +468,11 @@ bool char_scratch_encode(char_scratch *s, text_span text, unsigned flags, id_buf
 {
     if (!s->e->blanks_only && !add_prefix(s, flags, &text))
         return false;
-    if (!s->stream)
+    if (!s->e->in_order)
         return encode_words(s, text, out);
     if ((flags & NORMALIZE_CONTINUES) == 0)
-        unigram_stream_begin(s->stream);
-    return encode_words(s, text, out) &&
-           unigram_stream_end(s->stream, text.bytes + text.n_bytes, out);
+        unigram_begin(s->search);
+    return encode_words(s, text, out) && unigram_end(s->search, text.bytes + text.n_bytes, out);
 }
 
 /* With blanks_only, the prefix has to be there before the blanks. */
@@ -500,14 +497,11 @@ char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes)
     if (!s)
         return NULL;
     s->e = e;
-    const bool streams = e->pieces && e->sentences == WHOLE_TEXT;
-    if (streams)
-        s->stream = unigram_stream_new(e->pieces, cache_bytes);
-    else
-        s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
     if (e->pieces)
-        s->search = unigram_scratch_new(e->pieces);
-    if ((streams ? !s->stream : !s->cache) || (e->pieces && !s->search)) {
+        s->search = unigram_scratch_new(e->pieces, e->in_order ? cache_bytes : 0);
+    if (!e->in_order)
+        s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
+    if ((!e->in_order && !s->cache) || (e->pieces && !s->search)) {
         char_scratch_free(s);
         return NULL;
     }
@@ -525,22 +519,21 @@ void char_scratch_free(char_scratch *s)
     merge_scratch_free(&s->merging);
     word_cache_free(s->cache);
     unigram_scratch_free(s->search);
-    unigram_stream_free(s->stream);
     free(s);
 }
 
 char_sentence char_scratch_save(const char_scratch *s)
 {
-    if (!s->stream)
+    if (!s->e->in_order)
         return (char_sentence){0};
-    const unigram_state *state = unigram_stream_state(s->stream);
+    const unigram_state *state = unigram_scratch_state(s->search);
     return (char_sentence){state->score, state->unknown != NULL};
 }
 
 /* If a run continues across a cut, only its existence matters. */
 void char_scratch_restore(char_scratch *s, char_sentence sentence)
 {
-    if (s->stream)
-        *unigram_stream_state(s->stream) =
+    if (s->e->in_order)
+        *unigram_scratch_state(s->search) =
             (unigram_state){sentence.score, sentence.unknown ? mark : NULL};
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "text/utf8.h"
-#include "tokenizer/chars/unigram_parts.h"
+#include "tokenizer/words/double_array.h"
+#include "tokenizer/words/word_cache.h"
 
 /* sentencepiece keeps sums small: beyond this limit it subtracts them from all open scores. */
 #define RESET_ABOVE 100000.0
@@ -23,6 +24,24 @@
 #define FLOAT_ERROR 0x1p-8
 #define DOUBLE_ERROR 0x1p-22
 
+struct unigram {
+    char_words words;
+    double_array trie;
+    double *scores;                /* by id */
+    bool single;                   /* sentencepiece: floats */
+    double unknown_score, largest; /* largest: absolute value of all scores */
+    uint32_t n_ids, unknown_id;
+    bool byte_fallback;
+    uint32_t byte_ids[256];
+    size_t longest; /* piece, in bytes */
+};
+
+/* Adding two floats as doubles and rounding to float gives the same result as adding floats. */
+static inline double sum_of(bool single, double a, double b)
+{
+    return single ? (double)(float)(a + b) : a + b;
+}
+
 struct unigram_scratch {
     const unigram *u;
     double *scores; /* of the latest places, by their low bits */
@@ -31,6 +50,9 @@ struct unigram_scratch {
     size_t capacity;
     uint16_t *row; /* lengths of the pieces of a window, the last one first */
     size_t row_capacity;
+    unigram_state state;
+    word_cache *cache; /* or NULL */
+    id_buffer found;
 };
 
 /* ---- New: the pieces ---- */
@@ -190,36 +212,9 @@ void unigram_free(unigram *u)
     free(u);
 }
 
-const char_words *unigram_words(const unigram *u)
+const char_words *unigram_char_words(const unigram *u)
 {
     return &u->words;
-}
-
-unigram_scratch *unigram_scratch_new(const unigram *u)
-{
-    unigram_scratch *s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
-    s->u = u;
-    s->mask = MAX_FIXED_BYTES * 2 - 1;
-    while (s->mask <= u->longest)
-        s->mask = s->mask * 2 + 1;
-    s->scores = malloc((s->mask + 1) * sizeof *s->scores);
-    if (!s->scores) {
-        unigram_scratch_free(s);
-        return NULL;
-    }
-    return s;
-}
-
-void unigram_scratch_free(unigram_scratch *s)
-{
-    if (!s)
-        return;
-    free(s->scores);
-    free(s->lengths);
-    free(s->row);
-    free(s);
 }
 
 /* ---- From the pieces of a window to ids ---- */
@@ -259,7 +254,7 @@ unsigned unigram_must_know(const unigram *u)
 }
 
 /* HuggingFace looks up a whole run of unknown characters before it uses its bytes. */
-bool unigram_finish(const unigram *u, unigram_state *state, const uint8_t *end, id_buffer *out)
+static bool end_run(const unigram *u, unigram_state *state, const uint8_t *end, id_buffer *out)
 {
     const uint8_t *run = state->unknown;
     state->unknown = NULL;
@@ -289,7 +284,7 @@ static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *
     const uint32_t id = find_piece(u, text, n_bytes);
     if (id == MODEL_NO_ID || id == u->unknown_id)
         return append_unknown(u, state, text, n_bytes, out);
-    if (state->unknown && !unigram_finish(u, state, text, out))
+    if (state->unknown && !end_run(u, state, text, out))
         return false;
     return id_buffer_append(out, id);
 }
@@ -386,7 +381,7 @@ static void take_off(search *w, size_t from, double offset)
     for (size_t i = from; i <= w->frontier; i++) {
         double *score = &w->s->scores[i & w->s->mask];
         if (i == from || w->s->lengths[i - w->window] != 0)
-            *score = unigram_sum(true, *score, -offset);
+            *score = sum_of(true, *score, -offset);
     }
 }
 
@@ -406,10 +401,10 @@ static inline size_t try_pieces(search *w, size_t from, bool single)
             continue;
         const double score = u->scores[double_array_value(&u->trie, state)];
         has_one |= i + 1 == one;
-        if (!try_piece(w, from, i + 1, unigram_sum(single, score, before)))
+        if (!try_piece(w, from, i + 1, sum_of(single, score, before)))
             return 0;
     }
-    if (!has_one && !try_piece(w, from, one, unigram_sum(single, u->unknown_score, before)))
+    if (!has_one && !try_piece(w, from, one, sum_of(single, u->unknown_score, before)))
         return 0;
     return one;
 }
@@ -436,17 +431,16 @@ static inline bool encode_search(search *w, unigram_state *state, bool single, i
     return append_window(s, state, w->text + w->window, w->n_bytes - w->window, out);
 }
 
-bool unigram_encode(unigram_scratch *s, unigram_state *state, const uint8_t *text, size_t n_bytes,
-                    id_buffer *out)
+bool unigram_word(unigram_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
     search w = {.s = s, .text = text, .n_bytes = n_bytes};
-    return s->u->single ? encode_search(&w, state, true, out)
-                        : encode_search(&w, state, false, out);
+    return s->u->single ? encode_search(&w, &s->state, true, out)
+                        : encode_search(&w, &s->state, false, out);
 }
 
 /* ---- Parts whose ids never depend on the text before ---- */
 
-double unigram_usual_limit(const unigram *u)
+static double usual_limit(const unigram *u)
 {
     return u->single ? RESET_ABOVE - MAX_FIXED_SCORE : MAX_DOUBLE_SCORE;
 }
@@ -499,8 +493,10 @@ static bool is_clear(const unigram *u, const place *places, size_t n_bytes)
     return true;
 }
 
-bool unigram_encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes, bool *fixed,
-                          id_buffer *out)
+/* Appends the ids of a part if they are the same after any state whose score, without its sign, is
+ * less than usual_limit. *fixed: they are. false: out of memory. */
+static bool encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes, bool *fixed,
+                         id_buffer *out)
 {
     const unigram *u = s->u;
     place places[MAX_FIXED_BYTES + 1];
@@ -521,4 +517,183 @@ bool unigram_encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_byte
         s->lengths[at] = places[at].length;
     *fixed = true;
     return append_window(s, &state, text, n_bytes, out);
+}
+
+/* ---- Sentences: with a cache of words ----
+ *
+ * The cache gives the ids of a word, with the first one marked, or OPEN for a word whose ids depend
+ * on the text before it. So the ids of many words come at once; then their scores are added up, one
+ * addition for each id, and the open words are encoded in their places. */
+
+#define WORD_BEGINS ((uint32_t)1 << 20)
+#define OPEN (WORD_BEGINS - 1)
+
+static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
+{
+    unigram_scratch *s = context;
+    const size_t first = out->n;
+    bool fixed;
+    if (!encode_fixed(s, word, n_bytes, &fixed, out))
+        return false;
+    if (!fixed)
+        return id_buffer_append(out, WORD_BEGINS | OPEN);
+    out->ids[first] |= WORD_BEGINS;
+    return true;
+}
+
+unigram_scratch *unigram_scratch_new(const unigram *u, size_t cache_bytes)
+{
+    unigram_scratch *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->u = u;
+    s->mask = MAX_FIXED_BYTES * 2 - 1;
+    while (s->mask <= u->longest)
+        s->mask = s->mask * 2 + 1;
+    s->scores = malloc((s->mask + 1) * sizeof *s->scores);
+    const bool cached =
+        cache_bytes > 0 && u->n_ids <= OPEN; /* else ids leave no bit for the mark */
+    if (cached)
+        s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
+    if (!s->scores || (cached && !s->cache)) {
+        unigram_scratch_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void unigram_scratch_free(unigram_scratch *s)
+{
+    if (!s)
+        return;
+    free(s->scores);
+    free(s->lengths);
+    free(s->row);
+    word_cache_free(s->cache);
+    id_buffer_free(&s->found);
+    free(s);
+}
+
+unigram_state *unigram_scratch_state(unigram_scratch *s)
+{
+    return &s->state;
+}
+
+void unigram_begin(unigram_scratch *s)
+{
+    s->state = (unigram_state){0};
+}
+
+bool unigram_end(unigram_scratch *s, const uint8_t *end, id_buffer *out)
+{
+    return s->u->single || end_run(s->u, &s->state, end, out); /* a run may go on */
+}
+
+/* ---- Many words ---- */
+
+/* Finds the words of a bitmap by increasing numbers. */
+typedef struct word_finder {
+    const uint64_t *starts;
+    size_t n_bytes;
+    size_t block, n_before; /* words that start before this block */
+} word_finder;
+
+static size_t start_of(word_finder *f, size_t number)
+{
+    const size_t n_blocks = (f->n_bytes + 63) / 64;
+    while (f->block < n_blocks) {
+        const size_t n_here = (size_t)__builtin_popcountll(f->starts[f->block]);
+        if (f->n_before + n_here > number)
+            break;
+        f->n_before += n_here;
+        f->block++;
+    }
+    if (f->block == n_blocks)
+        return f->n_bytes;
+    uint64_t bits = f->starts[f->block];
+    for (size_t i = f->n_before; i < number; i++)
+        bits &= bits - 1;
+    return f->block * 64 + (size_t)__builtin_ctzll(bits);
+}
+
+static bool encode_open(unigram_scratch *s, word_finder *f, const uint8_t *text, size_t number,
+                        id_buffer *out)
+{
+    const size_t start = start_of(f, number);
+    const size_t end = start_of(f, number + 1);
+    return unigram_word(s, text + start, end - start, out);
+}
+
+/* Ids of consecutive words, and the number of the next word. */
+typedef struct found_ids {
+    const uint32_t *at, *end;
+    size_t word;
+} found_ids;
+
+/* Appends ids of words up to the first open one, or until the score is not usual. There is room for
+ * them. */
+static inline void append_usual(unigram_scratch *s, found_ids *found, bool single, id_buffer *out)
+{
+    const double *scores = s->u->scores, limit = usual_limit(s->u);
+    double score = s->state.score;
+    uint32_t *to = out->ids + out->n;
+    for (; found->at < found->end; found->at++) {
+        const uint32_t id = *found->at & OPEN;
+        if (*found->at >= WORD_BEGINS) {
+            if (id == OPEN || !(fabs(score) < limit))
+                break;
+            found->word++;
+        }
+        score = sum_of(single, score, scores[id]);
+        *to++ = id;
+    }
+    s->state.score = score;
+    out->n = (size_t)(to - out->ids);
+}
+
+/* Ends a run of unknown characters if the next word has none. */
+static bool end_unknown(unigram_scratch *s, word_finder *f, const uint8_t *text,
+                        const found_ids *found, id_buffer *out)
+{
+    const bool usual = fabs(s->state.score) < usual_limit(s->u);
+    if (!s->state.unknown || !usual || *found->at == (WORD_BEGINS | OPEN))
+        return true;
+    return end_run(s->u, &s->state, text + start_of(f, found->word), out);
+}
+
+static bool append_found(unigram_scratch *s, word_finder *f, const uint8_t *text, id_buffer *out)
+{
+    found_ids found = {s->found.ids, s->found.ids + s->found.n, 0};
+    while (found.at < found.end) {
+        if (!end_unknown(s, f, text, &found, out) ||
+            !id_buffer_reserve(out, (size_t)(found.end - found.at)))
+            return false;
+        if (s->u->single)
+            append_usual(s, &found, true, out);
+        else
+            append_usual(s, &found, false, out);
+        if (found.at == found.end)
+            break;
+        if (!encode_open(s, f, text, found.word++, out))
+            return false;
+        do
+            found.at++;
+        while (found.at < found.end && *found.at < WORD_BEGINS);
+    }
+    return true;
+}
+
+bool unigram_words(unigram_scratch *s, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
+                   id_buffer *out)
+{
+    word_finder f = {.starts = starts, .n_bytes = n_bytes};
+    s->found.n = 0;
+    if (s->cache)
+        return word_cache_encode(s->cache, text, n_bytes, starts, &s->found) &&
+               append_found(s, &f, text, out);
+    size_t number = 0;
+    for (size_t at = 0; at < n_bytes; at = start_of(&f, number))
+        if (!encode_open(s, &f, text, number++, out))
+            return false;
+    return true;
 }

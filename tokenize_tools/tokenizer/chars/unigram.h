@@ -20,7 +20,7 @@ typedef struct unigram unigram;
 unigram *unigram_new(const model *m, bool spaces_are_marks, model_error *err);
 void unigram_free(unigram *u);
 /* Where a sentence can be cut into parts. */
-const char_words *unigram_words(const unigram *u);
+const char_words *unigram_char_words(const unigram *u);
 
 /* Whether this character alone is a piece, so that it is never unknown; and how many of two
  * neighbours must be known so that the text on both sides is independent: 1 if the text of a whole
@@ -29,25 +29,27 @@ bool unigram_knows(const unigram *u, uint32_t character);
 unsigned unigram_must_know(const unigram *u);
 
 typedef struct unigram_scratch unigram_scratch; /* one for each thread */
-unigram_scratch *unigram_scratch_new(const unigram *u);
+/* cache_bytes: for the ids of words; 0: no cache. NULL: out of memory. */
+unigram_scratch *unigram_scratch_new(const unigram *u, size_t cache_bytes);
 void unigram_scratch_free(unigram_scratch *s);
 
 typedef struct unigram_state { /* of a sentence; starts as {0} */
     double score;
     const uint8_t *unknown; /* start of the current run of unknown characters, or NULL */
 } unigram_state;
+unigram_state *unigram_scratch_state(unigram_scratch *s);
 
-/* Appends the ids of a part, which directly follows the parts before in memory. Its last ids may be
- * appended with the next part. false: out of memory. */
-bool unigram_encode(unigram_scratch *s, unigram_state *state, const uint8_t *text, size_t n_bytes,
-                    id_buffer *out);
-/* Appends the remaining ids of the parts before `end`. */
-bool unigram_finish(const unigram *u, unigram_state *state, const uint8_t *end, id_buffer *out);
-
-/* Appends the ids of a part if they are the same after any state whose score, without its sign, is
- * less than unigram_usual_limit. *fixed: they are. false: out of memory. */
-bool unigram_encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes, bool *fixed,
-                          id_buffer *out);
-double unigram_usual_limit(const unigram *u);
+/* Starts a new sentence; then come its parts, each directly after the one before in memory, and its
+ * end. The last ids of a part may be appended with the next one. */
+void unigram_begin(unigram_scratch *s);
+/* Encodes a part that is one word, without the cache. false: out of memory. */
+bool unigram_word(unigram_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out);
+/* Encodes a part of many words; starts: from char_words_split. TEXT_PADDING bytes after it must be
+ * readable. */
+bool unigram_words(unigram_scratch *s, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
+                   id_buffer *out);
+/* Appends the remaining ids. The sentence may continue, also in another scratch that gets the
+ * state. */
+bool unigram_end(unigram_scratch *s, const uint8_t *end, id_buffer *out);
 
 #endif /* TOKMAP_UNIGRAM_H */
