@@ -2,7 +2,6 @@
 #include "base/content_hash.h"
 
 #include "base/base.h"
-#include "base/content_hash_tables.h"
 
 #if defined __x86_64__
 #include <immintrin.h>
@@ -11,6 +10,52 @@
 /* Polynomials are reflected: the lowest bit of a word is the coefficient of the highest power. So
  * the product of two words without carries is the product of the polynomials times x, which the
  * constants make up for. */
+
+/* What each value of a byte adds to a remainder when 0 to 3 bytes follow it: the sum of what its
+ * bits add, the highest bit first. */
+#define OF_BYTE(b, k7, k6, k5, k4, k3, k2, k1, k0)                                                 \
+    (((b) >> 7 & 1) * k7 ^ ((b) >> 6 & 1) * k6 ^ ((b) >> 5 & 1) * k5 ^ ((b) >> 4 & 1) * k4 ^       \
+     ((b) >> 3 & 1) * k3 ^ ((b) >> 2 & 1) * k2 ^ ((b) >> 1 & 1) * k1 ^ ((b)&1) * k0)
+#define OF_4(b, ...)                                                                               \
+    OF_BYTE(b, __VA_ARGS__), OF_BYTE(b + 1, __VA_ARGS__), OF_BYTE(b + 2, __VA_ARGS__),             \
+        OF_BYTE(b + 3, __VA_ARGS__)
+#define OF_16(b, ...)                                                                              \
+    OF_4(b, __VA_ARGS__), OF_4(b + 4, __VA_ARGS__), OF_4(b + 8, __VA_ARGS__),                      \
+        OF_4(b + 12, __VA_ARGS__)
+#define OF_64(b, ...)                                                                              \
+    OF_16(b, __VA_ARGS__), OF_16(b + 16, __VA_ARGS__), OF_16(b + 32, __VA_ARGS__),                 \
+        OF_16(b + 48, __VA_ARGS__)
+#define OF_EACH(...)                                                                               \
+    {                                                                                              \
+        OF_64(0u, __VA_ARGS__), OF_64(64u, __VA_ARGS__), OF_64(128u, __VA_ARGS__),                 \
+            OF_64(192u, __VA_ARGS__)                                                               \
+    }
+
+/* [modulus][bytes that follow][byte]. A constant is the one before it, times x. */
+static const uint64_t content_hash_tables[2][4][256] = {
+    {
+        /* CRC-64/NVME */
+        OF_EACH(0x9a6c9329ac4bc9b5, 0xd75adabd7a6e2d6f, 0xf1c1fe77117cdf02, 0x78e0ff3b88be6f81,
+                0xa61cecb46814fe75, 0xc962e5739841b68f, 0xfedde190606b12f2, 0x7f6ef0c830358979),
+        OF_EACH(0xa5dbeb4db4510d09, 0xc881668f76634f31, 0xfe2c206e177a6e2d, 0xe57a831ea7f6fea3,
+                0xe8d1d2a6ffb0b6e4, 0x7468e9537fd85b72, 0x3a3474a9bfec2db9, 0x8776a97d73bddf69),
+        OF_EACH(0xd9d7c79715952601, 0xf68770e226815ab5, 0xe12f2b58bf0b64ef, 0xeafb0685f3ce7bc2,
+                0x757d8342f9e73de1, 0xa0d25288d0b85745, 0xca05ba6dc417e217, 0xff6e4e1f4e4038be),
+        OF_EACH(0x7fb7270fa7201c5f, 0xa5b700ae7fdbc79a, 0x52db80573fede3cd, 0xb301530233bd3853,
+                0xc3ec3aa8b595559c, 0x61f61d545acaaace, 0x30fb0eaa2d655567, 0x8211147cbaf96306),
+    },
+    {
+        /* CRC-64/REDIS */
+        OF_EACH(0x95ac9329ac4bc9b5, 0xdf7adabd7a6e2d6f, 0xfa11fe77117cdf02, 0x7d08ff3b88be6f81,
+                0xab28ecb46814fe75, 0xc038e5739841b68f, 0xf5b0e190606b12f2, 0x7ad870c830358979),
+        OF_EACH(0xa8c0ab4db4510d09, 0xc1ccc68f76634f31, 0xf54af06e177a6e2d, 0xef09eb1ea7f6fea3,
+                0xe22866a6ffb0b6e4, 0x711433537fd85b72, 0x388a19a9bfec2db9, 0x89e99ffd73bddf69),
+        OF_EACH(0xd1585cd715952601, 0xfd00bd4226815ab5, 0xeb2ccd88bf0b64ef, 0xe03af5edf3ce7bc2,
+                0x701d7af6f9e73de1, 0xada22e52d0b85745, 0xc37d8400c417e217, 0xf4125129ce4038be),
+        OF_EACH(0x7a092894e7201c5f, 0xa8a80763dfdbc79a, 0x545403b1efede3cd, 0xbf8692f15bbd3853,
+                0xca6fda510195559c, 0x6537ed2880caaace, 0x329bf69440655567, 0x8ce168638c796306),
+    },
+};
 
 typedef struct modulus {
     uint64_t polynomial; /* without x^64 */

@@ -17,6 +17,9 @@ typedef struct tokmap_i_cause {
 tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+tokmap_status tokmap_i_check_io(tokmap_error *err, int errno_value, uint64_t file_offset,
+                                const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /* Returns the status in an inline function, so that compilers and analysers know its value. */
 static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_status status)
 {
@@ -32,6 +35,10 @@ static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_statu
 #define FAIL_IO(err, errno_value, ...) FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, 0, __VA_ARGS__)
 #define FAIL_IO_AT(err, errno_value, offset, ...)                                                  \
     FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, offset, __VA_ARGS__)
+/* The same for the result of a system call, which may be 0: then the status is TOKMAP_OK. */
+#define CHECK_IO(err, errno_value, ...) tokmap_i_check_io(err, errno_value, 0, __VA_ARGS__)
+#define CHECK_IO_AT(err, errno_value, offset, ...)                                                 \
+    tokmap_i_check_io(err, errno_value, offset, __VA_ARGS__)
 #define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
 /* For a call of the public headers. */
 #define FAIL_NULL(err) FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", __func__)

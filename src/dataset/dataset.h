@@ -76,6 +76,9 @@ static inline bool tokmap_i_is_set_aside(const tokmap_dataset *ds)
     return ds->index_path == ds->index_names[1];
 }
 
+/* TOKMAP_ERR_CORRUPT: a part of the index, at this byte, is wrong. */
+tokmap_status tokmap_i_fail_damaged(const tokmap_dataset *ds, uint64_t offset, const char *problem,
+                                    tokmap_error *err);
 /* Opens the index file again, to read it without the map. Fails if it is another file now. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);
 /* Compares the tokenizer of `ds` with that of `*first`, the first dataset that names one, or NULL

@@ -107,46 +107,6 @@ static tokmap_status fill_chunk(walk *w, uint64_t group, tokmap_error *err)
                      w->r->buffer + RECORDS_BYTES, err);
 }
 
-static tokmap_status use_group(walk *w, const tokmap_i_group *g, tokmap_error *err)
-{
-    const uint64_t start = w->next_start;
-    const char *problem = tokmap_i_group_check(g, &w->next_start);
-    if (!problem && w->next_start > w->docs->n_tokens)
-        problem = "a document ends after the last token";
-    if (problem)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, w->section->offset, "%s: damaged: %s",
-                       w->r->ds->index_path, problem);
-    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
-    for (uint32_t j = 0; j < g->n_documents; j++)
-        ends[j] = start + (g->wide ? load_le64(g->wide + 8 * (size_t)j)
-                                   : load_le32(g->record + 4 * (size_t)j));
-    return w->use(w->context, ends, g->n_documents, err);
-}
-
-static tokmap_status next_group(walk *w, uint64_t group, tokmap_error *err)
-{
-    const uint64_t in_chunk = group % CHUNK_GROUPS;
-    tokmap_status status = in_chunk == 0 ? fill_chunk(w, group, err) : TOKMAP_OK;
-    if (status)
-        return status;
-    const uint64_t first_document = group * TOKMAP_I_GROUP_DOCUMENTS;
-    tokmap_i_group g = {
-        .record = w->r->buffer + in_chunk * TOKMAP_I_GROUP_BYTES,
-        .start = load_le64(w->r->buffer + RECORDS_BYTES + in_chunk * 8),
-        .n_documents =
-            (uint32_t)MIN(w->docs->n_documents - first_document, TOKMAP_I_GROUP_DOCUMENTS),
-    };
-    if (tokmap_i_group_is_wide(g.record) && w->n_wide_seen < w->docs->n_wide) {
-        g.wide = w->r->buffer + WIDE_AT;
-        g.wide_index = w->n_wide_seen++;
-        status = read_part(w->r,
-                           w->section->offset + w->docs->layout.wide_offset +
-                               g.wide_index * TOKMAP_I_WIDE_BYTES,
-                           TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
-    }
-    return status ? status : use_group(w, &g, err);
-}
-
 /* Level `level` must hold every 16th entry of the level below, and its padding must be as
  * specified. */
 enum {
@@ -194,30 +154,58 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
     return TOKMAP_OK;
 }
 
+static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
+{
+    const uint64_t in_chunk = group % CHUNK_GROUPS, start = w->next_start;
+    const uint64_t first_document = group * TOKMAP_I_GROUP_DOCUMENTS;
+    tokmap_status status = in_chunk == 0 ? fill_chunk(w, group, err) : TOKMAP_OK;
+    if (status)
+        return status;
+    tokmap_i_group g = {
+        .record = w->r->buffer + in_chunk * TOKMAP_I_GROUP_BYTES,
+        .start = load_le64(w->r->buffer + RECORDS_BYTES + in_chunk * 8),
+        .n_documents =
+            (uint32_t)MIN(w->docs->n_documents - first_document, TOKMAP_I_GROUP_DOCUMENTS),
+    };
+    if (tokmap_i_group_is_wide(g.record) && w->n_wide_seen < w->docs->n_wide) {
+        g.wide = w->r->buffer + WIDE_AT;
+        g.wide_index = w->n_wide_seen++;
+        status = read_part(w->r,
+                           w->section->offset + w->docs->layout.wide_offset +
+                               g.wide_index * TOKMAP_I_WIDE_BYTES,
+                           TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
+    }
+    if (status)
+        return status;
+    const char *problem = tokmap_i_group_check(&g, &w->next_start);
+    if (!problem && w->next_start > w->docs->n_tokens)
+        problem = "a document ends after the last token";
+    if (problem)
+        return tokmap_i_fail_damaged(w->r->ds, w->section->offset, problem, err);
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
+    for (uint32_t j = 0; j < g.n_documents; j++)
+        ends[j] = start + (g.wide ? load_le64(g.wide + 8 * (size_t)j)
+                                  : load_le32(g.record + 4 * (size_t)j));
+    return w->use(w->context, ends, g.n_documents, err);
+}
+
 tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i_use_ends *use,
                                               void *context, tokmap_error *err)
 {
-    walk w = {r,
-              tokmap_i_section_find(&r->ds->header, TOKMAP_I_DOCUMENTS),
-              &r->ds->documents,
-              0,
-              0,
-              use,
-              context};
-    for (uint64_t group = 0; group < w.docs->layout.n_groups; group++) {
-        const tokmap_status status = next_group(&w, group, err);
-        if (status)
-            return status;
-    }
+    walk w = {.r = r,
+              .section = tokmap_i_section_find(&r->ds->header, TOKMAP_I_DOCUMENTS),
+              .docs = &r->ds->documents,
+              .use = use,
+              .context = context};
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t group = 0; !status && group < w.docs->layout.n_groups; group++)
+        status = use_group(&w, group, err);
     const bool whole = w.docs->n_documents == 0 || w.next_start == w.docs->n_tokens;
-    if (!whole || w.n_wide_seen != w.docs->n_wide)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, w.section->offset,
-                       "%s: damaged: the last document ends at token %" PRIu64 " of %" PRIu64,
-                       r->ds->index_path, w.next_start, w.docs->n_tokens);
-    for (uint32_t level = 0; level < w.docs->layout.n_levels; level++) {
-        const tokmap_status status = check_level(&w, level, err);
-        if (status)
-            return status;
-    }
-    return TOKMAP_OK;
+    if (!status && (!whole || w.n_wide_seen != w.docs->n_wide))
+        status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, w.section->offset,
+                         "%s: damaged: the last document ends at token %" PRIu64 " of %" PRIu64,
+                         r->ds->index_path, w.next_start, w.docs->n_tokens);
+    for (uint32_t level = 0; !status && level < w.docs->layout.n_levels; level++)
+        status = check_level(&w, level, err);
+    return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opens and closes a dataset. */
-#include "dataset/segments.h"
+#include "dataset/token_files.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,37 +15,27 @@ enum {
     MOST_TRIES = 100
 };
 
-static char *join_path(const char *prefix, size_t prefix_bytes, const char *suffix)
-{
-    char *path = malloc(prefix_bytes + strlen(suffix) + 1);
-    if (path) {
-        memcpy(path, prefix, prefix_bytes);
-        strcpy(path + prefix_bytes, suffix);
-    }
-    return path;
-}
-
 static bool ends_with(const char *s, const char *end)
 {
     const size_t n = strlen(s), m = strlen(end);
     return n > m && strcmp(s + n - m, end) == 0;
 }
 
-static void free_names(char *names[2])
-{
-    free(names[0]);
-    free(names[1]);
-}
-
 /* Makes P.suffix and P.suffix.replaced. */
 static tokmap_status join_names(char *names[2], const char *prefix, size_t prefix_bytes,
                                 const char *suffix, tokmap_error *err)
 {
-    free_names(names);
-    names[1] = NULL;
-    names[0] = join_path(prefix, prefix_bytes, suffix);
-    names[1] = names[0] ? join_path(names[0], strlen(names[0]), ".replaced") : NULL;
-    return names[1] ? TOKMAP_OK : FAIL_MEMORY(err);
+    const size_t room = prefix_bytes + strlen(suffix) + sizeof ".replaced";
+    free(names[0]);
+    names[0] = malloc(2 * room);
+    if (!names[0])
+        return FAIL_MEMORY(err);
+    names[1] = names[0] + room;
+    memcpy(names[0], prefix, prefix_bytes);
+    strcpy(names[0] + prefix_bytes, suffix);
+    strcpy(names[1], names[0]);
+    strcat(names[1], ".replaced");
+    return TOKMAP_OK;
 }
 
 /* P.tmi is asked for again, because it may have got its name after it was asked for first, and
@@ -118,10 +108,20 @@ static tokmap_status read_header(tokmap_dataset *ds, int fd, tokmap_error *err)
     return status ? status : check_padding(ds, fd, err);
 }
 
-static tokmap_status read_directory(tokmap_dataset *ds, int fd, const tokmap_i_section *section,
-                                    uint8_t *bytes, tokmap_error *err)
+/* The names point into the copy, which is kept behind the columns. */
+static tokmap_status open_meta(tokmap_dataset *ds, int fd, tokmap_error *err)
 {
+    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_META);
     const tokmap_i_named_file file = {fd, ds->index_path};
+    if (!section)
+        return TOKMAP_OK;
+    ds->meta = calloc(1, sizeof *ds->meta + TOKMAP_I_META_DIRECTORY_BYTES);
+    if (!ds->meta)
+        return FAIL_MEMORY(err);
+    uint8_t *bytes = (uint8_t *)(ds->meta + 1);
+    ds->meta->n_documents = ds->header.n_documents;
+    ds->meta->section_bytes = section->n_bytes;
+    ds->meta->section = ds->index_map + section->offset;
     tokmap_status status =
         tokmap_i_read_exactly(file, section->offset, TOKMAP_I_META_HEAD_BYTES, bytes, err);
     const uint64_t n_bytes = status ? 0 : tokmap_i_meta_directory_bytes(bytes);
@@ -132,21 +132,6 @@ static tokmap_status read_directory(tokmap_dataset *ds, int fd, const tokmap_i_s
         return status;
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: values of documents: %s",
                    ds->index_path, problem);
-}
-
-/* The names point into the copy, which is kept behind the columns. */
-static tokmap_status open_meta(tokmap_dataset *ds, int fd, tokmap_error *err)
-{
-    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_META);
-    if (!section)
-        return TOKMAP_OK;
-    ds->meta = calloc(1, sizeof *ds->meta + TOKMAP_I_META_DIRECTORY_BYTES);
-    if (!ds->meta)
-        return FAIL_MEMORY(err);
-    ds->meta->n_documents = ds->header.n_documents;
-    ds->meta->section_bytes = section->n_bytes;
-    ds->meta->section = ds->index_map + section->offset;
-    return read_directory(ds, fd, section, (uint8_t *)(ds->meta + 1), err);
 }
 
 static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err)
@@ -198,23 +183,6 @@ static bool has_tokens_aside(const tokmap_dataset *ds)
     return strcmp(ds->header.token_suffix, ".bin") == 0 && tokmap_i_file_exists(ds->token_names[1]);
 }
 
-/* Of a flat dataset. */
-static void list_only_file(tokmap_dataset *ds)
-{
-    static const uint32_t file_at[1] = {0};
-    const tokmap_i_header *h = &ds->header;
-    ds->only_file[0] = (tokmap_i_token_file){.path = ds->token_path,
-                                             .n_tokens = h->n_tokens,
-                                             .token_offset = h->token_offset,
-                                             .fd = &ds->only_fd};
-    ds->only_file[1].first_token = UINT64_MAX;
-    ds->files = ds->only_file;
-    ds->n_files = 1;
-    ds->file_at = file_at;
-    ds->file_shift = 63;
-    ds->token_file_bytes = tokmap_i_token_file_bytes(ds, ds->files);
-}
-
 /* Whether index and tokens belong together, although a writer may have replaced them meanwhile:
  * docs/FORMAT.md, section 7. The order of the checks matters. */
 static bool is_pair(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens)
@@ -229,9 +197,22 @@ static bool is_pair(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens)
 }
 
 /* Of a flat dataset: its only file is open and mapped until it is closed. */
-static tokmap_status open_tokens(tokmap_dataset *ds, bool *again, tokmap_error *err)
+static tokmap_status open_tokens(tokmap_dataset *ds, bool index_only, bool *again,
+                                 tokmap_error *err)
 {
-    tokmap_i_token_file *file = ds->files;
+    static const uint32_t file_at[1] = {0};
+    tokmap_i_token_file *file = ds->files = ds->only_file;
+    file[0] = (tokmap_i_token_file){.path = ds->token_path,
+                                    .n_tokens = ds->header.n_tokens,
+                                    .token_offset = ds->header.token_offset,
+                                    .fd = &ds->only_fd};
+    file[1].first_token = UINT64_MAX;
+    ds->n_files = 1;
+    ds->file_at = file_at;
+    ds->file_shift = 63;
+    ds->token_file_bytes = tokmap_i_token_file_bytes(ds, file);
+    if (index_only)
+        return TOKMAP_OK;
     tokmap_i_file_stat stat;
     int fd = -1;
     tokmap_status status = tokmap_i_open_file(file->path, &fd, &stat, err);
@@ -249,17 +230,6 @@ static tokmap_status open_tokens(tokmap_dataset *ds, bool *again, tokmap_error *
         status = tokmap_i_token_file_check(ds, file, &stat, err);
     const uint8_t *map;
     return status ? status : tokmap_i_token_file_map(ds, file, &map, err);
-}
-
-static tokmap_status name_tokens(tokmap_dataset *ds, const char *path, size_t prefix_bytes,
-                                 tokmap_error *err)
-{
-    const tokmap_status status = join_names(ds->token_names, path, prefix_bytes,
-                                            ds->is_joined ? ".tmi" : ds->header.token_suffix, err);
-    if (!status)
-        ds->token_path =
-            ds->token_names[tokmap_i_is_set_aside(ds) && !ds->is_joined && has_tokens_aside(ds)];
-    return status;
 }
 
 /* There is no index. If there is something else of the name, says what to do about it. */
@@ -296,16 +266,16 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_on
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its index %s is that of a joined dataset, whose tokens are in other files",
                     path, ds->index_path);
-    status = name_tokens(ds, path, prefix_bytes, err);
+    status = join_names(ds->token_names, path, prefix_bytes,
+                        ds->is_joined ? ".tmi" : ds->header.token_suffix, err);
     if (status)
         return status;
+    ds->token_path =
+        ds->token_names[tokmap_i_is_set_aside(ds) && !ds->is_joined && has_tokens_aside(ds)];
     if (!by_prefix && strcmp(rest, ds->header.token_suffix) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its index %s belongs to %s", path,
                     ds->index_path, ds->token_names[0]);
-    if (ds->is_joined)
-        return TOKMAP_OK;
-    list_only_file(ds);
-    return index_only ? TOKMAP_OK : open_tokens(ds, again, err);
+    return ds->is_joined ? TOKMAP_OK : open_tokens(ds, index_only, again, err);
 }
 
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err)
@@ -329,23 +299,6 @@ tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tok
     return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", path);
 }
 
-static tokmap_status try_open(tokmap_dataset **out, const char *path, bool index_only, bool *again,
-                              tokmap_error *err)
-{
-    tokmap_dataset *ds = calloc(1, sizeof *ds);
-    *again = false;
-    if (!ds)
-        return FAIL_MEMORY(err);
-    ds->index_fd = ds->folder_fd = -1;
-    ds->kept = &ds->kept_here;
-    const tokmap_status status = open_at(ds, path, index_only, again, err);
-    if (status)
-        tokmap_dataset_close(ds);
-    else
-        *out = ds;
-    return status;
-}
-
 static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool index_only,
                                   tokmap_error *err)
 {
@@ -360,8 +313,18 @@ static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool i
     tokmap_status status;
     bool again = true;
     for (int n_tries = 0; again && n_tries < MOST_TRIES; n_tries++) {
+        tokmap_dataset *ds = calloc(1, sizeof *ds);
+        if (!ds)
+            return FAIL_MEMORY(err);
         tokmap_i_error_clear(&last);
-        status = try_open(out, path, index_only, &again, &last);
+        again = false;
+        ds->index_fd = ds->folder_fd = -1;
+        ds->kept = &ds->kept_here;
+        status = open_at(ds, path, index_only, &again, &last);
+        if (status)
+            tokmap_dataset_close(ds);
+        else
+            *out = ds;
     }
     if (status && err)
         *err = last;
@@ -387,7 +350,7 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     tokmap_i_segments_close(ds);
     tokmap_i_file_close(ds->index_fd);
     free(ds->meta);
-    free_names(ds->index_names);
-    free_names(ds->token_names);
+    free(ds->index_names[0]);
+    free(ds->token_names[0]);
     free(ds);
 }

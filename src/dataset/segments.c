@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dataset/segments.h"
+#include "dataset/token_files.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,10 +10,10 @@
 #include "base/status.h"
 #include "format/segments_section.h"
 
-static tokmap_status fail_at(const tokmap_dataset *ds, uint64_t at, const char *problem,
-                             tokmap_error *err)
+tokmap_status tokmap_i_fail_damaged(const tokmap_dataset *ds, uint64_t offset, const char *problem,
+                                    tokmap_error *err)
 {
-    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at, "%s: damaged: %s", ds->index_path, problem);
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset, "%s: damaged: %s", ds->index_path, problem);
 }
 
 /* Reads the section into new memory, and checks it. */
@@ -26,7 +26,8 @@ static tokmap_status read_section(const tokmap_dataset *ds, tokmap_i_named_file 
     if (status)
         return status;
     if (!tokmap_i_segments_size_valid(section->n_bytes, load_le64(head)))
-        return fail_at(ds, section->offset, "the segments do not fit into their section", err);
+        return tokmap_i_fail_damaged(ds, section->offset,
+                                     "the segments do not fit into their section", err);
     uint8_t *bytes = malloc((size_t)section->n_bytes);
     if (!bytes)
         return FAIL_MEMORY(err);
@@ -38,10 +39,11 @@ static tokmap_status read_section(const tokmap_dataset *ds, tokmap_i_named_file 
     if (status)
         return status;
     if (tokmap_i_checksum(bytes, (size_t)section->n_bytes) != section->checksum)
-        return fail_at(ds, section->offset, "the segments do not match their checksum", err);
+        return tokmap_i_fail_damaged(ds, section->offset,
+                                     "the segments do not match their checksum", err);
     uint64_t at = 0;
     const char *problem = tokmap_i_segments_check(segments, &at);
-    return problem ? fail_at(ds, section->offset + at, problem, err) : TOKMAP_OK;
+    return problem ? tokmap_i_fail_damaged(ds, section->offset + at, problem, err) : TOKMAP_OK;
 }
 
 static size_t kept_fds_bytes(const tokmap_dataset *ds)
@@ -50,8 +52,8 @@ static size_t kept_fds_bytes(const tokmap_dataset *ds)
 }
 
 /* A path is the folder of the index, as the caller named it, and a name. */
-static tokmap_status take_memory(tokmap_dataset *ds, const tokmap_i_segments *segments,
-                                 tokmap_error *err)
+static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *segments,
+                                tokmap_error *err)
 {
     const char *slash = strrchr(ds->index_path, '/');
     ds->folder_bytes = slash ? (size_t)(slash - ds->index_path) + 1 : 0;
@@ -61,20 +63,34 @@ static tokmap_status take_memory(tokmap_dataset *ds, const tokmap_i_segments *se
     int error = ds->files && ds->paths ? 0 : ENOMEM;
     if (!error)
         error = tokmap_i_memory_take_wiped(kept_fds_bytes(ds), (void **)&ds->kept_fds);
-    if (!error || error == EINVAL)
+    if (error && error != EINVAL) {
+        ds->n_files = 0;
+        return FAIL_MEMORY(err);
+    }
+    char *path = ds->paths;
+    uint64_t n_blocks = 0;
+    for (uint64_t i = 0; i < ds->n_files; i++) {
+        const tokmap_i_segment segment = tokmap_i_segments_get(segments, i);
+        tokmap_i_token_file *file = &ds->files[i];
+        *file = (tokmap_i_token_file){.path = path,
+                                      .first_token = segment.first_token,
+                                      .n_tokens = segment.n_tokens,
+                                      .token_offset = segment.token_offset,
+                                      .first_block = n_blocks,
+                                      .fd = ds->kept_fds ? &ds->kept_fds->fds[i] : &ds->only_fd};
+        memcpy(path, ds->index_path, ds->folder_bytes);
+        memcpy(path + ds->folder_bytes, segment.name, segment.name_bytes);
+        path += ds->folder_bytes + segment.name_bytes;
+        *path++ = 0;
+        n_blocks += div_up(file->n_tokens * ds->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
+        ds->token_file_bytes += tokmap_i_token_file_bytes(ds, file);
+    }
+    ds->files[ds->n_files].first_token = UINT64_MAX;
+    if (n_blocks == tokmap_i_n_blocks(&ds->header))
         return TOKMAP_OK;
-    ds->n_files = 0;
-    return FAIL_MEMORY(err);
-}
-
-/* Returns the place after the path. */
-static char *put_path(const tokmap_dataset *ds, const tokmap_i_segment *segment, char *to)
-{
-    memcpy(to, ds->index_path, ds->folder_bytes);
-    memcpy(to + ds->folder_bytes, segment->name, segment->name_bytes);
-    to += ds->folder_bytes + segment->name_bytes;
-    *to = 0;
-    return to + 1;
+    return tokmap_i_fail_damaged(
+        ds, tokmap_i_section_find(&ds->header, TOKMAP_I_CHECKSUMS)->offset,
+        "the size of the block checksums section does not match the segments", err);
 }
 
 /* For tokmap_i_file_of_token. */
@@ -99,35 +115,6 @@ static tokmap_status number_files(tokmap_dataset *ds, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *segments,
-                                tokmap_error *err)
-{
-    tokmap_status status = take_memory(ds, segments, err);
-    char *path = ds->paths;
-    uint64_t n_blocks = 0;
-    for (uint64_t i = 0; !status && i < ds->n_files; i++) {
-        const tokmap_i_segment segment = tokmap_i_segments_get(segments, i);
-        tokmap_i_token_file *file = &ds->files[i];
-        *file = (tokmap_i_token_file){.path = path,
-                                      .first_token = segment.first_token,
-                                      .n_tokens = segment.n_tokens,
-                                      .token_offset = segment.token_offset,
-                                      .first_block = n_blocks,
-                                      .fd = ds->kept_fds ? &ds->kept_fds->fds[i] : &ds->only_fd};
-        path = put_path(ds, &segment, path);
-        n_blocks += div_up(file->n_tokens * ds->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
-        ds->token_file_bytes += tokmap_i_token_file_bytes(ds, file);
-    }
-    if (status)
-        return status;
-    ds->files[ds->n_files].first_token = UINT64_MAX;
-    status = number_files(ds, err);
-    if (!status && n_blocks != tokmap_i_n_blocks(&ds->header))
-        return fail_at(ds, tokmap_i_section_find(&ds->header, TOKMAP_I_CHECKSUMS)->offset,
-                       "the size of the block checksums section does not match the segments", err);
-    return status;
-}
-
 tokmap_status tokmap_i_segments_open(tokmap_dataset *ds, tokmap_i_named_file index,
                                      tokmap_error *err)
 {
@@ -135,12 +122,13 @@ tokmap_status tokmap_i_segments_open(tokmap_dataset *ds, tokmap_i_named_file ind
     tokmap_status status = read_section(ds, index, &segments, err);
     if (!status)
         status = list_files(ds, &segments, err);
+    if (!status)
+        status = number_files(ds, err);
     free((void *)segments.bytes);
-    if (status)
-        return status;
     ds->is_joined = true;
-    const int error = tokmap_i_folder_open(ds->index_path, &ds->folder_fd);
-    return error ? FAIL_IO(err, error, "%s: cannot open its folder", ds->index_path) : TOKMAP_OK;
+    return status ? status
+                  : CHECK_IO(err, tokmap_i_folder_open(ds->index_path, &ds->folder_fd),
+                             "%s: cannot open its folder", ds->index_path);
 }
 
 void tokmap_i_segments_close(tokmap_dataset *ds)

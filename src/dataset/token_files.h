@@ -124,4 +124,12 @@ tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i
 /* Unmaps and closes what is kept. */
 void tokmap_i_token_files_close(tokmap_dataset *ds);
 
+/* ---- segments.c: those of a joined dataset, as its index lists them ---- */
+
+/* Reads and checks the segments section of an index, which must have one, and opens the folder of
+ * the index; opens no token file. */
+tokmap_status tokmap_i_segments_open(tokmap_dataset *ds, tokmap_i_named_file index,
+                                     tokmap_error *err);
+void tokmap_i_segments_close(tokmap_dataset *ds);
+
 #endif /* TOKMAP_TOKEN_FILES_H */

@@ -6,12 +6,13 @@
  * depend on the number of threads. */
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "base/hash.h"
 #include "dataset/token_files.h"
-#include "dataset/verify_meta.h"
+#include "dataset/index_reader.h"
 #include "base/status.h"
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
@@ -102,49 +103,6 @@ typedef struct block_reader {
     tokmap_i_content_hash hash;
 } block_reader;
 
-static void check_piece(block_reader *r, size_t n_bytes, uint32_t token_bytes)
-{
-    for (size_t done = 0; done < n_bytes; done += SLICE_BYTES) {
-        const size_t n = MIN(n_bytes - done, SLICE_BYTES);
-        tokmap_i_hasher_add(r->hasher, r->buffer + done, n);
-        tokmap_i_content_hash_add_tokens(&r->hash, r->buffer + done, n / token_bytes, token_bytes);
-        const uint32_t largest =
-            tokmap_i_largest_id(r->buffer + done, n / token_bytes, token_bytes);
-        r->largest_id = MAX(r->largest_id, largest);
-    }
-}
-
-static tokmap_status read_pieces(block_reader *r, tokmap_i_named_file file,
-                                 const tokmap_i_token_piece *block, uint32_t token_bytes,
-                                 tokmap_error *err)
-{
-    for (uint64_t done = 0; done < block->n_bytes;) {
-        const size_t n = (size_t)MIN(block->n_bytes - done, PIECE_BYTES);
-        const tokmap_status status =
-            tokmap_i_read_exactly(file, block->first_byte + done, n, r->buffer, err);
-        if (status)
-            return status;
-        check_piece(r, n, token_bytes);
-        done += n;
-    }
-    return TOKMAP_OK;
-}
-
-static tokmap_status read_block(const verify_job *job, block_reader *r,
-                                const tokmap_i_token_piece *block, tokmap_error *err)
-{
-    tokmap_i_named_file file;
-    tokmap_i_hasher_reset(r->hasher);
-    r->largest_id = 0;
-    r->hash = (tokmap_i_content_hash){0};
-    tokmap_status status = tokmap_i_token_file_borrow(job->ds, block->file, &file, err);
-    if (status)
-        return status;
-    status = read_pieces(r, file, block, job->ds->header.token_bytes, err);
-    tokmap_i_token_file_give_back(block->file, &file);
-    return status;
-}
-
 /* False: out of memory. */
 static bool note_bad(verify_job *job, const bad_block *bad)
 {
@@ -162,28 +120,47 @@ static bool note_bad(verify_job *job, const bad_block *bad)
     return true;
 }
 
-static void skip_block(verify_job *job, const tokmap_i_token_piece *block)
+/* Reads a block, and computes what is checked of it. */
+static tokmap_status read_block(const verify_job *job, block_reader *r,
+                                const tokmap_i_token_piece *block, tokmap_error *err)
 {
-    tokmap_i_mutex_lock(&job->mutex);
-    report_progress(job, block->n_bytes);
-    tokmap_i_mutex_unlock(&job->mutex);
+    const uint32_t width = job->ds->header.token_bytes;
+    tokmap_i_named_file file;
+    tokmap_i_hasher_reset(r->hasher);
+    r->largest_id = 0;
+    r->hash = (tokmap_i_content_hash){0};
+    tokmap_status status = tokmap_i_token_file_borrow(job->ds, block->file, &file, err);
+    if (status)
+        return status;
+    for (uint64_t done = 0; !status && done < block->n_bytes; done += PIECE_BYTES) {
+        const size_t n_bytes = (size_t)MIN(block->n_bytes - done, PIECE_BYTES);
+        status = tokmap_i_read_exactly(file, block->first_byte + done, n_bytes, r->buffer, err);
+        for (size_t at = 0; !status && at < n_bytes; at += SLICE_BYTES) {
+            const uint8_t *slice = r->buffer + at;
+            const size_t n = MIN(n_bytes - at, SLICE_BYTES);
+            tokmap_i_hasher_add(r->hasher, slice, n);
+            tokmap_i_content_hash_add_tokens(&r->hash, slice, n / width, width);
+            const uint32_t largest = tokmap_i_largest_id(slice, n / width, width);
+            r->largest_id = MAX(r->largest_id, largest);
+        }
+    }
+    tokmap_i_token_file_give_back(block->file, &file);
+    return status;
 }
 
 static void check_block(verify_job *job, block_reader *r, uint64_t block)
 {
     tokmap_error err;
-    const tokmap_i_token_piece piece = tokmap_i_block_piece(job->ds, block);
-    if (job->missing[piece.file - job->ds->files]) {
-        skip_block(job, &piece);
-        return;
-    }
-    const tokmap_status status = read_block(job, r, &piece, &err);
-    bad_block bad = {.index = block, .piece = piece};
+    bad_block bad = {.index = block, .piece = tokmap_i_block_piece(job->ds, block)};
+    const bool is_missing = job->missing[bad.piece.file - job->ds->files];
+    const tokmap_status status = is_missing ? TOKMAP_OK : read_block(job, r, &bad.piece, &err);
     bool sound = false;
     if (status) {
         bad.kind = TOKMAP_DAMAGE_UNREADABLE;
         bad.sys_errno = err.sys_errno;
         bad.at_byte = err.file_offset;
+    } else if (is_missing) {
+        sound = true; /* this damage is that of the file */
     } else if (tokmap_i_hasher_get(r->hasher) != load_le64(job->checksums + 8 * block)) {
         bad.kind = TOKMAP_DAMAGE_BLOCK;
     } else if (r->largest_id > job->ds->header.largest_id) {
@@ -191,15 +168,17 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     } else {
         sound = true;
     }
-    if (job->block_hashes)
+    if (job->block_hashes && !is_missing)
         job->block_hashes[block] = r->hash;
     tokmap_i_mutex_lock(&job->mutex);
     if (!sound)
         note_bad(job, &bad);
-    job->largest_id = MAX(job->largest_id, r->largest_id);
-    job->report.n_blocks_checked++;
-    job->report.bytes_read += status ? 0 : piece.n_bytes;
-    report_progress(job, piece.n_bytes);
+    if (!is_missing) {
+        job->largest_id = MAX(job->largest_id, r->largest_id);
+        job->report.n_blocks_checked++;
+        job->report.bytes_read += status ? 0 : bad.piece.n_bytes;
+    }
+    report_progress(job, bad.piece.n_bytes);
     tokmap_i_mutex_unlock(&job->mutex);
 }
 
@@ -253,6 +232,12 @@ static bool is_sampled(const verify_job *job, uint64_t block)
     return (double)tokmap_i_checksum(key, sizeof key) < job->options.sample * 0x1p64;
 }
 
+static int by_index(const void *a, const void *b)
+{
+    const uint64_t x = ((const bad_block *)a)->index, y = ((const bad_block *)b)->index;
+    return x < y ? -1 : x > y;
+}
+
 static void check_blocks(void *context)
 {
     verify_job *job = context;
@@ -271,12 +256,6 @@ static void check_blocks(void *context)
     tokmap_i_hasher_close(r.hasher);
 }
 
-static int by_index(const void *a, const void *b)
-{
-    const uint64_t x = ((const bad_block *)a)->index, y = ((const bad_block *)b)->index;
-    return x < y ? -1 : x > y;
-}
-
 /* ---- The documents in bad blocks ---- */
 
 static void hash_lengths(verify_job *job, const uint64_t *ends, uint32_t n_ends)
@@ -293,11 +272,6 @@ static void hash_lengths(verify_job *job, const uint64_t *ends, uint32_t n_ends)
     }
 }
 
-static uint64_t end_token_of(const bad_block *bad)
-{
-    return bad->piece.first_token + bad->piece.n_tokens;
-}
-
 static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_t n_ends,
                                     tokmap_error *err)
 {
@@ -309,21 +283,13 @@ static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_
                ends[i] > job->bad[job->n_first_found].piece.first_token)
             job->bad[job->n_first_found++].first_document = document;
         while (job->n_end_found < job->n_first_found &&
-               ends[i] >= end_token_of(&job->bad[job->n_end_found]))
+               ends[i] >= job->bad[job->n_end_found].piece.first_token +
+                              job->bad[job->n_end_found].piece.n_tokens)
             job->bad[job->n_end_found++].end_document = document + 1;
     }
     hash_lengths(job, ends, n_ends);
     job->n_documents_passed += n_ends;
     return TOKMAP_OK;
-}
-
-static const char *what_is_bad(const bad_block *bad)
-{
-    if (bad->kind == TOKMAP_DAMAGE_BLOCK)
-        return "does not match its checksum";
-    if (bad->kind == TOKMAP_DAMAGE_CONTENT)
-        return "has an id above the largest id in the header";
-    return bad->sys_errno ? "cannot be read" : "is missing: the file was shortened";
 }
 
 static void report_block(verify_job *job, const bad_block *bad)
@@ -344,13 +310,17 @@ static void report_block(verify_job *job, const bad_block *bad)
         report_damage(job, &damage);
         return;
     }
+    const char *problem = bad->sys_errno ? "cannot be read" : "is missing: the file was shortened";
+    if (bad->kind == TOKMAP_DAMAGE_BLOCK)
+        problem = "does not match its checksum";
+    if (bad->kind == TOKMAP_DAMAGE_CONTENT)
+        problem = "has an id above the largest id in the header";
     const bool unreadable = bad->kind == TOKMAP_DAMAGE_UNREADABLE;
     tokmap_i_fail(&damage.error,
                   (tokmap_i_cause){unreadable ? TOKMAP_ERR_IO : TOKMAP_ERR_CORRUPT, bad->sys_errno,
                                    unreadable ? bad->at_byte : piece->first_byte},
                   "%s: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 ") %s", piece->file->path,
-                  bad->index, piece->first_byte, piece->first_byte + piece->n_bytes - 1,
-                  what_is_bad(bad));
+                  bad->index, piece->first_byte, piece->first_byte + piece->n_bytes - 1, problem);
     report_damage(job, &damage);
 }
 
@@ -392,45 +362,28 @@ static bool check_inputs(verify_job *job)
     free(bytes);
     if (!problem)
         return true;
-    FAIL_AT(&err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: %s", job->ds->index_path,
-            problem);
+    tokmap_i_fail_damaged(job->ds, section->offset, problem, &err);
     return report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
 }
 
-static bool check_values(verify_job *job)
+static void report_header(verify_job *job, const char *problem)
 {
-    tokmap_error err;
-    if (tokmap_i_verify_meta(&job->reader, &err) == TOKMAP_OK)
-        return true;
-    return report_index(job, tokmap_i_section_find(&job->ds->header, TOKMAP_I_META),
-                        TOKMAP_DAMAGE_CONTENT, &err);
-}
-
-static bool check_documents(verify_job *job)
-{
-    tokmap_error err;
-    if (tokmap_i_index_reader_documents(&job->reader, pass_documents, job, &err) == TOKMAP_OK)
-        return true;
-    return report_index(job, tokmap_i_section_find(&job->ds->header, TOKMAP_I_DOCUMENTS),
-                        TOKMAP_DAMAGE_CONTENT, &err);
+    tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
+    FAIL(&damage.error, TOKMAP_ERR_CORRUPT, "%s: damaged: %s", job->ds->index_path, problem);
+    report_damage(job, &damage);
 }
 
 static void check_largest(verify_job *job)
 {
     const tokmap_i_header *h = &job->ds->header;
+    char problem[100];
     if (job->report.n_damages > 0 || job->report.n_blocks_checked < job->n_blocks ||
         job->largest_id == h->largest_id)
         return;
-    tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
-    FAIL(&damage.error, TOKMAP_ERR_CORRUPT,
-         "%s: damaged: the largest id is %" PRIu32 " by its header, %" PRIu32 " in the tokens",
-         job->ds->index_path, h->largest_id, job->largest_id);
-    report_damage(job, &damage);
-}
-
-static bool same_hash(const tokmap_i_content_hash *a, const tokmap_i_content_hash *b)
-{
-    return a->crc[0] == b->crc[0] && a->crc[1] == b->crc[1];
+    snprintf(problem, sizeof problem,
+             "the largest id is %" PRIu32 " by its header, %" PRIu32 " in the tokens",
+             h->largest_id, job->largest_id);
+    report_header(job, problem);
 }
 
 /* The hashes of which the dataset id is made. */
@@ -442,21 +395,27 @@ static void check_hashes(verify_job *job)
         return;
     for (uint64_t i = 0; i < job->n_blocks; i++)
         tokmap_i_content_hash_join(&tokens, &job->block_hashes[i]);
-    const bool tokens_differ = !same_hash(&tokens, &h->tokens_hash);
-    if (!tokens_differ && same_hash(&job->documents_hash, &h->documents_hash))
-        return;
-    tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
-    FAIL(&damage.error, TOKMAP_ERR_CORRUPT,
-         "%s: damaged: the hash of the %s in its header is not theirs", job->ds->index_path,
-         tokens_differ ? "tokens" : "document lengths");
-    report_damage(job, &damage);
+    if (memcmp(tokens.crc, h->tokens_hash.crc, sizeof tokens.crc) != 0)
+        report_header(job, "the hash of the tokens in its header is not theirs");
+    else if (memcmp(job->documents_hash.crc, h->documents_hash.crc, sizeof tokens.crc) != 0)
+        report_header(job, "the hash of the document lengths in its header is not theirs");
+}
+
+/* Whether a check of a section succeeded, or was reported. */
+static bool is_done(verify_job *job, tokmap_status status, tokmap_i_section_kind kind,
+                    const tokmap_error *err)
+{
+    return !status || report_index(job, tokmap_i_section_find(&job->ds->header, kind),
+                                   TOKMAP_DAMAGE_CONTENT, err);
 }
 
 static void check_all(verify_job *job)
 {
     bool sound[TOKMAP_I_SEGMENTS + 1] = {false};
+    tokmap_error err;
     if (!check_sections(job, sound) || !check_inputs(job) ||
-        (sound[TOKMAP_I_META] && !check_values(job))) {
+        (sound[TOKMAP_I_META] &&
+         !is_done(job, tokmap_i_verify_meta(&job->reader, &err), TOKMAP_I_META, &err))) {
         job->failure = TOKMAP_ERR_MEMORY;
         return;
     }
@@ -467,7 +426,9 @@ static void check_all(verify_job *job)
         return;
     if (job->n_bad > 1)
         qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
-    if (sound[TOKMAP_I_DOCUMENTS] && !check_documents(job))
+    if (sound[TOKMAP_I_DOCUMENTS] &&
+        !is_done(job, tokmap_i_index_reader_documents(&job->reader, pass_documents, job, &err),
+                 TOKMAP_I_DOCUMENTS, &err))
         job->failure = TOKMAP_ERR_MEMORY;
     for (size_t i = job->n_end_found; i < job->n_bad; i++)
         job->bad[i].first_document = 0; /* not known: the documents end before their block */
@@ -481,37 +442,22 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
                                   tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_verify_options, on_damage)};
+    tokmap_verify_options *o = &job->options;
     const tokmap_status status =
-        options ? tokmap_i_take_options(&job->options, options, &kind, err) : TOKMAP_OK;
+        options ? tokmap_i_take_options(o, options, &kind, err) : TOKMAP_OK;
     if (status)
         return status;
-    if (job->options.sample == 0)
-        job->options.sample = 1;
-    if (!(job->options.sample > 0 && job->options.sample <= 1))
+    if (o->sample == 0)
+        o->sample = 1;
+    if (!(o->sample > 0 && o->sample <= 1))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "sample is %g: must be above 0 and at most 1, or 0 for 1", job->options.sample);
-    if (job->options.n_threads > TOKMAP_I_MAX_THREADS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": at most %d",
-                    job->options.n_threads, TOKMAP_I_MAX_THREADS);
-    if (job->options.n_threads == 0)
-        job->options.n_threads = MIN(tokmap_i_n_processors(), DEFAULT_MAX_THREADS);
+                    "sample is %g: must be above 0 and at most 1, or 0 for 1", o->sample);
+    if (o->n_threads > TOKMAP_I_MAX_THREADS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": at most %d", o->n_threads,
+                    TOKMAP_I_MAX_THREADS);
+    if (o->n_threads == 0)
+        o->n_threads = MIN(tokmap_i_n_processors(), DEFAULT_MAX_THREADS);
     return TOKMAP_OK;
-}
-
-static uint64_t section_bytes(const verify_job *job)
-{
-    uint64_t n_bytes = 0;
-    for (uint32_t i = 0; i < job->ds->header.n_sections; i++)
-        n_bytes += job->ds->header.sections[i].n_bytes;
-    return n_bytes;
-}
-
-static uint64_t bytes_to_read(const verify_job *job)
-{
-    uint64_t n_bytes = job->ds->header.index_bytes;
-    for (uint64_t block = 0; block < job->n_blocks; block++)
-        n_bytes += is_sampled(job, block) ? tokmap_i_block_piece(job->ds, block).n_bytes : 0;
-    return n_bytes;
 }
 
 static const tokmap_i_struct_kind report_kind = {STRUCT_KIND(tokmap_verify_report, n_blocks)};
@@ -531,10 +477,14 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     if (status)
         return status;
     job.n_blocks = job.report.n_blocks = tokmap_i_n_blocks(&ds->header);
-    job.bytes_total = bytes_to_read(&job);
+    job.bytes_total = job.bytes_done = ds->header.index_bytes;
+    for (uint64_t block = 0; block < job.n_blocks; block++)
+        job.bytes_total += is_sampled(&job, block) ? tokmap_i_block_piece(ds, block).n_bytes : 0;
     /* tokmap_dataset_open has read and checked the header, the table and the zeros between
      * sections. */
-    job.bytes_done = job.report.bytes_read = ds->header.index_bytes - section_bytes(&job);
+    for (uint32_t i = 0; i < ds->header.n_sections; i++)
+        job.bytes_done -= ds->header.sections[i].n_bytes;
+    job.report.bytes_read = job.bytes_done;
     if (job.options.sample >= 1) {
         job.block_hashes = calloc(MAX(job.n_blocks, 1), sizeof *job.block_hashes);
         if (!job.block_hashes) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dataset/verify_meta.h"
+/* verify_meta.c - checks the values of documents, without the map. */
+#include "dataset/index_reader.h"
 
 #include <inttypes.h>
 
@@ -36,6 +37,12 @@ static tokmap_status read_entries(const column_check *k, entries e, uint8_t *dst
     const tokmap_i_named_file file = {k->r->fd, k->r->ds->index_path};
     return tokmap_i_read_exactly(file, k->section_offset + k->c->at[e.part] + e.first * e.width,
                                  (size_t)e.n * e.width, dst, err);
+}
+
+static tokmap_status fail_column(const column_check *k, const char *problem, tokmap_error *err)
+{
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, k->section_offset, "%s: damaged: column '%.*s': %s",
+                   k->r->ds->index_path, (int)k->c->name_bytes, k->c->name, problem);
 }
 
 static const char *check_offsets(column_check *k, uint64_t n_strings)
@@ -98,50 +105,32 @@ static tokmap_status read_run(column_check *k, uint64_t first, uint32_t n, tokma
     return status;
 }
 
-static tokmap_status fail_column(const column_check *k, const char *problem, tokmap_error *err)
-{
-    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, k->section_offset, "%s: damaged: column '%.*s': %s",
-                   k->r->ds->index_path, (int)k->c->name_bytes, k->c->name, problem);
-}
-
-static tokmap_status check_dictionary(column_check *k, tokmap_error *err)
-{
-    const char *problem = NULL;
-    k->last_offset = 0;
-    for (uint64_t first = 0; !problem && first < k->c->n_strings; first += RUN_DOCUMENTS) {
-        const uint32_t n = (uint32_t)MIN(k->c->n_strings - first, RUN_DOCUMENTS);
-        const tokmap_status status =
-            read_entries(k, (entries){TOKMAP_I_META_OFFSETS, first, n + 1, 8}, k->offsets, err);
-        if (status)
-            return status;
-        problem = check_offsets(k, n);
-    }
-    return problem ? fail_column(k, problem, err) : TOKMAP_OK;
-}
-
 static tokmap_status check_column(column_check *k, tokmap_error *err)
 {
     const tokmap_i_meta_column *c = k->c;
     const uint64_t n_documents = c->type == TOKMAP_I_META_NULL ? 0 : k->meta->n_documents;
+    const uint64_t n_strings = c->type == TOKMAP_I_META_DICTIONARY ? c->n_strings : 0;
     tokmap_status status = TOKMAP_OK;
     const char *problem = NULL;
-    for (uint64_t first = 0; !status && first < n_documents; first += RUN_DOCUMENTS) {
+    for (uint64_t first = 0; !status && !problem && first < n_documents; first += RUN_DOCUMENTS) {
         const uint32_t n = (uint32_t)MIN(n_documents - first, RUN_DOCUMENTS);
         status = read_run(k, first, n, err);
         if (!status && c->type == TOKMAP_I_META_STRING)
             problem = check_offsets(k, n);
         if (!status && !problem)
             problem = check_run(k, n);
-        if (problem)
-            return fail_column(k, problem, err);
     }
-    if (!status && c->type == TOKMAP_I_META_DICTIONARY)
-        status = check_dictionary(k, err);
-    if (!status && n_documents > 0 && k->n_valid != n_documents - c->n_nulls)
-        return fail_column(k, "the number of documents with a value is wrong", err);
-    if (!status && k->last_offset != c->text_bytes)
-        return fail_column(k, "the last string does not end with the text", err);
-    return status;
+    for (uint64_t first = 0; !status && !problem && first < n_strings; first += RUN_DOCUMENTS) {
+        const uint32_t n = (uint32_t)MIN(n_strings - first, RUN_DOCUMENTS);
+        status =
+            read_entries(k, (entries){TOKMAP_I_META_OFFSETS, first, n + 1, 8}, k->offsets, err);
+        problem = status ? NULL : check_offsets(k, n);
+    }
+    if (!problem && n_documents > 0 && k->n_valid != n_documents - c->n_nulls)
+        problem = "the number of documents with a value is wrong";
+    if (!problem && k->last_offset != c->text_bytes)
+        problem = "the last string does not end with the text";
+    return status || !problem ? status : fail_column(k, problem, err);
 }
 
 /* The zeros before each part. */

@@ -243,23 +243,14 @@ bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_
     return true;
 }
 
-static const char *check_wide_record(const tokmap_i_group *group)
-{
-    if (!group->wide || tokmap_i_group_wide_index(group->record) != group->wide_index)
-        return "a wide group does not point to its wide ends";
-    for (uint32_t i = 8; i < SPAN_OFFSET; i++)
-        if (group->record[i] != 0)
-            return "unused bytes in the record of a wide group are not zero";
-    return NULL;
-}
-
 const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_start)
 {
     group_ends ends = {group->record, tokmap_i_group_is_wide(group->record)};
     if (ends.wide) {
-        const char *problem = check_wide_record(group);
-        if (problem)
-            return problem;
+        if (!group->wide || tokmap_i_group_wide_index(group->record) != group->wide_index)
+            return "a wide group does not point to its wide ends";
+        if (!is_zero(group->record + 8, SPAN_OFFSET - 8))
+            return "unused bytes in the record of a wide group are not zero";
         ends.bytes = group->wide;
     }
     if (group->start != *next_start)
@@ -271,7 +262,7 @@ const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_sta
             return "document ends are not in ascending order";
         last = end;
     }
-    if (ends.wide ? last < WIDE_MARK : false)
+    if (ends.wide && last < WIDE_MARK)
         return "a group has wide ends but does not need them";
     if (!checked_add(*next_start, last, next_start))
         return "document ends overflow";

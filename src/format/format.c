@@ -46,19 +46,13 @@ enum {
     SECTION_MUST_UNDERSTAND = 1
 };
 
-static bool ends_with(const char *s, size_t n_bytes, const char *end)
-{
-    const size_t n_end = strlen(end);
-    return n_bytes >= n_end && memcmp(s + n_bytes - n_end, end, n_end) == 0;
-}
-
 int tokmap_i_suffix_valid(const char *suffix)
 {
     const size_t n = strlen(suffix);
     const char *allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     return n >= 2 && n < TOKMAP_I_SUFFIX_BYTES && suffix[0] == '.' &&
-           strspn(suffix, allowed) == n && !ends_with(suffix, n, ".tmi") &&
-           !ends_with(suffix, n, ".partial");
+           strspn(suffix, allowed) == n && (n < 4 || strcmp(suffix + n - 4, ".tmi") != 0) &&
+           (n < 8 || strcmp(suffix + n - 8, ".partial") != 0);
 }
 
 /* Checks what is the same in all versions: is it an index, is it intact, is it too new. */
@@ -98,42 +92,6 @@ static tokmap_status check_identity(const uint8_t *p, size_t n_bytes,
     return TOKMAP_OK;
 }
 
-static void decode_fields(const uint8_t *p, tokmap_i_header *h)
-{
-    memset(h, 0, sizeof *h);
-    h->format_version = load_le16(p + AT_FORMAT_VERSION);
-    h->lowest_reader = load_le16(p + AT_LOWEST_READER);
-    h->n_sections = load_le32(p + AT_N_SECTIONS);
-    h->index_bytes = load_le64(p + AT_INDEX_BYTES);
-    memcpy(h->dataset_id, p + AT_DATASET_ID, sizeof h->dataset_id);
-    h->n_tokens = load_le64(p + AT_N_TOKENS);
-    h->n_documents = load_le64(p + AT_N_DOCUMENTS);
-    h->tokens_hash = tokmap_i_content_hash_load(p + AT_TOKENS_HASH, 4 * h->n_tokens);
-    h->documents_hash = tokmap_i_content_hash_load(p + AT_DOCUMENTS_HASH, 8 * h->n_documents);
-    h->token_offset = load_le64(p + AT_TOKEN_OFFSET);
-    h->token_bytes = load_le32(p + AT_TOKEN_BYTES);
-    h->largest_id = load_le32(p + AT_LARGEST_ID);
-    h->vocab_size = load_le64(p + AT_VOCAB_SIZE);
-    h->eod_id = load_le32(p + AT_EOD_ID);
-    memcpy(h->token_suffix, p + AT_TOKEN_SUFFIX, sizeof h->token_suffix);
-    h->table_checksum = load_le64(p + AT_TABLE_CHECKSUM);
-}
-
-static bool all_zero(const uint8_t *p, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i++)
-        if (p[i] != 0)
-            return false;
-    return true;
-}
-
-static bool suffix_field_valid(const char *field)
-{
-    const size_t n = strnlen(field, TOKMAP_I_SUFFIX_BYTES);
-    return n < TOKMAP_I_SUFFIX_BYTES && tokmap_i_suffix_valid(field) &&
-           all_zero((const uint8_t *)field + n, TOKMAP_I_SUFFIX_BYTES - n);
-}
-
 static bool id_fits(uint64_t id, const tokmap_i_header *h)
 {
     return (h->token_bytes == 4 || id <= UINT16_MAX) && (h->vocab_size == 0 || id < h->vocab_size);
@@ -144,6 +102,11 @@ static bool id_fits(uint64_t id, const tokmap_i_header *h)
 static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint64_t *offset)
 {
     const uint32_t w = h->token_bytes;
+    const char *suffix = h->token_suffix;
+    const size_t suffix_bytes = strnlen(suffix, TOKMAP_I_SUFFIX_BYTES);
+    const bool suffix_fits = suffix_bytes < TOKMAP_I_SUFFIX_BYTES &&
+                             tokmap_i_suffix_valid(suffix) &&
+                             is_zero(suffix + suffix_bytes, TOKMAP_I_SUFFIX_BYTES - suffix_bytes);
     const struct {
         bool holds;
         uint64_t offset;
@@ -161,11 +124,10 @@ static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint6
         {h->n_tokens == 0 ? h->largest_id == 0 : id_fits(h->largest_id, h), AT_LARGEST_ID,
          "largest id"},
         {h->eod_id == TOKMAP_NO_ID || id_fits(h->eod_id, h), AT_EOD_ID, "end-of-document id"},
-        {all_zero(p + AT_RESERVED_1, AT_TOKEN_SUFFIX - AT_RESERVED_1), AT_RESERVED_1,
+        {is_zero(p + AT_RESERVED_1, AT_TOKEN_SUFFIX - AT_RESERVED_1), AT_RESERVED_1,
          "reserved field"},
-        {suffix_field_valid(h->token_suffix), AT_TOKEN_SUFFIX, "token file suffix"},
-        {all_zero(p + AT_RESERVED_2, AT_IGNORABLE - AT_RESERVED_2), AT_RESERVED_2,
-         "reserved field"},
+        {suffix_fits, AT_TOKEN_SUFFIX, "token file suffix"},
+        {is_zero(p + AT_RESERVED_2, AT_IGNORABLE - AT_RESERVED_2), AT_RESERVED_2, "reserved field"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (!rules[i].holds) {
@@ -177,25 +139,41 @@ static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint6
 }
 
 tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
-                                     const tokmap_i_index_file *file, tokmap_i_header *header,
+                                     const tokmap_i_index_file *file, tokmap_i_header *h,
                                      tokmap_error *err)
 {
     const tokmap_status status = check_identity(bytes, n_bytes, file, err);
     if (status)
         return status;
-    decode_fields(bytes, header);
+    memset(h, 0, sizeof *h);
+    h->format_version = load_le16(bytes + AT_FORMAT_VERSION);
+    h->lowest_reader = load_le16(bytes + AT_LOWEST_READER);
+    h->n_sections = load_le32(bytes + AT_N_SECTIONS);
+    h->index_bytes = load_le64(bytes + AT_INDEX_BYTES);
+    memcpy(h->dataset_id, bytes + AT_DATASET_ID, sizeof h->dataset_id);
+    h->n_tokens = load_le64(bytes + AT_N_TOKENS);
+    h->n_documents = load_le64(bytes + AT_N_DOCUMENTS);
+    h->tokens_hash = tokmap_i_content_hash_load(bytes + AT_TOKENS_HASH, 4 * h->n_tokens);
+    h->documents_hash = tokmap_i_content_hash_load(bytes + AT_DOCUMENTS_HASH, 8 * h->n_documents);
+    h->token_offset = load_le64(bytes + AT_TOKEN_OFFSET);
+    h->token_bytes = load_le32(bytes + AT_TOKEN_BYTES);
+    h->largest_id = load_le32(bytes + AT_LARGEST_ID);
+    h->vocab_size = load_le64(bytes + AT_VOCAB_SIZE);
+    h->eod_id = load_le32(bytes + AT_EOD_ID);
+    memcpy(h->token_suffix, bytes + AT_TOKEN_SUFFIX, sizeof h->token_suffix);
+    h->table_checksum = load_le64(bytes + AT_TABLE_CHECKSUM);
     uint64_t offset = 0;
-    const char *what = broken_rule(bytes, header, &offset);
+    const char *what = broken_rule(bytes, h, &offset);
     if (what)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
                        "%s: damaged: the %s at byte %" PRIu64 " of the header is out of range",
                        file->name, what, offset);
-    if (header->index_bytes != file->n_bytes)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(header->index_bytes, file->n_bytes),
+    if (h->index_bytes != file->n_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(h->index_bytes, file->n_bytes),
                        "%s: damaged: the file has %" PRIu64 " bytes, its header says %" PRIu64,
-                       file->name, file->n_bytes, header->index_bytes);
+                       file->name, file->n_bytes, h->index_bytes);
     const uint64_t table_end =
-        TOKMAP_I_HEADER_BYTES + (uint64_t)header->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
+        TOKMAP_I_HEADER_BYTES + (uint64_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
     if (table_end > file->n_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, file->n_bytes,
                        "%s: damaged: the section table does not fit into the file", file->name);
@@ -271,21 +249,15 @@ static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
     tokmap_i_id128(record, sizeof record, id);
 }
 
-/* The block checksums of a joined dataset: their number follows from the sizes of the segments. */
-static bool checksums_fit(const tokmap_i_header *h)
-{
-    const uint64_t n_bytes = tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes;
-    return n_bytes % 8 == 0 && n_bytes / 8 == tokmap_i_n_blocks(h);
-}
-
 /* Sizes that follow from the counts. All sections but the last two must be present. */
 static const char *wrong_size(const tokmap_i_header *h)
 {
     const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
     if (!tokmap_i_documents_size_valid(h->n_documents, documents))
         return "documents";
-    if (!checksums_fit(h))
-        return "block checksums";
+    const uint64_t checksums = tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes;
+    if (checksums % 8 != 0 || checksums / 8 != tokmap_i_n_blocks(h))
+        return "block checksums"; /* of a joined dataset, as many as its segments need */
     if (tokmap_i_section_find(h, TOKMAP_I_INPUTS)->n_bytes < 8)
         return "inputs";
     if (tokmap_i_section_find(h, TOKMAP_I_METADATA)->n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
@@ -349,10 +321,11 @@ tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_index_f
     return check_whole(h, file, err);
 }
 
-static void encode_table(const tokmap_i_header *h, uint8_t *bytes)
+void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
 {
+    uint8_t *table = bytes + TOKMAP_I_HEADER_BYTES;
     for (uint32_t i = 0; i < h->n_sections; i++) {
-        uint8_t *p = bytes + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
+        uint8_t *p = table + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
         const tokmap_i_section *s = &h->sections[i];
         store_le32(p, s->kind);
         store_le32(p + 4, flags_of(s->kind));
@@ -360,12 +333,6 @@ static void encode_table(const tokmap_i_header *h, uint8_t *bytes)
         store_le64(p + 16, s->n_bytes);
         store_le64(p + 24, s->checksum);
     }
-}
-
-void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
-{
-    uint8_t *table = bytes + TOKMAP_I_HEADER_BYTES;
-    encode_table(h, table);
     dataset_id(h, h->dataset_id);
     memset(bytes, 0, TOKMAP_I_HEADER_BYTES);
     memcpy(bytes + AT_MAGIC, magic, sizeof magic);

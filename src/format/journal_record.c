@@ -107,8 +107,10 @@ uint64_t tokmap_i_record_payload_bytes(const tokmap_i_record_parts *parts)
     return round_up(sum, TOKMAP_I_RECORD_ALIGNMENT);
 }
 
-static uint8_t *put_payload(const tokmap_i_record_parts *parts, uint8_t *payload)
+void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
+                            const tokmap_i_record_parts *parts, uint8_t *p)
 {
+    uint8_t *payload = p + TOKMAP_I_RECORD_HEAD_BYTES;
     uint8_t *end = payload;
     for (int i = 0; i < TOKMAP_I_RECORD_PARTS; i++) {
         if (parts->n_bytes[i] > 0)
@@ -117,14 +119,6 @@ static uint8_t *put_payload(const tokmap_i_record_parts *parts, uint8_t *payload
     }
     while ((end - payload) % TOKMAP_I_RECORD_ALIGNMENT != 0)
         *end++ = 0;
-    return end;
-}
-
-void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
-                            const tokmap_i_record_parts *parts, uint8_t *p)
-{
-    uint8_t *payload = p + TOKMAP_I_RECORD_HEAD_BYTES;
-    const uint8_t *end = put_payload(parts, payload);
     memset(p, 0, TOKMAP_I_RECORD_HEAD_BYTES);
     memcpy(p, head_magic, sizeof head_magic);
     store_le64(p + AT_PREVIOUS, previous);
@@ -154,27 +148,6 @@ bool tokmap_i_record_is_head(const uint8_t *p)
            load_le64(p + AT_HEAD_CHECKSUM) == tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
 }
 
-static bool within_limits(const tokmap_i_checkpoint *c)
-{
-    return c->n_tokens <= TOKMAP_I_MAX_TOKENS && c->n_documents <= TOKMAP_I_MAX_DOCUMENTS &&
-           c->group_start <= c->n_tokens && c->n_inputs <= TOKMAP_I_MAX_INPUTS &&
-           c->n_wide <= c->n_documents / TOKMAP_I_GROUP_DOCUMENTS &&
-           c->note_bytes <= TOKMAP_MAX_NOTE_BYTES;
-}
-
-/* No count gets smaller, names are not longer than the limit, and values began before the first
- * document ended. */
-static bool can_follow(const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now)
-{
-    return now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
-           now->group_start >= before->group_start && now->n_wide >= before->n_wide &&
-           now->n_inputs >= before->n_inputs && now->names_bytes >= before->names_bytes &&
-           now->values_bytes >= before->values_bytes &&
-           (now->values_bytes == 0 || before->values_bytes > 0 || before->n_documents == 0) &&
-           now->names_bytes - before->names_bytes <=
-               (now->n_inputs - before->n_inputs) * TOKMAP_I_MAX_INPUT_NAME;
-}
-
 const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal_header *header,
                                         const tokmap_i_checkpoint *before, tokmap_i_checkpoint *now)
 {
@@ -202,9 +175,23 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
     now->documents_hash = tokmap_i_content_hash_load(p + AT_DOCUMENTS_HASH, 8 * n_grouped);
     if (load_le64(p + AT_PREVIOUS) != previous)
         return "this record does not follow the previous one";
-    if ((flags & ~(uint32_t)FLAG_INPUT_BEFORE_DOCUMENT) != 0 || !within_limits(now))
+    const bool possible =
+        now->n_tokens <= TOKMAP_I_MAX_TOKENS && now->n_documents <= TOKMAP_I_MAX_DOCUMENTS &&
+        now->group_start <= now->n_tokens && now->n_inputs <= TOKMAP_I_MAX_INPUTS &&
+        now->n_wide <= now->n_documents / TOKMAP_I_GROUP_DOCUMENTS &&
+        now->note_bytes <= TOKMAP_MAX_NOTE_BYTES;
+    if ((flags & ~(uint32_t)FLAG_INPUT_BEFORE_DOCUMENT) != 0 || !possible)
         return "a record has impossible counts";
-    return can_follow(before, now) ? NULL : "a count in a record is lower than in the previous one";
+    /* Names are not longer than the limit, and values began before the first document ended. */
+    const bool follows =
+        now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
+        now->group_start >= before->group_start && now->n_wide >= before->n_wide &&
+        now->n_inputs >= before->n_inputs && now->names_bytes >= before->names_bytes &&
+        now->values_bytes >= before->values_bytes &&
+        (now->values_bytes == 0 || before->values_bytes > 0 || before->n_documents == 0) &&
+        now->names_bytes - before->names_bytes <=
+            (now->n_inputs - before->n_inputs) * TOKMAP_I_MAX_INPUT_NAME;
+    return follows ? NULL : "a count in a record is lower than in the previous one";
 }
 
 bool tokmap_i_record_is_payload(const uint8_t *head, const uint8_t *payload, uint64_t n_bytes)

@@ -55,22 +55,7 @@ bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes)
     return true;
 }
 
-static bool is_new_name(const tokmap_i_meta *m, uint32_t index)
-{
-    const tokmap_i_meta_column *c = &m->columns[index];
-    for (uint32_t i = 0; i < index; i++)
-        if (m->columns[i].name_bytes == c->name_bytes &&
-            memcmp(m->columns[i].name, c->name, c->name_bytes) == 0)
-            return false;
-    return true;
-}
-
 /* ---- Places ---- */
-
-static bool has_strings(const tokmap_i_meta_column *c)
-{
-    return c->type == TOKMAP_I_META_STRING || c->type == TOKMAP_I_META_DICTIONARY;
-}
 
 static void measure(tokmap_i_meta_column *c, uint64_t n_documents)
 {
@@ -80,7 +65,8 @@ static void measure(tokmap_i_meta_column *c, uint64_t n_documents)
     const bool is_null = c->type == TOKMAP_I_META_NULL;
     c->has[TOKMAP_I_META_VALIDITY] = !is_null && c->n_nulls > 0;
     c->has[TOKMAP_I_META_VALUES] = !is_null && width > 0;
-    c->has[TOKMAP_I_META_OFFSETS] = c->has[TOKMAP_I_META_TEXT] = has_strings(c);
+    c->has[TOKMAP_I_META_OFFSETS] = c->has[TOKMAP_I_META_TEXT] =
+        c->type == TOKMAP_I_META_STRING || c->type == TOKMAP_I_META_DICTIONARY;
     c->n_bytes[TOKMAP_I_META_VALIDITY] = div_up(n_documents, 8);
     c->n_bytes[TOKMAP_I_META_VALUES] = width * n_documents;
     c->n_bytes[TOKMAP_I_META_OFFSETS] = 8 * (c->n_strings + 1);
@@ -179,7 +165,11 @@ const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *m)
             .name_bytes = (size_t)(name_end - name_start),
         };
         name_start = name_end;
-        if (!tokmap_i_meta_name_valid(c->name, c->name_bytes) || !is_new_name(m, i))
+        bool is_new = true;
+        for (uint32_t k = 0; k < i; k++)
+            is_new &= m->columns[k].name_bytes != c->name_bytes ||
+                      memcmp(m->columns[k].name, c->name, c->name_bytes) != 0;
+        if (!tokmap_i_meta_name_valid(c->name, c->name_bytes) || !is_new)
             return "the name of a column is not valid";
         if (!counts_fit(c, m->n_documents))
             return "the type or a count of a column is out of range";

@@ -28,19 +28,12 @@ typedef struct shape {
 
 static shape shape_of(const tokmap_batch *b, tokmap_gather_format format)
 {
-    switch (format) {
-    case TOKMAP_GATHER_TOKENS:
-        return (shape){b->token_bytes, true};
-    case TOKMAP_GATHER_I32:
-        return (shape){4, false};
-    case TOKMAP_GATHER_I64:
-        return (shape){8, false};
-    case TOKMAP_GATHER_ROWS_I32:
-        return (shape){4, true};
-    case TOKMAP_GATHER_ROWS_I64:
-        return (shape){8, true};
-    }
-    return (shape){0, false};
+    const shape shapes[] = {[TOKMAP_GATHER_TOKENS] = {b->token_bytes, true},
+                            [TOKMAP_GATHER_I32] = {4, false},
+                            [TOKMAP_GATHER_I64] = {8, false},
+                            [TOKMAP_GATHER_ROWS_I32] = {4, true},
+                            [TOKMAP_GATHER_ROWS_I64] = {8, true}};
+    return (size_t)format < sizeof shapes / sizeof *shapes ? shapes[format] : (shape){0, false};
 }
 
 /* Checks that the format can hold the largest id, pad_id and ignore_index. */

@@ -94,61 +94,6 @@ static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fet
     return (tokmap_i_token_range){f->datasets[row->dataset], row->first_token, row->n_tokens};
 }
 
-static tokmap_status check_row(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
-                               tokmap_error *err)
-{
-    if (row->dataset >= f->o.n_datasets || row->n_tokens == 0 || row->n_tokens > f->o.max_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "a planned row has an invalid dataset or length");
-    const tokmap_dataset *ds = f->datasets[row->dataset];
-    if (row->first_token >= ds->header.n_tokens || row->n_tokens > ds->header.n_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a planned row is outside of the dataset",
-                    ds->token_path);
-    return TOKMAP_OK;
-}
-
-static void begin_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
-{
-    const tokmap_i_fetch_row *row = &step_at(f, i)->rows[r];
-    if (f->o.kind == TOKMAP_I_FETCH_DIRECT) {
-        const tokmap_i_ring_row start = {(uint32_t)(i % f->n_slots), r, row->dataset, row->n_tokens,
-                                         row->first_token};
-        tokmap_i_ring_start(f->ring, &start);
-    } else if (!f->o.ahead) {
-        tokmap_i_pages_will_need(range_of(f, row));
-    }
-}
-
-static tokmap_status copy_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
-{
-    step *s = step_at(f, i);
-    tokmap_i_fetch_row *row = &s->rows[r];
-    const uint32_t token_bytes = f->datasets[row->dataset]->header.token_bytes;
-    void *to = tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r);
-    row->tokens = to;
-    atomic_fetch_add_explicit(&f->bytes_read, (uint64_t)row->n_tokens * token_bytes,
-                              memory_order_relaxed);
-    return tokmap_i_pages_read(range_of(f, row), to, &s->err);
-}
-
-static tokmap_status bring_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
-{
-    step *s = step_at(f, i);
-    return tokmap_i_pages_bring(range_of(f, &s->rows[r]), &s->rows[r].tokens, &s->err);
-}
-
-/* Once all rows are in memory, checks that no file has become shorter. Neighbouring rows of one
- * file share a check. */
-static tokmap_status check_rows(tokmap_i_fetch *f, uint64_t i)
-{
-    step *s = step_at(f, i);
-    tokmap_i_size_seen seen = {NULL, 0};
-    tokmap_status status = TOKMAP_OK;
-    for (uint32_t r = 0; r < s->n_rows && !status; r++)
-        if (s->rows[r].tokens)
-            status = tokmap_i_pages_check(range_of(f, &s->rows[r]), &seen, &s->err);
-    return status;
-}
-
 /* ---- Steps, in the thread, without the lock ---- */
 
 static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, uint32_t n_rows)
@@ -158,27 +103,61 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, u
     s->n_left = 0;
     if (f->o.ahead)
         f->o.ahead(f->o.context, sample);
-    tokmap_status status = f->o.plan(f->o.context, sample, n_rows, s->rows, &s->err);
-    for (uint32_t r = 0; r < n_rows && !status; r++)
-        status = check_row(f, &s->rows[r], &s->err);
+    const tokmap_status status = f->o.plan(f->o.context, sample, n_rows, s->rows, &s->err);
+    for (uint32_t r = 0; r < n_rows && !status; r++) {
+        const tokmap_i_fetch_row *row = &s->rows[r];
+        if (row->dataset >= f->o.n_datasets || row->n_tokens == 0 ||
+            row->n_tokens > f->o.max_tokens)
+            return FAIL(&s->err, TOKMAP_ERR_ARGUMENT,
+                        "a planned row has an invalid dataset or length");
+        const tokmap_dataset *ds = f->datasets[row->dataset];
+        if (row->first_token >= ds->header.n_tokens || row->n_tokens > ds->header.n_tokens)
+            return FAIL(&s->err, TOKMAP_ERR_ARGUMENT, "%s: a planned row is outside of the dataset",
+                        ds->token_path);
+    }
     if (status)
         return status;
     s->n_left = n_rows;
     s->status = TOKMAP_OK;
-    for (uint32_t r = 0; r < n_rows; r++)
-        begin_row(f, i, r);
+    for (uint32_t r = 0; r < n_rows; r++) {
+        const tokmap_i_fetch_row *row = &s->rows[r];
+        const tokmap_i_ring_row start = {(uint32_t)(i % f->n_slots), r, row->dataset, row->n_tokens,
+                                         row->first_token};
+        if (f->o.kind == TOKMAP_I_FETCH_DIRECT)
+            tokmap_i_ring_start(f->ring, &start);
+        else if (!f->o.ahead)
+            tokmap_i_pages_will_need(range_of(f, row));
+    }
     return TOKMAP_OK;
 }
 
+/* With POPULATE, once all rows are in memory, checks that no file has become shorter. Neighbouring
+ * rows of one file share a check. */
 static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
     const bool copies = f->o.kind == TOKMAP_I_FETCH_READ;
+    tokmap_i_size_seen seen = {NULL, 0};
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++)
-        status = copies ? copy_row(f, i, r) : bring_row(f, i, r);
-    if (!status && !copies && !atomic_load(&f->hurry))
-        status = check_rows(f, i);
+    for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
+        tokmap_i_fetch_row *row = &s->rows[r];
+        const tokmap_i_token_range range = range_of(f, row);
+        if (!copies) {
+            status = tokmap_i_pages_bring(range, &row->tokens, &s->err);
+            continue;
+        }
+        void *to = tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r);
+        row->tokens = to;
+        atomic_fetch_add_explicit(&f->bytes_read,
+                                  range.n_tokens * range.dataset->header.token_bytes,
+                                  memory_order_relaxed);
+        status = tokmap_i_pages_read(range, to, &s->err);
+    }
+    if (copies || atomic_load(&f->hurry))
+        return status;
+    for (uint32_t r = 0; r < s->n_rows && !status; r++)
+        if (s->rows[r].tokens)
+            status = tokmap_i_pages_check(range_of(f, &s->rows[r]), &seen, &s->err);
     return status;
 }
 
@@ -264,17 +243,6 @@ static bool finish_next(tokmap_i_fetch *f)
     return true;
 }
 
-/* Returns whether it was the last row of its step. */
-static bool take_row(step *s, const tokmap_i_ring_result *row, const tokmap_error *err)
-{
-    s->rows[row->row].tokens = row->tokens;
-    if (row->status && !s->status) {
-        s->status = row->status;
-        s->err = *err;
-    }
-    return --s->n_left == 0;
-}
-
 static bool take_rows(tokmap_i_fetch *f, bool wait)
 {
     tokmap_i_ring_result row;
@@ -284,8 +252,14 @@ static bool take_rows(tokmap_i_fetch *f, bool wait)
         return false;
     tokmap_i_mutex_unlock(&f->mutex);
     while (!whole && tokmap_i_ring_take(f->ring, wait && !any, &row, &err)) {
+        step *s = &f->steps[row.slot];
         any = true;
-        whole = take_row(&f->steps[row.slot], &row, &err);
+        s->rows[row.row].tokens = row.tokens;
+        if (row.status && !s->status) {
+            s->status = row.status;
+            s->err = err;
+        }
+        whole = --s->n_left == 0;
     }
     tokmap_i_mutex_lock(&f->mutex);
     if (whole)
@@ -466,66 +440,43 @@ uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f)
 
 /* ---- Open and close ---- */
 
-static tokmap_status check_options(const tokmap_i_fetch_options *o, tokmap_error *err)
-{
-    if (o->n_steps < 1 || o->n_steps > MAX_STEPS || o->n_datasets < 1 || o->max_rows < 1 ||
-        o->max_tokens < 1 || (o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead: its steps have more than 2^26 rows");
-    return TOKMAP_OK;
-}
-
-static tokmap_status take_memory(tokmap_i_fetch *f, tokmap_error *err)
-{
-    f->datasets = calloc(f->o.n_datasets, sizeof *f->datasets);
-    f->steps = calloc(f->n_slots, sizeof *f->steps);
-    f->rows = calloc((size_t)f->n_slots * f->o.max_rows, sizeof *f->rows);
-    if (!f->datasets || !f->steps || !f->rows)
-        return FAIL_MEMORY(err);
-    memcpy(f->datasets, f->o.datasets, f->o.n_datasets * sizeof *f->datasets);
-    f->o.datasets = f->datasets;
-    for (uint32_t k = 0; k < f->n_slots; k++)
-        f->steps[k].rows = f->rows + (size_t)k * f->o.max_rows;
-    return TOKMAP_OK;
-}
-
-static tokmap_status take_ring(tokmap_i_fetch *f, tokmap_error *err)
-{
-    const tokmap_i_ring_options o = {.datasets = f->datasets,
-                                     .n_datasets = f->o.n_datasets,
-                                     .n_slots = f->n_slots,
-                                     .max_rows = f->o.max_rows,
-                                     .max_tokens = f->o.max_tokens,
-                                     .direct = f->o.kind == TOKMAP_I_FETCH_DIRECT};
-    return f->o.kind == TOKMAP_I_FETCH_POPULATE ? TOKMAP_OK : tokmap_i_ring_open(&f->ring, &o, err);
-}
-
-static tokmap_status start_thread(tokmap_i_fetch *f, tokmap_error *err)
-{
-    const int error = tokmap_i_thread_start(&f->thread, run_thread, f);
-    if (error)
-        return FAIL_IO(err, error, "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
-    f->started = true;
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_options *o,
                                   tokmap_error *err)
 {
     *out = NULL;
-    tokmap_status status = check_options(o, err);
-    tokmap_i_fetch *f = status ? NULL : calloc(1, sizeof *f);
+    if (o->n_steps < 1 || o->n_steps > MAX_STEPS || o->n_datasets < 1 || o->max_rows < 1 ||
+        o->max_tokens < 1 || (o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead: its steps have more than 2^26 rows");
+    tokmap_i_fetch *f = calloc(1, sizeof *f);
     if (!f)
-        return status ? status : FAIL_MEMORY(err);
+        return FAIL_MEMORY(err);
     f->o = *o;
     f->n_slots = o->n_steps + 1;
     tokmap_i_mutex_init(&f->mutex);
     tokmap_i_condition_init(&f->work);
     tokmap_i_condition_init(&f->settled);
-    status = take_memory(f, err);
+    f->datasets = calloc(o->n_datasets, sizeof *f->datasets);
+    f->steps = calloc(f->n_slots, sizeof *f->steps);
+    f->rows = calloc((size_t)f->n_slots * o->max_rows, sizeof *f->rows);
+    tokmap_status status = f->datasets && f->steps && f->rows ? TOKMAP_OK : FAIL_MEMORY(err);
+    if (!status) {
+        memcpy(f->datasets, o->datasets, o->n_datasets * sizeof *f->datasets);
+        f->o.datasets = f->datasets;
+        for (uint32_t k = 0; k < f->n_slots; k++)
+            f->steps[k].rows = f->rows + (size_t)k * o->max_rows;
+    }
+    const tokmap_i_ring_options ring = {.datasets = f->datasets,
+                                        .n_datasets = o->n_datasets,
+                                        .n_slots = f->n_slots,
+                                        .max_rows = o->max_rows,
+                                        .max_tokens = o->max_tokens,
+                                        .direct = o->kind == TOKMAP_I_FETCH_DIRECT};
+    if (!status && o->kind != TOKMAP_I_FETCH_POPULATE)
+        status = tokmap_i_ring_open(&f->ring, &ring, err);
     if (!status)
-        status = take_ring(f, err);
-    if (!status)
-        status = start_thread(f, err);
+        status = CHECK_IO(err, tokmap_i_thread_start(&f->thread, run_thread, f),
+                          "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
+    f->started = !status;
     if (status)
         tokmap_i_fetch_close(f);
     else

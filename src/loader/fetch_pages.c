@@ -32,12 +32,6 @@ static byte_range pages_of(const tokmap_i_token_piece *p)
     return (byte_range){first, round_up(p->first_byte + p->n_bytes, page) - first};
 }
 
-static int populate(const uint8_t *map, const tokmap_i_token_piece *p)
-{
-    const byte_range pages = pages_of(p);
-    return tokmap_i_map_populate(map + pages.first, (size_t)pages.n_bytes);
-}
-
 void tokmap_i_pages_will_need(tokmap_i_token_range r)
 {
     tokmap_i_named_file file;
@@ -95,34 +89,26 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *s
     return check_piece(r.dataset, &p, seen, err);
 }
 
-/* Reads the piece and discards it. This brings the pages into the page cache, though not into the
- * map, and finds the byte that cannot be read. */
-static tokmap_status read_through(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
-                                  tokmap_error *err)
+/* Tries again after a populate that failed without saying why or where. The piece is read and
+ * discarded, which brings the pages into the page cache, though not into the map, and finds the
+ * byte that cannot be read. TOKMAP_OK: the second try worked, or the system cannot populate at all,
+ * and the piece is in the page cache. */
+static tokmap_status bring_again(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
+                                 const uint8_t *map, tokmap_error *err)
 {
     uint8_t scratch[SCRATCH_BYTES];
     const uint64_t end = p->first_byte + p->n_bytes;
+    const byte_range pages = pages_of(p);
     tokmap_i_token_piece part = *p;
-    tokmap_status status = TOKMAP_OK;
+    tokmap_i_size_seen seen = {NULL, 0};
+    tokmap_status status = check_piece(ds, p, &seen, err);
     for (; part.first_byte < end && !status; part.first_byte += part.n_bytes) {
         part.n_bytes = MIN(end - part.first_byte, sizeof scratch);
         status = tokmap_i_token_piece_read(ds, &part, scratch, err);
     }
-    return status;
-}
-
-/* Tries again after a populate that failed without saying why or where. TOKMAP_OK: the second try
- * worked, or the system cannot populate at all, and the piece is in the page cache. */
-static tokmap_status bring_again(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
-                                 const uint8_t *map, tokmap_error *err)
-{
-    tokmap_i_size_seen seen = {NULL, 0};
-    tokmap_status status = check_piece(ds, p, &seen, err);
-    if (!status)
-        status = read_through(ds, p, err);
     if (status)
         return status;
-    const int error = populate(map, p);
+    const int error = tokmap_i_map_populate(map + pages.first, (size_t)pages.n_bytes);
     if (error && !tokmap_i_map_never_populates(error))
         return FAIL_IO_AT(err, error, p->first_byte, "%s: cannot be mapped at byte %" PRIu64,
                           p->file->path, p->first_byte);
@@ -139,7 +125,8 @@ tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, 
         r.n_tokens > 0 ? TOKMAP_IN_PIECES : tokmap_i_token_file_map(ds, p.file, &map, err);
     if (status)
         return status == TOKMAP_IN_PIECES ? TOKMAP_OK : status;
-    if (populate(map, &p))
+    const byte_range pages = pages_of(&p);
+    if (tokmap_i_map_populate(map + pages.first, (size_t)pages.n_bytes))
         status = bring_again(ds, &p, map, err);
     *tokens = status ? NULL : map + p.first_byte;
     return status;

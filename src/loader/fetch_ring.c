@@ -141,20 +141,6 @@ static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int
                       at);
 }
 
-/* Reads what is not in the file of the first token, through the page cache. Such rows are rare, or
- * the files are small. */
-static tokmap_status add_rest(const tokmap_i_ring *r, uint32_t place, tokmap_error *err)
-{
-    const row_read *read = &r->reads[place];
-    uint8_t *to = r->places + place * r->place_bytes + read->skip + read->n_bytes;
-    return tokmap_i_pages_read(read->rest, to, err);
-}
-
-static bool is_asked_again(int error)
-{
-    return error == EAGAIN || error == EINTR || error == ENOMEM || error == EBUSY;
-}
-
 /* Handles the result of a read. True: the row is done or has failed; false: it waits for another
  * read. */
 static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_ring_result *out,
@@ -165,7 +151,9 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
     const uint32_t before = read->n_done, wanted = read->skip + read->n_bytes;
     r->n_in_flight--;
     *out = (tokmap_i_ring_result){.slot = place / r->o.max_rows, .row = place % r->o.max_rows};
-    if (result < 0 && is_asked_again(-result) && ++read->n_tries < MAX_TRIES) {
+    const bool ask_again =
+        result == -EAGAIN || result == -EINTR || result == -ENOMEM || result == -EBUSY;
+    if (ask_again && ++read->n_tries < MAX_TRIES) {
         if (r->n_in_flight == 0) /* no other read will free resources */
             tokmap_i_sleep_ns(NAP_NS);
         put_back(r, place);
@@ -183,11 +171,13 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
             return false;
         }
     }
-    if (read->n_done < wanted)
-        out->status = fail_read(r, read, result < 0 ? -result : 0, err);
-    else
-        out->status = add_rest(r, place, err);
-    out->tokens = r->places + place * r->place_bytes + read->skip;
+    uint8_t *tokens = r->places + place * r->place_bytes + read->skip;
+    out->tokens = tokens;
+    /* What is not in the file of the first token is read through the page cache. Such rows are
+     * rare, or the files are small. */
+    out->status = read->n_done < wanted
+                      ? fail_read(r, read, result < 0 ? -result : 0, err)
+                      : tokmap_i_pages_read(read->rest, tokens + read->n_bytes, err);
     return true;
 }
 
@@ -243,21 +233,6 @@ void tokmap_i_ring_drain(tokmap_i_ring *r)
 
 /* ---- Open and close ---- */
 
-static tokmap_status open_file(const tokmap_dataset *ds, tokmap_i_token_file *file,
-                               direct_file *out, tokmap_error *err)
-{
-    tokmap_i_named_file lent;
-    out->file = file;
-    const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &lent, err);
-    const int error = status ? 0 : tokmap_i_file_open_direct(lent.fd, &out->fd, &out->alignment);
-    if (!status)
-        tokmap_i_token_file_give_back(file, &lent);
-    if (status || error)
-        return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0,
-                          "%s: cannot be read past the page cache", file->path);
-    return TOKMAP_OK;
-}
-
 /* Numbers the files of all datasets. */
 static tokmap_status count_files(tokmap_i_ring *r, tokmap_error *err)
 {
@@ -288,12 +263,24 @@ static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
         return status;
     for (uint32_t i = 0; i < r->first_file[r->o.n_datasets]; i++)
         r->files[i] = (direct_file){.fd = -1, .alignment = 1};
-    for (uint32_t d = 0; d < r->o.n_datasets && !status; d++) {
+    for (uint32_t d = 0; d < r->o.n_datasets; d++) {
         const tokmap_dataset *ds = r->o.datasets[d];
-        for (uint32_t k = 0; k < ds->n_files && ds->header.n_tokens > 0 && !status; k++)
-            status = open_file(ds, &ds->files[k], &r->files[r->first_file[d] + k], err);
+        for (uint32_t k = 0; k < ds->n_files && ds->header.n_tokens > 0; k++) {
+            direct_file *out = &r->files[r->first_file[d] + k];
+            tokmap_i_named_file lent;
+            int error = 0;
+            out->file = &ds->files[k];
+            status = tokmap_i_token_file_borrow(ds, &ds->files[k], &lent, err);
+            if (!status) {
+                error = tokmap_i_file_open_direct(lent.fd, &out->fd, &out->alignment);
+                tokmap_i_token_file_give_back(&ds->files[k], &lent);
+            }
+            if (status || error)
+                return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0,
+                                  "%s: cannot be read past the page cache", ds->files[k].path);
+        }
     }
-    return status;
+    return TOKMAP_OK;
 }
 
 static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
@@ -325,40 +312,12 @@ static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status take_reads(tokmap_i_ring *r, tokmap_error *err)
-{
-    r->reads = calloc(r->n_places, sizeof *r->reads);
-    r->waiting = calloc(r->n_places, sizeof *r->waiting);
-    if (!r->reads || !r->waiting)
-        return FAIL_MEMORY(err);
-    const int error = tokmap_i_uring_open(&r->uring, MAX_READS);
-    if (error)
-        return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0, "io_uring cannot be used");
-    return TOKMAP_OK;
-}
-
-static tokmap_status try_file(tokmap_i_ring *r, uint32_t dataset, const tokmap_i_token_file *file,
-                              tokmap_error *err)
-{
-    const uint64_t n_tokens = MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), file->n_tokens);
-    const tokmap_i_ring_row row = {
-        .dataset = dataset, .n_tokens = (uint32_t)n_tokens, .first_token = file->first_token};
-    tokmap_i_ring_result result = {0};
-    tokmap_error cause;
-    tokmap_i_ring_start(r, &row);
-    if (!tokmap_i_ring_take(r, true, &result, &cause) || !result.status)
-        return TOKMAP_OK;
-    return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, cause.sys_errno, cause.file_offset,
-                      "%s: cannot be read by io_uring past the page cache", file->path);
-}
-
 /* A file system may accept the flag and refuse the reads, so this tries one read of each. */
 static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
 {
-    tokmap_status status = TOKMAP_OK;
     bool any = false;
     uint64_t device = 0;
-    for (uint32_t i = 0, d = 0; i < r->first_file[r->o.n_datasets] && !status; i++) {
+    for (uint32_t i = 0, d = 0; i < r->first_file[r->o.n_datasets]; i++) {
         tokmap_i_file_stat stat;
         while (r->first_file[d + 1] <= i)
             d++;
@@ -367,10 +326,19 @@ static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
             continue;
         any = true;
         device = stat.device;
-        status = try_file(r, d, r->files[i].file, err);
+        const tokmap_i_token_file *file = r->files[i].file;
+        const uint64_t n_tokens = MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), file->n_tokens);
+        const tokmap_i_ring_row row = {
+            .dataset = d, .n_tokens = (uint32_t)n_tokens, .first_token = file->first_token};
+        tokmap_i_ring_result result = {0};
+        tokmap_error cause;
+        tokmap_i_ring_start(r, &row);
+        if (tokmap_i_ring_take(r, true, &result, &cause) && result.status)
+            return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, cause.sys_errno, cause.file_offset,
+                              "%s: cannot be read by io_uring past the page cache", file->path);
     }
     atomic_store_explicit(&r->bytes_read, 0, memory_order_relaxed);
-    return status;
+    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_ring_options *o,
@@ -385,10 +353,17 @@ tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_ring_option
     tokmap_status status = o->direct ? open_files(r, err) : TOKMAP_OK;
     if (!status)
         status = take_places(r, err);
-    if (!status && o->direct)
-        status = take_reads(r, err);
-    if (!status && o->direct)
-        status = try_files(r, err);
+    if (!status && o->direct) {
+        r->reads = calloc(r->n_places, sizeof *r->reads);
+        r->waiting = calloc(r->n_places, sizeof *r->waiting);
+        const int error = r->reads && r->waiting ? tokmap_i_uring_open(&r->uring, MAX_READS) : 0;
+        if (!r->reads || !r->waiting)
+            status = FAIL_MEMORY(err);
+        else if (error)
+            status = FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0, "io_uring cannot be used");
+        else
+            status = try_files(r, err);
+    }
     if (status)
         tokmap_i_ring_close(r);
     else

@@ -51,24 +51,24 @@ tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status
     return status;
 }
 
-static tokmap_status locate_sample(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
-                                   tokmap_error *err)
-{
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_sample, source)};
-    if (sample >= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "there is no sample %" PRIu64 ": the loader has %" PRIu64 " samples", sample,
-                    MIN(l->end, TOKMAP_I_MAX_SAMPLE));
-    tokmap_sample full;
-    const tokmap_status status = tokmap_i_sampler_locate(&l->sampler, sample, &full, err);
-    return status ? status : tokmap_i_give_struct(out, &full, &kind, err);
-}
-
 tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
                                    tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_loader_enter(l, err);
-    return status ? status : tokmap_i_loader_leave(l, locate_sample(l, sample, out, err));
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_sample, source)};
+    tokmap_sample full;
+    tokmap_status status = tokmap_i_loader_enter(l, err);
+    if (status)
+        return status;
+    const uint64_t end = MIN(l->end, TOKMAP_I_MAX_SAMPLE);
+    if (sample < end)
+        status = tokmap_i_sampler_locate(&l->sampler, sample, &full, err);
+    else
+        status =
+            FAIL(err, TOKMAP_ERR_ARGUMENT,
+                 "there is no sample %" PRIu64 ": the loader has %" PRIu64 " samples", sample, end);
+    if (!status)
+        status = tokmap_i_give_struct(out, &full, &kind, err);
+    return tokmap_i_loader_leave(l, status);
 }
 
 /* ---- Rows ---- */
@@ -94,19 +94,6 @@ static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_data
 }
 
 /* Points the row to its tokens: where they were read, in a map, or to a copy. */
-static tokmap_status point_row(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_row *fetched,
-                               tokmap_error *err)
-{
-    tokmap_row *row = &l->rows[i];
-    const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
-    if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
-                    ds->index_path);
-    row->tokens =
-        fetched ? fetched->tokens : tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
-    return row->tokens ? TOKMAP_OK : map_or_copy(l, i, ds, !fetched, err);
-}
-
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
@@ -123,7 +110,16 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .epoch = at.epoch,
                               .window = at.window,
                               .first_token = at.first_token};
-    status = point_row(l, i, fetched, err);
+    tokmap_row *row = &l->rows[i];
+    if (!fetched)
+        row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
+    else if (fetched->first_token == row->first_token && fetched->n_tokens == row->n_tokens)
+        row->tokens = fetched->tokens;
+    else
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
+                    ds->index_path);
+    if (!row->tokens)
+        status = map_or_copy(l, i, ds, !fetched, err);
     if (!status && l->parts.wanted != 0 &&
         tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
@@ -143,26 +139,19 @@ void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, ui
 
 /* ---- Steps ---- */
 
-static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_error *err)
-{
-    if (after > l->end)
-        return FAIL(err, TOKMAP_END,
-                    "source %" PRIu32 " has no epochs left: the loader has %" PRIu64
-                    " samples, and this step needs %" PRIu64,
-                    l->end_source, l->end, after);
-    if (after > TOKMAP_I_MAX_SAMPLE)
-        return FAIL(err, TOKMAP_END, "the loader has reached its last sample, 2^62");
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_batch, step_sample)};
     const uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
     const uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
     tokmap_status status = tokmap_i_check_struct(batch, &kind, err);
-    if (!status)
-        status = check_end(l, after, err);
+    if (!status && after > l->end)
+        status = FAIL(err, TOKMAP_END,
+                      "source %" PRIu32 " has no epochs left: the loader has %" PRIu64
+                      " samples, and this step needs %" PRIu64,
+                      l->end_source, l->end, after);
+    if (!status && after > TOKMAP_I_MAX_SAMPLE)
+        status = FAIL(err, TOKMAP_END, "the loader has reached its last sample, 2^62");
     const tokmap_i_fetch_row *fetched = NULL;
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
@@ -184,21 +173,18 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     return tokmap_i_give_struct(batch, &full, &kind, err);
 }
 
-static tokmap_status lend_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
-{
-    const tokmap_status status = tokmap_i_loader_next(l, batch, err);
-    if (status || !l->lent)
-        return status;
-    tokmap_i_lend_rows(l->lent, l->row_stride, l->rows, l->batch_rows);
-    batch->rows = (const tokmap_row *)(void *)l->lent;
-    batch->row_stride = l->row_stride;
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_loader_enter(l, err);
-    return status ? status : tokmap_i_loader_leave(l, lend_next(l, batch, err));
+    tokmap_status status = tokmap_i_loader_enter(l, err);
+    if (status)
+        return status;
+    status = tokmap_i_loader_next(l, batch, err);
+    if (!status && l->lent) {
+        tokmap_i_lend_rows(l->lent, l->row_stride, l->rows, l->batch_rows);
+        batch->rows = (const tokmap_row *)(void *)l->lent;
+        batch->row_stride = l->row_stride;
+    }
+    return tokmap_i_loader_leave(l, status);
 }
 
 tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t sample,
@@ -234,38 +220,29 @@ uint64_t tokmap_loader_position(const tokmap_loader *l)
 
 /* ---- Info ---- */
 
-static uint64_t bytes_of_windows(const tokmap_i_windows *w)
-{
-    uint64_t n_bytes = w->n_datasets * (sizeof *w->datasets + sizeof *w->ends);
-    for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
-        n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
-    return n_bytes;
-}
-
-static uint64_t bytes_of_plan(const tokmap_i_read_plan *p, uint32_t n_sources)
-{
-    uint64_t n_bytes = p->n_datasets * sizeof(*p->datasets);
-    if (p->sampler.shuffles)
-        n_bytes += n_sources * (sizeof *p->first_dataset + sizeof *p->sampler.shuffles);
-    if (p->ahead.counts)
-        n_bytes += n_sources *
-                   (sizeof *p->ahead.shuffles + sizeof *p->ahead.counts + sizeof *p->ahead.n_asked);
-    return n_bytes + tokmap_i_index_cache_bytes(p->sampler.index);
-}
-
 static uint64_t bytes_of_loader(const tokmap_loader *l)
 {
-    uint64_t n_bytes = sizeof *l + l->batch_rows * sizeof *l->rows;
-    n_bytes += l->lent ? (uint64_t)l->batch_rows * l->row_stride : 0;
+    const tokmap_i_read_plan *p = &l->plan;
+    const uint64_t n_rows = l->batch_rows;
+    uint64_t source_bytes = sizeof *l->sources + sizeof *l->quotas + sizeof *l->sampler.shuffles;
+    if (p->sampler.shuffles)
+        source_bytes += sizeof *p->first_dataset + sizeof *p->sampler.shuffles;
+    if (p->ahead.counts)
+        source_bytes +=
+            sizeof *p->ahead.shuffles + sizeof *p->ahead.counts + sizeof *p->ahead.n_asked;
+    uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
+                       p->n_datasets * sizeof(*p->datasets);
+    n_bytes += l->lent ? n_rows * l->row_stride : 0;
+    n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
     n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
-    if (l->joined)
-        n_bytes += l->batch_rows * (l->length + 1ull) * l->token_bytes;
     n_bytes += tokmap_i_mixture_bytes(l->mixture);
-    n_bytes +=
-        l->n_sources * (sizeof *l->sources + sizeof *l->quotas + sizeof *l->sampler.shuffles);
-    for (uint32_t k = 0; k < l->n_sources; k++)
-        n_bytes += bytes_of_windows(&l->sources[k].windows);
-    n_bytes += bytes_of_plan(&l->plan, l->n_sources);
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        const tokmap_i_windows *w = &l->sources[k].windows;
+        n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->ends);
+        for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
+            n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
+    }
+    n_bytes += tokmap_i_index_cache_bytes(p->sampler.index);
     n_bytes += tokmap_i_index_cache_bytes(l->sampler.index);
     return n_bytes + (l->fetch ? tokmap_i_fetch_bytes(l->fetch) : 0);
 }

@@ -35,66 +35,6 @@ static tokmap_status check_batch(uint32_t rank, uint32_t n_ranks, uint32_t batch
     return TOKMAP_OK;
 }
 
-static tokmap_status check_window_options(const tokmap_loader_options *o, tokmap_error *err)
-{
-    if (o->sequence_length == 0 || o->sequence_length > MAX_LENGTH)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "sequence_length is %" PRIu32 ": must be 1 to 2^24",
-                    o->sequence_length);
-    if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 or 1", (int)o->windows);
-    if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "random_offset is not possible with windows within documents");
-    if (o->row_parts & ~(uint32_t)ALL_PARTS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts is %#" PRIx32 ": has unknown bits",
-                    o->row_parts);
-    return tokmap_i_check_flag("random_offset", o->random_offset, err);
-}
-
-static tokmap_status check_shuffle(const tokmap_loader_options *o, tokmap_error *err)
-{
-    if (o->shuffle != TOKMAP_SHUFFLE_FULL && o->shuffle != TOKMAP_SHUFFLE_NONE &&
-        o->shuffle != TOKMAP_SHUFFLE_BLOCK)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "shuffle is %d: must be 0, 1 or 2", (int)o->shuffle);
-    if (o->shuffle != TOKMAP_SHUFFLE_BLOCK && (o->block_windows || o->group_blocks))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "block_windows and group_blocks are only for TOKMAP_SHUFFLE_BLOCK");
-    if (o->block_windows > TOKMAP_I_PERMUTE_MAX / GROUP_BLOCKS ||
-        o->group_blocks > TOKMAP_I_PERMUTE_MAX / BLOCK_BYTES ||
-        (o->block_windows > 0 && o->group_blocks > TOKMAP_I_PERMUTE_MAX / o->block_windows))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%" PRIu64 " blocks of %" PRIu64 " windows: a group has at most 2^48 windows, "
-                    "a block 2^42, and there are at most 2^28 blocks in a group",
-                    o->group_blocks, o->block_windows);
-    return TOKMAP_OK;
-}
-
-static tokmap_status check_io(const tokmap_loader_options *o, tokmap_error *err)
-{
-    if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_READ)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 4", (int)o->io);
-    if (o->look_ahead > 1024)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "look_ahead is %" PRIu32 ": must be at most 1,024 steps", o->look_ahead);
-    return tokmap_i_check_flag("drop_behind", o->drop_behind, err);
-}
-
-static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokmap_error *err)
-{
-    if (s->n_datasets == 0 || s->n_datasets > MAX_DATASETS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "source %zu has %" PRIu32 " datasets: must be 1 to 65,535", k, s->n_datasets);
-    if (!s->datasets)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: datasets is NULL", k);
-    for (uint32_t d = 0; d < s->n_datasets; d++)
-        if (!s->datasets[d])
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: dataset %" PRIu32 " is NULL", k, d);
-    if (s->masked != 0 && s->masked != 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: masked is %" PRId32 ": must be 0 or 1",
-                    k, s->masked);
-    return TOKMAP_OK;
-}
-
 static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *err)
 {
     if (o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
@@ -113,54 +53,68 @@ static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *
     return status ? status : tokmap_i_check_stride(o->row_stride, &tokmap_i_row_kind, err);
 }
 
-/* Replaces both arrays of the caller by copies whose elements have our size. */
-static tokmap_status take_arrays(tokmap_loader_options *o, tokmap_loader_source *sources,
-                                 tokmap_loader_phase *phases, tokmap_error *err)
-{
-    tokmap_status status = sources && phases ? TOKMAP_OK : FAIL_MEMORY(err);
-    for (size_t k = 0; k < o->n_sources && !status; k++)
-        status =
-            tokmap_i_take_known(&sources[k], (const uint8_t *)o->sources + k * o->source_stride,
-                                o->source_stride, &source_kind, err);
-    for (size_t i = 0; i < o->n_phases && !status; i++)
-        status = tokmap_i_take_known(&phases[i], (const uint8_t *)o->phases + i * o->phase_stride,
-                                     o->phase_stride, &phase_kind, err);
-    o->sources = sources;
-    o->phases = phases;
-    return status;
-}
-
 static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error *err)
 {
     tokmap_status status = check_batch(o->rank, MAX(o->n_ranks, 1), o->batch_rows, err);
-    if (!status)
-        status = check_window_options(o, err);
-    if (!status)
-        status = check_shuffle(o, err);
-    if (!status)
-        status = check_io(o, err);
-    for (size_t k = 0; k < o->n_sources && !status; k++)
-        status = check_source(&o->sources[k], k, err);
-    return status;
+    if (status)
+        return status;
+    if (o->sequence_length == 0 || o->sequence_length > MAX_LENGTH)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "sequence_length is %" PRIu32 ": must be 1 to 2^24",
+                    o->sequence_length);
+    if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 or 1", (int)o->windows);
+    if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "random_offset is not possible with windows within documents");
+    if (o->row_parts & ~(uint32_t)ALL_PARTS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts is %#" PRIx32 ": has unknown bits",
+                    o->row_parts);
+    status = tokmap_i_check_flag("random_offset", o->random_offset, err);
+    if (status)
+        return status;
+    if (o->shuffle != TOKMAP_SHUFFLE_FULL && o->shuffle != TOKMAP_SHUFFLE_NONE &&
+        o->shuffle != TOKMAP_SHUFFLE_BLOCK)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "shuffle is %d: must be 0, 1 or 2", (int)o->shuffle);
+    if (o->shuffle != TOKMAP_SHUFFLE_BLOCK && (o->block_windows || o->group_blocks))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "block_windows and group_blocks are only for TOKMAP_SHUFFLE_BLOCK");
+    if (o->block_windows > TOKMAP_I_PERMUTE_MAX / GROUP_BLOCKS ||
+        o->group_blocks > TOKMAP_I_PERMUTE_MAX / BLOCK_BYTES ||
+        (o->block_windows > 0 && o->group_blocks > TOKMAP_I_PERMUTE_MAX / o->block_windows))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%" PRIu64 " blocks of %" PRIu64 " windows: a group has at most 2^48 windows, "
+                    "a block 2^42, and there are at most 2^28 blocks in a group",
+                    o->group_blocks, o->block_windows);
+    if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_READ)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 4", (int)o->io);
+    if (o->look_ahead > 1024)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "look_ahead is %" PRIu32 ": must be at most 1,024 steps", o->look_ahead);
+    return tokmap_i_check_flag("drop_behind", o->drop_behind, err);
+}
+
+static tokmap_status check_sources(const tokmap_loader_options *o, tokmap_error *err)
+{
+    for (size_t k = 0; k < o->n_sources; k++) {
+        const tokmap_loader_source *s = &o->sources[k];
+        if (s->n_datasets == 0 || s->n_datasets > MAX_DATASETS)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "source %zu has %" PRIu32 " datasets: must be 1 to 65,535", k,
+                        s->n_datasets);
+        if (!s->datasets)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: datasets is NULL", k);
+        for (uint32_t d = 0; d < s->n_datasets; d++)
+            if (!s->datasets[d])
+                return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: dataset %" PRIu32 " is NULL", k,
+                            d);
+        if (s->masked != 0 && s->masked != 1)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "source %zu: masked is %" PRId32 ": must be 0 or 1", k, s->masked);
+    }
+    return TOKMAP_OK;
 }
 
 /* ---- Sources ---- */
-
-static tokmap_status check_dataset(const tokmap_loader_options *o, const tokmap_dataset *first,
-                                   const tokmap_dataset *ds, tokmap_error *err)
-{
-    if (ds->header.token_bytes != first->header.token_bytes)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has tokens of %" PRIu32 " bytes, %s of the same source has tokens of "
-                    "%" PRIu32,
-                    ds->token_path, ds->header.token_bytes, first->token_path,
-                    first->header.token_bytes);
-    if (o->row_parts && ds->header.n_documents == 0 && ds->header.n_tokens > 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: its document boundaries are not known; row_parts needs them",
-                    ds->index_path);
-    return TOKMAP_OK;
-}
 
 /* Ids of different tokenizers would be trained on as if they meant the same. */
 static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_error *err)
@@ -176,16 +130,6 @@ static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_err
     return status;
 }
 
-static uint64_t id_of(const tokmap_i_loader_source *s)
-{
-    uint64_t h = TOKMAP_I_HASH_START;
-    for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
-        const uint8_t *id = s->datasets[d]->header.dataset_id;
-        h = tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(id)), load_le64(id + 8));
-    }
-    return h;
-}
-
 /* Sets the copy of each order id: how many sources before it have the same id. Uses an
  * open-addressing hash table. */
 static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
@@ -197,88 +141,89 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
     if (!seen)
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < l->n_sources; k++) {
-        tokmap_i_order_id id = {.seed = l->seed, .source_id = id_of(&l->sources[k])};
+        tokmap_i_loader_source *s = &l->sources[k];
+        tokmap_i_order_id id = {.seed = l->seed, .source_id = TOKMAP_I_HASH_START};
+        for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
+            const uint8_t *of_dataset = s->datasets[d]->header.dataset_id;
+            id.source_id = tokmap_i_hash_add(id.source_id, load_le64(of_dataset));
+            id.source_id = tokmap_i_hash_add(id.source_id, load_le64(of_dataset + 8));
+        }
         uint32_t at = (uint32_t)id.source_id & (n_places - 1);
         while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
             at = (at + 1) & (n_places - 1);
         seen[at].source_id = id.source_id;
         id.copy = seen[at].copy++;
-        l->sources[k].shuffle.id = l->sources[k].windows.id = id;
+        s->shuffle.id = s->windows.id = id;
     }
     free(seen);
     return TOKMAP_OK;
-}
-
-static void set_shuffle(tokmap_loader *l, tokmap_i_loader_source *s)
-{
-    static const tokmap_i_shuffle_mode modes[] = {TOKMAP_I_SHUFFLE_FULL, TOKMAP_I_SHUFFLE_NONE,
-                                                  TOKMAP_I_SHUFFLE_BLOCK};
-    s->shuffle.mode = modes[l->shuffle];
-    s->shuffle.n_windows = s->windows.n_windows;
-    s->shuffle.block_windows = l->block_windows;
-    s->shuffle.group_blocks = l->group_blocks;
-    tokmap_i_shuffle_init(&s->shuffle);
 }
 
 static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,
                                   tokmap_error *err)
 {
     const tokmap_loader_source *from = &o->sources[k];
+    const tokmap_dataset *first = from->datasets[0];
     tokmap_i_loader_source *s = &l->sources[k];
     s->datasets = malloc(from->n_datasets * sizeof *s->datasets);
     if (!s->datasets)
         return FAIL_MEMORY(err);
     for (size_t d = 0; d < from->n_datasets; d++) {
-        s->datasets[d] = from->datasets[d];
-        const tokmap_status status = check_dataset(o, s->datasets[0], s->datasets[d], err);
-        if (status)
-            return status;
-        l->largest_id = MAX(l->largest_id, s->datasets[d]->header.largest_id);
-        l->has_joined |= s->datasets[d]->is_joined;
+        const tokmap_dataset *ds = s->datasets[d] = from->datasets[d];
+        if (ds->header.token_bytes != first->header.token_bytes)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: has tokens of %" PRIu32 " bytes, %s of the same source has tokens of "
+                        "%" PRIu32,
+                        ds->token_path, ds->header.token_bytes, first->token_path,
+                        first->header.token_bytes);
+        if (o->row_parts && ds->header.n_documents == 0 && ds->header.n_tokens > 0)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: its document boundaries are not known; row_parts needs them",
+                        ds->index_path);
+        l->largest_id = MAX(l->largest_id, ds->header.largest_id);
+        l->has_joined |= ds->is_joined;
     }
     s->masked = from->masked != 0;
-    s->token_bytes = s->datasets[0]->header.token_bytes;
-    s->windows.datasets = s->datasets;
-    s->windows.n_datasets = from->n_datasets;
+    s->token_bytes = first->header.token_bytes;
+    s->windows = (tokmap_i_windows){.kind = l->windows,
+                                    .length = l->length,
+                                    .random_offset = l->random_offset,
+                                    .datasets = s->datasets,
+                                    .n_datasets = from->n_datasets};
     return TOKMAP_OK;
-}
-
-static tokmap_status open_windows(tokmap_loader *l, tokmap_i_loader_source *s, tokmap_error *err)
-{
-    s->windows.kind = l->windows;
-    s->windows.length = l->length;
-    s->windows.random_offset = l->random_offset;
-    const tokmap_status status = tokmap_i_windows_open(&s->windows, err);
-    set_shuffle(l, s);
-    return status;
-}
-
-/* As many windows as fit into a MiB of the widest tokens: the same number for all sources. */
-static void choose_blocks(tokmap_loader *l, const tokmap_loader_options *o)
-{
-    if (l->shuffle != TOKMAP_SHUFFLE_BLOCK)
-        return;
-    const uint64_t row_bytes = (uint64_t)l->length * l->token_bytes;
-    l->block_windows = o->block_windows ? o->block_windows : MAX(BLOCK_BYTES / row_bytes, 1);
-    l->group_blocks = o->group_blocks ? o->group_blocks : GROUP_BLOCKS;
 }
 
 static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options *o,
                                   tokmap_error *err)
 {
+    static const tokmap_i_shuffle_mode modes[] = {TOKMAP_I_SHUFFLE_FULL, TOKMAP_I_SHUFFLE_NONE,
+                                                  TOKMAP_I_SHUFFLE_BLOCK};
     l->sources = calloc(o->n_sources, sizeof *l->sources);
     if (!l->sources)
         return FAIL_MEMORY(err);
     for (size_t k = 0; k < o->n_sources; k++)
         l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
-    choose_blocks(l, o);
+    if (l->shuffle == TOKMAP_SHUFFLE_BLOCK) {
+        /* As many windows as fit into a MiB of the widest tokens: the same number for all
+         * sources. */
+        const uint64_t row_bytes = (uint64_t)l->length * l->token_bytes;
+        l->block_windows = o->block_windows ? o->block_windows : MAX(BLOCK_BYTES / row_bytes, 1);
+        l->group_blocks = o->group_blocks ? o->group_blocks : GROUP_BLOCKS;
+    }
     tokmap_status status = TOKMAP_OK;
     while (l->n_sources < o->n_sources && !status)
         status = set_datasets(l, o, l->n_sources++, err);
     if (!status)
         status = set_order_ids(l, err);
-    for (uint32_t k = 0; k < l->n_sources && !status; k++)
-        status = open_windows(l, &l->sources[k], err);
+    for (uint32_t k = 0; k < l->n_sources && !status; k++) {
+        tokmap_i_loader_source *s = &l->sources[k];
+        status = tokmap_i_windows_open(&s->windows, err);
+        s->shuffle.mode = modes[l->shuffle];
+        s->shuffle.n_windows = s->windows.n_windows;
+        s->shuffle.block_windows = l->block_windows;
+        s->shuffle.group_blocks = l->group_blocks;
+        tokmap_i_shuffle_init(&s->shuffle);
+    }
     return status;
 }
 
@@ -325,12 +270,21 @@ static tokmap_status add_phase(tokmap_loader *l, uint64_t from, const double *we
     return TOKMAP_OK;
 }
 
-static tokmap_status add_phases(tokmap_loader *l, const tokmap_loader_options *o, double *weights,
-                                tokmap_error *err)
+static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options *o,
+                                  tokmap_error *err)
 {
-    for (uint32_t k = 0; k < l->n_sources; k++)
+    tokmap_i_mixture_source *sources = calloc(l->n_sources, sizeof *sources);
+    double *weights = calloc(l->n_sources, sizeof *weights);
+    for (uint32_t k = 0; sources && weights && k < l->n_sources; k++) {
+        sources[k] =
+            (tokmap_i_mixture_source){l->sources[k].windows.n_windows, o->sources[k].max_epochs};
         weights[k] = l->n_sources == 1 && o->sources[k].weight == 0 ? 1 : o->sources[k].weight;
-    tokmap_status status = add_phase(l, 0, weights, err);
+    }
+    if (sources && weights)
+        l->mixture = tokmap_i_mixture_new(sources, l->n_sources);
+    tokmap_status status = l->mixture ? add_phase(l, 0, weights, err) : FAIL_MEMORY(err);
+    free(sources);
+    free(weights);
     for (size_t i = 0; i < o->n_phases && !status; i++) {
         const tokmap_loader_phase *phase = &o->phases[i];
         const uint64_t before = i ? phase[-1].first_sample : 0;
@@ -343,23 +297,6 @@ static tokmap_status add_phases(tokmap_loader *l, const tokmap_loader_options *o
                         i, phase->first_sample, before);
         status = add_phase(l, phase->first_sample, phase->weights, err);
     }
-    return status;
-}
-
-static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options *o,
-                                  tokmap_error *err)
-{
-    tokmap_i_mixture_source *sources = calloc(l->n_sources, sizeof *sources);
-    double *weights = calloc(l->n_sources, sizeof *weights);
-    tokmap_status status;
-    for (uint32_t k = 0; sources && k < l->n_sources; k++)
-        sources[k] =
-            (tokmap_i_mixture_source){l->sources[k].windows.n_windows, o->sources[k].max_epochs};
-    if (sources && weights)
-        l->mixture = tokmap_i_mixture_new(sources, l->n_sources);
-    status = l->mixture && weights ? add_phases(l, o, weights, err) : FAIL_MEMORY(err);
-    free(sources);
-    free(weights);
     if (!status)
         l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
     if (l->end > TOKMAP_I_MAX_SAMPLE)
@@ -397,19 +334,6 @@ static void close_rows(tokmap_loader *l)
     tokmap_i_row_parts_close(&l->parts);
 }
 
-/* Restores only what close_rows would close, because the thread of the fetch reads the rest. */
-static void put_back_rows(tokmap_loader *l, const tokmap_loader *old)
-{
-    l->batch_rows = old->batch_rows;
-    l->rows = old->rows;
-    l->lent = old->lent;
-    l->joined = old->joined;
-    l->parts = old->parts;
-    l->io = old->io;
-    l->n_steps_ahead = old->n_steps_ahead;
-    l->fetch = old->fetch;
-}
-
 static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
                                uint32_t batch_rows, tokmap_error *err)
 {
@@ -424,8 +348,15 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
             status = tokmap_i_loader_open_fetch(l, err);
         close_rows(status ? l : &old);
     }
-    if (status) {
-        put_back_rows(l, &old);
+    if (status) { /* only what close_rows would close: the thread of the fetch reads the rest */
+        l->batch_rows = old.batch_rows;
+        l->rows = old.rows;
+        l->lent = old.lent;
+        l->joined = old.joined;
+        l->parts = old.parts;
+        l->io = old.io;
+        l->n_steps_ahead = old.n_steps_ahead;
+        l->fetch = old.fetch;
         return status;
     }
     l->rank = rank;
@@ -472,23 +403,6 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     return status;
 }
 
-static tokmap_status new_loader(tokmap_loader **out, const tokmap_loader_options *o,
-                                tokmap_error *err)
-{
-    tokmap_loader *l = calloc(1, sizeof *l);
-    if (!l)
-        return FAIL_MEMORY(err);
-    tokmap_i_fork_mark_set(&l->fork_mark);
-    const tokmap_status status = open_loader(l, o, err);
-    if (status) {
-        tokmap_loader_close(l);
-        return status;
-    }
-    tokmap_i_error_clear(err); /* a way of reading may have failed before another one worked */
-    *out = l;
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
                                  tokmap_error *err)
 {
@@ -507,16 +421,36 @@ tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_option
         status = check_arrays(&o, err);
     if (status)
         return status;
+    /* Both arrays of the caller, as copies whose elements have our size. */
     tokmap_loader_source *sources = calloc(o.n_sources, sizeof *sources);
     tokmap_loader_phase *phases = calloc(o.n_phases + 1, sizeof *phases);
-    status = take_arrays(&o, sources, phases, err);
+    tokmap_loader *l = calloc(1, sizeof *l);
+    status = sources && phases && l ? TOKMAP_OK : FAIL_MEMORY(err);
+    for (size_t k = 0; k < o.n_sources && !status; k++)
+        status = tokmap_i_take_known(&sources[k], (const uint8_t *)o.sources + k * o.source_stride,
+                                     o.source_stride, &source_kind, err);
+    for (size_t i = 0; i < o.n_phases && !status; i++)
+        status = tokmap_i_take_known(&phases[i], (const uint8_t *)o.phases + i * o.phase_stride,
+                                     o.phase_stride, &phase_kind, err);
+    o.sources = sources;
+    o.phases = phases;
     if (!status)
         status = check_options(&o, err);
     if (!status)
-        status = new_loader(out, &o, err);
+        status = check_sources(&o, err);
+    if (l)
+        tokmap_i_fork_mark_set(&l->fork_mark);
+    if (!status)
+        status = open_loader(l, &o, err);
     free(sources);
     free(phases);
-    return status;
+    if (status) {
+        tokmap_loader_close(l);
+        return status;
+    }
+    tokmap_i_error_clear(err); /* a way of reading may have failed before another one worked */
+    *out = l;
+    return TOKMAP_OK;
 }
 
 void tokmap_loader_close(tokmap_loader *l)

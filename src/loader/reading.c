@@ -47,14 +47,10 @@ static void read_blocks_ahead(void *context, uint64_t sample)
 
 /* If the blocks of a group are read beforehand, its rows in random order cost only sequential
  * reads. */
-static bool reads_whole_blocks(const tokmap_loader *l)
-{
-    return l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
-}
-
 static bool open_plan(tokmap_loader *l)
 {
     tokmap_i_read_plan *p = &l->plan;
+    const bool by_blocks = l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
     p->end = MIN(l->end, TOKMAP_I_MAX_SAMPLE);
     p->first_dataset = malloc(l->n_sources * sizeof *p->first_dataset);
     for (uint32_t k = 0; p->first_dataset && k < l->n_sources; k++) {
@@ -64,8 +60,7 @@ static bool open_plan(tokmap_loader *l)
     p->datasets = malloc(p->n_datasets * sizeof *p->datasets);
     if (!p->first_dataset || !p->datasets ||
         !tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
-        (reads_whole_blocks(l) &&
-         !tokmap_i_block_ahead_open(&p->ahead, l->mixture, l->sources, l->n_sources)))
+        (by_blocks && !tokmap_i_block_ahead_open(&p->ahead, l->mixture, l->sources, l->n_sources)))
         return false;
     for (uint32_t k = 0; k < l->n_sources; k++)
         memcpy(p->datasets + p->first_dataset[k], l->sources[k].datasets,
@@ -126,12 +121,12 @@ static tokmap_status forced_by_environment(tokmap_io *wanted, tokmap_error *err)
     const char *name = getenv("TOKMAP_IO");
     if (!name || !*name)
         return TOKMAP_OK;
-    for (int i = 0; i < 5; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *wanted = (tokmap_io)i;
-            return TOKMAP_OK;
-        }
-    }
+    int i = 0;
+    while (i < 5 && strcmp(name, names[i]) != 0)
+        i++;
+    *wanted = (tokmap_io)i;
+    if (i < 5)
+        return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "TOKMAP_IO is '%.40s': must be auto, map, direct, populate or read", name);
 }
@@ -196,18 +191,12 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
     return tokmap_i_fetch_open(&l->fetch, &o, err);
 }
 
-/* Without, POPULATE would read most rows only when they are needed. */
-static bool has_maps_for_all(const tokmap_i_read_plan *p)
-{
-    for (uint32_t d = 0; d < p->n_datasets; d++)
-        if (p->datasets[d]->n_files > TOKMAP_I_MOST_MAPS)
-            return false;
-    return true;
-}
-
 tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
 {
-    const tokmap_io by_pages = has_maps_for_all(&l->plan) ? TOKMAP_IO_POPULATE : TOKMAP_IO_READ;
+    tokmap_io by_pages = TOKMAP_IO_POPULATE;
+    for (uint32_t d = 0; d < l->plan.n_datasets; d++)
+        if (l->plan.datasets[d]->n_files > TOKMAP_I_MOST_MAPS)
+            by_pages = TOKMAP_IO_READ; /* POPULATE would read most rows only when they are needed */
     if (l->io == TOKMAP_IO_MAP)
         return TOKMAP_OK;
     if (l->io == TOKMAP_IO_POPULATE)

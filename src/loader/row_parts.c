@@ -54,12 +54,6 @@ typedef struct boundaries {
     tokmap_i_index_cache *index;
 } boundaries;
 
-static void add_boundary(boundaries *b, uint64_t position)
-{
-    if (b->cu[b->n - 1] != (int32_t)position) /* else an empty document is between them */
-        b->cu[b->n++] = (int32_t)position;
-}
-
 /* Adds the boundaries of tokens first .. first + n - 1, which are the inputs from position `at`
  * on. */
 static tokmap_status add_boundaries(boundaries *b, const tokmap_dataset *ds, uint64_t first,
@@ -81,7 +75,9 @@ static tokmap_status add_boundaries(boundaries *b, const tokmap_dataset *ds, uin
             if (ends[j] < last)
                 return TOKMAP_ERR_CORRUPT;
             last = ends[j];
-            add_boundary(b, at + (ends[j] - first));
+            const int32_t position = (int32_t)(at + (ends[j] - first));
+            if (b->cu[b->n - 1] != position) /* else an empty document is between them */
+                b->cu[b->n++] = position;
         }
         if (n_ends == 0)
             return TOKMAP_ERR_CORRUPT;
@@ -89,29 +85,7 @@ static tokmap_status add_boundaries(boundaries *b, const tokmap_dataset *ds, uin
     return TOKMAP_OK;
 }
 
-static tokmap_status find_boundaries(boundaries *b, const tokmap_dataset *ds, const tokmap_row *row)
-{
-    const uint32_t n_inputs = row->n_tokens - 1;
-    const uint64_t n_left = ds->header.n_tokens - row->first_token;
-    const uint32_t n_here = (uint32_t)MIN(n_inputs, n_left);
-    b->cu[0] = 0;
-    b->n = 1;
-    tokmap_status status = add_boundaries(b, ds, row->first_token, n_here, 0);
-    if (!status && n_here < n_inputs)
-        status = add_boundaries(b, ds, 0, n_inputs - n_here, n_here);
-    return status;
-}
-
 /* ---- Parts ---- */
-
-static void fill_mask(uint8_t *mask, const tokmap_i_row_parts *p, const boundaries *b,
-                      uint32_t n_inputs)
-{
-    memset(mask, 1, n_inputs);
-    memset(mask + n_inputs, 0, p->length - n_inputs);
-    for (uint32_t k = 1; k < b->n; k++)
-        mask[b->cu[k] - 1] = 0;
-}
 
 /* Compiled once for each target below, because a portable build only has vectors of four
  * numbers. */
@@ -160,36 +134,38 @@ static void fill_rest(int32_t *ids, uint32_t from, uint32_t length, uint32_t val
         ids[i] = (int32_t)value;
 }
 
-static uint32_t longest_document(const int32_t *cu, uint32_t n_documents)
-{
-    int32_t most = 0;
-    for (uint32_t k = 0; k < n_documents; k++)
-        most = MAX(most, cu[k + 1] - cu[k]);
-    return (uint32_t)most;
-}
-
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row)
 {
     const uint32_t n_inputs = row->n_tokens - 1;
+    const uint32_t n_here = (uint32_t)MIN(n_inputs, ds->header.n_tokens - row->first_token);
     const size_t at = (size_t)i * p->length;
-    boundaries b = {.cu = p->cu_seqlens + at + i, .index = p->index};
-    const tokmap_status status = find_boundaries(&b, ds, row);
+    boundaries b = {.cu = p->cu_seqlens + at + i, .n = 1, .index = p->index};
+    b.cu[0] = 0;
+    tokmap_status status = add_boundaries(&b, ds, row->first_token, n_here, 0);
+    if (!status && n_here < n_inputs)
+        status = add_boundaries(&b, ds, 0, n_inputs - n_here, n_here);
     if (status)
         return status;
     if (p->loss_mask) {
-        row->loss_mask = p->loss_mask + at;
-        fill_mask(p->loss_mask + at, p, &b, n_inputs);
-        if (masked)
-            memset(p->loss_mask + at, 0, p->length);
+        uint8_t *mask = p->loss_mask + at;
+        row->loss_mask = mask;
+        memset(mask, 0, p->length);
+        if (!masked)
+            memset(mask, 1, n_inputs);
+        for (uint32_t k = 1; k < b.n; k++)
+            mask[b.cu[k] - 1] = 0;
     }
     if (b.cu[b.n - 1] != (int32_t)n_inputs)
         b.cu[b.n++] = (int32_t)n_inputs;
     const uint32_t n_documents = b.n - 1;
     if (p->wanted & TOKMAP_ROW_DOCUMENTS) {
+        int32_t longest = 0;
+        for (uint32_t k = 0; k < n_documents; k++)
+            longest = MAX(longest, b.cu[k + 1] - b.cu[k]);
         row->cu_seqlens = b.cu;
         row->n_documents = n_documents;
-        row->longest_document = longest_document(b.cu, n_documents);
+        row->longest_document = (uint32_t)longest;
     }
     int32_t *positions = p->position_ids ? p->position_ids + at : NULL;
     int32_t *documents = p->document_ids ? p->document_ids + at : NULL;

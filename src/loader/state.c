@@ -24,25 +24,15 @@ enum {
     CHECKSUM_AT = 120
 };
 
-static uint64_t data_hash(const tokmap_loader *l)
-{
-    uint64_t h = TOKMAP_I_HASH_START;
-    for (uint32_t k = 0; k < l->n_sources; k++)
-        h = tokmap_i_hash_add(h, l->sources[k].shuffle.id.source_id);
-    return h;
-}
-
-static uint64_t windows_hash(const tokmap_loader *l)
-{
-    uint64_t h = tokmap_i_hash_add(TOKMAP_I_HASH_START, l->windows);
-    h = tokmap_i_hash_add(h, l->random_offset);
-    h = tokmap_i_hash_add(h, l->shuffle);
-    h = tokmap_i_hash_add(h, l->block_windows);
-    return tokmap_i_hash_add(h, l->group_blocks);
-}
-
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state)
 {
+    const uint64_t of_windows[] = {l->windows, l->random_offset, l->shuffle, l->block_windows,
+                                   l->group_blocks};
+    uint64_t data = TOKMAP_I_HASH_START, windows = TOKMAP_I_HASH_START;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        data = tokmap_i_hash_add(data, l->sources[k].shuffle.id.source_id);
+    for (size_t i = 0; i < sizeof of_windows / sizeof *of_windows; i++)
+        windows = tokmap_i_hash_add(windows, of_windows[i]);
     memset(state, 0, TOKMAP_STATE_BYTES);
     memcpy(state, magic, sizeof magic);
     store_le32(state + VERSION_AT, ORDER_VERSION);
@@ -51,8 +41,8 @@ void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, 
     store_le64(state + SAMPLE_AT, next_sample);
     store_le32(state + SOURCES_AT, l->n_sources);
     store_le32(state + PHASES_AT, tokmap_i_mixture_n_phases(l->mixture));
-    store_le64(state + DATA_AT, data_hash(l));
-    store_le64(state + WINDOWS_AT, windows_hash(l));
+    store_le64(state + DATA_AT, data);
+    store_le64(state + WINDOWS_AT, windows);
     store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(l->mixture));
     store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
 }
@@ -78,24 +68,6 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
     if (!status)
         tokmap_i_loader_encode_state(l, sample, state);
     return status;
-}
-
-static tokmap_status check_bytes(const uint8_t *state, tokmap_error *err)
-{
-    if (memcmp(state, magic, sizeof magic) != 0)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are not the state of a loader");
-    if (load_le64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: damaged, its checksum is wrong");
-    if (load_le32(state + VERSION_AT) != ORDER_VERSION)
-        return FAIL(err, TOKMAP_ERR_VERSION,
-                    "state: has order version %" PRIu32
-                    ", but this library has version %d: use a newer one",
-                    load_le32(state + VERSION_AT), ORDER_VERSION);
-    for (int i = RESERVED_AT; i < CHECKSUM_AT; i++)
-        if (state[i] != 0)
-            return FAIL(err, TOKMAP_ERR_VERSION,
-                        "state: holds something that this library does not know: use a newer one");
-    return TOKMAP_OK;
 }
 
 /* Checks everything that must be the same as where the state was saved. */
@@ -129,11 +101,20 @@ static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err)
 {
     uint8_t own[TOKMAP_STATE_BYTES];
-    tokmap_status status = check_bytes(state, err);
-    if (status)
-        return status;
+    if (memcmp(state, magic, sizeof magic) != 0)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are not the state of a loader");
+    if (load_le64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: damaged, its checksum is wrong");
+    if (load_le32(state + VERSION_AT) != ORDER_VERSION)
+        return FAIL(err, TOKMAP_ERR_VERSION,
+                    "state: has order version %" PRIu32
+                    ", but this library has version %d: use a newer one",
+                    load_le32(state + VERSION_AT), ORDER_VERSION);
+    if (!is_zero(state + RESERVED_AT, CHECKSUM_AT - RESERVED_AT))
+        return FAIL(err, TOKMAP_ERR_VERSION,
+                    "state: holds something that this library does not know: use a newer one");
     tokmap_i_loader_encode_state(l, l->next_sample, own);
-    status = check_same(state, own, err);
+    const tokmap_status status = check_same(state, own, err);
     return status ? status : tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
 }
 

@@ -16,29 +16,18 @@ static uint64_t windows_in(uint64_t n_tokens, uint32_t length)
     return n_tokens < 2 ? 0 : (n_tokens - 2) / length + 1;
 }
 
-/* The number of windows in the documents of a group; UINT64_MAX: damaged. *end is where the
- * previous group ends, and is moved to the end of this one. */
-static uint64_t windows_in_group(const tokmap_i_documents *docs, uint64_t group, uint32_t length,
-                                 uint64_t *end)
-{
-    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], n_windows = 0;
-    const uint32_t n = tokmap_i_documents_group(docs, NULL, group, ends);
-    for (uint32_t j = 0; j < n; j++) {
-        if (ends[j] < *end)
-            return UINT64_MAX;
-        n_windows += windows_in(ends[j] - *end, length);
-        *end = ends[j];
-    }
-    return n > 0 ? n_windows : UINT64_MAX;
-}
-
+/* Counts the windows of dataset d, which keep within documents. */
 static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
                                   tokmap_error *err)
 {
     const tokmap_dataset *ds = w->datasets[d];
     tokmap_i_windows_of_documents *within = &w->within[d];
     const uint64_t n_groups = ds->documents.layout.n_groups;
-    uint64_t end = 0;
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], end = 0;
+    if (ds->header.n_tokens > 0 && ds->header.n_documents == 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: its document boundaries are not known; windows within documents need them",
+                    ds->index_path);
     within->n_counts = div_up(n_groups, GROUPS_PER_COUNT);
     within->counts = malloc(MAX(within->n_counts, 1) * sizeof *within->counts);
     if (!within->counts)
@@ -47,11 +36,16 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
     for (uint64_t g = 0; g < n_groups; g++) {
         if (g % GROUPS_PER_COUNT == 0)
             within->counts[g / GROUPS_PER_COUNT] = *n_windows;
-        const uint64_t n = windows_in_group(&ds->documents, g, w->length, &end);
-        if (n == UINT64_MAX)
+        const uint32_t n = tokmap_i_documents_group(&ds->documents, NULL, g, ends);
+        bool sound = n > 0;
+        for (uint32_t j = 0; sound && j < n; j++) {
+            sound = ends[j] >= end;
+            *n_windows += sound ? windows_in(ends[j] - end, w->length) : 0;
+            end = ends[j];
+        }
+        if (!sound)
             return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged",
                         ds->index_path);
-        *n_windows += n;
     }
     return TOKMAP_OK;
 }
@@ -103,21 +97,6 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
 
 /* ---- All ---- */
 
-static tokmap_status count_windows(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
-                                   tokmap_error *err)
-{
-    const tokmap_dataset *ds = w->datasets[d];
-    const uint64_t n_tokens = ds->header.n_tokens;
-    *n_windows = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
-    if (!w->within)
-        return TOKMAP_OK;
-    if (n_tokens > 0 && ds->header.n_documents == 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: its document boundaries are not known; windows within documents need them",
-                    ds->index_path);
-    return count_within(w, d, n_windows, err);
-}
-
 tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
 {
     w->n_windows = 0;
@@ -127,8 +106,9 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
     if (!w->ends || (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT && !w->within))
         return FAIL_MEMORY(err);
     for (uint32_t d = 0; d < w->n_datasets; d++) {
-        uint64_t n;
-        const tokmap_status status = count_windows(w, d, &n, err);
+        const uint64_t n_tokens = w->datasets[d]->header.n_tokens;
+        uint64_t n = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
+        const tokmap_status status = w->within ? count_within(w, d, &n, err) : TOKMAP_OK;
         if (status)
             return status;
         w->n_windows += n; /* no overflow: at most 2^48 each, and less than 2^16 datasets */

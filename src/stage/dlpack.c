@@ -112,29 +112,24 @@ static tensor *make_tensor(const tokmap_stage *s, const tokmap_i_device_slot *d,
     return t;
 }
 
-static int output_index(const tokmap_stage *s, uint32_t output)
-{
-    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++)
-        if (output == 1u << i && (s->options.outputs & output))
-            return i;
-    return -1;
-}
-
 /* With the mutex held. */
 static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
                                    tokmap_stage_tensor *wanted, tokmap_error *err)
 {
-    const int index = output_index(s, wanted->output);
-    if (index < 0)
+    int index = 0;
+    while (index < TOKMAP_I_STAGE_OUTPUTS && wanted->output != 1u << index)
+        index++;
+    if (index == TOKMAP_I_STAGE_OUTPUTS || !(s->options.outputs & wanted->output))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "export: 0x%" PRIx32 " is not one of the outputs of the stage", wanted->output);
     tokmap_i_export *use = &d->exported;
     if (use->is_used && use->stream != wanted->stream)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "export: tensors of this batch are already used in another stream");
-    const int error = s->driver->stream_wait(wanted->stream, d->ready, 0);
-    if (error)
-        return tokmap_i_stage_fail(s, error, "waiting for an event", err);
+    const tokmap_status status = tokmap_i_stage_check(
+        s, s->driver->stream_wait(wanted->stream, d->ready, 0), "waiting for an event", err);
+    if (status)
+        return status;
     tensor *t = make_tensor(s, d, index);
     if (!t)
         return FAIL_MEMORY(err);

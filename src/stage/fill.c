@@ -46,17 +46,6 @@ static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const to
     return status;
 }
 
-static tokmap_status write_image(tokmap_stage *s, tokmap_i_host_slot *h, const tokmap_row *rows,
-                                 tokmap_error *err)
-{
-    if (!tokmap_i_image_begin(&h->image, &s->shape, rows))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the batch from sample %" PRIu64 " has %" PRIu32
-                    " documents, more than max_documents (%" PRIu32 "): set it higher",
-                    h->first_sample, h->image.n_boundaries, s->shape.max_boundaries);
-    return copy_rows(s, rows, &h->image, err);
-}
-
 /* An edited row must still fit into its slot on the device. */
 static bool is_sound(const tokmap_stage *s, const tokmap_row *was, tokmap_row *is)
 {
@@ -116,8 +105,13 @@ static tokmap_status fill_slot(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_er
         rows += batch.n_rows;
         status = edit_rows(s, &batch, rows, err);
     }
+    if (!status && !tokmap_i_image_begin(&h->image, &s->shape, rows))
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "the batch from sample %" PRIu64 " has %" PRIu32
+                      " documents, more than max_documents (%" PRIu32 "): set it higher",
+                      h->first_sample, h->image.n_boundaries, s->shape.max_boundaries);
     if (!status)
-        status = write_image(s, h, rows, err);
+        status = copy_rows(s, rows, &h->image, err);
     if (status)
         tokmap_i_loader_go_to(s->loader, batch.step_sample, NULL);
     return status;
@@ -137,12 +131,12 @@ void tokmap_i_stage_fill_one(tokmap_stage *s)
     s->filling = true;
     tokmap_i_mutex_unlock(&s->mutex);
     const int error = queued ? s->driver->wait_event(h->read) : 0;
-    if (!error)
+    if (tokmap_i_stage_check(s, error, "waiting for a copy", &err) == TOKMAP_OK)
         fill_slot(s, h, &err);
     tokmap_i_mutex_lock(&s->mutex);
     s->filling = false;
     if (error) {
-        tokmap_i_stage_lose(s, error, "waiting for a copy");
+        tokmap_i_stage_lose(s, &err);
     } else if (err.status) {
         h->state = TOKMAP_I_HOST_FREE;
         s->stop = err;
@@ -158,10 +152,12 @@ void *tokmap_i_stage_run_thread(void *stage)
 {
     tokmap_stage *s = stage;
     tokmap_i_visit visit;
-    const int error = tokmap_i_stage_enter(s, &visit);
+    tokmap_error why;
+    const tokmap_status entered = tokmap_i_stage_check(s, tokmap_i_stage_enter(s, &visit),
+                                                       "entering the context in a thread", &why);
     tokmap_i_mutex_lock(&s->mutex);
-    if (error)
-        tokmap_i_stage_lose(s, error, "entering the context in a thread");
+    if (entered)
+        tokmap_i_stage_lose(s, &why);
     while (!s->quitting) {
         if (!s->paused && tokmap_i_stage_queue_one(s)) {
             /* look for the next one */
@@ -179,7 +175,7 @@ void *tokmap_i_stage_run_thread(void *stage)
         }
     }
     tokmap_i_mutex_unlock(&s->mutex);
-    if (!error)
+    if (!entered)
         tokmap_i_stage_leave(s, &visit);
     return NULL;
 }

@@ -21,64 +21,12 @@ enum {
 
 /* ---- Options ---- */
 
-static tokmap_status check_range(uint32_t value, uint32_t least, uint32_t most, const char *name,
-                                 tokmap_error *err)
-{
-    if (value >= least && value <= most)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be %" PRIu32 " to %" PRIu32,
-                name, value, least, most);
-}
-
-static tokmap_status check_width(uint32_t value, const char *name, tokmap_error *err)
-{
-    if (value == 4 || value == 8)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be 4 or 8", name, value);
-}
-
 static bool needs_documents(const tokmap_stage_options *o)
 {
     const uint32_t all = o->outputs & TOKMAP_STAGE_ROW_POSITIONS
                              ? OF_DOCUMENTS & ~TOKMAP_STAGE_POSITION_IDS
                              : OF_DOCUMENTS;
     return (o->outputs & all) != 0;
-}
-
-static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *err)
-{
-    if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_STAGE_ROW_POSITIONS) ||
-        !(o->outputs & ALL_OUTPUTS))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": has unknown bits",
-                    o->outputs);
-    if ((o->outputs & TOKMAP_STAGE_ROW_POSITIONS) && !(o->outputs & TOKMAP_STAGE_POSITION_IDS))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "outputs has TOKMAP_STAGE_ROW_POSITIONS, but not TOKMAP_STAGE_POSITION_IDS");
-    if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
-    if (needs_documents(o) && o->loader->parts.wanted == 0)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "these outputs need documents: open the loader with row_parts = "
-                    "TOKMAP_ROW_DOCUMENTS");
-    return TOKMAP_OK;
-}
-
-/* Refuses ids that would become negative as int32. */
-static tokmap_status check_fit(const tokmap_stage_options *o, tokmap_error *err)
-{
-    const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
-    const bool narrow_labels = (o->outputs & TOKMAP_STAGE_LABELS) && o->label_bytes == 4;
-    if ((narrow_inputs || narrow_labels) && o->loader->largest_id > INT32_MAX)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the data have ids up to %" PRIu32
-                    ", which int32 cannot hold: set input_bytes and label_bytes to 8",
-                    o->loader->largest_id);
-    if (narrow_inputs && o->pad_id > INT32_MAX)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "pad_id is %" PRIu32 ", which int32 cannot hold: set input_bytes to 8",
-                    o->pad_id);
-    return TOKMAP_OK;
 }
 
 static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
@@ -93,23 +41,60 @@ static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
     o->label_bytes = o->label_bytes ? o->label_bytes : 8;
     if (!status)
         status = tokmap_i_take_ignore_index(o->has_ignore_index, &o->ignore_index, err);
-    if (!status)
-        status = check_range(o->n_slots, 2, TOKMAP_I_STAGE_MAX_SLOTS, "n_slots", err);
-    if (!status && o->n_host_slots > 0)
-        status = check_range(o->n_host_slots, 1, TOKMAP_I_STAGE_MAX_SLOTS, "n_host_slots", err);
-    if (!status)
-        status = check_range(o->max_documents, 0, INT32_MAX - 1, "max_documents", err);
+    const struct {
+        uint32_t value, least, most;
+        const char *name;
+    } ranges[] = {/* 0 is a default */
+                  {o->n_slots, 2, TOKMAP_I_STAGE_MAX_SLOTS, "n_slots"},
+                  {o->n_host_slots, 1, TOKMAP_I_STAGE_MAX_SLOTS, "n_host_slots"},
+                  {o->max_documents, 0, INT32_MAX - 1, "max_documents"}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges && !status; i++)
+        if (ranges[i].value &&
+            (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most))
+            status =
+                FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be %" PRIu32 " to %" PRIu32,
+                     ranges[i].name, ranges[i].value, ranges[i].least, ranges[i].most);
     if (!status)
         status = tokmap_i_check_flag("no_thread", o->no_thread, err);
-    if (!status)
-        status = check_width(o->input_bytes, "input_bytes", err);
-    if (!status)
-        status = check_width(o->label_bytes, "label_bytes", err);
+    const uint32_t widths[] = {o->input_bytes, o->label_bytes};
+    for (int i = 0; i < 2 && !status; i++)
+        if (widths[i] != 4 && widths[i] != 8)
+            status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be 4 or 8",
+                          i == 0 ? "input_bytes" : "label_bytes", widths[i]);
     if (!status && o->device < TOKMAP_STAGE_HOST)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "device is %" PRId32 ": no such device", o->device);
-    if (!status)
-        status = check_outputs(o, err);
-    return status ? status : check_fit(o, err);
+    return status;
+}
+
+/* Also refuses ids that would become negative as int32. */
+static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *err)
+{
+    const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
+    const bool narrow_labels = (o->outputs & TOKMAP_STAGE_LABELS) && o->label_bytes == 4;
+    if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_STAGE_ROW_POSITIONS) ||
+        !(o->outputs & ALL_OUTPUTS))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": has unknown bits",
+                    o->outputs);
+    if ((o->outputs & TOKMAP_STAGE_ROW_POSITIONS) && !(o->outputs & TOKMAP_STAGE_POSITION_IDS))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "outputs has TOKMAP_STAGE_ROW_POSITIONS, but not TOKMAP_STAGE_POSITION_IDS");
+    if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
+    if (needs_documents(o) && o->loader->parts.wanted == 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "these outputs need documents: open the loader with row_parts = "
+                    "TOKMAP_ROW_DOCUMENTS");
+    if ((narrow_inputs || narrow_labels) && o->loader->largest_id > INT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the data have ids up to %" PRIu32
+                    ", which int32 cannot hold: set input_bytes and label_bytes to 8",
+                    o->loader->largest_id);
+    if (narrow_inputs && o->pad_id > INT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "pad_id is %" PRIu32 ", which int32 cannot hold: set input_bytes to 8",
+                    o->pad_id);
+    return TOKMAP_OK;
 }
 
 /* Decides the shape of images, and how many there are. */
@@ -163,27 +148,7 @@ static tokmap_status find_device(tokmap_stage *s, tokmap_error *err)
                     s->options.device, n);
     if (!error)
         error = s->driver->get_device(&s->device, s->options.device);
-    return error ? tokmap_i_stage_fail(s, error, "finding the device", err) : TOKMAP_OK;
-}
-
-static tokmap_status load_kernel(tokmap_stage *s, tokmap_error *err)
-{
-    char log[300] = "", what[400];
-    int options[] = {TOKMAP_I_COMPILE_LOG, TOKMAP_I_COMPILE_LOG_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    int error = s->driver->load_module(&s->module, tokmap_i_expand_ptx, 2, options, values);
-    if (error == TOKMAP_I_DRIVER_NO_COMPILER)
-        return FAIL(err, TOKMAP_ERR_DEVICE,
-                    "device %" PRId32 ": the driver has no compiler for PTX: install the "
-                    "libnvidia-ptxjitcompiler.so.1 of its version, or in a container ask for the "
-                    "driver capability 'compute'",
-                    s->options.device);
-    snprintf(what, sizeof what, "compiling the kernel for the device%s%s", *log ? ": " : "", log);
-    if (error)
-        return tokmap_i_stage_fail(s, error, what, err);
-    s->module_is_ours = true;
-    error = s->driver->get_function(&s->function, s->module, "tokmap_expand");
-    return error ? tokmap_i_stage_fail(s, error, "finding the kernel", err) : TOKMAP_OK;
+    return tokmap_i_stage_check(s, error, "finding the device", err);
 }
 
 /* Opens context, stream, events and the kernel. The context stays current in the caller's thread
@@ -191,19 +156,36 @@ static tokmap_status load_kernel(tokmap_stage *s, tokmap_error *err)
 static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_error *err)
 {
     const tokmap_i_driver *d = s->driver;
-    int error = d->retain_context(&s->context, s->device);
-    if (error)
-        return tokmap_i_stage_fail(s, error, "retaining the primary context", err);
-    s->context_is_ours = true;
-    error = tokmap_i_stage_enter(s, visit);
-    if (error)
-        return tokmap_i_stage_fail(s, error, "entering the context", err);
-    s->entered = true;
-    error = d->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING);
-    if (error)
-        return tokmap_i_stage_fail(s, error, "creating a stream", err);
-    s->stream_is_ours = true;
-    return load_kernel(s, err);
+    tokmap_status status = tokmap_i_stage_check(s, d->retain_context(&s->context, s->device),
+                                                "retaining the primary context", err);
+    s->context_is_ours = !status;
+    if (!status)
+        status =
+            tokmap_i_stage_check(s, tokmap_i_stage_enter(s, visit), "entering the context", err);
+    s->entered = !status;
+    if (!status)
+        status = tokmap_i_stage_check(s, d->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING),
+                                      "creating a stream", err);
+    s->stream_is_ours = !status;
+    if (status)
+        return status;
+    char log[300] = "", what[400];
+    int options[] = {TOKMAP_I_COMPILE_LOG, TOKMAP_I_COMPILE_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    const int error = d->load_module(&s->module, tokmap_i_expand_ptx, 2, options, values);
+    if (error == TOKMAP_I_DRIVER_NO_COMPILER)
+        return FAIL(err, TOKMAP_ERR_DEVICE,
+                    "device %" PRId32 ": the driver has no compiler for PTX: install the "
+                    "libnvidia-ptxjitcompiler.so.1 of its version, or in a container ask for the "
+                    "driver capability 'compute'",
+                    s->options.device);
+    snprintf(what, sizeof what, "compiling the kernel for the device%s%s", *log ? ": " : "", log);
+    status = tokmap_i_stage_check(s, error, what, err);
+    s->module_is_ours = !status;
+    return status
+               ? status
+               : tokmap_i_stage_check(s, d->get_function(&s->function, s->module, "tokmap_expand"),
+                                      "finding the kernel", err);
 }
 
 /* The n-th of the events of all slots. */
@@ -227,7 +209,7 @@ static tokmap_status open_events(tokmap_stage *s, tokmap_error *err)
         error = d->create_event(slot_event(s, i), flags);
         s->n_slot_events += !error;
     }
-    return error ? tokmap_i_stage_fail(s, error, "creating events", err) : TOKMAP_OK;
+    return tokmap_i_stage_check(s, error, "creating events", err);
 }
 
 /* ---- Memory ---- */
@@ -263,7 +245,7 @@ static tokmap_status open_host_memory(tokmap_stage *s, tokmap_error *err)
     s->pinned = !error;
     if (error) {
         tokmap_error why;
-        tokmap_i_stage_fail(s, error, "pinning memory", &why);
+        tokmap_i_stage_check(s, error, "pinning memory", &why);
         tokmap_i_stage_note(s, "%s; batches are copied from memory that is not pinned", why.text);
     }
     return TOKMAP_OK;
@@ -291,17 +273,7 @@ static tokmap_status open_slot(tokmap_stage *s, tokmap_i_device_slot *slot, tokm
                     " bytes on %s: set fewer slots, or fewer outputs",
                     s->options.n_slots, slot_bytes,
                     s->options.device == TOKMAP_STAGE_HOST ? "the host" : "the device");
-    return error ? tokmap_i_stage_fail(s, error, "allocating device memory", err) : TOKMAP_OK;
-}
-
-static tokmap_status open_memory(tokmap_stage *s, tokmap_error *err)
-{
-    tokmap_status status = open_events(s, err);
-    if (!status)
-        status = open_host_memory(s, err);
-    for (uint32_t i = 0; i < s->options.n_slots && !status; i++)
-        status = open_slot(s, &s->slots[i], err);
-    return status;
+    return tokmap_i_stage_check(s, error, "allocating device memory", err);
 }
 
 /* ---- Threads ---- */
@@ -319,55 +291,11 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
     if (s->options.no_thread)
         return TOKMAP_OK;
     const int error = tokmap_i_thread_start(&s->thread, tokmap_i_stage_run_thread, s);
-    if (error)
-        return FAIL_IO(err, error, "cannot start the thread of the stage");
-    s->has_thread = true;
-    return TOKMAP_OK;
-}
-
-static void end_thread(tokmap_stage *s)
-{
-    if (!s->has_thread)
-        return;
-    tokmap_i_mutex_lock(&s->mutex);
-    s->quitting = true;
-    tokmap_i_condition_signal(&s->work);
-    tokmap_i_mutex_unlock(&s->mutex);
-    tokmap_i_thread_join(s->thread);
-    s->has_thread = false;
+    s->has_thread = !error;
+    return CHECK_IO(err, error, "cannot start the thread of the stage");
 }
 
 /* ---- Open and close ---- */
-
-/* Waits for work of the device that uses the memory of the stage. */
-static void wait_for_device(tokmap_stage *s)
-{
-    if (s->stream_is_ours)
-        s->driver->wait_stream(s->stream);
-    for (uint32_t i = 0; i < s->n_host_events; i++)
-        s->driver->wait_event(s->host[i].read);
-    for (uint32_t i = 0; i < s->n_slot_events; i++)
-        s->driver->wait_event(*slot_event(s, i));
-}
-
-static void free_events(tokmap_stage *s)
-{
-    for (uint32_t i = 0; i < s->n_host_events; i++)
-        s->driver->destroy_event(s->host[i].read);
-    for (uint32_t i = 0; i < s->n_slot_events; i++)
-        s->driver->destroy_event(*slot_event(s, i));
-}
-
-static void free_slots(tokmap_stage *s)
-{
-    for (uint32_t i = 0; i < TOKMAP_I_STAGE_MAX_SLOTS; i++) {
-        for (int k = 0; k < TOKMAP_I_STAGE_OUTPUTS; k++)
-            if (s->slots[i].outputs[k])
-                s->driver->free(s->slots[i].outputs[k]);
-        if (s->slots[i].raw)
-            s->driver->free(s->slots[i].raw);
-    }
-}
 
 static void free_rows(tokmap_stage *s)
 {
@@ -378,31 +306,31 @@ static void free_rows(tokmap_stage *s)
     s->tokens = s->lent = NULL;
 }
 
-/* Frees host memory, which no tensor uses. */
-static void free_host(tokmap_stage *s)
-{
-    if (s->pinned)
-        s->driver->unregister_host(s->host_memory);
-    tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
-    s->host_memory = NULL;
-    free_rows(s);
-}
-
 /* Frees everything; no tensor may be left. */
 static void free_stage(tokmap_stage *s)
 {
+    const tokmap_i_driver *d = s->driver;
     tokmap_i_visit visit;
     const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
-    free_slots(s);
-    free_events(s);
+    for (uint32_t i = 0; i < TOKMAP_I_STAGE_MAX_SLOTS; i++) {
+        for (int k = 0; k < TOKMAP_I_STAGE_OUTPUTS; k++)
+            if (s->slots[i].outputs[k])
+                d->free(s->slots[i].outputs[k]);
+        if (s->slots[i].raw)
+            d->free(s->slots[i].raw);
+    }
+    for (uint32_t i = 0; i < s->n_host_events; i++)
+        d->destroy_event(s->host[i].read);
+    for (uint32_t i = 0; i < s->n_slot_events; i++)
+        d->destroy_event(*slot_event(s, i));
     if (s->module_is_ours)
-        s->driver->unload_module(s->module);
+        d->unload_module(s->module);
     if (s->stream_is_ours)
-        s->driver->destroy_stream(s->stream);
+        d->destroy_stream(s->stream);
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
     if (s->context_is_ours)
-        s->driver->release_context(s->device);
+        d->release_context(s->device);
     tokmap_i_condition_free(&s->work);
     tokmap_i_condition_free(&s->news);
     tokmap_i_mutex_free(&s->mutex);
@@ -448,6 +376,8 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
 {
     tokmap_i_visit visit;
     tokmap_status status = check_options(&s->options, err);
+    if (!status)
+        status = check_outputs(&s->options, err);
     if (status)
         return status;
     int user = TOKMAP_I_LOADER_FREE;
@@ -466,7 +396,11 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
     if (!status)
         status = open_device(s, &visit, err);
     if (!status)
-        status = open_memory(s, err);
+        status = open_events(s, err);
+    if (!status)
+        status = open_host_memory(s, err);
+    for (uint32_t i = 0; i < s->options.n_slots && !status; i++)
+        status = open_slot(s, &s->slots[i], err);
     if (!status)
         status = tokmap_i_stage_start_kernel(s, err);
     if (s->entered)
@@ -495,12 +429,11 @@ tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options
     if (!status)
         status = open_stage(s, err);
     tokmap_i_stage_send_notes(s);
-    if (status) {
+    if (status)
         tokmap_stage_close(s);
-        return status;
-    }
-    *out = s;
-    return TOKMAP_OK;
+    else
+        *out = s;
+    return status;
 }
 
 tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
@@ -519,10 +452,27 @@ void tokmap_stage_close(tokmap_stage *s)
         close_in_child(s);
         return;
     }
-    end_thread(s);
+    if (s->has_thread) {
+        tokmap_i_mutex_lock(&s->mutex);
+        s->quitting = true;
+        tokmap_i_condition_signal(&s->work);
+        tokmap_i_mutex_unlock(&s->mutex);
+        tokmap_i_thread_join(s->thread);
+        s->has_thread = false;
+    }
     const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
-    wait_for_device(s);
-    free_host(s);
+    /* Waits for work of the device that uses the memory of the stage. */
+    if (s->stream_is_ours)
+        s->driver->wait_stream(s->stream);
+    for (uint32_t i = 0; i < s->n_host_events; i++)
+        s->driver->wait_event(s->host[i].read);
+    for (uint32_t i = 0; i < s->n_slot_events; i++)
+        s->driver->wait_event(*slot_event(s, i));
+    if (s->pinned) /* no tensor uses host memory */
+        s->driver->unregister_host(s->host_memory);
+    tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
+    s->host_memory = NULL;
+    free_rows(s);
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
     if (s->loader) {

@@ -32,10 +32,12 @@ void tokmap_i_stage_leave(const tokmap_stage *s, const tokmap_i_visit *v)
     s->driver->pop_context(&context);
 }
 
-tokmap_status tokmap_i_stage_fail(const tokmap_stage *s, int error, const char *what,
-                                  tokmap_error *err)
+tokmap_status tokmap_i_stage_check(const tokmap_stage *s, int error, const char *what,
+                                   tokmap_error *err)
 {
     const char *name = NULL, *text = NULL;
+    if (!error)
+        return TOKMAP_OK;
     if (s->driver->get_error_name(error, &name) || !name)
         name = "unknown error";
     if (s->driver->get_error_text(error, &text) || !text)
@@ -72,22 +74,10 @@ void tokmap_i_stage_send_notes(tokmap_stage *s)
 
 /* ---- Failures ---- */
 
-/* A failed call, for the message. */
-typedef struct attempt {
-    int error;
-    const char *what;
-} attempt;
-
-static bool failed(attempt *a, int error, const char *what)
+static const char waiting[] = "waiting for an event", recording[] = "recording an event";
+void tokmap_i_stage_lose(tokmap_stage *s, const tokmap_error *why)
 {
-    if (error)
-        *a = (attempt){error, what};
-    return error != 0;
-}
-
-void tokmap_i_stage_lose(tokmap_stage *s, int error, const char *what)
-{
-    tokmap_i_stage_fail(s, error, what, &s->lost);
+    s->lost = *why;
     tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
 }
 
@@ -106,31 +96,21 @@ static int launch_expand(const tokmap_stage *s, const tokmap_i_device_slot *d,
                              1, 0, stream, parameters, NULL);
 }
 
-/* Queues the copy, after the kernel that read the slot's previous one. */
-static bool queue_batch(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
-{
-    const tokmap_i_driver *driver = s->driver;
-    return !failed(a, driver->stream_wait(s->stream, d->ready, 0), "waiting for an event") &&
-           !failed(a, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
-                   "copying a batch") &&
-           !failed(a, driver->record(h->read, s->stream), "recording an event") &&
-           !failed(a, driver->record(d->ready, s->stream), "recording an event");
-}
-
 tokmap_status tokmap_i_stage_start_kernel(tokmap_stage *s, tokmap_error *err)
 {
     static const tokmap_i_address none[TOKMAP_I_STAGE_OUTPUTS];
     tokmap_i_device_slot *d = &s->slots[0];
-    attempt a;
     d->job = (tokmap_i_expand_job){.n_rows = 1, .length = 1, .n_tiles = 1};
-    if (failed(&a,
-               s->driver->copy_to_device(d->raw, s->host_memory, sizeof(tokmap_i_image_row),
-                                         s->stream), /* zeros: a row without tokens */
-               "copying to the device") ||
-        failed(&a, launch_expand(s, d, none, s->stream), "starting the kernel") ||
-        failed(&a, s->driver->wait_stream(s->stream), "running the kernel"))
-        return tokmap_i_stage_fail(s, a.error, a.what, err);
-    return TOKMAP_OK;
+    /* zeros: a row without tokens */
+    tokmap_status status = tokmap_i_stage_check(
+        s, s->driver->copy_to_device(d->raw, s->host_memory, sizeof(tokmap_i_image_row), s->stream),
+        "copying to the device", err);
+    if (!status)
+        status = tokmap_i_stage_check(s, launch_expand(s, d, none, s->stream),
+                                      "starting the kernel", err);
+    return status ? status
+                  : tokmap_i_stage_check(s, s->driver->wait_stream(s->stream), "running the kernel",
+                                         err);
 }
 
 /* ---- Batches ---- */
@@ -148,8 +128,11 @@ static tokmap_i_device_slot *find_free_slot(tokmap_stage *s)
     return first;
 }
 
-static void set_job(const tokmap_stage *s, const tokmap_i_host_slot *h, tokmap_i_device_slot *d)
+/* Queues the copy, after the kernel that read the slot's previous one. */
+static tokmap_status queue_batch(const tokmap_stage *s, const tokmap_i_host_slot *h,
+                                 tokmap_i_device_slot *d, tokmap_error *err)
 {
+    const tokmap_i_driver *driver = s->driver;
     d->job = tokmap_i_image_job(&h->image, &s->shape);
     d->job.ignore = s->options.ignore_index;
     d->job.input_bytes = s->options.input_bytes;
@@ -161,24 +144,33 @@ static void set_job(const tokmap_stage *s, const tokmap_i_host_slot *h, tokmap_i
     d->longest = h->image.longest;
     d->first_sample = h->first_sample;
     d->step_sample = h->step_sample;
+    tokmap_status status =
+        tokmap_i_stage_check(s, driver->stream_wait(s->stream, d->ready, 0), waiting, err);
+    if (!status)
+        status = tokmap_i_stage_check(
+            s, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
+            "copying a batch", err);
+    if (!status)
+        status = tokmap_i_stage_check(s, driver->record(h->read, s->stream), recording, err);
+    return status ? status
+                  : tokmap_i_stage_check(s, driver->record(d->ready, s->stream), recording, err);
 }
 
 bool tokmap_i_stage_queue_one(tokmap_stage *s)
 {
     tokmap_i_host_slot *h = &s->host[s->n_queued % s->options.n_host_slots];
     tokmap_i_device_slot *d = find_free_slot(s);
-    attempt a;
+    tokmap_error why;
     if (s->lost.status || s->queueing || s->n_queued == s->n_filled || !d)
         return false;
     d->state = TOKMAP_I_DEVICE_TAKEN;
     s->queueing = true;
     tokmap_i_mutex_unlock(&s->mutex);
-    set_job(s, h, d);
-    const bool ok = queue_batch(s, h, d, &a);
+    const tokmap_status status = queue_batch(s, h, d, &why);
     tokmap_i_mutex_lock(&s->mutex);
     s->queueing = false;
-    if (!ok && !s->lost.status)
-        tokmap_i_stage_lose(s, a.error, a.what);
+    if (status && !s->lost.status)
+        tokmap_i_stage_lose(s, &why);
     if (s->lost.status) { /* possibly by another thread meanwhile: drop the batch */
         d->state = TOKMAP_I_DEVICE_FREE;
     } else {
@@ -192,34 +184,38 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s)
     return true;
 }
 
-/* Queues the kernel; if it writes to the slot, after the slot's previous users. */
-static bool expand(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
-                   const tokmap_i_address *outputs, attempt *a)
-{
-    const tokmap_i_driver *driver = s->driver;
-    const bool to_slot = outputs == d->outputs;
-    const int state = driver->query(d->ready);
-    d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
-    return (d->is_late || !failed(a, state, "querying an event")) &&
-           !failed(a, driver->stream_wait(stream, d->ready, 0), "waiting for an event") &&
-           (!to_slot ||
-            (!failed(a, driver->stream_wait(stream, d->released, 0), "waiting for an event") &&
-             !failed(a, driver->stream_wait(stream, d->exported.returned, 0),
-                     "waiting for an event"))) &&
-           !failed(a, launch_expand(s, d, outputs, stream), "starting the kernel");
-}
-
 tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
                                     tokmap_i_stream stream, const tokmap_i_address *outputs,
                                     tokmap_error *err)
 {
-    attempt a = {0};
+    const tokmap_i_driver *driver = s->driver;
+    const bool to_slot = outputs == d->outputs; /* so after the slot's previous users */
+    tokmap_error why;
     tokmap_i_mutex_unlock(&s->mutex); /* no other thread hands out */
-    /* If no event can be recorded after the kernel, the host waits for it. */
-    const bool is_lost = expand(s, d, stream, outputs, &a) && s->driver->record(d->ready, stream) &&
-                         failed(&a, s->driver->wait_stream(stream), "waiting for a stream");
+    const int state = driver->query(d->ready);
+    d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
+    tokmap_status status =
+        tokmap_i_stage_check(s, d->is_late ? 0 : state, "querying an event", &why);
+    if (!status)
+        status = tokmap_i_stage_check(s, driver->stream_wait(stream, d->ready, 0), waiting, &why);
+    if (!status && to_slot)
+        status =
+            tokmap_i_stage_check(s, driver->stream_wait(stream, d->released, 0), waiting, &why);
+    if (!status && to_slot)
+        status = tokmap_i_stage_check(s, driver->stream_wait(stream, d->exported.returned, 0),
+                                      waiting, &why);
+    if (!status)
+        status = tokmap_i_stage_check(s, launch_expand(s, d, outputs, stream),
+                                      "starting the kernel", &why);
+    bool is_lost = false;
+    if (!status && driver->record(d->ready, stream)) { /* so the host waits for the kernel */
+        status = tokmap_i_stage_check(s, driver->wait_stream(stream), "waiting for a stream", &why);
+        is_lost = status != TOKMAP_OK;
+    }
     tokmap_i_mutex_lock(&s->mutex);
     if (is_lost) /* the slot is never filled again, and the batch can be asked for again */
-        tokmap_i_stage_lose(s, a.error, a.what);
-    return a.error ? tokmap_i_stage_fail(s, a.error, a.what, err) : TOKMAP_OK;
+        tokmap_i_stage_lose(s, &why);
+    if (status && err)
+        *err = why;
+    return status;
 }

@@ -59,55 +59,34 @@ static uint32_t n_row_boundaries(const tokmap_i_image_shape *s, const tokmap_row
     return row->n_documents + (row->n_tokens - 1 < s->length);
 }
 
-static uint64_t count_boundaries(const tokmap_i_image_shape *s, const tokmap_row *rows)
-{
-    uint64_t n = 0;
-    for (uint32_t r = 0; s->has_documents && r < s->n_rows; r++)
-        n += n_row_boundaries(s, &rows[r]);
-    return n;
-}
-
-/* Writes the boundaries of a row, which begins at input `begin` of the batch; returns the longest
- * document. */
-static uint32_t put_row_boundaries(const tokmap_i_image_shape *s, const tokmap_row *row,
-                                   int32_t begin, int32_t *boundaries)
-{
-    const uint32_t n_inputs = row->n_tokens - 1;
-    for (uint32_t d = 0; d < row->n_documents; d++)
-        boundaries[d] = begin + row->cu_seqlens[d];
-    if (n_inputs < s->length)
-        boundaries[row->n_documents] = begin + (int32_t)n_inputs;
-    return MAX(row->longest_document, s->length - n_inputs);
-}
-
-/* Writes for each tile of a row the last boundary at or before its beginning. */
-static void put_tile_boundaries(const tokmap_i_image_shape *s, const tokmap_i_image_row *row,
-                                const int32_t *boundaries, uint32_t *tiles)
-{
-    uint32_t last = row->first_boundary;
-    for (uint32_t t = 0; t < n_tiles(s); t++) {
-        const int32_t begin = boundaries[row->first_boundary] + (int32_t)(t * TOKMAP_I_TILE);
-        while (last + 1 < row->first_boundary + row->n_boundaries && boundaries[last + 1] <= begin)
-            last++;
-        tiles[t] = last;
-    }
-}
-
+/* The boundaries of each row, which begins at input r * length of the batch, and for each tile of a
+ * row the last boundary at or before its beginning. */
 static void put_documents(tokmap_i_image *image, const tokmap_i_image_shape *s,
                           const tokmap_row *rows)
 {
     tokmap_i_image_row *table = (tokmap_i_image_row *)image->memory;
     int32_t *boundaries = (int32_t *)(image->memory + image->boundaries);
     uint32_t *tiles = (uint32_t *)(image->memory + image->tile_boundaries);
-    uint32_t n = 0;
+    uint32_t first = 0;
     for (uint32_t r = 0; r < s->n_rows; r++) {
-        table[r].first_boundary = n;
-        table[r].n_boundaries = n_row_boundaries(s, &rows[r]);
-        const uint32_t longest =
-            put_row_boundaries(s, &rows[r], (int32_t)(r * s->length), boundaries + n);
-        image->longest = MAX(image->longest, longest);
-        put_tile_boundaries(s, &table[r], boundaries, tiles + (size_t)r * n_tiles(s));
-        n += table[r].n_boundaries;
+        const tokmap_row *row = &rows[r];
+        const uint32_t n_inputs = row->n_tokens - 1, n = n_row_boundaries(s, row);
+        const int32_t begin = (int32_t)(r * s->length);
+        table[r].first_boundary = first;
+        table[r].n_boundaries = n;
+        for (uint32_t d = 0; d < row->n_documents; d++)
+            boundaries[first + d] = begin + row->cu_seqlens[d];
+        if (n_inputs < s->length)
+            boundaries[first + row->n_documents] = begin + (int32_t)n_inputs;
+        image->longest = MAX(image->longest, MAX(row->longest_document, s->length - n_inputs));
+        uint32_t last = first;
+        for (uint32_t t = 0; t < n_tiles(s); t++) {
+            const int32_t tile_begin = boundaries[first] + (int32_t)(t * TOKMAP_I_TILE);
+            while (last + 1 < first + n && boundaries[last + 1] <= tile_begin)
+                last++;
+            *tiles++ = last;
+        }
+        first += n;
     }
 }
 
@@ -124,24 +103,12 @@ static void put_mask(const tokmap_i_image_shape *s, const uint8_t *mask, uint8_t
     }
 }
 
-static void put_row(const tokmap_i_image *image, const tokmap_row *row, uint32_t r, const places *p,
-                    const tokmap_i_image_shape *s)
-{
-    tokmap_i_image_row *to = (tokmap_i_image_row *)image->memory + r;
-    *to = (tokmap_i_image_row){.tokens = p->tokens + r * row_bytes(s),
-                               .n_tokens = row->n_tokens,
-                               .token_bytes = row->token_bytes};
-    if (s->has_masks && row->loss_mask) {
-        to->flags |= TOKMAP_I_ROW_MASKED;
-        to->mask = (uint32_t)(p->masks + r * mask_bytes(s));
-        put_mask(s, row->loss_mask, image->memory + to->mask);
-    }
-}
-
 bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *s,
                           const tokmap_row *rows)
 {
-    const uint64_t n_boundaries = count_boundaries(s, rows);
+    uint64_t n_boundaries = 0;
+    for (uint32_t r = 0; s->has_documents && r < s->n_rows; r++)
+        n_boundaries += n_row_boundaries(s, &rows[r]);
     const places p = find_places(s, n_boundaries);
     image->n_boundaries = (uint32_t)n_boundaries;
     image->longest = 0;
@@ -149,8 +116,17 @@ bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *s,
         return false;
     image->boundaries = s->has_documents ? (uint32_t)p.boundaries : 0;
     image->tile_boundaries = s->has_documents ? (uint32_t)p.tile_boundaries : 0;
-    for (uint32_t r = 0; r < s->n_rows; r++)
-        put_row(image, &rows[r], r, &p, s);
+    for (uint32_t r = 0; r < s->n_rows; r++) {
+        tokmap_i_image_row *to = (tokmap_i_image_row *)image->memory + r;
+        *to = (tokmap_i_image_row){.tokens = p.tokens + r * row_bytes(s),
+                                   .n_tokens = rows[r].n_tokens,
+                                   .token_bytes = rows[r].token_bytes};
+        if (s->has_masks && rows[r].loss_mask) {
+            to->flags |= TOKMAP_I_ROW_MASKED;
+            to->mask = (uint32_t)(p.masks + r * mask_bytes(s));
+            put_mask(s, rows[r].loss_mask, image->memory + to->mask);
+        }
+    }
     image->n_bytes = (uint32_t)p.end;
     if (s->has_documents)
         put_documents(image, s, rows);

@@ -31,25 +31,12 @@ static tokmap_status check_stream(const tokmap_stage *s, tokmap_i_stream stream,
                     "use a stream that all threads share");
     const int error = s->driver->is_capturing(stream, &capturing);
     if (error && error != TOKMAP_I_DRIVER_CAPTURE_IMPLICIT)
-        return tokmap_i_stage_fail(s, error, "checking the stream", err);
+        return tokmap_i_stage_check(s, error, "checking the stream", err);
     if (error || capturing)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "the stream is being captured: call tokmap_stage_fill outside of the graph, "
                     "before it is launched");
     return TOKMAP_OK;
-}
-
-static tokmap_status check_held(const tokmap_stage *s, tokmap_error *err)
-{
-    uint32_t n_held = 0;
-    for (uint32_t i = 0; i < s->options.n_slots; i++)
-        n_held += s->slots[i].state == TOKMAP_I_DEVICE_LENT;
-    if (n_held + 1 < s->options.n_slots)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "n_slots is %" PRIu32 ", and %" PRIu32
-                " of the batches are held: release one, or set n_slots to at least %" PRIu32,
-                s->options.n_slots, n_held, n_held + 2);
 }
 
 /* With the mutex held: does one piece of the stage thread's work; false: there is none. */
@@ -93,49 +80,30 @@ static tokmap_status wait_for_batch(tokmap_stage *s, tokmap_error *err)
     return status;
 }
 
-static void *pointer_of(tokmap_i_address address)
-{
-    return (void *)(uintptr_t)address;
-}
-
 static const tokmap_i_struct_kind batch_kind = {STRUCT_KIND(tokmap_stage_batch, id)};
 
 static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_batch *batch,
                                    tokmap_i_address *outputs, tokmap_error *err)
 {
-    static const char *const names[] = {"inputs", "labels", "position_ids", "document_ids",
-                                        "cu_seqlens"};
-    const void *const pointers[] = {batch->inputs, batch->labels, batch->position_ids,
-                                    batch->document_ids, batch->cu_seqlens};
-    const uint32_t widths[] = {s->options.input_bytes, s->options.label_bytes, 4, 4, 4};
+    const struct {
+        const char *name;
+        const void *pointer;
+        uint32_t width;
+    } all[TOKMAP_I_STAGE_OUTPUTS] = {{"inputs", batch->inputs, s->options.input_bytes},
+                                     {"labels", batch->labels, s->options.label_bytes},
+                                     {"position_ids", batch->position_ids, 4},
+                                     {"document_ids", batch->document_ids, 4},
+                                     {"cu_seqlens", batch->cu_seqlens, 4}};
     for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++) {
-        outputs[i] = (uintptr_t)pointers[i];
-        if (pointers[i] && !(s->options.outputs & 1u << i))
+        outputs[i] = (uintptr_t)all[i].pointer;
+        if (outputs[i] && !(s->options.outputs & 1u << i))
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not one of the outputs of the stage",
-                        names[i]);
-        if (outputs[i] % widths[i] != 0)
+                        all[i].name);
+        if (outputs[i] % all[i].width != 0)
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not aligned to %" PRIu32 " bytes",
-                        names[i], widths[i]);
+                        all[i].name, all[i].width);
     }
     return TOKMAP_OK;
-}
-
-static void describe_batch(const tokmap_stage *s, const tokmap_i_device_slot *d,
-                           const tokmap_i_address *outputs, tokmap_stage_batch *batch)
-{
-    const tokmap_stage_batch full = {.inputs = pointer_of(outputs[0]),
-                                     .labels = pointer_of(outputs[1]),
-                                     .position_ids = pointer_of(outputs[2]),
-                                     .document_ids = pointer_of(outputs[3]),
-                                     .cu_seqlens = pointer_of(outputs[4]),
-                                     .n_rows = s->shape.n_rows,
-                                     .sequence_length = s->shape.length,
-                                     .n_documents = d->n_documents,
-                                     .max_seqlen = d->longest,
-                                     .first_sample = d->first_sample,
-                                     .step_sample = d->step_sample,
-                                     .id = d->id};
-    tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* was checked at the beginning */
 }
 
 /* Expands the first queued batch in the stream: to the caller's memory, or in its slot, which it
@@ -143,10 +111,16 @@ static void describe_batch(const tokmap_stage *s, const tokmap_i_device_slot *d,
 static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap_i_stream stream,
                               const tokmap_i_address *memory, tokmap_error *err)
 {
+    uint32_t n_held = 0;
     tokmap_i_stage_retry_returns(s);
-    tokmap_status status = check_held(s, err);
-    if (!status)
-        status = wait_for_batch(s, err);
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        n_held += s->slots[i].state == TOKMAP_I_DEVICE_LENT;
+    if (n_held + 1 >= s->options.n_slots)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "n_slots is %" PRIu32 ", and %" PRIu32
+                    " of the batches are held: release one, or set n_slots to at least %" PRIu32,
+                    s->options.n_slots, n_held, n_held + 2);
+    tokmap_status status = wait_for_batch(s, err);
     if (status)
         return status;
     tokmap_i_device_slot *d = &s->slots[s->order[s->n_handed % s->options.n_slots]];
@@ -163,7 +137,19 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
     s->n_batches++;
     s->n_tokens += (uint64_t)s->shape.n_rows * s->shape.length;
     s->next_sample = d->step_sample + s->step_samples;
-    describe_batch(s, d, outputs, batch);
+    const tokmap_stage_batch full = {.inputs = (void *)(uintptr_t)outputs[0],
+                                     .labels = (void *)(uintptr_t)outputs[1],
+                                     .position_ids = (void *)(uintptr_t)outputs[2],
+                                     .document_ids = (void *)(uintptr_t)outputs[3],
+                                     .cu_seqlens = (void *)(uintptr_t)outputs[4],
+                                     .n_rows = s->shape.n_rows,
+                                     .sequence_length = s->shape.length,
+                                     .n_documents = d->n_documents,
+                                     .max_seqlen = d->longest,
+                                     .first_sample = d->first_sample,
+                                     .step_sample = d->step_sample,
+                                     .id = d->id};
+    tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* was checked at the beginning */
     tokmap_i_stage_drop_slot(s, d);
     return TOKMAP_OK;
 }
@@ -176,26 +162,15 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
     tokmap_status status = check_fork(s, err);
     if (!status)
         status = tokmap_i_check_struct(batch, &batch_kind, err);
+    if (!status)
+        status =
+            tokmap_i_stage_check(s, tokmap_i_stage_enter(s, visit), "entering the context", err);
     if (status)
         return status;
-    const int error = tokmap_i_stage_enter(s, visit);
-    if (error)
-        return tokmap_i_stage_fail(s, error, "entering the context", err);
-    const tokmap_status checked = check_stream(s, stream, err);
-    if (checked)
+    status = check_stream(s, stream, err);
+    if (status)
         tokmap_i_stage_leave(s, visit);
-    return checked;
-}
-
-/* Without a thread the next batch is prepared now, while the device works on this one. */
-static void end_next(tokmap_stage *s, const tokmap_i_visit *visit)
-{
-    while (!s->has_thread && !s->stop.status && s->n_handed == s->n_queued && work_once(s))
-        continue;
-    tokmap_i_mutex_unlock(&s->mutex);
-    tokmap_i_condition_signal(&s->work);
-    tokmap_i_stage_leave(s, visit);
-    tokmap_i_stage_send_notes(s);
+    return status;
 }
 
 static tokmap_status take_batch(tokmap_stage *s, tokmap_stage_batch *batch, bool fills,
@@ -213,7 +188,13 @@ static tokmap_status take_batch(tokmap_stage *s, tokmap_stage_batch *batch, bool
     if (!status)
         status = hand_out(s, batch, stream, fills ? memory : NULL, err);
     tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
-    end_next(s, &visit);
+    /* Without a thread the next batch is prepared now, while the device works on this one. */
+    while (!s->has_thread && !s->stop.status && s->n_handed == s->n_queued && work_once(s))
+        continue;
+    tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_condition_signal(&s->work);
+    tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_send_notes(s);
     return status;
 }
 
@@ -238,13 +219,9 @@ tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch
         return status;
     tokmap_i_mutex_lock(&s->mutex);
     const tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
-    if (!d) {
-        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "batch %" PRIu64 " is not held", batch->id);
-    } else {
-        const int error = s->driver->stream_wait(stream, d->ready, 0);
-        if (error)
-            status = tokmap_i_stage_fail(s, error, "waiting for an event", err);
-    }
+    status = d ? tokmap_i_stage_check(s, s->driver->stream_wait(stream, d->ready, 0),
+                                      "waiting for an event", err)
+               : FAIL(err, TOKMAP_ERR_ARGUMENT, "batch %" PRIu64 " is not held", batch->id);
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_stage_leave(s, &visit);
     return status;
@@ -268,17 +245,6 @@ void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
     d->freed = ++s->n_freed;
 }
 
-static tokmap_status release_slot(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
-                                  tokmap_error *err)
-{
-    const int error = s->driver->record(d->released, stream);
-    if (error)
-        return tokmap_i_stage_fail(s, error, "recording an event", err);
-    d->held = false;
-    tokmap_i_stage_drop_slot(s, d);
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
                                    tokmap_error *err)
 {
@@ -293,7 +259,12 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
             FAIL(err, TOKMAP_ERR_ARGUMENT,
                  "batch %" PRIu64 " is not held: already released, or of another stage", batch->id);
     else
-        status = release_slot(s, d, stream, err);
+        status = tokmap_i_stage_check(s, s->driver->record(d->released, stream),
+                                      "recording an event", err);
+    if (!status) {
+        d->held = false;
+        tokmap_i_stage_drop_slot(s, d);
+    }
     /* The thread may be busy reading, so queue the batch that waits for this slot here. */
     while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))
         continue;

@@ -172,11 +172,11 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s);
 tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
                                     tokmap_i_stream stream, const tokmap_i_address *outputs,
                                     tokmap_error *err);
-/* Fills in err with the driver's text for an error. */
-tokmap_status tokmap_i_stage_fail(const tokmap_stage *s, int error, const char *what,
-                                  tokmap_error *err);
+/* The result of a call of the driver; fills in err with the driver's text for an error. */
+tokmap_status tokmap_i_stage_check(const tokmap_stage *s, int error, const char *what,
+                                   tokmap_error *err);
 /* With the mutex held: the device has stopped working. */
-void tokmap_i_stage_lose(tokmap_stage *s, int error, const char *what);
+void tokmap_i_stage_lose(tokmap_stage *s, const tokmap_error *why);
 /* With the mutex held: adds a line for `log`. */
 void tokmap_i_stage_note(tokmap_stage *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -49,11 +49,11 @@ static int renameat2(int from_folder, const char *from, int to_folder, const cha
 }
 #endif
 
-static int open_retrying(const char *path, int flags)
+static int open_retrying(int folder_fd, const char *path, int flags)
 {
-    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
+    int fd = openat(folder_fd, path, flags | O_CLOEXEC | O_NOCTTY, 0666);
     for (unsigned n_times = 0; fd < 0 && tokmap_i_is_interrupted(&n_times);)
-        fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
+        fd = openat(folder_fd, path, flags | O_CLOEXEC | O_NOCTTY, 0666);
     return fd;
 }
 
@@ -85,19 +85,24 @@ static int check_name(int folder_fd, const char *path, int flags)
 }
 
 /* O_NONBLOCK: to open a pipe would wait for its other end. */
-static int open_regular(const char *path, int flags, int *fd)
+static int open_regular(int folder_fd, const char *path, int flags, int *fd)
 {
     *fd = -1;
-    const int error = check_name(AT_FDCWD, path, flags);
+    const int error = check_name(folder_fd, path, flags);
     if (error)
         return error;
-    *fd = open_retrying(path, flags | O_NONBLOCK);
+    *fd = open_retrying(folder_fd, path, flags | O_NONBLOCK);
     return keep_regular(fd);
+}
+
+int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd)
+{
+    return open_regular(folder_fd < 0 ? AT_FDCWD : folder_fd, path, O_RDONLY, fd);
 }
 
 int tokmap_i_file_open(const char *path, int *fd)
 {
-    return open_regular(path, O_RDONLY, fd);
+    return tokmap_i_file_open_from(AT_FDCWD, path, fd);
 }
 
 bool tokmap_i_file_may_stay(int fd)
@@ -106,29 +111,14 @@ bool tokmap_i_file_may_stay(int fd)
     return getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd < limit.rlim_cur / 2;
 }
 
-int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd)
-{
-    if (folder_fd < 0)
-        return tokmap_i_file_open(path, fd);
-    *fd = -1;
-    const int error = check_name(folder_fd, path, 0);
-    if (error)
-        return error;
-    unsigned n_times = 0;
-    do
-        *fd = openat(folder_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    while (*fd < 0 && tokmap_i_is_interrupted(&n_times));
-    return keep_regular(fd);
-}
-
 int tokmap_i_file_open_again(const char *path, int *fd)
 {
-    return open_regular(path, O_RDWR | O_NOFOLLOW, fd);
+    return open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW, fd);
 }
 
 int tokmap_i_file_open_or_create(const char *path, int *fd)
 {
-    return open_regular(path, O_RDWR | O_CREAT | O_NOFOLLOW, fd);
+    return open_regular(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, fd);
 }
 
 int tokmap_i_file_create(const char *path, int *fd)
@@ -136,7 +126,7 @@ int tokmap_i_file_create(const char *path, int *fd)
     *fd = -1;
     if (unlink(path) && errno != ENOENT)
         return errno;
-    *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
+    *fd = open_retrying(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL);
     return *fd < 0 ? errno : 0;
 }
 
@@ -164,10 +154,10 @@ static int lock_named(const char *path, int fd, int how)
 
 int tokmap_i_file_lock(const char *path, int *fd)
 {
-    *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
+    *fd = open_retrying(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL);
     const bool made = *fd >= 0;
     if (!made && errno == EEXIST)
-        *fd = open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+        *fd = open_retrying(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (*fd < 0)
         return errno;
     const int error = lock_named(path, *fd, LOCK_EX);
@@ -356,7 +346,7 @@ int tokmap_i_folder_open(const char *path, int *fd)
     const int error = find_folder(path, folder);
     if (error)
         return error;
-    *fd = open_retrying(folder, O_PATH | O_DIRECTORY);
+    *fd = open_retrying(AT_FDCWD, folder, O_PATH | O_DIRECTORY);
     return *fd < 0 ? errno : 0;
 }
 
@@ -366,7 +356,7 @@ int tokmap_i_folder_sync(const char *path)
     const int folder_error = find_folder(path, folder);
     if (folder_error)
         return folder_error;
-    const int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY);
+    const int fd = open_retrying(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return errno;
     const int error = tokmap_i_file_sync(fd);
@@ -487,31 +477,24 @@ bool tokmap_i_file_is_cached(int fd, uint64_t offset)
     return !missing;
 }
 
-/* 0: the file cannot be read past the page cache. If the system does not report the alignment, one
- * that fits every usual disk. */
-static uint32_t direct_alignment(int fd)
-{
-#ifdef STATX_DIOALIGN
-    struct statx stx;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) == 0 &&
-        (stx.stx_mask & STATX_DIOALIGN) != 0)
-        return stx.stx_dio_offset_align == 0 ? 0
-                                             : MAX(stx.stx_dio_offset_align, stx.stx_dio_mem_align);
-#endif
-    (void)fd;
-    return TOKMAP_I_DIRECT_BYTES;
-}
-
 /* Not opened by its name, which another file may have by now. */
 int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment)
 {
     char path[32];
     *direct_fd = -1;
-    *alignment = direct_alignment(fd);
+    *alignment = TOKMAP_I_DIRECT_BYTES; /* if the system does not say: fits every usual disk */
+#ifdef STATX_DIOALIGN
+    struct statx stx;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) == 0 &&
+        (stx.stx_mask & STATX_DIOALIGN) != 0)
+        *alignment = stx.stx_dio_offset_align == 0
+                         ? 0
+                         : MAX(stx.stx_dio_offset_align, stx.stx_dio_mem_align);
+#endif
     if (*alignment == 0 || (*alignment & (*alignment - 1)) != 0)
         return EINVAL;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    *direct_fd = open_retrying(path, O_RDONLY | O_DIRECT);
+    *direct_fd = open_retrying(AT_FDCWD, path, O_RDONLY | O_DIRECT);
     return *direct_fd < 0 ? errno : 0;
 }
 

@@ -24,14 +24,6 @@ static bool read_text(const char *path, char *text, size_t n_bytes)
     return n >= 0;
 }
 
-static uint64_t system_available(void)
-{
-    char text[4096];
-    const char *line =
-        read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
-    return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_MAX;
-}
-
 /* The smallest limit of a control group and its parents. */
 static uint64_t least_limit(const char *root, char *group, const char *name)
 {
@@ -49,28 +41,25 @@ static uint64_t least_limit(const char *root, char *group, const char *name)
     }
 }
 
-/* The limit of our control group, in whichever version (1 or 2) controls memory here. */
-static uint64_t group_limit(void)
-{
-    char text[4096];
-    uint64_t limit = UINT64_MAX;
-    if (!read_text("/proc/self/cgroup", text, sizeof text))
-        return limit;
-    char *second = strstr(text, "0::/"), *first = strstr(text, ":memory:/");
-    if (second)
-        limit = least_limit("/sys/fs/cgroup", second + strlen("0::"), "memory.max");
-    if (first) {
-        const uint64_t other = least_limit("/sys/fs/cgroup/memory", first + strlen(":memory:"),
-                                           "memory.limit_in_bytes");
-        limit = MIN(limit, other);
-    }
-    return limit;
-}
-
+/* What the system has, and the limits of our control group, in whichever version (1 or 2) controls
+ * memory here. */
 uint64_t tokmap_i_memory_available(void)
 {
-    const uint64_t system = system_available(), group = group_limit();
-    return MIN(system, group);
+    char text[4096];
+    uint64_t least = UINT64_MAX;
+    const char *line =
+        read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
+    if (line)
+        least = strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024;
+    if (!read_text("/proc/self/cgroup", text, sizeof text))
+        return least;
+    char *second = strstr(text, "0::/"), *first = strstr(text, ":memory:/");
+    const uint64_t limits[] = {
+        second ? least_limit("/sys/fs/cgroup", second + strlen("0::"), "memory.max") : UINT64_MAX,
+        first ? least_limit("/sys/fs/cgroup/memory", first + strlen(":memory:"),
+                            "memory.limit_in_bytes")
+              : UINT64_MAX};
+    return MIN(least, MIN(limits[0], limits[1]));
 }
 
 /* ---- Huge pages ---- */
@@ -109,16 +98,6 @@ enum {
     POLICY_PREFERRED = 1 /* of mbind: this node, or another one when it is full */
 };
 
-static void prefer_node(void *memory, size_t n_bytes, int node)
-{
-    unsigned long nodes[16] = {0};
-    const size_t bits = 8 * sizeof nodes[0];
-    if (node < 0 || (size_t)node >= 16 * bits)
-        return;
-    nodes[(size_t)node / bits] = 1ul << (size_t)node % bits;
-    (void)syscall(SYS_mbind, memory, n_bytes, POLICY_PREFERRED, nodes, 16 * bits, 0);
-}
-
 int tokmap_i_pci_node(int domain, int bus, int device)
 {
     char path[80], text[32];
@@ -134,7 +113,12 @@ int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
     if (!at)
         return ENOMEM;
     (void)madvise(at, whole, MADV_DONTFORK);
-    prefer_node(at, whole, node);
+    unsigned long nodes[16] = {0};
+    const size_t bits = 8 * sizeof nodes[0];
+    if (node >= 0 && (size_t)node < 16 * bits) {
+        nodes[(size_t)node / bits] = 1ul << (size_t)node % bits;
+        (void)syscall(SYS_mbind, at, whole, POLICY_PREFERRED, nodes, 16 * bits, 0);
+    }
     memset(at, 0, whole);
     *out = at;
     return 0;

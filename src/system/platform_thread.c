@@ -10,28 +10,22 @@
  * threads in a limited address space. */
 #define STACK_BYTES ((size_t)2 << 20)
 
-static int create_thread(tokmap_i_thread *t, void *(*work)(void *), void *context)
-{
-    pthread_attr_t attr;
-    int error = pthread_attr_init(&attr);
-    if (error)
-        return error;
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    error = pthread_create(t, &attr, work, context);
-    pthread_attr_destroy(&attr);
-    return error;
-}
-
 /* A thread inherits the signal mask of the thread that starts it. So all signals are blocked before
  * the start, and the new thread never receives a signal of the program. */
 int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context)
 {
     sigset_t all, before;
+    pthread_attr_t attr;
     sigfillset(&all);
     int error = pthread_sigmask(SIG_SETMASK, &all, &before);
     if (error)
         return error;
-    error = create_thread(t, work, context);
+    error = pthread_attr_init(&attr);
+    if (!error) {
+        pthread_attr_setstacksize(&attr, STACK_BYTES);
+        error = pthread_create(t, &attr, work, context);
+        pthread_attr_destroy(&attr);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -9,8 +9,17 @@
 #include "format/token_scan.h"
 #include "writer/writer.h"
 
-static tokmap_status check_options(const tokmap_adopt_options *o, tokmap_error *err)
+static tokmap_status take_options(tokmap_adopt_options *o, const tokmap_adopt_options *options,
+                                  uint32_t *eod_id, tokmap_error *err)
 {
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_adopt_options, replace)};
+    tokmap_status status = tokmap_i_take_options(o, options, &kind, err);
+    if (!status)
+        status = tokmap_i_check_flag("replace", o->replace, err);
+    if (!status)
+        status = tokmap_i_take_eod(o->has_eod, o->eod_id, eod_id, err);
+    if (status)
+        return status;
     if (o->token_bytes != 2 && o->token_bytes != 4)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
                     o->token_bytes);
@@ -32,26 +41,7 @@ static tokmap_status check_options(const tokmap_adopt_options *o, tokmap_error *
     return TOKMAP_OK;
 }
 
-static tokmap_status open_tokens(tokmap_writer *w, const tokmap_adopt_options *o, tokmap_error *err)
-{
-    tokmap_i_file_stat *stat = &w->names.token_file;
-    int error = tokmap_i_file_open(w->names.token_path, &w->token_fd);
-    if (!error)
-        error = tokmap_i_file_stat_fd(w->token_fd, stat);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", w->names.token_path);
-    const uint64_t expected = o->token_offset + o->n_tokens * o->token_bytes;
-    if (stat->n_bytes != expected)
-        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat->n_bytes, expected),
-                       "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
-                       " bytes from byte %" PRIu64 " need %" PRIu64,
-                       w->names.token_path, stat->n_bytes, o->n_tokens, o->token_bytes,
-                       o->token_offset, expected);
-    return TOKMAP_OK;
-}
-
-static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
-                                 const tokmap_adopt_options *o, tokmap_error *err)
+static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path, tokmap_error *err)
 {
     const char *slash = strrchr(token_path, '/');
     const char *base = slash ? slash + 1 : token_path;
@@ -61,33 +51,40 @@ static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
                     "%s: its name needs a short suffix such as .bin (letters, digits, '_', '-'): "
                     "rename the file or make a link",
                     token_path);
-    const tokmap_status status =
+    const tokmap_i_header *h = &w->header;
+    tokmap_i_file_stat *stat = &w->names.token_file;
+    tokmap_status status =
         tokmap_i_writer_begin(w, token_path, (size_t)(suffix - token_path), suffix, err);
-    return status ? status : open_tokens(w, o, err);
+    if (status)
+        return status;
+    int error = tokmap_i_file_open(w->names.token_path, &w->token_fd);
+    if (!error)
+        error = tokmap_i_file_stat_fd(w->token_fd, stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot open", w->names.token_path);
+    const uint64_t expected = h->token_offset + h->n_tokens * h->token_bytes;
+    if (stat->n_bytes != expected)
+        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat->n_bytes, expected),
+                       "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
+                       " bytes from byte %" PRIu64 " need %" PRIu64,
+                       w->names.token_path, stat->n_bytes, h->n_tokens, h->token_bytes,
+                       h->token_offset, expected);
+    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                   const tokmap_adopt_options *options, tokmap_error *err)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_adopt_options, replace)};
     tokmap_adopt_options o;
+    uint32_t eod_id;
     tokmap_i_error_clear(err);
     if (!out || !token_path)
         return FAIL_NULL(err);
     *out = NULL;
-    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
-    uint32_t eod_id;
-    if (!status)
-        status = tokmap_i_check_flag("replace", o.replace, err);
-    if (!status)
-        status = tokmap_i_take_eod(o.has_eod, o.eod_id, &eod_id, err);
-    if (!status)
-        status = check_options(&o, err);
-    if (status)
-        return status;
-    tokmap_writer *w = tokmap_i_writer_new();
+    tokmap_status status = take_options(&o, options, &eod_id, err);
+    tokmap_writer *w = status ? NULL : tokmap_i_writer_new();
     if (!w)
-        return FAIL_MEMORY(err);
+        return status ? status : FAIL_MEMORY(err);
     w->names.output = TOKMAP_I_OUTPUT_ADOPTED;
     w->names.replace = o.replace != 0;
     w->header.token_offset = o.token_offset;
@@ -95,13 +92,12 @@ tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
     w->header.vocab_size = o.vocab_size;
     w->header.token_bytes = o.token_bytes;
     w->header.eod_id = eod_id;
-    status = begin_adopt(w, token_path, &o, err);
-    if (status) {
+    status = begin_adopt(w, token_path, err);
+    if (status)
         tokmap_writer_close(w);
-        return status;
-    }
-    *out = w;
-    return TOKMAP_OK;
+    else
+        *out = w;
+    return status;
 }
 
 static tokmap_status refuse_id(const tokmap_writer *w, size_t n_tokens, tokmap_error *err)
@@ -117,66 +113,53 @@ static tokmap_status refuse_id(const tokmap_writer *w, size_t n_tokens, tokmap_e
                    tokmap_i_largest_id(w->buffer + i * width, 1, width), w->header.vocab_size);
 }
 
-static tokmap_status scan_tokens(tokmap_writer *w, size_t *n_tokens, tokmap_error *err)
-{
-    const uint32_t width = w->header.token_bytes;
-    tokmap_status status =
-        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_ADOPTED, "tokmap_writer_scan", err);
-    if (status)
-        return status;
-    *n_tokens = (size_t)MIN(w->header.n_tokens - w->n_tokens, TOKMAP_I_BLOCK_BYTES / width);
-    if (*n_tokens == 0)
-        return TOKMAP_END;
-    status = tokmap_i_read_exactly((tokmap_i_named_file){w->token_fd, w->names.token_path},
-                                   w->header.token_offset + w->n_tokens * width, *n_tokens * width,
-                                   w->buffer, err);
-    if (status)
-        return status;
-    const uint32_t largest = tokmap_i_largest_id(w->buffer, *n_tokens, width);
-    if (w->header.vocab_size > 0 && largest >= w->header.vocab_size)
-        return refuse_id(w, *n_tokens, err);
-    w->header.largest_id = MAX(w->header.largest_id, largest);
-    status = tokmap_i_writer_hash(w, w->buffer, *n_tokens * width, err);
-    w->n_tokens += *n_tokens;
-    return status;
-}
-
 tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *n_tokens,
                                  tokmap_error *err)
 {
-    if (!tokens || !n_tokens)
-        return tokmap_i_writer_enter(w, false, err);
-    *tokens = NULL;
-    *n_tokens = 0;
-    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
-    if (status)
-        return status;
-    const tokmap_status scanned = scan_tokens(w, n_tokens, &w->failure);
-    if (scanned == TOKMAP_OK)
-        *tokens = w->buffer;
-    else
+    const bool complete = tokens && n_tokens;
+    if (complete) {
+        *tokens = NULL;
         *n_tokens = 0;
-    return tokmap_i_writer_leave(w, scanned, err);
-}
-
-static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)
-{
-    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
-    const tokmap_status status =
-        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_ADOPTED, "tokmap_writer_add_document", err);
-    if (status)
+    }
+    tokmap_status status =
+        tokmap_i_writer_enter(w, complete, TOKMAP_I_OUTPUT_ADOPTED, __func__, err);
+    if (status || !complete)
         return status;
-    if (n_tokens > w->header.n_tokens - last_end)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64
-                    " ends after the last of the %" PRIu64 " tokens in the file",
-                    w->names.token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens,
-                    last_end, w->header.n_tokens);
-    return tokmap_i_writer_document(w, last_end + n_tokens, err);
+    const uint32_t width = w->header.token_bytes;
+    const size_t n = (size_t)MIN(w->header.n_tokens - w->n_tokens, TOKMAP_I_BLOCK_BYTES / width);
+    if (n == 0)
+        return TOKMAP_END;
+    status = tokmap_i_read_exactly((tokmap_i_named_file){w->token_fd, w->names.token_path},
+                                   w->header.token_offset + w->n_tokens * width, n * width,
+                                   w->buffer, &w->failure);
+    const uint32_t largest = status ? 0 : tokmap_i_largest_id(w->buffer, n, width);
+    if (!status && w->header.vocab_size > 0 && largest >= w->header.vocab_size)
+        status = refuse_id(w, n, &w->failure);
+    if (status)
+        return tokmap_i_writer_leave(w, status, err);
+    w->header.largest_id = MAX(w->header.largest_id, largest);
+    status = tokmap_i_writer_hash(w, w->buffer, n * width, &w->failure);
+    w->n_tokens += n;
+    if (!status) {
+        *tokens = w->buffer;
+        *n_tokens = n;
+    }
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
-    return status ? status : tokmap_i_writer_leave(w, add_document(w, n_tokens, &w->failure), err);
+    tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_ADOPTED, __func__, err);
+    if (status)
+        return status;
+    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
+    if (n_tokens > w->header.n_tokens - last_end)
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                      "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64
+                      " ends after the last of the %" PRIu64 " tokens in the file",
+                      w->names.token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens,
+                      last_end, w->header.n_tokens);
+    else
+        status = tokmap_i_writer_document(w, last_end + n_tokens, &w->failure);
+    return tokmap_i_writer_leave(w, status, err);
 }

@@ -11,7 +11,7 @@
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "system/platform.h"
-#include "writer/append.h"
+#include "writer/writer.h"
 
 typedef struct append_job {
     tokmap_i_append a;
@@ -29,18 +29,6 @@ static bool copy_block(append_job *job, const tokmap_i_token_piece *block, uint6
     job->copy_in_place = tokmap_i_file_copy(&copy) == 0;
     tokmap_i_token_file_give_back(block->file, &from);
     return job->copy_in_place;
-}
-
-static tokmap_status write_block(append_job *job, const tokmap_i_token_piece *block,
-                                 tokmap_error *err)
-{
-    tokmap_writer *w = job->a.w;
-    const uint64_t to_byte = w->n_tokens * w->header.token_bytes;
-    if (copy_block(job, block, to_byte))
-        return TOKMAP_OK;
-    const int error = tokmap_i_file_write(w->token_fd, job->block, (size_t)block->n_bytes, to_byte);
-    return error ? FAIL_IO_AT(err, error, to_byte, "%s: cannot write", w->names.token_partial)
-                 : TOKMAP_OK;
 }
 
 static tokmap_status append_block(append_job *job, uint64_t block_index, tokmap_error *err)
@@ -66,51 +54,46 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, tokmap_
                        ", above the largest id in its header",
                        block.file->path, block_index, largest);
     w->header.largest_id = MAX(w->header.largest_id, largest);
-    status = write_block(job, &block, err);
+    const uint64_t to_byte = w->n_tokens * w->header.token_bytes;
+    if (!copy_block(job, &block, to_byte))
+        status = CHECK_IO_AT(
+            err, tokmap_i_file_write(w->token_fd, job->block, (size_t)block.n_bytes, to_byte),
+            to_byte, "%s: cannot write", w->names.token_partial);
     if (!status)
         status = tokmap_i_writer_hash(w, job->block, (size_t)block.n_bytes, err);
     w->n_tokens += block.n_tokens;
     return status;
 }
 
-static tokmap_status append_tokens(append_job *job, tokmap_error *err)
+static tokmap_status append_all(append_job *job, tokmap_error *err)
 {
-    const tokmap_i_append *a = &job->a;
-    tokmap_i_content_hash expected = a->w->header.tokens_hash;
-    tokmap_i_content_hash_join(&expected, &a->ds->header.tokens_hash);
-    tokmap_status status = tokmap_i_writer_flush(a->w, err);
-    for (uint64_t i = 0; !status && i < a->checksums_bytes / 8; i++)
-        status = append_block(job, i, err);
+    tokmap_i_append *a = &job->a;
     const tokmap_i_content_hash *now = &a->w->header.tokens_hash;
-    if (!status && (now->crc[0] != expected.crc[0] || now->crc[1] != expected.crc[1]))
-        status = FAIL(err, TOKMAP_ERR_CORRUPT,
-                      "%s: damaged: the hash of the tokens in its header is not theirs",
-                      a->ds->index_path);
-    return status;
-}
-
-static tokmap_status append_all(tokmap_writer *w, const tokmap_dataset *ds, tokmap_error *err)
-{
-    append_job job = {.a = {.w = w, .ds = ds}, .copy_in_place = true};
-    tokmap_status status =
-        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_NEW, "tokmap_writer_append_dataset", err);
+    tokmap_status status = tokmap_i_append_open(a, err);
     if (status)
         return status;
-    status = tokmap_i_append_open(&job.a, err);
-    if (!status) {
-        job.block = malloc(TOKMAP_I_BLOCK_BYTES);
-        status = job.block ? append_tokens(&job, err) : FAIL_MEMORY(err);
-    }
-    if (!status)
-        status = tokmap_i_append_index(&job.a, err);
-    tokmap_i_append_close(&job.a);
-    free(job.block);
-    return status;
+    job->block = malloc(TOKMAP_I_BLOCK_BYTES);
+    if (!job->block)
+        return FAIL_MEMORY(err);
+    tokmap_i_content_hash expected = *now;
+    tokmap_i_content_hash_join(&expected, &a->ds->header.tokens_hash);
+    status = tokmap_i_writer_flush(a->w, err);
+    for (uint64_t i = 0; !status && i < a->checksums_bytes / 8; i++)
+        status = append_block(job, i, err);
+    if (!status && (now->crc[0] != expected.crc[0] || now->crc[1] != expected.crc[1]))
+        status = tokmap_i_fail_tokens_hash(a->ds, err);
+    return status ? status : tokmap_i_append_index(a, err);
 }
 
 tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                            tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, ds, err);
-    return status ? status : tokmap_i_writer_leave(w, append_all(w, ds, &w->failure), err);
+    tokmap_status status = tokmap_i_writer_enter(w, ds, TOKMAP_I_OUTPUT_NEW, __func__, err);
+    if (status)
+        return status;
+    append_job job = {.a = {.w = w, .ds = ds}, .copy_in_place = true};
+    status = append_all(&job, &w->failure);
+    tokmap_i_append_close(&job.a);
+    free(job.block);
+    return tokmap_i_writer_leave(w, status, err);
 }

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "base/status.h"
-#include "dataset/verify_meta.h"
+#include "dataset/index_reader.h"
 #include "writer/writer.h"
 
 static bool is_name(const tokmap_i_meta_column *c, const char *name)
@@ -20,29 +20,6 @@ static uint32_t find_column(const tokmap_dataset *ds, const char *name)
         if (is_name(&ds->meta->columns[i], name))
             return i;
     return n_columns;
-}
-
-static const char *sort_of(tokmap_value_type type)
-{
-    return type == TOKMAP_VALUE_STRING ? "strings" : "numbers";
-}
-
-static tokmap_status fit_column(const tokmap_writer *w, const tokmap_dataset *ds, uint32_t column,
-                                tokmap_error *err)
-{
-    const char *name = w->meta->spool.names[column];
-    const uint32_t from = find_column(ds, name);
-    if (!ds->meta || from == ds->meta->n_columns)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has no column '%s' of values, but the output has one", ds->index_path,
-                    name);
-    const tokmap_value_type is = tokmap_i_meta_value_type(&ds->meta->columns[from]);
-    const tokmap_value_type was = w->meta->columns[column].type;
-    if (is != TOKMAP_VALUE_NULL && was != TOKMAP_VALUE_NULL &&
-        (is == TOKMAP_VALUE_STRING) != (was == TOKMAP_VALUE_STRING))
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: column '%s' has %s, but in the output it has %s",
-                    ds->index_path, name, sort_of(is), sort_of(was));
-    return TOKMAP_OK;
 }
 
 static tokmap_status take_columns(tokmap_writer *w, const tokmap_dataset *ds, tokmap_error *err)
@@ -61,21 +38,31 @@ static tokmap_status take_columns(tokmap_writer *w, const tokmap_dataset *ds, to
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
                                           tokmap_error *err)
 {
-    if (!w->meta && !ds->meta)
-        return w->meta_named = true, TOKMAP_OK;
-    if (!w->meta && !w->meta_named && tokmap_i_index_writer_n_documents(w->index) == 0)
+    const uint32_t n_has = ds->meta ? ds->meta->n_columns : 0;
+    if (n_has > 0 && !w->meta && !w->meta_named && tokmap_i_index_writer_n_documents(w->index) == 0)
         return take_columns(w, ds, err);
-    for (uint32_t i = 0; w->meta && i < w->meta->spool.n_columns; i++) {
-        const tokmap_status status = fit_column(w, ds, i, err);
-        if (status)
-            return status;
+    const uint32_t n_wants = w->meta ? w->meta->spool.n_columns : 0;
+    for (uint32_t i = 0; i < n_wants; i++) {
+        const char *name = w->meta->spool.names[i];
+        const uint32_t from = find_column(ds, name);
+        if (from == n_has)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: has no column '%s' of values, but the output has one", ds->index_path,
+                        name);
+        const tokmap_value_type is = tokmap_i_meta_value_type(&ds->meta->columns[from]);
+        const tokmap_value_type was = w->meta->columns[i].type;
+        const bool is_text = is == TOKMAP_VALUE_STRING, was_text = was == TOKMAP_VALUE_STRING;
+        if (is != TOKMAP_VALUE_NULL && was != TOKMAP_VALUE_NULL && is_text != was_text)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: column '%s' has %s, but in the output it has %s", ds->index_path, name,
+                        is_text ? "strings" : "numbers", was_text ? "strings" : "numbers");
     }
-    for (uint32_t i = 0; ds->meta && i < ds->meta->n_columns; i++) {
+    for (uint32_t i = 0; i < n_has; i++) {
         const tokmap_i_meta_column *c = &ds->meta->columns[i];
-        bool found = false;
-        for (uint32_t j = 0; w->meta && !found && j < w->meta->spool.n_columns; j++)
-            found = is_name(c, w->meta->spool.names[j]);
-        if (!found)
+        uint32_t at = 0;
+        while (at < n_wants && !is_name(c, w->meta->spool.names[at]))
+            at++;
+        if (at == n_wants)
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: has a column '%.*s' of values, but the output has none",
                         ds->index_path, (int)c->name_bytes, c->name);
@@ -84,28 +71,10 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
     return TOKMAP_OK;
 }
 
-static tokmap_status append_row(tokmap_writer *w, const tokmap_dataset *ds, const uint32_t *from,
-                                uint64_t document, tokmap_error *err)
-{
-    tokmap_value row[TOKMAP_I_MAX_META_COLUMNS];
-    for (uint32_t i = 0; i < w->meta->spool.n_columns; i++)
-        if (tokmap_i_meta_get(ds->meta, from[i], document, &row[i]))
-            return FAIL(err, TOKMAP_ERR_CORRUPT,
-                        "%s: damaged: column '%s' has no sound value in document %" PRIu64,
-                        ds->index_path, w->meta->spool.names[i], document);
-    tokmap_status status = tokmap_i_meta_writer_add(w->meta, row, err);
-    if (!status)
-        status = tokmap_i_meta_writer_end(w->meta, err);
-    if (status != TOKMAP_ERR_ARGUMENT)
-        return status;
-    if (err) /* the values do not go together; the caller has broken no rule */
-        err->status = TOKMAP_ERR_MISMATCH;
-    return TOKMAP_ERR_MISMATCH;
-}
-
 tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, const tokmap_dataset *ds,
                                             tokmap_error *err)
 {
+    const uint32_t n_columns = w->meta ? w->meta->spool.n_columns : 0;
     uint32_t from[TOKMAP_I_MAX_META_COLUMNS] = {0};
     tokmap_i_index_reader reader;
     if (!w->meta)
@@ -118,9 +87,23 @@ tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, const tokmap_datas
     if (!status)
         status = tokmap_i_verify_meta(&reader, err);
     tokmap_i_index_reader_close(&reader);
-    for (uint32_t i = 0; i < w->meta->spool.n_columns; i++)
+    for (uint32_t i = 0; i < n_columns; i++)
         from[i] = find_column(ds, w->meta->spool.names[i]);
-    for (uint64_t d = 0; !status && d < ds->header.n_documents; d++)
-        status = append_row(w, ds, from, d, err);
+    for (uint64_t d = 0; !status && d < ds->header.n_documents; d++) {
+        tokmap_value row[TOKMAP_I_MAX_META_COLUMNS];
+        for (uint32_t i = 0; i < n_columns; i++)
+            if (tokmap_i_meta_get(ds->meta, from[i], d, &row[i]))
+                return FAIL(err, TOKMAP_ERR_CORRUPT,
+                            "%s: damaged: column '%s' has no sound value in document %" PRIu64,
+                            ds->index_path, w->meta->spool.names[i], d);
+        status = tokmap_i_meta_writer_add(w->meta, row, err);
+        if (!status)
+            status = tokmap_i_meta_writer_end(w->meta, err);
+    }
+    if (status == TOKMAP_ERR_ARGUMENT) { /* values that do not go together: no rule was broken */
+        status = TOKMAP_ERR_MISMATCH;
+        if (err)
+            err->status = status;
+    }
     return status;
 }

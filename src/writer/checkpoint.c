@@ -19,57 +19,48 @@ enum {
 
 /* ---- Making a checkpoint ---- */
 
-static tokmap_status sync_tokens(tokmap_writer *w, tokmap_error *err)
+/* Everything that the record describes is made durable, then the record is written and flushed. */
+static tokmap_status save_checkpoint(tokmap_writer *w, tokmap_i_checkpoint *now, const void *note,
+                                     tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_flush(w, err);
-    if (status)
-        return status;
-    const int error = tokmap_i_file_sync(w->token_fd);
-    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->names.token_partial)
-                 : TOKMAP_OK;
-}
-
-static tokmap_status begin_journal(tokmap_writer *w, tokmap_error *err)
-{
-    const tokmap_i_journal_header header = {.token_bytes = w->header.token_bytes,
-                                            .eod_id = w->header.eod_id,
-                                            .vocab_size = w->header.vocab_size};
-    return tokmap_i_journal_create(&w->journal, w->names.journal, &header, err);
-}
-
-/* From now on the partial files are kept. */
-static tokmap_status own_journal(tokmap_writer *w, tokmap_error *err)
-{
-    int error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
-    if (!error)
-        error = tokmap_i_folder_sync(w->names.journal);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot flush its folder to the disk", w->names.journal);
-    w->names.has_journal = true;
-    return TOKMAP_OK;
-}
-
-static tokmap_status save_values(tokmap_writer *w, tokmap_i_checkpoint *now, tokmap_error *err)
-{
-    tokmap_i_meta_saved saved;
-    const tokmap_status status = tokmap_i_meta_writer_save(w->meta, &saved, err);
-    if (!status) {
+    tokmap_i_record_parts parts = {.data[TOKMAP_I_NOTE] = note};
+    tokmap_status status = tokmap_i_writer_flush(w, err);
+    if (!status)
+        status = tokmap_i_writer_sync(w, err);
+    if (!status)
+        status = tokmap_i_index_writer_save(w->index, now, err);
+    if (!status && w->meta) {
+        tokmap_i_meta_saved saved = {0};
+        status = tokmap_i_meta_writer_save(w->meta, &saved, err);
         now->values_bytes = saved.n_bytes;
         now->values_checksum = saved.checksum;
     }
-    return status;
+    const tokmap_i_journal_header header = {.token_bytes = w->header.token_bytes,
+                                            .eod_id = w->header.eod_id,
+                                            .vocab_size = w->header.vocab_size};
+    if (!status && w->journal.fd < 0)
+        status = tokmap_i_journal_create(&w->journal, w->names.journal, &header, err);
+    if (status)
+        return status;
+    tokmap_i_record_measure(&w->journal.header, &w->journal.last, now, &parts);
+    tokmap_i_index_writer_tails(w->index, &parts);
+    status = tokmap_i_journal_append(&w->journal, now, &parts, err);
+    if (status || w->names.has_journal)
+        return status;
+    int error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
+    if (!error)
+        error = tokmap_i_folder_sync(w->names.journal);
+    w->names.has_journal = !error; /* from now on the partial files are kept */
+    return CHECK_IO(err, error, "%s: cannot flush its folder to the disk", w->names.journal);
 }
 
-/* The record is written last, because what it describes must be on the disk before it. */
-static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
-                                     tokmap_error *err)
+tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
+                                       tokmap_error *err)
 {
-    if (!w->resumable)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: was not opened to be resumable",
-                    w->names.index_path);
-    if (note_bytes > TOKMAP_MAX_NOTE_BYTES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the note has %zu bytes; the limit is 64 KiB",
-                    w->names.index_path, note_bytes);
+    tokmap_status status =
+        tokmap_i_writer_enter(w, note || note_bytes == 0, TOKMAP_I_OUTPUT_ANY, __func__, err);
+    if (status)
+        return status;
     tokmap_i_checkpoint now = {.sequence = w->journal.last.sequence + 1,
                                .n_tokens = w->n_tokens,
                                .largest_id = w->header.largest_id,
@@ -77,29 +68,16 @@ static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t 
                                .note_bytes = (uint32_t)note_bytes,
                                .input_before_document = w->input_before_document,
                                .block_checksum = tokmap_i_hasher_get(w->hasher)};
-    tokmap_i_record_parts parts = {.data[TOKMAP_I_NOTE] = note};
-    tokmap_status status = sync_tokens(w, err);
-    if (!status)
-        status = tokmap_i_index_writer_save(w->index, &now, err);
-    if (!status && w->meta)
-        status = save_values(w, &now, err);
-    if (!status && w->journal.fd < 0)
-        status = begin_journal(w, err);
-    if (status)
-        return status;
-    tokmap_i_record_measure(&w->journal.header, &w->journal.last, &now, &parts);
-    tokmap_i_index_writer_tails(w->index, &parts);
-    status = tokmap_i_journal_append(&w->journal, &now, &parts, err);
-    return status || w->names.has_journal ? status : own_journal(w, err);
-}
-
-tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
-                                       tokmap_error *err)
-{
-    const tokmap_status status = tokmap_i_writer_enter(w, note || note_bytes == 0, err);
-    return status
-               ? status
-               : tokmap_i_writer_leave(w, save_checkpoint(w, note, note_bytes, &w->failure), err);
+    if (!w->resumable)
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: was not opened to be resumable",
+                      w->names.index_path);
+    else if (note_bytes > TOKMAP_MAX_NOTE_BYTES)
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                      "%s: the note has %zu bytes; the limit is 64 KiB", w->names.index_path,
+                      note_bytes);
+    else
+        status = save_checkpoint(w, &now, note, &w->failure);
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 /* ---- Resuming ---- */
@@ -162,89 +140,51 @@ static tokmap_status read_journal(tokmap_writer *w, tokmap_error *err)
     return at_the_end ? TOKMAP_OK : status;
 }
 
-static tokmap_status fail_resume(const char *path, const char *why, tokmap_error *err)
-{
-    return FAIL(err, TOKMAP_ERR_CORRUPT,
-                "%s: %s: the unfinished dataset cannot be resumed; discard it to start over", path,
-                why);
-}
-
-/* Reads n_bytes back into the buffer and computes their checksum. */
-static tokmap_status read_tokens(tokmap_writer *w, uint64_t offset, size_t n_bytes,
-                                 uint64_t *checksum, tokmap_error *err)
+/* Reads n_bytes back into the buffer, and compares their checksum. */
+static tokmap_status check_block(tokmap_writer *w, uint64_t offset, size_t n_bytes,
+                                 uint64_t checksum, tokmap_error *err)
 {
     size_t n_read;
     const int error = tokmap_i_file_read(w->token_fd, w->buffer, n_bytes, offset, &n_read);
     if (error)
         return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->names.token_partial);
-    *checksum = tokmap_i_checksum(w->buffer, n_read);
-    return TOKMAP_OK;
-}
-
-static tokmap_status fail_tokens(const tokmap_writer *w, uint64_t offset, tokmap_error *err)
-{
+    if (tokmap_i_checksum(w->buffer, n_read) == checksum)
+        return TOKMAP_OK;
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
                    "%s: does not match its journal in the block at byte %" PRIu64
                    ": the unfinished dataset cannot be resumed; discard it to start over",
                    w->names.token_partial, offset);
 }
 
-/* Whether a resume reads this block again: all blocks of the last gibibyte, and one in a hundred of
- * those before it, different ones after each checkpoint. */
-static bool is_checked(const tokmap_writer *w, uint64_t block, uint64_t n_blocks)
-{
-    return n_blocks - block <= CHECKED_BLOCKS ||
-           block % UNCHECKED_SHARE == w->journal.last.sequence % UNCHECKED_SHARE;
-}
-
-static tokmap_status check_blocks(tokmap_writer *w, uint64_t n_blocks, tokmap_error *err)
-{
-    for (uint64_t i = 0; i < n_blocks; i++) {
-        uint64_t checksum;
-        if (!is_checked(w, i, n_blocks))
-            continue;
-        const uint64_t offset = i * TOKMAP_I_BLOCK_BYTES;
-        const tokmap_status status = read_tokens(w, offset, TOKMAP_I_BLOCK_BYTES, &checksum, err);
-        if (status)
-            return status;
-        if (checksum != tokmap_i_index_writer_block_checksum(w->index, i))
-            return fail_tokens(w, offset, err);
-    }
-    return TOKMAP_OK;
-}
-
 /* All tokens were on the disk before the journal said so, but disks and users may have changed the
- * file since. The last, unfinished block has to be read anyway, to continue its checksum. */
+ * file since. So all blocks of the last gibibyte are read again, and one in a hundred of those
+ * before it, different ones after each checkpoint. The last, unfinished block has to be read
+ * anyway, to continue its checksum. */
 static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_bytes = w->n_tokens * w->header.token_bytes;
-    const uint64_t begun = n_bytes - n_bytes % TOKMAP_I_BLOCK_BYTES;
+    const uint64_t n_blocks = n_bytes / TOKMAP_I_BLOCK_BYTES;
+    const uint64_t begun = n_blocks * TOKMAP_I_BLOCK_BYTES;
     tokmap_i_file_stat stat;
     const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
     if (stat.n_bytes < n_bytes)
-        return fail_resume(w->names.token_partial, "shorter than its journal says", err);
-    uint64_t checksum = 0;
-    tokmap_status status = check_blocks(w, begun / TOKMAP_I_BLOCK_BYTES, err);
+        return FAIL(err, TOKMAP_ERR_CORRUPT,
+                    "%s: shorter than its journal says: the unfinished dataset cannot be resumed; "
+                    "discard it to start over",
+                    w->names.token_partial);
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t i = 0; !status && i < n_blocks; i++)
+        if (n_blocks - i <= CHECKED_BLOCKS ||
+            i % UNCHECKED_SHARE == w->journal.last.sequence % UNCHECKED_SHARE)
+            status = check_block(w, i * TOKMAP_I_BLOCK_BYTES, TOKMAP_I_BLOCK_BYTES,
+                                 tokmap_i_index_writer_block_checksum(w->index, i), err);
     w->hashed = (size_t)(n_bytes - begun);
     if (!status)
-        status = read_tokens(w, begun, w->hashed, &checksum, err);
-    if (!status && checksum != w->journal.last.block_checksum)
-        status = fail_tokens(w, begun, err);
+        status = check_block(w, begun, w->hashed, w->journal.last.block_checksum, err);
     if (!status)
         tokmap_i_hasher_add(w->hasher, w->buffer, w->hashed);
-    return status;
-}
-
-static tokmap_status open_values(tokmap_writer *w, tokmap_error *err)
-{
-    const tokmap_i_checkpoint *c = &w->journal.last;
-    const tokmap_i_meta_saved saved = {c->values_bytes, c->values_checksum, c->n_documents};
-    const tokmap_status status =
-        tokmap_i_meta_writer_resume(&w->meta, w->names.values, &saved, err);
-    if (!status)
-        tokmap_i_index_writer_set_meta(w->index, w->meta);
     return status;
 }
 
@@ -252,20 +192,22 @@ static tokmap_status open_values(tokmap_writer *w, tokmap_error *err)
  * partial name. */
 static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_error *err)
 {
+    const tokmap_i_checkpoint *c = &w->journal.last;
+    const tokmap_i_meta_saved saved = {c->values_bytes, c->values_checksum, c->n_documents};
     const int error = tokmap_i_file_open_again(path, &w->token_fd);
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", path);
     tokmap_status status = check_tokens(w, err);
     if (!status)
-        status = tokmap_i_index_writer_check(w->index, w->journal.last.ends_checksum, err);
-    if (!status && w->journal.last.values_bytes > 0)
-        status = open_values(w, err);
+        status = tokmap_i_index_writer_check(w->index, c->ends_checksum, err);
+    if (!status && c->values_bytes > 0)
+        status = tokmap_i_meta_writer_resume(&w->meta, w->names.values, &saved, err);
+    if (!status && w->meta)
+        tokmap_i_index_writer_set_meta(w->index, w->meta);
     if (status || strcmp(path, w->names.token_partial) == 0)
         return status;
-    const int rename_error = tokmap_i_file_rename(path, w->names.token_partial);
-    return rename_error
-               ? FAIL_IO(err, rename_error, "%s: cannot rename it to its .partial name", path)
-               : TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_rename(path, w->names.token_partial),
+                    "%s: cannot rename it to its .partial name", path);
 }
 
 /* Shortens the journal first, because it must never describe what has been cut off. A file with a
@@ -287,12 +229,12 @@ static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
                     : values.n_names > 1 ? w->names.values
                                          : w->names.journal);
     tokmap_status status = tokmap_i_journal_cut(&w->journal, err);
-    if (status)
-        return status;
-    error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot shorten", w->names.token_partial);
-    status = tokmap_i_index_writer_cut(w->index, err);
+    if (!status)
+        status =
+            CHECK_IO(err, tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes),
+                     "%s: cannot shorten", w->names.token_partial);
+    if (!status)
+        status = tokmap_i_index_writer_cut(w->index, err);
     if (!status && w->meta)
         return tokmap_i_meta_writer_cut(w->meta, err);
     tokmap_i_file_remove(w->names.values);
@@ -389,19 +331,6 @@ uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w)
     return w ? w->journal.last.sequence : 0;
 }
 
-static void copy_info(const tokmap_i_journal *j, tokmap_checkpoint_info *info, void *note)
-{
-    info->n_tokens = j->last.n_tokens;
-    info->n_documents = j->last.n_documents;
-    info->n_inputs = j->last.n_inputs;
-    info->vocab_size = j->header.vocab_size;
-    info->token_bytes = j->header.token_bytes;
-    info->eod_id = j->header.eod_id;
-    info->note_bytes = (size_t)j->parts.n_bytes[TOKMAP_I_NOTE];
-    if (note)
-        memcpy(note, j->parts.data[TOKMAP_I_NOTE], info->note_bytes);
-}
-
 static tokmap_status find_checkpoint(const char *path, uint64_t wanted,
                                      tokmap_checkpoint_info *info, void *note, tokmap_error *err)
 {
@@ -409,10 +338,20 @@ static tokmap_status find_checkpoint(const char *path, uint64_t wanted,
     tokmap_status status = tokmap_i_journal_open(&j, path, false, err);
     while (!status) {
         status = tokmap_i_journal_next(&j, err);
-        if (!status)
-            info->n_checkpoints = j.last.sequence;
-        if (!status && (wanted == 0 || wanted == j.last.sequence))
-            copy_info(&j, info, note);
+        if (status)
+            break;
+        info->n_checkpoints = j.last.sequence;
+        if (wanted != 0 && wanted != j.last.sequence)
+            continue;
+        info->n_tokens = j.last.n_tokens;
+        info->n_documents = j.last.n_documents;
+        info->n_inputs = j.last.n_inputs;
+        info->vocab_size = j.header.vocab_size;
+        info->token_bytes = j.header.token_bytes;
+        info->eod_id = j.header.eod_id;
+        info->note_bytes = (size_t)j.parts.n_bytes[TOKMAP_I_NOTE];
+        if (note)
+            memcpy(note, j.parts.data[TOKMAP_I_NOTE], info->note_bytes);
     }
     tokmap_i_journal_close(&j);
     const bool found = info->n_checkpoints >= wanted;

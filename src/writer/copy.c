@@ -96,23 +96,6 @@ static tokmap_status read_block(tokmap_i_copy_job *job, uint64_t token, tokmap_i
                    piece->first_byte + piece->n_bytes - 1);
 }
 
-static tokmap_status read_unit(tokmap_i_copy_job *job, uint64_t unit, tokmap_error *err)
-{
-    const uint32_t width = job->ds->header.token_bytes;
-    const uint64_t first = unit * UNIT_BYTES / width, n = unit_bytes(job, unit) / width;
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t done = 0; !status && done < n;) {
-        tokmap_i_token_piece piece;
-        status = read_block(job, first + done, &piece, err);
-        const uint64_t skip = first + done - piece.first_token;
-        const uint64_t n_now = MIN(piece.n_tokens - skip, n - done);
-        if (!status)
-            memcpy(job->unit + done * width, job->block + skip * width, (size_t)n_now * width);
-        done += n_now;
-    }
-    return status;
-}
-
 /* ---- Records ---- */
 
 static void begin_record(const tokmap_i_copy_job *job, uint64_t unit, uint8_t *record)
@@ -154,15 +137,15 @@ static tokmap_status read_record(const tokmap_i_copy_job *job, uint64_t unit, ui
 
 static tokmap_status sync_file(const tokmap_i_copy_job *job, tokmap_error *err)
 {
-    const int error = tokmap_i_file_sync(job->to.fd);
-    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", job->to.name) : TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_sync(job->to.fd), "%s: cannot write to the disk",
+                    job->to.name);
 }
 
 static tokmap_status write_at(const tokmap_i_copy_job *job, const uint8_t *data, size_t n_bytes,
                               uint64_t offset, tokmap_error *err)
 {
-    const int error = tokmap_i_file_write(job->to.fd, data, n_bytes, offset);
-    return error ? FAIL_IO_AT(err, error, offset, "%s: cannot write", job->to.name) : TOKMAP_OK;
+    return CHECK_IO_AT(err, tokmap_i_file_write(job->to.fd, data, n_bytes, offset), offset,
+                       "%s: cannot write", job->to.name);
 }
 
 /* What a record says must be on the disk before it. */
@@ -178,29 +161,32 @@ static tokmap_status write_records(tokmap_i_copy_job *job, tokmap_error *err)
     return status ? status : sync_file(job, err);
 }
 
-/* The record of another dataset, whose copy was not finished, must not stay with other tokens: the
- * next copy of that dataset would take them for its own. */
-static tokmap_status remove_record(const tokmap_i_copy_job *job, uint64_t unit,
-                                   const uint8_t *record, tokmap_error *err)
-{
-    static const uint8_t none[RECORD_BYTES];
-    if (memcmp(record, none, RECORD_BYTES) == 0)
-        return TOKMAP_OK;
-    const tokmap_status status =
-        write_at(job, none, RECORD_BYTES, job->records_at + unit * RECORD_BYTES, err);
-    return status ? status : sync_file(job, err);
-}
-
+/* What a record of another dataset, whose copy was not finished, says must not stay with other
+ * tokens: the next copy of that dataset would take them for its own. */
 static tokmap_status copy_unit(tokmap_i_copy_job *job, uint64_t unit, tokmap_error *err)
 {
+    static const uint8_t none[RECORD_BYTES];
+    const uint32_t width = job->ds->header.token_bytes;
+    const uint64_t first = unit * UNIT_BYTES / width, n = unit_bytes(job, unit) / width;
     uint8_t *record = job->records + job->n_pending * RECORD_BYTES;
     bool done;
     tokmap_status status = read_record(job, unit, record, &done, err);
     if (status || done)
         return status;
-    status = read_unit(job, unit, err);
-    if (!status)
-        status = remove_record(job, unit, record, err);
+    for (uint64_t at = 0; !status && at < n;) {
+        tokmap_i_token_piece piece;
+        status = read_block(job, first + at, &piece, err);
+        const uint64_t skip = first + at - piece.first_token;
+        const uint64_t n_now = MIN(piece.n_tokens - skip, n - at);
+        if (!status)
+            memcpy(job->unit + at * width, job->block + skip * width, (size_t)n_now * width);
+        at += n_now;
+    }
+    if (!status && memcmp(record, none, RECORD_BYTES) != 0) {
+        status = write_at(job, none, RECORD_BYTES, job->records_at + unit * RECORD_BYTES, err);
+        if (!status)
+            status = sync_file(job, err);
+    }
     if (!status)
         status = write_at(job, job->unit, unit_bytes(job, unit), unit * UNIT_BYTES, err);
     if (status)

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/status.h"
-#include "writer/append.h"
+#include "writer/writer.h"
 #include "writer/copy.h"
 
 #define MOST_PARTS (UINT64_C(1) << 32)
@@ -30,42 +30,16 @@ static tokmap_status take_options(tokmap_copy_options *o, const tokmap_copy_opti
 
 /* ---- A part ---- */
 
-/* What the processes that share the lock copy. */
-typedef struct copied {
-    uint8_t bytes[24]; /* dataset_id, u64 token_bytes */
-} copied;
-
-static copied copied_from(const tokmap_dataset *ds)
-{
-    copied c;
-    memcpy(c.bytes, ds->header.dataset_id, 16);
-    store_le64(c.bytes + 16, ds->header.token_bytes);
-    return c;
-}
-
-static tokmap_status check_copied(const tokmap_i_names *n, int fd, const copied *mine,
-                                  tokmap_error *err)
-{
-    copied theirs;
-    size_t n_read = 0;
-    const int error = tokmap_i_file_read(fd, &theirs, sizeof theirs, 0, &n_read);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot read", n->index_partial);
-    if (n_read == sizeof theirs && memcmp(&theirs, mine, sizeof theirs) == 0)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_LOCKED,
-                "%s: another dataset is being copied to this output; wait for it, or choose "
-                "another name",
-                n->index_partial);
-}
-
 /* The first of several processes removes what was left of other writers, with the lock for itself;
  * if it must not copy, it removes the file of the lock too. Then it shares the lock. In between
  * another process may have it for itself, so what is copied is compared in any case. */
 static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int *fd,
                                 tokmap_error *err)
 {
-    const copied mine = copied_from(ds);
+    uint8_t mine[24], theirs[24]; /* what is copied: dataset_id, u64 token_bytes */
+    size_t n_read = 0;
+    memcpy(mine, ds->header.dataset_id, 16);
+    store_le64(mine + 16, ds->header.token_bytes);
     tokmap_status status = tokmap_i_names_lock(n, fd, err);
     if (!status && n->has_journal)
         status = FAIL(err, TOKMAP_ERR_EXISTS,
@@ -74,7 +48,7 @@ static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int
                       n->journal);
     if (!status)
         status = tokmap_i_names_claim(n, err);
-    int error = status ? 0 : tokmap_i_file_write(*fd, &mine, sizeof mine, 0);
+    int error = status ? 0 : tokmap_i_file_write(*fd, mine, sizeof mine, 0);
     if (error)
         return FAIL_IO(err, error, "%s: cannot write", n->index_partial);
     if (status && status != TOKMAP_ERR_LOCKED)
@@ -87,7 +61,15 @@ static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int
                     n->index_partial);
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", n->index_partial);
-    return check_copied(n, *fd, &mine, err);
+    error = tokmap_i_file_read(*fd, theirs, sizeof theirs, 0, &n_read);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", n->index_partial);
+    if (n_read == sizeof theirs && memcmp(theirs, mine, sizeof mine) == 0)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_LOCKED,
+                "%s: another dataset is being copied to this output; wait for it, or choose "
+                "another name",
+                n->index_partial);
 }
 
 /* A second name would be another file that we would write to. */
@@ -107,29 +89,13 @@ static tokmap_status open_tokens(const tokmap_i_names *n, int *fd, tokmap_error 
                 n->token_partial);
 }
 
-static tokmap_status copy_part(const tokmap_dataset *ds, const tokmap_i_names *n,
-                               const tokmap_copy_options *o, tokmap_error *err)
-{
-    tokmap_i_copy_job job;
-    int fd = -1;
-    tokmap_status status = open_tokens(n, &fd, err);
-    if (status)
-        return status;
-    status = tokmap_i_copy_open(&job, ds, (tokmap_i_named_file){fd, n->token_partial}, err);
-    if (!status)
-        status = tokmap_i_copy_units(&job, job.n_units * o->part / o->n_parts,
-                                     job.n_units * (o->part + 1) / o->n_parts, err);
-    tokmap_i_copy_close(&job);
-    tokmap_i_file_close(fd);
-    return status;
-}
-
 tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *prefix,
                                       const tokmap_copy_options *options, tokmap_error *err)
 {
     tokmap_copy_options o;
-    tokmap_i_names names = {.output = TOKMAP_I_OUTPUT_NEW};
-    int lock_fd = -1;
+    tokmap_i_names names = {.output = TOKMAP_I_OUTPUT_NEW, .keep_tokens = true};
+    tokmap_i_copy_job job = {.index_fd = -1};
+    int lock_fd = -1, fd = -1;
     tokmap_i_error_clear(err);
     if (!ds || !prefix)
         return FAIL_NULL(err);
@@ -137,12 +103,18 @@ tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *pref
     if (status)
         return status;
     names.replace = o.replace != 0;
-    names.keep_tokens = true;
     status = tokmap_i_names_open(&names, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
     if (!status)
         status = share_lock(&names, ds, &lock_fd, err);
     if (!status)
-        status = copy_part(ds, &names, &o, err);
+        status = open_tokens(&names, &fd, err);
+    if (!status)
+        status = tokmap_i_copy_open(&job, ds, (tokmap_i_named_file){fd, names.token_partial}, err);
+    if (!status)
+        status = tokmap_i_copy_units(&job, job.n_units * o.part / o.n_parts,
+                                     job.n_units * (o.part + 1) / o.n_parts, err);
+    tokmap_i_copy_close(&job);
+    tokmap_i_file_close(fd);
     tokmap_i_names_close(&names);
     tokmap_i_file_close(lock_fd);
     return status;
@@ -150,25 +122,9 @@ tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *pref
 
 /* ---- The end ---- */
 
-static tokmap_status take_tokens(tokmap_writer *w, tokmap_i_copy_job *job, tokmap_error *err)
-{
-    const tokmap_i_header *h = &job->ds->header;
-    tokmap_status status = tokmap_i_copy_units(job, 0, job->n_units, err);
-    if (!status)
-        status = tokmap_i_copy_collect(job, w->index, &w->header.tokens_hash, err);
-    if (!status &&
-        memcmp(w->header.tokens_hash.crc, h->tokens_hash.crc, sizeof h->tokens_hash.crc) != 0)
-        status = FAIL(err, TOKMAP_ERR_CORRUPT,
-                      "%s: damaged: the hash of the tokens in its header is not theirs",
-                      job->ds->index_path);
-    w->n_tokens = h->n_tokens;
-    w->header.largest_id = h->largest_id;
-    w->token_tail = tokmap_i_copy_file_bytes(job) - job->n_bytes;
-    return status;
-}
-
 static tokmap_status take_dataset(tokmap_writer *w, const tokmap_dataset *ds, tokmap_error *err)
 {
+    const tokmap_i_header *h = &ds->header;
     tokmap_i_append a = {.w = w, .ds = ds};
     tokmap_i_copy_job job = {.index_fd = -1};
     size_t n_bytes;
@@ -180,7 +136,15 @@ static tokmap_status take_dataset(tokmap_writer *w, const tokmap_dataset *ds, to
         status = tokmap_i_copy_open(
             &job, ds, (tokmap_i_named_file){w->token_fd, w->names.token_partial}, err);
     if (!status)
-        status = take_tokens(w, &job, err);
+        status = tokmap_i_copy_units(&job, 0, job.n_units, err);
+    if (!status)
+        status = tokmap_i_copy_collect(&job, w->index, &w->header.tokens_hash, err);
+    if (!status &&
+        memcmp(w->header.tokens_hash.crc, h->tokens_hash.crc, sizeof h->tokens_hash.crc) != 0)
+        status = tokmap_i_fail_tokens_hash(ds, err);
+    w->n_tokens = h->n_tokens;
+    w->header.largest_id = h->largest_id;
+    w->token_tail = tokmap_i_copy_file_bytes(&job) - job.n_bytes;
     tokmap_i_copy_close(&job);
     if (!status)
         status = tokmap_i_append_index(&a, err);

@@ -37,18 +37,10 @@ struct tokmap_i_index_writer {
     tokmap_i_bytes inputs;                           /* entries as stored */
     tokmap_i_bytes names;
     bool is_joined;
-    tokmap_i_segment_list segments;
-    uint32_t n_sections, n_ended; /* sections that the index will have, and has */
-    tokmap_i_meta_writer *meta;   /* NULL: documents have no values */
+    tokmap_i_bytes segments, segment_names; /* as stored */
+    uint32_t n_sections, n_ended;           /* sections that the index will have, and has */
+    tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
 };
-
-static bool append_u64(tokmap_i_bytes *b, uint64_t value)
-{
-    uint8_t *p = tokmap_i_bytes_add(b, 8);
-    if (p)
-        store_le64(p, value);
-    return p != NULL;
-}
 
 static bool append_bytes(tokmap_i_bytes *b, const void *data, size_t n_bytes)
 {
@@ -56,6 +48,13 @@ static bool append_bytes(tokmap_i_bytes *b, const void *data, size_t n_bytes)
     if (p && n_bytes > 0)
         memcpy(p, data, n_bytes);
     return p != NULL;
+}
+
+static bool append_u64(tokmap_i_bytes *b, uint64_t value)
+{
+    uint8_t bytes[8];
+    store_le64(bytes, value);
+    return append_bytes(b, bytes, sizeof bytes);
 }
 
 /* The offset of the first group. */
@@ -90,8 +89,7 @@ tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char
 
 tokmap_status tokmap_i_index_writer_clear(tokmap_i_index_writer *w, tokmap_error *err)
 {
-    const int error = tokmap_i_file_resize(w->fd, 0);
-    return error ? FAIL_IO(err, error, "%s: cannot empty", w->path) : TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_resize(w->fd, 0), "%s: cannot empty", w->path);
 }
 
 tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
@@ -127,7 +125,8 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     free(w->blocks.data);
     free(w->inputs.data);
     free(w->names.data);
-    tokmap_i_segment_list_free(&w->segments);
+    free(w->segments.data);
+    free(w->segment_names.data);
     free(w);
 }
 
@@ -170,12 +169,9 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
         store_le64(lengths + 8 * (size_t)i, w->group_ends[i] - (i ? w->group_ends[i - 1] : 0));
     tokmap_i_content_hash_add(&w->documents_hash, lengths, 8 * (size_t)w->n_in_group);
     const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
-    if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide)) {
-        uint8_t *p = tokmap_i_bytes_add(&w->wide_ends, sizeof wide);
-        if (!p)
-            return FAIL_MEMORY(err);
-        memcpy(p, wide, sizeof wide);
-    }
+    if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide) &&
+        !append_bytes(&w->wide_ends, wide, sizeof wide))
+        return FAIL_MEMORY(err);
     w->group_start = w->last_end;
     w->n_in_group = 0;
     return put_bytes(w, record, sizeof record, err);
@@ -226,18 +222,12 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
     return TOKMAP_OK;
 }
 
-/* The end of the name of the last input but `back`. */
-static uint64_t name_end(const tokmap_i_index_writer *w, size_t back)
-{
-    const size_t after = (back + 1) * TOKMAP_I_INPUT_ENTRY_BYTES;
-    return w->inputs.n_bytes < after ? 0
-                                     : load_le64(w->inputs.data + w->inputs.n_bytes - after + 32);
-}
-
 const char *tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, size_t *name_bytes)
 {
-    const uint64_t first = name_end(w, 1);
-    *name_bytes = (size_t)(name_end(w, 0) - first);
+    const size_t two = 2 * TOKMAP_I_INPUT_ENTRY_BYTES; /* the one before ends where this begins */
+    const uint64_t first =
+        w->inputs.n_bytes < two ? 0 : load_le64(w->inputs.data + w->inputs.n_bytes - two + 32);
+    *name_bytes = (size_t)(w->names.n_bytes - first);
     return w->inputs.n_bytes == 0 ? NULL : (const char *)w->names.data + first;
 }
 
@@ -246,7 +236,7 @@ void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i
     uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
     tokmap_i_input_entry_encode(
         &(tokmap_i_input_entry){input->end_document, input->end_token,
-                                MAX(load_le64(last + 16), input->input_bytes), 0, name_end(w, 0)},
+                                MAX(load_le64(last + 16), input->input_bytes), 0, w->names.n_bytes},
         last);
 }
 
@@ -260,7 +250,20 @@ void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w)
 tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
                                             const tokmap_i_new_segment *segment, tokmap_error *err)
 {
-    return tokmap_i_segment_list_add(&w->segments, w->path, segment, err);
+    const size_t name_bytes = strlen(segment->name);
+    if (name_bytes > TOKMAP_I_MAX_SEGMENT_NAME)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: the path to a token file has %zu bytes; the limit is %d: '%.200s...'",
+                    w->path, name_bytes, TOKMAP_I_MAX_SEGMENT_NAME, segment->name);
+    if (w->segments.n_bytes / TOKMAP_I_SEGMENT_ENTRY_BYTES >= TOKMAP_I_MAX_SEGMENTS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d token files", w->path,
+                    TOKMAP_I_MAX_SEGMENTS);
+    if (!append_bytes(&w->segment_names, segment->name, name_bytes) ||
+        !append_u64(&w->segments, segment->end_token) ||
+        !append_u64(&w->segments, segment->token_offset) ||
+        !append_u64(&w->segments, w->segment_names.n_bytes))
+        return FAIL_MEMORY(err);
+    return TOKMAP_OK;
 }
 
 uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w)
@@ -308,83 +311,58 @@ static tokmap_status fail_changed(const tokmap_i_index_writer *w, tokmap_error *
                 "%s: does not hold what was written to it; another process changed it", w->path);
 }
 
-/* Adds the start of the group to level 0, and moves *start to the next group. */
-static tokmap_status put_start(tokmap_i_index_writer *w, const uint8_t *record, uint64_t *start,
-                               tokmap_error *err)
-{
-    uint64_t span = load_le32(record + TOKMAP_I_GROUP_BYTES - 4);
-    if (tokmap_i_group_is_wide(record)) {
-        const uint64_t wide_index = tokmap_i_group_wide_index(record);
-        if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
-            return fail_changed(w, err);
-        span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
-    }
-    uint8_t entry[8];
-    store_le64(entry, *start);
-    *start += span;
-    return put_bytes(w, entry, sizeof entry, err);
-}
-
+/* Adds the start of each group to level 0, and of every 16th one to level 1. */
 static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap_error *err)
 {
     const uint64_t n_groups = div_up(w->n_documents, TOKMAP_I_GROUP_DOCUMENTS);
     const uint64_t n_per_piece = READ_BYTES / TOKMAP_I_GROUP_BYTES;
+    uint8_t entry[8];
     uint64_t start = 0;
     tokmap_status status = TOKMAP_OK;
     for (uint64_t g = 0; !status && g < n_groups; g++) {
-        const uint64_t in_piece = g % n_per_piece;
-        if (in_piece == 0)
+        const uint8_t *record = piece + g % n_per_piece * TOKMAP_I_GROUP_BYTES;
+        if (g % n_per_piece == 0)
             status = read_back(w, g * TOKMAP_I_GROUP_BYTES, piece,
                                (size_t)MIN(n_groups - g, n_per_piece) * TOKMAP_I_GROUP_BYTES, err);
         if (!status && g % TOKMAP_I_NODE_KEYS == 0 && !append_u64(&w->level_1, start))
             status = FAIL_MEMORY(err);
-        if (!status)
-            status = put_start(w, piece + in_piece * TOKMAP_I_GROUP_BYTES, &start, err);
+        if (status)
+            return status;
+        uint64_t span = load_le32(record + TOKMAP_I_GROUP_BYTES - 4);
+        if (tokmap_i_group_is_wide(record)) {
+            const uint64_t wide_index = tokmap_i_group_wide_index(record);
+            if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
+                return fail_changed(w, err);
+            span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
+        }
+        store_le64(entry, start);
+        status = put_bytes(w, entry, sizeof entry, err);
+        start += span;
     }
     return status || start == w->group_start ? status : fail_changed(w, err);
 }
 
-static tokmap_status fill_level(tokmap_i_index_writer *w, uint64_t n_entries, tokmap_error *err)
+/* The starts of groups are computed from their ends, which are read back from the file. To keep the
+ * starts while writing would take 8 bytes for each 64 documents. */
+static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
 {
-    static const uint8_t fill[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
-        status = put_bytes(w, fill, sizeof fill, err);
-    return status;
-}
-
-/* Reads the ends back from the file to compute the starts of groups. To keep the starts while
- * writing would take 8 bytes for each 64 documents. */
-static tokmap_status put_level_0(tokmap_i_index_writer *w, uint64_t n_entries, tokmap_error *err)
-{
-    tokmap_status status = flush_out(w, err);
-    uint8_t *piece = status ? NULL : malloc(READ_BYTES);
+    tokmap_i_documents_layout layout;
+    tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
+    if (!status)
+        status = flush_out(w, err);
+    uint8_t *piece = malloc(READ_BYTES);
     if (!status)
         status = piece ? put_starts(w, piece, err) : FAIL_MEMORY(err);
     free(piece);
-    return status ? status : fill_level(w, n_entries, err);
-}
-
-static tokmap_status put_level(tokmap_i_index_writer *w, uint64_t stride, uint64_t n_entries,
-                               tokmap_error *err)
-{
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t i = 0; !status && i < n_entries; i++)
-        status = put_bytes(w, w->level_1.data + 8 * i * stride, 8, err);
-    return status ? status : fill_level(w, n_entries, err);
-}
-
-static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
-{
-    tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
-    tokmap_i_documents_layout layout;
     tokmap_i_documents_layout_of(w->n_documents, &layout);
-    if (!status && layout.n_levels > 0)
-        status = put_level_0(w, layout.level_entries[0], err);
     uint64_t stride = 1;
-    for (uint32_t level = 1; !status && level < layout.n_levels; level++) {
-        status = put_level(w, stride, layout.level_entries[level], err);
-        stride *= TOKMAP_I_NODE_KEYS;
+    for (uint32_t level = 0; !status && level < layout.n_levels; level++) {
+        const uint64_t fill = UINT64_MAX, n_entries = layout.level_entries[level];
+        for (uint64_t i = 0; !status && level > 0 && i < n_entries; i++)
+            status = put_bytes(w, w->level_1.data + 8 * i * stride, 8, err);
+        for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
+            status = put_bytes(w, &fill, sizeof fill, err);
+        stride *= level > 0 ? TOKMAP_I_NODE_KEYS : 1;
     }
     return status ? status : put_bytes(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
 }
@@ -397,9 +375,6 @@ tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_chec
     const tokmap_status status = flush_out(w, err);
     if (status)
         return status;
-    const int error = tokmap_i_file_sync(w->fd);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot write to the disk", w->path);
     now->n_documents = w->n_documents;
     now->group_start = w->group_start;
     now->n_wide = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
@@ -407,7 +382,7 @@ tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_chec
     now->names_bytes = w->names.n_bytes;
     now->ends_checksum = tokmap_i_hasher_get(w->hasher);
     now->documents_hash = w->documents_hash;
-    return TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_sync(w->fd), "%s: cannot write to the disk", w->path);
 }
 
 static const uint8_t *last_bytes(const tokmap_i_bytes *b, uint64_t n_bytes)
@@ -427,21 +402,17 @@ void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts
     parts->data[TOKMAP_I_NAMES] = last_bytes(&w->names, n[TOKMAP_I_NAMES]);
 }
 
-static bool append_part(tokmap_i_bytes *b, const tokmap_i_record_parts *parts,
-                        tokmap_i_record_part part)
-{
-    return append_bytes(b, parts->data[part], (size_t)parts->n_bytes[part]);
-}
-
 tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
                                             const tokmap_i_checkpoint *now,
                                             const tokmap_i_record_parts *parts, tokmap_error *err)
 {
-    if (!append_part(&w->wide_ends, parts, TOKMAP_I_WIDE_ENDS) ||
-        !append_part(&w->blocks, parts, TOKMAP_I_BLOCKS) ||
-        !append_part(&w->inputs, parts, TOKMAP_I_NEW_INPUTS) ||
-        !append_part(&w->names, parts, TOKMAP_I_NAMES))
-        return FAIL_MEMORY(err);
+    tokmap_i_bytes *const to[TOKMAP_I_RECORD_PARTS] = {[TOKMAP_I_WIDE_ENDS] = &w->wide_ends,
+                                                       [TOKMAP_I_BLOCKS] = &w->blocks,
+                                                       [TOKMAP_I_NEW_INPUTS] = &w->inputs,
+                                                       [TOKMAP_I_NAMES] = &w->names};
+    for (int part = 0; part < TOKMAP_I_RECORD_PARTS; part++)
+        if (to[part] && !append_bytes(to[part], parts->data[part], (size_t)parts->n_bytes[part]))
+            return FAIL_MEMORY(err);
     w->n_sections = TOKMAP_I_MIN_SECTIONS + (now->values_bytes > 0);
     w->n_documents = now->n_documents;
     w->documents_hash = now->documents_hash;
@@ -454,14 +425,6 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
     return TOKMAP_OK;
 }
 
-static tokmap_status fail_resume(const tokmap_i_index_writer *w, tokmap_error *err)
-{
-    return FAIL(err, TOKMAP_ERR_CORRUPT,
-                "%s: does not match its journal: the unfinished dataset cannot be resumed; "
-                "discard it to start over",
-                w->path);
-}
-
 tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t ends_checksum,
                                           tokmap_error *err)
 {
@@ -471,26 +434,29 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", w->path);
     w->written = documents_start(w) + n_bytes;
-    if (n_bytes > 0 && stat.n_bytes < w->written)
-        return fail_resume(w, err);
     uint8_t *piece = malloc(READ_BYTES);
     if (!piece)
         return FAIL_MEMORY(err);
+    const bool whole = n_bytes == 0 || stat.n_bytes >= w->written;
     tokmap_status status = TOKMAP_OK;
-    for (uint64_t at = 0; !status && at < n_bytes; at += READ_BYTES) {
+    for (uint64_t at = 0; whole && !status && at < n_bytes; at += READ_BYTES) {
         const size_t n = (size_t)MIN(n_bytes - at, READ_BYTES);
         status = read_back(w, at, piece, n, err);
         if (!status)
             tokmap_i_hasher_add(w->hasher, piece, n);
     }
     free(piece);
-    return status || tokmap_i_hasher_get(w->hasher) == ends_checksum ? status : fail_resume(w, err);
+    if (status || (whole && tokmap_i_hasher_get(w->hasher) == ends_checksum))
+        return status;
+    return FAIL(err, TOKMAP_ERR_CORRUPT,
+                "%s: does not match its journal: the unfinished dataset cannot be resumed; "
+                "discard it to start over",
+                w->path);
 }
 
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err)
 {
-    const int error = tokmap_i_file_resize(w->fd, w->written);
-    return error ? FAIL_IO(err, error, "%s: cannot shorten", w->path) : TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_resize(w->fd, w->written), "%s: cannot shorten", w->path);
 }
 
 uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, uint64_t block)
@@ -557,8 +523,7 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
     if (!status && w->meta)
         status = end_section(w, h, TOKMAP_I_META, err);
     if (!status && w->is_joined)
-        status = put_table(w, &w->segments.entries, TOKMAP_I_SEGMENT_ENTRY_BYTES,
-                           &w->segments.names, err);
+        status = put_table(w, &w->segments, TOKMAP_I_SEGMENT_ENTRY_BYTES, &w->segment_names, err);
     if (!status && w->is_joined)
         status = end_section(w, h, TOKMAP_I_SEGMENTS, err);
     return status ? status : flush_out(w, err);
@@ -582,5 +547,5 @@ tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_he
     int error = tokmap_i_file_write(w->fd, head, documents_start(w), 0);
     if (!error)
         error = tokmap_i_file_sync(w->fd);
-    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->path) : TOKMAP_OK;
+    return CHECK_IO(err, error, "%s: cannot write to the disk", w->path);
 }

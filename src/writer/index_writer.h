@@ -8,7 +8,6 @@
 #include "format/format.h"
 #include "format/journal_record.h"
 #include "writer/meta_writer.h"
-#include "writer/segment_list.h"
 #include "tokmap.h"
 
 typedef struct tokmap_i_index_writer tokmap_i_index_writer;
@@ -47,6 +46,12 @@ const char *tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, siz
 
 /* The index is that of a joined dataset. Before anything else. */
 void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w);
+/* The next tokens, up to `end_token`, are in this file. */
+typedef struct tokmap_i_new_segment {
+    const char *name; /* its path from the folder of the index */
+    uint64_t end_token, token_offset;
+} tokmap_i_new_segment;
+/* TOKMAP_ERR_ARGUMENT: the name is too long, or there are too many. */
 tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
                                             const tokmap_i_new_segment *segment, tokmap_error *err);
 

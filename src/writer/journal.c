@@ -24,9 +24,9 @@ static int read_at(const tokmap_i_journal *j, uint64_t offset, size_t n_bytes, u
     return tokmap_i_file_read(j->fd, dst, (size_t)MIN(n_bytes, left), offset, n_read);
 }
 
-static tokmap_status fail_read(const tokmap_i_journal *j, int error, tokmap_error *err)
+static tokmap_status check_read(const tokmap_i_journal *j, int error, tokmap_error *err)
 {
-    return FAIL_IO_AT(err, error, j->end, "%s: cannot read", j->path);
+    return CHECK_IO_AT(err, error, j->end, "%s: cannot read", j->path);
 }
 
 static tokmap_status fail_damaged(const tokmap_i_journal *j, const char *why, tokmap_error *err)
@@ -43,14 +43,6 @@ static tokmap_status fail_damaged(const tokmap_i_journal *j, const char *why, to
                    j->path, j->end, why, j->last.sequence);
 }
 
-static bool holds_head(const uint8_t *bytes, size_t n_bytes)
-{
-    for (size_t i = 0; i + TOKMAP_I_RECORD_HEAD_BYTES <= n_bytes; i += TOKMAP_I_RECORD_ALIGNMENT)
-        if (tokmap_i_record_is_head(bytes + i))
-            return true;
-    return false;
-}
-
 /* There is no valid record at j->end. If a record head follows, the record is damaged; else it is
  * torn, at the end of the file. from: where to look for that head. */
 static tokmap_status check_rest(const tokmap_i_journal *j, uint64_t from, tokmap_error *err)
@@ -60,16 +52,18 @@ static tokmap_status check_rest(const tokmap_i_journal *j, uint64_t from, tokmap
     if (!piece)
         return FAIL_MEMORY(err);
     size_t n_read = piece_bytes;
-    int error = 0;
+    tokmap_status status = TOKMAP_OK;
     bool found = false;
-    while (!error && !found && n_read == piece_bytes) {
-        error = read_at(j, from, piece_bytes, piece, &n_read);
-        found = !error && holds_head(piece, n_read);
+    while (!status && !found && n_read == piece_bytes) {
+        status = check_read(j, read_at(j, from, piece_bytes, piece, &n_read), err);
+        for (size_t i = 0; !status && !found && i + TOKMAP_I_RECORD_HEAD_BYTES <= n_read;
+             i += TOKMAP_I_RECORD_ALIGNMENT)
+            found = tokmap_i_record_is_head(piece + i);
         from += SCAN_BYTES;
     }
     free(piece);
-    if (error)
-        return fail_read(j, error, err);
+    if (status)
+        return status;
     return found ? fail_damaged(j, "wrong checksum, with more records after it", err) : TOKMAP_END;
 }
 
@@ -77,9 +71,9 @@ static tokmap_status read_header(tokmap_i_journal *j, tokmap_error *err)
 {
     uint8_t bytes[TOKMAP_I_JOURNAL_HEADER_BYTES];
     size_t n_read;
-    const int error = read_at(j, 0, sizeof bytes, bytes, &n_read);
-    if (error)
-        return fail_read(j, error, err);
+    const tokmap_status status = check_read(j, read_at(j, 0, sizeof bytes, bytes, &n_read), err);
+    if (status)
+        return status;
     if (n_read < sizeof bytes || !tokmap_i_journal_header_decode(bytes, &j->header))
         return check_rest(j, 0, err);
     if (j->header.version != TOKMAP_I_JOURNAL_VERSION)
@@ -91,24 +85,14 @@ static tokmap_status read_header(tokmap_i_journal *j, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static bool make_room(tokmap_i_journal *j, uint64_t n_bytes)
-{
-    if (j->payload && n_bytes <= j->payload_capacity)
-        return true;
-    free(j->payload);
-    j->payload_capacity = MAX(n_bytes, SCAN_BYTES);
-    j->payload = malloc((size_t)j->payload_capacity);
-    return j->payload != NULL;
-}
-
 tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
 {
     uint8_t head[TOKMAP_I_RECORD_HEAD_BYTES];
     tokmap_i_checkpoint now;
     size_t n_read;
-    int error = read_at(j, j->end, sizeof head, head, &n_read);
-    if (error)
-        return fail_read(j, error, err);
+    tokmap_status status = check_read(j, read_at(j, j->end, sizeof head, head, &n_read), err);
+    if (status)
+        return status;
     const uint64_t search_from = j->end + TOKMAP_I_RECORD_ALIGNMENT;
     if (n_read < sizeof head || !tokmap_i_record_is_head(head))
         return check_rest(j, search_from, err);
@@ -119,11 +103,17 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
     const uint64_t n_bytes = tokmap_i_record_payload_bytes(&j->parts);
     if (j->n_bytes - j->end - sizeof head < n_bytes) /* before memory is allocated */
         return check_rest(j, search_from, err);
-    if (!make_room(j, n_bytes))
-        return FAIL_MEMORY(err);
-    error = read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read);
-    if (error)
-        return fail_read(j, error, err);
+    if (!j->payload || n_bytes > j->payload_capacity) {
+        free(j->payload);
+        j->payload_capacity = MAX(n_bytes, SCAN_BYTES);
+        j->payload = malloc((size_t)j->payload_capacity);
+        if (!j->payload)
+            return FAIL_MEMORY(err);
+    }
+    status =
+        check_read(j, read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read), err);
+    if (status)
+        return status;
     if (n_read < n_bytes || !tokmap_i_record_is_payload(head, j->payload, n_bytes))
         return check_rest(j, search_from, err);
     problem = tokmap_i_record_payload_decode(j->payload, &now, &j->parts);
@@ -134,26 +124,19 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status open_file(tokmap_i_journal *j, bool writable, tokmap_error *err)
-{
-    int error =
-        writable ? tokmap_i_file_open_again(j->path, &j->fd) : tokmap_i_file_open(j->path, &j->fd);
-    if (error == ENOENT)
-        return TOKMAP_END;
-    tokmap_i_file_stat stat;
-    if (!error)
-        error = tokmap_i_file_stat_fd(j->fd, &stat);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", j->path);
-    j->n_bytes = stat.n_bytes;
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_i_journal_open(tokmap_i_journal *j, const char *path, bool writable,
                                     tokmap_error *err)
 {
+    tokmap_i_file_stat stat = {0};
     *j = (tokmap_i_journal){.path = path, .fd = -1};
-    tokmap_status status = open_file(j, writable, err);
+    int error =
+        writable ? tokmap_i_file_open_again(path, &j->fd) : tokmap_i_file_open(path, &j->fd);
+    if (error == ENOENT)
+        return TOKMAP_END;
+    if (!error)
+        error = tokmap_i_file_stat_fd(j->fd, &stat);
+    j->n_bytes = stat.n_bytes;
+    tokmap_status status = CHECK_IO(err, error, "%s: cannot open", path);
     if (!status)
         status = read_header(j, err);
     if (status)
@@ -175,7 +158,7 @@ tokmap_status tokmap_i_journal_cut(tokmap_i_journal *j, tokmap_error *err)
     int error = tokmap_i_file_resize(j->fd, j->end);
     if (!error)
         error = tokmap_i_file_sync(j->fd);
-    return error ? FAIL_IO_AT(err, error, j->end, "%s: cannot shorten", j->path) : TOKMAP_OK;
+    return CHECK_IO_AT(err, error, j->end, "%s: cannot shorten", j->path);
 }
 
 tokmap_status tokmap_i_journal_create(tokmap_i_journal *j, const char *path,
@@ -183,8 +166,7 @@ tokmap_status tokmap_i_journal_create(tokmap_i_journal *j, const char *path,
 {
     *j = (tokmap_i_journal){.path = path, .fd = -1, .header = *header};
     j->header.version = TOKMAP_I_JOURNAL_VERSION;
-    const int error = tokmap_i_file_create(path, &j->fd);
-    return error ? FAIL_IO(err, error, "%s: cannot create", path) : TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_create(path, &j->fd), "%s: cannot create", path);
 }
 
 /* If a record could not be fully written or flushed, it is cut off again if possible: the next

@@ -39,11 +39,10 @@ static tokmap_status fail_changed(const tokmap_i_meta_spool *s, uint64_t offset,
 static tokmap_status write_at_end(tokmap_i_meta_spool *s, const void *data, size_t n_bytes,
                                   tokmap_error *err)
 {
-    const int error = tokmap_i_file_write(s->fd, data, n_bytes, s->n_bytes);
-    if (error)
-        return FAIL_IO_AT(err, error, s->n_bytes, "%s: cannot write", s->path);
+    const uint64_t at = s->n_bytes;
     s->n_bytes += n_bytes;
-    return TOKMAP_OK;
+    return CHECK_IO_AT(err, tokmap_i_file_write(s->fd, data, n_bytes, at), at, "%s: cannot write",
+                       s->path);
 }
 
 /* Ends a head with its checksum, and writes it. */
@@ -55,21 +54,20 @@ static tokmap_status write_head(tokmap_i_meta_spool *s, uint8_t *head, size_t n_
     return write_at_end(s, head, n_bytes, err);
 }
 
-static tokmap_status begin(tokmap_i_meta_spool *s, const char *path, tokmap_error *err)
+static bool begin(tokmap_i_meta_spool *s, const char *path)
 {
     *s = TOKMAP_I_NO_META_SPOOL;
     s->path = strdup(path);
     s->hasher = tokmap_i_hasher_open();
-    return s->path && s->hasher ? TOKMAP_OK : FAIL_MEMORY(err);
+    return s->path && s->hasher;
 }
 
 tokmap_status tokmap_i_meta_spool_create(tokmap_i_meta_spool *s, const char *path,
                                          const char *const *names, uint32_t n_columns,
                                          tokmap_error *err)
 {
-    tokmap_status status = begin(s, path, err);
-    if (status)
-        return status;
+    if (!begin(s, path))
+        return FAIL_MEMORY(err);
     const int error = tokmap_i_file_create(path, &s->fd);
     if (error)
         return FAIL_IO(err, error, "%s: cannot create", path);
@@ -167,18 +165,30 @@ static tokmap_status read_part(tokmap_i_meta_spool *s, uint64_t offset, uint8_t 
     return n_read == n_bytes ? TOKMAP_OK : fail_changed(s, offset + n_read, err);
 }
 
-/* Takes the names out of the head. Sets head_bytes; false if it is not sound. */
-static tokmap_status take_names(tokmap_i_meta_spool *s, const uint8_t *head, size_t n_bytes,
-                                tokmap_error *err)
+tokmap_status tokmap_i_meta_spool_open(tokmap_i_meta_spool *s, const char *path, uint64_t n_bytes,
+                                       tokmap_error *err)
 {
+    uint8_t head[MAX_HEAD_BYTES];
+    const size_t n_read = (size_t)MIN(n_bytes, sizeof head);
+    if (!begin(s, path))
+        return FAIL_MEMORY(err);
+    const int error = tokmap_i_file_open_again(path, &s->fd);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot open", path);
+    s->n_bytes = n_bytes;
+    if (n_bytes < NAMES_AT)
+        return fail_changed(s, n_bytes, err);
+    const tokmap_status status = read_part(s, 0, head, n_read, err);
+    if (status)
+        return status;
     size_t at = NAMES_AT;
     const uint64_t n_columns = load_le64(head + sizeof magic);
     if (memcmp(head, magic, sizeof magic) != 0 || n_columns == 0 ||
         n_columns > TOKMAP_I_MAX_META_COLUMNS)
         return fail_changed(s, 0, err);
     for (; s->n_columns < n_columns; s->n_columns++) {
-        const uint64_t name_bytes = n_bytes - at < 8 ? UINT64_MAX : load_le64(head + at);
-        if (name_bytes > n_bytes - MIN(at + 8, n_bytes) ||
+        const uint64_t name_bytes = n_read - at < 8 ? UINT64_MAX : load_le64(head + at);
+        if (name_bytes > n_read - MIN(at + 8, n_read) ||
             !tokmap_i_meta_name_valid((const char *)head + at + 8, (size_t)name_bytes))
             return fail_changed(s, at, err);
         s->names[s->n_columns] = strndup((const char *)head + at + 8, (size_t)name_bytes);
@@ -186,29 +196,11 @@ static tokmap_status take_names(tokmap_i_meta_spool *s, const uint8_t *head, siz
             return FAIL_MEMORY(err);
         at += 8 + (size_t)name_bytes;
     }
-    if (n_bytes - at < CHECKSUM_BYTES || load_le64(head + at) != tokmap_i_checksum(head, at))
+    if (n_read - at < CHECKSUM_BYTES || load_le64(head + at) != tokmap_i_checksum(head, at))
         return fail_changed(s, at, err);
     s->head_bytes = at + CHECKSUM_BYTES;
-    tokmap_i_hasher_add(s->hasher, head, at + CHECKSUM_BYTES);
+    tokmap_i_hasher_add(s->hasher, head, s->head_bytes);
     return TOKMAP_OK;
-}
-
-tokmap_status tokmap_i_meta_spool_open(tokmap_i_meta_spool *s, const char *path, uint64_t n_bytes,
-                                       tokmap_error *err)
-{
-    uint8_t head[MAX_HEAD_BYTES];
-    tokmap_status status = begin(s, path, err);
-    if (status)
-        return status;
-    const int error = tokmap_i_file_open_again(path, &s->fd);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", path);
-    const size_t n_read = (size_t)MIN(n_bytes, sizeof head);
-    s->n_bytes = n_bytes;
-    if (n_bytes < NAMES_AT)
-        return fail_changed(s, n_bytes, err);
-    status = read_part(s, 0, head, n_read, err);
-    return status ? status : take_names(s, head, n_read, err);
 }
 
 tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_spool *s, uint32_t column)
@@ -251,25 +243,6 @@ static tokmap_status read_chunk(tokmap_i_meta_spool *s, uint64_t at, uint32_t co
     return TOKMAP_OK;
 }
 
-static tokmap_status next_segment(tokmap_i_meta_cursor *c, tokmap_error *err)
-{
-    chunk k;
-    tokmap_status status = read_chunk(c->spool, c->chunk, c->column, &k, err);
-    if (status)
-        return status;
-    c->segment.n_bytes = 0;
-    uint8_t *p = tokmap_i_bytes_add(&c->segment, (size_t)k.segment_bytes);
-    if (!p)
-        return FAIL_MEMORY(err);
-    status = read_part(c->spool, k.segment_at, p, (size_t)k.segment_bytes, err);
-    if (!status && tokmap_i_checksum(p, (size_t)k.segment_bytes) != k.segment_checksum)
-        status = fail_changed(c->spool, k.segment_at, err);
-    c->at = 0;
-    c->rows_left = k.n_rows;
-    c->chunk = k.end;
-    return status;
-}
-
 /* False if there is no whole value. */
 static bool take_value(tokmap_i_meta_cursor *c, tokmap_value *out)
 {
@@ -299,13 +272,26 @@ tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *o
                                         tokmap_error *err)
 {
     while (c->rows_left == 0) {
+        chunk k;
         if (c->at != c->segment.n_bytes)
             return fail_changed(c->spool, c->chunk, err);
         if (c->chunk == c->spool->n_bytes)
             return TOKMAP_END;
-        const tokmap_status status = next_segment(c, err);
+        tokmap_status status = read_chunk(c->spool, c->chunk, c->column, &k, err);
         if (status)
             return status;
+        c->segment.n_bytes = 0;
+        uint8_t *p = tokmap_i_bytes_add(&c->segment, (size_t)k.segment_bytes);
+        if (!p)
+            return FAIL_MEMORY(err);
+        status = read_part(c->spool, k.segment_at, p, (size_t)k.segment_bytes, err);
+        if (status)
+            return status;
+        if (tokmap_i_checksum(p, (size_t)k.segment_bytes) != k.segment_checksum)
+            return fail_changed(c->spool, k.segment_at, err);
+        c->at = 0;
+        c->rows_left = k.n_rows;
+        c->chunk = k.end;
     }
     c->rows_left--;
     return take_value(c, out) ? TOKMAP_OK : fail_changed(c->spool, c->chunk, err);
@@ -313,14 +299,12 @@ tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *o
 
 tokmap_status tokmap_i_meta_spool_hash(tokmap_i_meta_spool *s, tokmap_error *err)
 {
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t at = s->head_bytes; !status && at < s->n_bytes;) {
-        chunk c;
-        status = read_chunk(s, at, 0, &c, err);
+    chunk c;
+    for (uint64_t at = s->head_bytes; at < s->n_bytes; at = c.end) {
+        const tokmap_status status = read_chunk(s, at, 0, &c, err);
         if (status)
-            break;
+            return status;
         tokmap_i_hasher_add(s->hasher, c.head, chunk_head_bytes(s));
-        at = c.end;
     }
-    return status;
+    return TOKMAP_OK;
 }

@@ -1,13 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meta_transpose.c - writes the section of values: reads the spool once or more for each column. */
 #include "format/meta_section.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "writer/meta_writer.h"
-#include "writer/string_table.h"
 
 enum {
     PIECE_BYTES = 64 << 10
 };
+
+/* ---- The different strings of a column, numbered in the order in which they came ---- */
+
+enum {
+    TABLE_BYTES = 16 << 20, /* of text, at most */
+    TABLE_SLOTS = 2 * TOKMAP_I_MAX_META_DICTIONARY
+};
+
+typedef struct string_table {
+    uint32_t n_strings;
+    tokmap_i_bytes text;
+    uint32_t ends[TOKMAP_I_MAX_META_DICTIONARY];
+    uint32_t slots[TABLE_SLOTS]; /* number + 1; 0: free */
+} string_table;
+
+typedef enum string_result {
+    STRING_FOUND,
+    STRING_TOO_MANY,
+    STRING_NO_MEMORY
+} string_result;
+
+static void close_table(string_table *t)
+{
+    if (t)
+        free(t->text.data);
+    free(t);
+}
+
+static bool is_string(const string_table *t, uint32_t number, const char *text, size_t n_bytes)
+{
+    const size_t start = number == 0 ? 0 : t->ends[number - 1];
+    return t->ends[number] - start == n_bytes &&
+           (n_bytes == 0 || memcmp(t->text.data + start, text, n_bytes) == 0);
+}
+
+/* The number of a string, which is added if it is new. */
+static string_result number_of(string_table *t, const char *text, size_t n_bytes, uint32_t *number)
+{
+    size_t slot = tokmap_i_checksum(text, n_bytes) % TABLE_SLOTS;
+    while (t->slots[slot] != 0) {
+        *number = t->slots[slot] - 1;
+        if (is_string(t, *number, text, n_bytes))
+            return STRING_FOUND;
+        slot = (slot + 1) % TABLE_SLOTS;
+    }
+    if (t->n_strings == TOKMAP_I_MAX_META_DICTIONARY || n_bytes > TABLE_BYTES - t->text.n_bytes)
+        return STRING_TOO_MANY;
+    uint8_t *p = tokmap_i_bytes_add(&t->text, n_bytes);
+    if (!p)
+        return STRING_NO_MEMORY;
+    if (n_bytes > 0)
+        memcpy(p, text, n_bytes);
+    *number = t->n_strings++;
+    t->ends[*number] = (uint32_t)t->text.n_bytes;
+    t->slots[slot] = t->n_strings;
+    return STRING_FOUND;
+}
 
 typedef struct transpose {
     tokmap_i_meta_writer *w;
@@ -17,7 +74,8 @@ typedef struct transpose {
     uint64_t text_end; /* of the strings so far */
     uint8_t *piece;
     size_t piece_used;
-    tokmap_i_string_table *strings; /* of the current column, if it is a dictionary */
+    uint64_t row;          /* the document whose value is written */
+    string_table *strings; /* of the current column, if it is a dictionary */
     tokmap_i_meta meta;
 } transpose;
 
@@ -63,34 +121,19 @@ static tokmap_status pad_to(transpose *t, uint64_t at, tokmap_error *err)
 
 /* ---- What a column will be ---- */
 
-static tokmap_status number_string(tokmap_i_string_table *strings, const tokmap_value *v,
-                                   uint32_t *number, bool *fits, tokmap_error *err)
+static tokmap_status number_string(string_table *strings, const tokmap_value *v, uint32_t *number,
+                                   bool *fits, tokmap_error *err)
 {
-    const tokmap_i_string_result result =
-        tokmap_i_string_table_number(strings, v->text, v->text_bytes, number);
-    *fits = result == TOKMAP_I_STRING_FOUND;
-    return result == TOKMAP_I_STRING_NO_MEMORY ? FAIL_MEMORY(err) : TOKMAP_OK;
+    const string_result result = number_of(strings, v->text, v->text_bytes, number);
+    *fits = result == STRING_FOUND;
+    return result == STRING_NO_MEMORY ? FAIL_MEMORY(err) : TOKMAP_OK;
 }
 
 /* A dictionary if it is smaller than the strings themselves. */
-static void choose(tokmap_i_meta_column *c, const tokmap_i_string_table *strings,
-                   uint64_t n_documents)
+static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error *err)
 {
-    const uint32_t code_bytes = strings->n_strings <= 256 ? 1 : 2;
-    const uint64_t plain = 8 * (n_documents + 1) + c->text_bytes;
-    const uint64_t dictionary =
-        code_bytes * n_documents + 8 * ((uint64_t)strings->n_strings + 1) + strings->text.n_bytes;
-    if (dictionary >= plain)
-        return;
-    c->type = TOKMAP_I_META_DICTIONARY;
-    c->code_bytes = code_bytes;
-    c->n_strings = strings->n_strings;
-    c->text_bytes = strings->text.n_bytes;
-}
-
-static tokmap_status count_strings(transpose *t, uint32_t column, tokmap_error *err)
-{
-    tokmap_i_string_table *strings = tokmap_i_string_table_open();
+    tokmap_i_meta_column *c = &t->meta.columns[column];
+    string_table *strings = calloc(1, sizeof(string_table));
     if (!strings)
         return FAIL_MEMORY(err);
     tokmap_i_meta_cursor cursor = tokmap_i_meta_cursor_at(&t->w->spool, column);
@@ -103,10 +146,18 @@ static tokmap_status count_strings(transpose *t, uint32_t column, tokmap_error *
         if (!status && v.type == TOKMAP_VALUE_STRING)
             status = number_string(strings, &v, &number, &fits, err);
     }
-    if (status == TOKMAP_END)
-        choose(&t->meta.columns[column], strings, t->w->n_rows);
+    const uint64_t n = t->w->n_rows;
+    const uint32_t code_bytes = strings->n_strings <= 256 ? 1 : 2;
+    const uint64_t dictionary =
+        code_bytes * n + 8 * ((uint64_t)strings->n_strings + 1) + strings->text.n_bytes;
+    if (status == TOKMAP_END && dictionary < 8 * (n + 1) + c->text_bytes) {
+        c->type = TOKMAP_I_META_DICTIONARY;
+        c->code_bytes = code_bytes;
+        c->n_strings = strings->n_strings;
+        c->text_bytes = strings->text.n_bytes;
+    }
     free(cursor.segment.data);
-    tokmap_i_string_table_close(strings);
+    close_table(strings);
     return status < 0 ? status : TOKMAP_OK;
 }
 
@@ -124,45 +175,24 @@ static tokmap_status describe(transpose *t, uint32_t column, tokmap_error *err)
         .name = t->w->spool.names[column],
         .name_bytes = strlen(t->w->spool.names[column]),
     };
-    return c->type == TOKMAP_I_META_STRING ? count_strings(t, column, err) : TOKMAP_OK;
+    return c->type == TOKMAP_I_META_STRING ? choose_strings(t, column, err) : TOKMAP_OK;
 }
 
 /* ---- Parts ---- */
 
-/* Writes what a part has for the value of document `row`. */
-typedef tokmap_status use_value(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                                uint64_t row, tokmap_error *err);
-
-static tokmap_status for_each(transpose *t, uint32_t column, use_value *use, tokmap_error *err)
-{
-    tokmap_i_meta_cursor cursor = tokmap_i_meta_cursor_at(&t->w->spool, column);
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t row = 0; !status; row++) {
-        tokmap_value v;
-        status = tokmap_i_meta_cursor_next(&cursor, &v, err);
-        if (!status)
-            status = use(t, &t->meta.columns[column], &v, row, err);
-    }
-    free(cursor.segment.data);
-    return status == TOKMAP_END ? TOKMAP_OK : status;
-}
-
 /* The bits of eight documents come into the last byte of the piece. */
-static tokmap_status put_bit(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                             uint64_t row, tokmap_error *err)
+static tokmap_status put_bit(transpose *t, const tokmap_value *v, tokmap_error *err)
 {
     static const uint8_t none;
-    (void)c;
-    const tokmap_status status = row % 8 == 0 ? put_bytes(t, &none, 1, err) : TOKMAP_OK;
+    const tokmap_status status = t->row % 8 == 0 ? put_bytes(t, &none, 1, err) : TOKMAP_OK;
     if (!status && v->type != TOKMAP_VALUE_NULL)
-        t->piece[t->piece_used - 1] |= (uint8_t)(1u << row % 8);
+        t->piece[t->piece_used - 1] |= (uint8_t)(1u << t->row % 8);
     return status;
 }
 
 static tokmap_status put_number(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                                uint64_t row, tokmap_error *err)
+                                tokmap_error *err)
 {
-    (void)row;
     const double real = v->type == TOKMAP_VALUE_INT64 ? (double)v->integer : v->real;
     uint64_t bits = 0;
     if (v->type != TOKMAP_VALUE_NULL && c->type == TOKMAP_I_META_FLOAT64)
@@ -173,9 +203,8 @@ static tokmap_status put_number(transpose *t, const tokmap_i_meta_column *c, con
 }
 
 static tokmap_status put_code(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                              uint64_t row, tokmap_error *err)
+                              tokmap_error *err)
 {
-    (void)row;
     uint8_t bytes[2];
     uint32_t number = 0;
     bool fits;
@@ -186,48 +215,48 @@ static tokmap_status put_code(transpose *t, const tokmap_i_meta_column *c, const
     return status ? status : put_bytes(t, bytes, c->code_bytes, err);
 }
 
-static tokmap_status put_offset(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                                uint64_t row, tokmap_error *err)
+/* What a part has for a value. */
+static tokmap_status put_value(transpose *t, const tokmap_i_meta_column *c, tokmap_i_meta_part part,
+                               const tokmap_value *v, tokmap_error *err)
 {
-    (void)c;
-    (void)row;
-    t->text_end += v->type == TOKMAP_VALUE_STRING ? v->text_bytes : 0;
-    return put_u64(t, t->text_end, err);
-}
-
-static tokmap_status put_text(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                              uint64_t row, tokmap_error *err)
-{
-    (void)c;
-    (void)row;
-    return v->type == TOKMAP_VALUE_STRING ? put_bytes(t, v->text, v->text_bytes, err) : TOKMAP_OK;
-}
-
-static tokmap_status put_offsets(transpose *t, uint32_t column, tokmap_error *err)
-{
-    t->text_end = 0;
-    tokmap_status status = put_u64(t, 0, err);
-    if (!status && !t->strings)
-        return for_each(t, column, put_offset, err);
-    for (uint32_t i = 0; !status && i < t->strings->n_strings; i++)
-        status = put_u64(t, t->strings->ends[i], err);
-    return status;
+    const bool is_string = v->type == TOKMAP_VALUE_STRING;
+    switch (part) {
+    case TOKMAP_I_META_VALIDITY:
+        return put_bit(t, v, err);
+    case TOKMAP_I_META_VALUES:
+        return t->strings ? put_code(t, c, v, err) : put_number(t, c, v, err);
+    case TOKMAP_I_META_OFFSETS:
+        t->text_end += is_string ? v->text_bytes : 0;
+        return put_u64(t, t->text_end, err);
+    default:
+        return is_string ? put_bytes(t, v->text, v->text_bytes, err) : TOKMAP_OK;
+    }
 }
 
 static tokmap_status put_part(transpose *t, uint32_t column, tokmap_i_meta_part part,
                               tokmap_error *err)
 {
-    switch (part) {
-    case TOKMAP_I_META_VALIDITY:
-        return for_each(t, column, put_bit, err);
-    case TOKMAP_I_META_VALUES:
-        return for_each(t, column, t->strings ? put_code : put_number, err);
-    case TOKMAP_I_META_OFFSETS:
-        return put_offsets(t, column, err);
-    default:
-        return t->strings ? put_bytes(t, t->strings->text.data, t->strings->text.n_bytes, err)
-                          : for_each(t, column, put_text, err);
+    const bool of_table = part == TOKMAP_I_META_OFFSETS || part == TOKMAP_I_META_TEXT;
+    tokmap_status status = TOKMAP_OK;
+    t->text_end = 0;
+    if (part == TOKMAP_I_META_OFFSETS)
+        status = put_u64(t, 0, err);
+    if (t->strings && of_table) {
+        if (part == TOKMAP_I_META_TEXT)
+            return put_bytes(t, t->strings->text.data, t->strings->text.n_bytes, err);
+        for (uint32_t i = 0; !status && i < t->strings->n_strings; i++)
+            status = put_u64(t, t->strings->ends[i], err);
+        return status;
     }
+    tokmap_i_meta_cursor cursor = tokmap_i_meta_cursor_at(&t->w->spool, column);
+    for (t->row = 0; !status; t->row++) {
+        tokmap_value v;
+        status = tokmap_i_meta_cursor_next(&cursor, &v, err);
+        if (!status)
+            status = put_value(t, &t->meta.columns[column], part, &v, err);
+    }
+    free(cursor.segment.data);
+    return status == TOKMAP_END ? TOKMAP_OK : status;
 }
 
 /* The strings get their numbers while the codes are written. */
@@ -235,7 +264,7 @@ static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err
 {
     const tokmap_i_meta_column *c = &t->meta.columns[column];
     if (c->type == TOKMAP_I_META_DICTIONARY) {
-        t->strings = tokmap_i_string_table_open();
+        t->strings = calloc(1, sizeof(string_table));
         if (!t->strings)
             return FAIL_MEMORY(err);
     }
@@ -247,13 +276,14 @@ static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err
         if (!status)
             status = put_part(t, column, (tokmap_i_meta_part)part, err);
     }
-    tokmap_i_string_table_close(t->strings);
+    close_table(t->strings);
     t->strings = NULL;
     return status;
 }
 
 static tokmap_status put_all(transpose *t, tokmap_error *err)
 {
+    uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
     tokmap_status status = tokmap_i_meta_spool_flush(&t->w->spool, err);
     t->meta.n_columns = t->w->spool.n_columns;
     t->meta.n_documents = t->w->n_rows;
@@ -261,10 +291,8 @@ static tokmap_status put_all(transpose *t, tokmap_error *err)
         status = describe(t, i, err);
     if (!status && !tokmap_i_meta_place(&t->meta))
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the values are too large", t->w->spool.path);
-    if (status)
-        return status;
-    uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
-    status = put_bytes(t, directory, tokmap_i_meta_encode(&t->meta, directory), err);
+    if (!status)
+        status = put_bytes(t, directory, tokmap_i_meta_encode(&t->meta, directory), err);
     for (uint32_t i = 0; !status && i < t->meta.n_columns; i++)
         status = put_column(t, i, err);
     if (!status)
@@ -277,12 +305,9 @@ tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_meta_pu
 {
     transpose *t = calloc(1, sizeof *t);
     uint8_t *piece = malloc(PIECE_BYTES);
-    tokmap_status status = TOKMAP_ERR_MEMORY;
+    tokmap_status status = TOKMAP_OK;
     if (t && piece) {
-        t->w = w;
-        t->put = put;
-        t->context = context;
-        t->piece = piece;
+        *t = (transpose){.w = w, .put = put, .context = context, .piece = piece};
         status = put_all(t, err);
     } else {
         status = FAIL_MEMORY(err);

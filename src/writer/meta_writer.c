@@ -80,12 +80,6 @@ bool tokmap_i_meta_writer_has(const tokmap_i_meta_writer *w, const char *const *
 
 /* ---- Types ---- */
 
-static bool is_exact(int64_t value)
-{
-    const double d = (double)value;
-    return d < 0x1p63 && (int64_t)d == value;
-}
-
 static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
                                const tokmap_value *v, tokmap_error *err)
 {
@@ -108,64 +102,51 @@ static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
                 w->spool.path, w->spool.names[column], c->first_document, number, w->n_rows);
 }
 
-static tokmap_status fail_inexact(const tokmap_i_meta_writer *w, uint32_t column, tokmap_error *err)
-{
-    const tokmap_i_meta_state *c = &w->columns[column];
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: column '%s' is %" PRId64 " in document %" PRIu64
-                ", which is not exact as a float64, and has a float64 in document %" PRIu64,
-                w->spool.path, w->spool.names[column], c->inexact, c->inexact_document,
-                c->first_real);
-}
-
-static tokmap_status check_value(const tokmap_i_meta_writer *w, uint32_t column,
-                                 const tokmap_value *v, tokmap_error *err)
-{
-    if ((uint32_t)v->type > TOKMAP_VALUE_STRING)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: column '%s', document %" PRIu64 ": there is no type %d", w->spool.path,
-                    w->spool.names[column], w->n_rows, (int)v->type);
-    if (v->type == TOKMAP_VALUE_STRING && v->text_bytes > TOKMAP_I_MAX_META_STRING)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: column '%s' has a string of %zu bytes in document %" PRIu64
-                    "; the limit is 64 KiB",
-                    w->spool.path, w->spool.names[column], v->text_bytes, w->n_rows);
-    if (v->type == TOKMAP_VALUE_STRING && !v->text && v->text_bytes > 0)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: column '%s', document %" PRIu64 ": text is NULL",
-                    w->spool.path, w->spool.names[column], w->n_rows);
-    return TOKMAP_OK;
-}
-
 /* The column gets this value in document n_rows. */
 static tokmap_status take_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_value *v,
                                 tokmap_error *err)
 {
     tokmap_i_meta_state *c = &w->columns[column];
-    const tokmap_status status = check_value(w, column, v, err);
-    if (status)
-        return status;
+    const char *path = w->spool.path, *name = w->spool.names[column];
+    const bool is_string = v->type == TOKMAP_VALUE_STRING;
+    if ((uint32_t)v->type > TOKMAP_VALUE_STRING)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: column '%s', document %" PRIu64 ": there is no type %d", path, name,
+                    w->n_rows, (int)v->type);
+    if (is_string && v->text_bytes > TOKMAP_I_MAX_META_STRING)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: column '%s' has a string of %zu bytes in document %" PRIu64
+                    "; the limit is 64 KiB",
+                    path, name, v->text_bytes, w->n_rows);
+    if (is_string && !v->text && v->text_bytes > 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: column '%s', document %" PRIu64 ": text is NULL",
+                    path, name, w->n_rows);
     c->n_nulls += v->type == TOKMAP_VALUE_NULL;
     if (v->type == TOKMAP_VALUE_NULL)
         return TOKMAP_OK;
-    const bool had_real = c->type == TOKMAP_VALUE_FLOAT64;
     if (c->type == TOKMAP_VALUE_NULL)
         c->first_document = w->n_rows;
-    else if ((c->type == TOKMAP_VALUE_STRING) != (v->type == TOKMAP_VALUE_STRING))
+    else if ((c->type == TOKMAP_VALUE_STRING) != is_string)
         return fail_sort(w, column, v, err);
-    if (!had_real)
-        c->type =
-            v->type == TOKMAP_VALUE_FLOAT64 || c->type == TOKMAP_VALUE_NULL ? v->type : c->type;
-    if (v->type == TOKMAP_VALUE_STRING)
-        c->text_bytes += v->text_bytes;
-    if (v->type == TOKMAP_VALUE_FLOAT64 && !had_real)
+    if (v->type == TOKMAP_VALUE_FLOAT64 && c->type != TOKMAP_VALUE_FLOAT64)
         c->first_real = w->n_rows;
-    if (v->type == TOKMAP_VALUE_INT64 && !c->has_inexact && !is_exact(v->integer)) {
+    if (v->type == TOKMAP_VALUE_FLOAT64 || c->type == TOKMAP_VALUE_NULL)
+        c->type = v->type;
+    if (is_string)
+        c->text_bytes += v->text_bytes;
+    const bool is_integer = v->type == TOKMAP_VALUE_INT64;
+    const double as_real = is_integer ? (double)v->integer : 0;
+    if (is_integer && !c->has_inexact && (as_real >= 0x1p63 || (int64_t)as_real != v->integer)) {
         c->has_inexact = true;
         c->inexact = v->integer;
         c->inexact_document = w->n_rows;
     }
-    return c->type == TOKMAP_VALUE_FLOAT64 && c->has_inexact ? fail_inexact(w, column, err)
-                                                             : TOKMAP_OK;
+    if (c->type != TOKMAP_VALUE_FLOAT64 || !c->has_inexact)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "%s: column '%s' is %" PRId64 " in document %" PRIu64
+                ", which is not exact as a float64, and has a float64 in document %" PRIu64,
+                path, name, c->inexact, c->inexact_document, c->first_real);
 }
 
 /* ---- Rows ---- */
@@ -220,29 +201,13 @@ tokmap_status tokmap_i_meta_writer_save(tokmap_i_meta_writer *w, tokmap_i_meta_s
     const tokmap_status status = tokmap_i_meta_spool_flush(&w->spool, err);
     if (status)
         return status;
-    const int error = tokmap_i_file_sync(w->spool.fd);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot write to the disk", w->spool.path);
     *saved =
         (tokmap_i_meta_saved){w->spool.n_bytes, tokmap_i_hasher_get(w->spool.hasher), w->n_rows};
-    return TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_sync(w->spool.fd), "%s: cannot write to the disk",
+                    w->spool.path);
 }
 
-/* Learns again what is known of a column. The caller makes the message. */
-static tokmap_status read_column(tokmap_i_meta_writer *w, uint32_t column, tokmap_error *err)
-{
-    tokmap_i_meta_cursor c = tokmap_i_meta_cursor_at(&w->spool, column);
-    tokmap_status status = TOKMAP_OK;
-    for (w->n_rows = 0; !status; w->n_rows += !status) {
-        tokmap_value value;
-        status = tokmap_i_meta_cursor_next(&c, &value, err);
-        if (!status && take_value(w, column, &value, err))
-            status = TOKMAP_ERR_CORRUPT;
-    }
-    free(c.segment.data);
-    return status == TOKMAP_END ? TOKMAP_OK : status;
-}
-
+/* What is known of each column is learned again. The caller makes the message. */
 static tokmap_status check_all(tokmap_i_meta_writer *w, const char *path,
                                const tokmap_i_meta_saved *saved, tokmap_error *err)
 {
@@ -255,9 +220,16 @@ static tokmap_status check_all(tokmap_i_meta_writer *w, const char *path,
     if (!status && tokmap_i_hasher_get(w->spool.hasher) != saved->checksum)
         status = TOKMAP_ERR_CORRUPT;
     for (uint32_t i = 0; !status && i < w->spool.n_columns; i++) {
-        status = read_column(w, i, err);
-        if (!status && w->n_rows != saved->n_rows)
-            status = TOKMAP_ERR_CORRUPT;
+        tokmap_i_meta_cursor c = tokmap_i_meta_cursor_at(&w->spool, i);
+        for (w->n_rows = 0; !status; w->n_rows += !status) {
+            tokmap_value value;
+            status = tokmap_i_meta_cursor_next(&c, &value, err);
+            if (!status && take_value(w, i, &value, err))
+                status = TOKMAP_ERR_CORRUPT;
+        }
+        free(c.segment.data);
+        if (status == TOKMAP_END)
+            status = w->n_rows == saved->n_rows ? TOKMAP_OK : TOKMAP_ERR_CORRUPT;
     }
     return status;
 }
@@ -284,6 +256,6 @@ tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char
 
 tokmap_status tokmap_i_meta_writer_cut(tokmap_i_meta_writer *w, tokmap_error *err)
 {
-    const int error = tokmap_i_file_resize(w->spool.fd, w->spool.n_bytes);
-    return error ? FAIL_IO(err, error, "%s: cannot shorten", w->spool.path) : TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_resize(w->spool.fd, w->spool.n_bytes), "%s: cannot shorten",
+                    w->spool.path);
 }

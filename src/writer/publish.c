@@ -9,18 +9,6 @@
 #include "base/status.h"
 #include "dataset/dataset.h"
 
-static char *join_path(const char *prefix, size_t prefix_bytes, const char *suffix,
-                       const char *more)
-{
-    char *path = malloc(prefix_bytes + strlen(suffix) + strlen(more) + 1);
-    if (path) {
-        memcpy(path, prefix, prefix_bytes);
-        strcpy(path + prefix_bytes, suffix);
-        strcat(path, more);
-    }
-    return path;
-}
-
 static bool writes_tokens(const tokmap_i_names *n)
 {
     return n->output == TOKMAP_I_OUTPUT_NEW;
@@ -32,36 +20,23 @@ static bool owns_bin(const tokmap_i_names *n)
     return n->output != TOKMAP_I_OUTPUT_ADOPTED;
 }
 
-/* The token file of the dataset that has our index name, if it is another file than ours: v1.npy
- * and v1.bin would share v1.tmi. NULL if it is ours, or if there is no such dataset, or if it is
- * joined and has none. The caller frees it. */
-static char *other_tokens(const tokmap_i_names *n)
-{
-    tokmap_dataset *ds;
-    char *path = NULL;
-    if (tokmap_dataset_open(&ds, n->index_path, NULL))
-        return NULL;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    if (!tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS) && !tokmap_i_is_set_aside(ds) &&
-        strcmp(info.token_path, n->token_path) != 0)
-        path = strdup(info.token_path);
-    tokmap_dataset_close(ds);
-    return path;
-}
-
 static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
 {
+    tokmap_dataset *ds;
     if (tokmap_i_file_is_folder(n->index_path))
         return FAIL_IO(err, EISDIR, "%s: cannot write", n->index_path);
     if (!tokmap_i_file_exists(n->index_path))
         return TOKMAP_OK;
-    char *other = other_tokens(n);
-    if (other) {
-        FAIL(err, TOKMAP_ERR_EXISTS, "%s: is the index of %s; give one of the two another name",
-             n->index_path, other);
-        free(other);
-        return TOKMAP_ERR_EXISTS;
+    if (tokmap_dataset_open(&ds, n->index_path, NULL) == TOKMAP_OK) {
+        /* v1.npy and v1.bin would share v1.tmi. A joined dataset has no token file of its own. */
+        const bool is_other = !ds->is_joined && !tokmap_i_is_set_aside(ds) &&
+                              strcmp(ds->token_path, n->token_path) != 0;
+        if (is_other)
+            FAIL(err, TOKMAP_ERR_EXISTS, "%s: is the index of %s; give one of the two another name",
+                 n->index_path, ds->token_path);
+        tokmap_dataset_close(ds);
+        if (is_other)
+            return TOKMAP_ERR_EXISTS;
     }
     return n->replace ? TOKMAP_OK
                       : FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", n->index_path);
@@ -96,18 +71,28 @@ size_t tokmap_i_prefix_bytes(const char *path)
 tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err)
 {
-    n->token_path = join_path(prefix, prefix_bytes, suffix, "");
-    n->bin_path = join_path(prefix, prefix_bytes, ".bin", "");
-    n->token_partial = join_path(prefix, prefix_bytes, ".bin", ".partial");
-    n->token_replaced = join_path(prefix, prefix_bytes, ".bin", ".replaced");
-    n->index_path = join_path(prefix, prefix_bytes, ".tmi", "");
-    n->index_partial = join_path(prefix, prefix_bytes, ".tmi", ".partial");
-    n->index_replaced = join_path(prefix, prefix_bytes, ".tmi", ".replaced");
-    n->journal = join_path(prefix, prefix_bytes, ".tmj", ".partial");
-    n->values = join_path(prefix, prefix_bytes, ".tmv", ".partial");
-    if (!n->token_path || !n->bin_path || !n->token_partial || !n->token_replaced ||
-        !n->index_path || !n->index_partial || !n->index_replaced || !n->journal || !n->values)
+    const struct {
+        char **path;
+        const char *suffix;
+    } all[] = {{&n->token_path, suffix},
+               {&n->bin_path, ".bin"},
+               {&n->token_partial, ".bin.partial"},
+               {&n->token_replaced, ".bin.replaced"},
+               {&n->index_path, ".tmi"},
+               {&n->index_partial, ".tmi.partial"},
+               {&n->index_replaced, ".tmi.replaced"},
+               {&n->journal, ".tmj.partial"},
+               {&n->values, ".tmv.partial"}};
+    const size_t n_paths = sizeof all / sizeof *all;
+    const size_t room = prefix_bytes + strlen(suffix) + sizeof ".bin.replaced";
+    n->strings = malloc(n_paths * room);
+    if (!n->strings)
         return FAIL_MEMORY(err);
+    for (size_t i = 0; i < n_paths; i++) {
+        *all[i].path = n->strings + i * room;
+        memcpy(*all[i].path, prefix, prefix_bytes);
+        strcpy(*all[i].path + prefix_bytes, all[i].suffix);
+    }
     return TOKMAP_OK;
 }
 
@@ -127,18 +112,6 @@ tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t 
     return clears_up ? TOKMAP_OK : refuse_existing(n, err);
 }
 
-/* A file with a second name, such as one that a killed writer had just published, must not be
- * emptied, so only this name is removed. */
-static int remove_name(tokmap_i_names *n, int *fd)
-{
-    n->was_named |= tokmap_i_file_same(n->index_path, n->index_partial);
-    const int error =
-        n->has_journal && !n->was_named ? EMLINK : tokmap_i_file_remove(n->index_partial);
-    tokmap_i_file_close(*fd);
-    *fd = -1;
-    return error;
-}
-
 tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
 {
     int error = 0;
@@ -148,8 +121,14 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
         n->has_journal = !error && tokmap_i_file_exists(n->journal);
         if (!error)
             error = tokmap_i_file_stat_fd(*fd, &stat);
-        if (!error && stat.n_names > 1)
-            error = remove_name(n, fd);
+        if (error || stat.n_names <= 1)
+            break;
+        /* A file with a second name, such as one that a killed writer had just published, must not
+         * be emptied, so only this name is removed. */
+        n->was_named |= tokmap_i_file_same(n->index_path, n->index_partial);
+        error = n->has_journal && !n->was_named ? EMLINK : tokmap_i_file_remove(n->index_partial);
+        tokmap_i_file_close(*fd);
+        *fd = -1;
     }
     n->owns_partials = error == 0;
     n->index_file = stat;
@@ -163,7 +142,7 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_EXISTS,
                     "%s: has a second name (a hard link); remove one of the two to resume",
                     n->index_partial);
-    return error ? FAIL_IO(err, error, "%s: cannot create", n->index_partial) : TOKMAP_OK;
+    return CHECK_IO(err, error, "%s: cannot create", n->index_partial);
 }
 
 /* ---- The old dataset, while a new one gets its names ---- */
@@ -251,26 +230,28 @@ static int clear_leftovers(tokmap_i_names *n)
     return replacing ? put_back(n) : 0;
 }
 
+static tokmap_status sync_name(const char *path, tokmap_error *err)
+{
+    return CHECK_IO(err, tokmap_i_folder_sync(path), "%s: cannot flush its folder to the disk",
+                    path);
+}
+
 tokmap_status tokmap_i_names_clear_up(tokmap_i_names *n, tokmap_error *err)
 {
-    const int error = tokmap_i_folder_sync(n->index_path);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot flush its folder to the disk", n->index_path);
-    return clear_leftovers(n), TOKMAP_OK;
+    const tokmap_status status = sync_name(n->index_path, err);
+    if (!status)
+        clear_leftovers(n);
+    return status;
 }
 
 tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
 {
-    int error = clear_leftovers(n);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot restore the dataset that was being replaced",
-                       n->index_path);
-    const tokmap_status status = refuse_existing(n, err);
-    if (status)
-        return status;
-    error = tokmap_i_folder_sync(n->index_path); /* checked now, not after all the work */
-    return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", n->index_path)
-                 : TOKMAP_OK;
+    tokmap_status status =
+        CHECK_IO(err, clear_leftovers(n), "%s: cannot restore the dataset that was being replaced",
+                 n->index_path);
+    if (!status)
+        status = refuse_existing(n, err);
+    return status ? status : sync_name(n->index_path, err); /* now, not after all the work */
 }
 
 /* ---- Final names ---- */
@@ -305,47 +286,24 @@ static bool remove_final_name(const tokmap_i_names *n, const char *path, const c
     return true;
 }
 
-static tokmap_status check_file(const char *path, const tokmap_i_file_stat *file, tokmap_error *err)
+/* After a call that gave a file its final name. */
+static tokmap_status keep_name(int error, const char *path, tokmap_error *err)
 {
-    return tokmap_i_file_is(path, file)
-               ? TOKMAP_OK
-               : FAIL(err, TOKMAP_ERR_MISMATCH,
-                      "%s: was removed or replaced while it was being written; nothing is "
-                      "published",
-                      path);
+    if (error == EEXIST)
+        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", path);
+    return error ? FAIL_IO(err, error, "%s: cannot give the finished file this name", path)
+                 : sync_name(path, err);
 }
-
-/* The lock keeps other writers away from these names, but does not stop users from removing
- * files. */
-static tokmap_status check_partials(const tokmap_i_names *n, tokmap_error *err)
-{
-    const tokmap_status status = check_file(n->index_partial, &n->index_file, err);
-    return status || !writes_tokens(n) ? status : check_file(n->token_partial, &n->token_file, err);
-}
-
-static tokmap_status fail_name(int error, const char *path, tokmap_error *err)
-{
-    return error == EEXIST
-               ? FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", path)
-               : FAIL_IO(err, error, "%s: cannot give the finished file this name", path);
-}
-
-static tokmap_status sync_name(const char *path, tokmap_error *err)
-{
-    const int error = tokmap_i_folder_sync(path);
-    return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", path) : TOKMAP_OK;
-}
-
 /* If a name cannot be made durable, it is removed: it might otherwise disappear in a power cut. */
 static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
 {
     int error = writes_tokens(n) ? name_tokens(n) : 0;
+    tokmap_status status = writes_tokens(n) ? keep_name(error, n->token_path, err) : TOKMAP_OK;
     if (error)
-        return fail_name(error, n->token_path, err);
-    tokmap_status status = writes_tokens(n) ? sync_name(n->token_path, err) : TOKMAP_OK;
+        return status;
     if (!status) {
         error = name_index(n);
-        status = error ? fail_name(error, n->index_path, err) : sync_name(n->index_path, err);
+        status = keep_name(error, n->index_path, err);
         if (status && !error && !remove_final_name(n, n->index_path, n->index_partial))
             return status;
     }
@@ -385,16 +343,25 @@ static void remove_partials(tokmap_i_names *n)
 
 tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
 {
-    tokmap_status status = check_partials(n, err);
-    if (status)
-        return status;
+    /* The lock keeps other writers away from these names, but does not stop users from removing
+     * files. */
+    const char *gone = NULL;
+    if (!tokmap_i_file_is(n->index_partial, &n->index_file))
+        gone = n->index_partial;
+    else if (writes_tokens(n) && !tokmap_i_file_is(n->token_partial, &n->token_file))
+        gone = n->token_partial;
+    if (gone)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: was removed or replaced while it was being written; nothing is published",
+                    gone);
     /* One that was left would be taken for the tokens of index_replaced. */
     int error = n->replace ? tokmap_i_file_remove(n->token_replaced) : 0;
     if (error && error != ENOENT)
         return FAIL_IO(err, error, "%s: cannot remove", n->token_replaced);
     error = n->replace ? set_aside(n) : 0;
-    status = error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
-                   : assign_names(n, err);
+    tokmap_status status =
+        error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
+              : assign_names(n, err);
     if (!status) {
         n->keep_tokens = false;
         drop_values(n);
@@ -418,14 +385,6 @@ void tokmap_i_names_close(tokmap_i_names *n)
     remove_partials(n);
     if (!n->has_journal) /* a rename may have ended the lock */
         drop_values(n);
-    free(n->token_path);
-    free(n->bin_path);
-    free(n->token_partial);
-    free(n->token_replaced);
-    free(n->index_path);
-    free(n->index_partial);
-    free(n->index_replaced);
-    free(n->journal);
-    free(n->values);
+    free(n->strings);
     *n = (tokmap_i_names){0};
 }

@@ -24,7 +24,8 @@
 typedef enum tokmap_i_output {
     TOKMAP_I_OUTPUT_NEW,     /* P.bin and P.tmi */
     TOKMAP_I_OUTPUT_ADOPTED, /* P.tmi, for a token file that exists; P.bin may be another file */
-    TOKMAP_I_OUTPUT_JOINED   /* P.tmi without P.bin; an existing P.bin is replaced by nothing */
+    TOKMAP_I_OUTPUT_JOINED,  /* P.tmi without P.bin; an existing P.bin is replaced by nothing */
+    TOKMAP_I_OUTPUT_ANY      /* for tokmap_i_writer_enter */
 } tokmap_i_output;
 
 typedef struct tokmap_i_names {
@@ -39,6 +40,7 @@ typedef struct tokmap_i_names {
     tokmap_i_file_stat index_file; /* the locked file, whichever file is called index_partial now */
     tokmap_i_file_stat values_file; /* set by the caller if there are values, before publishing */
     tokmap_i_file_stat token_file;  /* set by the caller, after writing or opening it */
+    char *strings;                  /* the memory of all paths */
     char *token_path;               /* P with its suffix; bin_path unless adopted */
     char *bin_path, *token_partial, *token_replaced;
     char *index_path, *index_partial, *index_replaced;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* values.c - values of documents in a writer: the calls, and what ends with each document. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "base/status.h"
@@ -12,15 +13,11 @@ static tokmap_status fail_other_columns(const tokmap_writer *w, tokmap_error *er
     size_t used = 0;
     for (uint32_t i = 0; w->meta && i < w->meta->spool.n_columns; i++) {
         const char *name = w->meta->spool.names[i];
-        const size_t n_bytes = strlen(name);
-        if (used + n_bytes + 8 > sizeof had) {
+        if (used + strlen(name) + 8 > sizeof had) {
             strcpy(had + used, "...");
             break;
         }
-        memcpy(had + used, i > 0 ? ", " : "", i > 0 ? 2 : 0);
-        used += i > 0 ? 2 : 0;
-        memcpy(had + used, name, n_bytes + 1);
-        used += n_bytes;
+        used += (size_t)sprintf(had + used, "%s%s", i > 0 ? ", " : "", name);
     }
     return FAIL(err, TOKMAP_ERR_MISMATCH,
                 "%s: was begun with these columns of values: %s; resume it with the same, or "
@@ -52,41 +49,37 @@ tokmap_status tokmap_i_writer_set_columns(tokmap_writer *w, const char *const *n
     return status;
 }
 
-static tokmap_status set_columns(tokmap_writer *w, const char *const *names, uint32_t n_columns,
-                                 tokmap_error *err)
-{
-    if (w->meta_named)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: its columns of values are set already",
-                    w->names.index_path);
-    return tokmap_i_writer_set_columns(w, names, n_columns, err);
-}
-
 tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const *names,
                                              uint32_t n_columns, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, names || n_columns == 0, err);
-    return status ? status
-                  : tokmap_i_writer_leave(w, set_columns(w, names, n_columns, &w->failure), err);
-}
-
-static tokmap_status add_meta(tokmap_writer *w, const tokmap_value *values, uint32_t n_values,
-                              tokmap_error *err)
-{
-    const uint32_t n_columns = w->meta ? w->meta->spool.n_columns : 0;
-    if (n_values != n_columns)
-        return FAIL(
-            err, TOKMAP_ERR_ARGUMENT,
-            "%s: %" PRIu32 " values for document %" PRIu64 ", but there are %" PRIu32 " columns",
-            w->names.index_path, n_values, tokmap_i_index_writer_n_documents(w->index), n_columns);
-    return n_values == 0 ? TOKMAP_OK : tokmap_i_meta_writer_add(w->meta, values, err);
+    tokmap_status status =
+        tokmap_i_writer_enter(w, names || n_columns == 0, TOKMAP_I_OUTPUT_ANY, __func__, err);
+    if (status)
+        return status;
+    if (w->meta_named)
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: its columns of values are set already",
+                      w->names.index_path);
+    else
+        status = tokmap_i_writer_set_columns(w, names, n_columns, &w->failure);
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *values,
                                      uint32_t n_values, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, values || n_values == 0, err);
-    return status ? status
-                  : tokmap_i_writer_leave(w, add_meta(w, values, n_values, &w->failure), err);
+    tokmap_status status =
+        tokmap_i_writer_enter(w, values || n_values == 0, TOKMAP_I_OUTPUT_ANY, __func__, err);
+    if (status)
+        return status;
+    const uint32_t n_columns = w->meta ? w->meta->spool.n_columns : 0;
+    if (n_values != n_columns)
+        status = FAIL(
+            &w->failure, TOKMAP_ERR_ARGUMENT,
+            "%s: %" PRIu32 " values for document %" PRIu64 ", but there are %" PRIu32 " columns",
+            w->names.index_path, n_values, tokmap_i_index_writer_n_documents(w->index), n_columns);
+    else if (n_values > 0)
+        status = tokmap_i_meta_writer_add(w->meta, values, &w->failure);
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 /* A caller that resumes without naming the columns may be another job. */

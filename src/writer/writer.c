@@ -22,27 +22,11 @@ tokmap_writer *tokmap_i_writer_new(void)
     return w;
 }
 
-static tokmap_status take_lock(tokmap_writer *w, tokmap_error *err)
-{
-    int fd;
-    const tokmap_status status = tokmap_i_names_lock(&w->names, &fd, err);
-    return status ? status : tokmap_i_index_writer_take(&w->index, w->names.index_partial, fd, err);
-}
-
-static tokmap_status start_over(tokmap_writer *w, tokmap_error *err)
-{
-    tokmap_status status = tokmap_i_names_claim(&w->names, err);
-    if (!status && w->names.has_journal && w->unfinished == TOKMAP_UNFINISHED_REFUSE)
-        status = tokmap_i_writer_refuse_unfinished(w, err);
-    if (!status)
-        status = tokmap_i_names_discard(&w->names, err);
-    return status ? status : tokmap_i_index_writer_clear(w->index, err);
-}
-
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err)
 {
     bool resumed = false;
+    int fd;
     w->buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
     w->metadata = strdup("{}");
@@ -52,10 +36,19 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
     strcpy(w->header.token_suffix, suffix);
     tokmap_status status = tokmap_i_names_open(&w->names, prefix, prefix_bytes, suffix, err);
     if (!status)
-        status = take_lock(w, err);
+        status = tokmap_i_names_lock(&w->names, &fd, err);
+    if (!status)
+        status = tokmap_i_index_writer_take(&w->index, w->names.index_partial, fd, err);
     if (!status && w->unfinished == TOKMAP_UNFINISHED_RESUME)
         status = tokmap_i_writer_resume(w, &resumed, err);
-    return status || resumed ? status : start_over(w, err);
+    if (status || resumed)
+        return status;
+    status = tokmap_i_names_claim(&w->names, err);
+    if (!status && w->names.has_journal && w->unfinished == TOKMAP_UNFINISHED_REFUSE)
+        status = tokmap_i_writer_refuse_unfinished(w, err);
+    if (!status)
+        status = tokmap_i_names_discard(&w->names, err);
+    return status ? status : tokmap_i_index_writer_clear(w->index, err);
 }
 
 static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_error *err)
@@ -70,8 +63,8 @@ static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_erro
         tokmap_i_index_writer_set_joined(w->index);
         return tokmap_i_relative_path_open(&w->paths, w->names.index_path, err);
     }
-    const int error = tokmap_i_file_create(w->names.token_partial, &w->token_fd);
-    return error ? FAIL_IO(err, error, "%s: cannot create", w->names.token_partial) : TOKMAP_OK;
+    return CHECK_IO(err, tokmap_i_file_create(w->names.token_partial, &w->token_fd),
+                    "%s: cannot create", w->names.token_partial);
 }
 
 /* The smallest id that is out of range. */
@@ -79,24 +72,6 @@ static uint64_t id_limit(const tokmap_i_header *h)
 {
     const uint64_t width_limit = h->token_bytes == 2 ? UINT16_MAX + 1ull : TOKMAP_NO_ID;
     return h->vocab_size == 0 ? width_limit : MIN(h->vocab_size, width_limit);
-}
-
-static tokmap_status take_resume_options(tokmap_writer *w, const tokmap_writer_options *o,
-                                         tokmap_error *err)
-{
-    w->names.replace = o->replace;
-    w->names.resume = o->unfinished == TOKMAP_UNFINISHED_RESUME;
-    w->resumable = o->resumable || w->names.resume;
-    w->unfinished = o->unfinished;
-    w->resume_checkpoint = o->resume_checkpoint;
-    if (o->unfinished != TOKMAP_UNFINISHED_REFUSE && o->unfinished != TOKMAP_UNFINISHED_DISCARD &&
-        !w->names.resume)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "unfinished is %d: must be 0, 1 or 2",
-                    (int)o->unfinished);
-    if (o->resume_checkpoint > 0 && !w->names.resume)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "resume_checkpoint is set, but unfinished is not TOKMAP_UNFINISHED_RESUME");
-    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_take_eod(int32_t has_eod, uint32_t eod_id, uint32_t *out, tokmap_error *err)
@@ -109,9 +84,10 @@ tokmap_status tokmap_i_take_eod(int32_t has_eod, uint32_t eod_id, uint32_t *out,
     return tokmap_i_check_flag("has_eod", has_eod, err);
 }
 
-static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_options *o,
+static tokmap_status take_options(tokmap_writer *w, const tokmap_writer_options *o,
                                   tokmap_error *err)
 {
+    tokmap_i_header *h = &w->header;
     tokmap_status status = tokmap_i_check_flag("replace", o->replace, err);
     if (!status)
         status = tokmap_i_check_flag("resumable", o->resumable, err);
@@ -121,6 +97,11 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
         return status;
     h->vocab_size = o->vocab_size;
     h->token_bytes = o->token_bytes ? o->token_bytes : o->vocab_size <= UINT16_MAX + 1 ? 2 : 4;
+    w->names.replace = o->replace;
+    w->names.resume = o->unfinished == TOKMAP_UNFINISHED_RESUME;
+    w->resumable = o->resumable || w->names.resume;
+    w->unfinished = o->unfinished;
+    w->resume_checkpoint = o->resume_checkpoint;
     if (h->token_bytes != 2 && h->token_bytes != 4)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
                     h->token_bytes);
@@ -133,6 +114,12 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
                     "eod_id is %" PRIu32 ": must be below %" PRIu64
                     " (vocab_size, or the limit of token_bytes)",
                     h->eod_id, id_limit(h));
+    if ((uint32_t)o->unfinished > TOKMAP_UNFINISHED_DISCARD)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "unfinished is %d: must be 0, 1 or 2",
+                    (int)o->unfinished);
+    if (o->resume_checkpoint > 0 && !w->names.resume)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "resume_checkpoint is set, but unfinished is not TOKMAP_UNFINISHED_RESUME");
     return TOKMAP_OK;
 }
 
@@ -155,19 +142,16 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
     if (!w)
         return FAIL_MEMORY(err);
     w->names.output = output;
-    status = take_options(&w->header, &o, err);
-    if (!status)
-        status = take_resume_options(w, &o, err);
+    status = take_options(w, &o, err);
     if (!status && w->resumable && output == TOKMAP_I_OUTPUT_JOINED)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a joined dataset cannot be resumed", prefix);
     if (!status)
         status = begin_new(w, prefix, err);
-    if (status) {
+    if (status)
         tokmap_writer_close(w);
-        return status;
-    }
-    *out = w;
-    return TOKMAP_OK;
+    else
+        *out = w;
+    return status;
 }
 
 tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
@@ -182,19 +166,11 @@ tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
     return open_output(out, prefix, options, TOKMAP_I_OUTPUT_JOINED, err);
 }
 
-tokmap_status tokmap_i_writer_allow(const tokmap_writer *w, tokmap_i_output output,
+tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_output output,
                                     const char *call, tokmap_error *err)
 {
     static const char *const opened_by[] = {"tokmap_writer_open", "tokmap_writer_adopt",
                                             "tokmap_writer_open_joined"};
-    return w->names.output == output
-               ? TOKMAP_OK
-               : FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: was opened with %s, but %s is for %s",
-                      w->names.index_path, opened_by[w->names.output], call, opened_by[output]);
-}
-
-tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_error *err)
-{
     tokmap_i_error_clear(err);
     if (!w)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "the writer is NULL");
@@ -202,14 +178,16 @@ tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_erro
         return FAIL(err, TOKMAP_ERR_FORKED,
                     "%s: this writer belongs to the parent process: only that can write to it",
                     w->names.index_path);
-    if (w->finished && !w->failure.status)
+    const tokmap_i_output is = w->names.output;
+    if (!w->failure.status && w->finished)
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: is finished and can only be closed",
              w->names.index_path);
-    if (!complete && !w->failure.status)
+    else if (!w->failure.status && !complete)
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", w->names.index_path);
-    if (w->failure.status && err)
-        *err = w->failure;
-    return w->failure.status;
+    else if (!w->failure.status && output != TOKMAP_I_OUTPUT_ANY && output != is)
+        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: was opened with %s, but %s is for %s",
+             w->names.index_path, opened_by[is], call, opened_by[output]);
+    return tokmap_i_writer_leave(w, w->failure.status, err);
 }
 
 tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err)
@@ -249,11 +227,10 @@ tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t offset = w->n_tokens * w->header.token_bytes - w->buffer_used;
-    const int error = tokmap_i_file_write_direct(w->token_fd, w->buffer, w->buffer_used, offset);
-    if (error)
-        return FAIL_IO_AT(err, error, offset, "%s: cannot write", w->names.token_partial);
+    const size_t n_bytes = w->buffer_used;
     w->buffer_used = 0;
-    return TOKMAP_OK;
+    return CHECK_IO_AT(err, tokmap_i_file_write_direct(w->token_fd, w->buffer, n_bytes, offset),
+                       offset, "%s: cannot write", w->names.token_partial);
 }
 
 static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_error *err)
@@ -269,61 +246,45 @@ static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_er
                 ids[i], id_limit(&w->header));
 }
 
-/* Appends at most as many ids as fit into the current piece. */
-static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
-                                 tokmap_error *err)
-{
-    uint8_t *dst = w->buffer + w->buffer_used;
-    const uint32_t largest = tokmap_i_store_ids(dst, ids, n_tokens, w->header.token_bytes);
-    if (largest >= id_limit(&w->header))
-        return refuse_ids(w, ids, err);
-    w->header.largest_id = MAX(w->header.largest_id, largest);
-    const size_t n_bytes = n_tokens * w->header.token_bytes;
-    const tokmap_status status = tokmap_i_writer_hash(w, dst, n_bytes, err);
-    w->buffer_used += n_bytes;
-    w->n_tokens += n_tokens;
-    if (status || w->n_tokens * w->header.token_bytes % TOKMAP_I_WRITE_BYTES != 0)
-        return status;
-    return tokmap_i_writer_flush(w, err);
-}
-
-static tokmap_status append_ids(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
-                                tokmap_error *err)
-{
-    tokmap_status status =
-        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_NEW, "tokmap_writer_append", err);
-    if (!status && n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
-    while (!status && n_tokens > 0) {
-        const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / w->header.token_bytes;
-        const size_t room = tokens_in_piece - w->n_tokens % tokens_in_piece;
-        const size_t n = MIN(n_tokens, room);
-        status = append_some(w, ids, n, err);
-        ids += n;
-        n_tokens -= n;
-    }
-    return status;
-}
-
 tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
                                    tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, ids || n_tokens == 0, err);
-    return status ? status
-                  : tokmap_i_writer_leave(w, append_ids(w, ids, n_tokens, &w->failure), err);
-}
-
-static tokmap_status end_document(tokmap_writer *w, tokmap_error *err)
-{
-    const tokmap_status status =
-        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_NEW, "tokmap_writer_end_document", err);
-    return status ? status : tokmap_i_writer_document(w, w->n_tokens, err);
+    tokmap_status status =
+        tokmap_i_writer_enter(w, ids || n_tokens == 0, TOKMAP_I_OUTPUT_NEW, __func__, err);
+    if (status)
+        return status;
+    const uint32_t width = w->header.token_bytes;
+    if (n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens",
+                      w->names.token_path);
+    while (!status && n_tokens > 0) {
+        const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / width;
+        const size_t n = MIN(n_tokens, tokens_in_piece - w->n_tokens % tokens_in_piece);
+        uint8_t *dst = w->buffer + w->buffer_used;
+        const uint32_t largest = tokmap_i_store_ids(dst, ids, n, width);
+        if (largest >= id_limit(&w->header)) {
+            status = refuse_ids(w, ids, &w->failure);
+            break;
+        }
+        w->header.largest_id = MAX(w->header.largest_id, largest);
+        status = tokmap_i_writer_hash(w, dst, n * width, &w->failure);
+        w->buffer_used += n * width;
+        w->n_tokens += n;
+        if (!status && w->n_tokens % tokens_in_piece == 0)
+            status = tokmap_i_writer_flush(w, &w->failure);
+        ids += n;
+        n_tokens -= n;
+    }
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
-    return status ? status : tokmap_i_writer_leave(w, end_document(w, &w->failure), err);
+    tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_NEW, __func__, err);
+    if (status)
+        return status;
+    status = tokmap_i_writer_document(w, w->n_tokens, &w->failure);
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *input,
@@ -338,60 +299,58 @@ tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *
 tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64_t input_bytes,
                                       uint64_t input_checksum, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, name, err);
+    tokmap_status status = tokmap_i_writer_enter(w, name, TOKMAP_I_OUTPUT_ANY, __func__, err);
     if (status)
         return status;
     const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
-    if (w->names.output == TOKMAP_I_OUTPUT_JOINED)
-        return tokmap_i_writer_leave(w,
-                                     FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
-                                          "%s: is joined, so the datasets say what the inputs are",
-                                          w->names.index_path),
-                                     err);
+    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
     const bool adopted = w->names.output == TOKMAP_I_OUTPUT_ADOPTED;
-    if (n_documents > 0 && !adopted && tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
-        return tokmap_i_writer_leave(w,
-                                     FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
-                                          "%s: an input cannot end within a document",
-                                          w->names.index_path),
-                                     err);
-    w->input_before_document |= n_documents == 0 && w->n_tokens > 0;
     const tokmap_i_new_input input = {
         .name = name,
         .name_bytes = strlen(name),
         .end_document = n_documents,
-        .end_token = n_documents > 0 ? tokmap_i_index_writer_last_end(w->index)
+        .end_token = n_documents > 0 ? last_end
                      : adopted       ? w->header.n_tokens
                                      : w->n_tokens,
         .input_bytes = input_bytes,
         .input_checksum = input_checksum,
     };
-    return tokmap_i_writer_leave(w, tokmap_i_writer_input(w, &input, &w->failure), err);
-}
-
-static tokmap_status set_metadata(tokmap_writer *w, const char *json, size_t n_bytes,
-                                  tokmap_error *err)
-{
-    if (n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the metadata has %zu bytes; the limit is 64 MiB",
-                    w->names.index_path, n_bytes);
-    char *copy = malloc(MAX(n_bytes, 1));
-    if (!copy)
-        return FAIL_MEMORY(err);
-    if (json)
-        memcpy(copy, json, n_bytes);
-    free(w->metadata);
-    w->metadata = copy;
-    w->metadata_bytes = n_bytes;
-    return TOKMAP_OK;
+    if (w->names.output == TOKMAP_I_OUTPUT_JOINED) {
+        status =
+            FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                 "%s: is joined, so the datasets say what the inputs are", w->names.index_path);
+    } else if (n_documents > 0 && !adopted && last_end != w->n_tokens) {
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an input cannot end within a document",
+                      w->names.index_path);
+    } else {
+        w->input_before_document |= n_documents == 0 && w->n_tokens > 0;
+        status = tokmap_i_writer_input(w, &input, &w->failure);
+    }
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, size_t n_bytes,
                                          tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, json || n_bytes == 0, err);
-    return status ? status
-                  : tokmap_i_writer_leave(w, set_metadata(w, json, n_bytes, &w->failure), err);
+    tokmap_status status =
+        tokmap_i_writer_enter(w, json || n_bytes == 0, TOKMAP_I_OUTPUT_ANY, __func__, err);
+    if (status)
+        return status;
+    if (n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                      "%s: the metadata has %zu bytes; the limit is 64 MiB", w->names.index_path,
+                      n_bytes);
+    char *copy = status ? NULL : malloc(MAX(n_bytes, 1));
+    if (!status && !copy)
+        status = FAIL_MEMORY(&w->failure);
+    if (copy) {
+        if (json)
+            memcpy(copy, json, n_bytes);
+        free(w->metadata);
+        w->metadata = copy;
+        w->metadata_bytes = n_bytes;
+    }
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 /* Checks that documents and inputs cover all tokens. */
@@ -447,25 +406,24 @@ static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, t
 
 static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
 {
+    tokmap_status status = TOKMAP_OK;
     w->header.n_tokens = w->n_tokens;
     if (w->names.output == TOKMAP_I_OUTPUT_JOINED)
         return TOKMAP_OK;
-    if (w->hashed > 0) {
-        const tokmap_status status =
-            tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
-        if (status)
-            return status;
-    }
-    if (w->names.output == TOKMAP_I_OUTPUT_ADOPTED)
-        return check_unchanged(w, w->names.token_path, err);
-    tokmap_status status = tokmap_i_writer_flush(w, err);
+    if (w->hashed > 0)
+        status = tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
+    if (status || w->names.output == TOKMAP_I_OUTPUT_ADOPTED)
+        return status ? status : check_unchanged(w, w->names.token_path, err);
+    status = tokmap_i_writer_flush(w, err);
     if (!status)
         status = check_unchanged(w, w->names.token_partial, err);
-    if (status)
-        return status;
-    const int error = tokmap_i_file_sync(w->token_fd);
-    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->names.token_partial)
-                 : TOKMAP_OK;
+    return status ? status : tokmap_i_writer_sync(w, err);
+}
+
+tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err)
+{
+    return CHECK_IO(err, tokmap_i_file_sync(w->token_fd), "%s: cannot write to the disk",
+                    w->names.token_partial);
 }
 
 /* As late as possible, because the tail says which tokens are there. */
@@ -476,33 +434,31 @@ static tokmap_status cut_tail(tokmap_writer *w, tokmap_error *err)
     int error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
     if (!error)
         error = tokmap_i_file_sync(w->token_fd);
-    return error ? FAIL_IO(err, error, "%s: cannot shorten", w->names.token_partial) : TOKMAP_OK;
-}
-
-static tokmap_status finish_files(tokmap_writer *w, tokmap_error *err)
-{
-    tokmap_status status = check_complete(w, err);
-    if (!status)
-        status = finish_tokens(w, err);
-    if (!status)
-        status =
-            tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes, err);
-    if (!status)
-        status = cut_tail(w, err);
-    if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->spool.fd, &w->names.values_file))
-        status = FAIL_IO(err, EIO, "%s: cannot read", w->names.values);
-    if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
-        status = FAIL_IO(err, EIO, "%s: cannot read", w->names.token_partial);
-    if (!status)
-        status = tokmap_i_names_publish(&w->names, err);
-    w->finished = status == TOKMAP_OK;
-    return status;
+    return CHECK_IO(err, error, "%s: cannot shorten", w->names.token_partial);
 }
 
 tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_writer_enter(w, true, err);
-    return status ? status : tokmap_i_writer_leave(w, finish_files(w, &w->failure), err);
+    tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_ANY, __func__, err);
+    if (status)
+        return status;
+    tokmap_error *failure = &w->failure;
+    status = check_complete(w, failure);
+    if (!status)
+        status = finish_tokens(w, failure);
+    if (!status)
+        status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes,
+                                              failure);
+    if (!status)
+        status = cut_tail(w, failure);
+    if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->spool.fd, &w->names.values_file))
+        status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.values);
+    if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
+        status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.token_partial);
+    if (!status)
+        status = tokmap_i_names_publish(&w->names, failure);
+    w->finished = status == TOKMAP_OK;
+    return tokmap_i_writer_leave(w, status, err);
 }
 
 uint64_t tokmap_writer_n_tokens(const tokmap_writer *w)

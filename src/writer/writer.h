@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/hash.h"
+#include "dataset/index_reader.h"
 #include "writer/index_writer.h"
 #include "writer/journal.h"
 #include "writer/publish.h"
@@ -51,18 +52,19 @@ tokmap_writer *tokmap_i_writer_new(void);
  * TOKMAP_END if the dataset that was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
-/* Every public call uses these: enter repeats an old failure, leave remembers a new one.
- * `complete`: no argument of the call is NULL that must not be. */
-tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_error *err);
-tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err);
-/* TOKMAP_ERR_ARGUMENT unless the output is of this kind, which this call is for. */
-tokmap_status tokmap_i_writer_allow(const tokmap_writer *w, tokmap_i_output output,
+/* Every public call uses these: enter repeats an old failure, leave remembers a new one, which the
+ * call has put into w->failure. `complete`: no argument of the call is NULL that must not be.
+ * `output`: the only kind that this call is for. `call`: its name. */
+tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_output output,
                                     const char *call, tokmap_error *err);
+tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err);
 /* Adds token bytes to the checksums of their blocks. */
 tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
                                    tokmap_error *err);
 /* Writes the buffer to the token file. */
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
+/* Makes what was written to it durable. */
+tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);
 tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *input,
                                     tokmap_error *err);
 
@@ -85,5 +87,26 @@ tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_er
 tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_error *err);
 /* With the lock: TOKMAP_ERR_EXISTS if there is a dataset that can be resumed. */
 tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err);
+
+/* ---- append_index.c: adds a dataset to the output, what merging and joining do alike ---- */
+
+typedef struct tokmap_i_append {
+    tokmap_writer *w;
+    const tokmap_dataset *ds;
+    bool continues_input; /* its first input is the rest of the last one before */
+    tokmap_i_index_reader reader;
+    uint64_t first_document, first_token; /* where the dataset begins in the output */
+    uint8_t *checksums;                   /* of its blocks, as stored */
+    uint64_t checksums_bytes;
+} tokmap_i_append;
+
+/* The caller has set w, ds and continues_input, and zeroed the rest. Checks that the dataset goes
+ * with the output, and reads the checksums. Close it in any case. */
+tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err);
+/* Adds its documents, with their values, and its inputs. The tokens have been added. */
+tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err);
+void tokmap_i_append_close(tokmap_i_append *a);
+/* TOKMAP_ERR_CORRUPT: its tokens do not have the hash that its index says. */
+tokmap_status tokmap_i_fail_tokens_hash(const tokmap_dataset *ds, tokmap_error *err);
 
 #endif /* TOKMAP_WRITER_INTERNAL_H */
