@@ -153,47 +153,6 @@ TEST(the_largest_number_of_sources_has_quotas)
     CHECK_EQ(sum_of(quotas, n), TOKMAP_I_MIXTURE_PERIOD);
 }
 
-/* The last rule of section 5, step by step. */
-static void plain_rounding(const double *weights, uint32_t n, uint32_t *quotas)
-{
-    static double lack[1000];
-    double total = 0;
-    for (uint32_t k = 0; k < n; k++)
-        total += weights[k];
-    for (uint32_t k = 0; k < n; k++) {
-        const double slots = weights[k] / total * 1048576;
-        quotas[k] = (uint32_t)slots;
-        lack[k] = weights[k] > 0 ? slots - quotas[k] : -1;
-    }
-    while (sum_of(quotas, n) < 1048576) {
-        uint32_t best = 0;
-        for (uint32_t k = 1; k < n; k++)
-            best = lack[k] > lack[best] ? k : best;
-        quotas[best]++;
-        lack[best] = -1;
-    }
-}
-
-/* So many sources that no period fits to a thousandth. */
-TEST(rounded_quotas_are_those_of_the_rule_step_by_step)
-{
-    static double weights[1000];
-    static uint32_t quotas[1000], expected[1000];
-    for (uint64_t i = 0; i < 10; i++) {
-        for (uint32_t k = 0; k < 1000; k++) {
-            const uint64_t random = tokmap_i_mix(i * 1000 + k);
-            weights[k] = random % 5 ? 0.1 + (double)(random >> 11) * 0x1p-53 : 0;
-            if (i % 2)
-                weights[k] = 1 / (double)(7 + random % 300);
-        }
-        CHECK(quotas_of(weights, 1000, quotas));
-        plain_rounding(weights, 1000, expected);
-        CHECK_EQ(sum_of(quotas, 1000), TOKMAP_I_MIXTURE_PERIOD);
-        for (uint32_t k = 0; k < 1000; k++)
-            CHECK_EQ(quotas[k], expected[k]);
-    }
-}
-
 /* ---- Mixtures, and a plain one beside them ---- */
 
 typedef struct plain_mixture {
@@ -206,40 +165,6 @@ typedef struct plain_mixture {
     uint32_t phase, slot, slots[MAX_SOURCES];
 } plain_mixture;
 
-/* The source of sample g by the rule of the specification; nothing is looked up. */
-static uint32_t plain_source(plain_mixture *m)
-{
-    if (m->phase + 1 < m->n_phases && m->g == m->from[m->phase + 1]) {
-        m->phase++;
-        m->slot = 0;
-    }
-    const uint32_t *quotas = m->quotas[m->phase];
-    const uint64_t period = sum_of(quotas, m->n_sources);
-    if (m->slot == period)
-        m->slot = 0;
-    if (m->slot == 0)
-        memset(m->slots, 0, sizeof m->slots);
-    uint64_t best = UINT64_MAX;
-    uint32_t source = 0;
-    for (uint32_t k = 0; k < m->n_sources; k++) {
-        if (quotas[k] == 0 || m->slots[k] * period >= (uint64_t)quotas[k] * (m->slot + 1))
-            continue;
-        const uint64_t due = ((m->slots[k] + 1) * period + quotas[k] - 1) / quotas[k];
-        source = due < best ? k : source;
-        best = due < best ? due : best;
-    }
-    CHECK(best != UINT64_MAX);
-    return source;
-}
-
-static void plain_step(plain_mixture *m, uint32_t source)
-{
-    m->g++;
-    m->slot++;
-    m->slots[source]++;
-    m->given[source]++;
-}
-
 static tokmap_i_mixture *mixture_of(const plain_mixture *plain)
 {
     tokmap_i_mixture *m = tokmap_i_mixture_new(plain->sources, plain->n_sources);
@@ -248,76 +173,6 @@ static tokmap_i_mixture *mixture_of(const plain_mixture *plain)
         CHECK(tokmap_i_mixture_add_phase(m, plain->from[i], plain->quotas[i]));
     CHECK_EQ(tokmap_i_mixture_n_phases(m), plain->n_phases);
     return m;
-}
-
-/* Some sources have quotas of 0 in some phases, periods are cut in the middle. */
-static plain_mixture random_mixture(uint64_t seed)
-{
-    plain_mixture m = {0};
-    uint64_t random = seed << 32;
-    m.n_sources = 1 + (uint32_t)(tokmap_i_mix(++random) % (seed % 4 ? 5 : MAX_SOURCES));
-    m.n_phases = 1 + (uint32_t)(tokmap_i_mix(++random) % MAX_PHASES);
-    for (uint32_t k = 0; k < m.n_sources; k++) {
-        m.sources[k].n_windows = 1 + tokmap_i_mix(++random) % 40;
-        m.sources[k].max_epochs = seed % 2 && tokmap_i_mix(++random) % 2 ? 1 + random % 9 : 0;
-    }
-    for (uint32_t i = 0; i < m.n_phases; i++) {
-        if (i > 0)
-            m.from[i] = m.from[i - 1] + 1 + tokmap_i_mix(++random) % 150;
-        for (uint32_t k = 0; k < m.n_sources; k++)
-            m.quotas[i][k] = tokmap_i_mix(++random) % 3 ? tokmap_i_mix(++random) % 20 : 0;
-        m.quotas[i][random % m.n_sources] += 1;
-    }
-    return m;
-}
-
-/* Follows the plain mixture for n_steps, or until a source has no epochs left. */
-static bool check_walk(const tokmap_i_mixture *m, plain_mixture *plain, uint64_t n_steps,
-                       uint32_t *source)
-{
-    for (uint64_t i = 0; i < n_steps; i++) {
-        *source = plain_source(plain);
-        const tokmap_i_mixture_source *s = &plain->sources[*source];
-        const uint64_t j = plain->given[*source];
-        if (s->max_epochs > 0 && j == s->max_epochs * s->n_windows)
-            return true;
-        tokmap_i_mixture_sample sample;
-        tokmap_i_mixture_at(m, plain->g, &sample);
-        CHECK_EQ(sample.source, *source);
-        CHECK_EQ(sample.epoch, j / s->n_windows);
-        CHECK_EQ(sample.place, j % s->n_windows);
-        uint64_t counts[MAX_SOURCES];
-        tokmap_i_mixture_counts(m, plain->g, counts);
-        CHECK(memcmp(counts, plain->given, plain->n_sources * sizeof *counts) == 0);
-        plain_step(plain, *source);
-    }
-    return false;
-}
-
-static bool may_end(const plain_mixture *m)
-{
-    for (uint32_t k = 0; k < m->n_sources; k++)
-        if (m->sources[k].max_epochs > 0 && m->quotas[m->n_phases - 1][k] > 0)
-            return true;
-    return false;
-}
-
-TEST(samples_counts_and_end_are_those_of_the_rule_step_by_step)
-{
-    uint32_t n_ended = 0, n_in_later_phases = 0, source = 0, which = 0;
-    for (uint64_t seed = 0; seed < (check_long() ? 3000 : 300); seed++) {
-        plain_mixture plain = random_mixture(seed);
-        tokmap_i_mixture *m = mixture_of(&plain);
-        const uint64_t n_steps = may_end(&plain) ? 100000 : 3000;
-        const bool ended = check_walk(m, &plain, n_steps, &source);
-        CHECK_EQ(tokmap_i_mixture_end(m, &which), ended ? plain.g : UINT64_MAX);
-        CHECK(!ended || which == source);
-        CHECK(ended || !may_end(&plain));
-        n_ended += ended;
-        n_in_later_phases += ended && plain.phase > 0;
-        tokmap_i_mixture_free(m);
-    }
-    CHECK(n_ended > 50 && n_in_later_phases > 30);
 }
 
 /* ---- Share and exactness far out ---- */

@@ -125,21 +125,6 @@ TEST(full_and_none_give_every_window_once)
     }
 }
 
-TEST(sources_of_2_48_windows_follow_the_rule)
-{
-    const uint64_t n = TOKMAP_I_PERMUTE_MAX;
-    for (uint64_t i = 0; i < 4000; i++) {
-        const uint64_t size = n - i % 3, block = (uint64_t)1 << i % 49, epoch = i / 100;
-        const uint64_t group = i % 2 ? 1 : n / block;
-        tokmap_i_shuffle s =
-            shuffle(i % 5 ? TOKMAP_I_SHUFFLE_BLOCK : TOKMAP_I_SHUFFLE_FULL, size, block, group, i);
-        const uint64_t x = i % 7 ? tokmap_i_scale(tokmap_i_mix(i), size) : size - 1;
-        const uint64_t w = tokmap_i_shuffle_window(&s, epoch, x);
-        CHECK(w < size);
-        CHECK_EQ(w, plain_window(&s, epoch, x));
-    }
-}
-
 /* Going to and fro between epochs and groups, the largest epoch first: kept keys never show. */
 TEST(what_was_asked_before_does_not_matter)
 {

@@ -212,31 +212,6 @@ TEST(fills_memory_of_the_callers)
     close_corpus();
 }
 
-/* So that what a step queued for its batch is over when the slot is written again. */
-TEST(slots_are_used_in_turn)
-{
-    open_corpus();
-    const options o = {0};
-    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
-        tokmap_loader *l = open_loader(&o);
-        tokmap_stage *s =
-            open_stage(l, (tokmap_stage_options){.n_slots = 4, .no_thread = no_thread});
-        const void *used[40];
-        for (int i = 0; i < 40; i++) {
-            tokmap_stage_batch b;
-            next(s, &b);
-            used[i] = b.inputs;
-            release(s, &b);
-            for (int k = 1; k < 4 && i >= k; k++)
-                CHECK(used[i] != used[i - k]);
-            CHECK(i < 4 || used[i] == used[i - 4]);
-        }
-        tokmap_stage_close(s);
-        tokmap_loader_close(l);
-    }
-    close_corpus();
-}
-
 /* ---- Edit ---- */
 
 typedef struct editor {
@@ -714,43 +689,3 @@ TEST(counts_what_it_does)
 }
 
 /* ---- Processes ---- */
-
-TEST(a_child_is_told_and_leaves_the_parents_alone)
-{
-    if (check_sanitized())
-        SKIP("a sanitizer with threads and fork");
-    tokmap_error err;
-    open_corpus();
-    const options o = {0};
-    tokmap_loader *l = open_loader(&o);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){0});
-    tokmap_stage_batch b, held;
-    next(s, &held);
-    const pid_t child = fork();
-    if (child == 0) {
-        uint8_t state[TOKMAP_STATE_BYTES];
-        tokmap_stage_tensor t = {.struct_size = sizeof t, .output = TOKMAP_STAGE_INPUTS};
-        b = (tokmap_stage_batch){.struct_size = sizeof b};
-        const bool told = tokmap_stage_next(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_stage_fill(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_stage_wait(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_stage_release(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_stage_export(s, &held, &t, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_stage_seek(s, 0, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_stage_restore(s, state, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_stage_save(s, state, &err) == TOKMAP_ERR_FORKED;
-        tokmap_stage_close(s);
-        _exit(told ? 0 : 1);
-    }
-    int status = 0;
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK_INT(status, 0);
-    release(s, &held);
-    for (int i = 0; i < 20; i++) {
-        next(s, &b);
-        release(s, &b);
-    }
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
-    close_corpus();
-}

@@ -746,35 +746,6 @@ TEST(close_waits_for_what_callers_queued_before_release)
     case_close();
 }
 
-TEST(the_end_comes_in_its_place_and_again)
-{
-    stage_case c = {0};
-    tokmap_loader_info info = {.struct_size = sizeof info};
-    tokmap_stage_batch b;
-    tokmap_error err;
-    case_open();
-    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
-        begin(FAKE_RANDOM, 10);
-        c.loader = case_loader(CASE_ROWS, CASE_PARTS, 1);
-        tokmap_loader_get_info(c.loader, &info);
-        CHECK(info.n_samples < CASE_SAMPLES);
-        const tokmap_stage_options o = {.no_thread = no_thread};
-        CHECK_INT(case_try_stage(&c, o, &err), TOKMAP_OK);
-        for (int round = 0; round < 2; round++) {
-            while (c.position + CASE_ROWS <= info.n_samples) {
-                case_next(&c, &b, NULL);
-                case_release(&c, &b, NULL);
-            }
-            for (int i = 0; i < 3; i++)
-                CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_END);
-            c.position = info.n_samples - 40;
-            CHECK_INT(tokmap_stage_seek(c.stage, c.position, &err), TOKMAP_OK);
-        }
-        end(&c);
-    }
-    case_close();
-}
-
 static atomic_bool edit_is_bad;
 
 enum {

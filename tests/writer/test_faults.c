@@ -310,53 +310,31 @@ static void sweep_modes(const scenario *s)
     CHECK(n_runs > 20);
 }
 
-TEST(writing_survives_every_failing_call)
+/* For each of the scenarios, with files of its own. */
+static void each(void (*check)(const scenario *), const scenario *const *all)
 {
-    sweep_modes(&WRITE);
+    for (; *all; all++) {
+        check(*all);
+        remove_dataset(prefix);
+        remove_dataset(input);
+    }
 }
 
-TEST(writing_past_the_page_cache_survives_every_failing_call)
+TEST(every_failing_call_is_survived)
 {
-    sweep_modes(&WRITE_LARGE);
+    each(sweep_modes,
+         (const scenario *[]){&WRITE, &WRITE_LARGE, &REPLACE, &ADOPT, &ADOPT_REPLACE, &MERGE, &JOIN,
+                              &JOIN_REPLACE, &REPLACE_JOINED, &COPY, &READ, NULL});
 }
 
-TEST(replacing_survives_every_failing_call)
+/* With a link for the tokens and a rename for the index, no second name of the tokens may stay. But
+ * for a disk that fails for good: then named tokens without an index may be left, which can no
+ * longer be told from somebody else's. */
+TEST(every_failing_call_is_survived_without_hard_links)
 {
-    sweep_modes(&REPLACE);
-}
-
-TEST(adopting_survives_every_failing_call)
-{
-    sweep_modes(&ADOPT);
-}
-
-TEST(adopting_again_survives_every_failing_call)
-{
-    sweep_modes(&ADOPT_REPLACE);
-}
-
-TEST(merging_survives_every_failing_call)
-{
-    sweep_modes(&MERGE);
-}
-
-TEST(joining_survives_every_failing_call)
-{
-    sweep_modes(&JOIN);
-    remove_dataset(prefix);
-    sweep_modes(&JOIN_REPLACE);
-    remove_dataset(prefix);
-    sweep_modes(&REPLACE_JOINED);
-}
-
-TEST(copying_survives_every_failing_call)
-{
-    sweep_modes(&COPY);
-}
-
-TEST(reading_survives_every_failing_call)
-{
-    sweep_modes(&READ);
+    fault.missing = FAULT_LINK;
+    each(sweep_modes, (const scenario *[]){&WRITE, &REPLACE, &ADOPT, &JOIN_REPLACE, NULL});
+    fault.missing = 0;
 }
 
 TEST(a_call_that_is_always_interrupted_ends)
@@ -385,34 +363,9 @@ static void sweep_memory(const scenario *s)
     CHECK(n >= 10);
 }
 
-TEST(writing_survives_every_lack_of_memory)
+TEST(every_lack_of_memory_is_survived)
 {
-    sweep_memory(&WRITE);
-}
-
-TEST(adopting_survives_every_lack_of_memory)
-{
-    sweep_memory(&ADOPT);
-}
-
-TEST(merging_survives_every_lack_of_memory)
-{
-    sweep_memory(&MERGE);
-}
-
-TEST(joining_survives_every_lack_of_memory)
-{
-    sweep_memory(&JOIN);
-}
-
-TEST(copying_survives_every_lack_of_memory)
-{
-    sweep_memory(&COPY);
-}
-
-TEST(reading_survives_every_lack_of_memory)
-{
-    sweep_memory(&READ);
+    each(sweep_memory, (const scenario *[]){&WRITE, &ADOPT, &MERGE, &JOIN, &COPY, &READ, NULL});
 }
 
 /* ---- Kills at every call ---- */
@@ -454,43 +407,10 @@ static void kill_everywhere(const scenario *s)
     CHECK(n_kills > 10);
 }
 
-TEST(writing_survives_a_kill_at_every_call)
+TEST(a_kill_at_every_call_is_survived)
 {
-    kill_everywhere(&WRITE);
-}
-
-TEST(replacing_survives_a_kill_at_every_call)
-{
-    kill_everywhere(&REPLACE);
-}
-
-TEST(adopting_survives_a_kill_at_every_call)
-{
-    kill_everywhere(&ADOPT);
-}
-
-TEST(adopting_again_survives_a_kill_at_every_call)
-{
-    kill_everywhere(&ADOPT_REPLACE);
-}
-
-TEST(merging_survives_a_kill_at_every_call)
-{
-    kill_everywhere(&MERGE);
-}
-
-TEST(joining_survives_a_kill_at_every_call)
-{
-    kill_everywhere(&JOIN);
-    remove_dataset(prefix);
-    kill_everywhere(&JOIN_REPLACE);
-    remove_dataset(prefix);
-    kill_everywhere(&REPLACE_JOINED);
-}
-
-TEST(copying_survives_a_kill_at_every_call)
-{
-    kill_everywhere(&COPY);
+    each(kill_everywhere, (const scenario *[]){&WRITE, &REPLACE, &ADOPT, &ADOPT_REPLACE, &MERGE,
+                                               &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &COPY, NULL});
 }
 
 /* ---- Another writer at every call ---- */
@@ -630,22 +550,6 @@ TEST(a_file_system_without_links_and_careful_renames_will_do)
     expect_works_without(FAULT_LINK | FAULT_RENAMEAT2, EINVAL, &WRITE);
     expect_works_without(FAULT_LINK | FAULT_RENAMEAT2, EINVAL, &REPLACE);
     expect_works_without(FAULT_LINK | FAULT_RENAMEAT2, EINVAL, &ADOPT_REPLACE);
-}
-
-/* With a link for the tokens and a rename for the index, no second name of the tokens may stay. */
-/* But for a disk that fails for good: then named tokens without an index may be left, which can no
- * longer be told from somebody else's. */
-TEST(without_hard_links_every_failing_call_is_survived)
-{
-    fault.missing = FAULT_LINK;
-    sweep_modes(&WRITE);
-    remove_dataset(prefix);
-    sweep_modes(&REPLACE);
-    remove_dataset(prefix);
-    sweep_modes(&ADOPT);
-    remove_dataset(prefix);
-    sweep_modes(&JOIN_REPLACE);
-    fault.missing = 0;
 }
 
 TEST(hard_links_that_stop_working_leave_nothing_behind)

@@ -127,83 +127,17 @@ static tokmap_dataset *open_sound(const char *prefix)
     return ds;
 }
 
-/* ---- Two datasets, call by call ---- */
-
-static void compare_tokens(const tokmap_dataset *a, const tokmap_dataset *b, uint64_t n_tokens)
+/* What is merged from the joined dataset is what is merged from its parts. */
+static void compare_datasets(const char *joined, const char *flat)
 {
-    enum {
-        PIECE = 100003
-    };
-    static uint16_t in_a[PIECE], in_b[PIECE];
-    for (uint64_t at = 0; at < n_tokens; at += PIECE) {
-        const uint64_t n = MIN(n_tokens - at, PIECE);
-        CHECK_INT(tokmap_dataset_read(a, at, n, in_a, NULL), TOKMAP_OK);
-        CHECK_INT(tokmap_dataset_read(b, at, n, in_b, NULL), TOKMAP_OK);
-        CHECK(memcmp(in_a, in_b, n * 2) == 0);
-    }
-}
-
-static void compare_value(const tokmap_value *a, const tokmap_value *b)
-{
-    CHECK_INT(a->type, b->type);
-    CHECK_INT(a->integer, b->integer);
-    CHECK(a->real == b->real);
-    CHECK_EQ(a->text_bytes, b->text_bytes);
-    CHECK(a->text_bytes == 0 || memcmp(a->text, b->text, a->text_bytes) == 0);
-}
-
-static void compare_documents(const tokmap_dataset *a, const tokmap_dataset *b,
-                              const tokmap_dataset_info *info)
-{
-    for (uint64_t i = 0; i < info->n_documents; i++) {
-        tokmap_document in_a, in_b;
-        CHECK_INT(tokmap_dataset_document(a, i, &in_a), TOKMAP_OK);
-        CHECK_INT(tokmap_dataset_document(b, i, &in_b), TOKMAP_OK);
-        CHECK(in_a.first_token == in_b.first_token && in_a.n_tokens == in_b.n_tokens);
-        for (uint32_t c = 0; c < info->n_meta_columns; c++) {
-            tokmap_value value_a, value_b;
-            CHECK_INT(tokmap_dataset_get_meta(a, c, i, &value_a), TOKMAP_OK);
-            CHECK_INT(tokmap_dataset_get_meta(b, c, i, &value_b), TOKMAP_OK);
-            compare_value(&value_a, &value_b);
-        }
-    }
-}
-
-static void compare_inputs(const tokmap_dataset *a, const tokmap_dataset *b, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        tokmap_input_info in_a = TOKMAP_INIT(tokmap_input_info), in_b = in_a;
-        CHECK_INT(tokmap_dataset_get_input(a, i, &in_a), TOKMAP_OK);
-        CHECK_INT(tokmap_dataset_get_input(b, i, &in_b), TOKMAP_OK);
-        CHECK_EQ(in_a.name_bytes, in_b.name_bytes);
-        CHECK(memcmp(in_a.name, in_b.name, in_a.name_bytes) == 0);
-        CHECK_EQ(in_a.n_documents, in_b.n_documents);
-        CHECK_EQ(in_a.first_token, in_b.first_token);
-        CHECK_EQ(in_a.n_tokens, in_b.n_tokens);
-        CHECK_EQ(in_a.input_bytes, in_b.input_bytes);
-        CHECK_EQ(in_a.input_checksum, in_b.input_checksum);
-    }
-}
-
-static void compare_datasets(const char *prefix_a, const char *prefix_b)
-{
-    tokmap_dataset *a = open_sound(prefix_a), *b = open_sound(prefix_b);
-    tokmap_dataset_info info_a = TOKMAP_INIT(tokmap_dataset_info), info_b = info_a;
-    tokmap_dataset_get_info(a, &info_a);
-    tokmap_dataset_get_info(b, &info_b);
-    CHECK(memcmp(info_a.dataset_id, info_b.dataset_id, 16) == 0);
-    CHECK_EQ(info_a.n_tokens, info_b.n_tokens);
-    CHECK_EQ(info_a.n_documents, info_b.n_documents);
-    CHECK_EQ(info_a.n_inputs, info_b.n_inputs);
-    CHECK_EQ(info_a.vocab_size, info_b.vocab_size);
-    CHECK_EQ(info_a.largest_id, info_b.largest_id);
-    CHECK_EQ(info_a.eod_id, info_b.eod_id);
-    CHECK_EQ(info_a.n_meta_columns, info_b.n_meta_columns);
-    compare_tokens(a, b, info_a.n_tokens);
-    compare_documents(a, b, &info_a);
-    compare_inputs(a, b, info_a.n_inputs);
-    tokmap_dataset_close(a);
-    tokmap_dataset_close(b);
+    const char *merged = check_path("merged");
+    parts whole = {.n = 1};
+    snprintf(whole.prefixes[0], sizeof whole.prefixes[0], "%s", joined);
+    tokmap_dataset_close(open_sound(joined));
+    must_write(&whole, merged, false);
+    CHECK(files_are_equal(with_suffix(merged, ".bin"), with_suffix(flat, ".bin")));
+    CHECK(files_are_equal(with_suffix(merged, ".tmi"), with_suffix(flat, ".tmi")));
+    remove_dataset(merged);
 }
 
 /* ---- What joining gives ---- */
@@ -238,9 +172,6 @@ TEST(joined_datasets_can_be_joined_and_merged)
     must_write(&all, check_path("joined"), true);
     must_write(&p, check_path("flat"), false);
     compare_datasets(check_path("joined"), check_path("flat"));
-    must_write(&all, check_path("merged"), false);
-    CHECK(files_are_equal(check_path("merged.bin"), check_path("flat.bin")));
-    CHECK(files_are_equal(check_path("merged.tmi"), check_path("flat.tmi")));
     /* The two list the same token files, from different folders. */
     must_write(&p, check_path("at_once"), true);
     CHECK(files_are_equal(check_path("joined.tmi"), check_path("at_once.tmi")));
@@ -262,9 +193,12 @@ TEST(everything_can_be_moved_together)
 TEST(no_datasets_give_an_empty_one)
 {
     const parts none = {0};
+    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     must_write(&none, check_path("joined"), true);
-    must_write(&none, check_path("flat"), false);
-    compare_datasets(check_path("joined"), check_path("flat"));
+    tokmap_dataset *ds = open_sound(check_path("joined"));
+    tokmap_dataset_get_info(ds, &info);
+    CHECK_EQ(info.n_tokens + info.n_documents + info.n_inputs + info.n_segments, 0);
+    tokmap_dataset_close(ds);
 }
 
 TEST(token_files_are_not_opened)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal_kill - resumable writers whose every system call fails, falls short or is the last
- * one before kill -9; who are killed at random moments, meet each other and run out of disk. What
+ * one before kill -9; who meet each other and run out of disk. What
  * a checkpoint held is never lost, and the dataset ends as that of one go. */
 #include "writer/journal_plans.h"
 
@@ -13,8 +13,6 @@
 #include "support/fault_sweeps.h"
 
 static const plan WORK = {.seed = 6, .n_steps = 13, .most_tokens = 400, .vocab_size = 70000};
-static const plan LONG_WORK = {
-    .seed = 12, .n_steps = 60, .most_tokens = 60000, .vocab_size = 60000};
 static const shape OLD = {.name = "old",
                           .vocab_size = 700,
                           .n_tokens = 77,
@@ -105,13 +103,6 @@ static bool holds(int suffix, const files *all)
     return same;
 }
 
-/* A kill after the last step but one may leave second names of the complete files. */
-static bool is_complete_as(const files *all)
-{
-    return !is_absent(prefix) && holds(0, all) && holds(1, all) &&
-           !file_is_there(with_suffix(prefix, ".tmj.partial"));
-}
-
 static bool is_complete(void)
 {
     return !is_absent(prefix) && holds(0, &whole) && holds(1, &whole);
@@ -199,26 +190,12 @@ static void kill_everywhere(const scenario *s)
     CHECK(n_kills > 60);
 }
 
+static const scenario *const ALL[] = {&FRESH, &FRESH_REPLACE, &AGAIN, &AGAIN_REPLACE, &BACK, &OVER};
+
 TEST(a_kill_at_any_call_costs_no_checkpoint)
 {
-    kill_everywhere(&FRESH);
-}
-
-TEST(a_kill_at_any_call_while_replacing_costs_no_checkpoint_and_no_old_dataset)
-{
-    kill_everywhere(&FRESH_REPLACE);
-}
-
-TEST(a_kill_at_any_call_of_resuming_costs_no_checkpoint)
-{
-    kill_everywhere(&AGAIN);
-    kill_everywhere(&AGAIN_REPLACE);
-}
-
-TEST(a_kill_at_any_call_of_going_back_or_starting_over_is_survived)
-{
-    kill_everywhere(&BACK);
-    kill_everywhere(&OVER);
+    for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++)
+        kill_everywhere(ALL[i]);
 }
 
 TEST(without_hard_links_a_kill_at_any_call_costs_no_checkpoint)
@@ -273,24 +250,8 @@ static void sweep_modes(const scenario *s)
 
 TEST(a_failing_call_costs_no_checkpoint)
 {
-    sweep_modes(&FRESH);
-}
-
-TEST(a_failing_call_while_replacing_costs_no_checkpoint_and_no_old_dataset)
-{
-    sweep_modes(&FRESH_REPLACE);
-}
-
-TEST(a_failing_call_of_resuming_costs_no_checkpoint)
-{
-    sweep_modes(&AGAIN);
-    sweep_modes(&AGAIN_REPLACE);
-}
-
-TEST(a_failing_call_of_going_back_or_starting_over_is_survived)
-{
-    sweep_modes(&BACK);
-    sweep_modes(&OVER);
+    for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++)
+        sweep_modes(ALL[i]);
 }
 
 TEST(without_hard_links_a_failing_call_costs_no_checkpoint)
@@ -338,78 +299,6 @@ TEST(a_full_disk_costs_no_checkpoint)
     tear_down();
     printf("note %d times full\n", n_failed);
     CHECK(n_failed > 5);
-}
-
-/* ---- Kills at random moments ---- */
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static run long_run(void)
-{
-    return (run){.plan = &LONG_WORK,
-                 .unfinished = TOKMAP_UNFINISHED_RESUME,
-                 .checkpoint_every = 1,
-                 .n_checkpoints = n_made};
-}
-
-/* Whether it was killed in time. */
-static bool kill_after(uint64_t ns)
-{
-    const struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    int status;
-    const pid_t child = fork();
-    if (child == 0) {
-        run r = long_run();
-        _exit(run_plan(&r, NULL) ? 1 : 0);
-    }
-    CHECK(child > 0);
-    nanosleep(&t, NULL);
-    kill(child, SIGKILL);
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0 ||
-          (!is_absent(prefix) && WEXITSTATUS(status) == 1));
-    return WIFSIGNALED(status);
-}
-
-TEST(killed_at_random_moments_it_ends_as_that_of_one_go)
-{
-    const int n_wanted = check_long() ? 200 : check_sanitized() ? 30 : 60;
-    int n_kills = 0, n_datasets = 0;
-    set_up();
-    files long_whole = uninterrupted(&LONG_WORK);
-    remove_all_of(prefix);
-    const uint64_t begin = now_ns();
-    run_well(long_run());
-    const uint64_t run_ns = now_ns() - begin;
-    remove_all_of(prefix);
-    for (uint64_t tries = 0; n_kills < n_wanted; tries++) {
-        *n_made = 0;
-        const bool killed = kill_after(mix(tries, 1) % (run_ns / 3 + 1));
-        n_kills += killed;
-        tokmap_checkpoint_info info = {.struct_size = sizeof info};
-        CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
-        if (info.n_checkpoints < *n_made && is_absent(prefix))
-            CHECK_FAIL("checkpoint %d is lost, there are %d", (int)*n_made,
-                       (int)info.n_checkpoints);
-        if (!killed) {
-            CHECK(is_complete_as(&long_whole));
-            remove_all_of(prefix);
-            n_datasets++;
-        }
-    }
-    run r = long_run();
-    tokmap_error err;
-    const tokmap_status status = run_plan(&r, &err);
-    CHECK(status == TOKMAP_OK || (status == TOKMAP_ERR_EXISTS && !is_absent(prefix)));
-    CHECK(is_complete_as(&long_whole));
-    free_files(&long_whole);
-    tear_down();
-    printf("note %d kills, %d datasets\n", n_kills, n_datasets);
 }
 
 /* ---- Others at the same time ---- */

@@ -308,21 +308,7 @@ static void cut_everywhere(const scenario *s)
 
 TEST(a_power_cut_at_any_call_costs_no_checkpoint)
 {
-    cut_everywhere(&FRESH);
-}
-
-TEST(a_power_cut_at_any_call_while_replacing_costs_no_checkpoint)
-{
-    cut_everywhere(&FRESH_REPLACE);
-}
-
-TEST(a_power_cut_at_any_call_of_resuming_costs_no_checkpoint)
-{
-    cut_everywhere(&AGAIN);
-    cut_everywhere(&AGAIN_REPLACE);
-}
-
-TEST(a_power_cut_at_any_call_of_going_back_costs_no_more)
-{
-    cut_everywhere(&BACK);
+    const scenario *const all[] = {&FRESH, &FRESH_REPLACE, &AGAIN, &AGAIN_REPLACE, &BACK};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        cut_everywhere(all[i]);
 }

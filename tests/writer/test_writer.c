@@ -255,38 +255,6 @@ TEST(same_calls_write_the_same_bytes_however_the_tokens_are_cut)
     free(ids);
 }
 
-TEST(merging_equals_writing_everything_at_once)
-{
-    enum {
-        PARTS = 4
-    };
-    static const uint32_t n_documents[PARTS] = {100, 0, 1000, 3};
-    tokmap_writer *whole = begin("whole", &plain), *merged = begin("merged", &plain);
-    for (int p = 0; p < PARTS; p++) {
-        char name[] = "part0", input[] = "input0";
-        name[4] = input[5] = (char)('0' + p);
-        tokmap_writer *w = begin(name, &plain);
-        for (uint32_t d = 0; d < n_documents[p]; d++) {
-            add(w, d % 900, d);
-            add(whole, d % 900, d);
-        }
-        CHECK_INT(tokmap_writer_end_input(w, input, 5, 6, NULL), TOKMAP_OK);
-        CHECK_INT(tokmap_writer_end_input(whole, input, 5, 6, NULL), TOKMAP_OK);
-        finish(w);
-        tokmap_dataset *ds = open_sound(name);
-        tokmap_error err;
-        if (tokmap_writer_append_dataset(merged, ds, &err))
-            CHECK_FAIL("%s", err.text);
-        tokmap_dataset_close(ds);
-    }
-    finish(whole);
-    finish(merged);
-    char command[4096];
-    snprintf(command, sizeof command, "cmp %s %s && cmp %s %s", check_path("whole.bin"),
-             check_path("merged.bin"), check_path("whole.tmi"), check_path("merged.tmi"));
-    CHECK_INT(system(command), 0);
-}
-
 static void put_file(const char *name, const void *data, size_t n_bytes)
 {
     FILE *f = fopen(check_path(name), "wb");
