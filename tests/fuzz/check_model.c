@@ -55,7 +55,7 @@ static void check_merges(const model *m)
 
 static void check_rest(const model *m)
 {
-    model_error err;
+    failure err;
     require(m->n_steps <= MODEL_MAX_STEPS && m->split != SPLIT_UNKNOWN);
     for (size_t i = 0; i < m->n_steps; i++) {
         const normalize_step *s = &m->steps[i];
@@ -69,11 +69,11 @@ static void check_rest(const model *m)
     }
 }
 
-void check_loader(bool (*load)(model *, const model_source *, model_error *),
+void check_loader(bool (*load)(model *, const model_source *, failure *),
                   const model_source *source)
 {
     model m;
-    model_error err = {.offset = 0, .text = ""};
+    failure err = {.text = ""};
     model_init(&m);
     if (load(&m, source, &err) && model_finish(&m, source, &err)) {
         check_tokens(&m);

@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Loads by `load` and looks at what came of it. */
-void check_loader(bool (*load)(model *, const model_source *, model_error *),
+void check_loader(bool (*load)(model *, const model_source *, failure *),
                   const model_source *source);
 
 #endif /* TOKMAP_CHECK_MODEL_H */

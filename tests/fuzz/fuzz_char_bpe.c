@@ -8,7 +8,7 @@
 
 static void add_merges(input *in, model *m)
 {
-    model_error err;
+    failure err;
     uint8_t both[128];
     const uint32_t n_tokens = (uint32_t)m->n_tokens;
     for (uint8_t n = next(in); n > 0; n--) {
@@ -48,7 +48,7 @@ static void compare(const model *m, const char *text, size_t n)
 {
     static naive_ids want;
     static char marked[4 * NAIVE_MAX_BYTES], padded[2 * NAIVE_MAX_BYTES];
-    model_error err;
+    failure err;
     id_buffer out = {0};
     tokenizer *t = tokenizer_new(m, &err);
     require(t != NULL);

@@ -28,7 +28,7 @@ static void require_text(text_span span)
 
 static void normalize(const model *m, text_span text)
 {
-    model_error err;
+    failure err;
     normalize_scratch scratch = {0};
     normalizer *n = normalizer_new(m, true, &err);
     require(n != NULL);
@@ -44,7 +44,7 @@ static void normalize(const model *m, text_span text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     model m;
-    model_error err;
+    failure err;
     step_list list = {.n_steps = 1, .steps[0].step.kind = NORMALIZE_CHARSMAP};
     const size_t n_text = size < 2 ? 0 : data[0] | (size_t)data[1] << 8;
     if (size < 2 || n_text > size - 2)

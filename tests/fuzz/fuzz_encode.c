@@ -61,7 +61,7 @@ static void must(bool holds)
 static tokenizer *make(split_pattern pattern, bool whole_word_first)
 {
     model m;
-    model_error err;
+    failure err;
     model_init(&m);
     m.kind = MODEL_BYTE_BPE;
     m.rule = MERGE_RANKED;

@@ -104,7 +104,7 @@ static const normalizer *normalizer_of(pipeline p)
 {
     static normalizer *made[N_PIPELINES];
     model m;
-    model_error err;
+    failure err;
     if (made[p])
         return made[p];
     model_init(&m);

@@ -42,7 +42,7 @@ static void compare(const model *m, const char *text, size_t n)
 {
     static naive_ids want;
     static char padded[2 * NAIVE_MAX_BYTES];
-    model_error err;
+    failure err;
     id_buffer out = {0};
     tokenizer *t = tokenizer_new(m, &err);
     require(t != NULL);

@@ -404,7 +404,7 @@ void naive_letters(char *to, size_t n, size_t n_kinds)
 
 bool naive_add(model *m, const char *bytes, token_kind kind, double score)
 {
-    model_error err;
+    failure err;
     const uint32_t id = (uint32_t)m->n_tokens;
     const size_t n = strlen(bytes);
     if (naive_find(m, ~0u, (const uint8_t *)bytes, n) != MODEL_NO_ID)
@@ -416,7 +416,7 @@ bool naive_add(model *m, const char *bytes, token_kind kind, double score)
 
 void naive_add_bytes(model *m)
 {
-    model_error err;
+    failure err;
     const uint32_t first = (uint32_t)m->n_tokens;
     for (uint32_t i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;

@@ -119,7 +119,7 @@ static void print_model(const model *m)
 int main(int argc, char **argv)
 {
     model m;
-    model_error err = {0};
+    failure err = {0};
     file_bytes merges = {0}, specials = {0};
     if (argc < 2 || argc % 2 != 0) {
         fprintf(stderr, "tool_model FILE [--pattern NAME] [--specials FILE] [--merges FILE]\n");
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     if (loaded)
         print_model(&m);
     else
-        fprintf(stderr, "%s (byte %zu)\n", err.text, err.offset);
+        fprintf(stderr, "%s (byte %" PRIu64 ")\n", err.text, err.place);
     model_free(&m);
     free(file.data);
     free(merges.data);

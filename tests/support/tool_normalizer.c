@@ -51,7 +51,7 @@ static bool filter(const normalizer *n)
 int main(int argc, char **argv)
 {
     model m;
-    model_error err = {0};
+    failure err = {0};
     model_source source = {0};
     source.data = read_all(argc == 2 ? argv[1] : "", &source.n_bytes);
     model_init(&m);

@@ -3,7 +3,7 @@
 
 void engine_start(engine *g, size_t cache_bytes)
 {
-    model_error err;
+    failure err;
     g->t = tokenizer_new(&g->m, &err);
     if (!g->t)
         CHECK_FAIL("%s", err.text);
@@ -49,7 +49,7 @@ long rounds(long in_check, long in_long)
 
 void refused(model *m, const char *why)
 {
-    model_error err;
+    failure err;
     tokenizer *t = tokenizer_new(m, &err);
     tokenizer_free(t);
     model_free(m);

@@ -37,7 +37,7 @@ void blob_free(blob *b)
 }
 
 model m; /* of the last load */
-model_error err;
+failure err;
 
 bool load_source(model_source source)
 {
@@ -46,12 +46,12 @@ bool load_source(model_source source)
     if (source.n_bytes > 0)
         memcpy(copy, source.data, source.n_bytes);
     source.data = copy;
-    err = (model_error){0};
+    err = (failure){0};
     model_free(&m);
     const bool loaded = model_load(&m, &source, &err);
     free(copy);
     CHECK(loaded == (err.text[0] == '\0'));
-    CHECK(err.offset <= source.n_bytes);
+    CHECK(err.place <= source.n_bytes);
     return loaded;
 }
 

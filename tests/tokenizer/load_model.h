@@ -21,7 +21,7 @@ __attribute__((format(printf, 2, 3))) void put_text(blob *b, const char *format,
 void blob_free(blob *b);
 
 extern model m; /* of the last load */
-extern model_error err;
+extern failure err;
 
 /* The data is in memory of exactly its size, so that a sanitizer detects every read beyond it. */
 bool load_source(model_source source);

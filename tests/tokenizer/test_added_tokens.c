@@ -20,7 +20,7 @@ static uint32_t any(uint32_t n)
 
 static void add(model *m, const char *content, added_token how)
 {
-    model_error err;
+    failure err;
     how.content = (model_text){(char *)(uintptr_t)content, strlen(content)};
     CHECK(model_add_added(m, &how, &err));
 }
@@ -68,7 +68,7 @@ TEST(the_leftmost_and_longest_token_is_found_at_every_place)
     static uint8_t text[700 + TEXT_PADDING];
     for (int round = 0; round < (check_long() ? 4000 : 400); round++) {
         model m;
-        model_error err;
+        failure err;
         model_init(&m);
         /* Few beginnings have groups of their own in the filter, many share them. */
         const uint32_t n_tokens = 1 + any(round % 2 ? 4 : 30), n_letters = 2 + any(4);
@@ -102,7 +102,7 @@ TEST(a_token_may_have_a_nul)
 {
     static const uint8_t text[5 + TEXT_PADDING] = {'x', 0xFF, 'a', 0, 'b'};
     model m;
-    model_error err;
+    failure err;
     model_init(&m);
     CHECK(model_add_added(&m, &(added_token){.id = 5, .content = {(char[]){0, 'b', 0}, 2}}, &err));
     CHECK(model_add_added(&m, &(added_token){.id = 6, .content = {(char[]){0, 0}, 1}}, &err));
@@ -168,7 +168,7 @@ static void expect_matches(model *m, const char *text, const added_match *expect
 {
     uint8_t bytes[128] = {0}; /* some bytes after the end are read */
     const size_t n_bytes = strlen(text);
-    model_error err;
+    failure err;
     added_tokens *a = added_tokens_new(m, false, &err);
     added_match match = {0};
     memcpy(bytes, text, n_bytes);
@@ -226,7 +226,7 @@ TEST(a_single_word_has_no_word_beside_it)
     add(&m, "or", (added_token){.id = 2});
     expect_matches(&m, "word words_word \xC2\xB2word \xE2\x80\xBFword or word", expected, 4);
     uint8_t text[8 + TEXT_PADDING] = "wordwor";
-    model_error err;
+    failure err;
     added_match match = {0};
     model_init(&m);
     add(&m, "word", (added_token){.id = 1, .single_word = true});
@@ -240,7 +240,7 @@ TEST(a_single_word_has_no_word_beside_it)
 TEST(tokens_that_match_the_same_text_are_refused)
 {
     model m;
-    model_error err;
+    failure err;
     model_init(&m);
     add(&m, "ab", (added_token){.id = 1, .normalized = true});
     add(&m, "ab", (added_token){.id = 2, .normalized = true});
@@ -263,7 +263,7 @@ static tokenizer *make_with(split_pattern split, bool prefix_space, const char *
                             bool single_word)
 {
     model m;
-    model_error err;
+    failure err;
     model_init(&m);
     m.kind = MODEL_BYTE_BPE;
     m.rule = MERGE_RANKED;

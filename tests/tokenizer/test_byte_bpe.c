@@ -153,7 +153,7 @@ static void make_vocabulary(void)
 static tokenizer *make_tokenizer(split_pattern pattern)
 {
     model m;
-    model_error err;
+    failure err;
     model_init(&m);
     m.prefix_words = plain.prefix_words;
     m.word_split = plain.word_split;
@@ -471,7 +471,7 @@ static uint64_t place_in_table(const uint8_t *bytes, size_t n_bytes, size_t n_to
 static void make_colliding(model *m, size_t n_colliding, size_t n_other, size_t n_bytes)
 {
     const size_t n_tokens = 256 + n_colliding + n_other;
-    model_error err;
+    failure err;
     uint8_t token[20];
     model_init(m);
     m->kind = MODEL_BYTE_BPE;
@@ -493,7 +493,7 @@ static void make_colliding(model *m, size_t n_colliding, size_t n_other, size_t 
 
 static void find_all(const model *m)
 {
-    model_error err;
+    failure err;
     id_buffer ids = {0};
     tokenizer *t = tokenizer_new(m, &err);
     if (!t)
@@ -515,7 +515,7 @@ TEST(tokens_that_collide_are_found_up_to_a_limit_and_refused_beyond_it)
 {
     for (size_t n_bytes = 8; n_bytes <= 20; n_bytes += 12) {
         model m;
-        model_error err;
+        failure err;
         make_colliding(&m, 800, 210, n_bytes);
         find_all(&m);
         model_free(&m);

@@ -64,7 +64,7 @@ TEST(sentencepiece_ids_are_those_of_the_definition)
 
 static void add_merges(model *m, size_t n)
 {
-    model_error err;
+    failure err;
     uint8_t both[512];
     const uint32_t n_tokens = (uint32_t)m->n_tokens;
     for (size_t i = 0; i < n; i++) {
@@ -328,7 +328,7 @@ TEST(added_tokens_are_found_in_normalized_text)
 {
     static const char *const letters[] = {NAIVE_MARK, "a", "b", "<", "x", "y", ">"};
     engine g = {0};
-    model_error err;
+    failure err;
     model_init(&g.m);
     g.m.kind = MODEL_CHAR_BPE;
     g.m.rule = MERGE_LISTED;

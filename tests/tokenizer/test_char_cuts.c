@@ -110,7 +110,7 @@ TEST(rules_that_take_too_long_allow_no_cut)
 {
     charsmap map = {0};
     model_text blob = {0};
-    model_error err;
+    failure err;
     char_pairs pairs = {0};
     make_dense_charsmap(&blob);
     if (!charsmap_load(&map, &blob, &err))
@@ -128,7 +128,7 @@ TEST(rules_that_are_not_of_characters_allow_no_cut)
     for (size_t i = 0; i < N(rules); i++) {
         charsmap map = {0};
         model_text blob = {0};
-        model_error err;
+        failure err;
         char_pairs pairs = {0};
         make_charsmap(&blob, &rules[i], 1);
         CHECK(charsmap_load(&map, &blob, &err));
@@ -168,7 +168,7 @@ TEST(cuts_are_where_sentencepiece_looks_at_both_sides_alone)
                        .escape = bits & 4,
                        .suffix = naive_any(8) == 0};
         model m;
-        model_error err;
+        failure err;
         char_pairs pairs = {0};
         set_way(&m, &w);
         normalizer *z = normalizer_new(&m, false, &err);
@@ -231,7 +231,7 @@ TEST(cuts_are_where_steps_look_at_both_sides_alone)
     long n_cuts = 0;
     for (long round = 0; round < (check_sanitized() ? 100 : check_long() ? 20000 : 2000); round++) {
         model m;
-        model_error err;
+        failure err;
         char_pairs pairs = {0};
         bool mapped = false;
         model_init(&m);

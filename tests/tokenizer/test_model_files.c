@@ -224,7 +224,7 @@ TEST(damaged_ranks_are_refused)
         const size_t offset = b.n_bytes;
         put_text(&b, "%s\n", cases[i].line);
         expect_refusal(&b, "gpt2", cases[i].why);
-        CHECK_EQ(err.offset, offset);
+        CHECK_EQ(err.place, offset);
         blob_free(&b);
     }
     blob b = rank_file(0, 255, UINT32_MAX);
@@ -294,7 +294,8 @@ TEST(specials_file_that_is_damaged_is_refused)
     };
     blob b = rank_file(0, 300, UINT32_MAX);
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-        CHECK(!load_with_specials(&b, "gpt2:any", cases[i].specials) && err.in_specials);
+        CHECK(!load_with_specials(&b, "gpt2:any", cases[i].specials) &&
+              err.status == FAILURE_BESIDE);
         if (!strstr(err.text, cases[i].why))
             CHECK_FAIL("%s: refused for \"%s\"", cases[i].specials, err.text);
     }

@@ -15,7 +15,7 @@
 static void load_rules(charsmap *c, const rule *rules, size_t n_rules)
 {
     model_text blob = {0};
-    model_error err;
+    failure err;
     make_charsmap(&blob, rules, n_rules);
     *c = (charsmap){0};
     const bool loaded = charsmap_load(c, &blob, &err);
@@ -206,7 +206,7 @@ TEST(sentencepiece_normalizes_as_its_definition_says)
                        bits & 1, bits & 2,
                        bits & 4, bits & 8};
         model m;
-        model_error err;
+        failure err;
         normalize_scratch scratch = {0};
         set_way(&m, &w);
         normalizer *z = normalizer_new(&m, false, &err);
@@ -293,7 +293,7 @@ TEST(damaged_charsmaps_are_refused)
 {
     static const rule rules[] = {{"a", "b"}, {"\xC3\xA9", "e"}};
     model_text blob = {0};
-    model_error err;
+    failure err;
     charsmap c = {0};
     make_charsmap(&blob, rules, N(rules));
     for (size_t n = 0; n < blob.n_bytes; n++) { /* cut short; the last replacement is empty */
@@ -323,7 +323,7 @@ TEST(damaged_charsmaps_are_refused)
 
 static void normalizes_to(model *m, unsigned flags, const char *text, const char *want)
 {
-    model_error err;
+    failure err;
     normalize_scratch scratch = {0};
     normalizer *z = normalizer_new(m, true, &err);
     text_span span = {(const uint8_t *)text, strlen(text)};
@@ -360,7 +360,7 @@ TEST(the_last_steps_may_be_left_to_the_reader)
     static const char *const texts[] = {"", "a", " a  b ", "\xE2\x96\x81", "a b"};
     for (int order = 0; order < 3; order++) {
         model m;
-        model_error err;
+        failure err;
         model_init(&m);
         const normalize_step prepend = {.kind = NORMALIZE_PREPEND, .to = text_of(NAIVE_MARK)};
         const normalize_step replace = {

@@ -165,7 +165,7 @@ TEST(words_of_both_parts_are_those_of_the_whole)
                                                  SPLIT_WHITESPACE, SPLIT_WHITESPACE_SPLIT};
         char text[MAX_TEXT];
         model m;
-        model_error err;
+        failure err;
         model_init(&m);
         m.split = patterns[naive_any(N(patterns))];
         for (uint32_t n = 1 + naive_any(3); n > 0; n--)

@@ -265,7 +265,7 @@ TEST(words_that_are_kept_do_not_depend_on_the_sum_before_them)
     id_buffer kept = {0}, ids = {0};
     for (long round = 0; round < rounds(400, 800); round++) {
         model m;
-        model_error err;
+        failure err;
         make_sentencepiece(&m, 6, some_grain());
         unigram *u = unigram_new(&m, true, &err);
         CHECK(u != NULL);

@@ -81,7 +81,7 @@ static void print_text(const plan_status *s, const char *plan)
     }
     for (size_t i = 0; i < s->failed.n_cells && i < MAX_LISTED; i++) {
         fputs(i ? "" : "\n", stdout);
-        cli_print_plain(stdout, s->failures[i].why, strlen(s->failures[i].why));
+        cli_print_plain(stdout, s->failures[i].text, strlen(s->failures[i].text));
         putchar('\n');
     }
     if (s->failed.n_cells > MAX_LISTED)
@@ -123,8 +123,8 @@ static void print_json(const plan_status *s, const plan_file *plan)
     put_known("seconds_left", s->seconds_left);
     fputs(", \"failures\": [", stdout);
     for (size_t i = 0; i < s->failed.n_cells; i++) {
-        printf("%s{\"cell\": %zu, \"why\": ", i ? ", " : "", s->failures[i].cell);
-        json_text_print_string(stdout, s->failures[i].why, strlen(s->failures[i].why));
+        printf("%s{\"cell\": %" PRIu64 ", \"why\": ", i ? ", " : "", s->failures[i].place);
+        json_text_print_string(stdout, s->failures[i].text, strlen(s->failures[i].text));
         putchar('}');
     }
     puts("]}");

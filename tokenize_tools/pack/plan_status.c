@@ -102,14 +102,13 @@ static bool add_failure(status_search *s, const cell_report *report, size_t cell
     plan_status *status = s->status;
     const size_t n = status->failed.n_cells;
     if ((n & (n - 1)) == 0) { /* capacities are powers of two */
-        plan_failure *larger =
-            realloc(status->failures, (n ? 2 * n : 1) * sizeof *status->failures);
+        failure *larger = realloc(status->failures, (n ? 2 * n : 1) * sizeof *status->failures);
         if (!larger)
             return false;
         status->failures = larger;
     }
-    status->failures[n].cell = cell;
-    memcpy(status->failures[n].why, report->why, sizeof report->why);
+    fail(&status->failures[n], "%s", report->why);
+    status->failures[n].place = cell;
     add_cell(&status->failed, n_bytes);
     return true;
 }

@@ -5,11 +5,6 @@
 
 #include "plan/cell_state.h"
 
-typedef struct plan_failure {
-    size_t cell;
-    char why[512];
-} plan_failure;
-
 typedef struct plan_share {
     size_t n_cells;
     uint64_t input_bytes; /* as they are stored */
@@ -21,7 +16,7 @@ typedef struct plan_status {
     uint64_t n_tokens, n_documents;   /* so far, in cells that are done or unfinished */
     double bytes_per_s, tokens_per_s; /* 0: cannot be known */
     double seconds_left;              /* at this rate; 0: cannot be known, or all is done */
-    plan_failure *failures;
+    failure *failures;                /* their places are cells */
 } plan_status;
 
 /* false: out of memory. */

@@ -28,7 +28,7 @@ static int refuse_rivals(const stated_tokens *tokens, const token_role *role,
 
 static int find_stated(stated_tokens *tokens, const token_role *role, const tokenizer_file *file)
 {
-    tokenizer_error err;
+    failure err;
     char advice[48];
     snprintf(advice, sizeof advice, "; choose the token with %s", role->option);
     if (!stated_tokens_find(tokens, role->name, file, &err))

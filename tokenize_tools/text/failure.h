@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 enum { /* of `status`, which else is the errno of a failed system call; ENOMEM: out of memory */
-    FAILURE_CONTENT = 0, /* a file or a text is wrong */
-    FAILURE_CHANGED = -1 /* a file is no longer the one that the work began with */
+    FAILURE_CONTENT = 0,  /* a file or a text is wrong */
+    FAILURE_CHANGED = -1, /* a file is no longer the one that the work began with */
+    FAILURE_BESIDE = -2   /* as FAILURE_CONTENT, of a second file that was given with the first */
 };
 
 typedef struct failure {

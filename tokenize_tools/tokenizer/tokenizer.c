@@ -40,7 +40,7 @@ struct tokenizer {
 /* ---- What is supported ---- */
 
 /* Words of a pattern. */
-static bool set_words(tokenizer *t, const model *m, model_error *err)
+static bool set_words(tokenizer *t, const model *m, failure *err)
 {
     if (m->metaspace || m->whitespace_split)
         return model_fail(err, 0, "Metaspace or WhitespaceSplit before %s is not supported",
@@ -59,7 +59,7 @@ static bool has_words(const model *m)
            (m->kind == MODEL_CHAR_BPE && (m->split != SPLIT_NONE || m->word_suffix.n_bytes > 0));
 }
 
-static bool set_engine(tokenizer *t, const model *m, model_error *err)
+static bool set_engine(tokenizer *t, const model *m, failure *err)
 {
     if (has_words(m))
         return set_words(t, m, err);
@@ -69,12 +69,12 @@ static bool set_engine(tokenizer *t, const model *m, model_error *err)
 /* ---- Decoding ---- */
 
 /* With bytes, an added token that is written in ByteLevel's alphabet is decoded by it. */
-static bool set_decoded(tokenizer *t, const model *m, const added_token *a, model_error *err)
+static bool set_decoded(tokenizer *t, const model *m, const added_token *a, failure *err)
 {
     const model_token *token = &m->tokens[a->id];
     model_text text = {malloc(a->content.n_bytes), SIZE_MAX};
     if (!text.s)
-        return model_no_memory(err);
+        return fail_memory(err);
     if (m->kind == MODEL_BYTE_BPE)
         text.n_bytes = byte_alphabet_decode(a->content.s, a->content.n_bytes, (uint8_t *)text.s);
     const model_text decoded = text.n_bytes == SIZE_MAX ? a->content : text;
@@ -83,18 +83,18 @@ static bool set_decoded(tokenizer *t, const model *m, const added_token *a, mode
     if (!set && (t->decoder || (t->decoder = char_decoder_new(m, false))))
         set = char_decoder_set_text(t->decoder, a->id, &decoded);
     free(text.s);
-    return set || model_no_memory(err);
+    return set || fail_memory(err);
 }
 
 /* If it differs from what the engine does: tokenizers decodes an added token that is normalized to
  * its normalized form. */
-static bool set_decoder(tokenizer *t, const model *m, model_error *err)
+static bool set_decoder(tokenizer *t, const model *m, failure *err)
 {
     model normalized;
     model_init(&normalized);
     const bool prefixed = t->chars && char_engine_prefixes(t->chars);
     if (m->kind != MODEL_BYTE_BPE && !(t->decoder = char_decoder_new(m, prefixed)))
-        return model_no_memory(err);
+        return fail_memory(err);
     if (m->decode == DECODE_AS_MODEL)
         return true;
     normalizer *n = m->n_steps > 0 ? normalizer_new(m, true, err) : NULL;
@@ -189,7 +189,7 @@ static bool is_nfc(const model *m)
 }
 
 /* Those that are searched for in normalized text; the engine over characters finds its own. */
-static bool set_normalized(tokenizer *t, const model *m, model_error *err)
+static bool set_normalized(tokenizer *t, const model *m, failure *err)
 {
     model normalized;
     model_init(&normalized);
@@ -235,11 +235,11 @@ static bool keep_tokens(tokenizer *t, const model *m)
     return true;
 }
 
-tokenizer *tokenizer_new(const model *m, model_error *err)
+tokenizer *tokenizer_new(const model *m, failure *err)
 {
     tokenizer *t = calloc(1, sizeof *t);
     if (!t || !keep_tokens(t, m)) {
-        model_no_memory(err);
+        fail_memory(err);
         tokenizer_free(t);
         return NULL;
     }
@@ -272,7 +272,7 @@ tokenizer *tokenizer_new_bytes(void)
 {
     static const char eod[] = "<eod>";
     model m;
-    model_error err;
+    failure err;
     tokenizer *t = calloc(1, sizeof *t);
     model_init(&m);
     bool made = t != NULL;

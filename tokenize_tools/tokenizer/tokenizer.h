@@ -28,7 +28,7 @@ typedef enum specials_policy {
 
 /* Copies what it needs from the model, which the caller frees. NULL: err->text names the part that
  * is not supported, or says that memory ran out. */
-tokenizer *tokenizer_new(const model *m, model_error *err);
+tokenizer *tokenizer_new(const model *m, failure *err);
 /* The built-in `bytes`: each byte is its own id, and 256 ends a document. NULL: out of memory. */
 tokenizer *tokenizer_new_bytes(void);
 void tokenizer_free(tokenizer *t);

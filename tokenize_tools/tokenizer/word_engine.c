@@ -35,7 +35,7 @@ struct word_scratch {
 
 /* ---- New and free ---- */
 
-static bool load_model(word_engine *e, const model *m, model_error *err)
+static bool load_model(word_engine *e, const model *m, failure *err)
 {
     if (m->n_tokens > WORD_CACHE_MAX_ID)
         return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
@@ -49,11 +49,11 @@ static bool load_model(word_engine *e, const model *m, model_error *err)
     }
 }
 
-word_engine *word_engine_new(const model *m, model_error *err)
+word_engine *word_engine_new(const model *m, failure *err)
 {
     word_engine *e = calloc(1, sizeof *e);
     if (!e) {
-        model_no_memory(err);
+        fail_memory(err);
         return NULL;
     }
     e->split = splitter_new(m->split);
@@ -61,7 +61,7 @@ word_engine *word_engine_new(const model *m, model_error *err)
     e->prefix_words = m->prefix_words;
     e->word_split = splitter_new(m->word_split);
     if (!e->split || !e->word_split)
-        model_no_memory(err);
+        fail_memory(err);
     else if (load_model(e, m, err))
         return e;
     word_engine_free(e);

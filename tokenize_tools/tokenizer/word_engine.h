@@ -11,7 +11,7 @@ typedef struct word_engine word_engine;
 typedef struct word_scratch word_scratch; /* one for each thread */
 
 /* Copies what it needs from the model. NULL: err says what is missing or not supported. */
-word_engine *word_engine_new(const model *m, model_error *err);
+word_engine *word_engine_new(const model *m, failure *err);
 void word_engine_free(word_engine *e);
 /* Whether it encodes every byte. */
 bool word_engine_takes_bytes(const word_engine *e);

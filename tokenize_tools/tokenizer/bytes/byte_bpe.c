@@ -29,7 +29,7 @@ struct byte_bpe {
 typedef struct builder {
     byte_bpe *b;
     const model *m;
-    model_error *err;
+    failure *err;
     uint32_t *symbols; /* by id */
     uint32_t n_symbols;
     merge_list list;
@@ -69,7 +69,7 @@ static bool number_tokens(builder *w)
     errno = 0;
     b->words = vocabulary_new(m, TOKEN_NORMAL);
     if (!b->ids || !w->symbols)
-        return model_no_memory(w->err);
+        return fail_memory(w->err);
     if (!b->words)
         return model_table_failed(w->err, "tokens");
     memset(w->symbols, 0xFF, m->n_tokens * sizeof *w->symbols);
@@ -232,7 +232,7 @@ static bool make_merges(builder *w)
     if (!(w->m->rule == MERGE_RANKED ? list_ranked(w) : list_listed(w)))
         return false;
     if (!renumber_symbols(w->b, w->n_symbols, &w->list))
-        return model_no_memory(w->err);
+        return fail_memory(w->err);
     errno = 0;
     w->b->merges = merge_table_new(w->list.pairs, w->list.n);
     if (!w->b->merges)
@@ -276,7 +276,7 @@ static size_t merge_word(const byte_bpe *b, merge_scratch *scratch, const uint8_
 
 /* A word that is a token becomes that token at once, unless only merges count and they give
  * something else. */
-static bool find_whole(byte_bpe *b, const model *m, model_error *err)
+static bool find_whole(byte_bpe *b, const model *m, failure *err)
 {
     merge_scratch scratch = {0};
     uint32_t *symbols = malloc((vocabulary_longest(b->words) + 1) * sizeof *symbols);
@@ -293,7 +293,7 @@ static bool find_whole(byte_bpe *b, const model *m, model_error *err)
     }
     merge_scratch_free(&scratch);
     free(symbols);
-    return n != SIZE_MAX || model_no_memory(err);
+    return n != SIZE_MAX || fail_memory(err);
 }
 
 bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word, size_t n_bytes,
@@ -326,10 +326,10 @@ static bool build(builder *w)
     return number_tokens(w) && make_merges(w) && find_whole(w->b, w->m, w->err);
 }
 
-byte_bpe *byte_bpe_new(const model *m, model_error *err)
+byte_bpe *byte_bpe_new(const model *m, failure *err)
 {
     builder w = {.b = calloc(1, sizeof *w.b), .m = m, .err = err};
-    const bool built = w.b ? build(&w) : model_no_memory(err);
+    const bool built = w.b ? build(&w) : fail_memory(err);
     free(w.symbols);
     free(w.list.pairs);
     if (built)

@@ -10,7 +10,7 @@
 typedef struct byte_bpe byte_bpe;
 
 /* NULL: err says what is missing or not supported. */
-byte_bpe *byte_bpe_new(const model *m, model_error *err);
+byte_bpe *byte_bpe_new(const model *m, failure *err);
 void byte_bpe_free(byte_bpe *b);
 /* Whether every byte has a token. */
 bool byte_bpe_takes_bytes(const byte_bpe *b);

@@ -12,7 +12,7 @@
 typedef struct char_bpe char_bpe;
 
 /* spaces_are_marks: a blank is read as U+2581. NULL: err names what is not supported. */
-char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err);
+char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, failure *err);
 void char_bpe_free(char_bpe *b);
 /* Where text can be cut, after char_bpe_join_user_pieces has cleared its starts. */
 const char_words *char_bpe_words(const char_bpe *b);

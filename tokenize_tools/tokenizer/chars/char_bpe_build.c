@@ -18,7 +18,7 @@
 typedef struct builder {
     char_bpe *b;
     const model *m;
-    model_error *err;
+    failure *err;
     double_array pieces; /* sentencepiece: possible results of merges */
     uint32_t *scores;    /* their different scores, the best first, as given by score_order */
     size_t n_scores;
@@ -43,7 +43,7 @@ static bool set_symbol(builder *w, uint32_t c, uint32_t symbol)
             const size_t capacity = b->pages_capacity * 2 + 16;
             void *pages = realloc(b->pages, capacity * sizeof *b->pages);
             if (!pages)
-                return model_no_memory(w->err);
+                return fail_memory(w->err);
             b->pages = pages;
             b->pages_capacity = capacity;
         }
@@ -252,14 +252,14 @@ static bool build_pieces(builder *w, double_array_key *keys)
         if (n_scores == 0 || w->scores[n_scores - 1] != w->scores[i])
             w->scores[n_scores++] = w->scores[i];
     w->n_scores = n_scores;
-    return double_array_build(&w->pieces, keys, n) || model_no_memory(w->err);
+    return double_array_build(&w->pieces, keys, n) || fail_memory(w->err);
 }
 
 static bool load_pieces(builder *w)
 {
     double_array_key *keys = malloc(w->m->n_tokens * sizeof *keys + 1);
     w->scores = malloc(w->m->n_tokens * sizeof *w->scores + 1);
-    const bool built = keys && w->scores ? build_pieces(w, keys) : model_no_memory(w->err);
+    const bool built = keys && w->scores ? build_pieces(w, keys) : fail_memory(w->err);
     free(keys);
     return built;
 }
@@ -338,11 +338,11 @@ static bool append_unknown(builder *w, uint32_t c)
     char_bpe *b = w->b;
     uint8_t bytes[4];
     if (!b->byte_fallback)
-        return id_buffer_append(&b->odd_ids, b->unknown_id) || model_no_memory(w->err);
+        return id_buffer_append(&b->odd_ids, b->unknown_id) || fail_memory(w->err);
     const size_t n = utf8_encode(c, bytes);
     for (size_t i = 0; i < n; i++)
         if (!id_buffer_append(&b->odd_ids, b->byte_ids[bytes[i]]))
-            return model_no_memory(w->err);
+            return fail_memory(w->err);
     return true;
 }
 
@@ -416,7 +416,7 @@ static bool split_unused(builder *w, const uint32_t *characters, uint32_t symbol
             at.depth > MAX_SPLIT_DEPTH || (token && w->m->tokens[at.symbol].kind != TOKEN_UNUSED);
         if (given && token) {
             if (!id_buffer_append(&w->b->odd_ids, at.symbol))
-                return model_no_memory(w->err);
+                return fail_memory(w->err);
             continue;
         }
         if (!token || only_character(w->m, at.symbol, &c)) {
@@ -482,7 +482,7 @@ static bool load_odd_symbols(builder *w)
     b->odd_outputs = malloc(n_odd * sizeof *b->odd_outputs + 1);
     uint32_t *characters = malloc((b->n_symbols - b->n_ids) * sizeof *characters + 1);
     const bool loaded =
-        b->odd && b->odd_outputs && characters ? add_odds(w, characters) : model_no_memory(w->err);
+        b->odd && b->odd_outputs && characters ? add_odds(w, characters) : fail_memory(w->err);
     free(characters);
     return loaded;
 }
@@ -496,7 +496,7 @@ static bool build_trie(builder *w, double_array *t, unsigned kinds)
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
     size_t n = 0;
     if (!keys)
-        return model_no_memory(w->err);
+        return fail_memory(w->err);
     bool usable = true;
     for (uint32_t id = 0; id < m->n_tokens && usable; id++) {
         const model_token *token = &m->tokens[id];
@@ -513,7 +513,7 @@ static bool build_trie(builder *w, double_array *t, unsigned kinds)
     t->max_keys = SENTENCEPIECE_USER_MATCHES;
     if (usable && n > 0) {
         qsort(keys, n, sizeof *keys, double_array_compare);
-        usable = double_array_build(t, keys, n) || model_no_memory(w->err);
+        usable = double_array_build(t, keys, n) || fail_memory(w->err);
     }
     free(keys);
     return usable;
@@ -607,7 +607,7 @@ static bool build_tables(builder *w)
         return false;
     b->merges = merge_table_new(w->list.pairs, w->list.n);
     if (!b->merges)
-        return model_no_memory(w->err);
+        return fail_memory(w->err);
     if (!load_odd_symbols(w))
         return false;
     limit_words(w);
@@ -619,12 +619,12 @@ static bool build_tables(builder *w)
     return !m->whole_word_first || build_trie(w, &b->whole, 1u << TOKEN_NORMAL);
 }
 
-char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err)
+char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, failure *err)
 {
     char_bpe *b = calloc(1, sizeof *b);
     builder w = {.b = b, .m = m, .err = err};
     if (!b) {
-        model_no_memory(err);
+        fail_memory(err);
         return NULL;
     }
     b->sentencepiece = m->rule != MERGE_LISTED;

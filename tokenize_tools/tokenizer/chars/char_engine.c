@@ -48,7 +48,7 @@ struct char_scratch {
 
 /* ---- New ---- */
 
-static bool is_supported(const model *m, model_error *err)
+static bool is_supported(const model *m, failure *err)
 {
     if (m->split != SPLIT_NONE)
         return model_fail(err, 0, "pattern %s before a tokenizer over characters is not supported",
@@ -102,7 +102,7 @@ static bool has_normalized_tokens(const model *m)
     return false;
 }
 
-static bool find_normalized(char_engine *e, const model *m, model *normalized, model_error *err)
+static bool find_normalized(char_engine *e, const model *m, model *normalized, failure *err)
 {
     if (!has_normalized_tokens(m))
         return true;
@@ -111,11 +111,11 @@ static bool find_normalized(char_engine *e, const model *m, model *normalized, m
     normalizer_free(all_steps);
     for (size_t i = 0; found && e->blanks_only && i < normalized->n_added; i++)
         if (!blank_content(&normalized->added[i].content))
-            return model_no_memory(err);
+            return fail_memory(err);
     return found;
 }
 
-static bool load_added(char_engine *e, const model *m, model_error *err)
+static bool load_added(char_engine *e, const model *m, failure *err)
 {
     model normalized;
     model_init(&normalized);
@@ -144,7 +144,7 @@ static bool may_be_blanked(const model *m)
     return replaced && !m->metaspace && !m->whitespace_split;
 }
 
-static bool load_normalizer(char_engine *e, const model *m, model_error *err)
+static bool load_normalizer(char_engine *e, const model *m, failure *err)
 {
     const bool has_tokens = has_normalized_tokens(m);
     bool all_steps = m->whitespace_split || (has_tokens && !may_be_blanked(m));
@@ -200,7 +200,7 @@ static cut_place place_of_cuts(const char_engine *e, const model *m)
     }
 }
 
-static bool load_cuts(char_engine *e, const model *m, model_error *err)
+static bool load_cuts(char_engine *e, const model *m, failure *err)
 {
     char_cuts *c = &e->cuts;
     c->place = place_of_cuts(e, m);
@@ -212,10 +212,10 @@ static bool load_cuts(char_engine *e, const model *m, model_error *err)
     c->pieces = e->pieces;
     char_cuts_add_model(c, m);
     char_cuts_finish(c);
-    return !c->pairs.no_memory || model_no_memory(err);
+    return !c->pairs.no_memory || fail_memory(err);
 }
 
-static bool load_engine(char_engine *e, const model *m, model_error *err)
+static bool load_engine(char_engine *e, const model *m, failure *err)
 {
     if (!is_supported(m, err) || !load_normalizer(e, m, err))
         return false;
@@ -230,11 +230,11 @@ static bool load_engine(char_engine *e, const model *m, model_error *err)
     return load_cuts(e, m, err);
 }
 
-char_engine *char_engine_new(const model *m, model_error *err)
+char_engine *char_engine_new(const model *m, failure *err)
 {
     char_engine *e = calloc(1, sizeof *e);
     if (!e)
-        model_no_memory(err);
+        fail_memory(err);
     else if (load_engine(e, m, err))
         return e;
     char_engine_free(e);

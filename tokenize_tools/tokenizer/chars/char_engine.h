@@ -13,7 +13,7 @@ typedef struct char_engine char_engine;
 typedef struct char_scratch char_scratch; /* one for each thread */
 
 /* Copies what it needs from the model. NULL: err names what is not supported exactly. */
-char_engine *char_engine_new(const model *m, model_error *err);
+char_engine *char_engine_new(const model *m, failure *err);
 void char_engine_free(char_engine *e);
 
 /* The largest offset at which the text may be cut, or 0. The part after the cut is encoded with

@@ -87,12 +87,12 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static bool load_scores(unigram *u, const model *m, model_error *err)
+static bool load_scores(unigram *u, const model *m, failure *err)
 {
     double lowest = u->single ? FLT_MAX : INFINITY;
     u->scores = malloc(m->n_tokens * sizeof *u->scores + 1);
     if (!u->scores)
-        return model_no_memory(err);
+        return fail_memory(err);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         if (!isfinite(t->score))
@@ -114,7 +114,7 @@ typedef struct key_list {
     char names[256][8]; /* the text of all bytes: <0x00> and so on */
 } key_list;
 
-static bool list_pieces(unigram *u, const model *m, key_list *list, model_error *err)
+static bool list_pieces(unigram *u, const model *m, key_list *list, failure *err)
 {
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
@@ -154,11 +154,11 @@ static size_t drop_same(double_array_key *keys, size_t n_keys)
     return n;
 }
 
-static bool load_trie(unigram *u, const model *m, model_error *err)
+static bool load_trie(unigram *u, const model *m, failure *err)
 {
     key_list list = {.keys = malloc(m->n_tokens * sizeof *list.keys + 1)};
     if (!list.keys)
-        return model_no_memory(err);
+        return fail_memory(err);
     bool loaded = list_pieces(u, m, &list, err);
     if (loaded) {
         qsort(list.keys, list.n, sizeof *list.keys, double_array_compare);
@@ -166,13 +166,13 @@ static bool load_trie(unigram *u, const model *m, model_error *err)
         if (u->single && n < list.n)
             loaded = model_fail(err, 0, "two pieces have the same text");
         else if (!double_array_build(&u->trie, list.keys, n))
-            loaded = model_no_memory(err);
+            loaded = fail_memory(err);
     }
     free(list.keys);
     return loaded;
 }
 
-static bool load_fallback(unigram *u, const model *m, model_error *err)
+static bool load_fallback(unigram *u, const model *m, failure *err)
 {
     const unsigned n_found = model_byte_ids(m, u->byte_ids);
     u->byte_fallback = m->byte_fallback;
@@ -186,11 +186,11 @@ static bool load_fallback(unigram *u, const model *m, model_error *err)
     return true;
 }
 
-unigram *unigram_new(const model *m, bool spaces_are_marks, model_error *err)
+unigram *unigram_new(const model *m, bool spaces_are_marks, failure *err)
 {
     unigram *u = calloc(1, sizeof *u);
     if (!u) {
-        model_no_memory(err);
+        fail_memory(err);
         return NULL;
     }
     u->single = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;

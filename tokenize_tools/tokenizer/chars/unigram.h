@@ -17,7 +17,7 @@
 typedef struct unigram unigram;
 
 /* spaces_are_marks: a blank is read as U+2581. NULL: err names what is not supported. */
-unigram *unigram_new(const model *m, bool spaces_are_marks, model_error *err);
+unigram *unigram_new(const model *m, bool spaces_are_marks, failure *err);
 void unigram_free(unigram *u);
 /* Where a sentence can be cut into parts. */
 const char_words *unigram_char_words(const unigram *u);

@@ -11,19 +11,18 @@
 
 /* ---- Open ---- */
 
-int tokenizer_choice_fail(const tokenizer_error *err, const char *advice)
+int tokenizer_choice_fail(const failure *err, const char *advice)
 {
-    if (err->no_memory)
+    if (err->status == ENOMEM)
         return cli_no_memory();
     /* A file that is too large is the wrong file, and no limit of the system. */
-    const bool wrong = err->sys_errno == 0 || err->sys_errno == EFBIG;
-    const int code = wrong ? CLI_INPUT : cli_errno_exit_code(err->sys_errno);
-    return cli_error(code, "tokenizer: %s%s", err->text, err->sys_errno ? "" : advice);
+    const int code = err->status == EFBIG ? CLI_INPUT : cli_failure_exit_code(err);
+    return cli_error(code, "tokenizer: %s%s", err->text, err->status ? "" : advice);
 }
 
 int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
 {
-    tokenizer_error err;
+    failure err;
     *file = (tokenizer_file){0};
     if ((choice->pattern || choice->specials) && strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0)
         return cli_usage("%s works only with a tokenizer file; name one with --tokenizer FILE",

@@ -14,7 +14,7 @@ int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice);
 int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *choice);
 /* Prints the error, and for one in the content of a file the advice, which is "" or begins with a
  * semicolon. Returns the exit code. */
-int tokenizer_choice_fail(const tokenizer_error *err, const char *advice);
+int tokenizer_choice_fail(const failure *err, const char *advice);
 
 /* Help texts for the options that every command with a tokenizer has. */
 #define TOKENIZER_HELP                                                                             \

@@ -107,7 +107,7 @@ static void read_config(config_reader *r, const char *key, read_value *read_one)
 }
 
 static bool read_beside(stated_tokens *tokens, const char *role, const char *name,
-                        const tokenizer_file *file, tokenizer_error *err)
+                        const tokenizer_file *file, failure *err)
 {
     static const char *const vocabularies[] = {"tokenizer.json", "tokenizer.model", "vocab.json"};
     const bool generation = strcmp(name, GENERATION) == 0;
@@ -128,16 +128,18 @@ static bool read_beside(stated_tokens *tokens, const char *role, const char *nam
     snprintf(key, sizeof key, "%s_token%s", role, generation ? "_id" : "");
     json_reader_init(&r.json, config.data, config.n_bytes);
     read_config(&r, key, generation ? read_ids : read_token);
-    if (r.json.failure[0])
-        read = tokenizer_error_set(err, 0, r.json.failure_at, "%s beside %s: byte %zu: %s", name,
-                                   file->name, r.json.failure_at, r.json.failure);
+    if (r.json.failure[0]) {
+        read = fail(err, "%s beside %s: byte %zu: %s", name, file->name, r.json.failure_at,
+                    r.json.failure);
+        err->place = r.json.failure_at;
+    }
     json_reader_free(&r.json);
     free(config.data);
     return read;
 }
 
 bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file,
-                        tokenizer_error *err)
+                        failure *err)
 {
     const tokenizer *t = file->tokenizer;
     const bool ends = strcmp(role, "eos") == 0;

@@ -31,7 +31,7 @@ typedef struct stated_tokens {
  * bos that is null in tokenizer_config.json means that there is none, whatever the others state.
  * false: a file beside the tokenizer cannot be read. */
 bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file,
-                        tokenizer_error *err);
+                        failure *err);
 
 #define STATED_TOKENS_LIST_BYTES 1024
 /* For messages: "</s>" (2, tokenizer_config.json) and "<eot>" (7, generation_config.json). */

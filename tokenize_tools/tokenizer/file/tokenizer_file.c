@@ -2,7 +2,7 @@
 #include "tokenizer/file/tokenizer_file.h"
 
 #include <errno.h>
-#include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,46 +15,24 @@
 /* The largest vocabularies in use have 40 MB. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 
-/* ---- Errors ---- */
-
-bool tokenizer_error_set(tokenizer_error *err, int sys_errno, size_t file_offset,
-                         const char *format, ...)
-{
-    va_list args;
-    *err = (tokenizer_error){.sys_errno = sys_errno, .file_offset = file_offset};
-    va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    return false;
-}
-
-bool tokenizer_error_no_memory(tokenizer_error *err)
-{
-    *err = (tokenizer_error){.no_memory = true, .text = "out of memory"};
-    return false;
-}
-
 /* ---- Reading ---- */
 
-static bool read_whole(const char *path, whole_file *file, tokenizer_error *err)
+static bool read_whole(const char *path, whole_file *file, failure *err)
 {
     const int error = file_read_whole(path, MAX_FILE_BYTES, file);
     if (error == ENOMEM)
-        return tokenizer_error_no_memory(err);
+        return fail_memory(err);
     if (error == EISDIR)
-        return tokenizer_error_set(
-            err, error, 0, "%s: is a folder; name the file in it, such as tokenizer.json", path);
-    if (error == EFBIG)
-        return tokenizer_error_set(
-            err, error, 0, "%s: is larger than 1 GiB, so it cannot be a tokenizer file", path);
-    errno = error;
-    if (error) /* %m, because strerror is not for threads */
-        return tokenizer_error_set(err, error, 0, "%s: %m", path);
-    return true;
+        fail(err, "%s: is a folder; name the file in it, such as tokenizer.json", path);
+    else if (error == EFBIG)
+        fail(err, "%s: is larger than 1 GiB, so it cannot be a tokenizer file", path);
+    else if (error)
+        fail_system(err, error, "%s", path);
+    err->status = error;
+    return !error;
 }
 
-bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *file,
-                                tokenizer_error *err)
+bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *file, failure *err)
 {
     char beside[4096];
     const size_t n = strlen(path), n_own = strlen(names.own);
@@ -71,24 +49,22 @@ bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *f
 /* ---- Loading ---- */
 
 static bool make_tokenizer(tokenizer_file *file, const model_source *source, const char *specials,
-                           tokenizer_error *out)
+                           failure *err)
 {
     model m;
-    model_error err = {.text = ""};
     model_init(&m);
-    bool loaded = model_load(&m, source, &err);
+    bool loaded = model_load(&m, source, err);
     if (loaded)
-        file->tokenizer = tokenizer_new(&m, &err);
+        file->tokenizer = tokenizer_new(&m, err);
     model_free(&m);
     if (file->tokenizer)
         return true;
-    if (err.no_memory)
-        return tokenizer_error_no_memory(out);
-    const char *path = err.in_specials ? specials : file->path;
-    if (err.offset)
-        return tokenizer_error_set(out, 0, err.offset, "%s: byte %zu: %s", path, err.offset,
-                                   err.text);
-    return tokenizer_error_set(out, 0, 0, "%s: %s", path, err.text);
+    if (err->status == ENOMEM)
+        return false;
+    const char *path = err->status == FAILURE_BESIDE ? specials : file->path;
+    err->status = FAILURE_CONTENT;
+    return err->place ? fail_at(err, "%s: byte %" PRIu64 ": ", path, err->place)
+                      : fail_at(err, "%s: ", path);
 }
 
 static uint64_t take_file(tokenizer_file *file, const whole_file *from)
@@ -99,7 +75,7 @@ static uint64_t take_file(tokenizer_file *file, const whole_file *from)
     return XXH3_64bits(from->data, from->n_bytes);
 }
 
-static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, tokenizer_error *err)
+static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, failure *err)
 {
     const char *slash = strrchr(choice->name, '/');
     snprintf(file->name, sizeof file->name, "%s", slash ? slash + 1 : choice->name);
@@ -132,14 +108,14 @@ static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, toke
     return opened;
 }
 
-bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, tokenizer_error *err)
+bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, failure *err)
 {
     *file = (tokenizer_file){.path = choice->name, .pattern = choice->pattern};
     if (strcmp(choice->name, BYTES_TOKENIZER_NAME) != 0)
         return open_file(file, choice, err);
     snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
     file->tokenizer = tokenizer_new_bytes();
-    return file->tokenizer || tokenizer_error_no_memory(err);
+    return file->tokenizer || fail_memory(err);
 }
 
 void tokenizer_file_close(tokenizer_file *file)

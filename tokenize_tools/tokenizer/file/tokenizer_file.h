@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "system/files.h"
+#include "text/failure.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct tokenizer_choice {
@@ -33,17 +34,8 @@ typedef struct tokenizer_file {
     size_t n_read;
 } tokenizer_file;
 
-/* Why a tokenizer, or a file beside it, cannot be used. */
-typedef struct tokenizer_error {
-    bool no_memory;
-    int sys_errno;      /* 0: the content is wrong or not supported */
-    size_t file_offset; /* in bytes, or 0 */
-    char text[2048];    /* names the file, and holds the system's text */
-} tokenizer_error;
-
-/* Loads the tokenizer. false: err says why, and nothing is open. */
-bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice,
-                         tokenizer_error *err);
+/* Loads the tokenizer. false: err names the file, its place is a byte or 0, and nothing is open. */
+bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, failure *err);
 void tokenizer_file_close(tokenizer_file *file);
 
 /* Two names of files in one folder, as the ends of their paths. */
@@ -54,12 +46,6 @@ typedef struct name_pair {
 /* Reads the file beside `path` whose name has `other` in place of `own` at the end: for
  * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Reads nothing if the
  * path does not end in `own` or the file does not exist. */
-bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *file,
-                                tokenizer_error *err);
-
-/* Fills err, and returns false. */
-bool tokenizer_error_set(tokenizer_error *err, int sys_errno, size_t file_offset,
-                         const char *format, ...) __attribute__((format(printf, 4, 5)));
-bool tokenizer_error_no_memory(tokenizer_error *err);
+bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *file, failure *err);
 
 #endif /* TOKMAP_TOKENIZER_FILE_H */

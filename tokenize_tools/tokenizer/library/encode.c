@@ -271,7 +271,7 @@ static bool place_ids(encode_output *o, size_t k, const uint32_t *ids, bool wait
 
 /* ---- One job ---- */
 
-static bool fail_at(encode_worker *w, tokmap_status status, uint64_t text, size_t byte)
+static bool fail_in(encode_worker *w, tokmap_status status, uint64_t text, size_t byte)
 {
     w->status = status;
     w->failed_text = text;
@@ -297,12 +297,12 @@ static bool encode_valid(encode_worker *w, text_part part, id_buffer *out)
     case TOKENIZE_SPECIAL:
         place = special_place_find(w->run->tokenizer, part.bytes, part.n_bytes);
         memcpy(w->special, place.name, sizeof w->special);
-        return fail_at(w, TOKMAP_ERR_MISMATCH, part.text, part.at + place.at);
+        return fail_in(w, TOKMAP_ERR_MISMATCH, part.text, part.at + place.at);
     case TOKENIZE_NO_MEMORY:
         break;
     }
     w->kit->broken = true;
-    return fail_at(w, TOKMAP_ERR_MEMORY, part.text, part.at);
+    return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
 }
 
 /* Includes zeros of the padding, which are valid, because whole vectors are checked faster. */
@@ -321,7 +321,7 @@ static bool encode_part(encode_worker *w, text_part part, id_buffer *out)
     if (!encode_valid(w, part, out))
         return false;
     return part.n_bytes == n_bytes ||
-           fail_at(w, TOKMAP_ERR_ARGUMENT, part.text, part.at + part.n_bytes);
+           fail_in(w, TOKMAP_ERR_ARGUMENT, part.text, part.at + part.n_bytes);
 }
 
 static const uint8_t *copy_text(encode_kit *kit, const uint8_t *text, size_t n_bytes)
@@ -349,7 +349,7 @@ static bool encode_text(encode_worker *w, text_part part, size_t to, id_buffer *
         part.n_bytes = encode_part_bytes(w->run->tokenizer, own, to - part.at);
         part.bytes = copy_text(w->kit, own, part.n_bytes);
         if (!part.bytes)
-            return fail_at(w, TOKMAP_ERR_MEMORY, part.text, part.at);
+            return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
         if (!encode_part(w, part, out))
             return false;
         part.at += part.n_bytes;

@@ -3,6 +3,7 @@
 #include "tokenizer/library/library.h"
 #include "tokenizer/library/result_memory.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,17 +43,17 @@ static void rename_options(char *text)
     }
 }
 
-static tokmap_status fail_open(tokmap_error *err, tokenizer_error *from, const char *path)
+static tokmap_status fail_open(tokmap_error *err, failure *from, const char *path)
 {
-    if (from->no_memory)
+    if (from->status == ENOMEM)
         return FAIL_MEMORY(err);
     const size_t n_path = strlen(path);
     if (strncmp(from->text, path, n_path) == 0)
         rename_options(from->text + n_path);
-    const tokmap_status status = from->sys_errno ? TOKMAP_ERR_IO : TOKMAP_ERR_UNSUPPORTED;
-    FAIL_AT(err, status, from->file_offset, "%s", from->text);
+    const tokmap_status status = from->status > 0 ? TOKMAP_ERR_IO : TOKMAP_ERR_UNSUPPORTED;
+    FAIL_AT(err, status, from->place, "%s", from->text);
     if (err)
-        err->sys_errno = from->sys_errno; /* its text is already there */
+        err->sys_errno = from->status; /* its text is already there */
     return status;
 }
 
@@ -68,11 +69,11 @@ typedef struct stated_role {
 static bool find_stated(tokmap_tokenizer *t, const stated_role *role)
 {
     stated_tokens tokens;
-    tokenizer_error err;
+    failure err;
     char list[STATED_TOKENS_LIST_BYTES], reason[sizeof err.text] = "";
     *role->id = TOKMAP_NO_ID;
     if (!stated_tokens_find(&tokens, role->name, &t->file, &err)) {
-        if (err.no_memory)
+        if (err.status == ENOMEM)
             return false;
         memcpy(reason, err.text, sizeof reason);
     } else if (tokens.n == 1) {
@@ -187,12 +188,12 @@ tokmap_status tokmap_tokenizer_open(tokmap_tokenizer **out, const char *path,
         free(t);
         return FAIL_MEMORY(err);
     }
-    tokenizer_error why;
+    failure why;
     const tokenizer_choice choice = {t->path, o.pattern, o.specials_file};
     bool opened = tokenizer_file_open(&t->file, &choice, &why);
     t->file.pattern = NULL; /* the caller's */
     if (opened)
-        opened = find_all_stated(t) || tokenizer_error_no_memory(&why);
+        opened = find_all_stated(t) || fail_memory(&why);
     if (!opened) {
         tokmap_tokenizer_close(t);
         return fail_open(err, &why, path);

@@ -13,7 +13,7 @@ static int shown_bytes(size_t n_bytes)
     return n_bytes < 100 ? (int)n_bytes : 100;
 }
 
-bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *err)
+bool hf_add_name(name_table *names, json_string name, uint32_t id, failure *err)
 {
     switch (name_table_add(names, name.s, name.n_bytes, id)) {
     case NAME_ADDED:
@@ -22,7 +22,7 @@ bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *
         return model_fail(err, 0, "the token \"%.*s\" appears twice", shown_bytes(name.n_bytes),
                           name.s);
     case NAME_NO_MEMORY:
-        return model_no_memory(err);
+        return fail_memory(err);
     default:
         return model_fail(err, 0, "too many tokens have the same hash; the file looks malicious");
     }
@@ -46,7 +46,7 @@ int hf_byte_of_name(json_string name)
 }
 
 /* bytes: room for MODEL_MAX_TOKEN_BYTES. */
-static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, model_error *err)
+static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, failure *err)
 {
     new_token token = {id, name.s, name.n_bytes, TOKEN_NORMAL, 0};
     const bool falls_back = m->byte_fallback && m->kind != MODEL_BYTE_BPE;
@@ -66,8 +66,7 @@ static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, m
     return model_set_token(m, &token, err);
 }
 
-static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *bytes,
-                        model_error *err)
+static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *bytes, failure *err)
 {
     json_string name;
     uint64_t id;
@@ -87,10 +86,10 @@ static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *by
     return r->failure[0] == '\0';
 }
 
-bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error *err)
+bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, failure *err)
 {
     uint8_t *bytes = malloc(MODEL_MAX_TOKEN_BYTES); /* too large for a small stack */
-    bool read = bytes ? read_tokens(r, m, names, bytes, err) : model_no_memory(err);
+    bool read = bytes ? read_tokens(r, m, names, bytes, err) : fail_memory(err);
     free(bytes);
     return read;
 }
@@ -100,7 +99,7 @@ bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error
 typedef struct merge_reader {
     model *m;
     const name_table *names;
-    model_error *err;
+    failure *err;
     char *joined; /* the two names of a merge, one after the other */
     size_t capacity;
     size_t n_read; /* merges so far */
@@ -112,7 +111,7 @@ static bool put_name(merge_reader *d, size_t at, json_string name)
         const size_t capacity = (at + name.n_bytes + 64) * 2;
         char *larger = realloc(d->joined, capacity);
         if (!larger)
-            return model_no_memory(d->err);
+            return fail_memory(d->err);
         d->joined = larger;
         d->capacity = capacity;
     }
@@ -194,7 +193,7 @@ static bool read_list(json_reader *r, merge_reader *d)
     return r->failure[0] == '\0';
 }
 
-bool hf_read_merges(json_reader *r, model *m, const name_table *names, model_error *err)
+bool hf_read_merges(json_reader *r, model *m, const name_table *names, failure *err)
 {
     merge_reader d = {.m = m, .names = names, .err = err};
     const bool ok = read_list(r, &d) && model_keep_last_merges(m, err);
@@ -202,7 +201,7 @@ bool hf_read_merges(json_reader *r, model *m, const name_table *names, model_err
     return ok;
 }
 
-bool hf_read_merge_lines(json_string text, model *m, const name_table *names, model_error *err)
+bool hf_read_merge_lines(json_string text, model *m, const name_table *names, failure *err)
 {
     merge_reader d = {.m = m, .names = names, .err = err};
     bool ok = true;

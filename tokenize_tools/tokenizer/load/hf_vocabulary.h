@@ -10,14 +10,14 @@
 
 /* Reads the tokens of m, and their names as written. In a byte-level model the names stand for
  * bytes; with byte_fallback <0xNN> are bytes. */
-bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error *err);
+bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, failure *err);
 /* Reads a list of "a b" or of ["a", "b"]. */
-bool hf_read_merges(json_reader *r, model *m, const name_table *names, model_error *err);
+bool hf_read_merges(json_reader *r, model *m, const name_table *names, failure *err);
 /* Reads lines of "a b". */
-bool hf_read_merge_lines(json_string text, model *m, const name_table *names, model_error *err);
+bool hf_read_merge_lines(json_string text, model *m, const name_table *names, failure *err);
 /* The value of the byte that <0xNN>, with capitals, stands for; -1 for any other name. */
 int hf_byte_of_name(json_string name);
 /* A name that already exists is an error. */
-bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *err);
+bool hf_add_name(name_table *names, json_string name, uint32_t id, failure *err);
 
 #endif /* TOKMAP_HF_VOCABULARY_H */

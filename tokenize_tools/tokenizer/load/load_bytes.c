@@ -11,7 +11,7 @@ static bool reserve_bytes(byte_vocabulary *v, size_t n_bytes)
         return true;
     uint8_t *buffer = realloc(v->buffer, n_bytes * 2);
     if (!buffer)
-        return model_no_memory(v->err);
+        return fail_memory(v->err);
     v->buffer = buffer;
     v->capacity = n_bytes * 2;
     return true;
@@ -39,7 +39,7 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
         return model_fail(v->err, 0, "the token %.*s appears twice",
                           (int)(n_bytes < 100 ? n_bytes : 100), text);
     case NAME_NO_MEMORY:
-        return model_no_memory(v->err);
+        return fail_memory(v->err);
     default:
         return model_fail(v->err, 0,
                           "too many tokens have the same hash; the file looks malicious");

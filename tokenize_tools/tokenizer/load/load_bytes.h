@@ -8,7 +8,7 @@
 
 typedef struct byte_vocabulary { /* set m and err, the rest 0; bytes_free frees it */
     model *m;
-    model_error *err;
+    failure *err;
     name_table tokens;
     uint8_t *buffer;
     size_t capacity;

@@ -12,7 +12,7 @@ typedef struct part_word {
     char letters[MAX_PARTS + 1];
     size_t n;
     model *m;
-    model_error *err;
+    failure *err;
 } part_word;
 
 static const struct {
@@ -138,7 +138,7 @@ static bool read_part(json_reader *r, const char *type, void *context)
     }
 }
 
-bool hf_read_decoder(json_reader *r, model *m, model_error *err)
+bool hf_read_decoder(json_reader *r, model *m, failure *err)
 {
     static const struct {
         const char *letters;

@@ -16,7 +16,7 @@
 typedef struct hf_file {
     json_reader r;
     model *m;
-    model_error *err;
+    failure *err;
     name_table names; /* of the vocabulary, as written */
 } hf_file;
 
@@ -43,7 +43,7 @@ static bool set_suffix(hf_file *f, json_string s)
 {
     model_text *suffix = &f->m->word_suffix;
     if (!model_text_set(suffix, s.s, s.n_bytes))
-        return model_no_memory(f->err);
+        return fail_memory(f->err);
     if (f->m->kind == MODEL_BYTE_BPE)
         suffix->n_bytes = byte_alphabet_decode(s.s, s.n_bytes, (uint8_t *)suffix->s);
     return suffix->n_bytes != SIZE_MAX ||
@@ -228,7 +228,7 @@ static bool read_words(hf_file *f, const json_field *fields, bool wordpiece)
                       !json_field_uint(r, &fields[BPE_MAX_CHARACTERS], &f->m->max_word_characters)))
         return false;
     if (!model_text_set(&f->m->subword_prefix, prefix.s, prefix.n_bytes))
-        return model_no_memory(f->err);
+        return fail_memory(f->err);
     r->at = fields[BPE_VOCAB].at;
     return hf_read_vocabulary(r, f->m, &f->names, f->err) &&
            read_unknown(f, &fields[BPE_UNK_TOKEN]);
@@ -392,7 +392,7 @@ static bool read_added(hf_file *f, added_reader *a)
     if (!hf_add_name(&a->contents, content, 0, f->err))
         return false;
     if (!model_text_set(&token.content, content.s, content.n_bytes))
-        return model_no_memory(f->err);
+        return fail_memory(f->err);
     token.id = (uint32_t)id;
     const bool ok = check_added_id(f, a, &token, id) && model_add_added(f->m, &token, f->err);
     free(token.content.s);
@@ -472,7 +472,7 @@ static bool check_head(hf_file *f, const json_field *fields)
     return fields[FILE_MODEL].at != 0 || model_fail(f->err, 0, "there is no model");
 }
 
-typedef bool read_part(json_reader *r, model *m, model_error *err);
+typedef bool read_part(json_reader *r, model *m, failure *err);
 
 static bool read_if_there(hf_file *f, const json_field *field, read_part *read_one)
 {
@@ -514,7 +514,7 @@ static bool read_file(hf_file *f)
            read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);
 }
 
-bool load_hf_json(model *m, const model_source *source, model_error *err)
+bool load_hf_json(model *m, const model_source *source, failure *err)
 {
     hf_file f = {.m = m, .err = err};
     if (source->pattern)

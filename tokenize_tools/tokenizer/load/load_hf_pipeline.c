@@ -11,7 +11,7 @@
 
 typedef struct component_context {
     model *m;
-    model_error *err;
+    failure *err;
 } component_context;
 
 static void free_text(model_text *text)
@@ -48,7 +48,7 @@ static const struct {
                        {"\\s+", NORMALIZE_REPLACE_BLANKS, ' '},
                        {"\\s{2,}|[\\n\\r\\t]", NORMALIZE_REPLACE_LONG_BLANKS, ' '}};
 
-static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
+static bool read_replace(json_reader *r, normalize_step *step, failure *err)
 {
     json_field fields[] = {
         {"type", 0}, {"pattern", 0, JSON_OBJECT, false}, {"content", 0, JSON_STRING, false}};
@@ -101,7 +101,7 @@ static bool read_bert(json_reader *r, normalize_step *step)
            json_field_bool(r, &fields[3], &step->strip_accents);
 }
 
-static bool read_precompiled(json_reader *r, normalize_step *step, model_error *err)
+static bool read_precompiled(json_reader *r, normalize_step *step, failure *err)
 {
     json_field fields[] = {{"type", 0}, {"precompiled_charsmap", 0, JSON_STRING, false}};
     json_string text = {"", 0};
@@ -163,7 +163,7 @@ static bool read_normalizer(json_reader *r, const char *type, void *context)
     }
 }
 
-bool hf_read_normalizer(json_reader *r, model *m, model_error *err)
+bool hf_read_normalizer(json_reader *r, model *m, failure *err)
 {
     component_context c = {m, err};
     const hf_sequence s = {"normalizer", "normalizers", read_normalizer, &c};
@@ -331,7 +331,7 @@ static bool read_post_processor(json_reader *r, const char *type, void *context)
            read_named_id(r, &fields[1], &c->m->eos_id);
 }
 
-bool hf_read_post_processor(json_reader *r, model *m, model_error *err)
+bool hf_read_post_processor(json_reader *r, model *m, failure *err)
 {
     component_context c = {m, err};
     const hf_sequence s = {"post_processor", "processors", read_post_processor, &c};

@@ -9,16 +9,16 @@
 
 /* The reader must be before the value. false: err, or the failure of the reader, gives the
  * reason. */
-bool hf_read_normalizer(json_reader *r, model *m, model_error *err);
+bool hf_read_normalizer(json_reader *r, model *m, failure *err);
 /* Sets m->kind to MODEL_BYTE_BPE if there is a ByteLevel. Call after hf_read_normalizer. */
-bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err);
+bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err);
 /* Reads a Metaspace, of a pre_tokenizer or a decoder. */
 bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex);
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split);
 /* Sets m->decode. Call after the model was read, with r->at 0 if the file has no decoder. Refuses a
  * decoder that tokenizers does not have. */
-bool hf_read_decoder(json_reader *r, model *m, model_error *err);
+bool hf_read_decoder(json_reader *r, model *m, failure *err);
 /* Sets bos_id and eos_id if exactly one token is before or after the text. */
-bool hf_read_post_processor(json_reader *r, model *m, model_error *err);
+bool hf_read_post_processor(json_reader *r, model *m, failure *err);
 
 #endif /* TOKMAP_LOAD_HF_PIPELINE_H */

@@ -44,7 +44,7 @@ typedef struct part {
 typedef struct part_list {
     part parts[MAX_PARTS];
     size_t n;
-    model_error *err;
+    failure *err;
 } part_list;
 
 bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex)
@@ -77,7 +77,7 @@ static bool read_behavior(json_reader *r, const json_field *field, part *p)
            json_fail(r, "the behavior %.*s is not supported", hf_shown(behavior), behavior.s);
 }
 
-static bool read_split(json_reader *r, part *p, model_error *err)
+static bool read_split(json_reader *r, part *p, failure *err)
 {
     json_field fields[] = {{"type", 0},
                            {"pattern", 0, JSON_OBJECT, false},
@@ -283,7 +283,7 @@ static bool keeps_beginning(const normalize_step *s)
     }
 }
 
-static bool set_metaspace(model *m, const part *p, model_error *err)
+static bool set_metaspace(model *m, const part *p, failure *err)
 {
     for (size_t i = 0; i < m->n_steps; i++) {
         if (p->prepend == PREPEND_FIRST && !keeps_beginning(&m->steps[i]))
@@ -328,7 +328,7 @@ static bool set_characters(model *m, const part_list *list)
     if (metaspace && (n == 1 || m->whitespace_split || m->punctuation_split))
         return set_metaspace(m, &p[n - 1], list->err);
     if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert)
-        return model_text_set(&m->split_text, p[0].text, p[0].n_text) || model_no_memory(list->err);
+        return model_text_set(&m->split_text, p[0].text, p[0].n_text) || fail_memory(list->err);
     const split_pattern split = n > 0 ? find_split(p, n, false) : SPLIT_NONE;
     if (split == SPLIT_UNKNOWN)
         return fail_unknown(list);
@@ -359,7 +359,7 @@ static bool set_bytes(model *m, const part *p, size_t n)
     return true;
 }
 
-bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
+bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
 {
     part_list list = {.err = err};
     const hf_sequence s = {"pre_tokenizer", "pretokenizers", read_part, &list};

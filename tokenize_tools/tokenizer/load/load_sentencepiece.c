@@ -112,7 +112,7 @@ static pb_reader pb_message(const pb_reader *r, const pb_field *field)
 typedef struct spm_file {
     const uint8_t *data;
     model *m;
-    model_error *err;
+    failure *err;
     uint64_t model_type;
     bool byte_fallback;
     model_text bos_piece, eos_piece; /* not owned; not NUL-terminated */
@@ -154,7 +154,7 @@ static bool read_trainer(spm_file *f, pb_reader r)
         else if (pb_is(&r, &field, 44, PB_BYTES)) {
             const model_text unknown = bytes_of(f, &field);
             if (!model_text_set(&f->m->decode_affix, unknown.s, unknown.n_bytes))
-                return model_no_memory(f->err);
+                return fail_memory(f->err);
         } else if (pb_is(&r, &field, 46, PB_BYTES))
             f->bos_piece = bytes_of(f, &field);
         else if (pb_is(&r, &field, 47, PB_BYTES))
@@ -170,7 +170,7 @@ static bool read_normalizer(spm_file *f, pb_reader r)
         if (pb_is(&r, &field, 2, PB_BYTES)) {
             const model_text blob = bytes_of(f, &field);
             if (!model_text_set(&f->m->charsmap, blob.s, blob.n_bytes))
-                return model_no_memory(f->err);
+                return fail_memory(f->err);
         } else if (pb_is(&r, &field, 3, PB_VARINT))
             f->m->dummy_prefix = field.value != 0;
         else if (pb_is(&r, &field, 4, PB_VARINT))
@@ -280,7 +280,7 @@ static bool name_piece(spm_file *f, const piece *p)
         return model_fail(f->err, 0, "the piece \"%.*s\" appears twice",
                           (int)(p->text.n_bytes < 100 ? p->text.n_bytes : 100), p->text.s);
     case NAME_NO_MEMORY:
-        return model_no_memory(f->err);
+        return fail_memory(f->err);
     default:
         return model_fail(f->err, 0,
                           "too many pieces have the same hash; the file looks malicious");
@@ -378,7 +378,7 @@ static bool check_pieces(const spm_file *f)
     return true;
 }
 
-bool load_sentencepiece(model *m, const model_source *source, model_error *err)
+bool load_sentencepiece(model *m, const model_source *source, failure *err)
 {
     spm_file f = {.data = source->data, .m = m, .err = err, .model_type = 1};
     const pb_reader r = {source->data, 0, source->n_bytes, false};
@@ -387,7 +387,7 @@ bool load_sentencepiece(model *m, const model_source *source, model_error *err)
                           source->pattern ? "--pattern" : "--specials-file");
     m->dummy_prefix = m->collapse_spaces = m->escape_spaces = true; /* the defaults */
     if (!model_text_set(&m->decode_affix, " \xE2\x81\x87 ", 5))     /* U+2047 */
-        return model_no_memory(err);
+        return fail_memory(err);
     const bool ok = read_specs(&f, r) && set_kind(&f) && read_pieces(&f, r) && check_pieces(&f);
     if (ok) {
         m->bos_id = control_id(&f, &f.bos_piece, "<s>");

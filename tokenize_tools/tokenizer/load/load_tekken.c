@@ -20,7 +20,7 @@ typedef struct tekken_file {
     uint64_t version, vocab_size, n_specials;
 } tekken_file;
 
-static model_error *err_of(const tekken_file *f)
+static failure *err_of(const tekken_file *f)
 {
     return f->words.err;
 }
@@ -109,13 +109,13 @@ static bool add_special(tekken_file *f, uint64_t id, const char *content, size_t
                           f->n_specials);
     const name_result added = name_table_add(&f->contents, content, n_bytes, (uint32_t)id);
     if (added == NAME_NO_MEMORY)
-        return model_no_memory(err_of(f));
+        return fail_memory(err_of(f));
     if (added != NAME_ADDED)
         return model_fail(err_of(f), 0, "special_tokens: \"%.*s\" appears twice",
                           (int)(n_bytes < 100 ? n_bytes : 100), content);
     char *copy = malloc(n_bytes + 1);
     if (!copy)
-        return model_no_memory(err_of(f));
+        return fail_memory(err_of(f));
     memcpy(copy, content, n_bytes);
     copy[n_bytes] = '\0';
     const bool ok =
@@ -203,7 +203,7 @@ static bool read_file(tekken_file *f)
     return true;
 }
 
-bool load_tekken(model *m, const model_source *source, model_error *err)
+bool load_tekken(model *m, const model_source *source, failure *err)
 {
     tekken_file f = {.words = {.m = m, .err = err}};
     if (source->pattern && strcmp(source->pattern, PRESET_TEKKEN) != 0)

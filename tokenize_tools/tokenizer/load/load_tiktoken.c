@@ -43,14 +43,14 @@ typedef struct tiktoken_file {
 
 static bool add_rank(tiktoken_file *f, const rank_line *line, size_t offset)
 {
-    model_error *err = f->words.err;
+    failure *err = f->words.err;
     if (f->n_ranks == 0 && line->rank == 0 && !f->preset.any &&
         strcmp(f->preset.preset->name, PRESET_TEKKEN) == 0)
         f->first_id = TEKKEN_SPECIALS;
     f->n_ranks++;
     if (bytes_add_base64(&f->words, f->first_id + line->rank, line->token, line->n_token))
         return true;
-    err->offset = offset;
+    err->place = offset;
     return false;
 }
 
@@ -72,7 +72,7 @@ static bool read_lines(tiktoken_file *f, const char *text, size_t n_bytes)
     return f->n_ranks > 0 || model_fail(f->words.err, 0, "there are no ranks");
 }
 
-bool load_tiktoken(model *m, const model_source *source, model_error *err)
+bool load_tiktoken(model *m, const model_source *source, failure *err)
 {
     tiktoken_file f = {.words = {.m = m, .err = err}};
     char names[PRESET_NAMES_BYTES];

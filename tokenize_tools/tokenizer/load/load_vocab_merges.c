@@ -9,7 +9,7 @@
 
 /* The pattern of --pattern with its specials, or GPT-2's; <|endoftext|> is in GPT-2's vocabulary,
  * but is not one of the ranks. */
-static bool set_pattern(model *m, const char *pattern, const name_table *names, model_error *err)
+static bool set_pattern(model *m, const char *pattern, const name_table *names, failure *err)
 {
     const uint32_t id = name_table_find(names, END_OF_TEXT, strlen(END_OF_TEXT));
     const uint32_t n_ranks = (uint32_t)names->n_used - (id != NAME_TABLE_NONE);
@@ -23,7 +23,7 @@ static bool set_pattern(model *m, const char *pattern, const name_table *names, 
     return model_add_special(m, id, (model_text){content, strlen(content)}, err);
 }
 
-bool load_vocab_merges(model *m, const model_source *source, model_error *err)
+bool load_vocab_merges(model *m, const model_source *source, failure *err)
 {
     json_reader r;
     name_table names = {0};

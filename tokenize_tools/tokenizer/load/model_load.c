@@ -8,7 +8,7 @@
 
 /* ---- What kind of file it is ---- */
 
-typedef bool loader(model *m, const model_source *source, model_error *err);
+typedef bool loader(model *m, const model_source *source, failure *err);
 
 /* The kind of the value of a key of the object; JSON_NONE: there is no such key. */
 static json_kind kind_of(json_reader *r, const char *name)
@@ -29,7 +29,7 @@ static json_kind kind_of(json_reader *r, const char *name)
 
 /* A vocabulary may have tokens named "model" and "vocab", so the kinds of the values are checked
  * too. */
-static loader *json_loader(const model_source *source, model_error *err)
+static loader *json_loader(const model_source *source, failure *err)
 {
     json_reader r;
     loader *found = NULL;
@@ -70,7 +70,7 @@ static bool is_tiktoken(const model_source *source)
            source->data[i + 1] >= '0' && source->data[i + 1] <= '9';
 }
 
-static loader *find_loader(const model_source *source, model_error *err)
+static loader *find_loader(const model_source *source, failure *err)
 {
     size_t i = 0;
     while (i < source->n_bytes && strchr(" \t\r\n", source->data[i]) && source->data[i])
@@ -93,7 +93,7 @@ static loader *find_loader(const model_source *source, model_error *err)
     return NULL;
 }
 
-bool model_load(model *m, const model_source *source, model_error *err)
+bool model_load(model *m, const model_source *source, failure *err)
 {
     loader *load = find_loader(source, err);
     return load && load(m, source, err) && model_finish(m, source, err);
@@ -115,7 +115,7 @@ static bool parse_id(json_string s, uint64_t *id)
 
 typedef struct specials_reader {
     model *m;
-    model_error *err;
+    failure *err;
     name_table contents; /* in the file */
     uint8_t *ids;        /* a bit for each id in the file */
 } specials_reader;
@@ -126,7 +126,7 @@ static bool add_special(specials_reader *s, const model_text *content, uint64_t 
         return model_fail(s->err, 0, "an empty token, or an id that is too large");
     const name_result added = name_table_add(&s->contents, content->s, content->n_bytes, 0);
     if (added == NAME_NO_MEMORY)
-        return model_no_memory(s->err);
+        return fail_memory(s->err);
     if (added != NAME_ADDED)
         return model_fail(s->err, 0, "\"%.100s\" appears twice", content->s);
     s->ids[id / 8] |= (uint8_t)(1 << id % 8);
@@ -140,7 +140,7 @@ static bool read_special(json_reader *r, specials_reader *s, json_string key)
     uint64_t id = 0;
     json_string value;
     if (!model_text_set(&content, key.s, key.n_bytes))
-        return model_no_memory(s->err);
+        return fail_memory(s->err);
     bool ok = true;
     if (json_peek(r) == JSON_NUMBER) {
         ok = json_read_uint(r, &id);
@@ -173,14 +173,14 @@ static void drop_replaced(specials_reader *s, size_t n_before)
     m->n_added = n;
 }
 
-static bool read_specials(const model_source *source, model *m, model_error *err)
+static bool read_specials(const model_source *source, model *m, failure *err)
 {
     const size_t n_before = m->n_added;
     specials_reader s = {.m = m, .err = err, .ids = calloc(MODEL_MAX_TOKENS / 8, 1)};
     json_reader r;
     json_string key;
     if (!s.ids)
-        return model_no_memory(err);
+        return fail_memory(err);
     json_reader_init(&r, source->specials, source->specials_bytes);
     bool ok = json_begin(&r, JSON_OBJECT);
     while (ok && json_next_key(&r, &key))
@@ -190,7 +190,8 @@ static bool read_specials(const model_source *source, model *m, model_error *err
         drop_replaced(&s, n_before);
     else if (r.failure[0])
         model_fail_json(err, "", &r);
-    err->in_specials = !ok;
+    if (!ok && err->status == FAILURE_CONTENT)
+        err->status = FAILURE_BESIDE;
     json_reader_free(&r);
     name_table_free(&s.contents);
     free(s.ids);
@@ -225,7 +226,7 @@ static void guess_eos(model *m)
     m->eos_guessed = m->eos_id != MODEL_NO_ID;
 }
 
-static bool place_added(model *m, model_error *err)
+static bool place_added(model *m, failure *err)
 {
     for (size_t i = 0; i < m->n_added; i++) {
         const added_token *a = &m->added[i];
@@ -237,14 +238,14 @@ static bool place_added(model *m, model_error *err)
     return true;
 }
 
-static bool check_end(const model *m, uint32_t id, const char *what, model_error *err)
+static bool check_end(const model *m, uint32_t id, const char *what, failure *err)
 {
     if (id == MODEL_NO_ID || (id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT))
         return true;
     return model_fail(err, 0, "%s has the id %u, but there is no such token", what, id);
 }
 
-bool model_finish(model *m, const model_source *source, model_error *err)
+bool model_finish(model *m, const model_source *source, failure *err)
 {
     if (source->specials && !read_specials(source, m, err))
         return false;

@@ -197,7 +197,7 @@ static const preset presets[] = {
 
 #define N_PRESETS (sizeof presets / sizeof *presets)
 
-bool preset_find(preset_choice *choice, const char *name, model_error *err)
+bool preset_find(preset_choice *choice, const char *name, failure *err)
 {
     char names[PRESET_NAMES_BYTES];
     const size_t n = strlen(name), n_any = strlen(PRESET_ANY);
@@ -232,7 +232,7 @@ void preset_names(char names[PRESET_NAMES_BYTES])
                                  preset_name(i));
 }
 
-static bool add_special(model *m, const preset_special *s, uint32_t first_id, model_error *err)
+static bool add_special(model *m, const preset_special *s, uint32_t first_id, failure *err)
 {
     const char *star = s->n ? strchr(s->text, '*') : NULL;
     for (uint32_t i = 0; i < (star ? s->n : 1); i++) {
@@ -256,7 +256,7 @@ static uint32_t added_id(const model *m, const char *content)
     return MODEL_NO_ID;
 }
 
-static bool add_specials(const preset *p, model *m, uint32_t n_ranks, model_error *err)
+static bool add_specials(const preset *p, model *m, uint32_t n_ranks, failure *err)
 {
     for (size_t i = 0; i < p->n_specials; i++) {
         if (!add_special(m, &p->specials[i], p->from_ranks ? n_ranks : 0, err))
@@ -267,7 +267,7 @@ static bool add_specials(const preset *p, model *m, uint32_t n_ranks, model_erro
     return true;
 }
 
-bool preset_add_tekken_specials(model *m, model_error *err)
+bool preset_add_tekken_specials(model *m, failure *err)
 {
     for (size_t i = 0; i < PRESET_N_TEKKEN; i++) {
         if (!add_special(m, &tekken[i], 0, err))
@@ -276,7 +276,7 @@ bool preset_add_tekken_specials(model *m, model_error *err)
     return true;
 }
 
-static bool refuse_number(const preset *p, uint32_t n_ranks, model_error *err)
+static bool refuse_number(const preset *p, uint32_t n_ranks, failure *err)
 {
     char numbers[40], fit[PRESET_NAMES_BYTES] = "";
     const preset *next = p + 1;
@@ -295,7 +295,7 @@ static bool refuse_number(const preset *p, uint32_t n_ranks, model_error *err)
                       p->name, numbers, n_ranks, fit, p->name);
 }
 
-bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, model_error *err)
+bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, failure *err)
 {
     const preset *p = choice.preset, *end = presets + N_PRESETS;
     m->split = p->split;

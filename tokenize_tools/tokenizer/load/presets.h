@@ -38,7 +38,7 @@ typedef struct preset_choice {
 #define PRESET_ANY_RANKS 0
 #define PRESET_NAMES_BYTES 200
 /* false: there is no preset with this name; err lists all names. */
-bool preset_find(preset_choice *choice, const char *name, model_error *err);
+bool preset_find(preset_choice *choice, const char *name, failure *err);
 /* The names in order; NULL after the last. */
 const char *preset_name(size_t index);
 #define PRESET_MAX_NAMES 32
@@ -46,9 +46,9 @@ const char *preset_name(size_t index);
 void preset_names(char names[PRESET_NAMES_BYTES]);
 #define PRESET_N_TEKKEN 20
 /* Adds the specials that a tekken.json up to version 7 leaves out: ids 0 to PRESET_N_TEKKEN - 1. */
-bool preset_add_tekken_specials(model *m, model_error *err);
+bool preset_add_tekken_specials(model *m, failure *err);
 /* Sets pattern, normalizer, specials, bos_id and eos_id. false: the preset is for files with
  * another number of ranks. */
-bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, model_error *err);
+bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, failure *err);
 
 #endif /* TOKMAP_PRESETS_H */

@@ -44,36 +44,30 @@ void model_free(model *m)
     model_init(m);
 }
 
-bool model_fail(model_error *err, size_t offset, const char *format, ...)
+bool model_fail(failure *err, size_t offset, const char *format, ...)
 {
+    char text[480];
     va_list args;
     va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    err->offset = offset;
-    err->no_memory = false;
-    for (char *c = err->text; *c; c++) /* names from the file must not break the line */
+    for (char *c = text; *c; c++) /* names from the file must not break the line */
         *c = (unsigned char)*c < ' ' || *c == 0x7F ? ' ' : *c;
+    fail(err, "%s", text);
+    err->place = offset;
     return false;
 }
 
-bool model_no_memory(model_error *err)
-{
-    model_fail(err, 0, "out of memory");
-    err->no_memory = true;
-    return false;
-}
-
-bool model_table_failed(model_error *err, const char *entries)
+bool model_table_failed(failure *err, const char *entries)
 {
     if (errno == ENOMEM)
-        return model_no_memory(err);
+        return fail_memory(err);
     return model_fail(err, 0, "too many %s have the same hash; the file looks malicious", entries);
 }
 
-bool model_fail_json(model_error *err, const char *before, const json_reader *r)
+bool model_fail_json(failure *err, const char *before, const json_reader *r)
 {
-    return r->no_memory ? model_no_memory(err)
+    return r->no_memory ? fail_memory(err)
                         : model_fail(err, r->failure_at, "%s%s", before, r->failure);
 }
 
@@ -117,7 +111,7 @@ static bool reserve_tokens(model *m, size_t n_tokens)
     return true;
 }
 
-bool model_set_token(model *m, const new_token *token, model_error *err)
+bool model_set_token(model *m, const new_token *token, failure *err)
 {
     if (token->id >= MODEL_MAX_TOKENS)
         return model_fail(err, 0, "id %u: ids must be below %u", token->id, MODEL_MAX_TOKENS);
@@ -127,10 +121,10 @@ bool model_set_token(model *m, const new_token *token, model_error *err)
     if (token->id < m->n_tokens && m->tokens[token->id].kind != TOKEN_ABSENT)
         return model_fail(err, 0, "two tokens have the id %u", token->id);
     if (token->id >= m->n_tokens && !reserve_tokens(m, (size_t)token->id + 1))
-        return model_no_memory(err);
+        return fail_memory(err);
     uint8_t *bytes = grow_array(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
     if (!bytes)
-        return model_no_memory(err);
+        return fail_memory(err);
     m->bytes = bytes;
     if (token->n_bytes > 0)
         memcpy(m->bytes + m->n_bytes, token->bytes, token->n_bytes);
@@ -158,18 +152,18 @@ unsigned model_byte_ids(const model *m, uint32_t byte_ids[256])
 
 /* ---- Merges ---- */
 
-bool model_add_merge(model *m, model_merge merge, model_error *err)
+bool model_add_merge(model *m, model_merge merge, failure *err)
 {
     model_merge *merges =
         grow_array(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
     if (!merges)
-        return model_no_memory(err);
+        return fail_memory(err);
     m->merges = merges;
     m->merges[m->n_merges++] = merge;
     return true;
 }
 
-bool model_keep_last_merges(model *m, model_error *err)
+bool model_keep_last_merges(model *m, failure *err)
 {
     name_table pairs = {0};
     name_result seen = NAME_ADDED;
@@ -188,12 +182,12 @@ bool model_keep_last_merges(model *m, model_error *err)
     m->n_merges = n;
     if (seen == NAME_CROWDED)
         return model_fail(err, 0, "too many merges have the same hash; the file looks malicious");
-    return seen != NAME_NO_MEMORY || model_no_memory(err);
+    return seen != NAME_NO_MEMORY || fail_memory(err);
 }
 
 /* ---- The rest ---- */
 
-bool model_add_added(model *m, const added_token *token, model_error *err)
+bool model_add_added(model *m, const added_token *token, failure *err)
 {
     if (token->id >= MODEL_MAX_TOKENS)
         return model_fail(err, 0, "added token \"%.100s\" has the id %u: ids must be below %u",
@@ -203,18 +197,18 @@ bool model_add_added(model *m, const added_token *token, model_error *err)
                           token->content.s, token->content.n_bytes, MODEL_MAX_TOKEN_BYTES);
     added_token *added = grow_array(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
     if (!added)
-        return model_no_memory(err);
+        return fail_memory(err);
     m->added = added;
     added_token *copy = &m->added[m->n_added];
     *copy = *token;
     copy->content = (model_text){0};
     if (!model_text_set(&copy->content, token->content.s, token->content.n_bytes))
-        return model_no_memory(err);
+        return fail_memory(err);
     m->n_added++;
     return true;
 }
 
-bool model_add_special(model *m, uint32_t id, model_text content, model_error *err)
+bool model_add_special(model *m, uint32_t id, model_text content, failure *err)
 {
     if (id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT &&
         (m->tokens[id].n_bytes != content.n_bytes ||
@@ -224,7 +218,7 @@ bool model_add_special(model *m, uint32_t id, model_text content, model_error *e
     return model_add_added(m, &token, err);
 }
 
-normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err)
+normalize_step *model_add_step(model *m, normalize_kind kind, failure *err)
 {
     if (m->n_steps == MODEL_MAX_STEPS) {
         model_fail(err, 0, "more than %d normalizers", MODEL_MAX_STEPS);
@@ -234,7 +228,7 @@ normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err)
     return &m->steps[m->n_steps++];
 }
 
-bool model_check_charsmap(const model_text *charsmap, model_error *err)
+bool model_check_charsmap(const model_text *charsmap, failure *err)
 {
     const uint8_t *s = (const uint8_t *)charsmap->s;
     const size_t n = charsmap->n_bytes;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text/failure.h"
 #include "tokenizer/split/splitter.h"
 
 #define MODEL_NO_ID UINT32_MAX
@@ -169,13 +170,6 @@ typedef struct model {
     const char *family;      /* static: "byte-level BPE", for messages and metadata */
 } model;
 
-typedef struct model_error {
-    bool no_memory;   /* out of memory: the file may be valid */
-    bool in_specials; /* it is the file of specials that is wrong */
-    size_t offset;    /* in the file, if it applies; else 0 */
-    char text[480];   /* one line, without the file's name: what is wrong or not supported */
-} model_error;
-
 void model_init(model *m);
 void model_free(model *m);
 
@@ -188,32 +182,32 @@ typedef struct new_token {
     token_kind kind;
     double score;
 } new_token;
-bool model_set_token(model *m, const new_token *token, model_error *err);
-bool model_add_merge(model *m, model_merge merge, model_error *err);
+bool model_set_token(model *m, const new_token *token, failure *err);
+bool model_add_merge(model *m, model_merge merge, failure *err);
 /* Call after the last merge. If a pair is listed twice the last one counts, as in tokenizers. */
-bool model_keep_last_merges(model *m, model_error *err);
+bool model_keep_last_merges(model *m, failure *err);
 /* Copies the content, which is not empty. */
-bool model_add_added(model *m, const added_token *token, model_error *err);
+bool model_add_added(model *m, const added_token *token, failure *err);
 /* The same for a special of a preset or the user; an id that has another text is an error. */
-bool model_add_special(model *m, uint32_t id, model_text content, model_error *err);
+bool model_add_special(model *m, uint32_t id, model_text content, failure *err);
 /* Adds a step for the caller to fill in. NULL: there are too many. */
-normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err);
+normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
 /* Whether the parts of sentencepiece's blob lie inside it: 4 bytes with the size of a trie, the
  * trie of 4-byte units, NUL-terminated texts. */
-bool model_check_charsmap(const model_text *charsmap, model_error *err);
+bool model_check_charsmap(const model_text *charsmap, failure *err);
 /* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. Returns how many
  * bytes have one. */
 unsigned model_byte_ids(const model *m, uint32_t byte_ids[256]);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 /* These return false. */
-bool model_no_memory(model_error *err);
 /* Called after a table could not be made, with errno set to 0 before: out of memory, or too many
  * `entries` have the same hash. */
-bool model_table_failed(model_error *err, const char *entries);
+bool model_table_failed(failure *err, const char *entries);
 struct json_reader;
 /* With the failure of the reader. */
-bool model_fail_json(model_error *err, const char *before, const struct json_reader *r);
-bool model_fail(model_error *err, size_t offset, const char *format, ...)
+bool model_fail_json(failure *err, const char *before, const struct json_reader *r);
+/* The place is a byte of the file, or 0. The text becomes one line. */
+bool model_fail(failure *err, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static inline const uint8_t *model_token_bytes(const model *m, uint32_t id)
 {

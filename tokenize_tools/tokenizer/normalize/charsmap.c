@@ -46,7 +46,7 @@ static void find_plain(charsmap *c)
     }
 }
 
-bool charsmap_load(charsmap *c, const model_text *blob, model_error *err)
+bool charsmap_load(charsmap *c, const model_text *blob, failure *err)
 {
     const uint8_t *data = (const uint8_t *)blob->s;
     const size_t trie_bytes = blob->n_bytes > 4 ? load_le32(data) : 0;
@@ -62,7 +62,7 @@ bool charsmap_load(charsmap *c, const model_text *blob, model_error *err)
     c->rules.units = malloc(trie_bytes);
     c->replacements = malloc(c->n_replacements);
     if (!c->rules.units || !c->replacements)
-        return model_no_memory(err);
+        return fail_memory(err);
     for (size_t i = 0; i < c->rules.n_units; i++)
         c->rules.units[i] = load_le32(data + 4 + 4 * i);
     memcpy(c->replacements, data + 4 + trie_bytes, c->n_replacements);

@@ -16,7 +16,7 @@ typedef struct charsmap { /* starts as {0}, which replaces nothing */
     bool plain[128];
 } charsmap;
 
-bool charsmap_load(charsmap *c, const model_text *blob, model_error *err);
+bool charsmap_load(charsmap *c, const model_text *blob, failure *err);
 void charsmap_free(charsmap *c);
 
 typedef struct replacement {

@@ -29,12 +29,12 @@ struct normalizer {
 
 /* ---- sentencepiece: new ---- */
 
-static bool load_user_pieces(normalizer *n, const model *m, model_error *err)
+static bool load_user_pieces(normalizer *n, const model *m, failure *err)
 {
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
     size_t n_keys = 0;
     if (!keys)
-        return model_no_memory(err);
+        return fail_memory(err);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         if (t->kind != TOKEN_USER_DEFINED || t->n_bytes == 0)
@@ -46,10 +46,10 @@ static bool load_user_pieces(normalizer *n, const model *m, model_error *err)
     qsort(keys, n_keys, sizeof *keys, double_array_compare);
     const bool built = n_keys == 0 || double_array_build(&n->user, keys, n_keys);
     free(keys);
-    return built || model_no_memory(err);
+    return built || fail_memory(err);
 }
 
-static bool load_sentencepiece_rules(normalizer *n, const model *m, model_error *err)
+static bool load_sentencepiece_rules(normalizer *n, const model *m, failure *err)
 {
     n->sentencepiece = true;
     n->dummy = m->dummy_prefix && !m->whitespace_as_suffix;
@@ -235,7 +235,7 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
     return n_steps;
 }
 
-static bool load_steps(normalizer *n, const model *m, bool all_steps, model_error *err)
+static bool load_steps(normalizer *n, const model *m, bool all_steps, failure *err)
 {
     const size_t n_steps = leave_to_reader(n, m, all_steps);
     n->identity = n_steps == 0;
@@ -406,12 +406,12 @@ static bool cut_steps(const step_list *list, const uint32_t *around, uint32_t be
 
 /* ---- All ---- */
 
-normalizer *normalizer_new(const model *m, bool all_steps, model_error *err)
+normalizer *normalizer_new(const model *m, bool all_steps, failure *err)
 {
     normalizer *n = calloc(1, sizeof *n);
     const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
     if (!n)
-        model_no_memory(err);
+        fail_memory(err);
     else if (sentencepiece ? load_sentencepiece_rules(n, m, err) : load_steps(n, m, all_steps, err))
         return n;
     normalizer_free(n);
@@ -501,7 +501,7 @@ static bool normalize_content(const normalizer *n, model_text *content)
     return done;
 }
 
-bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, model_error *err)
+bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, failure *err)
 {
     for (size_t i = 0; i < m->n_added; i++) {
         if (!m->added[i].normalized)
@@ -510,7 +510,7 @@ bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, mo
             return false;
         model_text *content = &added->added[added->n_added - 1].content;
         if (n && !normalize_content(n, content))
-            return model_no_memory(err);
+            return fail_memory(err);
         if (content->n_bytes == 0)
             return model_fail(err, 0, "an added token is empty when normalized");
     }

@@ -26,13 +26,13 @@ typedef struct normal_form {
 } normal_form;
 
 /* all_steps: no steps are left to the reader of the text. NULL: err names what is not supported. */
-normalizer *normalizer_new(const model *m, bool all_steps, model_error *err);
+normalizer *normalizer_new(const model *m, bool all_steps, failure *err);
 void normalizer_free(normalizer *n);
 normal_form normalizer_form(const normalizer *n);
 
 /* Adds the added tokens that are searched for in normalized text, with their contents normalized.
  * n has all steps; NULL: none. */
-bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, model_error *err);
+bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, failure *err);
 /* Where text_cut may cut a text that is normalized and then split into words by m->split. */
 unsigned normalizer_text_cuts(const model *m);
 

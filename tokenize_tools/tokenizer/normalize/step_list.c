@@ -15,7 +15,7 @@ typedef struct char_steps { /* those that were not added to the list yet */
     bool ordered;
 } char_steps;
 
-static bool flush_characters(step_list *l, char_steps *c, model_error *err)
+static bool flush_characters(step_list *l, char_steps *c, failure *err)
 {
     if (c->n == 0)
         return true;
@@ -23,11 +23,11 @@ static bool flush_characters(step_list *l, char_steps *c, model_error *err)
     c->n = 0;
     c->ordered = false;
     l->steps[l->n_steps++] = (list_step){.map = map};
-    return map || model_no_memory(err);
+    return map || fail_memory(err);
 }
 
 /* What is decomposed after CHAR_ORDER has to be ordered again, which is another char_map. */
-static bool add_character(step_list *l, char_steps *c, char_step step, model_error *err)
+static bool add_character(step_list *l, char_steps *c, char_step step, failure *err)
 {
     const bool decomposes = step == CHAR_NFD || step == CHAR_NFKD || step == CHAR_COMPATIBLE;
     if (c->ordered && decomposes && !flush_characters(l, c, err))
@@ -37,7 +37,7 @@ static bool add_character(step_list *l, char_steps *c, char_step step, model_err
     return true;
 }
 
-static bool add_bert(step_list *l, char_steps *c, const normalize_step *step, model_error *err)
+static bool add_bert(step_list *l, char_steps *c, const normalize_step *step, failure *err)
 {
     if ((step->clean_text && !add_character(l, c, CHAR_CLEAN, err)) ||
         (step->ideographs && !add_character(l, c, CHAR_IDEOGRAPHS, err)))
@@ -54,7 +54,7 @@ static bool copy_text(model_text *to, const model_text *from)
     return model_text_set(to, from->n_bytes > 0 ? from->s : "", from->n_bytes);
 }
 
-static bool add_step(step_list *l, char_steps *c, const normalize_step *from, model_error *err)
+static bool add_step(step_list *l, char_steps *c, const normalize_step *from, failure *err)
 {
     if (!flush_characters(l, c, err))
         return false;
@@ -77,12 +77,10 @@ static bool add_step(step_list *l, char_steps *c, const normalize_step *from, mo
     default:
         break;
     }
-    return (copy_text(&to->from, &from->from) && copy_text(&to->to, &from->to)) ||
-           model_no_memory(err);
+    return (copy_text(&to->from, &from->from) && copy_text(&to->to, &from->to)) || fail_memory(err);
 }
 
-static bool add_model_step(step_list *l, char_steps *c, const normalize_step *step,
-                           model_error *err)
+static bool add_model_step(step_list *l, char_steps *c, const normalize_step *step, failure *err)
 {
     static const normalize_step nfc = {.kind = NORMALIZE_NFC};
     switch (step->kind) {
@@ -105,7 +103,7 @@ static bool add_model_step(step_list *l, char_steps *c, const normalize_step *st
     }
 }
 
-bool step_list_load(step_list *l, const model *m, size_t n_steps, model_error *err)
+bool step_list_load(step_list *l, const model *m, size_t n_steps, failure *err)
 {
     char_steps characters = {.n = 0};
     for (size_t i = 0; i < n_steps; i++)

@@ -23,7 +23,7 @@ typedef struct step_list { /* starts as {0} */
 } step_list;
 
 /* Copies the first n_steps of the model. false: err names what is not supported. */
-bool step_list_load(step_list *l, const model *m, size_t n_steps, model_error *err);
+bool step_list_load(step_list *l, const model *m, size_t n_steps, failure *err);
 void step_list_free(step_list *l);
 
 typedef struct list_scratch { /* starts as {0} */

@@ -25,7 +25,7 @@ struct added_tokens {
 
 /* Different tokens may be the same text when they are normalized; which one tokenizers finds then
  * differs from run to run. */
-static bool check_different(const double_array_key *keys, size_t n_keys, model_error *err)
+static bool check_different(const double_array_key *keys, size_t n_keys, failure *err)
 {
     for (size_t i = 1; i < n_keys; i++) {
         if (double_array_same(&keys[i - 1], &keys[i]))
@@ -56,11 +56,11 @@ static void fill_filter(pair_filter *f, const double_array_key *keys, size_t n_k
     }
 }
 
-static bool fill_array(added_tokens *a, const model *m, bool normalized, model_error *err)
+static bool fill_array(added_tokens *a, const model *m, bool normalized, failure *err)
 {
     double_array_key *keys = malloc(m->n_added * sizeof *keys + 1);
     if (!keys)
-        return model_no_memory(err);
+        return fail_memory(err);
     for (size_t i = 0; i < m->n_added; i++) {
         const added_token *t = &m->added[i];
         if (t->normalized != normalized || t->content.n_bytes == 0)
@@ -74,19 +74,19 @@ static bool fill_array(added_tokens *a, const model *m, bool normalized, model_e
     if (filled) {
         a->trie.has_nul = true; /* contents are UTF-8 */
         fill_filter(&a->filter, keys, a->n_tokens);
-        filled = double_array_build(&a->trie, keys, a->n_tokens) || model_no_memory(err);
+        filled = double_array_build(&a->trie, keys, a->n_tokens) || fail_memory(err);
     }
     free(keys);
     return filled;
 }
 
-added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err)
+added_tokens *added_tokens_new(const model *m, bool normalized, failure *err)
 {
     added_tokens *a = calloc(1, sizeof *a);
     if (a)
         a->tokens = malloc(m->n_added * sizeof *a->tokens + 1);
     if (!a || !a->tokens)
-        model_no_memory(err);
+        fail_memory(err);
     else if (fill_array(a, m, normalized, err))
         return a;
     added_tokens_free(a);

@@ -17,7 +17,7 @@ typedef struct added_match {
 
 /* The tokens of m that match in raw text, or those that match in normalized text. Their contents
  * are not normalized. NULL: err. */
-added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err);
+added_tokens *added_tokens_new(const model *m, bool normalized, failure *err);
 void added_tokens_free(added_tokens *a);
 /* Finds the first token at or after `from`; false: there is none. TEXT_PADDING bytes after the text
  * must be readable. */

@@ -60,7 +60,7 @@ static size_t bit_of(const merge_table *t, uint64_t pair)
 
 /* ---- New and free ---- */
 
-bool merge_list_add(merge_list *list, merge_pair pair, model_error *err)
+bool merge_list_add(merge_list *list, merge_pair pair, failure *err)
 {
     if (list->n == MERGE_MAX_PAIRS)
         return model_fail(err, 0, "more than 4 million pairs of tokens that merge");
@@ -68,7 +68,7 @@ bool merge_list_add(merge_list *list, merge_pair pair, model_error *err)
         const size_t capacity = list->capacity * 2 + 1024;
         merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
         if (!pairs)
-            return model_no_memory(err);
+            return fail_memory(err);
         list->pairs = pairs;
         list->capacity = capacity;
     }

@@ -21,7 +21,7 @@ typedef struct merge_list { /* starts as {0}; the owner frees the pairs */
     size_t n, capacity;
 } merge_list;
 /* false: err says that there are MERGE_MAX_PAIRS, or memory ran out. */
-bool merge_list_add(merge_list *list, merge_pair pair, model_error *err);
+bool merge_list_add(merge_list *list, merge_pair pair, failure *err);
 
 typedef struct merge_table merge_table;
 

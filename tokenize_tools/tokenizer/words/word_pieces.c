@@ -27,7 +27,7 @@ static void find_inside(word_pieces *p, const model *m)
             double_array_step(&p->trie, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
 }
 
-static bool fill(word_pieces *p, const model *m, model_error *err)
+static bool fill(word_pieces *p, const model *m, failure *err)
 {
     if (m->unknown_id == MODEL_NO_ID)
         return model_fail(err, 0, "%s without an unk_token in the vocabulary is not supported",
@@ -45,18 +45,18 @@ static bool fill(word_pieces *p, const model *m, model_error *err)
     const bool built = keys && double_array_build(&p->trie, keys, n);
     free(keys);
     if (!built)
-        return model_no_memory(err);
+        return fail_memory(err);
     find_inside(p, m);
     p->unknown_id = m->unknown_id;
     p->max_characters = m->kind == MODEL_WORDPIECE ? m->max_word_characters : UINT64_MAX;
     return true;
 }
 
-word_pieces *word_pieces_new(const model *m, model_error *err)
+word_pieces *word_pieces_new(const model *m, failure *err)
 {
     word_pieces *p = calloc(1, sizeof *p);
     if (!p)
-        model_no_memory(err);
+        fail_memory(err);
     else if (fill(p, m, err))
         return p;
     word_pieces_free(p);

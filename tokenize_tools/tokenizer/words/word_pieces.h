@@ -10,7 +10,7 @@
 typedef struct word_pieces word_pieces;
 
 /* For MODEL_WORDPIECE and MODEL_WORDLEVEL. NULL: err says what is missing or not supported. */
-word_pieces *word_pieces_new(const model *m, model_error *err);
+word_pieces *word_pieces_new(const model *m, failure *err);
 void word_pieces_free(word_pieces *p);
 /* Appends the ids of a word that is UTF-8 and not empty. false: out of memory. */
 bool word_pieces_encode(const word_pieces *p, const uint8_t *word, size_t n_bytes, id_buffer *out);
