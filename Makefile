@@ -258,7 +258,7 @@ abi: $(PRODUCTS)
 fmt:
 	clang-format -i $(C_FILES)
 
-## lint: format, cppcheck, rooms and lengths: about half a minute, later 10 seconds
+## lint: format, cppcheck, rooms and rules: about half a minute, later 10 seconds
 lint:
 	@sh .ci/need -n lint
 	@$(again) -k lint-format lint-rules lint-cppcheck

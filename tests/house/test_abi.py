@@ -7,11 +7,12 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
-from ref_protocol import Skip, expect, expect_equal, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MAP, LOADER, STAGE = "src/libtokmap.map", "include/tokmap_loader.h", "include/tokmap_stage.h"
+MAP, HEADER, LOADER, STAGE = "src/libtokmap.map", "include/tokmap.h", "include/tokmap_loader.h", "include/tokmap_stage.h"
 FILES = [str(path.relative_to(ROOT)) for path in (ROOT / "include").glob("*.h")] + [
     "Makefile", MAP, "tokenize_tools/tokenizer/library/libtokmap_tokenizer.map", "tests/house/abi.txt"]
 BREAKS, TRIES, ADDS = "raise ABI", "Rename it", "These break nothing"
@@ -51,117 +52,61 @@ def expect_said(folder, line, advice):
         expect_equal((folder / "tests/house/abi.txt").read_bytes(), kept, "abi.txt")
 
 
-def the_tree_is_what_abi_txt_says(folder):
-    expect_equal(abi(folder), "ok: ", "abi.py")
+NODE = "/* Experimental:"
+MORE = ("TOKMAP_API void tokmap_loader_close(", "TOKMAP_API int tokmap_loader_more(void);\nTOKMAP_API void tokmap_loader_close(")
+# Name of the test, the changes (file, old, new), what is said, and the advice.
+CHANGES = [
+    ("another_type_breaks", [(LOADER, "uint32_t batch_rows;", "int32_t batch_rows;")],
+     "tokmap_loader_options.batch_rows: was at 48, 4 bytes: uint32_t, now at 48, 4 bytes: int32_t", BREAKS),
+    ("a_field_in_padding_breaks", [(HEADER, "    double sample; ", "    uint32_t more;\n    double sample; ")],
+     "tokmap_verify_options.more: was not there, now at 12, 4 bytes", BREAKS),
+    ("a_field_of_a_struct_that_cannot_grow_breaks",
+     [(HEADER, "    size_t text_bytes;\n} tokmap_value;", "    uint64_t text_bytes[2];\n} tokmap_value;")],
+     "tokmap_value: was 40 bytes, now 48 bytes", BREAKS),
+    ("another_value_breaks", [(LOADER, "TOKMAP_IO_READ = 4", "TOKMAP_IO_READ = 5")], "TOKMAP_IO_READ: was = 4, now = 5", BREAKS),
+    ("another_macro_breaks", [("include/tokmap_writer.h", "TOKMAP_MAX_NOTE_BYTES 65536", "TOKMAP_MAX_NOTE_BYTES 65537")],
+     "TOKMAP_MAX_NOTE_BYTES: was = 65536, now = 65537", BREAKS),
+    ("another_parameter_breaks", [(LOADER, "tokmap_loader_seek(tokmap_loader *l, uint64_t", "tokmap_loader_seek(tokmap_loader *l, int64_t")],
+     "tokmap_loader_seek(): was TOKMAP_0.1: ", BREAKS),
+    ("a_call_that_is_gone_breaks", [(LOADER, "TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);", "")],
+     "tokmap_loader_position(): was TOKMAP_0.1: uint64_t(const tokmap_loader *), now not there", BREAKS),
+    ("a_call_that_is_not_exported_is_found", [(MAP, "    tokmap_loader_position;\n", "")],
+     "now not exported: uint64_t(const tokmap_loader *)", BREAKS),
+    ("a_field_at_the_end_is_fine", [(LOADER, "} tokmap_loader_options;", "    uint64_t more;\n} tokmap_loader_options;")],
+     "tokmap_loader_options: was 120 bytes, may grow, now 128 bytes, may grow", ADDS),
+    ("a_call_in_the_node_of_a_new_version_is_fine",
+     [(LOADER, *MORE), (MAP, NODE, "TOKMAP_0.2 {\nglobal:\n    tokmap_loader_more;\n} TOKMAP_0.1;\n\n" + NODE)],
+     "tokmap_loader_more(): was not there, now TOKMAP_0.2: int(void)", ADDS),
+    ("a_call_in_a_node_that_was_released_breaks",
+     [(LOADER, *MORE), (MAP, "    tokmap_loader_next;\n", "    tokmap_loader_next;\n    tokmap_loader_more;\n")],
+     "tokmap_loader_more(): was not there, now TOKMAP_0.1: int(void)", BREAKS),
+    ("the_stage_may_not_change_alone", [(STAGE, "int32_t no_thread;", "uint32_t no_thread;")],
+     "tokmap_stage_options.no_thread: was ", TRIES),
+    ("the_stage_may_change_with_its_node",
+     [(STAGE, "int32_t no_thread;", "uint32_t no_thread;"), (MAP, "TOKMAP_STAGE_0.2", "TOKMAP_STAGE_0.3")],
+     "tokmap_stage_open(): was TOKMAP_STAGE_0.2: ", ADDS),
+    ("another_number_in_the_soname_allows_everything",
+     [(LOADER, "uint32_t batch_rows;", "uint64_t batch_rows;"), ("Makefile", "ABI := 0\n", "ABI := 1\n")],
+     "ABI: was 0, now 1", ADDS),
+]
 
 
-def another_type_breaks(folder):
-    change(folder, LOADER, "uint32_t batch_rows;", "int32_t batch_rows;")
-    expect_said(folder, "tokmap_loader_options.batch_rows: was at 48, 4 bytes: uint32_t, now at 48, 4 bytes: int32_t",
-                BREAKS)
+def run_change(changes, line, advice):
+    with tempfile.TemporaryDirectory() as name:
+        copy_tree(pathlib.Path(name))
+        for one in changes:
+            change(pathlib.Path(name), *one)
+        expect_said(pathlib.Path(name), line, advice)
 
 
-def a_field_in_padding_breaks(folder):
-    change(folder, "include/tokmap.h", "    double sample; ", "    uint32_t more;\n    double sample; ")
-    expect_said(folder, "tokmap_verify_options.more: was not there, now at 12, 4 bytes", BREAKS)
-
-
-def a_field_of_a_struct_that_cannot_grow_breaks(folder):
-    change(folder, "include/tokmap.h", "    size_t text_bytes;\n} tokmap_value;", "    uint64_t text_bytes[2];\n} tokmap_value;")
-    expect_said(folder, "tokmap_value: was 40 bytes, now 48 bytes", BREAKS)
-
-
-def another_value_breaks(folder):
-    change(folder, LOADER, "TOKMAP_IO_READ = 4", "TOKMAP_IO_READ = 5")
-    expect_said(folder, "TOKMAP_IO_READ: was = 4, now = 5", BREAKS)
-
-
-def another_macro_breaks(folder):
-    change(folder, "include/tokmap_writer.h", "TOKMAP_MAX_NOTE_BYTES 65536", "TOKMAP_MAX_NOTE_BYTES 65537")
-    expect_said(folder, "TOKMAP_MAX_NOTE_BYTES: was = 65536, now = 65537", BREAKS)
-
-
-def another_parameter_breaks(folder):
-    change(folder, LOADER, "tokmap_loader_seek(tokmap_loader *l, uint64_t", "tokmap_loader_seek(tokmap_loader *l, int64_t")
-    expect_said(folder, "tokmap_loader_seek(): was TOKMAP_0.1: ", BREAKS)
-
-
-def a_call_that_is_gone_breaks(folder):
-    change(folder, LOADER, "TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);", "")
-    expect_said(folder, "tokmap_loader_position(): was TOKMAP_0.1: uint64_t(const tokmap_loader *), now not there", BREAKS)
-
-
-def a_call_in_another_node_breaks(folder):
-    change(folder, MAP, "    tokmap_loader_position;\n", "")
-    change(folder, MAP, "/* Experimental:", "TOKMAP_0.2 {\nglobal:\n    tokmap_loader_position;\n} TOKMAP_0.1;\n\n/* Experimental:")
-    expect_said(folder, "tokmap_loader_position(): was TOKMAP_0.1: ", BREAKS)
-
-
-def a_field_at_the_end_is_fine(folder):
-    change(folder, LOADER, "} tokmap_loader_options;", "    uint64_t more;\n} tokmap_loader_options;")
-    expect_said(folder, "tokmap_loader_options: was 120 bytes, may grow, now 128 bytes, may grow", ADDS)
-
-
-def add_call(folder, node):
-    change(folder, LOADER, "TOKMAP_API void tokmap_loader_close(",
-           "TOKMAP_API int tokmap_loader_more(void);\nTOKMAP_API void tokmap_loader_close(")
-    change(folder, MAP, "/* Experimental:", node + " {\nglobal:\n    tokmap_loader_more;\n} TOKMAP_0.1;\n\n/* Experimental:")
-
-
-def release_0_1(folder):
-    text = (folder / "include/tokmap.h").read_text().replace('TOKMAP_VERSION_TEXT "0.1.', 'TOKMAP_VERSION_TEXT "0.2.')
-    (folder / "include/tokmap.h").write_text(text)
-
-
-def a_call_in_the_node_of_a_new_version_is_fine(folder):
-    release_0_1(folder)
-    add_call(folder, "TOKMAP_0.2")
-    expect_said(folder, "tokmap_loader_more(): was not there, now TOKMAP_0.2: int(void)", ADDS)
-
-
-def a_call_in_a_node_that_was_released_breaks(folder):
-    release_0_1(folder)
-    add_call(folder, "X")
-    change(folder, MAP, "X {\nglobal:\n    tokmap_loader_more;\n} TOKMAP_0.1;\n\n", "")
-    change(folder, MAP, "    tokmap_loader_next;\n", "    tokmap_loader_next;\n    tokmap_loader_more;\n")
-    expect_said(folder, "tokmap_loader_more(): was not there, now TOKMAP_0.1: int(void)", BREAKS)
-
-
-def a_call_that_is_not_exported_is_found(folder):
-    change(folder, MAP, "    tokmap_loader_position;\n", "")
-    expect_said(folder, "now not exported: uint64_t(const tokmap_loader *)", BREAKS)
-
-
-def the_stage_may_change_with_its_node(folder):
-    change(folder, STAGE, "int32_t no_thread;", "uint32_t no_thread;")
-    expect_said(folder, "tokmap_stage_options.no_thread: was ", TRIES)
-    change(folder, MAP, "TOKMAP_STAGE_0.2", "TOKMAP_STAGE_0.3")
-    expect_said(folder, "tokmap_stage_open(): was TOKMAP_STAGE_0.2: ", ADDS)
-
-
-def another_number_in_the_soname_allows_everything(folder):
-    change(folder, LOADER, "uint32_t batch_rows;", "uint64_t batch_rows;")
-    change(folder, "Makefile", "ABI := 0\n", "ABI := 1\n")
-    expect_said(folder, "ABI: was 0, now 1", ADDS)
+def the_tree_is_what_abi_txt_says():
+    with tempfile.TemporaryDirectory() as name:
+        copy_tree(pathlib.Path(name))
+        expect_equal(abi(pathlib.Path(name)), "ok: ", "abi.py")
 
 
 if os.environ.get("TOKMAP_SANITIZED"):
     print("skip abi: nothing of it runs in a sanitizer")
     sys.exit(77)
-sys.exit(run_in_folders("", (
-    the_tree_is_what_abi_txt_says,
-    another_type_breaks,
-    a_field_in_padding_breaks,
-    a_field_of_a_struct_that_cannot_grow_breaks,
-    another_value_breaks,
-    another_macro_breaks,
-    another_parameter_breaks,
-    a_call_that_is_gone_breaks,
-    a_call_in_another_node_breaks,
-    a_field_at_the_end_is_fine,
-    a_call_in_the_node_of_a_new_version_is_fine,
-    a_call_in_a_node_that_was_released_breaks,
-    a_call_that_is_not_exported_is_found,
-    the_stage_may_change_with_its_node,
-    another_number_in_the_soname_allows_everything,
-), copy_tree))
+sys.exit(run_tests([("the_tree_is_what_abi_txt_says", the_tree_is_what_abi_txt_says)] +
+                   [(name, lambda case=case: run_change(*case)) for name, *case in CHANGES]))

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""lint_rules.py finds a planted breach of each of its rules, at its place. `make lint` runs it over the tree."""
+
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import lint_rules  # noqa: E402
+from ref_protocol import expect, expect_equal, run_tests  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HASH, CORPUS, PAGE = "src/base/hash.c", "tokenize_tools/corpus/corpus.c", "docs/READING.md"
+
+
+def function_with(line, times=1):
+    return "static int planted(int x)\n{\n" + f"    {line}\n" * times + "    return x;\n}\n"
+
+
+# Name of the test, the file to whose end a text is added, the text, and what is said of which of its lines.
+PLANTED = [
+    ("an_upward_include", HASH, '#include "dataset/dataset.h"\n', 1,
+     "includes dataset/dataset.h: src/base may not use src/dataset"),
+    ("a_private_header_in_a_command", "tokenize_tools/main.c", '#include "base/hash.h"\n', 1,
+     "includes base/hash.h: tokenize_tools may not use src/base"),
+    ("a_private_header_by_its_path", "bench/main.c", '#include "../src/base/hash.h"\n', 1,
+     "includes ../src/base/hash.h: bench may not use src/base"),
+    ("a_cycle_of_includes", "src/base/base.h", '#include "base/hash.h"\n#include "base/base.h"\n', -1,
+     "a cycle of includes: src/base/base -> src/base/hash -> src/base/base"),
+    ("a_system_header", HASH, "#include <unistd.h>\n", 1, "includes <unistd.h>"),
+    ("a_thread", "src/dataset/verify.c", "static pthread_mutex_t planted;\n", 1,
+     "pthread_mutex_t: the system belongs to src/system"),
+    ("a_system_call", CORPUS, 'static int planted(void) { return open("", 0); }\n', 1,
+     "open: the system belongs to tokenize_tools/system"),
+    ("a_printing_library", HASH, function_with('printf("x");'), 3, "printf: the library neither prints"),
+    ("an_exiting_library", HASH, function_with("exit(x);"), 3, "exit: the library neither prints"),
+    ("cuda_in_a_common_file", HASH, function_with("cuInit(0);"), 3, "CUDA"),
+    ("a_long_function", HASH, function_with("x++;", 57), 1, "planted has 61 lines"),
+    ("many_arguments", HASH, "int planted(int a, int b, int c, int d,\n            int e, int (*f)(int, int))\n{\n}\n", 1,
+     "planted has 6 arguments"),
+    ("a_long_file", "src/base/status.c", "/* more */\n" * 600, -1, " lines, more than 600"),
+    ("deep_nesting", HASH, "int planted(int x)\n{\n    if (x) {\n        for (;;) {\n            do {\n"
+     "                switch (x) {\n                }\n            } while (x);\n        }\n    }\n}\n", 6,
+     "planted nests blocks deeper than 3"),
+    ("a_long_line", HASH, "/* %095d */\n" % 0, 1, "101 columns"),
+    ("a_forgotten_note", HASH, "/* FIX" "ME later */\n", 1, "a note left for later"),
+    ("a_function_that_does_not_exist", PAGE, "Then `tokmap_i_planted`.\n", 1, "there is no tokmap_i_planted"),
+    ("a_file_that_does_not_exist", PAGE, "Then `planted.c`.\n", 1, "there is no planted.c"),
+    ("a_step_of_a_walk_in_another_file", PAGE, "1. `src/order/mixture.c`, `tokmap_i_shuffle_window`\n", 1,
+     "src/order/mixture.c does not define tokmap_i_shuffle_window"),
+    ("a_file_without_its_licence", "src/newcomer/new.c", "int new;\n", 1, "the first line must be SPDX"),
+    ("a_room_without_a_row", "src/newcomer/new.c", "", -1, "is no room of docs/ARCHITECTURE.md"),
+    ("a_row_without_its_room", "docs/ARCHITECTURE.md", "| `src/nobody/` | x | `src/base/` |\n", -1,
+     "there is no room src/nobody"),
+    ("an_arrow_that_is_not_there", "docs/ARCHITECTURE.md", "", -1, "src/nobody does not use src/base"),
+    ("a_cycle_of_rooms", "docs/ARCHITECTURE.md", "| `src/base/` | x | `src/system/` |\n", -1,
+     "a cycle of rooms: "),
+]
+# What looks like a breach and is none.
+HARMLESS = {HASH: '    /* printf("x"); */ x = \'"\'; /* exit(1) */ x = snprintf("printf(%d)");',
+            "tokenize_tools/main.c": 'x = fprintf(stderr, "");'}
+
+
+def plant_all(copy):
+    """Where each text of PLANTED begins."""
+    for name in ("include", "src", "tokenize_tools", "bench", "docs", "Makefile", "README.md", "tests/house"):
+        place = copy / name
+        place.parent.mkdir(exist_ok=True)
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place)
+    (copy / "src/newcomer").mkdir()
+    (copy / "src/newcomer/new.c").touch()
+    for name, line in HARMLESS.items():
+        (copy / name).open("a").write(function_with(line))
+    lines = []
+    for _, name, text, _, _ in PLANTED:
+        lines.append((copy / name).read_text().count("\n"))
+        with (copy / name).open("a") as file:
+            file.write(text)
+    (copy / "src/base/hash.h").open("a").write('#include "base/base.h"\n')
+    return lines
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        lines = plant_all(pathlib.Path(folder))
+        found = lint_rules.check(pathlib.Path(folder))
+    said = found.errors + found.advice
+
+    def is_found(number):
+        _, file, _, line, text = PLANTED[number]
+        where = f"{file}:{lines[number] + line}: " if line > 0 else ""
+        expect(any(where in one and text in one for one in said), f"nothing says {where}{text}: {said}")
+
+    def nothing_else_is():
+        wrong = [one for one in found.errors if "fprintf" in one or "snprintf" in one or ", more than" in one]
+        expect_equal([one for one in wrong if "columns" not in one], [], "errors")
+
+    return run_tests([(f"{test[0]}_is_found", lambda number=number: is_found(number))
+                      for number, test in enumerate(PLANTED)] + [("harmless_lines_and_lengths_are_no_errors", nothing_else_is)])
+
+
+sys.exit(main())
