@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/little_endian.h"
 
 #define MAX_DEPTH 64
@@ -222,14 +223,10 @@ static size_t count_own_buffers(const arrow_schema *s, const arrow_field *f, con
 
 static arrow_field *add_field(arrow_schema *s)
 {
-    if (s->n_fields == s->capacity) {
-        const size_t capacity = s->capacity ? s->capacity * 2 : 16;
-        arrow_field *fields = realloc(s->fields, capacity * sizeof *fields);
-        if (!fields)
-            return NULL;
-        s->fields = fields;
-        s->capacity = capacity;
-    }
+    arrow_field *fields = array_grow(s->fields, s->n_fields, sizeof *fields);
+    if (!fields)
+        return NULL;
+    s->fields = fields;
     return &s->fields[s->n_fields++];
 }
 

@@ -91,7 +91,7 @@ typedef struct arrow_field {
 
 typedef struct arrow_schema {
     arrow_field *fields; /* a parent comes before its children */
-    size_t n_fields, capacity;
+    size_t n_fields;
     size_t n_nodes, n_buffers, n_views;
     bool is_v4;
     uint8_t *metadata; /* the names are in here */

@@ -14,19 +14,8 @@
 
 static int append_name(input_list *list, const char *name)
 {
-    if (list->n_names == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 16;
-        char **names = realloc(list->names, capacity * sizeof *names);
-        if (!names)
-            return cli_no_memory();
-        list->names = names;
-        list->capacity = capacity;
-    }
-    char *copy = strdup(name);
-    if (!copy)
-        return cli_no_memory();
-    list->names[list->n_names++] = copy;
-    return CLI_OK;
+    failure err;
+    return input_list_append(list, strdup(name), &err) ? CLI_OK : cli_no_memory();
 }
 
 static bool is_pattern(const char *argument)

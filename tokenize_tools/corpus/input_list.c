@@ -10,6 +10,7 @@
 
 #include "system/files.h"
 #include "system/input_file.h"
+#include "text/array.h"
 
 /* Reports that a name that should exist could not be described. */
 static bool fail_missing(failure *err, const char *path, int sys_errno)
@@ -72,21 +73,14 @@ static int compare_names(const void *a, const void *b)
 
 /* ---- Lists ---- */
 
-/* Takes ownership of the name, which was malloced. */
-static bool append_name(input_list *list, char *name, failure *err)
+bool input_list_append(input_list *list, char *name, failure *err)
 {
-    if (name && list->n_names == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 16;
-        char **names = realloc(list->names, capacity * sizeof *names);
-        if (!names) {
-            free(name);
-            return fail_memory(err);
-        }
-        list->names = names;
-        list->capacity = capacity;
-    }
-    if (!name)
+    char **names = name ? array_grow(list->names, list->n_names, sizeof *names) : NULL;
+    if (!names) {
+        free(name);
         return fail_memory(err);
+    }
+    list->names = names;
     list->names[list->n_names++] = name;
     return true;
 }
@@ -94,7 +88,7 @@ static bool append_name(input_list *list, char *name, failure *err)
 static bool add_missing(input_list *list, const char *path, int sys_errno, failure *err)
 {
     return list->needs_no_file && list->needs_no_file(list->context, path)
-               ? append_name(list, strdup(path), err)
+               ? input_list_append(list, strdup(path), err)
                : fail_missing(err, path, sys_errno);
 }
 
@@ -109,7 +103,6 @@ void input_list_free(input_list *list)
     shorten_list(list, 0);
     free(list->names);
     list->names = NULL;
-    list->capacity = 0;
 }
 
 /* ---- Folders ---- */
@@ -200,7 +193,7 @@ static bool append_entry(void *context, const char *name)
     }
     if (asprintf(&full, "%s%s%s", l->path, slash, name) < 0)
         full = NULL;
-    l->ok = append_name(&l->names, full, l->walk->err);
+    l->ok = input_list_append(&l->names, full, l->walk->err);
     return l->ok;
 }
 
@@ -217,7 +210,7 @@ static bool walk_entry(walk *w, const char *path)
         return true;
     }
     if (facts.kind == FILE_REGULAR)
-        return append_name(w->list, strdup(path), w->err);
+        return input_list_append(w->list, strdup(path), w->err);
     w->n_special++;
     return true;
 }
@@ -301,7 +294,7 @@ static bool add_found(input_list *list, const char *path, failure *err)
         return add_missing(list, path, sys_errno, err);
     if (facts.kind == FILE_FOLDER)
         return add_folder(list, path, facts.id, err);
-    return append_name(list, strdup(path), err);
+    return input_list_append(list, strdup(path), err);
 }
 
 /* A part of a pattern, without slashes, which is matched with the names in a folder. */
@@ -330,7 +323,7 @@ static bool match_name(void *context, const char *name)
                           : m->is_name ? file_describe_name(path, &facts)
                                        : 0;
     if (sys_errno == 0 && (m->is_last || facts.kind == FILE_FOLDER))
-        return m->ok = append_name(&m->found, path, m->err);
+        return m->ok = input_list_append(&m->found, path, m->err);
     const bool is_missing = sys_errno == ENOENT && !file_link_target(path, target, sizeof target);
     m->ok = sys_errno == 0 || sys_errno == ENOTDIR || is_missing ||
             fail_missing(m->err, path, sys_errno);
@@ -356,7 +349,7 @@ static bool match_pattern(input_list *found, const char *pattern, failure *err)
         at--;
     while (at > pattern && at[-1] == '/')
         at--;
-    bool ok = append_name(found, strndup(pattern, (size_t)(at - pattern)), err);
+    bool ok = input_list_append(found, strndup(pattern, (size_t)(at - pattern)), err);
     while (*at && ok) {
         matching m = {.slashes = at, .n_slashes = (int)strspn(at, "/"), .err = err, .ok = true};
         const char *part = at + m.n_slashes;
@@ -465,7 +458,7 @@ bool input_list_expand(input_list *list, const char *arg, failure *err)
     size_t n_names = list->n_names;
     bool ok;
     if (strcmp(arg, "-") == 0)
-        ok = append_name(list, strdup(arg), err);
+        ok = input_list_append(list, strdup(arg), err);
     else if (arg[0] == '@')
         ok = add_list(list, arg + 1, err);
     else

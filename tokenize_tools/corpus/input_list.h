@@ -20,7 +20,7 @@
 
 typedef struct input_list { /* start with {0} and the callback; input_list_free frees it */
     char **names;
-    size_t n_names, capacity;
+    size_t n_names;
     void (*report)(void *context, const char *text); /* a line about what was left out; may be
                                                         NULL */
     bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
@@ -28,6 +28,8 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
     bool may_match_nothing; /* a pattern; *err then says so, but it is no failure */
 } input_list;
 
+/* Appends a name that was malloced, and frees it if that fails. NULL: out of memory. */
+bool input_list_append(input_list *list, char *name, failure *err);
 /* Appends the names that arg stands for. On failure sets *err and leaves the list unchanged. */
 bool input_list_expand(input_list *list, const char *arg, failure *err);
 void input_list_free(input_list *list);

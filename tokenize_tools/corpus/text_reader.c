@@ -1,13 +1,313 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/text_reader.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/text_reader_parts.h"
+#include "corpus/json_fields.h"
+#include "corpus/json_line.h"
+#include "corpus/wrong_file.h"
+
+typedef struct text_reader {
+    reader base;
+    uint64_t begin;         /* where the input begins: a member of an archive not at 0 */
+    bool checked;           /* wrong_file_find has passed, or this is a part */
+    const char *terminator; /* between documents */
+    size_t terminator_bytes;
+    uint64_t line; /* of the current document, else of the next one */
+    bool in_white; /* only white space so far in a line of JSON lines */
+
+    /* The current document, until the next one is asked for. */
+    bool at_hand, in_pieces;
+    bool complete; /* its end is in the window, n_bytes further on */
+    uint64_t offset;
+    size_t n_bytes, n_kept; /* in the window; those of the last text that come again */
+
+    /* JSON lines: */
+    json_line_path *path;
+    json_line_options json;
+    json_line_scanner *scanner;
+    uint8_t *decoded;
+    size_t n_decoded, decoded_capacity;
+    uint64_t wanted;
+    bool drop;
+    json_fields *fields; /* NULL: none are wanted */
+    char reason[256];
+} text_reader;
+
+static inline bool is_white(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+#define TEXT_BOM_BYTES 3
+
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+
+static void set_format(text_reader *r, corpus_format format)
+{
+    bool text = format == CORPUS_TEXT;
+    r->base.format = format;
+    r->terminator = text ? r->base.options->separator : "\n";
+    r->terminator_bytes = text ? r->base.options->separator_bytes : 1;
+}
+
+static bool reserve_decoded(text_reader *r, size_t n_bytes, failure *err)
+{
+    if (n_bytes <= r->decoded_capacity)
+        return true;
+    uint8_t *decoded = realloc(r->decoded, n_bytes + n_bytes / 4);
+    if (!decoded)
+        return fail_memory(err);
+    r->decoded = decoded;
+    r->decoded_capacity = n_bytes + n_bytes / 4;
+    return true;
+}
+
+static void set_reason(text_reader *r, json_line_status status, const json_line_result *result)
+{
+    const char *field = r->base.options->field ? r->base.options->field : "text";
+    if (status == JSON_LINE_MALFORMED)
+        snprintf(r->reason, sizeof r->reason, "not JSON: %s", result->reason);
+    else if (status == JSON_LINE_NO_FIELD)
+        snprintf(r->reason, sizeof r->reason, "%s: \"%.100s\"", result->reason, field);
+    else
+        snprintf(r->reason, sizeof r->reason, "%s", result->reason);
+}
+
+static size_t bom_bytes(const text_reader *r)
+{
+    const window *w = &r->base.window;
+    bool found = w->offset == r->begin && window_size(w) >= TEXT_BOM_BYTES &&
+                 memcmp(window_text(w), byte_order_mark, TEXT_BOM_BYTES) == 0;
+    return found ? TEXT_BOM_BYTES : 0;
+}
+
+static bool fill_window(text_reader *r, size_t n_bytes, failure *err)
+{
+    while (window_size(&r->base.window) < n_bytes && !r->base.window.at_end) {
+        if (!window_fill(&r->base.window, err))
+            return false;
+    }
+    return true;
+}
+
+/* Finds the first byte from there on that is not white space; *at is max_piece_bytes if there is
+ * none before that. */
+static bool find_black(text_reader *r, size_t from, size_t *at, failure *err)
+{
+    window *w = &r->base.window;
+    size_t max_bytes = r->base.options->max_piece_bytes;
+    for (*at = from; *at < max_bytes; ++*at) {
+        if (!fill_window(r, *at + 1, err))
+            return false;
+        if (*at == window_size(w))
+            *at = max_bytes;
+        if (*at == max_bytes || !is_white(window_text(w)[*at]))
+            return true;
+    }
+    return true;
+}
+
+/* Finds the end of the line; max_piece_bytes and not `whole` if it is longer. */
+static bool find_line_end(text_reader *r, size_t from, size_t *at, bool *whole, failure *err)
+{
+    window *w = &r->base.window;
+    size_t max_bytes = r->base.options->max_piece_bytes;
+    for (*at = from;;) {
+        const uint8_t *newline = memchr(window_text(w) + *at, '\n', window_size(w) - *at);
+        *at = newline ? (size_t)(newline - window_text(w)) : window_size(w);
+        *whole = *at <= max_bytes && (newline || w->at_end);
+        if (*whole)
+            return true;
+        if (*at > max_bytes) {
+            *at = max_bytes;
+            return true;
+        }
+        if (!window_fill(w, err))
+            return false;
+    }
+}
+
+/* false: not JSON; json_line_end gives the reason. */
+static bool scan_bytes(text_reader *r, const uint8_t *bytes, size_t n_bytes)
+{
+    for (size_t at = 0; at < n_bytes;) {
+        json_line_fed fed = json_line_feed(r->scanner, bytes + at, n_bytes - at, r->decoded);
+        if (fed.malformed)
+            return false;
+        at += fed.n_bytes;
+    }
+    return true;
+}
+
+/* A line, or the part of it that is not longer than max_piece_bytes. */
+typedef struct first_line {
+    size_t from, to;
+    json_line_status status; /* OK for a part without an error */
+    json_line_result result;
+} first_line;
+
+/* Parses the line that begins at `from`. */
+static bool read_line(text_reader *r, size_t from, first_line *line, failure *err)
+{
+    bool whole;
+    *line = (first_line){.from = from};
+    if (!find_line_end(r, from, &line->to, &whole, err) ||
+        !reserve_decoded(r, line->to - from + JSON_LINE_ROOM, err))
+        return false;
+    const uint8_t *bytes = window_text(&r->base.window) + from;
+    if (whole) {
+        line->status = json_line_text(&r->json, bytes, line->to - from, r->decoded, &line->result);
+        return true;
+    }
+    json_line_begin(r->scanner);
+    if (!scan_bytes(r, bytes, line->to - from))
+        line->status = json_line_end(r->scanner, &line->result);
+    return true;
+}
+
+/* ---- Refusals ---- */
+
+static size_t head_bytes(const text_reader *r)
+{
+    const corpus_options *o = r->base.options;
+    const size_t n = o->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
+    return n < o->max_piece_bytes ? n : o->max_piece_bytes;
+}
+
+static wrong_file_head head_of(const text_reader *r)
+{
+    const window *w = &r->base.window;
+    const size_t n = head_bytes(r);
+    return (wrong_file_head){
+        .bytes = window_text(w),
+        .n_bytes = window_size(w) < n ? window_size(w) : n,
+        .whole = window_size(w) <= n && w->at_end,
+        .decompressed = stream_codec(w->stream) != NULL,
+        .name = w->name,
+    };
+}
+
+/* Refuses an input that is not meant to be packed as text. */
+static bool check_head(text_reader *r, failure *err)
+{
+    char why[256];
+    r->checked = true;
+    if (!fill_window(r, head_bytes(r), err))
+        return false;
+    const wrong_file_head head = head_of(r);
+    return !wrong_file_find(&head, r->base.options, why, sizeof why) || fail(err, "%s", why);
+}
+
+/* Whether the line is an object whose beginning is missing. */
+static bool is_cut_line(text_reader *r, const first_line *line)
+{
+    /* Where it may have been cut: in a string, in a key, before a key and so on; then one level
+     * further down. */
+    static const char *const missing[] = {
+        "{\"\":\"",       "{\"",       "{",        "{\"\"",       "{\"\":",       "{\"\":1",
+        "{\"\":{\"\":\"", "{\"\":{\"", "{\"\":{",  "{\"\":{\"\"", "{\"\":{\"\":", "{\"\":{\"\":1",
+        "{\"\":[\"",      "{\"\":[",   "{\"\":[1",
+    };
+    const uint8_t *bytes = window_text(&r->base.window) + line->from;
+    size_t n = line->to - line->from;
+    while (n > 0 && is_white(bytes[n - 1]))
+        n--;
+    if (n == 0 || bytes[n - 1] != '}' || !memchr(bytes, '"', n))
+        return false;
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        uint8_t begin[16 + 64] = {0}; /* readable bytes for the scanner */
+        json_line_result result;
+        const size_t n_begin = strlen(missing[i]);
+        memcpy(begin, missing[i], n_begin);
+        json_line_begin(r->scanner);
+        if (scan_bytes(r, begin, n_begin) && scan_bytes(r, bytes, n) &&
+            json_line_end(r->scanner, &result) != JSON_LINE_MALFORMED)
+            return true;
+    }
+    return false;
+}
+
+/* Refuses text that looks like something else of which a part is missing. `from` is its first byte
+ * that is not white space. */
+static bool check_text(text_reader *r, size_t from, failure *err)
+{
+    char why[256];
+    first_line line;
+    const wrong_file_head head = head_of(r);
+    if (wrong_name_find(&head, why, sizeof why))
+        return fail(err, "%s", why);
+    if (from >= r->base.options->max_piece_bytes)
+        return true;
+    if (!read_line(r, from, &line, err))
+        return false;
+    bool cut = is_cut_line(r, &line);
+    if (!cut && !find_black(r, line.to, &from, err))
+        return false;
+    if (!cut && from < r->base.options->max_piece_bytes &&
+        window_text(&r->base.window)[from] == '{') {
+        if (!read_line(r, from, &line, err))
+            return false;
+        cut = line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL;
+    }
+    return !cut || fail(err, "looks like JSON lines whose first line is cut or is not an object; "
+                             "repair or remove it, or use --format text to pack it as it is");
+}
+
+/* ---- The format ---- */
+
+/* Decides by at most max_piece_bytes of the first line. An empty input has no format. */
+static bool decide_format(text_reader *r, failure *err)
+{
+    size_t from;
+    first_line line;
+    if (!fill_window(r, TEXT_BOM_BYTES, err))
+        return false;
+    if (window_size(&r->base.window) == 0)
+        return true;
+    if (!find_black(r, bom_bytes(r), &from, err))
+        return false;
+    if (from >= r->base.options->max_piece_bytes || window_text(&r->base.window)[from] != '{') {
+        set_format(r, CORPUS_TEXT);
+        return check_text(r, from, err);
+    }
+    if (!read_line(r, from, &line, err))
+        return false;
+    if (line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL) {
+        set_format(r, CORPUS_JSON_LINES);
+        return true;
+    }
+    set_reason(r, line.status, &line.result);
+    return fail(err,
+                "byte %" PRIu64
+                ": the first line begins with { but has no text in the expected field (%s): "
+                "use --field to name the field, or --format to name the format",
+                from + line.result.error_offset, r->reason);
+}
+
+/* Only records of JSON have fields. */
+static bool check_fields(const text_reader *r, failure *err)
+{
+    const field_list *fields = r->base.options->fields;
+    if (!fields || r->base.format == CORPUS_JSON_LINES || r->base.format == CORPUS_AUTO)
+        return true;
+    for (size_t i = 0; i < fields->n_fields; i++) {
+        if (strcmp(fields->names[i], FIELD_ROW) != 0)
+            return fail(
+                err, "is text, which has no fields, but --meta or --where needs the field %.100s",
+                fields->names[i]);
+    }
+    return true;
+}
+
+static bool begin_input(text_reader *r, failure *err)
+{
+    return (r->checked || check_head(r, err)) &&
+           (r->base.format != CORPUS_AUTO || decide_format(r, err)) && check_fields(r, err);
+}
 
 /* ---- Open, close ---- */
 
@@ -49,7 +349,7 @@ static reader_result json_without_text(text_reader *r, json_line_status status,
         text->last = true;
         return READER_NULL;
     }
-    text_reader_set_reason(r, status, result);
+    set_reason(r, status, result);
     text->reason = r->reason;
     text->bad_offset = r->offset + result->error_offset;
     return READER_BAD;
@@ -58,7 +358,7 @@ static reader_result json_without_text(text_reader *r, json_line_status status,
 static reader_result read_whole_json(text_reader *r, reader_text *text, failure *err)
 {
     json_line_result result;
-    if (!text_reader_reserve(r, r->n_bytes + 1, err))
+    if (!reserve_decoded(r, r->n_bytes + 1, err))
         return READER_FAILED;
     json_line_status status =
         json_line_text(&r->json, window_text(&r->base.window), r->n_bytes, r->decoded, &result);
@@ -100,7 +400,7 @@ static bool all_white(const text_reader *r, size_t n_bytes)
 {
     const uint8_t *bytes = window_text(&r->base.window);
     size_t i = 0;
-    while (i < n_bytes && text_is_white(bytes[i]))
+    while (i < n_bytes && is_white(bytes[i]))
         i++;
     return i == n_bytes;
 }
@@ -120,7 +420,7 @@ static bool skip_white(text_reader *r, failure *err)
     while (r->in_white) {
         const uint8_t *bytes = window_text(w);
         size_t n = 0;
-        while (n < window_size(w) && bytes[n] != '\n' && text_is_white(bytes[n]))
+        while (n < window_size(w) && bytes[n] != '\n' && is_white(bytes[n]))
             n++;
         bool newline = n < window_size(w) && bytes[n] == '\n';
         r->in_white = n == window_size(w) && !w->at_end;
@@ -226,7 +526,7 @@ static reader_result next_json_piece(text_reader *r, reader_text *text, failure 
     r->n_decoded = r->n_kept;
     while (r->n_decoded == r->n_kept && !r->drop) {
         r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
-        if (!text_reader_reserve(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
+        if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
             return READER_FAILED;
         if (r->n_bytes > 0) {
             if (!feed_line(r))
@@ -258,9 +558,9 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
     window *w = &r->base.window;
     finish_document(r);
     if (json && r->base.window.offset == r->begin) {
-        if (!text_reader_fill(r, TEXT_BOM_BYTES, err))
+        if (!fill_window(r, TEXT_BOM_BYTES, err))
             return READER_FAILED;
-        window_consume(&r->base.window, text_reader_bom_bytes(r));
+        window_consume(&r->base.window, bom_bytes(r));
     }
     size_t n_bytes;
     reader_result result = find_document(r, &n_bytes, err);
@@ -304,7 +604,7 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
 static reader_result next_text(reader *base, reader_text *text, failure *err)
 {
     text_reader *r = text_of(base);
-    if (!text_reader_begin(r, err))
+    if (!begin_input(r, err))
         return READER_FAILED;
     reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
     text->offset = r->offset;
@@ -338,7 +638,7 @@ static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure
 {
     text_reader *r = text_of(base);
     window *w = &r->base.window;
-    if (!text_reader_begin(r, err))
+    if (!begin_input(r, err))
         return -1;
     finish_document(r);
     while (w->offset < to.offset && max_bytes > 0) {
@@ -435,7 +735,7 @@ static const reader_kind text_kind = {
 void text_reader_restart(reader *base, corpus_format format, bool one_record)
 {
     text_reader *r = text_of(base);
-    text_reader_set_format(r, format);
+    set_format(r, format);
     if (one_record)
         r->terminator_bytes = 0;
     r->begin = r->base.window.offset;
@@ -452,7 +752,7 @@ reader *text_reader_open(const corpus_options *options, const window *w, failure
     }
     r->base = (reader){.kind = &text_kind, .options = options, .window = *w};
     r->checked = w->part != NULL;
-    text_reader_set_format(r, options->format);
+    set_format(r, options->format);
     if (prepare_json(r, err))
         return &r->base;
     close_text(&r->base);

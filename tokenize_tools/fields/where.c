@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/exact_number.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
@@ -42,7 +43,7 @@ typedef struct test {
 #define EXIT_FALSE (SIZE_MAX - 1)
 
 struct where {
-    size_t n_tests, capacity;
+    size_t n_tests;
     test *tests;
     char *strings; /* of the literals; shorter than the text */
     char *text;
@@ -349,14 +350,10 @@ static bool read_is(parser *p, test *t)
 static bool add_test(parser *p, const test *t)
 {
     where *w = p->w;
-    if (w->n_tests == w->capacity) {
-        const size_t capacity = w->capacity * 2 + 8;
-        test *tests = realloc(w->tests, capacity * sizeof *tests);
-        if (!tests)
-            return fail_memory(p->err);
-        w->tests = tests;
-        w->capacity = capacity;
-    }
+    test *tests = array_grow(w->tests, w->n_tests, sizeof *tests);
+    if (!tests)
+        return fail_memory(p->err);
+    w->tests = tests;
     w->tests[w->n_tests++] = *t;
     return true;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "system/platform_thread.h"
+#include "text/array.h"
 
 typedef struct pipeline_slot {
     pack_job job;
@@ -52,14 +53,10 @@ static bool push_id(id_buffer *ids, uint32_t id)
 
 static bool note_special(pack_job *job, size_t end)
 {
-    if (job->n_specials == job->specials_capacity) {
-        size_t capacity = job->specials_capacity ? 2 * job->specials_capacity : 8;
-        size_t *specials = realloc(job->specials, capacity * sizeof *specials);
-        if (!specials)
-            return false;
-        job->specials = specials;
-        job->specials_capacity = capacity;
-    }
+    size_t *specials = array_grow(job->specials, job->n_specials, sizeof *specials);
+    if (!specials)
+        return false;
+    job->specials = specials;
     job->specials[job->n_specials++] = end;
     return true;
 }

@@ -35,7 +35,7 @@ typedef struct pack_job {
     /* With SPECIALS_ERROR, the documents that contain a special token, in order: indexes in
      * batch.ends, n_ends for the unfinished document. They have no ids. */
     size_t *specials;
-    size_t n_specials, specials_capacity;
+    size_t n_specials;
     uint64_t specials_seen; /* in the text of this batch */
     void *record;           /* used by after_read */
 } pack_job;

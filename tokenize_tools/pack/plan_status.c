@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pack/cell_work.h"
+#include "text/array.h"
 
 /* The rate is that of the last hour, if enough cells were done in it. */
 #define RECENT_NS ((uint64_t)3600 * 1000000000)
@@ -101,12 +102,10 @@ static bool add_failure(status_search *s, const cell_report *report, size_t cell
 {
     plan_status *status = s->status;
     const size_t n = status->failed.n_cells;
-    if ((n & (n - 1)) == 0) { /* capacities are powers of two */
-        failure *larger = realloc(status->failures, (n ? 2 * n : 1) * sizeof *status->failures);
-        if (!larger)
-            return false;
-        status->failures = larger;
-    }
+    failure *failures = array_grow(status->failures, n, sizeof *failures);
+    if (!failures)
+        return false;
+    status->failures = failures;
     fail(&status->failures[n], "%s", report->why);
     status->failures[n].place = cell;
     add_cell(&status->failed, n_bytes);

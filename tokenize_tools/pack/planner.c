@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "corpus/cutter.h"
 #include "pack/plan_options.h"
+#include "text/array.h"
 
 /* The first line of an input is usually in its first bytes. */
 #define READ_BYTES ((size_t)16 * 1024)
@@ -22,13 +23,10 @@ static int begin_cell(pack_planner *p, plan_cell cell)
     if (plan->n_cells == PLAN_MAX_CELLS)
         return cli_usage("there would be more than %zu cells; use a larger --cell-size",
                          PLAN_MAX_CELLS);
-    if ((plan->n_cells & (plan->n_cells - 1)) == 0) { /* capacities are powers of two */
-        size_t capacity = plan->n_cells ? 2 * plan->n_cells : 1;
-        plan_cell *larger = realloc(plan->cells, capacity * sizeof *larger);
-        if (!larger)
-            return cli_no_memory();
-        plan->cells = larger;
-    }
+    plan_cell *cells = array_grow(plan->cells, plan->n_cells, sizeof *cells);
+    if (!cells)
+        return cli_no_memory();
+    plan->cells = cells;
     plan->cells[plan->n_cells++] = cell;
     p->in_cell = 0;
     return CLI_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "parquet/thrift.h"
+#include "text/array.h"
 #include "text/little_endian.h"
 
 const char parquet_no_memory[] = "out of memory";
@@ -153,7 +154,6 @@ typedef struct reading { /* a footer that is being read */
     int64_t n_rows;     /* as the footer says */
     int64_t group_rows; /* of the current row group; -1: not known */
     bool has_chunks;    /* the current row group */
-    size_t capacity;    /* row groups that there is memory for */
     thrift_bytes created_by;
 } reading;
 
@@ -266,17 +266,13 @@ static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parque
 static void grow(reading *r, thrift *t)
 {
     parquet_footer *f = r->f;
-    if (f->n_groups < r->capacity)
-        return;
-    const size_t capacity = r->capacity ? r->capacity * 2 : 1;
-    parquet_row_group *const groups = realloc(f->groups, capacity * sizeof *groups);
+    const size_t row_bytes = (f->n_leaves ? f->n_leaves : 1) * sizeof *f->chunks;
+    parquet_row_group *const groups = array_grow(f->groups, f->n_groups, sizeof *groups);
     f->groups = groups ? groups : f->groups;
-    parquet_chunk *const chunks =
-        realloc(f->chunks, (f->n_leaves ? f->n_leaves : 1) * capacity * sizeof *chunks);
+    parquet_chunk *const chunks = array_grow(f->chunks, f->n_groups, row_bytes);
     f->chunks = chunks ? chunks : f->chunks;
     if (!groups || !chunks)
         thrift_fail(t, parquet_no_memory);
-    r->capacity = capacity;
 }
 
 static void read_chunks(thrift *t, uint8_t type, void *to)

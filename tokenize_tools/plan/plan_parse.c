@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "plan/plan_file.h"
+#include "text/array.h"
 #include "text/line_text.h"
 
 #define FIRST_LINE "tokmap plan 1"
@@ -19,6 +20,7 @@ typedef struct plan_parser {
     char *line;     /* the current one */
     bool updated;   /* version 2 */
     size_t n_lines; /* so far */
+    void *grown;    /* by ADD */
 } plan_parser;
 
 /* ---- Lines and words ---- */
@@ -103,21 +105,11 @@ static bool is_name(const char *word)
     return n > 0 && n <= 32 && !word[n];
 }
 
-/* Makes room for one more entry; capacities are powers of two. */
-static bool grow(plan_parser *p, void **list, size_t n, size_t entry_bytes)
-{
-    if (n & (n - 1))
-        return true;
-    void *larger = realloc(*list, (n ? 2 * n : 1) * entry_bytes);
-    if (!larger)
-        return fail_memory(p->err);
-    *list = larger;
-    return true;
-}
-
+/* Makes room for one more entry, of at most `most`. */
 #define ADD(p, list, n, most, what)                                                                \
-    ((n) == (size_t)(most) ? fail(p->err, "there are more than %zu %s", (size_t)(most), what)      \
-                           : grow(p, (void **)&(list), n, sizeof *(list)))
+    ((n) == (size_t)(most) ? fail((p)->err, "there are more than %zu %s", (size_t)(most), what)    \
+     : !((p)->grown = array_grow(list, n, sizeof *(list))) ? fail_memory((p)->err)                 \
+                                                           : ((list) = (p)->grown) != NULL)
 
 /* ---- The lines ---- */
 
