@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/chars/char_engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/chars/char_cuts.h"
+#include "tokenizer/chars/char_bpe.h"
 #include "tokenizer/chars/char_words.h"
 #include "tokenizer/chars/unigram.h"
 #include "tokenizer/unicode/unicode.h"
@@ -20,6 +21,25 @@ typedef enum sentence_kind {
     BETWEEN_BLANKS,     /* sentences have no blanks; one may also begin at each U+2581 */
     BETWEEN_PUNCTUATION /* each punctuation mark is one, and one begins at each U+2581 */
 } sentence_kind;
+
+/* Where the part after a cut may begin. */
+typedef enum cut_place {
+    CUT_NOWHERE,
+    CUT_BEFORE_BLANKS, /* white space of the normalized text */
+    CUT_BEFORE_MARKS,  /* U+2581 in the normalized text, or a blank for it */
+    CUT_BEFORE_ANY
+} cut_place;
+
+typedef struct char_cuts { /* starts as {0}, which finds no cut */
+    char_pairs pairs;
+    cut_place place;
+    /* How many of the two characters beside a cut must have tokens: 1 if a run of unknown
+     * characters becomes one id, 2 if it vanishes and the text around it merges. */
+    unsigned n_known;
+    /* Bits by the characters before and after: where ASCII may be cut at all. Most text is ASCII
+     * that may not, and checking a place takes a hundred times as long as skipping it. */
+    uint64_t ascii[128][2];
+} char_cuts;
 
 struct char_engine {
     normalizer *normalizer;
@@ -45,6 +65,207 @@ struct char_scratch {
     word_cache *cache;
     unigram_scratch *search;
 };
+
+/* ---- Cuts: between two characters that are neighbours in no token, where the normalizer handles
+ * each of them alone. Most texts in any script have such a place every few words. ---- */
+
+static void add_tokens(char_cuts *c, const model *m)
+{
+    char name[8];
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const uint8_t *bytes = model_token_bytes(m, id);
+        if (m->tokens[id].kind == TOKEN_CONTROL && m->rule != MERGE_LISTED)
+            continue; /* never in a text, unless it is an added token */
+        if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
+            if (m->kind != MODEL_UNIGRAM) /* in Unigram the text of its name matches */
+                continue;
+            snprintf(name, sizeof name, "<0x%02X>", *bytes);
+            char_pairs_add_text(&c->pairs, (const uint8_t *)name, 6);
+        } else {
+            char_pairs_add_text(&c->pairs, bytes, m->tokens[id].n_bytes);
+        }
+    }
+}
+
+/* Whether merges use ids whose text does not occur in the input: bytes, or the unknown token. */
+static bool merges_more_than_text(const model *m)
+{
+    for (size_t i = 0; i < m->n_merges; i++) {
+        const uint32_t ids[2] = {m->merges[i].left, m->merges[i].right};
+        for (size_t k = 0; k < 2; k++)
+            if (ids[k] == m->unknown_id || m->tokens[ids[k]].kind != TOKEN_NORMAL)
+                return true;
+    }
+    return false;
+}
+
+static void add_beginning(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
+{
+    uint32_t first;
+    if (n_bytes > 0 && utf8_decode(bytes, n_bytes, &first) > 0)
+        char_pairs_add(&c->pairs, CHAR_ANY, first);
+}
+
+static void add_end(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
+{
+    size_t at = n_bytes;
+    uint32_t last;
+    while (at > 0 && (bytes[--at] & 0xC0) == 0x80)
+        ;
+    if (n_bytes > 0 && utf8_decode(bytes + at, n_bytes - at, &last) > 0)
+        char_pairs_add(&c->pairs, last, CHAR_ANY);
+}
+
+/* The text of the unknown token joins with unknown characters beside it into one id. */
+static void add_unknown(char_cuts *c, const model *m)
+{
+    if (m->unknown_id >= m->n_tokens)
+        return;
+    const uint8_t *bytes = model_token_bytes(m, m->unknown_id);
+    const size_t n_bytes = m->tokens[m->unknown_id].n_bytes;
+    add_end(c, bytes, n_bytes);
+    add_beginning(c, bytes, n_bytes);
+}
+
+/* Forbids cuts inside an added token and at its end: the text after it is a new stretch, which may
+ * get a prefix; it does not continue the one before. */
+static void add_added_token(char_cuts *c, const added_token *token)
+{
+    const uint8_t *bytes = (const uint8_t *)token->content.s;
+    const size_t n_bytes = token->content.n_bytes;
+    char_pairs_add_text(&c->pairs, bytes, n_bytes);
+    add_end(c, bytes, n_bytes);
+    if (token->single_word) /* the character before it matters */
+        add_beginning(c, bytes, n_bytes);
+}
+
+#define N_AROUND NORMALIZER_CUT_CHARACTERS
+#define BYTES_AFTER ((N_AROUND - 2) * (size_t)4) /* a place, that decide on it */
+
+static bool is_known(const char_engine *e, uint32_t character)
+{
+    return e->bpe ? char_bpe_knows(e->bpe, character) : unigram_knows(e->pieces, character);
+}
+
+static bool is_place(const char_engine *e, uint32_t after)
+{
+    switch (e->cuts.place) {
+    case CUT_BEFORE_BLANKS:
+        return unicode_class_of(after) == CLASS_SPACE;
+    case CUT_BEFORE_MARKS:
+        return after == CHAR_WORDS_MARK || (after == ' ' && e->form.spaces_are_marks);
+    default:
+        return e->cuts.place == CUT_BEFORE_ANY;
+    }
+}
+
+/* Whether the text may be cut between around[1] and around[2]. Blanks before a cut would look like
+ * the end of the text. */
+static bool cuts_here(const char_engine *e, const uint32_t around[N_AROUND])
+{
+    const char_cuts *c = &e->cuts;
+    uint32_t beside[2];
+    if (char_pairs_has(&c->pairs, around[1], around[2]) ||
+        !normalizer_cuts(e->normalizer, &c->pairs, around, beside))
+        return false;
+    return is_place(e, beside[1]) && !char_pairs_has(&c->pairs, beside[0], beside[1]) &&
+           beside[0] != CHAR_WORDS_MARK && unicode_class_of(beside[0]) != CLASS_SPACE &&
+           (c->n_known == 0 ||
+            (unsigned)is_known(e, beside[0]) + (unsigned)is_known(e, beside[1]) >= c->n_known);
+}
+
+static bool may_cut_ascii(const char_cuts *c, uint8_t left, uint8_t right)
+{
+    return (c->ascii[left][right / 64] >> right % 64 & 1) != 0;
+}
+
+/* When everything else is set. */
+static void mark_ascii(char_engine *e)
+{
+    const uint32_t letter = normalizer_neutral(e->normalizer, &e->cuts.pairs);
+    for (uint32_t left = 0; left < 128; left++)
+        for (uint32_t right = 0; right < 128; right++) {
+            const uint32_t around[N_AROUND] = {letter, left, right, letter, letter};
+            const bool cuts = letter == CHAR_ANY || cuts_here(e, around);
+            e->cuts.ascii[left][right / 64] |= (uint64_t)cuts << right % 64;
+        }
+}
+
+static bool is_inside(uint8_t byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+/* The characters around a place; two of them are before it. */
+static bool read_around(const uint8_t *text, size_t n_bytes, size_t place, uint32_t *around)
+{
+    for (size_t i = 2, end = place, at; i-- > 0; end = at) {
+        for (at = end; at > 0 && is_inside(text[--at]);)
+            ;
+        if (end == 0 || utf8_decode(text + at, end - at, &around[i]) != end - at)
+            return false;
+    }
+    for (size_t i = 2, at = place, length; i < N_AROUND; i++, at += length) {
+        length = at < n_bytes ? utf8_decode(text + at, n_bytes - at, &around[i]) : 0;
+        if (length == 0)
+            return false;
+    }
+    bool has_nul = false;
+    for (size_t i = 0; i < N_AROUND; i++)
+        has_nul |= around[i] == 0;
+    return !has_nul;
+}
+
+size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searched, size_t n_bytes)
+{
+    const char_cuts *c = &e->cuts;
+    uint32_t around[N_AROUND];
+    const size_t last = n_searched < BYTES_AFTER ? 0 : n_searched - BYTES_AFTER;
+    if (c->place == CUT_NOWHERE || c->pairs.all)
+        return 0;
+    for (size_t at = n_bytes < 2 ? 0 : n_bytes - 1; at > last; at--) {
+        const uint8_t left = text[at - 1], right = text[at];
+        const bool ascii = (left | right) < 0x80;
+        if (ascii ? !may_cut_ascii(c, left, right) : is_inside(right))
+            continue;
+        if (read_around(text, n_bytes, at, around) && cuts_here(e, around))
+            return at;
+    }
+    return 0;
+}
+
+static cut_place place_of_cuts(const char_engine *e, const model *m)
+{
+    const bool needs_sentences = e->pieces || m->whole_word_first;
+    if (m->rule == MERGE_NONE && m->whole_word_first && char_bpe_must_know(e->bpe) > 0)
+        return CUT_NOWHERE; /* the words on both sides may be unknown, and become one id */
+    switch (e->sentences) {
+    case BETWEEN_BLANKS:
+        return CUT_BEFORE_BLANKS;
+    case BETWEEN_PUNCTUATION:
+        return CUT_BEFORE_MARKS;
+    case BETWEEN_MARKS:
+        return needs_sentences ? CUT_BEFORE_MARKS : CUT_BEFORE_ANY;
+    default:
+        return m->whole_word_first ? CUT_NOWHERE : CUT_BEFORE_ANY;
+    }
+}
+
+static bool load_cuts(char_engine *e, const model *m, failure *err)
+{
+    char_cuts *c = &e->cuts;
+    c->place = place_of_cuts(e, m);
+    if (c->place == CUT_BEFORE_ANY) /* else unknown characters are separate in any case */
+        c->n_known = e->bpe ? char_bpe_must_know(e->bpe) : unigram_must_know(e->pieces);
+    add_tokens(c, m);
+    add_unknown(c, m);
+    for (size_t i = 0; i < m->n_added; i++)
+        add_added_token(c, &m->added[i]);
+    normalizer_add_pairs(e->normalizer, &c->pairs);
+    c->pairs.all |= merges_more_than_text(m);
+    mark_ascii(e);
+    return !c->pairs.no_memory || fail_memory(err);
+}
 
 /* ---- New ---- */
 
@@ -123,7 +344,7 @@ static bool load_added(char_engine *e, const model *m, failure *err)
     if (loaded && normalized.n_added > 0)
         loaded = (e->added = added_tokens_new(&normalized, true, err)) != NULL;
     for (size_t i = 0; i < normalized.n_added && loaded; i++)
-        char_cuts_add_token(&e->cuts, &normalized.added[i]);
+        add_added_token(&e->cuts, &normalized.added[i]);
     model_free(&normalized);
     return loaded;
 }
@@ -183,38 +404,6 @@ static void choose_words(char_engine *e, const model *m)
     }
 }
 
-static cut_place place_of_cuts(const char_engine *e, const model *m)
-{
-    const bool needs_sentences = e->pieces || m->whole_word_first;
-    if (m->rule == MERGE_NONE && m->whole_word_first && char_bpe_must_know(e->bpe) > 0)
-        return CUT_NOWHERE; /* the words on both sides may be unknown, and become one id */
-    switch (e->sentences) {
-    case BETWEEN_BLANKS:
-        return CUT_BEFORE_BLANKS;
-    case BETWEEN_PUNCTUATION:
-        return CUT_BEFORE_MARKS;
-    case BETWEEN_MARKS:
-        return needs_sentences ? CUT_BEFORE_MARKS : CUT_BEFORE_ANY;
-    default:
-        return m->whole_word_first ? CUT_NOWHERE : CUT_BEFORE_ANY;
-    }
-}
-
-static bool load_cuts(char_engine *e, const model *m, failure *err)
-{
-    char_cuts *c = &e->cuts;
-    c->place = place_of_cuts(e, m);
-    c->spaces_are_marks = e->form.spaces_are_marks;
-    if (c->place == CUT_BEFORE_ANY) /* else unknown characters are separate in any case */
-        c->n_known = e->bpe ? char_bpe_must_know(e->bpe) : unigram_must_know(e->pieces);
-    c->normalizer = e->normalizer;
-    c->bpe = e->bpe;
-    c->pieces = e->pieces;
-    char_cuts_add_model(c, m);
-    char_cuts_finish(c);
-    return !c->pairs.no_memory || fail_memory(err);
-}
-
 static bool load_engine(char_engine *e, const model *m, failure *err)
 {
     if (!is_supported(m, err) || !load_normalizer(e, m, err))
@@ -249,13 +438,8 @@ void char_engine_free(char_engine *e)
     char_bpe_free(e->bpe);
     unigram_free(e->pieces);
     added_tokens_free(e->added);
-    char_cuts_free(&e->cuts);
+    char_pairs_free(&e->cuts.pairs);
     free(e);
-}
-
-size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searched, size_t n_bytes)
-{
-    return char_cuts_find(&e->cuts, text, n_searched, n_bytes);
 }
 
 bool char_engine_in_order(const char_engine *e)

@@ -131,9 +131,8 @@ static void split_scalar(const char_words *w, const uint8_t *text, size_t n_byte
 #if defined(__x86_64__)
 
 #define AVX2 __attribute__((target("avx2")))
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi")))
 
-/* ---- AVX2: the kind from the two halves of a byte, what it is joined to from the kind ---- */
+/* The kind from the two halves of a byte, what it is joined to from the kind. */
 
 typedef struct half_tables {
     __m256i low, high;             /* the kinds that bytes with this half may have */
@@ -207,66 +206,6 @@ AVX2 static void split_avx2(const char_words *w, const uint8_t *text, size_t n_b
     }
 }
 
-/* ---- AVX-512: both tables in registers ---- */
-
-/* Bytes that are not ASCII have only two values. */
-typedef struct tables {
-    __m512i low[2];
-    __m512i continuation, lead;
-} tables;
-
-AVX512 static tables load_tables(const uint8_t table[256])
-{
-    tables t;
-    t.low[0] = _mm512_loadu_si512(table);
-    t.low[1] = _mm512_loadu_si512(table + 64);
-    t.continuation = _mm512_set1_epi8((char)table[0x80]);
-    t.lead = _mm512_set1_epi8((char)table[0xC3]);
-    return t;
-}
-
-AVX512 static __m512i look_up(const tables *t, __m512i bytes)
-{
-    const __m512i ascii = _mm512_permutex2var_epi8(t->low[0], bytes, t->low[1]);
-    const __mmask64 high = _mm512_movepi8_mask(bytes);
-    if (high == 0)
-        return ascii;
-    const __mmask64 lead = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xC0));
-    return _mm512_mask_mov_epi8(_mm512_mask_mov_epi8(ascii, high, t->continuation), lead, t->lead);
-}
-
-AVX512 static void split_avx512(const char_words *w, const uint8_t *text, size_t n_blocks,
-                                uint64_t *starts)
-{
-    const tables kinds = load_tables(w->kind), joins = load_tables(w->joins);
-    for (size_t i = 0; i < n_blocks; i++) {
-        const __m512i bytes = _mm512_loadu_si512(text + 64 * i);
-        const __m512i before = _mm512_loadu_si512(text + 64 * i - 1);
-        starts[i] = _mm512_testn_epi8_mask(look_up(&joins, before), look_up(&kinds, bytes));
-    }
-}
-
-typedef void blocks_splitter(const char_words *w, const uint8_t *text, size_t n_blocks,
-                             uint64_t *starts);
-
-static blocks_splitter *splitter_of(simd_level e)
-{
-    if (e == SIMD_BEST)
-        e = simd_best();
-    return e == SIMD_AVX512 ? split_avx512 : e == SIMD_AVX2 ? split_avx2 : NULL;
-}
-
-#else
-
-typedef void blocks_splitter(const char_words *w, const uint8_t *text, size_t n_blocks,
-                             uint64_t *starts);
-
-static blocks_splitter *splitter_of(simd_level e)
-{
-    (void)e;
-    return NULL;
-}
-
 #endif
 
 /* To the tables, a mark in the text is a character that is not ASCII: so it stays joined to both
@@ -289,19 +228,22 @@ static void join_marks(const uint8_t *text, const size_t sizes[2], uint64_t *sta
 void char_words_split(const char_words *w, simd_level e, const uint8_t *text, const size_t sizes[2],
                       uint64_t *starts)
 {
-    const size_t n_bytes = sizes[0], n_blocks = n_bytes / 64;
-    blocks_splitter *split_blocks = splitter_of(e);
-    if (split_blocks && n_blocks > 1) {
+    const size_t n_bytes = sizes[0];
+    size_t n_blocks = 0;
+#if defined(__x86_64__)
+    if (n_bytes >= 128 && e != SIMD_SCALAR && simd_works(SIMD_AVX2)) {
+        n_blocks = n_bytes / 64;
         split_scalar(w, text, 64, starts);
-        split_blocks(w, text + 64, n_blocks - 1, starts + 1);
-        if (n_bytes % 64 != 0) {
-            const size_t at = n_blocks * 64;
-            split_scalar(w, text + at, n_bytes - at, starts + n_blocks);
-            if ((w->joins[text[at - 1]] & w->kind[text[at]]) != 0)
-                starts[n_blocks] &= ~(uint64_t)1;
-        }
-    } else {
-        split_scalar(w, text, n_bytes, starts);
+        split_avx2(w, text + 64, n_blocks - 1, starts + 1);
+    }
+#else
+    (void)e;
+#endif
+    const size_t at = n_blocks * 64;
+    if (at < n_bytes) {
+        split_scalar(w, text + at, n_bytes - at, starts + n_blocks);
+        if (at > 0 && (w->joins[text[at - 1]] & w->kind[text[at]]) != 0)
+            starts[n_blocks] &= ~(uint64_t)1;
     }
     if (w->spaces_are_marks)
         join_marks(text, sizes, starts);

@@ -112,7 +112,6 @@ static inline size_t first_not_plain(const uint8_t *text, size_t n_bytes, uint64
 }
 
 #define AVX2 __attribute__((target("avx2,bmi")))
-#define AVX512 __attribute__((target("avx512f,avx512bw,bmi")))
 
 /* How to read nfc_lead_rows: the high half of the first byte gives the bits of the first and of the
  * second 16 rows; the high half of the second byte selects among these. */
@@ -155,47 +154,11 @@ AVX2 static size_t find_avx2(const uint8_t *text, size_t n_bytes, size_t from)
     return i;
 }
 
-AVX512 static inline __m512i four_times(__m128i x)
-{
-    return _mm512_broadcast_i32x4(x);
-}
-
-AVX512 static inline uint64_t suspects_avx512(const uint8_t *text)
-{
-    const __m128i *rows = (const __m128i *)nfc_lead_rows;
-    const __m512i half = _mm512_set1_epi8(0x0F);
-    const __m512i lead = _mm512_loadu_si512(text), next = _mm512_loadu_si512(text + 1);
-    const __m512i high = _mm512_and_si512(_mm512_srli_epi16(lead, 4), half);
-    const __m512i low = _mm512_and_si512(lead, half);
-    const __m512i second = _mm512_and_si512(_mm512_srli_epi16(next, 4), half);
-    const __m512i first_rows =
-        _mm512_and_si512(_mm512_shuffle_epi8(four_times(_mm_loadu_si128(rows)), low),
-                         _mm512_shuffle_epi8(four_times(_mm_setr_epi8(FIRST_ROWS)), high));
-    const __m512i last_rows =
-        _mm512_and_si512(_mm512_shuffle_epi8(four_times(_mm_loadu_si128(rows + 1)), low),
-                         _mm512_shuffle_epi8(four_times(_mm_setr_epi8(LAST_ROWS)), high));
-    return _mm512_test_epi8_mask(_mm512_or_si512(first_rows, last_rows),
-                                 _mm512_shuffle_epi8(four_times(_mm_setr_epi8(SECONDS)), second));
-}
-
-AVX512 static size_t find_avx512(const uint8_t *text, size_t n_bytes, size_t from)
-{
-    size_t i = from;
-    for (; n_bytes - i > 64; i += 64) {
-        const size_t j = first_not_plain(text + i, n_bytes - i, suspects_avx512(text + i));
-        if (j < 64)
-            return i + j;
-    }
-    return i;
-}
-
 /* Searches whole blocks only. Stops at a character that is not plain, or when less than a block is
  * left; a character may cross that place. */
 static size_t find_in_blocks(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
-    if (e == SIMD_AVX512)
-        return find_avx512(text, n_bytes, from);
-    return e == SIMD_AVX2 ? find_avx2(text, n_bytes, from) : from;
+    return e == SIMD_SCALAR ? from : find_avx2(text, n_bytes, from);
 }
 #else
 static size_t find_in_blocks(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)

@@ -60,7 +60,7 @@ void pair_filter_init(pair_filter *f, simd_level level)
     memset(f, 0, sizeof *f);
     f->find = find_scalar;
 #if defined(__x86_64__)
-    if (level == SIMD_BEST ? simd_works(SIMD_AVX2) : level != SIMD_SCALAR)
+    if (level != SIMD_SCALAR && simd_works(SIMD_AVX2))
         f->find = find_avx2;
 #else
     (void)level;
