@@ -51,16 +51,7 @@ SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next
     return starts & b->lead;
 }
 
-/* Each number alone. */
-SPLITTER_INLINE uint64_t viking_words(carry *c, const block *b, const block *next, const pieces *p)
-{
-    uint64_t numbers = b->number | next_to(b->number, c->number);
-    c->number = b->number;
-    return bloom_words(c, b, next, p) | (numbers & b->lead);
-}
-
 SPLIT_WALKERS(bloom, 0)
-SPLIT_LIST_WALKERS(viking, WANT_HF_NUMERIC)
 
 /* ---- The rows ---- */
 
@@ -70,5 +61,3 @@ const split_stage stage_bloom = {
     .cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_WIDE | CUT_AT_STOP,
     SPLIT_VECTOR(bloom),
 };
-
-const split_list list_viking = {"viking", SPLIT_VIKING, SPLIT_LIST_VECTOR(viking)};

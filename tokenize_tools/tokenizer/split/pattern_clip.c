@@ -69,8 +69,3 @@ const split_stage stage_clip_old = {
     .cuts = CUT_ANYWHERE,
     SPLIT_VECTOR(clip_old),
 };
-
-/* GPT-2's expression changes only a special token that is written in the text. */
-const split_list list_clip_gpt2 = {"clip_gpt2", SPLIT_CLIP_GPT2, SPLIT_LIST_VECTOR(clip)};
-const split_list list_clip_old_gpt2 = {"clip_old_gpt2", SPLIT_CLIP_OLD_GPT2,
-                                       SPLIT_LIST_VECTOR(clip_old)};

@@ -94,30 +94,9 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
     return deepseek_words(c, b, next, &p);
 }
 
-/* Whether there are numbers of four bytes, of which Digits knows more. */
-SPLITTER_INLINE bool has_high_number(const block *b)
-{
-    for (uint64_t left = b->number & b->wide & b->lead; left != 0; left &= left - 1)
-        if (b->bytes[lowest(left)] >= 0xF0)
-            return true;
-    return false;
-}
-
-/* Each number alone. */
-SPLITTER_INLINE uint64_t spark_x2_words(carry *c, const block *b, const block *next,
-                                        const pieces *none)
-{
-    (void)none;
-    uint64_t numbers = b->number | next_to(b->number, c->number);
-    const pieces p = numbers_and_cjk(c, b, next);
-    c->undecided |= has_high_number(b) || has_high_number(next);
-    return spark_words(c, b, next, &p) | (numbers & b->lead);
-}
-
 SPLIT_WALKERS(deepseek, WANT_DEEPSEEK)
 SPLIT_WALKERS(spark, WANT_DEEPSEEK)
 SPLIT_LIST_WALKERS(deepseek3, WANT_DEEPSEEK)
-SPLIT_LIST_WALKERS(spark_x2, WANT_DEEPSEEK | WANT_HF_NUMERIC)
 
 /* ---- The rows ---- */
 
@@ -141,5 +120,3 @@ const split_stage stage_spark = {
 };
 
 const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, SPLIT_LIST_VECTOR(deepseek3)};
-
-const split_list list_spark = {"spark_x2", SPLIT_SPARK, SPLIT_LIST_VECTOR(spark_x2)};

@@ -97,44 +97,6 @@ SPLITTER_INLINE uint64_t lines_words(carry *c, const block *b, const block *next
 }
 SPLIT_WALKERS(lines, 0)
 
-/* Newlines, letters and marks with a blank before them, blanks at the end, Chinese characters, and
- * each digit. Of the pieces of the next block, only what comes after a blank matters. */
-SPLITTER_INLINE uint64_t old_deepseek_words(carry *c, const block *b, const block *next,
-                                            bool last_blanks)
-{
-    const uint64_t blank_mark = b->blank & b->punctuation;
-    pieces p = {.begin = one_words(&c->newline, b->newline, b), .begin_after = b->newline >> 63};
-    p.begin |= blank_run_words(c, MASKS(letter), b, next, &p);
-    p.begin |= blank_run_words(c, MASKS(punctuation), b, next, &p);
-    if (last_blanks) {
-        /* A piece may begin at the next one, and blanks end where letters and marks begin. */
-        const uint64_t blank_mark_after = next->blank & next->punctuation;
-        c->undecided |= (blank_mark_after & 0x3F) != 0 && (b->blank & ~b->newline) >> 60 != 0;
-        p.begin_after = next->newline | next->letter | next->punctuation;
-        c->undecided |= blank_mark >> 63;
-        p.begin |= last_blank_words(c, b, next, &p);
-    }
-    c->blank = b->blank;
-    return p.begin | run_words(&c->cjk, b->cjk, b) | one_words(&c->number, b->number, b);
-}
-
-SPLITTER_INLINE uint64_t deepseek_llm_words(carry *c, const block *b, const block *next,
-                                            const pieces *none)
-{
-    (void)none;
-    return old_deepseek_words(c, b, next, true);
-}
-
-SPLITTER_INLINE uint64_t deepseek_coder_words(carry *c, const block *b, const block *next,
-                                              const pieces *none)
-{
-    (void)none;
-    return old_deepseek_words(c, b, next, false);
-}
-
-SPLIT_LIST_WALKERS(deepseek_llm, WANT_OLD_DEEPSEEK | WANT_OLD_CJK)
-SPLIT_LIST_WALKERS(deepseek_coder, WANT_PUNCTUATION | WANT_OLD_CJK | WANT_HF_NUMERIC)
-
 /* ---- The rows ---- */
 
 /* `places`: see text_cut.h. */
@@ -194,8 +156,3 @@ const split_stage stage_punctuation = {STAGE(punctuation, CUT_AT_SIGN), COMPONEN
 const split_stage stage_each_punctuation = {STAGE(each_punctuation, CUT_AT_SIGN),
                                             COMPONENT(EACH_PUNCTUATION),
                                             .alternatives = {"\\p{HfPunctuation}"}};
-
-const split_list list_deepseek_llm = {"deepseek_llm", SPLIT_DEEPSEEK_LLM,
-                                      SPLIT_LIST_VECTOR(deepseek_llm)};
-const split_list list_deepseek_coder = {"deepseek_coder", SPLIT_DEEPSEEK_CODER,
-                                        SPLIT_LIST_VECTOR(deepseek_coder)};

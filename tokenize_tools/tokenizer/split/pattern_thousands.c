@@ -83,6 +83,18 @@ static size_t thousands_only_match(view *v, size_t i)
     return is_before_thousands(v, i) ? i : 0;
 }
 
+/* \s+(?!\S)|\s+: the run of blanks, or without its last one, which the next word may start with. */
+static size_t blanks_end(const view *v, size_t start)
+{
+    size_t i = start, last = start;
+    character c = char_at(v, i);
+    for (; is_of(c, BLANKS); c = char_at(v, i)) {
+        last = i;
+        i += c.n_bytes;
+    }
+    return c.class == CLASS_END || last == start ? i : last;
+}
+
 /* Where nothing is matched, no other alternative is tried. */
 static size_t superbpe_match(view *v, size_t i)
 {
@@ -95,7 +107,7 @@ static size_t superbpe_match(view *v, size_t i)
         return skip_classes(v, body, LETTERS);
     if (is_of(first, OTHERS))
         return skip_classes(v, body, OTHERS);
-    return is_of(c, BLANKS) ? blanks_end(v, i, false) : 0;
+    return is_of(c, BLANKS) ? blanks_end(v, i) : 0;
 }
 
 /* ---- The same by masks ---- */
@@ -132,20 +144,9 @@ SPLITTER_INLINE uint64_t superbpe_words(carry *c, const block *b, const block *n
     return (gpt2_runs(c, b, next, b->number, p) | groups) & b->lead;
 }
 
-/* Runs of digits are pieces. */
-SPLITTER_INLINE uint64_t superbpe_1_words(carry *c, const block *b, const block *next,
-                                          const pieces *none)
-{
-    (void)none;
-    const pieces p = {.begin = edges(b->number, c->number) & b->lead,
-                      .begin_after = edges(next->number, b->number)};
-    return superbpe_words(c, b, next, &p);
-}
-
 SPLIT_WALKERS(thousands, 0)
 SPLIT_WALKERS(thousands_only, 0)
 SPLIT_WALKERS(superbpe, 0)
-SPLIT_LIST_WALKERS(superbpe_1, WANT_HF_NUMERIC)
 
 /* ---- The rows ---- */
 
@@ -171,6 +172,3 @@ const split_stage stage_superbpe = {
     .match = superbpe_match,
     SPLIT_VECTOR(superbpe),
 };
-
-const split_list list_superbpe_1 = {"superbpe_1", SPLIT_SUPERBPE_1, SPLIT_LIST_VECTOR(superbpe_1)};
-const split_list list_superbpe_2 = {.name = "superbpe_2", .pattern = SPLIT_SUPERBPE_2};

@@ -15,13 +15,27 @@ SPLIT_STAGES(DECLARE)
 const split_stage *const split_stages[STAGE_N] = {SPLIT_STAGES(ROW)};
 #undef ROW
 
-#define DECLARE(X, x) extern const split_list list_##x;
-SPLIT_NAMED_LISTS(DECLARE)
-#undef DECLARE
-
-#define ROW(X, x) &list_##x,
-static const split_list *const lists[] = {SPLIT_NAMED_LISTS(ROW)};
-#undef ROW
+/* Patterns of several stages that have names. The first ones have vector functions for all stages
+ * at once. */
+extern const split_list list_deepseek3, list_starcoder, list_falcon;
+static const split_list *const lists[] = {
+    &list_deepseek3,
+    &list_starcoder,
+    &list_falcon,
+    &(split_list){.name = "spark_x2", .pattern = SPLIT_SPARK},
+    &(split_list){.name = "deepseek_llm", .pattern = SPLIT_DEEPSEEK_LLM},
+    &(split_list){.name = "deepseek_coder", .pattern = SPLIT_DEEPSEEK_CODER},
+    &(split_list){.name = "minicpm5", .pattern = SPLIT_MINICPM5},
+    &(split_list){.name = "ax_k2", .pattern = SPLIT_AX_K2},
+    &(split_list){.name = "laguna", .pattern = SPLIT_LAGUNA},
+    &(split_list){.name = "tiny_aya", .pattern = SPLIT_TINY_AYA},
+    &(split_list){.name = "youtu_llm", .pattern = SPLIT_YOUTU},
+    &(split_list){.name = "viking", .pattern = SPLIT_VIKING},
+    &(split_list){.name = "superbpe_1", .pattern = SPLIT_SUPERBPE_1},
+    &(split_list){.name = "superbpe_2", .pattern = SPLIT_SUPERBPE_2},
+    &(split_list){.name = "clip_gpt2", .pattern = SPLIT_CLIP_GPT2},
+    &(split_list){.name = "clip_old_gpt2", .pattern = SPLIT_CLIP_OLD_GPT2},
+};
 enum {
     N_LISTS = sizeof lists / sizeof *lists
 };

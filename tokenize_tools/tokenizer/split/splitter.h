@@ -48,16 +48,6 @@ typedef enum split_stage_id {
 } split_stage_id;
 #undef SPLIT_ROW
 
-/* The table of patterns of several stages that have names: SPLIT_X and list_x. */
-/* clang-format off */
-#define SPLIT_NAMED_LISTS(row)                                                                     \
-    row(DEEPSEEK3, deepseek3) row(STARCODER, starcoder) row(FALCON, falcon) row(SPARK, spark)      \
-    row(DEEPSEEK_LLM, deepseek_llm) row(DEEPSEEK_CODER, deepseek_coder) row(MINICPM5, minicpm5)    \
-    row(AX_K2, ax_k2) row(LAGUNA, laguna) row(TINY_AYA, tiny_aya) row(YOUTU, youtu)                \
-    row(VIKING, viking) row(SUPERBPE_1, superbpe_1) row(SUPERBPE_2, superbpe_2)                    \
-    row(CLIP_GPT2, clip_gpt2) row(CLIP_OLD_GPT2, clip_old_gpt2)
-/* clang-format on */
-
 /* The stages of a tokenizer, 8 bits each, the first one lowest. Each sees the pieces of the one
  * before as if they were texts. */
 typedef uint64_t split_pattern;

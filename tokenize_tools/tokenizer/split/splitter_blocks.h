@@ -165,8 +165,6 @@ typedef void classify_function(text_reader *r, size_t at, unsigned wanted, block
 typedef struct pieces {
     uint64_t begin;       /* first bytes of characters of the block */
     uint64_t begin_after; /* the same of the next block; at least after a blank */
-    uint64_t numbers;     /* where words of digits start, for a family that does not group them */
-    bool apart;           /* some caseless letters are no letters, or begin a piece */
 } pieces;
 
 /* Returns where words start; no bits after the end of the text. */

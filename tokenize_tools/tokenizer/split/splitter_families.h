@@ -68,40 +68,6 @@ SPLITTER_INLINE bool ends_with_blank(const block *b, const block *next, const pi
                         : b->blank & (b->exists ^ b->exists >> 1);
 }
 
-/* Groups of blanks before a word, for blanks that start a word: 512, 256 ... 1. Shorter runs than
- * three are split as without. */
-SPLITTER_INLINE uint64_t powers(carry *c, const block *b, const block *next, uint64_t starts,
-                                const pieces *p)
-{
-    uint64_t blank = b->blank & ~(b->newline | p->begin);
-    uint64_t blank_after = next->blank & ~(next->newline | p->begin_after);
-    uint64_t found = c->groups;
-    c->groups = 0;
-    uint64_t three =
-        (b->blank & ~b->newline) & ahead(blank, blank_after, 1) & ahead(blank, blank_after, 2);
-    for (uint64_t left = starts & three; left != 0; left &= left - 1) {
-        unsigned i = lowest(left), end = run_end(blank | bit(i), blank_after, i);
-        if (end == 128 || b->wide & b->blank || next->wide & next->blank) {
-            c->undecided = true;
-            break;
-        }
-        const bool at_end = !has_bit(b->exists & ~p->begin, next->exists & ~p->begin_after, end);
-        if (!at_end && has_bit(b->newline, next->newline, end))
-            continue;
-        while (i < end) {
-            if (i < 64)
-                found |= bit(i);
-            else
-                c->groups |= bit(i - 64);
-            unsigned size = 64;
-            while (size > 1 && (size > end - i || (size == end - i && !at_end)))
-                size /= 2;
-            i += size;
-        }
-    }
-    return found;
-}
-
 SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b, const block *next,
                                        const pieces *p)
 {
@@ -116,8 +82,10 @@ SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b
     uint64_t last =
         followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
     uint64_t blanks = (last & ~b->newline) | blank_words(c, b, next, tail, p);
-    if (f->powers)
-        blanks |= powers(c, b, next, blanks, p);
+    if (f->powers) { /* shorter runs are split as without */
+        const uint64_t blank = b->blank & ~b->newline, blank_after = next->blank & ~next->newline;
+        c->undecided |= (blank & ahead(blank, blank_after, 1) & ahead(blank, blank_after, 2)) != 0;
+    }
     c->undecided |= f->trailing && ends_with_blank(b, next, p);
     /* `joined` is not used: the letters of contractions are in `absorbed`. */
     starts |= blanks | first_contractions(c, b, apostrophes, true, p).forced;
@@ -156,8 +124,7 @@ SPLITTER_INLINE uint64_t cased_words(carry *c, const block *b, const block *next
     for (; candidates != 0; candidates &= candidates - 1) {
         unsigned end =
             run_end(b->upper & ~p->begin, next->upper & ~p->begin_after, lowest(candidates));
-        c->undecided |=
-            end == 128 || (p->apart && end >= 64 && has_bit(0, next->caseless | next->mark, end));
+        c->undecided |= end == 128 || (end >= 64 && has_bit(0, next->caseless | next->mark, end));
         if (end < 128 && !has_bit(letter & ~p->begin, letter_after, end))
             starts |= candidates & -candidates;
     }
@@ -189,7 +156,6 @@ SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b,
                                       const pieces *p)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
-    const pieces all = {p->begin, p->begin_after, p->numbers, p->apart || f->han};
     uint64_t letters = b->letter, mark = b->mark, slash = f->slashes ? b->slash : 0, han = 0;
     if (f->joiners)
         mark |= found_bytes(&c->found, b, b->high & ~b->letter, split_is_joiner);
@@ -214,8 +180,8 @@ SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b,
     uint64_t apostrophes = b->apostrophe & next_to(letter, c->letter) & ~p->begin;
     starts |= (letter & ~(next_to(letter, c->letter) & ~p->begin) & ~absorbed) | han;
     if (f->cased)
-        starts |= cased_words(c, b, next, letter, &all);
-    starts |= f->n_digits == 0 ? p->numbers : number_words(c, b, f->n_digits, p);
+        starts |= cased_words(c, b, next, letter, p);
+    starts |= number_words(c, b, f->n_digits, p);
     uint64_t last =
         followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
     starts |= (last & ~b->newline) | blank_words(c, b, next, tail, p);

@@ -37,7 +37,6 @@ struct view {
     const uint8_t *text;
     size_t begin, n_bytes;
     /* What matches remember, so that time stays linear in a long run. */
-    size_t no_newline_before; /* blanks up to there are known to have none */
     size_t run_end, run_left; /* of a run of digits: its end, and how many are left in it */
     bool run_grouped;
     uint32_t vain_row; /* expression.c: at these bytes, this state leads to no match */
@@ -102,11 +101,6 @@ static inline bool is_of(character c, unsigned classes)
     return classes >> c.class & 1;
 }
 
-static inline bool is_newline(character c)
-{
-    return c.code_point == '\n' || c.code_point == '\r';
-}
-
 static inline size_t skip_classes(const view *v, size_t i, unsigned classes)
 {
     if (!v->as_bytes) { /* the usual case, faster */
@@ -138,51 +132,6 @@ static inline size_t split_contraction(const uint8_t *text, size_t n_bytes, bool
     if (((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l'))
         return 3;
     return any_case && n_bytes >= 3 && text[1] == 0xC5 && text[2] == 0xBF ? 3 : 0;
-}
-
-static inline size_t contraction_at(const view *v, size_t i, bool any_case)
-{
-    if (i >= v->n_bytes || v->text[i] != '\'')
-        return 0;
-    return split_contraction(v->text + i, v->n_bytes - i, any_case);
-}
-
-/* \s*[\r\n]+|\s+(?!\S)|\s+ if with_newlines, else \s+(?!\S)|\s+. The run of blanks up to its last
- * newline; or without its last blank, which the next word may start with; or all of it. */
-static inline size_t blanks_end(const view *v, size_t start, bool with_newlines)
-{
-    size_t i = start, last = start, after_newline = start;
-    character c = char_at(v, i);
-    for (; is_of(c, BLANKS); c = char_at(v, i)) {
-        last = i;
-        i += c.n_bytes;
-        if (is_newline(c))
-            after_newline = i;
-    }
-    if (with_newlines && after_newline > start)
-        return after_newline;
-    return c.class == CLASS_END || last == start ? i : last;
-}
-
-static inline size_t skip_newlines(const view *v, size_t i, bool slashes_too)
-{
-    character c = char_at(v, i);
-    for (; is_newline(c) || (slashes_too && c.code_point == '/'); c = char_at(v, i))
-        i++;
-    return i;
-}
-
-/* n_digits 0: any number. */
-static inline size_t digits_end(const view *v, size_t i, int n_digits)
-{
-    if (n_digits == 0)
-        return skip_classes(v, i, NUMBERS);
-    character c = char_at(v, i);
-    for (int k = 0; k < n_digits && is_of(c, NUMBERS); k++) {
-        i += c.n_bytes;
-        c = char_at(v, i);
-    }
-    return i;
 }
 
 /* Which of Youtu's four classes it is in; 0: none. */
