@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"
-#include "pack/task_number.h"
+#include "pack/task.h"
 #include "plan/cell_flatten.h"
 #include "plan/cell_join.h"
 #include "plan/plan_read.h"

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "pack/option_rows.h"
-#include "pack/run.h"
+#include "pack/session.h"
 #include "pack/task.h"
 #include "system/process.h"
 

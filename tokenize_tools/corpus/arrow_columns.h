@@ -8,9 +8,12 @@
 #define TOKMAP_ARROW_COLUMNS_H
 
 #include "arrow/column.h"
-#include "corpus/arrow_body.h"
+#include "corpus/window.h"
 
 typedef struct arrow_columns arrow_columns;
+
+/* Takes n_bytes of the input; dst may be NULL. The end of the input is an error. */
+bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err);
 
 /* Takes over the schema, except on failure. */
 arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s,

@@ -8,16 +8,87 @@
 #include <string.h>
 
 #include "corpus/assembler.h"
-#include "corpus/batch.h"
 #include "corpus/corpus_options.h"
 #include "corpus/reader.h"
 #include "corpus/second_look.h"
 #include "system/files.h"
 #include "system/input_file.h"
 #include "text/utf8.h"
+#include "text/value_bytes.h"
 
 #define PADDING 64
 #define MAX_REPORTED 10 /* bad documents of an input */
+
+/* ---- Batches ---- */
+
+/* The values of one document. Start with {0}. */
+typedef struct document_values {
+    uint8_t *bytes;
+    size_t n_bytes, capacity;
+} document_values;
+
+static bool reserve(uint8_t **bytes, size_t *capacity, size_t n_bytes)
+{
+    if (n_bytes <= *capacity)
+        return true;
+    uint8_t *grown = realloc(*bytes, 2 * n_bytes);
+    if (!grown)
+        return false;
+    *bytes = grown;
+    *capacity = 2 * n_bytes;
+    return true;
+}
+
+/* false: out of memory. */
+static bool document_values_set(document_values *v, const tokmap_value *values, size_t n)
+{
+    v->n_bytes = value_bytes_size(values, n);
+    if (!reserve(&v->bytes, &v->capacity, v->n_bytes))
+        return false;
+    value_bytes_put(v->bytes, values, n);
+    return true;
+}
+
+static void document_values_free(document_values *v)
+{
+    free(v->bytes);
+}
+
+/* Add at the end of the batch. false: out of memory. */
+static bool batch_add_end(corpus_batch *batch, corpus_end end)
+{
+    if (batch->n_ends == batch->ends_capacity) {
+        const size_t capacity = batch->ends_capacity ? batch->ends_capacity * 2 : 64;
+        corpus_end *ends = realloc(batch->ends, capacity * sizeof *ends);
+        if (!ends)
+            return false;
+        batch->ends = ends;
+        batch->ends_capacity = capacity;
+    }
+    end.at = batch->n_bytes;
+    batch->ends[batch->n_ends++] = end;
+    return true;
+}
+
+static bool batch_add_values(corpus_batch *batch, const document_values *v)
+{
+    if (v->n_bytes == 0)
+        return true;
+    if (!reserve(&batch->values, &batch->values_capacity, batch->values_bytes + v->n_bytes))
+        return false;
+    memcpy(batch->values + batch->values_bytes, v->bytes, v->n_bytes);
+    batch->values_bytes += v->n_bytes;
+    return true;
+}
+
+void corpus_batch_free(corpus_batch *b)
+{
+    free(b->text);
+    free(b->ends);
+    free(b->values);
+    *b = (corpus_batch){0};
+}
+
 /* After so many records that are not documents, a batch is handed out even if it is empty, so that
  * the caller can save the place. */
 #define MAX_LEFT_OUT 16384

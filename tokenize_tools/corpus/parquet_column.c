@@ -7,7 +7,265 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/parquet_pages.h"
+#include "system/platform_thread.h"
+
+/* ---- Pages, read ahead ---- */
+
+/* The pages of a column, read ahead by threads; for parquet_column.c. */
+typedef struct parquet_pages parquet_pages;
+
+typedef struct slot {
+    parquet_page_place place;
+    parquet_page page;
+    bool ready, failed;
+    failure err;
+} slot;
+
+struct parquet_pages {
+    parquet_column_options options;
+    tokmap_i_mutex mutex;
+    tokmap_i_condition room, ready; /* signalled when a slot became free; when one became ready */
+    parquet_scan scan;
+    parquet_page_place pending; /* found, but not taken, if `has_pending` */
+    bool has_pending, at_end, stopping;
+    slot *slots; /* a ring: taken pages, in order */
+    size_t n_slots;
+    uint64_t n_taken, n_handed_out; /* pages */
+    uint64_t n_held;                /* handed out and not released, but for a dictionary */
+    uint64_t in_use;                /* bytes of taken pages that were not released */
+    uint64_t n_large;               /* pages that were taken alone */
+    parquet_page_reader reader;     /* without threads */
+    tokmap_i_thread *threads;
+    unsigned n_threads; /* that were started */
+    bool started;
+};
+
+static void parquet_pages_free(parquet_pages *p)
+{
+    if (!p)
+        return;
+    tokmap_i_mutex_lock(&p->mutex);
+    p->stopping = true;
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->mutex);
+    for (unsigned i = 0; i < p->n_threads; i++)
+        tokmap_i_thread_join(p->threads[i]);
+    for (size_t i = 0; p->slots && i < p->n_slots; i++)
+        parquet_page_free(&p->slots[i].page);
+    parquet_page_reader_free(&p->reader);
+    parquet_scan_free(&p->scan);
+    tokmap_i_condition_free(&p->ready);
+    tokmap_i_condition_free(&p->room);
+    tokmap_i_mutex_free(&p->mutex);
+    free(p->threads);
+    free(p->slots);
+    free(p);
+}
+
+static parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *column,
+                                        parquet_rows rows, const parquet_column_options *options)
+{
+    parquet_pages *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->options = *options;
+    p->n_slots = options->n_threads ? (size_t)options->n_threads * 2 + 2 : 1;
+    p->slots = calloc(p->n_slots, sizeof *p->slots);
+    p->threads = calloc(options->n_threads + 1, sizeof *p->threads);
+    tokmap_i_mutex_init(&p->mutex);
+    tokmap_i_condition_init(&p->room);
+    tokmap_i_condition_init(&p->ready);
+    parquet_scan_begin(&p->scan, f, column, rows);
+    if (p->slots && p->threads)
+        return p;
+    parquet_pages_free(p);
+    return NULL;
+}
+
+/* ---- Taking pages: with the mutex ---- */
+
+/* A slot for the next page. */
+static slot *take_slot(parquet_pages *p, const parquet_page_place *place)
+{
+    slot *s = &p->slots[p->n_taken++ % p->n_slots];
+    s->place = *place;
+    s->ready = s->failed = false;
+    p->in_use += parquet_page_use(place);
+    p->n_large += parquet_page_use(place) > p->options.memory_bytes;
+    return s;
+}
+
+/* Reports an error in order, after the pages before it. */
+static void take_error(parquet_pages *p, const failure *err)
+{
+    slot *s = &p->slots[p->n_taken++ % p->n_slots];
+    s->place = (parquet_page_place){0};
+    s->ready = s->failed = true;
+    s->err = *err;
+    p->at_end = true;
+    tokmap_i_condition_signal(&p->ready);
+}
+
+/* A page must fit together with the dictionary of its column chunk. */
+static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place, failure *err)
+{
+    const uint64_t use = parquet_page_use(place) + place->dictionary_use;
+    const uint64_t have = p->options.memory_bytes * 2, mib = (uint64_t)1 << 20;
+    char why[200];
+    if (use <= have)
+        return true;
+    const double needed = (double)use * (double)p->options.memory_option / (double)have;
+    snprintf(why, sizeof why,
+             "reading it takes %" PRIu64 " MiB of memory, and %" PRIu64
+             " MiB are allowed: use --memory %" PRIu64 "M or more threads (-j)",
+             use / mib + 1, have / mib, (uint64_t)(needed / 1e6) + 1);
+    return parquet_page_fail(place, why, err);
+}
+
+/* Finds the page that is taken next. False: there is none. */
+static bool find_pending(parquet_pages *p)
+{
+    failure err;
+    if (p->has_pending || p->at_end)
+        return p->has_pending;
+    const int found = parquet_scan_next(&p->scan, &p->pending, &err);
+    if (found > 0 && fits_at_all(p, &p->pending, &err)) {
+        p->has_pending = true;
+    } else if (found == 0) {
+        p->at_end = true;
+        tokmap_i_condition_signal(&p->ready);
+    } else {
+        take_error(p, &err);
+    }
+    return p->has_pending;
+}
+
+/* If no other page is in memory, but for the dictionary, then there is room. */
+static bool has_room(const parquet_pages *p)
+{
+    const bool alone = p->n_taken == p->n_handed_out && p->n_held == 0;
+    return alone || p->in_use + parquet_page_use(&p->pending) <= p->options.memory_bytes;
+}
+
+static bool has_slot(const parquet_pages *p)
+{
+    return p->n_taken - p->n_handed_out < p->n_slots;
+}
+
+static void *read_pages(void *context)
+{
+    parquet_pages *p = context;
+    parquet_page_reader reader = {0};
+    tokmap_i_mutex_lock(&p->mutex);
+    while (!p->stopping && !p->at_end) {
+        if (!has_slot(p) || (find_pending(p) && !has_room(p))) {
+            tokmap_i_condition_wait(&p->room, &p->mutex);
+            continue;
+        }
+        if (!p->has_pending)
+            continue;
+        slot *s = take_slot(p, &p->pending);
+        p->has_pending = false;
+        tokmap_i_mutex_unlock(&p->mutex);
+        const bool ok = parquet_page_read(&s->page, &s->place, &reader, &s->err);
+        tokmap_i_mutex_lock(&p->mutex);
+        s->failed = !ok;
+        s->ready = true;
+        p->at_end = p->at_end || !ok;
+        tokmap_i_condition_signal(&p->ready);
+    }
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->mutex);
+    parquet_page_reader_free(&reader);
+    return NULL;
+}
+
+/* If not all threads can be started, fewer do the work. */
+static bool start_threads(parquet_pages *p, failure *err)
+{
+    int sys_errno = 0;
+    p->started = true;
+    while (!sys_errno && p->n_threads < p->options.n_threads) {
+        sys_errno = tokmap_i_thread_start(&p->threads[p->n_threads], read_pages, p);
+        p->n_threads += !sys_errno;
+    }
+    return p->n_threads > 0 || p->options.n_threads == 0 ||
+           fail_system(err, sys_errno, "cannot start a thread");
+}
+
+/* ---- Handing out ---- */
+
+static void wait_for_page(parquet_pages *p)
+{
+    const slot *s = &p->slots[p->n_handed_out % p->n_slots];
+    while (!(p->n_handed_out < p->n_taken && s->ready) &&
+           !(p->at_end && p->n_handed_out == p->n_taken))
+        tokmap_i_condition_wait(&p->ready, &p->mutex);
+}
+
+static void read_one(parquet_pages *p)
+{
+    if (!find_pending(p))
+        return;
+    slot *s = take_slot(p, &p->pending);
+    p->has_pending = false;
+    s->failed = !parquet_page_read(&s->page, &s->place, &p->reader, &s->err);
+    s->ready = true;
+    p->at_end = s->failed;
+}
+
+/* Moves the next page to *page, for parquet_pages_release. Before it waits for a page, the caller
+ * must have released all but a dictionary of the same row group. 1, 0 at the end, or -1. */
+static int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *place,
+                              failure *err)
+{
+    int result = 0;
+    if (!p->started && !start_threads(p, err))
+        return -1;
+    tokmap_i_mutex_lock(&p->mutex);
+    if (p->n_threads)
+        wait_for_page(p);
+    else
+        read_one(p);
+    if (p->n_handed_out < p->n_taken) {
+        slot *s = &p->slots[p->n_handed_out % p->n_slots];
+        result = s->failed ? -1 : 1;
+        *err = s->err;
+        if (result > 0) {
+            *page = s->page;
+            *place = s->place;
+            s->page = (parquet_page){0};
+            p->n_handed_out++;
+            p->n_held += !parquet_page_is_dictionary(place);
+            tokmap_i_condition_signal(&p->room);
+        }
+    }
+    tokmap_i_mutex_unlock(&p->mutex);
+    return result;
+}
+
+/* How many pages were larger than the memory, and so were taken alone. */
+static uint64_t parquet_pages_n_large(parquet_pages *p)
+{
+    tokmap_i_mutex_lock(&p->mutex);
+    const uint64_t n = p->n_large;
+    tokmap_i_mutex_unlock(&p->mutex);
+    return n;
+}
+
+/* Frees a page, whose memory counts as used until then. */
+static void parquet_pages_release(parquet_pages *p, parquet_page *page,
+                                  const parquet_page_place *place)
+{
+    if (!page->memory)
+        return;
+    parquet_page_free(page);
+    tokmap_i_mutex_lock(&p->mutex);
+    p->in_use -= parquet_page_use(place);
+    p->n_held -= !parquet_page_is_dictionary(place);
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->mutex);
+}
 
 struct parquet_column {
     const parquet_file *file;

@@ -12,4 +12,7 @@
  * the error, or the results. */
 int pack_session_run(const pack_parts *parts, FILE *report);
 
+/* One run of tokmap pack, from the parsed options to finished datasets. The same. */
+int pack_run(const pack_options *options, char **names, size_t n_names);
+
 #endif /* TOKMAP_PACK_SESSION_H */

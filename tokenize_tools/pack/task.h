@@ -5,7 +5,12 @@
 #define TOKMAP_PACK_TASK_H
 
 #include "pack/options.h"
-#include "pack/task_number.h"
+
+#define PACK_MAX_TASKS ((uint64_t)1 << 32)
+
+typedef struct pack_task_number { /* which task a process does, and of how many */
+    uint64_t i, n;                /* i < n */
+} pack_task_number;
 
 typedef struct pack_task_options {
     pack_options *options; /* those that do not decide what is written; gets the others */
@@ -20,5 +25,13 @@ typedef struct pack_task_options {
  * Returns CLI_OK if all cells of the task are done; CLI_AGAIN also if others still pack some.
  * Prints the error, or the results. */
 int pack_task_run(const pack_task_options *options);
+
+/* ---- --task ---- */
+
+/* "I/N", or "auto": from the variables of Slurm, Open MPI or PMI. Returns an exit code, and prints
+ * the error. */
+int pack_task_number_parse(pack_task_number *task, const char *text);
+/* The things [*first, *end) of n_things that the task does. */
+void pack_task_share(const pack_task_number *task, size_t n_things, size_t *first, size_t *end);
 
 #endif /* TOKMAP_PACK_TASK_H */

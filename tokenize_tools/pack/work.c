@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pack/balance.h"
-#include "pack/collector.h"
+#include "pack/bad_file.h"
+#include "pack/documents.h"
+#include "pack/pipeline.h"
 #include "system/process.h"
 
 /* A checkpoint waits for the disk: at most this fraction of the time is spent on it. */
@@ -14,6 +15,249 @@
 #define WAIT_MS 100
 /* Text of a batch: large enough to make handing it over cheap, small enough for the caches. */
 #define MAX_BATCH_BYTES ((uint64_t)1 << 20)
+
+/* ---- Collecting ---- */
+
+/* Keeps what the corpus reports while it reads, beside the job that it belongs to:
+ * messages are printed, and bad documents counted, when it is the job's turn. */
+
+/* The counts at the end of a document or an input. If a limit ends the run there, nothing that was
+ * read after it counts. */
+typedef struct pack_moment {
+    corpus_counts counts;
+    pack_bad_mark bad_file;
+    size_t lines_bytes; /* bytes of the lines so far */
+} pack_moment;
+
+/* What was reported during the current read. */
+typedef struct pack_collector {
+    const tokenizer *tokenizer;
+    pack_bad_file *bad_file; /* NULL: bad documents are not collected */
+    char *lines;             /* messages, each with a newline */
+    size_t lines_bytes, lines_capacity;
+    pack_moment *moments; /* one for each end in the batch, if they are needed */
+    size_t n_moments, moments_capacity;
+    bool no_memory;
+} pack_collector;
+
+/* The record of one job, in one piece of memory. */
+typedef struct pack_record {
+    pack_bad_mark bad_file; /* at the end of the job */
+    int bad_file_errno;
+    size_t capacity; /* of the members below, in bytes */
+    pack_moment *moments;
+    char *lines;
+    size_t n_bytes; /* of the lines */
+} pack_record;
+
+/* The callbacks of corpus_options and pack_pipeline_options; the context is the collector. */
+static size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_searched,
+                                      size_t n_bytes)
+{
+    const pack_collector *c = context;
+    return tokenizer_safe_cut(c->tokenizer, text, n_searched, n_bytes);
+}
+
+static void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
+{
+    pack_collector *c = context;
+    pack_bad_file_write(c->bad_file, data, n_bytes);
+    if (last)
+        pack_bad_file_write(c->bad_file, "\n", 1);
+}
+
+/* Makes room for n more elements after n_used. */
+static void *grow_array(void *array, size_t n_used, size_t n, size_t *capacity, size_t element)
+{
+    if (n_used + n <= *capacity)
+        return array;
+    void *grown = realloc(array, 2 * (n_used + n) * element);
+    if (grown)
+        *capacity = 2 * (n_used + n);
+    return grown;
+}
+
+static void pack_collector_report(void *context, const char *text)
+{
+    pack_collector *c = context;
+    size_t n = strlen(text);
+    char *lines = grow_array(c->lines, c->lines_bytes, n + 1, &c->lines_capacity, 1);
+    c->no_memory = c->no_memory || !lines;
+    if (!lines)
+        return;
+    c->lines = lines;
+    memcpy(lines + c->lines_bytes, text, n + 1);
+    lines[c->lines_bytes + n] = '\n';
+    c->lines_bytes += n + 1;
+}
+
+static pack_bad_mark mark_of(const pack_collector *c)
+{
+    return c->bad_file ? pack_bad_file_mark(c->bad_file) : (pack_bad_mark){0};
+}
+
+static void pack_collector_ended(void *context, const corpus_counts *counts)
+{
+    pack_collector *c = context;
+    pack_moment *moments =
+        grow_array(c->moments, c->n_moments, 1, &c->moments_capacity, sizeof *c->moments);
+    c->no_memory = c->no_memory || !moments;
+    if (!moments)
+        return;
+    c->moments = moments;
+    moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->lines_bytes};
+}
+
+static pack_record *with_room(pack_job *job, size_t n_bytes)
+{
+    pack_record *record = job->record;
+    if (record && record->capacity >= n_bytes)
+        return record;
+    free(record);
+    job->record = record = malloc(sizeof *record + n_bytes);
+    if (record)
+        *record = (pack_record){.capacity = n_bytes};
+    return record;
+}
+
+/* Sets job->record; NULL: out of memory. */
+static void pack_collector_after_read(void *context, pack_job *job)
+{
+    pack_collector *c = context;
+    size_t moments_bytes = c->n_moments * sizeof *c->moments;
+    if (c->bad_file)
+        pack_bad_file_flush(c->bad_file);
+    pack_record *record = with_room(job, moments_bytes + c->lines_bytes);
+    if (!record || c->no_memory) {
+        free(record);
+        job->record = NULL;
+        return;
+    }
+    record->bad_file = mark_of(c);
+    record->bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
+    record->moments = (pack_moment *)(record + 1);
+    record->lines = (char *)(record->moments + c->n_moments);
+    record->n_bytes = c->lines_bytes;
+    if (moments_bytes)
+        memcpy(record->moments, c->moments, moments_bytes);
+    if (c->lines_bytes)
+        memcpy(record->lines, c->lines, c->lines_bytes);
+    c->lines_bytes = c->n_moments = 0;
+}
+
+static void pack_collector_free(pack_collector *c)
+{
+    free(c->lines);
+    free(c->moments);
+    free(c);
+}
+
+/* ---- The balance ---- */
+
+/* Compares what was read with what was written, at each checkpoint and before any
+ * output gets its name.
+ *
+ * The reader of an input, the corpus, the encoders, the packer and the writers each count what
+ * passes them. A checkpoint stores these counts with the place, and a run that resumes continues
+ * them. Data that is lost or duplicated between two of them shows as a difference.
+ *
+ * The reader counts records by its position, which is where a resumed run continues; the corpus
+ * counts those that it has handed out or left out. Neither is computed from the other, so a place
+ * behind a record that nobody got is never stored. */
+typedef struct pack_balance {
+    const pack_inputs *inputs;
+    const pack_outputs *outputs;
+    const corpus_place *read;
+    uint64_t encoded_tokens;
+    const pack_position *packed;
+    bool limited;             /* a limit ended the work in the middle of an input */
+    bool collected;           /* bad documents were copied, */
+    uint64_t collected_bytes; /* and this many bytes of them */
+} pack_balance;
+
+/* Compares one pair of counts. */
+static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_error *err)
+{
+    if (in == out)
+        return CLI_OK;
+    pack_error_set(err, CLI_DATASET,
+                   "%s: %s came in and %s went out: data was lost or duplicated, so nothing is "
+                   "published; this is a bug in tokmap or an error of this machine's memory or "
+                   "disk; please report it",
+                   what, cli_count(in).s, cli_count(out).s);
+    err->start_over = true;
+    return CLI_DATASET;
+}
+
+static int check_inputs(const pack_balance *b, pack_error *err)
+{
+    /* The input in which a limit was reached was not read to its end. */
+    const uint64_t n_whole = b->packed->input - b->limited;
+    uint64_t n_bytes = 0;
+    int code =
+        b->limited ? CLI_OK : compare_counts("inputs", b->read->input, b->packed->input, err);
+    for (uint64_t i = 0; i < n_whole && code == CLI_OK; i++)
+        n_bytes += b->inputs->versions[i].n_bytes;
+    return code == CLI_OK
+               ? compare_counts("bytes of the input files", n_bytes, b->packed->file_bytes, err)
+               : code;
+}
+
+static int check_documents(const pack_balance *b, pack_error *err)
+{
+    const corpus_counts *read = &b->read->counts;
+    const pack_position *packed = b->packed;
+    /* A document with a special token counts as left out from that token on, but as read only at
+     * its end. */
+    const uint64_t n_left_out = packed->special_documents - packed->dropped;
+    int code = compare_counts("records", read->records,
+                              read->documents + read->bad_documents + read->null_documents +
+                                  read->filtered_documents,
+                              err);
+    if (code == CLI_OK)
+        code = compare_counts("documents", read->documents, packed->documents + n_left_out, err);
+    if (code == CLI_OK)
+        code = compare_counts("bytes of text", read->text_bytes, packed->text_bytes, err);
+    if (code == CLI_OK)
+        code = compare_counts("tokens", b->encoded_tokens, packed->tokens + packed->special_tokens,
+                              err);
+    if (code == CLI_OK && b->collected)
+        code = compare_counts("bytes of bad documents", read->bad_bytes + read->bad_documents,
+                              b->collected_bytes, err); /* each document has a newline */
+    return code;
+}
+
+static int check_outputs(const pack_balance *b, pack_error *err)
+{
+    uint64_t n_documents = 0, n_tokens = 0;
+    int code = CLI_OK;
+    for (size_t i = 0; i < b->outputs->n && code == CLI_OK; i++) {
+        const pack_output *out = &b->outputs->list[i];
+        n_documents += out->documents;
+        n_tokens += out->tokens;
+        if (!out->writer) /* it has its name already, and was compared when it was opened */
+            continue;
+        code = compare_counts("documents of an output", out->documents,
+                              tokmap_writer_n_documents(out->writer), err);
+        if (code == CLI_OK)
+            code = compare_counts("tokens of an output", out->tokens,
+                                  tokmap_writer_n_tokens(out->writer), err);
+    }
+    if (code == CLI_OK)
+        code = compare_counts("documents for the outputs", b->packed->documents, n_documents, err);
+    return code == CLI_OK
+               ? compare_counts("tokens for the outputs", b->packed->tokens, n_tokens, err)
+               : code;
+}
+
+/* CLI_OK, or CLI_DATASET with the first difference. */
+static int pack_balance_check(const pack_balance *b, pack_error *err)
+{
+    int code = check_inputs(b, err);
+    if (code == CLI_OK)
+        code = check_documents(b, err);
+    return code == CLI_OK ? check_outputs(b, err) : code;
+}
 
 /* ---- Checkpoints ---- */
 
