@@ -15,11 +15,10 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from array import array
 
-from ref_protocol import Skip, expect, expect_equal, program, run_tests
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ROOT / "bench/peers"
@@ -149,193 +148,180 @@ def figures_of(result, system):
     return {row["measure"]: row for row in rows}
 
 
-def slow_wrong_and_absent_systems_are_reported():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        (folder / "planted.py").write_text(PLANTED)
-        planted = re.findall(r'"(planted-[a-z-]+)"', PLANTED)
-        run, result = loaders(folder, "--pages", "hot", "resume", "--adapters",
-                              folder / "planted.py", "--systems", *planted)
-        expect_equal(run.returncode, 1, "exit status")
-        for system, why in (("planted-wrong-token", "row 3, from token"),
-                            ("planted-wrong-labels", "labels against its inputs"),
-                            ("planted-one-twice", "came 2 times in an epoch"),
-                            ("planted-one-less", "windows did not come in an epoch"),
-                            ("planted-narrow", "numbers of 2 bytes, not 8"),
-                            ("planted-wrong-resume", "other rows come")):
-            told = result["wrong"].get(system, "")
-            expect(why in told, "%s: told %r" % (system, told))
-            expect(not figures_of(result, system), "%s was timed" % system)
-            expect("%s is WRONG" % system in run.stderr, run.stderr[-400:])
-            expect("%s: WRONG: " % system in run.stdout, run.stdout[-400:])
-        expect("the disk is full" in result["failed"]["planted-fails"], str(result["failed"]))
-        told = {row["system"]: row["left_out"] for row in result["rows"] if "left_out" in row}
-        expect_equal(set(told), set(planted) - {"planted-slow"}, "what the report is told of")
-        absent = result["not_installed"]["planted-absent"]
-        expect("no_such_package_anywhere" in absent, absent)
-        expect("planted-absent: not installed: " in run.stdout, run.stdout[-400:])
-        slow = figures_of(result, "planted-slow")
-        expect(slow["ratio"]["median"] > 10, "a planted sleep of 200 ms: %s" % slow["ratio"])
-        expect(slow["p50_us"]["median"] > 150000, "p50 of a planted sleep: %s" % slow["p50_us"])
-        expect_equal(sorted(os.listdir(folder)), ["out.json", "planted.py"], "left behind")
-        expect_equal(result["schema"], 1, "schema")
-        expect(str(folder) not in result["command"], result["command"])
-        names = [(row["page"], row["name"]) for row in result["rows"] if "name" in row]
-        twice = {name for name in names if names.count(name) > 1}
-        expect(not twice, "rows of one name: %s" % twice)
+def slow_wrong_and_absent_systems_are_reported(folder):
+    (folder / "planted.py").write_text(PLANTED)
+    planted = re.findall(r'"(planted-[a-z-]+)"', PLANTED)
+    run, result = loaders(folder, "--pages", "hot", "resume", "--adapters",
+                          folder / "planted.py", "--systems", *planted)
+    expect_equal(run.returncode, 1, "exit status")
+    for system, why in (("planted-wrong-token", "row 3, from token"),
+                        ("planted-wrong-labels", "labels against its inputs"),
+                        ("planted-one-twice", "came 2 times in an epoch"),
+                        ("planted-one-less", "windows did not come in an epoch"),
+                        ("planted-narrow", "numbers of 2 bytes, not 8"),
+                        ("planted-wrong-resume", "other rows come")):
+        told = result["wrong"].get(system, "")
+        expect(why in told, "%s: told %r" % (system, told))
+        expect(not figures_of(result, system), "%s was timed" % system)
+        expect("%s is WRONG" % system in run.stderr, run.stderr[-400:])
+        expect("%s: WRONG: " % system in run.stdout, run.stdout[-400:])
+    expect("the disk is full" in result["failed"]["planted-fails"], str(result["failed"]))
+    told = {row["system"]: row["left_out"] for row in result["rows"] if "left_out" in row}
+    expect_equal(set(told), set(planted) - {"planted-slow"}, "what the report is told of")
+    absent = result["not_installed"]["planted-absent"]
+    expect("no_such_package_anywhere" in absent, absent)
+    expect("planted-absent: not installed: " in run.stdout, run.stdout[-400:])
+    slow = figures_of(result, "planted-slow")
+    expect(slow["ratio"]["median"] > 10, "a planted sleep of 200 ms: %s" % slow["ratio"])
+    expect(slow["p50_us"]["median"] > 150000, "p50 of a planted sleep: %s" % slow["p50_us"])
+    expect_equal(sorted(os.listdir(folder)), ["out.json", "planted.py"], "left behind")
+    expect_equal(result["schema"], 1, "schema")
+    expect(str(folder) not in result["command"], result["command"])
+    names = [(row["page"], row["name"]) for row in result["rows"] if "name" in row]
+    twice = {name for name in names if names.count(name) > 1}
+    expect(not twice, "rows of one name: %s" % twice)
 
 
-def what_hangs_is_given_up_and_a_stop_leaves_no_data():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        (folder / "planted.py").write_text(PLANTED)
-        hang = ["--pages", "hot", "--adapters", folder / "planted.py", "--systems", "hangs"]
-        _, result = loaders(folder, *hang, "--timeout", "2")
-        told = result["failed"].get("hangs", "")
-        expect("no answer within 2 seconds" in told, "told %r" % told)
-        (folder / "out.json").unlink()
-        run = subprocess.Popen(command_of(folder, *hang), stderr=subprocess.PIPE, text=True)
-        for line in run.stderr:
-            if "hangs: comparing" in line:
-                break
-        run.terminate()
-        try:
-            run.communicate(timeout=60)
-        finally:
-            run.kill()
-        expect_equal(run.returncode, 128 + 15, "exit status of a stopped run")
-        expect_equal(os.listdir(folder), ["planted.py"], "left behind by a stopped run")
+def what_hangs_is_given_up_and_a_stop_leaves_no_data(folder):
+    (folder / "planted.py").write_text(PLANTED)
+    hang = ["--pages", "hot", "--adapters", folder / "planted.py", "--systems", "hangs"]
+    _, result = loaders(folder, *hang, "--timeout", "2")
+    told = result["failed"].get("hangs", "")
+    expect("no answer within 2 seconds" in told, "told %r" % told)
+    (folder / "out.json").unlink()
+    run = subprocess.Popen(command_of(folder, *hang), stderr=subprocess.PIPE, text=True)
+    for line in run.stderr:
+        if "hangs: comparing" in line:
+            break
+    run.terminate()
+    try:
+        run.communicate(timeout=60)
+    finally:
+        run.kill()
+    expect_equal(run.returncode, 128 + 15, "exit status of a stopped run")
+    expect_equal(os.listdir(folder), ["planted.py"], "left behind by a stopped run")
 
 
-def a_sound_run_ends_well_and_is_shown_again():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        run, result = loaders(folder, "--systems", "read-blocks-u16", "--startup-tokens", "200000",
-                              "400000", "--far-tokens", "800000", "--cold-mib", "4",
-                              "--cold-seconds", "0.05", "--cold-lengths", "512", "--markdown")
-        left_out = {kind: result[kind] for kind in loader_report.LEFT_OUT}
-        expect_equal(run.returncode, 0, "exit status, %s" % left_out)
-        expect(not any(left_out.values()), str(left_out))
-        pages = {row["page"] for row in result["rows"]}
-        expect(pages >= {"loaders " + page for page in ("hot", "resume", "startup", "cold")},
-               str(pages))
-        for row in result["rows"]:
-            expect("unit" in row and row["values"] and "median" in row, str(row))
-        far = [row for row in result["rows"] if row.get("tokens") == 800000]
-        expect_equal([(row["system"], row["measure"], len(row["values"])) for row in far],
-                     [("read-blocks-u16", "first_ms", 1), ("read-blocks-u16", "peak_mib", 1)],
-                     "the far size, for those that grow, once")
-        expect_equal({row["note"] for row in far}, {"once"}, "what is said of it")
-        expect(re.search(r"read-blocks-u16 \| 800000 .* \| once \|", run.stdout), run.stdout)
-        epochs = [system["epochs_compared"] for system in result["systems"]]
-        expect(all(epoch and epoch[0]["windows"] == 512 for epoch in epochs), str(epochs))
-        again = subprocess.run([sys.executable, LOADERS, "--from", folder / "out.json",
-                                "--markdown"], capture_output=True, text=True)
-        expect_equal(again.stdout, run.stdout, "tables from JSON")
-        for title in ("**Hot, 128 rows of 16", "**Cold, 128 rows of 512", "**Starting up",
-                      "**Resuming", "**Targets"):
-            expect(title in run.stdout, title)
+def a_sound_run_ends_well_and_is_shown_again(folder):
+    run, result = loaders(folder, "--systems", "read-blocks-u16", "--startup-tokens", "200000",
+                          "400000", "--far-tokens", "800000", "--cold-mib", "4",
+                          "--cold-seconds", "0.05", "--cold-lengths", "512", "--markdown")
+    left_out = {kind: result[kind] for kind in loader_report.LEFT_OUT}
+    expect_equal(run.returncode, 0, "exit status, %s" % left_out)
+    expect(not any(left_out.values()), str(left_out))
+    pages = {row["page"] for row in result["rows"]}
+    expect(pages >= {"loaders " + page for page in ("hot", "resume", "startup", "cold")},
+           str(pages))
+    for row in result["rows"]:
+        expect("unit" in row and row["values"] and "median" in row, str(row))
+    far = [row for row in result["rows"] if row.get("tokens") == 800000]
+    expect_equal([(row["system"], row["measure"], len(row["values"])) for row in far],
+                 [("read-blocks-u16", "first_ms", 1), ("read-blocks-u16", "peak_mib", 1)],
+                 "the far size, for those that grow, once")
+    expect_equal({row["note"] for row in far}, {"once"}, "what is said of it")
+    expect(re.search(r"read-blocks-u16 \| 800000 .* \| once \|", run.stdout), run.stdout)
+    epochs = [system["epochs_compared"] for system in result["systems"]]
+    expect(all(epoch and epoch[0]["windows"] == 512 for epoch in epochs), str(epochs))
+    again = subprocess.run([sys.executable, LOADERS, "--from", folder / "out.json",
+                            "--markdown"], capture_output=True, text=True)
+    expect_equal(again.stdout, run.stdout, "tables from JSON")
+    for title in ("**Hot, 128 rows of 16", "**Cold, 128 rows of 512", "**Starting up",
+                  "**Resuming", "**Targets"):
+        expect(title in run.stdout, title)
 
 
-def a_part_that_fails_leaves_the_rest():
+def a_part_that_fails_leaves_the_rest(folder):
     def files_up_to_a_mebibyte():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
-    with tempfile.TemporaryDirectory() as name:
-        run, result = loaders(pathlib.Path(name), "--systems", "read-blocks-u16", "--pages",
-                              "startup", "cold", "--startup-tokens", "200000", "400000",
-                              "--far-tokens", "800000", "--cold-mib", "4",
-                              prepare=files_up_to_a_mebibyte)
-        expect_equal(run.returncode, 0, "exit status: %s" % run.stderr[-400:])
-        why = "File too large"
-        expect_equal(result["failed"], {"the far size": why, "the cold page": why}, "told")
-        for part in result["failed"]:
-            expect("loaders.py: %s: %s" % (part, why) in run.stderr, run.stderr[-400:])
-            expect("%s: failed: %s" % (part, why) in run.stdout, run.stdout[-400:])
-        sizes = {row["tokens"] for row in result["rows"] if row["page"] == "loaders startup"}
-        expect(sizes >= {200000, 400000}, "the sizes before: %s" % sizes)
+    run, result = loaders(folder, "--systems", "read-blocks-u16", "--pages",
+                          "startup", "cold", "--startup-tokens", "200000", "400000",
+                          "--far-tokens", "800000", "--cold-mib", "4",
+                          prepare=files_up_to_a_mebibyte)
+    expect_equal(run.returncode, 0, "exit status: %s" % run.stderr[-400:])
+    why = "File too large"
+    expect_equal(result["failed"], {"the far size": why, "the cold page": why}, "told")
+    for part in result["failed"]:
+        expect("loaders.py: %s: %s" % (part, why) in run.stderr, run.stderr[-400:])
+        expect("%s: failed: %s" % (part, why) in run.stdout, run.stdout[-400:])
+    sizes = {row["tokens"] for row in result["rows"] if row["page"] == "loaders startup"}
+    expect(sizes >= {200000, 400000}, "the sizes before: %s" % sizes)
 
 
-def tokbench_reads_the_cold_file_and_a_far_size_comes_once():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        run, result = loaders(folder, "--systems", "read-blocks-u16", "--pages", "startup", "cold",
-                              "--tokbench", stand_in(folder), "--startup-tokens", "200000",
-                              "400000", "--far-tokens", "400000", "--cold-mib", "4",
-                              "--cold-seconds", "0.05", "--cold-lengths", "512")
-        expect_equal((run.returncode, result["failed"]), (0, {}), run.stderr[-400:])
-        calls = calls_of(folder)
-        expect_equal([call[0] for call in calls], ["start", "start", "cold", "cold"], "pages")
-        for call in calls[2:]:
-            data = call[call.index("--data") + 1]
-            expect(data.endswith("/cold/tokens"), "it reads %s" % data)
-            expect("--load-mib" not in call, str(call))
-        names = [row["name"] for row in result["rows"] if row["page"] == "loaders startup"]
-        expect_equal(len(names), len(set(names)), "rows of one name: %s" % names)
+def tokbench_reads_the_cold_file_and_a_far_size_comes_once(folder):
+    run, result = loaders(folder, "--systems", "read-blocks-u16", "--pages", "startup", "cold",
+                          "--tokbench", stand_in(folder), "--startup-tokens", "200000",
+                          "400000", "--far-tokens", "400000", "--cold-mib", "4",
+                          "--cold-seconds", "0.05", "--cold-lengths", "512")
+    expect_equal((run.returncode, result["failed"]), (0, {}), run.stderr[-400:])
+    calls = calls_of(folder)
+    expect_equal([call[0] for call in calls], ["start", "start", "cold", "cold"], "pages")
+    for call in calls[2:]:
+        data = call[call.index("--data") + 1]
+        expect(data.endswith("/cold/tokens"), "it reads %s" % data)
+        expect("--load-mib" not in call, str(call))
+    names = [row["name"] for row in result["rows"] if row["page"] == "loaders startup"]
+    expect_equal(len(names), len(set(names)), "rows of one name: %s" % names)
 
 
-def numpy_systems_hand_out_the_file():
+def numpy_systems_hand_out_the_file(folder):
     if importlib.util.find_spec("numpy") is None:
         raise Skip("no numpy")
-    with tempfile.TemporaryDirectory() as name:
-        systems = ["numpy-views", "numpy-u16", "numpy-u16-tuned", "numpy-i64", "numpy-i64-tuned",
-                   "tokmap-u16-new", "tokmap-i64-new", "read-blocks-i64"]
-        run, result = loaders(pathlib.Path(name), "--pages", "hot", "--systems", *systems)
-        expect_equal(run.returncode, 0, "exit status: %s" % run.stderr[-400:])
-        for system in systems:
-            expect("speed" in figures_of(result, system), "%s has no speed" % system)
-        for peer in ("numpy-u16", "numpy-i64-tuned"):
-            expect("ratio_new" in figures_of(result, peer), "%s, against new arrays" % peer)
-        head = next(line for line in run.stdout.split("\n") if "hands out" in line)
-        expect("tokmap is  new arrays" in head, head)
+    systems = ["numpy-views", "numpy-u16", "numpy-u16-tuned", "numpy-i64", "numpy-i64-tuned",
+               "tokmap-u16-new", "tokmap-i64-new", "read-blocks-i64"]
+    run, result = loaders(folder, "--pages", "hot", "--systems", *systems)
+    expect_equal(run.returncode, 0, "exit status: %s" % run.stderr[-400:])
+    for system in systems:
+        expect("speed" in figures_of(result, system), "%s has no speed" % system)
+    for peer in ("numpy-u16", "numpy-i64-tuned"):
+        expect("ratio_new" in figures_of(result, peer), "%s, against new arrays" % peer)
+    head = next(line for line in run.stdout.split("\n") if "hands out" in line)
+    expect("tokmap is  new arrays" in head, head)
 
 
-def numpy_systems_that_advise_hand_out_the_file():
+def numpy_systems_that_advise_hand_out_the_file(folder):
     if importlib.util.find_spec("numpy") is None:
         raise Skip("no numpy")
-    with tempfile.TemporaryDirectory() as name:
-        systems = ["numpy-u16-random", "numpy-u16-willneed"]
-        run, result = loaders(pathlib.Path(name), "--pages", "cold", "--cold-mib", "4",
-                              "--cold-seconds", "0.05", "--cold-lengths", "512",
-                              "--systems", *systems)
-        expect_equal(run.returncode, 0, "exit status: %s" % run.stderr[-400:])
-        for system in systems:
-            found = figures_of(result, system)
-            expect("speed" in found, "%s has no speed" % system)
-            expect_equal(found["ratio"]["against"], "tokmap-direct", system)
-        epochs = {about["system"]: about["epochs_compared"] for about in result["systems"]}
-        expect(all(epochs[system][0]["windows"] == 512 for system in systems), str(epochs))
+    systems = ["numpy-u16-random", "numpy-u16-willneed"]
+    run, result = loaders(folder, "--pages", "cold", "--cold-mib", "4",
+                          "--cold-seconds", "0.05", "--cold-lengths", "512",
+                          "--systems", *systems)
+    expect_equal(run.returncode, 0, "exit status: %s" % run.stderr[-400:])
+    for system in systems:
+        found = figures_of(result, system)
+        expect("speed" in found, "%s has no speed" % system)
+        expect_equal(found["ratio"]["against"], "tokmap-direct", system)
+    epochs = {about["system"]: about["epochs_compared"] for about in result["systems"]}
+    expect(all(epochs[system][0]["windows"] == 512 for system in systems), str(epochs))
 
 
-def a_hole_has_the_index_that_megatron_reads():
-    with tempfile.TemporaryDirectory() as name:
-        data = loader_data.make_hole(pathlib.Path(name) / "hole", 5000)
-        index = pathlib.Path(data["prefix"] + ".idx").read_bytes()
-        expect_equal(struct.unpack_from("<9sQBQQ", index), (b"MMIDIDX\0\0", 1, 8, 5, 6), "header")
-        lengths, starts, documents = index[34:54], index[54:94], index[94:]
-        expect_equal(array("i", lengths).tolist(), [1000] * 5, "lengths in tokens")
-        expect_equal(array("q", starts).tolist(), list(range(0, 10000, 2000)), "in bytes")
-        expect_equal(array("q", documents).tolist(), list(range(6)), "documents")
-        long = pathlib.Path(name) / "long.idx"
-        loader_data.write_megatron_index(long, 10**11)
-        expect_equal(long.stat().st_size, 34 + 20 * 10**5 + 8, "of documents of a million tokens")
+def a_hole_has_the_index_that_megatron_reads(folder):
+    data = loader_data.make_hole(folder / "hole", 5000)
+    index = pathlib.Path(data["prefix"] + ".idx").read_bytes()
+    expect_equal(struct.unpack_from("<9sQBQQ", index), (b"MMIDIDX\0\0", 1, 8, 5, 6), "header")
+    lengths, starts, documents = index[34:54], index[54:94], index[94:]
+    expect_equal(array("i", lengths).tolist(), [1000] * 5, "lengths in tokens")
+    expect_equal(array("q", starts).tolist(), list(range(0, 10000, 2000)), "in bytes")
+    expect_equal(array("q", documents).tolist(), list(range(6)), "documents")
+    long = folder / "long.idx"
+    loader_data.write_megatron_index(long, 10**11)
+    expect_equal(long.stat().st_size, 34 + 20 * 10**5 + 8, "of documents of a million tokens")
 
 
-def megatron_builds_its_indexes_at_each_start():
+def megatron_builds_its_indexes_at_each_start(folder):
     if importlib.util.find_spec("megatron") is None:
         raise Skip("no megatron-core")
     from loader_megatron import ADAPTERS
 
-    with tempfile.TemporaryDirectory() as name:
-        data = loader_data.make_hole(pathlib.Path(name) / "hole", 10**6)
-        before = set(os.listdir(data["folder"]))
-        for system, n_sets in (("megatron-w0", 1), ("megatron-w0", 1), ("megatron-blend-w0", 2)):
-            adapter = ADAPTERS[system](data, 16, 4)
-            next(iter(adapter.batches()))
-            built = [file for file in os.listdir(adapter.cache.name) if file.endswith(".npy")]
-            expect_equal(len(built), 3 * n_sets, "indexes of %s: %s" % (system, built))
-            adapter.close()
-            expect_equal(set(os.listdir(data["folder"])), before, "left behind by " + system)
+    data = loader_data.make_hole(folder / "hole", 10**6)
+    before = set(os.listdir(data["folder"]))
+    for system, n_sets in (("megatron-w0", 1), ("megatron-w0", 1), ("megatron-blend-w0", 2)):
+        adapter = ADAPTERS[system](data, 16, 4)
+        next(iter(adapter.batches()))
+        built = [file for file in os.listdir(adapter.cache.name) if file.endswith(".npy")]
+        expect_equal(len(built), 3 * n_sets, "indexes of %s: %s" % (system, built))
+        adapter.close()
+        expect_equal(set(os.listdir(data["folder"])), before, "left behind by " + system)
 
 
 class Known(Adapter):
@@ -363,7 +349,7 @@ def wrong(adapter, flat):
     return None
 
 
-def rows_are_compared_token_by_token():
+def rows_are_compared_token_by_token(folder):
     flat = array("H", range(100, 113))
     sound = [(flat[0:5], None), (flat[4:9], None)]
     expect_equal(wrong(Known(sound), flat.tobytes()), None, "sound rows")
@@ -391,7 +377,7 @@ def known_system(name, page, speeds, adapter="tokmap-u16"):
     return system
 
 
-def ratios_are_taken_within_a_round():
+def ratios_are_taken_within_a_round(folder):
     ours = known_system("tokmap-u16", "hot", {0: 100.0, 1: 300.0, 2: 200.0})
     peer = known_system("dataloader-u16-w0", "hot", {0: 50.0, 2: 10.0})
     rows = loader_rows.ratio_rows("hot", [ours, peer])
@@ -410,7 +396,7 @@ def ratios_are_taken_within_a_round():
            "0.75 of the device's rate reaches 0.9")
 
 
-def ratios_of_new_arrays_stand_beside_those_of_reused_ones():
+def ratios_of_new_arrays_stand_beside_those_of_reused_ones(folder):
     ours = known_system("tokmap-u16", "hot", {0: 100.0})
     new = known_system("tokmap-u16-new", "hot", {0: 50.0, 1: 60.0})
     peer = known_system("dataloader-u16-w0", "hot", {0: 5.0, 1: 4.0})
@@ -432,7 +418,7 @@ def ratios_of_new_arrays_stand_beside_those_of_reused_ones():
     expect_equal(loader_rows.ratio_rows("cold", [ours, new, peer]), [], "on another page")
 
 
-def what_grows_is_reckoned_along_a_line():
+def what_grows_is_reckoned_along_a_line(folder):
     system = loader_run.System("planted", OWN["read-blocks-u16"], None)
     rows = [{"system": "planted", "measure": "first_ms", "unit": "ms", "tokens": n, "median": ms,
              "values": [ms], "name": "planted, %g tokens, to the first batch" % n}
@@ -453,7 +439,7 @@ def what_grows_is_reckoned_along_a_line():
                  "extrapolated: MemoryError: " + "x" * 44 + "...", "in 60 letters")
 
 
-def a_far_size_that_fails_leaves_nobody_out():
+def a_far_size_that_fails_leaves_nobody_out(folder):
     class Answers(loader_run.System):
         def call(self, mode, **more):
             return {"failed": "no\nmemory", "seconds": 1.5}
@@ -470,23 +456,21 @@ def tokbench_options(folder):
                               stopped=False)
 
 
-def fractions_of_tokbench_are_those_of_all_rounds():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        bound = {"at_least": 2, "reached": False}
-        rounds = [[{"name": "with", "median": v, "values": [v], "fraction": f, "target": bound},
-                   {"name": "without", "median": v, "values": [v]}]
-                  for v, f in ((1.0, 0.1), (4.0, 0.9), (3.0, 0.4))]
-        (folder / "answers.json").write_text(json.dumps(rounds))
-        tokbench = loader_run.Tokbench(tokbench_options(folder), "load", "--load-mib", 16)
-        for number in range(3):
-            tokbench(number)
-        expect_equal(tokbench.failed, None, "failed")
-        reached = {**bound, "reached": True}
-        values = {"median": 3.0, "values": [1.0, 4.0, 3.0]}
-        expect_equal(tokbench.finished(),
-                     [{"name": "with", **values, "fraction": 0.4, "target": reached},
-                      {"name": "without", **values}], "rows")
+def fractions_of_tokbench_are_those_of_all_rounds(folder):
+    bound = {"at_least": 2, "reached": False}
+    rounds = [[{"name": "with", "median": v, "values": [v], "fraction": f, "target": bound},
+               {"name": "without", "median": v, "values": [v]}]
+              for v, f in ((1.0, 0.1), (4.0, 0.9), (3.0, 0.4))]
+    (folder / "answers.json").write_text(json.dumps(rounds))
+    tokbench = loader_run.Tokbench(tokbench_options(folder), "load", "--load-mib", 16)
+    for number in range(3):
+        tokbench(number)
+    expect_equal(tokbench.failed, None, "failed")
+    reached = {**bound, "reached": True}
+    values = {"median": 3.0, "values": [1.0, 4.0, 3.0]}
+    expect_equal(tokbench.finished(),
+                 [{"name": "with", **values, "fraction": 0.4, "target": reached},
+                  {"name": "without", **values}], "rows")
 
 
 def is_running(pid):
@@ -497,7 +481,7 @@ def is_running(pid):
     return state != "Z"
 
 
-def a_stop_ends_all_that_tokbench_started():
+def a_stop_ends_all_that_tokbench_started(folder):
     class Stopped(Exception):
         pass
 
@@ -506,27 +490,25 @@ def a_stop_ends_all_that_tokbench_started():
             signal.setitimer(signal.ITIMER_REAL, 0)
             raise Stopped
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        child = folder / "child"
-        before = signal.signal(signal.SIGALRM, stop_once_it_has_a_child)
-        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-        try:
-            loader_run.Tokbench(tokbench_options(folder), "hangs")(0)
-            raise AssertionError("it was not stopped")
-        except Stopped:
-            pass
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-        pid = int(child.read_text())
-        until = time.monotonic() + 10
-        while is_running(pid) and time.monotonic() < until:
-            time.sleep(0.01)
-        expect(not is_running(pid), "what it started goes on")
+    child = folder / "child"
+    before = signal.signal(signal.SIGALRM, stop_once_it_has_a_child)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        loader_run.Tokbench(tokbench_options(folder), "hangs")(0)
+        raise AssertionError("it was not stopped")
+    except Stopped:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    pid = int(child.read_text())
+    until = time.monotonic() + 10
+    while is_running(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    expect(not is_running(pid), "what it started goes on")
 
 
-def requirements_are_read_line_by_line():
+def requirements_are_read_line_by_line(folder):
     spec = importlib.util.spec_from_file_location("install", PEERS / "install.py")
     install = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(install)
@@ -550,7 +532,7 @@ def main():
              what_grows_is_reckoned_along_a_line, a_far_size_that_fails_leaves_nobody_out,
              fractions_of_tokbench_are_those_of_all_rounds, a_stop_ends_all_that_tokbench_started,
              requirements_are_read_line_by_line)
-    return run_tests([("loader_peers_" + test.__name__, test) for test in tests])
+    return run_in_folders("loader_peers_", tests)
 
 
 if __name__ == "__main__":

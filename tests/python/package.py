@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the package share: the package of this checkout with the library of the build, or a skip."""
 
+import ctypes
 import os
 import pathlib
 import subprocess
@@ -28,13 +29,20 @@ except ImportError:
 COMPILER = os.environ.get("CC", "cc").split()
 
 
-def numbers_of(folder, c_program):
-    """What a C program that includes the headers prints; for another processor, an EMULATOR runs it."""
-    (folder / "numbers.c").write_text(c_program)
+def check_structs(folder, headers, structs):
+    """The sizes and offsets of [(struct of ctypes, its name in C), ...] are those of a C program that includes the
+    headers; for another processor, an EMULATOR runs it."""
+    numbers, expected = [], []
+    for struct, name in structs:
+        numbers += [f"sizeof({name})"] + [f"__builtin_offsetof({name}, {field})" for field, _ in struct._fields_]
+        expected += [ctypes.sizeof(struct)] + [getattr(struct, field).offset for field, _ in struct._fields_]
+    includes = "".join(f'#include "{header}"\n' for header in ("stdio.h", *headers))
+    prints = "".join(f'printf("%zu\\n", {number});\n' for number in numbers)
+    (folder / "numbers.c").write_text(f"{includes}int main(void) {{\n{prints}return 0; }}\n")
     subprocess.run([*COMPILER, "-I", ROOT / "include", folder / "numbers.c", "-o", folder / "numbers"], check=True)
     output = subprocess.run([*os.environ.get("EMULATOR", "").split(), folder / "numbers"], check=True,
                             capture_output=True, text=True).stdout
-    return [int(line) for line in output.split()]
+    assert [int(line) for line in output.split()] == expected
 
 
 def raises(kind, function, *arguments, **named):

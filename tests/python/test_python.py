@@ -4,7 +4,6 @@
 errors have kinds, and the structs of _lib.py are those of the headers."""
 
 import array
-import ctypes
 import gc
 import itertools
 import os
@@ -14,7 +13,7 @@ import re
 import sys
 import unittest.mock
 
-from package import ROOT, numbers_of, raises
+from package import ROOT, check_structs, raises
 import ref_writer
 from ref_protocol import run_in_folders
 
@@ -303,17 +302,7 @@ def structs_are_those_of_the_headers(folder):
              "LoaderSample": "tokmap_sample", "LoaderSourceInfo": "tokmap_loader_source_info",
              "LoaderInfo": "tokmap_loader_info",
              "GatherOptions": "tokmap_gather_options"}
-    lines = ['#include <stdio.h>', '#include "tokmap_writer.h"', '#include "tokmap_loader.h"',
-             "int main(void) {"]
-    expected = []
-    for python_name, c_name in names.items():
-        struct = getattr(_lib, python_name)
-        lines.append(f'printf("%zu\\n", sizeof({c_name}));')
-        expected.append(ctypes.sizeof(struct))
-        for field, _ in struct._fields_:
-            lines.append(f'printf("%zu\\n", __builtin_offsetof({c_name}, {field}));')
-            expected.append(getattr(struct, field).offset)
-    assert numbers_of(folder, "\n".join(lines) + "return 0; }\n") == expected
+    check_structs(folder, ("tokmap_writer.h", "tokmap_loader.h"), [(getattr(_lib, name), c) for name, c in names.items()])
     declared = set(re.findall(r"\b(tokmap_\w+)\(", headers))
     assert set(_lib.SIGNATURES) <= declared, set(_lib.SIGNATURES) - declared
     assert tokmap.__version__ in headers

@@ -268,30 +268,25 @@ assert error.status == -12 and "no device" in str(error)
 
 
 def streams_reach_the_driver(folder):
-    stage.write(folder)
     run_on_device(folder, STREAMS)
 
 
 def failures_of_a_device_are_told(folder):
-    stage.write(folder)
     run_on_device(folder, FAILURES)
 
 
 def a_batch_that_is_collected_during_a_capture_comes_back(folder):
-    stage.write(folder)
     run_on_device(folder, CAPTURED)
 
 
 def log_may_wait_for_who_deletes_a_tensor(folder):
-    stage.write(folder)
     run_on_device(folder, LOG_AND_DELETE)
 
 
 def without_a_device_the_error_says_so(folder):
-    stage.write(folder)
     run_on_device(folder, NO_DEVICE, FAKE_NO_DEVICE="1")
 
 
 sys.exit(run_in_folders("python_", (
     streams_reach_the_driver, failures_of_a_device_are_told, a_batch_that_is_collected_during_a_capture_comes_back,
-    log_may_wait_for_who_deletes_a_tensor, without_a_device_the_error_says_so)))
+    log_may_wait_for_who_deletes_a_tensor, without_a_device_the_error_says_so), stage.write))

@@ -19,7 +19,7 @@ import traceback
 import unittest.mock
 import warnings
 
-from package import ROOT, numbers_of, raises
+from package import ROOT, check_structs, raises
 from ref_protocol import Skip, need, run_in_folders
 
 import numpy as np
@@ -106,15 +106,7 @@ def structs_are_those_of_the_header(folder):
     header = (ROOT / "include" / "tokmap_stage.h").read_text()
     names = {"StageOptions": "tokmap_stage_options", "StageBatch": "tokmap_stage_batch",
              "StageTensor": "tokmap_stage_tensor", "StageInfo": "tokmap_stage_info"}
-    lines, expected = ['#include <stdio.h>', '#include "tokmap_stage.h"', "int main(void) {"], []
-    for python_name, c_name in names.items():
-        struct = getattr(_lib, python_name)
-        lines.append(f'printf("%zu\\n", sizeof({c_name}));')
-        expected.append(ctypes.sizeof(struct))
-        for field, _ in struct._fields_:
-            lines.append(f'printf("%zu\\n", __builtin_offsetof({c_name}, {field}));')
-            expected.append(getattr(struct, field).offset)
-    assert numbers_of(folder, "\n".join(lines) + "return 0; }\n") == expected
+    check_structs(folder, ["tokmap_stage.h"], [(getattr(_lib, name), c) for name, c in names.items()])
     assert set(_lib.STAGE_SIGNATURES) == set(re.findall(r"\b(tokmap_stage_\w+)\(", header))
     flags = dict(re.findall(r"TOKMAP_STAGE_(\w+) = (\d+)", header))
     for name, flag in {**stage_module._OUTPUTS, "row_positions": stage_module._ROW_POSITIONS}.items():
@@ -122,7 +114,6 @@ def structs_are_those_of_the_header(folder):
 
 
 def batches_hold_what_the_loader_says(folder):
-    write(folder)
     for windows in ("concat", "within-document"):
         for options in ({}, {"thread": False}, {"input_dtype": "int64", "label_dtype": "int32"},
                         {"n_slots": 2, "n_host_slots": 1},
@@ -141,7 +132,6 @@ def batches_hold_what_the_loader_says(folder):
 
 
 def only_outputs_that_were_asked_for_are_there(folder):
-    write(folder)
     s, truth = stage(folder, outputs="labels")
     batch = next(s)
     assert s.outputs == ("labels",) and batch.inputs is None and batch.cu_seqlens is None
@@ -153,7 +143,6 @@ def only_outputs_that_were_asked_for_are_there(folder):
 
 
 def a_state_goes_on_in_stages_and_loaders(folder):
-    write(folder)
     s, truth = stage(folder)
     for _ in range(7):
         next(s), next(truth)
@@ -181,7 +170,6 @@ def a_state_goes_on_in_stages_and_loaders(folder):
 
 def a_batch_has_the_state_after_it(folder):
     """As a framework that prefetches needs it, which has taken more than it has used."""
-    write(folder)
     for make in (lambda: loader(folder), lambda: tokmap.Stage(loader(folder), "host", n_slots=32)):
         ahead, truth = make(), loader(folder)
         batches = [next(ahead) for _ in range(9)]
@@ -196,7 +184,6 @@ def a_batch_has_the_state_after_it(folder):
 
 
 def an_interrupted_batch_comes_again(folder):
-    write(folder)
     s, truth = stage(folder)
     take, state = s._core.take, s.state()
 
@@ -212,7 +199,6 @@ def an_interrupted_batch_comes_again(folder):
 
 
 def an_end_is_told_and_can_be_left(folder):
-    write(folder)
     truth = loader(folder, max_epochs=1)
     s = tokmap.Stage(loader(folder, max_epochs=1), "host")
     n_steps = sum(1 for _ in truth)
@@ -228,7 +214,6 @@ def an_end_is_told_and_can_be_left(folder):
 
 
 def batches_are_held_and_released_in_any_order(folder):
-    write(folder)
     s, truth = stage(folder, n_slots=4)
     for _ in range(20):
         held = [(s.next(), next(truth)) for _ in range(1)]
@@ -247,7 +232,6 @@ def batches_are_held_and_released_in_any_order(folder):
 
 
 def batches_that_nobody_looks_at_come_back(folder):
-    write(folder)
     s, truth = stage(folder, n_slots=2)
     for _ in range(30):
         batch = s.next()
@@ -268,7 +252,6 @@ def batches_that_nobody_looks_at_come_back(folder):
 
 
 def batches_in_circles_are_collected_when_slots_are_short(folder):
-    write(folder)
     s, truth = stage(folder, n_slots=3)
     gc.disable()
     try:
@@ -285,14 +268,12 @@ def batches_in_circles_are_collected_when_slots_are_short(folder):
 
 
 def a_batch_keeps_its_stage_open(folder):
-    write(folder)
     batch = next(stage(folder)[0])
     gc.collect()
     check(batch, next(loader(folder)))
 
 
 def a_loader_that_is_lent_says_so(folder):
-    write(folder)
     l, truth = loader(folder), loader(folder)
     old = next(l)
     next(truth)
@@ -317,7 +298,6 @@ def a_loader_that_is_lent_says_so(folder):
 
 def collected_together_all_are_closed_in_their_order(folder):
     """The collector may begin with any of them; the stage reads from the loader until it is closed."""
-    write(folder)
     for _ in range(60):
         things = {"stage": stage(folder)[0]}
         things["batch"], things["self"] = next(things["stage"]), things
@@ -331,7 +311,6 @@ def collected_together_all_are_closed_in_their_order(folder):
 
 
 def a_capsule_that_nobody_takes_costs_nothing(folder):
-    write(folder)
     s, truth = stage(folder, n_slots=2)
     for i in range(200):
         batch = s.next()
@@ -348,7 +327,6 @@ def a_capsule_that_nobody_takes_costs_nothing(folder):
 
 
 def a_tensor_keeps_its_memory(folder):
-    write(folder)
     s, truth = stage(folder, n_slots=3)
     batch = s.next()
     said = said_by_loader(next(truth))[0]
@@ -373,7 +351,6 @@ def a_tensor_keeps_its_memory(folder):
 
 
 def what_dlpack_asks_for_is_answered(folder):
-    write(folder)
     a = next(stage(folder)[0]).inputs
     assert a.__dlpack_device__() == (1, 0)
     for named in ({}, {"stream": None}, {"stream": -1}, {"max_version": (1, 0)}, {"copy": False},
@@ -389,7 +366,6 @@ def numpy_takes_arrays(folder):
     np = need("numpy")
     if not hasattr(np, "from_dlpack"):
         raise Skip(f"NumPy {np.__version__} has no from_dlpack")
-    write(folder)
     s, truth = stage(folder)
     for _ in range(10):
         batch = s.next()
@@ -410,7 +386,6 @@ def numpy_takes_arrays(folder):
 
 def torch_takes_batches(folder):
     torch = need("torch")
-    write(folder)
     s, truth = stage(folder)
     kept = []
     for _, batch in zip(range(12), s):
@@ -443,7 +418,6 @@ def torch_takes_batches(folder):
 
 def jax_takes_arrays(folder):
     jax = need("jax")
-    write(folder)
     s, truth = stage(folder)
     for _ in range(5):
         with s.next() as batch:
@@ -458,7 +432,6 @@ def jax_takes_arrays(folder):
 
 
 def fill_writes_where_it_is_told(folder):
-    write(folder)
     for options in ({}, {"thread": False}, {"n_slots": 2}):
         s, truth = stage(folder, max_documents=ROWS * LENGTH, **options)
         n = ROWS * LENGTH
@@ -483,7 +456,6 @@ def fill_writes_where_it_is_told(folder):
 
 
 def edit_changes_what_is_staged(folder):
-    write(folder)
 
     def turn(rows, first_sample):
         for i, row in enumerate(rows):
@@ -508,7 +480,6 @@ def edit_changes_what_is_staged(folder):
 
 
 def what_edit_raises_comes_with_its_step(folder):
-    write(folder)
     bad = [4 * ROWS]
 
     def fail(rows, first_sample):
@@ -533,7 +504,6 @@ def what_edit_raises_comes_with_its_step(folder):
 
 
 def info_counts(folder):
-    write(folder)
     s, _ = stage(folder)
     for _ in range(5):
         s.next().release()
@@ -544,7 +514,6 @@ def info_counts(folder):
 
 
 def what_a_stage_cannot_take_is_refused(folder):
-    write(folder)
     l = loader(folder, outputs=["loss_mask"])
     for named in ({"device": -1}, {"device": "cuda"}, {"device": 2**31}, {"device": True},
                   {"outputs": ()}, {"outputs": ["input"]}, {"input_dtype": "int16"},
@@ -565,7 +534,6 @@ def what_a_stage_cannot_take_is_refused(folder):
 
 
 def batches_are_let_go_of_in_other_threads(folder):
-    write(folder)
     s, truth = stage(folder, n_slots=8)
     boxes = [[] for _ in range(3)]
     stop = threading.Event()
@@ -610,7 +578,6 @@ class _Freed:
 
 
 def a_stage_may_be_collected_in_its_own_thread(folder):
-    write(folder)
     collected = threading.Event()
 
     def edit(rows, first_sample):
@@ -636,7 +603,6 @@ def a_stage_may_be_collected_in_its_own_thread(folder):
 
 
 def a_stage_is_not_closed_under_a_call(folder):
-    write(folder)
     inside, go_on = threading.Event(), threading.Event()
 
     def edit(rows, first_sample):
@@ -658,7 +624,6 @@ def a_stage_is_not_closed_under_a_call(folder):
 
 
 def a_child_leaves_the_stage_of_its_parent_alone(folder):
-    write(folder)
     s, truth = stage(folder)
     batch = s.next()
     next(truth)
@@ -745,13 +710,11 @@ def run_end(folder, name, script):
 
 
 def an_interpreter_may_end_with_anything_alive(folder):
-    write(folder)
     for name, script in ENDS.items():
         run_end(folder, name, script)
 
 
 def an_interpreter_may_end_with_arrays_alive(folder):
-    write(folder)
     np = need("numpy")
     if not hasattr(np, "from_dlpack"):
         raise Skip(f"NumPy {np.__version__} has no from_dlpack")
@@ -759,7 +722,6 @@ def an_interpreter_may_end_with_arrays_alive(folder):
 
 
 def an_interpreter_may_end_with_torch_tensors_alive(folder):
-    write(folder)
     need("torch")
     run_end(folder, "torch", LIBRARIES_AT_THE_END["torch"])
 
@@ -781,4 +743,4 @@ TESTS = (structs_are_those_of_the_header, batches_hold_what_the_loader_says,
 
 
 if __name__ == "__main__":
-    sys.exit(run_in_folders("python_", TESTS))
+    sys.exit(run_in_folders("python_", TESTS, write))
