@@ -40,7 +40,7 @@ bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes
     uint32_t state = a->n_units > 0 ? double_array_root(a) : 0;
     bool has_value = false;
     for (size_t i = 0; i < n_bytes && a->n_units > 0; i++)
-        if (!follow(a, &state, key[i], &has_value))
+        if (!double_array_follow(a, &state, key[i], &has_value))
             return false;
     if (has_value)
         *value = double_array_value(a, state);

@@ -88,7 +88,7 @@ static inline uint32_t double_array_value(const double_array *a, uint32_t state)
 /* The length of the longest key below the state that text begins with, or 0. */
 size_t double_array_longest(const double_array *a, uint32_t state, const uint8_t *text,
                             size_t n_bytes, uint32_t *value);
-/* The value of exactly this key. */
+/* The value of exactly this key. Not with has_nul. */
 bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes, uint32_t *value);
 
 #endif /* TOKMAP_DOUBLE_ARRAY_H */
