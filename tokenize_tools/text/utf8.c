@@ -58,6 +58,14 @@ size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
     return length;
 }
 
+size_t utf8_decode_last(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
+{
+    size_t n = 1;
+    while (n < 4 && n < n_bytes && (text[n_bytes - n] & 0xC0) == 0x80)
+        n++;
+    return n <= n_bytes && utf8_decode(text + n_bytes - n, n, code_point) == n ? n : 0;
+}
+
 size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes)
 {
     const size_t length = length_from(text[0]);

@@ -138,12 +138,7 @@ static bool first_character(const model *m, uint32_t id, uint32_t *c)
 
 static bool last_character(const model *m, uint32_t id, uint32_t *c)
 {
-    const uint8_t *bytes = model_token_bytes(m, id);
-    const size_t n = m->tokens[id].n_bytes;
-    size_t back = 1;
-    while (back < n && back < 4 && (bytes[n - back] & 0xC0) == 0x80)
-        back++;
-    return back <= n && utf8_decode(bytes + n - back, back, c) == back;
+    return utf8_decode_last(model_token_bytes(m, id), m->tokens[id].n_bytes, c) > 0;
 }
 
 static void join_listed(builder *w, const merge_pair *pair)
@@ -273,28 +268,20 @@ static uint32_t symbol_of_part(const builder *w, const uint8_t *part, size_t n_b
     return double_array_find(&w->pieces, part, n_bytes, &id) ? id : NO_SYMBOL;
 }
 
-static uint32_t character_before(const uint8_t *at)
-{
-    uint32_t c;
-    size_t back = 1;
-    while (utf8_decode(at - back, back, &c) != back)
-        back++;
-    return c;
-}
-
 /* Adds the pair of the left symbol and the rest of the piece. */
 static bool add_split(builder *w, uint32_t id, uint32_t left, size_t cut)
 {
     const uint8_t *bytes = model_token_bytes(w->m, id);
     const size_t n_right = w->m->tokens[id].n_bytes - cut;
     const uint32_t right = symbol_of_part(w, bytes + cut, n_right);
-    uint32_t next;
+    uint32_t before, next;
     if (!is_little_work(w, n_right))
         return false;
     if (right == NO_SYMBOL)
         return true;
     utf8_decode(bytes + cut, n_right, &next);
-    char_words_join(&w->b->words, character_before(bytes + cut), next);
+    if (utf8_decode_last(bytes, cut, &before) > 0)
+        char_words_join(&w->b->words, before, next);
     return merge_list_add(&w->list, (merge_pair){left, right, rank_of(w, id), id}, w->err);
 }
 

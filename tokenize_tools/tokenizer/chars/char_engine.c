@@ -108,11 +108,8 @@ static void add_beginning(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
 
 static void add_end(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
 {
-    size_t at = n_bytes;
     uint32_t last;
-    while (at > 0 && (bytes[--at] & 0xC0) == 0x80)
-        ;
-    if (n_bytes > 0 && utf8_decode(bytes + at, n_bytes - at, &last) > 0)
+    if (utf8_decode_last(bytes, n_bytes, &last) > 0)
         char_pairs_add(&c->pairs, last, CHAR_ANY);
 }
 
@@ -199,10 +196,9 @@ static bool is_inside(uint8_t byte)
 /* The characters around a place; two of them are before it. */
 static bool read_around(const uint8_t *text, size_t n_bytes, size_t place, uint32_t *around)
 {
-    for (size_t i = 2, end = place, at; i-- > 0; end = at) {
-        for (at = end; at > 0 && is_inside(text[--at]);)
-            ;
-        if (end == 0 || utf8_decode(text + at, end - at, &around[i]) != end - at)
+    for (size_t i = 2, end = place, length; i-- > 0; end -= length) {
+        length = utf8_decode_last(text, end, &around[i]);
+        if (length == 0)
             return false;
     }
     for (size_t i = 2, at = place, length; i < N_AROUND; i++, at += length) {
@@ -515,31 +511,18 @@ static bool encode_piece(char_scratch *s, text_span text, id_buffer *out)
     return e->splits_at_marks ? encode_between_marks(s, text, out) : encode_sentence(s, text, out);
 }
 
-static bool encode_between_blanks(char_scratch *s, text_span text, id_buffer *out)
+/* Blanks vanish, and each punctuation mark is a piece. */
+static bool encode_pieces(char_scratch *s, text_span text, id_buffer *out)
 {
+    const bool at_blanks = s->e->sentences == BETWEEN_BLANKS;
     size_t start = 0;
     for (size_t at = 0; at < text.n_bytes;) {
         uint32_t c;
         const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
-        if (length > 0 && unicode_class_of(c) == CLASS_SPACE) {
-            if (!encode_piece(s, (text_span){text.bytes + start, at - start}, out))
-                return false;
-            start = at + length;
-        }
-        at += length > 0 ? length : 1;
-    }
-    return encode_piece(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
-}
-
-static bool encode_between_punctuation(char_scratch *s, text_span text, id_buffer *out)
-{
-    size_t start = 0;
-    for (size_t at = 0; at < text.n_bytes;) {
-        uint32_t c;
-        const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
-        if (length > 0 && unicode_hf_is(HF_PUNCTUATION, c)) {
+        if (length > 0 &&
+            (at_blanks ? unicode_class_of(c) == CLASS_SPACE : unicode_hf_is(HF_PUNCTUATION, c))) {
             if (!encode_piece(s, (text_span){text.bytes + start, at - start}, out) ||
-                !encode_piece(s, (text_span){text.bytes + at, length}, out))
+                (!at_blanks && !encode_piece(s, (text_span){text.bytes + at, length}, out)))
                 return false;
             start = at + length;
         }
@@ -554,9 +537,8 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
     const text_span text = {word, n_bytes};
     switch (s->e->sentences) {
     case BETWEEN_BLANKS:
-        return encode_between_blanks(s, text, out);
     case BETWEEN_PUNCTUATION:
-        return encode_between_punctuation(s, text, out);
+        return encode_pieces(s, text, out);
     case BETWEEN_MARKS:
         return encode_between_marks(s, text, out);
     default:

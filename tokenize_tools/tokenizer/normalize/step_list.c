@@ -301,13 +301,11 @@ static text_span step_strip(text_span text, bool left, bool right)
         text.bytes += n;
         text.n_bytes -= n;
     }
-    while (right && text.n_bytes > 0) {
-        size_t last = text.n_bytes - 1;
-        while (last > 0 && (text.bytes[last] & 0xC0) == 0x80)
-            last--;
-        if (blank_at(text, last) == 0)
+    uint32_t c;
+    for (size_t n; right && (n = utf8_decode_last(text.bytes, text.n_bytes, &c)) > 0;) {
+        if (unicode_class_of(c) != CLASS_SPACE)
             break;
-        text.n_bytes = last;
+        text.n_bytes -= n;
     }
     return text;
 }

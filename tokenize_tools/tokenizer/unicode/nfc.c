@@ -204,16 +204,6 @@ typedef struct nfc_segment {
     size_t start, end;
 } nfc_segment;
 
-/* The start of the character before offset i, at least `from`. */
-static size_t character_before(const uint8_t *text, size_t from, size_t i)
-{
-    uint32_t code_point;
-    size_t start = i - 1;
-    while (start > from && i - start < 4 && (text[start] & 0xC0) == 0x80)
-        start--;
-    return utf8_decode(text + start, i - start, &code_point) == i - start ? start : i - 1;
-}
-
 /* Finds the first segment after `from` (a boundary) that is not known to be in NFC; start is
  * n_bytes if there is none. A segment is known to be in NFC if no character is doubtful and
  * combining classes are in order. */
@@ -226,8 +216,10 @@ static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_byte
         nfc_kind kind = kind_of(code_point);
         bool sure = !(kind.flags & KIND_DOUBTFUL);
         uint8_t last_class = kind.combining_class;
-        if (!(kind.flags & KIND_BOUNDARY) && s.start > s.end)
-            s.start = character_before(text, s.end, s.start);
+        if (!(kind.flags & KIND_BOUNDARY) && s.start > s.end) {
+            const size_t before = utf8_decode_last(text + s.end, s.start - s.end, &code_point);
+            s.start -= before > 0 ? before : 1;
+        }
         for (s.end = i; i < n_bytes; s.end = i) {
             i += decode_any(text + i, n_bytes - i, &code_point);
             kind = kind_of(code_point);

@@ -129,30 +129,21 @@ static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_by
 /* Whether no character of a word is on either side; the ends of the text count as none. */
 static bool is_single_word(const uint8_t *text, size_t n_bytes, size_t start, size_t end)
 {
-    size_t before = start;
     uint32_t c;
-    while (before > 0 && start - before < 4 && (text[--before] & 0xC0) == 0x80) {
-    }
-    if (start > 0 && utf8_decode(text + before, start - before, &c) == start - before &&
-        unicode_is_word(c))
+    if (utf8_decode_last(text, start, &c) > 0 && unicode_is_word(c))
         return false;
     return end == n_bytes || utf8_decode(text + end, n_bytes - end, &c) == 0 || !unicode_is_word(c);
 }
 
 static size_t blanks_before(const uint8_t *text, size_t taken, size_t end)
 {
-    size_t start = end;
-    while (start > taken) {
-        size_t at = start - 1;
-        uint32_t c;
-        while (at > taken && (text[at] & 0xC0) == 0x80)
-            at--;
-        if (utf8_decode(text + at, start - at, &c) != start - at ||
-            unicode_class_of(c) != CLASS_SPACE)
+    uint32_t c;
+    for (size_t n; end > taken; end -= n) {
+        n = utf8_decode_last(text + taken, end - taken, &c);
+        if (n == 0 || unicode_class_of(c) != CLASS_SPACE)
             break;
-        start = at;
     }
-    return start;
+    return end;
 }
 
 static size_t blanks_after(const uint8_t *text, size_t n_bytes, size_t end)

@@ -230,23 +230,26 @@ static bool same_key(key a, key b)
     return ((a.low ^ b.low) | (a.high ^ b.high)) == 0;
 }
 
-/* The word's value, or the free place for it; NULL: neither within the probes. *found: it is the
- * word's. */
-static value *find_word(word_cache *c, key k, bool *found)
+/* A place in a line; key NULL: there is none. */
+typedef struct place {
+    key *key;
+    value *value;
+} place;
+
+/* Whether the word is in the table; *p: its place, or the free one for it within the probes. */
+static bool find_word(const word_cache *c, key k, uint64_t hash, place *p)
 {
-    const size_t first = hash_key(k) >> c->shift;
+    const size_t first = hash >> c->shift;
     for (size_t i = 0; i < 2 * PROBES; i++) {
         line *l = &c->lines[(first + i / 2) & (c->n_lines - 1)];
-        *found = same_key(l->keys[i & 1], k);
-        if (*found)
-            return &l->values[i & 1];
-        if (l->keys[i & 1].high == 0) {
-            l->keys[i & 1] = k;
-            return &l->values[i & 1];
-        }
+        *p = (place){&l->keys[i & 1], &l->values[i & 1]};
+        if (same_key(*p->key, k))
+            return true;
+        if (p->key->high == 0)
+            return false;
     }
-    *found = false;
-    return NULL;
+    *p = (place){0};
+    return false;
 }
 
 static void empty_cache(word_cache *c)
@@ -268,10 +271,12 @@ static void grow_cache(word_cache *c)
     c->n_words = 0;
     for (size_t i = 0; i < 2 * n_old; i++) {
         const key k = old[i / 2].keys[i & 1];
-        bool found;
-        value *v = k.high ? find_word(c, k, &found) : NULL;
-        if (v) {
-            *v = old[i / 2].values[i & 1];
+        place p = {0};
+        if (k.high)
+            find_word(c, k, hash_key(k), &p);
+        if (p.key) {
+            *p.key = k;
+            *p.value = old[i / 2].values[i & 1];
             c->n_words++;
         }
     }
@@ -296,7 +301,7 @@ static bool make_value(word_cache *c, const uint32_t *ids, size_t n, value *v)
 
 static void store_word(word_cache *c, key k, const uint32_t *ids, size_t n)
 {
-    bool found;
+    place p;
     value v;
     if (c->many.n + n > c->max_many)
         empty_cache(c);
@@ -304,13 +309,13 @@ static void store_word(word_cache *c, key k, const uint32_t *ids, size_t n)
         grow_cache(c);
     if (!make_value(c, ids, n, &v))
         return;
-    value *place = find_word(c, k, &found);
-    if (!place) {
-        grow_cache(c);
+    c->n_words += !find_word(c, k, hash_key(k), &p);
+    if (!p.key) {
+        grow_cache(c); /* counts the words again */
         return;
     }
-    *place = v;
-    c->n_words += !found;
+    *p.key = k;
+    *p.value = v;
 }
 
 /* ---- Words ---- */
@@ -339,14 +344,9 @@ __attribute__((noinline)) static bool encode_slowly(word_cache *c, const uint8_t
     if (n_bytes > SHORT_BYTES)
         return long_words_encode(c->longer, word, n_bytes, &c->source, out);
     const key k = c->keys[i];
-    const size_t first = c->hashes[i] >> c->shift;
-    for (size_t at = 0; at < 2 * PROBES; at++) {
-        const line *l = &c->lines[(first + at / 2) & (c->n_lines - 1)];
-        if (same_key(l->keys[at & 1], k))
-            return append_value(c, &l->values[at & 1], out);
-        if (l->keys[at & 1].high == 0)
-            break;
-    }
+    place p;
+    if (find_word(c, k, c->hashes[i], &p))
+        return append_value(c, p.value, out);
     const size_t before = out->n;
     if (!c->source.encode(c->source.context, word, n_bytes, out))
         return false;
