@@ -10,6 +10,10 @@ enum {
 };
 #define CALLERS_CONTEXT ((void *)(uintptr_t)0x77)
 
+static stage_case c;
+static tokmap_stage_batch b;
+static tokmap_error err;
+
 /* The caller's thread has a context and a capture mode of its own. */
 static void begin(fake_policy policy, uint64_t seed)
 {
@@ -31,33 +35,48 @@ static void check_caller(void)
     CHECK_INT(fake_thread.mode, CALLERS_MODE);
 }
 
-static void end(stage_case *c)
+static void end(void)
 {
     case_settle();
-    case_close_stage(c);
+    case_close_stage(&c);
     check_caller();
     fake_check();
     fake_check_leaks();
     CHECK_INT(fake.n_pushed, 0);
 }
 
-static tokmap_stage_info info_of(const stage_case *c)
+static void start(fake_policy policy, uint64_t seed)
+{
+    case_open();
+    memset(&c, 0, sizeof c);
+    begin(policy, seed);
+}
+
+static void finish(void)
+{
+    end();
+    case_close();
+}
+
+static tokmap_stage_info info_now(void)
 {
     tokmap_stage_info info = {.struct_size = sizeof info};
-    tokmap_stage_get_info(c->stage, &info);
+    tokmap_stage_get_info(c.stage, &info);
     return info;
+}
+
+static void pass(tokmap_i_stream stream)
+{
+    case_next(&c, &b, stream);
+    case_release(&c, &b, stream);
 }
 
 /* ---- Contexts and streams ---- */
 
 TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
 {
-    stage_case c;
-    tokmap_stage_batch b;
     uint8_t state[TOKMAP_STATE_BYTES];
-    tokmap_error err;
-    case_open();
-    begin(FAKE_RANDOM, 3);
+    start(FAKE_RANDOM, 3);
     case_open_stage(&c, (tokmap_stage_options){0});
     check_caller();
     const tokmap_stage_batch memory = case_memory(&c);
@@ -77,47 +96,41 @@ TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
         CHECK_INT(tokmap_stage_seek(c.stage, c.position, &err), TOKMAP_OK);
         check_caller();
     }
-    end(&c);
-    case_close();
+    finish();
 }
 
 TEST(two_devices_have_their_own_stages_and_contexts)
 {
-    static stage_case c[FAKE_DEVICES];
+    static stage_case two[FAKE_DEVICES];
     tokmap_i_stream streams[FAKE_DEVICES];
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_RANDOM, 4);
+    start(FAKE_RANDOM, 4);
     for (int d = 0; d < FAKE_DEVICES; d++) {
         fake.is_open = false;
-        case_open_stage(&c[d], (tokmap_stage_options){.device = d, .no_thread = d});
+        case_open_stage(&two[d], (tokmap_stage_options){.device = d, .no_thread = d});
         streams[d] = fake_stream_open(d);
     }
     for (int i = 0; i < 100; i++) {
         const int d = i * 7 / 3 % FAKE_DEVICES;
-        case_next(&c[d], &b, streams[d]);
-        case_release(&c[d], &b, streams[d]);
+        case_next(&two[d], &b, streams[d]);
+        case_release(&two[d], &b, streams[d]);
         check_caller();
     }
     case_settle();
-    case_close_stage(&c[0]);
-    end(&c[1]);
-    case_close();
+    case_close_stage(&two[0]);
+    c = two[1];
+    finish();
 }
 
 /* A loader for a stage that cannot be opened. */
-static void begin_without_stage(stage_case *c)
+static void begin_without_stage(void)
 {
-    case_open();
-    begin(FAKE_LAZY, 1);
-    c->loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    start(FAKE_LAZY, 1);
+    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
 }
 
 TEST(a_device_that_is_not_there_is_named)
 {
-    stage_case c = {0};
-    tokmap_error err;
-    begin_without_stage(&c);
+    begin_without_stage();
     CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.device = 2}, &err), TOKMAP_ERR_DEVICE);
     CHECK_STR(err.text, "there is no device 2: the driver has 2");
     check_caller();
@@ -133,8 +146,6 @@ static void open_with_bad_options(void)
         {.n_slots = 65},         {.n_slots = 100000},         {.n_host_slots = 100000},
         {.input_bytes = 5},      {.label_bytes = 2},          {.device = -2},
         {.n_slots = UINT32_MAX}, {.n_host_slots = UINT32_MAX}};
-    stage_case c = {0};
-    tokmap_error err;
     begin(FAKE_LAZY, 1);
     c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -165,9 +176,7 @@ TEST(refused_options_leave_the_driver_alone)
 
 TEST(a_stream_that_is_captured_is_refused_and_not_touched)
 {
-    stage_case c;
-    tokmap_stage_batch b, other;
-    tokmap_error err;
+    tokmap_stage_batch other;
     case_open();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(FAKE_RANDOM, 5);
@@ -184,9 +193,8 @@ TEST(a_stream_that_is_captured_is_refused_and_not_touched)
         check_caller();
         fake.streams[fake_number(stream)].capturing = false;
         case_release(&c, &b, free_stream);
-        case_next(&c, &b, stream);
-        case_release(&c, &b, stream);
-        end(&c);
+        pass(stream);
+        end();
     }
     case_close();
 }
@@ -194,30 +202,21 @@ TEST(a_stream_that_is_captured_is_refused_and_not_touched)
 /* The driver calls that an error of its own: the default stream would wait for the captured one. */
 TEST(the_default_stream_is_refused_while_another_is_captured)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    tokmap_error err;
-    case_open();
-    begin(FAKE_LAZY, 5);
+    start(FAKE_LAZY, 5);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     fake.streams[fake_number(stream)].capturing = true;
     CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "captured") != NULL);
     fake.streams[fake_number(stream)].capturing = false;
-    case_next(&c, &b, NULL);
-    case_release(&c, &b, NULL);
-    end(&c);
-    case_close();
+    pass(NULL);
+    finish();
 }
 
 /* Whoever collects garbage does so at any time. */
 TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_LAZY, 5);
+    start(FAKE_LAZY, 5);
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
@@ -228,29 +227,23 @@ TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
     t->deleter(t);
     fake_check();
     fake.streams[fake_number(stream)].capturing = false;
-    for (int i = 0; i < 8; i++) { /* the slot came back */
-        case_next(&c, &b, stream);
-        case_release(&c, &b, stream);
-    }
-    end(&c);
-    case_close();
+    for (int i = 0; i < 8; i++) /* the slot came back */
+        pass(stream);
+    finish();
 }
 
-static uint64_t n_queued(const stage_case *c)
+static uint64_t n_queued(void)
 {
-    tokmap_i_mutex_lock(&c->stage->mutex);
-    const uint64_t n = c->stage->n_queued;
-    tokmap_i_mutex_unlock(&c->stage->mutex);
+    tokmap_i_mutex_lock(&c.stage->mutex);
+    const uint64_t n = c.stage->n_queued;
+    tokmap_i_mutex_unlock(&c.stage->mutex);
     return n;
 }
 
 /* Released before the stage has asked the stream again: then the slot may hold another batch. */
 TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_LAZY, 5);
+    start(FAKE_LAZY, 5);
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 2});
     tokmap_i_stream stream = fake_stream_open(0);
     for (int round = 0; round < 8; round++) {
@@ -260,17 +253,14 @@ TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
         t->deleter(t);
         fake_check();
         fake.streams[fake_number(stream)].capturing = false;
-        const uint64_t n = n_queued(&c);
+        const uint64_t n = n_queued();
         case_release(&c, &b, stream);
-        for (int i = 0; i < 100 && n_queued(&c) == n; i++) /* it may not be, and that is right */
+        for (int i = 0; i < 100 && n_queued() == n; i++) /* it may not be, and that is right */
             usleep(1000);
-        for (int i = 0; i < 3; i++) {
-            case_next(&c, &b, stream);
-            case_release(&c, &b, stream);
-        }
+        for (int i = 0; i < 3; i++)
+            pass(stream);
     }
-    end(&c);
-    case_close();
+    finish();
 }
 
 /* ---- Tensors ---- */
@@ -278,10 +268,7 @@ TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
 /* Ordinary code in PyTorch: a batch that is taken under a side stream's guard. */
 TEST(a_batch_stays_until_the_other_stream_has_used_its_tensors)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_LAZY, 6);
+    start(FAKE_LAZY, 6);
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
     for (int round = 0; round < 6; round++) {
@@ -292,22 +279,15 @@ TEST(a_batch_stays_until_the_other_stream_has_used_its_tensors)
         case_release(&c, &b, stream);
         (round & 1 ? here : there)->deleter(round & 1 ? here : there);
         (round & 1 ? there : here)->deleter(round & 1 ? there : here);
-        for (int i = 0; i < 3; i++) { /* the other stream has not come to it yet */
-            case_next(&c, &b, stream);
-            case_release(&c, &b, stream);
-        }
+        for (int i = 0; i < 3; i++) /* the other stream has not come to it yet */
+            pass(stream);
     }
-    end(&c);
-    case_close();
+    finish();
 }
 
 TEST(a_stream_that_gives_back_a_tensor_may_take_another)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    tokmap_error err;
-    case_open();
-    begin(FAKE_LAZY, 6);
+    start(FAKE_LAZY, 6);
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, NULL);
@@ -332,15 +312,12 @@ TEST(a_stream_that_gives_back_a_tensor_may_take_another)
         t->deleter(t);
         case_release(&c, &b, NULL);
     }
-    end(&c);
-    case_close();
+    finish();
 }
 
 TEST(open_says_why_the_kernel_cannot_be_compiled)
 {
-    stage_case c = {0};
-    tokmap_error err;
-    begin_without_stage(&c);
+    begin_without_stage();
     fake.load_error = TOKMAP_I_DRIVER_NO_COMPILER;
     CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.n_slots = 2}, &err), TOKMAP_ERR_DEVICE);
     CHECK(strstr(err.text, "libnvidia-ptxjitcompiler.so.1") != NULL);
@@ -356,30 +333,22 @@ TEST(open_says_why_the_kernel_cannot_be_compiled)
 
 TEST(open_has_run_the_kernel_once)
 {
-    stage_case c;
-    case_open();
-    begin(FAKE_LAZY, 1);
+    start(FAKE_LAZY, 1);
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     CHECK_INT(fake.n_launched, 1);
     CHECK(!fake_can_step(fake_number(c.stage->stream)));
-    end(&c);
-    case_close();
+    finish();
 }
 
 /* It waits for the kernel that read the slot, and not for the use of what that wrote. */
 TEST(a_copy_does_not_wait_for_the_release_of_its_slot)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_LAZY, 1);
+    start(FAKE_LAZY, 1);
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     const int stage = fake_number(c.stage->stream);
-    for (int i = 0; i < 2; i++) {
-        case_next(&c, &b, stream);
-        case_release(&c, &b, stream);
-    }
+    for (int i = 0; i < 2; i++)
+        pass(stream);
     CHECK_EQ(fake.n_copied, 1 + 3); /* one by open; the third batch takes the slot of the first */
     const fake_stream *mine = &fake.streams[fake_number(stream)], *its = &fake.streams[stage];
     while (fake_can_step(stage))
@@ -390,8 +359,7 @@ TEST(a_copy_does_not_wait_for_the_release_of_its_slot)
     while (fake_can_step(stage))
         fake_step(stage);
     CHECK_EQ(its->n_ops - its->head, 0);
-    end(&c);
-    case_close();
+    finish();
 }
 
 static void free_what_is_the_parents(void)
@@ -404,10 +372,7 @@ static void free_what_is_the_parents(void)
 /* A call of the driver there might wait for the device. */
 TEST(a_tensor_is_deleted_after_close_without_a_call_of_the_driver)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_LAZY, 6);
+    start(FAKE_LAZY, 6);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
@@ -430,10 +395,7 @@ TEST(a_tensor_is_deleted_after_close_without_a_call_of_the_driver)
 
 TEST(open_frees_a_closed_stage_whose_tensors_are_deleted)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_RANDOM, 6);
+    start(FAKE_RANDOM, 6);
     for (int i = 0; i < 4; i++) {
         case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
         CHECK_INT(fake.n_retained[0], 1);
@@ -459,10 +421,7 @@ static void note_kind(fake_call call)
 
 TEST(a_deleter_records_an_event_and_never_waits)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_LAZY, 6);
+    start(FAKE_LAZY, 6);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     for (int i = 0; i < 2; i++) {
         case_next(&c, &b, NULL);
@@ -478,16 +437,12 @@ TEST(a_deleter_records_an_event_and_never_waits)
                             FAKE_BIT(FAKE_IS_CAPTURING) | FAKE_BIT(FAKE_RECORD) |
                             FAKE_BIT(FAKE_POP));
     }
-    end(&c);
-    case_close();
+    finish();
 }
 
 TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_LAZY, 6);
+    start(FAKE_LAZY, 6);
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     case_next(&c, &b, NULL);
     case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
@@ -495,12 +450,9 @@ TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
     fake.broken = FAKE_BIT(FAKE_RECORD);
     t->deleter(t);
     fake.broken = 0;
-    for (int i = 0; i < 4; i++) {
-        case_next(&c, &b, NULL);
-        case_release(&c, &b, NULL);
-    }
-    end(&c);
-    case_close();
+    for (int i = 0; i < 4; i++)
+        pass(NULL);
+    finish();
 }
 
 static void *delete_tensor(void *tensor)
@@ -521,11 +473,8 @@ static void *delete_at_the_gate(void *tensor)
 
 TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
 {
-    stage_case c;
-    tokmap_stage_batch b;
     pthread_t threads[2];
-    case_open();
-    begin(FAKE_LAZY, 6);
+    start(FAKE_LAZY, 6);
     for (int i = 0; i < 50; i++) {
         case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
         case_next(&c, &b, NULL);
@@ -550,23 +499,22 @@ TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
 
 /* ---- Forks ---- */
 
-static void use_in_child(stage_case *c, tokmap_stage_batch *b, case_tensor *t)
+static void use_in_child(case_tensor *t)
 {
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_stage_info info = {.struct_size = sizeof info};
-    tokmap_error err;
     tokmap_stage_tensor tensor = {.struct_size = sizeof tensor, .output = TOKMAP_STAGE_INPUTS};
     const uint64_t n_calls = fake.n_calls;
-    CHECK_INT(tokmap_stage_next(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_next(c.stage, &b, NULL, &err), TOKMAP_ERR_FORKED);
     CHECK(strstr(err.text, "parent") != NULL);
-    CHECK_INT(tokmap_stage_release(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_stage_fill(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_stage_save(c->stage, state, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_stage_restore(c->stage, state, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_stage_seek(c->stage, 0, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_stage_export(c->stage, b, &tensor, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_stage_get_info(c->stage, &info), TOKMAP_ERR_FORKED);
-    tokmap_stage_close(c->stage);
+    CHECK_INT(tokmap_stage_release(c.stage, &b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_fill(c.stage, &b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_save(c.stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_restore(c.stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_seek(c.stage, 0, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_export(c.stage, &b, &tensor, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_get_info(c.stage, &info), TOKMAP_ERR_FORKED);
+    tokmap_stage_close(c.stage);
     if (t)
         t->deleter(t);
     CHECK_EQ(fake.n_calls, n_calls);
@@ -574,8 +522,6 @@ static void use_in_child(stage_case *c, tokmap_stage_batch *b, case_tensor *t)
 
 static void fork_with(int32_t no_thread, bool with_tensor)
 {
-    stage_case c;
-    tokmap_stage_batch b;
     int status = -1;
     begin(FAKE_RANDOM, 8);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread});
@@ -585,7 +531,7 @@ static void fork_with(int32_t no_thread, bool with_tensor)
     const pid_t child = fork();
     pthread_mutex_unlock(&fake.mutex);
     if (child == 0) {
-        use_in_child(&c, &b, t);
+        use_in_child(t);
         _exit(0);
     }
     CHECK_INT(waitpid(child, &status, 0), child);
@@ -593,26 +539,16 @@ static void fork_with(int32_t no_thread, bool with_tensor)
     case_release(&c, &b, NULL);
     if (t)
         t->deleter(t);
-    for (int i = 0; i < 20; i++) {
-        case_next(&c, &b, NULL);
-        case_release(&c, &b, NULL);
-    }
-    end(&c);
+    for (int i = 0; i < 20; i++)
+        pass(NULL);
+    end();
 }
 
-TEST(a_forked_child_is_told_so_and_the_parent_goes_on)
+TEST(a_forked_child_is_told_so_and_may_delete_a_tensor_and_the_parent_goes_on)
 {
     case_open();
-    fork_with(0, false);
-    fork_with(1, false);
-    case_close();
-}
-
-TEST(a_forked_child_deletes_a_tensor_after_it_closed_the_stage)
-{
-    case_open();
-    fork_with(0, true);
-    fork_with(1, true);
+    for (int32_t i = 0; i < 4; i++)
+        fork_with(i % 2, i / 2);
     case_close();
 }
 
@@ -620,11 +556,7 @@ TEST(a_forked_child_deletes_a_tensor_after_it_closed_the_stage)
 
 TEST(a_batch_whose_kernel_cannot_be_started_is_asked_for_again)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    tokmap_error err;
-    case_open();
-    begin(FAKE_LAZY, 9);
+    start(FAKE_LAZY, 9);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     const tokmap_stage_batch memory = case_memory(&c);
     for (int i = 0; i < 6; i++) {
@@ -634,33 +566,25 @@ TEST(a_batch_whose_kernel_cannot_be_started_is_asked_for_again)
                   TOKMAP_ERR_DEVICE);
         CHECK(strstr(err.text, "starting the kernel") != NULL);
         fake.broken = 0;
-        case_next(&c, &b, NULL);
-        case_release(&c, &b, NULL);
+        pass(NULL);
     }
-    end(&c);
-    case_close();
+    finish();
 }
 
 /* In a caller's graph the time between two steps is what fill takes of its stream. */
 TEST(a_batch_is_one_launch_in_the_callers_stream)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    tokmap_error err;
-    case_open();
-    begin(FAKE_LAZY, 9);
+    start(FAKE_LAZY, 9);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     const tokmap_stage_batch all = case_memory(&c);
     tokmap_i_stream stream = fake_stream_open(0);
     for (int i = 0; i < 12; i++) {
         tokmap_stage_batch memory = all;
         memory.labels = i & 1 ? memory.labels : NULL;
-        if (i % 3) {
+        if (i % 3)
             CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_OK);
-        } else {
-            case_next(&c, &b, stream);
-            case_release(&c, &b, stream);
-        }
+        else
+            pass(stream);
         CHECK_EQ(fake.n_launched, 2 + i); /* the first was open's */
         uint32_t n_launches = 0, n_copies = 0;
         const fake_stream *s = &fake.streams[fake_number(stream)];
@@ -672,8 +596,7 @@ TEST(a_batch_is_one_launch_in_the_callers_stream)
         CHECK_EQ(n_copies, 0);
         case_settle();
     }
-    end(&c);
-    case_close();
+    finish();
 }
 
 /* ---- Calls that take their time ---- */
@@ -693,15 +616,12 @@ static void copy_slowly(fake_call call)
 /* A copy from memory that is not pinned waits for its stream. */
 TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    case_open();
-    begin(FAKE_EAGER, 9);
+    start(FAKE_EAGER, 9);
     caller = pthread_self();
     gate = 2;
     fake.hook = copy_slowly; /* while no other thread can read it */
     case_open_stage(&c, (tokmap_stage_options){.n_slots = 8});
-    while (n_queued(&c) < 7)
+    while (n_queued() < 7)
         usleep(100);
     case_next(&c, &b, NULL);
     gate = 0;
@@ -716,7 +636,7 @@ TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
             usleep(100); /* the thread is in the copy, or all of it was queued by the caller */
     }
     gate = 2;
-    end(&c);
+    end();
     fake.hook = NULL;
     case_close();
 }
@@ -728,15 +648,11 @@ TEST(close_waits_for_what_callers_queued_before_release)
 {
     case_open();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
-        stage_case c;
-        tokmap_stage_batch b;
         begin(FAKE_LAZY, 9);
         case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread});
         tokmap_i_stream stream = fake_stream_open(0);
-        for (int i = 0; i < 3; i++) {
-            case_next(&c, &b, stream);
-            case_release(&c, &b, stream);
-        }
+        for (int i = 0; i < 3; i++)
+            pass(stream);
         case_close_stage(&c);
         CHECK_EQ(fake.n_frees_in_use, 0);
         fake_check();
@@ -761,9 +677,6 @@ static void edit_badly(void *context, tokmap_row *rows, const tokmap_batch *batc
 
 TEST(an_error_comes_in_its_place_and_is_tried_again)
 {
-    stage_case c;
-    tokmap_stage_batch b;
-    tokmap_error err;
     case_open();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(FAKE_RANDOM, 14);
@@ -775,10 +688,9 @@ TEST(an_error_comes_in_its_place_and_is_tried_again)
                 CHECK(strstr(err.text, "edit: row 1 ") != NULL);
             }
             edit_is_bad = c.position < BAD_SAMPLE;
-            case_next(&c, &b, NULL);
-            case_release(&c, &b, NULL);
+            pass(NULL);
         }
-        end(&c);
+        end();
     }
     case_close();
 }
@@ -789,22 +701,17 @@ TEST(memory_that_cannot_be_pinned_is_copied_all_the_same_and_that_is_said_once)
 {
     case_open();
     for (int32_t v = 0; v < 6; v++) {
-        stage_case c = {0};
-        tokmap_stage_batch b;
-        tokmap_error err;
         begin((fake_policy)(v / 2), 11);
         fake.broken = FAKE_BIT(FAKE_REGISTER);
         case_watch();
         c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
         CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.no_thread = v & 1}, &err), TOKMAP_OK);
-        for (int i = 0; i < 20; i++) {
-            case_next(&c, &b, NULL);
-            case_release(&c, &b, NULL);
-        }
+        for (int i = 0; i < 20; i++)
+            pass(NULL);
         CHECK_EQ(c.n_logs, 1);
         CHECK(strstr(c.log, "batches are copied from memory that is not pinned") != NULL);
-        CHECK_INT(info_of(&c).pinned, 0);
-        end(&c); /* and the thread that counts */
+        CHECK_INT(info_now().pinned, 0);
+        end(); /* and the thread that counts */
         CHECK_EQ(fake.n_pageable, fake.n_copied);
     }
     case_close();
@@ -814,15 +721,11 @@ TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_s
 {
     case_open();
     for (int32_t v = 0; v < 2; v++) {
-        stage_case c;
-        tokmap_stage_batch b;
-        tokmap_error err;
         uint8_t state[TOKMAP_STATE_BYTES];
         tokmap_status status = TOKMAP_OK;
         begin(FAKE_RANDOM, 12);
         case_open_stage(&c, (tokmap_stage_options){.no_thread = v});
-        case_next(&c, &b, NULL);
-        case_release(&c, &b, NULL);
+        pass(NULL);
         fake.broken = FAKE_BIT(FAKE_COPY_IN);
         for (int i = 0; i < 12 && !status; i++) {
             status = case_try_next(&c, &b, NULL, &err);
@@ -836,7 +739,7 @@ TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_s
         CHECK_EQ(c.n_logs, 1);
         CHECK(strstr(c.log, "the stage has stopped") != NULL);
         CHECK_INT(tokmap_stage_save(c.stage, state, &err), TOKMAP_OK);
-        end(&c);
+        end();
     }
     case_close();
 }
