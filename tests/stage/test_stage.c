@@ -32,27 +32,50 @@ static void release(tokmap_stage *s, const tokmap_stage_batch *b)
         CHECK_FAIL("%s", err.text);
 }
 
-static void run_variant(const tokmap_stage_options *given, tokmap_windows windows)
+/* What most tests have: two loaders of the same samples, one of them with a stage. */
+static tokmap_loader *mine, *l;
+static tokmap_stage *s;
+static tokmap_stage_batch b;
+static tokmap_batch wanted;
+static tokmap_error err;
+
+static void begin(const options *o, tokmap_stage_options so)
 {
-    const options o = {.row_parts = ALL_PARTS, .windows = windows};
-    tokmap_stage_options so = *given;
-    tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_stage *s = open_stage(l, so);
-    so.ignore_index = so.has_ignore_index ? so.ignore_index : -100;
-    tokmap_error err;
-    for (int step = 0; step < 60; step++) {
-        tokmap_batch rows = {.struct_size = sizeof rows};
-        tokmap_stage_batch b;
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+    mine = open_loader(o);
+    l = open_loader(o);
+    s = open_stage(l, so);
+    b = (tokmap_stage_batch){.struct_size = sizeof b};
+    wanted = (tokmap_batch){.struct_size = sizeof wanted};
+}
+
+static void end(void)
+{
+    tokmap_stage_close(s);
+    tokmap_loader_close(l);
+    tokmap_loader_close(mine);
+}
+
+static void expect_steps(int n, const tokmap_stage_options *so)
+{
+    for (int step = 0; step < n; step++) {
+        CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
         next(s, &b);
-        check_batch(&b, &rows, &so);
+        check_batch(&b, &wanted, so ? so : &(tokmap_stage_options){.ignore_index = -100});
         CHECK_EQ(tokmap_stage_position(s), tokmap_loader_position(mine));
         release(s, &b);
     }
+}
+
+static void run_variant(const tokmap_stage_options *given, tokmap_windows windows)
+{
+    tokmap_stage_options so = *given;
+    begin(&(options){.row_parts = ALL_PARTS, .windows = windows}, so);
+    so.ignore_index = so.has_ignore_index ? so.ignore_index : -100;
+    expect_steps(60, &so);
     tokmap_stage_close(s);
+    s = NULL;
     CHECK_EQ(tokmap_loader_position(l), tokmap_loader_position(mine));
-    tokmap_loader_close(l);
-    tokmap_loader_close(mine);
+    end();
 }
 
 TEST(hands_out_what_the_loader_says_in_every_variant)
@@ -70,56 +93,35 @@ TEST(hands_out_what_the_loader_says_in_every_variant)
 TEST(goes_on_exactly_after_save_with_other_rows_and_slots)
 {
     uint8_t state[TOKMAP_STATE_BYTES], plain[TOKMAP_STATE_BYTES];
-    tokmap_error err;
     open_corpus();
-    const options o = {.row_parts = ALL_PARTS}, other = {.row_parts = ALL_PARTS, .n_rows = 3};
-    tokmap_loader *mine = open_loader(&o), *l = open_loader(&o), *l2 = open_loader(&other);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL});
-    tokmap_stage_batch b;
-    tokmap_batch rows = {.struct_size = sizeof rows};
-    for (int step = 0; step < 9; step++) {
-        next(s, &b);
-        release(s, &b);
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-    }
+    begin(&(options){.row_parts = ALL_PARTS}, (tokmap_stage_options){.outputs = ALL});
+    expect_steps(9, NULL);
     CHECK_INT(tokmap_stage_save(s, state, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_save(mine, plain, &err), TOKMAP_OK);
     CHECK(memcmp(state, plain, sizeof state) == 0);
-    tokmap_stage *s2 = open_stage(l2, (tokmap_stage_options){.outputs = ALL, .no_thread = 1});
-    next(s2, &b);
-    release(s2, &b);
-    CHECK_INT(tokmap_stage_restore(s2, state, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_loader_set_batch(mine, 0, 1, 3, &err), TOKMAP_OK);
-    for (int step = 0; step < 9; step++) {
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-        next(s2, &b);
-        check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
-        release(s2, &b);
-    }
+    end();
+    begin(&(options){.row_parts = ALL_PARTS, .n_rows = 3},
+          (tokmap_stage_options){.outputs = ALL, .no_thread = 1});
+    expect_steps(1, NULL);
+    CHECK_INT(tokmap_stage_restore(s, state, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_restore(mine, state, &err), TOKMAP_OK);
+    expect_steps(9, NULL);
     state[30] ^= 1;
-    CHECK_INT(tokmap_stage_restore(s2, state, &err), TOKMAP_ERR_CORRUPT);
-    tokmap_stage_close(s);
-    tokmap_stage_close(s2);
-    tokmap_loader_close(l);
-    tokmap_loader_close(l2);
-    tokmap_loader_close(mine);
+    CHECK_INT(tokmap_stage_restore(s, state, &err), TOKMAP_ERR_CORRUPT);
+    end();
     close_corpus();
 }
 
 TEST(says_the_end_in_its_place_and_goes_on_after_seek)
 {
-    tokmap_error err;
     open_corpus();
-    const options o = {.row_parts = ALL_PARTS, .max_epochs = 1};
-    tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL});
-    tokmap_stage_batch b = {.struct_size = sizeof b};
-    tokmap_batch rows = {.struct_size = sizeof rows};
+    begin(&(options){.row_parts = ALL_PARTS, .max_epochs = 1},
+          (tokmap_stage_options){.outputs = ALL});
     for (int round = 0; round < 3; round++) {
         uint32_t n = 0;
-        for (; tokmap_loader_next(mine, &rows, &err) == TOKMAP_OK; n++) {
+        for (; tokmap_loader_next(mine, &wanted, &err) == TOKMAP_OK; n++) {
             next(s, &b);
-            check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
+            check_batch(&b, &wanted, &(tokmap_stage_options){.ignore_index = -100});
             release(s, &b);
         }
         CHECK(n > 5);
@@ -131,9 +133,7 @@ TEST(says_the_end_in_its_place_and_goes_on_after_seek)
     }
     CHECK_INT(tokmap_stage_seek(s, UINT64_MAX, &err), TOKMAP_ERR_ARGUMENT);
     next(s, &b);
-    tokmap_stage_close(s); /* with a batch that is held */
-    tokmap_loader_close(l);
-    tokmap_loader_close(mine);
+    end(); /* with a batch that is held */
     close_corpus();
 }
 
@@ -144,30 +144,25 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
     enum {
         HELD = 4
     };
-    tokmap_error err;
+    tokmap_stage_batch held[HELD];
     open_corpus();
-    const options o = {.row_parts = ALL_PARTS};
-    tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL, .n_slots = HELD + 1});
-    tokmap_stage_batch b[HELD], more = {.struct_size = sizeof more};
-    tokmap_batch rows = {.struct_size = sizeof rows};
+    begin(&(options){.row_parts = ALL_PARTS},
+          (tokmap_stage_options){.outputs = ALL, .n_slots = HELD + 1});
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < HELD; i++)
-            next(s, &b[i]);
-        CHECK_INT(tokmap_stage_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
+            next(s, &held[i]);
+        CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "n_slots to at least 6") != NULL);
         for (int i = 0; i < HELD; i++) {
-            CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-            check_batch(&b[i], &rows, &(tokmap_stage_options){.ignore_index = -100});
+            CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
+            check_batch(&held[i], &wanted, &(tokmap_stage_options){.ignore_index = -100});
         }
         for (int i = 0; i < HELD; i++)
-            release(s, &b[(i * 3 + round) % HELD]);
-        CHECK_INT(tokmap_stage_release(s, &b[0], NULL, &err), TOKMAP_ERR_ARGUMENT);
+            release(s, &held[(i * 3 + round) % HELD]);
+        CHECK_INT(tokmap_stage_release(s, &held[0], NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "is not held") != NULL);
     }
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
-    tokmap_loader_close(mine);
+    end();
     close_corpus();
 }
 
@@ -176,38 +171,32 @@ TEST(fills_memory_of_the_callers)
     static int32_t inputs[MAX_ROWS * LENGTH], positions[MAX_ROWS * LENGTH],
         documents[MAX_ROWS * LENGTH], boundaries[MAX_ROWS * LENGTH + 1];
     static int64_t labels[MAX_ROWS * LENGTH];
-    tokmap_error err;
     open_corpus();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
-        const options o = {.row_parts = ALL_PARTS};
-        tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-        tokmap_stage *s =
-            open_stage(l, (tokmap_stage_options){.outputs = ALL, .no_thread = no_thread});
-        tokmap_batch rows = {.struct_size = sizeof rows};
+        begin(&(options){.row_parts = ALL_PARTS},
+              (tokmap_stage_options){.outputs = ALL, .no_thread = no_thread});
         for (int step = 0; step < 20; step++) {
-            tokmap_stage_batch b = {.struct_size = sizeof b,
-                                    .inputs = inputs,
-                                    .labels = labels,
-                                    .position_ids = positions,
-                                    .document_ids = documents,
-                                    .cu_seqlens = boundaries};
+            b = (tokmap_stage_batch){.struct_size = sizeof b,
+                                     .inputs = inputs,
+                                     .labels = labels,
+                                     .position_ids = positions,
+                                     .document_ids = documents,
+                                     .cu_seqlens = boundaries};
             if (tokmap_stage_fill(s, &b, NULL, &err))
                 CHECK_FAIL("%s", err.text);
             CHECK(b.inputs == inputs && b.cu_seqlens == boundaries);
-            CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-            check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
+            CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
+            check_batch(&b, &wanted, &(tokmap_stage_options){.ignore_index = -100});
         }
         tokmap_stage_close(s);
         s = open_stage(l, (tokmap_stage_options){.no_thread = no_thread});
-        tokmap_stage_batch b = {.struct_size = sizeof b, .position_ids = positions};
+        b = (tokmap_stage_batch){.struct_size = sizeof b, .position_ids = positions};
         CHECK_INT(tokmap_stage_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "position_ids is not one of the outputs") != NULL);
         b = (tokmap_stage_batch){.struct_size = sizeof b, .labels = (int32_t *)labels + 1};
         CHECK_INT(tokmap_stage_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "labels is not aligned to 8 bytes") != NULL);
-        tokmap_stage_close(s);
-        tokmap_loader_close(l);
-        tokmap_loader_close(mine);
+        end();
     }
     close_corpus();
 }
@@ -242,21 +231,16 @@ static void swap_halves(void *context, tokmap_row *rows, const tokmap_batch *bat
 TEST(edited_rows_are_staged)
 {
     static editor e;
-    tokmap_error err;
     open_corpus();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
-        const options o = {0};
-        tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
         e = (editor){0};
-        tokmap_stage *s = open_stage(
-            l, (tokmap_stage_options){.no_thread = no_thread, .edit = swap_halves, .context = &e});
+        begin(&(options){0},
+              (tokmap_stage_options){.no_thread = no_thread, .edit = swap_halves, .context = &e});
         for (int step = 0; step < 20; step++) {
-            tokmap_batch rows = {.struct_size = sizeof rows};
-            tokmap_stage_batch b;
-            CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+            CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
             next(s, &b);
             for (uint32_t at = 0; at < b.n_rows * LENGTH; at++) {
-                const tokmap_row *row = &rows.rows[at / LENGTH];
+                const tokmap_row *row = &wanted.rows[at / LENGTH];
                 const uint32_t i = at % LENGTH, n = row->n_tokens, half = n / 2;
                 const bool swapped = row->token_bytes == 2;
                 const uint32_t now = swapped ? (i + half) % n : i;
@@ -267,11 +251,9 @@ TEST(edited_rows_are_staged)
             }
             release(s, &b);
         }
-        tokmap_stage_close(s);
+        end();
         for (uint32_t i = 0; i < MIN(e.n_calls, 100); i++)
             CHECK_EQ(e.first_samples[i], i * MAX_ROWS);
-        tokmap_loader_close(l);
-        tokmap_loader_close(mine);
     }
     close_corpus();
 }
@@ -300,23 +282,16 @@ static void edit_newer_rows(void *context, tokmap_row *rows, const tokmap_batch 
 TEST(edits_rows_of_a_caller_with_a_newer_header)
 {
     uint8_t value = 0;
-    tokmap_error err;
     open_corpus();
-    const options o = {.row_stride = sizeof(tokmap_row) + MORE};
     for (; value < 2; value++) {
-        tokmap_loader *l = open_loader(&o);
-        tokmap_stage *s =
-            open_stage(l, (tokmap_stage_options){.edit = edit_newer_rows, .context = &value});
-        tokmap_stage_batch b = {.struct_size = sizeof b};
+        begin(&(options){.row_stride = sizeof(tokmap_row) + MORE},
+              (tokmap_stage_options){.edit = edit_newer_rows, .context = &value});
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), value ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK);
         if (value)
             CHECK(strstr(err.text, "tokmap_row: sets a field") != NULL);
         else
             CHECK_INT(((const int64_t *)b.labels)[LENGTH - 1], -100);
-        if (!value)
-            release(s, &b);
-        tokmap_stage_close(s);
-        tokmap_loader_close(l);
+        end();
     }
     close_corpus();
 }
@@ -329,18 +304,12 @@ static void grow(void *context, tokmap_row *rows, const tokmap_batch *batch)
 
 TEST(refuses_rows_that_have_grown)
 {
-    tokmap_error err;
     open_corpus();
-    const options o = {0};
-    tokmap_loader *l = open_loader(&o);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.edit = grow});
-    tokmap_stage_batch b = {.struct_size = sizeof b};
+    begin(&(options){0}, (tokmap_stage_options){.edit = grow});
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "row 6 has grown") != NULL);
     CHECK_EQ(tokmap_stage_position(s), 0);
-    tokmap_stage_close(s);
-    CHECK_EQ(tokmap_loader_position(l), 0);
-    tokmap_loader_close(l);
+    end();
     close_corpus();
 }
 
@@ -367,11 +336,7 @@ static void look_at_rows(void *context, tokmap_row *rows, const tokmap_batch *ba
 static void cut_file_under(const tokmap_stage_options *so, const options *o)
 {
     static uint8_t whole[6000];
-    tokmap_loader *mine = open_loader(o), *l = open_loader(o);
-    tokmap_stage *s = open_stage(l, *so);
-    tokmap_stage_batch b = {.struct_size = sizeof b};
-    tokmap_batch rows = {.struct_size = sizeof rows};
-    tokmap_error err;
+    begin(o, *so);
     snprintf(cut_path, sizeof cut_path, "%s.bin", narrow.path);
     FILE *f = fopen(cut_path, "r");
     CHECK(f && fread(whole, 1, sizeof whole, f) == sizeof whole && fclose(f) == 0);
@@ -387,15 +352,8 @@ static void cut_file_under(const tokmap_stage_options *so, const options *o)
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_IO);
     put_file(whole, sizeof whole);
     CHECK_INT(tokmap_loader_seek(mine, tokmap_stage_position(s), &err), TOKMAP_OK);
-    for (int i = 0; i < 20; i++) {
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-        next(s, &b);
-        check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
-        release(s, &b);
-    }
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
-    tokmap_loader_close(mine);
+    expect_steps(20, NULL);
+    end();
 }
 
 /* Of the map alone the process would hear by a signal, in the stage's thread. */
@@ -429,16 +387,12 @@ typedef struct dlpack {
 
 TEST(tensors_keep_a_batch_until_the_last_is_deleted)
 {
-    tokmap_error err;
     tokmap_stage_tensor t = {.struct_size = sizeof t};
     open_corpus();
-    const options o = {.row_parts = ALL_PARTS};
-    tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL, .n_slots = 3});
-    tokmap_batch rows = {.struct_size = sizeof rows};
-    tokmap_stage_batch kept, b, more = {.struct_size = sizeof more};
+    begin(&(options){.row_parts = ALL_PARTS}, (tokmap_stage_options){.outputs = ALL, .n_slots = 3});
+    tokmap_stage_batch kept, more = {.struct_size = sizeof more};
     dlpack *tensors[5];
-    CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
     next(s, &kept);
     for (uint32_t i = 0; i < 5; i++) {
         t.output = 1u << i;
@@ -453,7 +407,7 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
         next(s, &b);
         release(s, &b);
     }
-    check_batch(&kept, &rows, &(tokmap_stage_options){.ignore_index = -100});
+    check_batch(&kept, &wanted, &(tokmap_stage_options){.ignore_index = -100});
     CHECK(tensors[1]->data == kept.labels && tensors[1]->bits == 64 && tensors[1]->code == 0);
     CHECK_INT(tensors[0]->bits, 32);
     CHECK_INT(tensors[0]->device_type, 1);
@@ -470,12 +424,10 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     tensors[4]->deleter(tensors[4]);
     next(s, &more);
     const int64_t first = value(b.inputs, 4, 0);
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
+    end();
     tensors[0] = t.managed; /* outlives the stage */
     CHECK_INT(value(tensors[0]->data, 4, 0), first);
     tensors[0]->deleter(tensors[0]);
-    tokmap_loader_close(mine);
     close_corpus();
 }
 
@@ -483,12 +435,11 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
 
 static void expect_refusal(tokmap_stage_options o, const char *words)
 {
-    tokmap_stage *s = (tokmap_stage *)&o;
-    tokmap_error err;
+    tokmap_stage *none = (tokmap_stage *)&o;
     o.struct_size = sizeof o;
     o.device = o.device ? o.device : TOKMAP_STAGE_HOST;
-    const tokmap_status status = tokmap_stage_open(&s, &o, &err);
-    if (status != TOKMAP_ERR_ARGUMENT || s || !strstr(err.text, words))
+    const tokmap_status status = tokmap_stage_open(&none, &o, &err);
+    if (status != TOKMAP_ERR_ARGUMENT || none || !strstr(err.text, words))
         CHECK_FAIL("%d, %s: not '%s'", (int)status, err.text, words);
 }
 
@@ -496,9 +447,8 @@ TEST(open_says_which_option_is_wrong)
 {
     open_corpus();
     const options plain = {0}, parts = {.row_parts = ALL_PARTS};
-    tokmap_loader *l = open_loader(&plain), *lp = open_loader(&parts);
-    tokmap_stage *s;
-    tokmap_error err;
+    l = open_loader(&plain);
+    tokmap_loader *lp = open_loader(&parts);
     expect_refusal((tokmap_stage_options){0}, "loader is NULL");
     expect_refusal((tokmap_stage_options){.loader = l, .n_slots = 1}, "n_slots is 1");
     expect_refusal((tokmap_stage_options){.loader = l, .n_slots = 65}, "n_slots is 65");
@@ -526,7 +476,7 @@ TEST(open_says_which_option_is_wrong)
     tokmap_stage_close(NULL);
     s = open_stage(lp,
                    (tokmap_stage_options){.outputs = TOKMAP_STAGE_CU_SEQLENS, .max_documents = 1});
-    tokmap_stage_batch b = {.struct_size = sizeof b};
+    b = (tokmap_stage_batch){.struct_size = sizeof b};
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "more than max_documents (1)") != NULL);
     b.struct_size = 8;
@@ -551,17 +501,16 @@ TEST(max_documents_is_what_images_have_room_for)
 {
     static const uint32_t most[] = {0, 9999, 999};
     uint64_t host_bytes[3], bytes_moved[3];
-    tokmap_error err;
     open_corpus();
     const options o = {.row_parts = TOKMAP_ROW_DOCUMENTS, .n_rows = 999};
     for (int i = 0; i < 3; i++) {
-        tokmap_loader *l = open_loader(&o);
-        tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_DOCUMENT_IDS,
-                                                               .max_documents = most[i],
-                                                               .n_host_slots = 4,
-                                                               .no_thread = 1});
+        l = open_loader(&o);
+        s = open_stage(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_DOCUMENT_IDS,
+                                                 .max_documents = most[i],
+                                                 .n_host_slots = 4,
+                                                 .no_thread = 1});
         tokmap_stage_info info = {.struct_size = sizeof info};
-        tokmap_stage_batch b = {.struct_size = sizeof b};
+        b = (tokmap_stage_batch){.struct_size = sizeof b};
         const bool fits = most[i] != 999;
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), fits ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT);
         CHECK(fits || strstr(err.text, "more than max_documents (999)") != NULL);
@@ -580,7 +529,6 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
 {
     static corpus_shape large = {
         .name = "large", .n_tokens = 9, .first_id = INT32_MAX - 7, .token_bytes = 4};
-    tokmap_error err;
     corpus_shape_open(&large);
     const tokmap_dataset *datasets[] = {large.ds};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1, .weight = 1};
@@ -591,9 +539,9 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
                                       .row_stride = sizeof(tokmap_row),
                                       .sequence_length = 4,
                                       .batch_rows = 1};
-    tokmap_loader *l = corpus_open_loader(&lo);
+    l = corpus_open_loader(&lo);
     tokmap_stage_options so = {.struct_size = sizeof so, .loader = l, .device = TOKMAP_STAGE_HOST};
-    tokmap_stage *s = NULL;
+    s = NULL;
     CHECK_INT(tokmap_stage_open(&s, &so, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "ids up to 2147483648") != NULL);
     so.input_bytes = 8;
@@ -605,16 +553,14 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
 
 TEST(a_loader_has_one_stage_at_a_time)
 {
-    tokmap_error err;
     open_corpus();
     const options o = {0};
-    tokmap_loader *l = open_loader(&o);
+    l = open_loader(&o);
     tokmap_stage *second = NULL;
-    tokmap_stage_batch b;
     const tokmap_stage_options so = {
         .struct_size = sizeof so, .loader = l, .device = TOKMAP_STAGE_HOST};
     for (int round = 0; round < 3; round++) {
-        tokmap_stage *s = open_stage(l, so);
+        s = open_stage(l, so);
         for (int i = 0; i < 2; i++) {
             CHECK_INT(tokmap_stage_open(&second, &so, &err), TOKMAP_ERR_ARGUMENT);
             CHECK(strstr(err.text, "already has a stage") != NULL && second == NULL);
@@ -640,7 +586,6 @@ TEST(a_loader_has_one_stage_at_a_time)
 
 TEST(without_a_driver_or_a_device_it_says_so)
 {
-    tokmap_error err;
     uint32_t n = 7;
     const tokmap_status status = tokmap_stage_count_devices(&n, &err);
     if (status == TOKMAP_OK)
@@ -650,8 +595,8 @@ TEST(without_a_driver_or_a_device_it_says_so)
     CHECK(strstr(err.text, "driver") != NULL);
     open_corpus();
     const options o = {0};
-    tokmap_loader *l = open_loader(&o);
-    tokmap_stage *s = (tokmap_stage *)&o;
+    l = open_loader(&o);
+    s = (tokmap_stage *)&o;
     CHECK_INT(tokmap_stage_open(
                   &s,
                   &(tokmap_stage_options){.struct_size = sizeof(tokmap_stage_options), .loader = l},
@@ -665,12 +610,9 @@ TEST(without_a_driver_or_a_device_it_says_so)
 TEST(counts_what_it_does)
 {
     open_corpus();
-    const options o = {0};
-    tokmap_loader *l = open_loader(&o);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.no_thread = 1, .n_slots = 3});
+    begin(&(options){0}, (tokmap_stage_options){.no_thread = 1, .n_slots = 3});
     tokmap_stage_info info = {.struct_size = sizeof info};
     for (int i = 0; i < 10; i++) {
-        tokmap_stage_batch b;
         next(s, &b);
         release(s, &b);
     }
@@ -683,8 +625,7 @@ TEST(counts_what_it_does)
     CHECK(info.wait_max_ns >= info.wait_p999_ns && info.wait_p999_ns >= info.wait_p50_ns);
     CHECK_INT(info.pinned, 1);
     CHECK_EQ(info.n_late, 0);
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
+    end();
     close_corpus();
 }
 
