@@ -4,26 +4,13 @@
 #ifndef TOKMAP_CHAR_INPUT_H
 #define TOKMAP_CHAR_INPUT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "oracles/char_naive.h"
 #include "tokenizer/tokenizer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct input {
     const uint8_t *at, *end;
 } input;
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static uint8_t next(input *in)
 {

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz/check_model.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
 static bool is_token(const model *m, uint32_t id)
 {
     return id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT;

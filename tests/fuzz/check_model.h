@@ -3,9 +3,8 @@
 #ifndef TOKMAP_CHECK_MODEL_H
 #define TOKMAP_CHECK_MODEL_H
 
+#include "fuzz/fuzz.h"
 #include "tokenizer/load/model_load.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Loads by `load` and looks at what came of it. */
 void check_loader(bool (*load)(model *, const model_source *, failure *),

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_arrow.c - any bytes as an Arrow stream or file: no access outside, and the documents do not
  * depend on how they are read. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "corpus/arrow_reader.h"
 #include "fuzz/reread.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

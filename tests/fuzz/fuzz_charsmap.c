@@ -3,23 +3,10 @@
  * inside it, and the output is UTF-8.
  *
  * Two bytes: the length of the text, which comes next; the rest is the charsmap. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "text/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void require_text(text_span span)
 {

@@ -2,11 +2,8 @@
 /* fuzz_corpus.c - any bytes as an input of any format and compression, in batches and pieces of any
  * size: the documents are those of the naive model, and from any place on they are the same. If the
  * input can be cut, its parts give what the whole gives. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz/fuzz.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,16 +13,8 @@
 #include "oracles/corpus_model.h"
 #include "support/part_reading.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define OPTION_BYTES 6
 #define MAX_PLAIN ((size_t)1 << 18)
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
 {

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_datatrove.c - u64 size of X.ds, u8 dtype asked for, u8 size of the metadata, the metadata,
  * the rest is X.ds.index: refused, or documents that cover X.ds exactly. */
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "foreign/foreign_memory.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,13 +4,8 @@
  *
  * Byte 0 chooses the pattern and whether merges are listed, the rest is text. The vocabulary is
  * made of common English and UTF-8 pieces. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "tokenizer/tokenizer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 static const char *const pieces[] = {
     "th",

@@ -5,11 +5,7 @@
  * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes
  * sizes and offsets fit as well; 3 takes the rest as a documents section alone, 4 as an inputs
  * section, 5 as a section of values, 6 as a section of segments. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "base/base.h"
 #include "format/document_index.h"
 #include "format/format.h"
@@ -18,8 +14,6 @@
 #include "format/meta_section.h"
 #include "format/segments_section.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
 enum {
     TABLE = 256,
     ENTRY = 32,
@@ -27,12 +21,6 @@ enum {
     HEAD_BYTES = TABLE + MAX_SECTIONS * ENTRY,
     MAX_LOOKUPS = 300
 };
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* ---- Making an index of arbitrary bytes ---- */
 

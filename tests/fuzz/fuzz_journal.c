@@ -6,12 +6,9 @@
  * u8 to exclusive-or, ...; an odd one cuts the file there); 2 makes the header and all checksums
  * fit first, so that only counts and contents are wild; 3 takes it as edits of the values beside
  * the true journal; 4 makes all their checksums fit as well. */
+#include "fuzz/fuzz.h"
+
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,8 +16,6 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "format/journal_record.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 enum {
     N_CHECKPOINTS = 4,
@@ -40,12 +35,6 @@ static char folder[64], prefix[80];
 static stored tokens = {.suffix = ".bin.partial"}, ends = {.suffix = ".tmi.partial"},
               journal = {.suffix = ".tmj.partial"}, values = {.suffix = ".tmv.partial"};
 static uint64_t tokens_at[N_CHECKPOINTS + 1], documents_at[N_CHECKPOINTS + 1];
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static const char *path_of(const char *suffix)
 {

@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json.c - any bytes as JSON: no read outside; what is accepted stays JSON when printed. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "text/json_reader.h"
 #include "text/json_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static bool is_json(json_text_span text)
 {

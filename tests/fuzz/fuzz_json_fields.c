@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_fields.c - any bytes as a line, and the values of its fields: no access outside, and
  * for a line that is JSON the strings are those of json_line.h. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "corpus/json_fields.h"
 #include "corpus/json_line.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define PADDING 64
 #define ROW 3 /* of the fields below */
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* json_line.h finds a string where the value is one, and only there; @row is no key. */
 static void compare(const char *name, const tokmap_value *v, const uint8_t *line, size_t n_bytes)

@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_line.c - any bytes as a line of JSON: every engine, whole and in pieces, says what the
  * naive reader says. Byte 0 chooses the path, byte 1 the size of the pieces. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "oracles/json_oracle.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define PADDING 64
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_text(const oracle_result *expected, json_line_status status,
                        const json_line_result *r, const uint8_t *text, size_t n_bytes)

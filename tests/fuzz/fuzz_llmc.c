@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_llmc.c - u64 size of the file, then its bytes: not recognised, refused, or tokens that fill
  * it; the documents are the same in pieces of any size. */
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "foreign/foreign_memory.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static foreign_counter scan(const foreign_layout *layout, const uint8_t *tokens, size_t piece)
 {

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_megatron.c - u64 size of the .bin, then any bytes as its .idx: refused, or documents that
  * cover the .bin exactly. */
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "foreign/foreign_memory.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

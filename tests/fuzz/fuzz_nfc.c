@@ -6,21 +6,11 @@
  *
  * The first byte decides: if even, the rest is the text; if odd, each two bytes are a code point of
  * the decompositions, so that most of the text changes. */
+#include "fuzz/fuzz.h"
 #include "oracles/unicode_naive.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "text/utf8.h"
 #include "tokenizer/normalize/normalizer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* The bubble sort bears no more. */
 enum {

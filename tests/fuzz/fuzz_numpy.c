@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_numpy.c - u64 size of the file, then its first bytes: refused, or tokens that fill it. */
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "foreign/foreign_memory.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_olmo_csv.c - u8 size of the pieces, u8 token count, then any bytes as OLMo's table: refused,
  * or documents that cover the tokens; the same for pieces of any size. */
-#include <stdlib.h>
-
+#include "fuzz/fuzz.h"
 #include "foreign/foreign_memory.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool parse(const uint8_t *text, size_t n_bytes, size_t piece, foreign_counter *counter,
                   uint64_t n_tokens)

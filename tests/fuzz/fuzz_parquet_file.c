@@ -2,10 +2,8 @@
 /* fuzz_parquet_file.c - any bytes as a Parquet file: each column gives the same values or the same
  * error with and without threads, from the start and from a row in the middle. As documents, its
  * parts give what the whole gives. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz/fuzz.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,17 +12,9 @@
 #include "corpus/parquet_column.h"
 #include "support/part_reading.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum {
     MAX_ROWS = 100000
 };
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 typedef struct reading {
     int result;

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parquet_footer.c - any bytes as the footer of a Parquet file: refused, or consistent. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "parquet/footer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_element(const parquet_footer *f, size_t i)
 {

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parquet_page.c - any bytes as a page of any type: its header, its decompression, and its
  * values. Each is refused or stays inside the bytes. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "parquet/codec.h"
 #include "parquet/values.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
     OPTION_BYTES = 8,
     MAX_VALUES = 1 << 16,
     MAX_PLAIN = 1 << 16
 };
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void try_header(const uint8_t *data, size_t size)
 {

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_plan.c - any bytes as a plan: refused at one of its lines, or printed as they were. The
  * checksum at the end is first made right, or hardly any input would be a plan. */
+#include "fuzz/fuzz.h"
+
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
 #include "plan/plan_file.h"
 
 #define CHECKSUM_BYTES 26 /* of its line */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_cells(const plan_file *plan)
 {

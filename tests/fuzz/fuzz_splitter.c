@@ -3,13 +3,9 @@
  * text. For all patterns, and for a list of stages that depends on the text, compares the vector
  * engines with the scalar one; and that one with the expressions, if the text is short enough for a
  * backtracking matcher. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "oracles/naive_splitter.h"
 #include "support/split_words.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
     MAX_NAIVE = 300,

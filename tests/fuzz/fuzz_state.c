@@ -4,19 +4,14 @@
  *
  * The first byte decides: 0 uses the rest unchanged; 1 makes the checksum fit first; 2 copies the
  * rest over a saved state and makes the checksum fit. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz/fuzz.h"
+
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/hash.h"
 #include "tokmap_loader.h"
 #include "tokmap_writer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 enum {
     N_TOKENS = 1000,
@@ -25,12 +20,6 @@ enum {
     CHECKSUM_AT = 120,
     SAMPLE_AT = 24
 };
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* A dataset of the numbers 0 to 999, whose files are gone as soon as it is open. */
 static tokmap_dataset *make_dataset(void)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_tar.c - any bytes as a tar archive, with the checksums of its headers set: no access
  * outside, and the documents do not depend on how they are read. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz/fuzz.h"
 #include "corpus/tar_header.h"
 #include "fuzz/reread.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void seal(uint8_t *block)
 {

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_utf8.c - any bytes as UTF-8: every engine finds the same end of the valid prefix as the
  * plain decoder, and what is repaired with U+FFFD is valid, with at most three bytes for each. */
+#include "fuzz/fuzz.h"
 #include "oracles/unicode_naive.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "text/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void engines_agree(const uint8_t *text, size_t n_bytes, size_t prefix)
 {

@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_where.c - any bytes as an expression of --where: refused at one of its characters, or what
  * it says agrees with its negation and with itself doubled. Byte 0 and 1 choose the values. */
+#include "fuzz/fuzz.h"
+
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fields/where.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static tokmap_value choose_value(unsigned i)
 {

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_writer.c - any bytes as calls of the writer, in a folder of its own: each call answers
  * as a naive model says, and a finished dataset holds what the model holds. */
+#include "fuzz/fuzz.h"
+
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tokmap_writer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 enum {
     MAX_TOKENS = 1200000, /* more than two blocks of 1 MiB, even of u16 */
@@ -69,12 +64,6 @@ typedef struct play {
 
 static model now, previous;
 static char folder[64], prefix[80], previous_prefix[80];
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static uint8_t next_byte(play *p)
 {
