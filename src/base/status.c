@@ -19,38 +19,27 @@ const char *tokmap_version(void)
 
 const char *tokmap_status_text(tokmap_status status)
 {
-    switch (status) {
-    case TOKMAP_OK:
-        return "success";
-    case TOKMAP_END:
-        return "no more data";
-    case TOKMAP_IN_PIECES:
-        return "not in one piece of memory";
-    case TOKMAP_ERR_ARGUMENT:
-        return "invalid argument";
-    case TOKMAP_ERR_MEMORY:
-        return "out of memory";
-    case TOKMAP_ERR_IO:
-        return "input/output error";
-    case TOKMAP_ERR_NOT_A_DATASET:
-        return "not a tokmap dataset";
-    case TOKMAP_ERR_VERSION:
-        return "format of a newer version";
-    case TOKMAP_ERR_CORRUPT:
-        return "damaged dataset";
-    case TOKMAP_ERR_MISMATCH:
-        return "files or options do not match";
-    case TOKMAP_ERR_UNSUPPORTED:
-        return "not supported by this build";
-    case TOKMAP_ERR_EXISTS:
-        return "output exists";
-    case TOKMAP_ERR_LOCKED:
-        return "another writer has the output open";
-    case TOKMAP_ERR_FORKED:
-        return "belongs to the parent process";
-    case TOKMAP_ERR_DEVICE:
-        return "no working GPU";
-    }
+    static const struct {
+        tokmap_status status;
+        const char *text;
+    } all[] = {{TOKMAP_OK, "success"},
+               {TOKMAP_END, "no more data"},
+               {TOKMAP_IN_PIECES, "not in one piece of memory"},
+               {TOKMAP_ERR_ARGUMENT, "invalid argument"},
+               {TOKMAP_ERR_MEMORY, "out of memory"},
+               {TOKMAP_ERR_IO, "input/output error"},
+               {TOKMAP_ERR_NOT_A_DATASET, "not a tokmap dataset"},
+               {TOKMAP_ERR_VERSION, "format of a newer version"},
+               {TOKMAP_ERR_CORRUPT, "damaged dataset"},
+               {TOKMAP_ERR_MISMATCH, "files or options do not match"},
+               {TOKMAP_ERR_UNSUPPORTED, "not supported by this build"},
+               {TOKMAP_ERR_EXISTS, "output exists"},
+               {TOKMAP_ERR_LOCKED, "another writer has the output open"},
+               {TOKMAP_ERR_FORKED, "belongs to the parent process"},
+               {TOKMAP_ERR_DEVICE, "no working GPU"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].status == status)
+            return all[i].text;
     return "unknown status";
 }
 

@@ -29,14 +29,6 @@ struct tokmap_i_index_cache {
     uint8_t *bytes; /* SLOT_BYTES for each */
 };
 
-static bool read_block(tokmap_i_index_cache *c, uint64_t block, uint8_t *to)
-{
-    const tokmap_i_named_file file = {c->ds->index_fd, c->ds->index_path};
-    const uint64_t offset = block * BLOCK_BYTES;
-    const uint64_t n_bytes = MIN(SLOT_BYTES, c->ds->header.index_bytes - offset);
-    return !tokmap_i_read_exactly(file, offset, (size_t)n_bytes, to, &c->err);
-}
-
 static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
 {
     tokmap_i_index_cache *c = (tokmap_i_index_cache *)self;
@@ -44,8 +36,11 @@ static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
     const uint64_t i = (c->first_slot + block) & (c->n_slots - 1);
     uint8_t *bytes = c->bytes + i * SLOT_BYTES;
     if (c->slots[i].ds != c->ds || c->slots[i].block != block) {
+        const tokmap_i_named_file file = {c->ds->index_fd, c->ds->index_path};
+        const uint64_t begin = block * BLOCK_BYTES;
+        const uint64_t n_bytes = MIN(SLOT_BYTES, c->ds->header.index_bytes - begin);
         c->slots[i].ds = NULL;
-        if (!read_block(c, block, bytes))
+        if (tokmap_i_read_exactly(file, begin, (size_t)n_bytes, bytes, &c->err))
             return NULL;
         c->slots[i] = (slot){c->ds, block};
     }

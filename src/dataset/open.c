@@ -15,12 +15,6 @@ enum {
     MOST_TRIES = 100
 };
 
-static bool ends_with(const char *s, const char *end)
-{
-    const size_t n = strlen(s), m = strlen(end);
-    return n > m && strcmp(s + n - m, end) == 0;
-}
-
 /* Makes P.suffix and P.suffix.replaced. */
 static tokmap_status join_names(char *names[2], const char *prefix, size_t prefix_bytes,
                                 const char *suffix, tokmap_error *err)
@@ -52,7 +46,10 @@ static tokmap_status find_index(tokmap_dataset *ds, const char *path, size_t *pr
                                 tokmap_error *err)
 {
     const size_t path_bytes = strlen(path);
-    *prefix_bytes = path_bytes - (ends_with(path, ".tmi") ? strlen(".tmi") : 0);
+    const size_t end_bytes = strlen(".tmi");
+    const bool is_index =
+        path_bytes > end_bytes && strcmp(path + path_bytes - end_bytes, ".tmi") == 0;
+    *prefix_bytes = path_bytes - (is_index ? end_bytes : 0);
     tokmap_status status = join_names(ds->index_names, path, *prefix_bytes, ".tmi", err);
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;

@@ -182,27 +182,6 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     tokmap_i_mutex_unlock(&job->mutex);
 }
 
-static void note_missing(verify_job *job, uint64_t i, const tokmap_error *err)
-{
-    tokmap_i_token_file *file = &job->ds->files[i];
-    const bad_block bad = {
-        .index = file->first_block,
-        .piece = tokmap_i_first_piece(job->ds, file->first_token, file->n_tokens),
-        .kind =
-            err->status == TOKMAP_ERR_CORRUPT ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_UNREADABLE,
-        .err = malloc(sizeof *err),
-    };
-    if (!bad.err || err->status == TOKMAP_ERR_MEMORY) {
-        free(bad.err);
-        job->failure = TOKMAP_ERR_MEMORY;
-        return;
-    }
-    *bad.err = *err;
-    job->missing[i] = true;
-    if (!note_bad(job, &bad))
-        free(bad.err);
-}
-
 /* Opens each token file that is not open, so that one which is missing is one damage, and not one
  * for each of its blocks. */
 static void check_files(verify_job *job)
@@ -212,12 +191,28 @@ static void check_files(verify_job *job)
     if (!job->missing)
         job->failure = TOKMAP_ERR_MEMORY;
     for (uint64_t i = 0; i < ds->n_files && !job->failure; i++) {
-        tokmap_i_named_file file;
+        tokmap_i_token_file *file = &ds->files[i];
+        tokmap_i_named_file lent;
         tokmap_error err;
-        if (tokmap_i_token_file_borrow(ds, &ds->files[i], &file, &err))
-            note_missing(job, i, &err);
-        else
-            tokmap_i_token_file_give_back(&ds->files[i], &file);
+        const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &lent, &err);
+        if (!status) {
+            tokmap_i_token_file_give_back(file, &lent);
+            continue;
+        }
+        const bool is_other = status == TOKMAP_ERR_CORRUPT;
+        bad_block bad = {
+            .index = file->first_block,
+            .piece = tokmap_i_first_piece(ds, file->first_token, file->n_tokens),
+            .kind = is_other ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_UNREADABLE,
+            .err = status == TOKMAP_ERR_MEMORY ? NULL : malloc(sizeof err),
+        };
+        if (bad.err)
+            *bad.err = err;
+        if (!bad.err || !note_bad(job, &bad)) {
+            free(bad.err);
+            job->failure = TOKMAP_ERR_MEMORY;
+        }
+        job->missing[i] = true;
     }
 }
 
@@ -258,25 +253,13 @@ static void check_blocks(void *context)
 
 /* ---- The documents in bad blocks ---- */
 
-static void hash_lengths(verify_job *job, const uint64_t *ends, uint32_t n_ends)
-{
-    uint8_t lengths[8 * TOKMAP_I_GROUP_DOCUMENTS];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < n_ends; i++) {
-        store_le64(lengths + 8 * (size_t)n++, ends[i] - job->last_end);
-        job->last_end = ends[i];
-        if (n == TOKMAP_I_GROUP_DOCUMENTS || i + 1 == n_ends) {
-            tokmap_i_content_hash_add(&job->documents_hash, lengths, 8 * (size_t)n);
-            n = 0;
-        }
-    }
-}
-
+/* Of one group: also adds the hash of its lengths. */
 static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_t n_ends,
                                     tokmap_error *err)
 {
     (void)err;
     verify_job *job = context;
+    uint8_t lengths[8 * TOKMAP_I_GROUP_DOCUMENTS];
     for (uint32_t i = 0; i < n_ends; i++) {
         const uint64_t document = job->n_documents_passed + i;
         while (job->n_first_found < job->n_bad &&
@@ -286,8 +269,10 @@ static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_
                ends[i] >= job->bad[job->n_end_found].piece.first_token +
                               job->bad[job->n_end_found].piece.n_tokens)
             job->bad[job->n_end_found++].end_document = document + 1;
+        store_le64(lengths + 8 * (size_t)i, ends[i] - job->last_end);
+        job->last_end = ends[i];
     }
-    hash_lengths(job, ends, n_ends);
+    tokmap_i_content_hash_add(&job->documents_hash, lengths, 8 * (size_t)n_ends);
     job->n_documents_passed += n_ends;
     return TOKMAP_OK;
 }

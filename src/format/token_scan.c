@@ -65,30 +65,11 @@ __attribute__((target("avx2"))) static uint32_t store_avx2(uint8_t *dst, const u
 {
     return store(dst, ids, n_ids, token_bytes);
 }
-
-#if defined(__clang__)
-#define AVX512 "avx512bw"
-#else
-#define AVX512 "avx512bw,prefer-vector-width=512"
-#endif
-__attribute__((target(AVX512))) static uint32_t largest_avx512(const void *tokens, size_t n_tokens,
-                                                               uint32_t token_bytes)
-{
-    return largest(tokens, n_tokens, token_bytes);
-}
-
-__attribute__((target(AVX512))) static uint32_t store_avx512(uint8_t *dst, const uint32_t *ids,
-                                                             size_t n_ids, uint32_t token_bytes)
-{
-    return store(dst, ids, n_ids, token_bytes);
-}
 #endif
 
 uint32_t tokmap_i_store_ids(uint8_t *dst, const uint32_t *ids, size_t n_ids, uint32_t token_bytes)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bw"))
-        return store_avx512(dst, ids, n_ids, token_bytes);
     if (__builtin_cpu_supports("avx2"))
         return store_avx2(dst, ids, n_ids, token_bytes);
 #endif
@@ -98,8 +79,6 @@ uint32_t tokmap_i_store_ids(uint8_t *dst, const uint32_t *ids, size_t n_ids, uin
 uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bw"))
-        return largest_avx512(tokens, n_tokens, token_bytes);
     if (__builtin_cpu_supports("avx2"))
         return largest_avx2(tokens, n_tokens, token_bytes);
 #endif

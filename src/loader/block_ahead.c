@@ -36,14 +36,6 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
     *a = (tokmap_i_block_ahead){0};
 }
 
-static void will_need(const tokmap_dataset *ds, uint64_t first, uint64_t end)
-{
-    const uint64_t n_tokens = ds->header.n_tokens;
-    const uint64_t n = MIN(end, n_tokens) - MIN(first, n_tokens);
-    if (n > 0)
-        tokmap_i_pages_will_need((tokmap_i_token_range){ds, first, n});
-}
-
 /* Requests n windows in order, which do not go past the end of the source. */
 static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
                             uint64_t first, uint64_t n)
@@ -55,8 +47,12 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
         return; /* the step reports what is wrong with the index */
     for (uint32_t d = from.dataset; d <= to.dataset; d++) {
         const tokmap_dataset *ds = w->datasets[d];
-        will_need(ds, d == from.dataset ? from.first_token : 0,
-                  d == to.dataset ? to.first_token + to.n_tokens : ds->header.n_tokens);
+        const uint64_t n_tokens = ds->header.n_tokens;
+        const uint64_t begin = d == from.dataset ? MIN(from.first_token, n_tokens) : 0;
+        const uint64_t end =
+            d == to.dataset ? MIN(to.first_token + to.n_tokens, n_tokens) : n_tokens;
+        if (end > begin)
+            tokmap_i_pages_will_need((tokmap_i_token_range){ds, begin, end - begin});
     }
 }
 
@@ -69,23 +65,19 @@ static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, u
     ask_for_windows(a, k, epoch, 0, b.n_windows - n);
 }
 
-static void advance_source(tokmap_i_block_ahead *a, uint32_t k)
-{
-    const tokmap_i_shuffle *s = &a->shuffles[k];
-    const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
-    const uint64_t epoch = a->counts[k] / s->n_windows;
-    const uint64_t block = a->counts[k] % s->n_windows / s->block_windows;
-    const uint64_t begin = epoch * n_blocks + block / s->group_blocks * s->group_blocks;
-    const uint64_t end = epoch * n_blocks + block + s->group_blocks + MARGIN;
-    if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the position has jumped */
-        a->n_asked[k] = begin;
-    for (; a->n_asked[k] < end; a->n_asked[k]++)
-        ask_for_block(a, k, a->n_asked[k] / n_blocks, a->n_asked[k] % n_blocks);
-}
-
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
 {
     tokmap_i_mixture_counts(a->mixture, sample, a->counts);
-    for (uint32_t k = 0; k < a->n_sources; k++)
-        advance_source(a, k);
+    for (uint32_t k = 0; k < a->n_sources; k++) {
+        const tokmap_i_shuffle *s = &a->shuffles[k];
+        const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
+        const uint64_t epoch = a->counts[k] / s->n_windows;
+        const uint64_t block = a->counts[k] % s->n_windows / s->block_windows;
+        const uint64_t begin = epoch * n_blocks + block / s->group_blocks * s->group_blocks;
+        const uint64_t end = epoch * n_blocks + block + s->group_blocks + MARGIN;
+        if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the position has jumped */
+            a->n_asked[k] = begin;
+        for (; a->n_asked[k] < end; a->n_asked[k]++)
+            ask_for_block(a, k, a->n_asked[k] / n_blocks, a->n_asked[k] % n_blocks);
+    }
 }

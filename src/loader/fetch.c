@@ -282,16 +282,6 @@ static void begin_again(tokmap_i_fetch *f)
     atomic_store(&f->hurry, f->stop);
 }
 
-static bool do_some(tokmap_i_fetch *f)
-{
-    bool did = drop_step(f);
-    did |= plan_again(f);
-    for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
-        did |= plan_next(f);
-    did |= f->o.kind == TOKMAP_I_FETCH_DIRECT ? take_rows(f, !did) : finish_next(f);
-    return did;
-}
-
 static void *run_thread(void *context)
 {
     tokmap_i_fetch *f = context;
@@ -299,7 +289,14 @@ static void *run_thread(void *context)
     while (!f->stop) {
         if (f->restarted) {
             begin_again(f);
-        } else if (!do_some(f)) {
+            continue;
+        }
+        bool did = drop_step(f);
+        did |= plan_again(f);
+        for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
+            did |= plan_next(f);
+        did |= f->o.kind == TOKMAP_I_FETCH_DIRECT ? take_rows(f, !did) : finish_next(f);
+        if (!did) {
             f->idle = true;
             tokmap_i_condition_wait(&f->work, &f->mutex);
             f->idle = false;

@@ -107,22 +107,6 @@ void tokmap_i_ring_start(tokmap_i_ring *r, const tokmap_i_ring_row *row)
     put_back(r, place);
 }
 
-static void put_reads(tokmap_i_ring *r)
-{
-    while (r->n_waiting > 0 && r->n_in_flight < MAX_READS) {
-        const uint32_t place = r->waiting[r->first_waiting++ % r->n_places];
-        const row_read *read = &r->reads[place];
-        const direct_file *file = &r->files[read->file];
-        const uint64_t n_bytes = round_up((uint64_t)read->skip + read->n_bytes, file->alignment);
-        const tokmap_i_uring_read put = {file->fd, (uint32_t)(n_bytes - read->n_done),
-                                         read->begin + read->n_done,
-                                         r->places + place * r->place_bytes + read->n_done, place};
-        tokmap_i_uring_put(&r->uring, &put);
-        r->n_waiting--;
-        r->n_in_flight++;
-    }
-}
-
 /* ---- Results ---- */
 
 static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int error,
@@ -181,11 +165,23 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
     return true;
 }
 
-/* Submits reads. One that the kernel does not accept is handled like a failed read. */
+/* Puts reads into the queue of the kernel and submits them. One that it does not accept is handled
+ * like a failed read. */
 static bool submit_reads(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, tokmap_error *err)
 {
     uint64_t id;
-    put_reads(r);
+    while (r->n_waiting > 0 && r->n_in_flight < MAX_READS) {
+        const uint32_t place = r->waiting[r->first_waiting++ % r->n_places];
+        const row_read *read = &r->reads[place];
+        const direct_file *file = &r->files[read->file];
+        const uint64_t n_bytes = round_up((uint64_t)read->skip + read->n_bytes, file->alignment);
+        const tokmap_i_uring_read put = {file->fd, (uint32_t)(n_bytes - read->n_done),
+                                         read->begin + read->n_done,
+                                         r->places + place * r->place_bytes + read->n_done, place};
+        tokmap_i_uring_put(&r->uring, &put);
+        r->n_waiting--;
+        r->n_in_flight++;
+    }
     if (r->uring.n_put == 0 && !wait)
         return false;
     const int error = tokmap_i_uring_submit(&r->uring, wait);

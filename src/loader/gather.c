@@ -35,32 +35,20 @@ typedef struct span {
 } span;
 
 /* Passes each pair of widths as constants, so that each gets a loop of its own. */
+#define FOR_PAIR(copy, s, from, to, streaming)                                                     \
+    case from << 4 | to:                                                                           \
+        copy(s, from, to, streaming);                                                              \
+        break;
 #define FOR_WIDTHS(copy, s, streaming)                                                             \
     switch ((s)->from << 4 | (s)->to) {                                                            \
-    case 0x22:                                                                                     \
-        copy(s, 2, 2, streaming);                                                                  \
-        break;                                                                                     \
-    case 0x24:                                                                                     \
-        copy(s, 2, 4, streaming);                                                                  \
-        break;                                                                                     \
-    case 0x28:                                                                                     \
-        copy(s, 2, 8, streaming);                                                                  \
-        break;                                                                                     \
-    case 0x44:                                                                                     \
-        copy(s, 4, 4, streaming);                                                                  \
-        break;                                                                                     \
-    case 0x48:                                                                                     \
-        copy(s, 4, 8, streaming);                                                                  \
-        break;                                                                                     \
-    case 0x02:                                                                                     \
-        copy(s, 0, 2, streaming);                                                                  \
-        break;                                                                                     \
-    case 0x04:                                                                                     \
-        copy(s, 0, 4, streaming);                                                                  \
-        break;                                                                                     \
-    case 0x08:                                                                                     \
-        copy(s, 0, 8, streaming);                                                                  \
-        break;                                                                                     \
+        FOR_PAIR(copy, s, 2, 2, streaming)                                                         \
+        FOR_PAIR(copy, s, 2, 4, streaming)                                                         \
+        FOR_PAIR(copy, s, 2, 8, streaming)                                                         \
+        FOR_PAIR(copy, s, 4, 4, streaming)                                                         \
+        FOR_PAIR(copy, s, 4, 8, streaming)                                                         \
+        FOR_PAIR(copy, s, 0, 2, streaming)                                                         \
+        FOR_PAIR(copy, s, 0, 4, streaming)                                                         \
+        FOR_PAIR(copy, s, 0, 8, streaming)                                                         \
     }
 
 /* The same for with and without a mask, bypassing the caches or not. */

@@ -153,18 +153,6 @@ tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *er
     return l->sampler.index ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
-/* The same for the read-ahead thread. */
-static tokmap_status leave_index_map(tokmap_loader *l, tokmap_error *err)
-{
-    if (l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {
-        l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l));
-        l->plan.ahead.index = l->plan.sampler.index;
-        if (!l->plan.sampler.index)
-            return FAIL_MEMORY(err);
-    }
-    return tokmap_i_loader_leave_index_map(l, err);
-}
-
 /* ---- Open, restart, close ---- */
 
 static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
@@ -240,7 +228,13 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
                 : by_rows && is_larger_than_memory(&l->plan) ? TOKMAP_IO_DIRECT
                                                              : TOKMAP_IO_POPULATE;
     if (l->io != TOKMAP_IO_MAP)
-        status = leave_index_map(l, err);
+        status = tokmap_i_loader_leave_index_map(l, err);
+    if (!status && l->io != TOKMAP_IO_MAP && l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {
+        l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
+        l->plan.ahead.index = l->plan.sampler.index;
+        if (!l->plan.sampler.index)
+            status = FAIL_MEMORY(err);
+    }
     if (!status)
         status = tokmap_i_loader_open_fetch(l, err);
     if (!status)

@@ -157,17 +157,6 @@ static void raise_quotas(const shares *s, uint64_t n)
     }
 }
 
-/* Rounded down, the quotas cannot add up to more than the period, whatever the rounding of
- * doubles. */
-static void round_quotas(const shares *s)
-{
-    uint64_t sum = 0;
-    for (uint32_t k = 0; k < s->n_sources; k++)
-        sum += s->quotas[k] = (uint32_t)slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD);
-    if (sum < TOKMAP_I_MIXTURE_PERIOD)
-        raise_quotas(s, TOKMAP_I_MIXTURE_PERIOD - sum);
-}
-
 static void set_quotas(shares *s)
 {
     const uint32_t last = TOKMAP_I_MIXTURE_PERIOD;
@@ -180,8 +169,15 @@ static void set_quotas(shares *s)
         period = find_period(s, USUAL_PERIOD + 1, last, CLOSE, CLOSE);
     for (uint32_t k = 0; k < s->n_sources && period > 0; k++)
         s->quotas[k] = (uint32_t)round_to_whole(slots_of(s, k, period));
-    if (period == 0)
-        round_quotas(s);
+    if (period > 0)
+        return;
+    /* Rounded down, the quotas cannot add up to more than the period, whatever the rounding of
+     * doubles. */
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < s->n_sources; k++)
+        sum += s->quotas[k] = (uint32_t)slots_of(s, k, last);
+    if (sum < last)
+        raise_quotas(s, last - sum);
 }
 
 bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas,
@@ -233,14 +229,6 @@ static void sift_down(plan *p, uint64_t entry)
     p->due[at] = entry;
 }
 
-static void sift_up(plan *p, uint64_t entry)
-{
-    uint32_t at = p->n_due++;
-    for (; at > 0 && entry < p->due[(at - 1) / 2]; at = (at - 1) / 2)
-        p->due[at] = p->due[(at - 1) / 2];
-    p->due[at] = entry;
-}
-
 static uint64_t entry_of(const plan *p, uint32_t k)
 {
     const uint64_t due = div_up((uint64_t)(p->given[k] + 1) * p->t->period, p->t->quotas[k]);
@@ -258,8 +246,13 @@ static void add_to_list(plan *p, uint64_t slot, uint32_t k)
  * sources were due first, the source stays in the heap. */
 static void assign_slot(plan *p, uint32_t i)
 {
-    for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1])
-        sift_up(p, entry_of(p, k1 - 1));
+    for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1]) {
+        const uint64_t entry = entry_of(p, k1 - 1);
+        uint32_t at = p->n_due++;
+        for (; at > 0 && entry < p->due[(at - 1) / 2]; at = (at - 1) / 2)
+            p->due[at] = p->due[(at - 1) / 2];
+        p->due[at] = entry;
+    }
     const uint32_t k = (uint16_t)p->due[0], quota = p->t->quotas[k];
     p->t->sources[i] = (uint16_t)k;
     p->t->before[i] = p->given[k]++;
@@ -360,27 +353,22 @@ void tokmap_i_mixture_free(tokmap_i_mixture *m)
     free(m);
 }
 
-static bool make_room(tokmap_i_mixture *m)
-{
-    if (m->n_phases < m->max_phases)
-        return true;
-    const uint32_t max_phases = m->max_phases > 0 ? 2 * m->max_phases : 1;
-    phase *phases = realloc(m->phases, max_phases * sizeof *phases);
-    if (!phases)
-        return false;
-    m->n_bytes += (max_phases - m->max_phases) * sizeof *phases;
-    m->phases = phases;
-    m->max_phases = max_phases;
-    return true;
-}
-
 bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas)
 {
     uint64_t period = 0;
     for (uint32_t k = 0; k < m->n_sources; k++)
         period += quotas[k];
-    if (period == 0 || period > TOKMAP_I_MIXTURE_PERIOD || !make_room(m))
+    if (period == 0 || period > TOKMAP_I_MIXTURE_PERIOD)
         return false;
+    if (m->n_phases == m->max_phases) {
+        const uint32_t max_phases = m->max_phases > 0 ? 2 * m->max_phases : 1;
+        phase *phases = realloc(m->phases, max_phases * sizeof *phases);
+        if (!phases)
+            return false;
+        m->n_bytes += (max_phases - m->max_phases) * sizeof *phases;
+        m->phases = phases;
+        m->max_phases = max_phases;
+    }
     phase s = {.from = from, .t = table_of(m, quotas, (uint32_t)period)};
     s.base = s.t ? calloc(m->n_sources, sizeof *s.base) : NULL;
     if (!s.base)
@@ -474,14 +462,6 @@ static uint64_t end_of(const tokmap_i_mixture *m, const phase *s, uint32_t *sour
     return end;
 }
 
-static bool may_end_before(const tokmap_i_mixture *m, const phase *s, uint64_t g)
-{
-    for (uint32_t k = 0; k < m->n_sources; k++)
-        if (least_end(m, s, k) < g)
-            return true;
-    return false;
-}
-
 /* A phase is examined only if the mixture does not end before it, so no source is past its limit.
  * Single slots are examined only near the end. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
@@ -490,7 +470,9 @@ uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
         const uint64_t next = i + 1 < m->n_phases ? m->phases[i + 1].from : UINT64_MAX;
         const uint64_t before = MIN(next, (uint64_t)1 << 63);
         uint32_t k = 0;
-        if (!may_end_before(m, &m->phases[i], before))
+        while (k < m->n_sources && least_end(m, &m->phases[i], k) >= before)
+            k++;
+        if (k == m->n_sources)
             continue;
         const uint64_t end = end_of(m, &m->phases[i], &k);
         if (end >= before)

@@ -29,13 +29,6 @@ static uint32_t even_root_up(uint64_t n)
     return (uint32_t)(below / 2 + 1) * 2;
 }
 
-/* With R rounds, two numbers keep the difference of a digit too often, by one part in b^((R - 3) /
- * 2). So the smaller b is, the more rounds are needed. */
-static uint32_t rounds_for(uint64_t n)
-{
-    return n < 1 << 8 ? 15 : n < 1 << 10 ? 13 : n < 1 << 13 ? 11 : n < 1 << 20 ? 9 : FEW_ROUNDS;
-}
-
 /* A Fisher-Yates shuffle. */
 static void fill_table(tokmap_i_permutation *p, uint64_t key)
 {
@@ -59,7 +52,13 @@ void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key
     p->a = even_root_up(n);
     p->b = (uint32_t)div_up(n, p->a);
     p->inverse = UINT64_MAX / p->b;
-    p->n_rounds = rounds_for(n);
+    /* With R rounds, two numbers keep the difference of a digit too often, by one part in b^((R -
+     * 3) / 2). So the smaller b is, the more rounds are needed. */
+    p->n_rounds = n < 1 << 8    ? 15
+                  : n < 1 << 10 ? 13
+                  : n < 1 << 13 ? 11
+                  : n < 1 << 20 ? 9
+                                : FEW_ROUNDS;
     for (unsigned i = 0; i < p->n_rounds; i++)
         p->keys[i] = tokmap_i_mix(key + (i + 1) * TOKMAP_I_GOLDEN);
 }

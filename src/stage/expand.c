@@ -22,26 +22,20 @@ static uint32_t load_token(const uint8_t *tokens, uint32_t width, uint32_t i)
     return width == 4 ? load_le32(tokens + 4 * (size_t)i) : load_le16(tokens + 2 * (size_t)i);
 }
 
-static bool label_counts(const tokmap_i_expand_job *job, const tokmap_i_image_row *row, uint32_t i)
-{
-    const uint8_t *mask = at(job->image + row->mask);
-    return i + 1 < row->n_tokens &&
-           (!(row->flags & TOKMAP_I_ROW_MASKED) || (mask[i / 8] >> i % 8 & 1));
-}
-
 static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)
 {
     const tokmap_i_image_row *row = (const tokmap_i_image_row *)at(job->image) + r;
     const uint8_t *tokens = at(job->image + row->tokens);
+    const uint8_t *mask = row->flags & TOKMAP_I_ROW_MASKED ? at(job->image + row->mask) : NULL;
     for (uint32_t i = 0; i < job->length; i++) {
         const uint64_t index = (uint64_t)r * job->length + i;
+        const bool counts = i + 1 < row->n_tokens && (!mask || (mask[i / 8] >> i % 8 & 1));
         if (job->inputs)
             put(job->inputs, job->input_bytes, index,
                 i + 1 < row->n_tokens ? load_token(tokens, row->token_bytes, i) : job->pad_id);
         if (job->labels)
             put(job->labels, job->label_bytes, index,
-                label_counts(job, row, i) ? (int64_t)load_token(tokens, row->token_bytes, i + 1)
-                                          : job->ignore);
+                counts ? (int64_t)load_token(tokens, row->token_bytes, i + 1) : job->ignore);
     }
 }
 

@@ -292,21 +292,6 @@ uint64_t tokmap_stage_position(const tokmap_stage *s)
     return s ? s->next_sample : 0;
 }
 
-/* Drops prepared batches, because other steps come next. */
-static void forget_batches(tokmap_stage *s)
-{
-    for (uint32_t i = 0; i < s->options.n_slots; i++)
-        if (s->slots[i].state == TOKMAP_I_DEVICE_READY)
-            s->slots[i].state = TOKMAP_I_DEVICE_FREE;
-    for (uint32_t i = 0; i < s->options.n_host_slots; i++)
-        if (s->host[i].state == TOKMAP_I_HOST_FILLED)
-            s->host[i].state = TOKMAP_I_HOST_FREE;
-    s->n_filled = s->n_queued = s->n_handed = 0;
-    tokmap_i_error_clear(&s->stop);
-    s->stop_was_returned = false;
-    s->next_sample = tokmap_loader_position(s->loader);
-}
-
 static tokmap_status move_to(tokmap_stage *s, const uint8_t *state, uint64_t sample,
                              tokmap_error *err)
 {
@@ -320,8 +305,18 @@ static tokmap_status move_to(tokmap_stage *s, const uint8_t *state, uint64_t sam
         tokmap_i_condition_wait(&s->news, &s->mutex);
     status = state ? tokmap_i_loader_restore(s->loader, state, err)
                    : tokmap_i_loader_go_to(s->loader, sample, err);
-    if (!status)
-        forget_batches(s);
+    if (!status) { /* what is prepared is dropped, because other steps come next */
+        for (uint32_t i = 0; i < s->options.n_slots; i++)
+            if (s->slots[i].state == TOKMAP_I_DEVICE_READY)
+                s->slots[i].state = TOKMAP_I_DEVICE_FREE;
+        for (uint32_t i = 0; i < s->options.n_host_slots; i++)
+            if (s->host[i].state == TOKMAP_I_HOST_FILLED)
+                s->host[i].state = TOKMAP_I_HOST_FREE;
+        s->n_filled = s->n_queued = s->n_handed = 0;
+        tokmap_i_error_clear(&s->stop);
+        s->stop_was_returned = false;
+        s->next_sample = tokmap_loader_position(s->loader);
+    }
     s->paused = false;
     tokmap_i_condition_signal(&s->work);
     tokmap_i_mutex_unlock(&s->mutex);

@@ -57,21 +57,6 @@ static int open_retrying(int folder_fd, const char *path, int flags)
     return fd;
 }
 
-static int keep_regular(int *fd)
-{
-    if (*fd < 0)
-        return errno;
-    struct stat st;
-    int error = fstat(*fd, &st) ? errno : 0;
-    if (!error && !S_ISREG(st.st_mode))
-        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
-    if (error) {
-        close(*fd);
-        *fd = -1;
-    }
-    return error;
-}
-
 /* Looked at before it is opened: to open a device can do something, such as start a watchdog, and
  * the name may come from a file. A name that leads nowhere is left to open(). */
 static int check_name(int folder_fd, const char *path, int flags)
@@ -87,12 +72,22 @@ static int check_name(int folder_fd, const char *path, int flags)
 /* O_NONBLOCK: to open a pipe would wait for its other end. */
 static int open_regular(int folder_fd, const char *path, int flags, int *fd)
 {
+    struct stat st;
     *fd = -1;
-    const int error = check_name(folder_fd, path, flags);
+    int error = check_name(folder_fd, path, flags);
     if (error)
         return error;
     *fd = open_retrying(folder_fd, path, flags | O_NONBLOCK);
-    return keep_regular(fd);
+    if (*fd < 0)
+        return errno;
+    error = fstat(*fd, &st) ? errno : 0;
+    if (!error && !S_ISREG(st.st_mode))
+        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    if (error) {
+        close(*fd);
+        *fd = -1;
+    }
+    return error;
 }
 
 int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd)
@@ -130,20 +125,15 @@ int tokmap_i_file_create(const char *path, int *fd)
     return *fd < 0 ? errno : 0;
 }
 
-static int lock_retrying(int fd, int how)
-{
-    int result = flock(fd, how | LOCK_NB);
-    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
-        result = flock(fd, how | LOCK_NB);
-    return result;
-}
-
 /* Between our open and our lock, another writer may finish and remove the name. The lock is then on
  * a finished file. */
 static int lock_named(const char *path, int fd, int how)
 {
     struct stat held, named;
-    if (lock_retrying(fd, how) || fstat(fd, &held))
+    int result = flock(fd, how | LOCK_NB);
+    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
+        result = flock(fd, how | LOCK_NB);
+    if (result || fstat(fd, &held))
         return errno;
     if (!S_ISREG(held.st_mode))
         return EINVAL;

@@ -107,21 +107,6 @@ static void begin_record(const tokmap_i_copy_job *job, uint64_t unit, uint8_t *r
     store_le64(record + AT_TOKEN_BYTES, job->ds->header.token_bytes);
 }
 
-/* Of the unit in memory. */
-static void make_record(const tokmap_i_copy_job *job, uint64_t unit, uint8_t *record)
-{
-    const size_t n_bytes = unit_bytes(job, unit);
-    const uint32_t width = job->ds->header.token_bytes;
-    tokmap_i_content_hash hash = {0};
-    begin_record(job, unit, record);
-    tokmap_i_content_hash_add_tokens(&hash, job->unit, n_bytes / width, width);
-    tokmap_i_content_hash_store(&hash, record + AT_HASH);
-    for (size_t at = 0; at < n_bytes; at += TOKMAP_I_BLOCK_BYTES)
-        store_le64(record + AT_BLOCKS + at / TOKMAP_I_BLOCK_BYTES * 8,
-                   tokmap_i_checksum(job->unit + at, MIN(n_bytes - at, TOKMAP_I_BLOCK_BYTES)));
-    store_le64(record + AT_CHECKSUM, tokmap_i_checksum(record, AT_CHECKSUM));
-}
-
 /* Whether the unit is done; then `record` is its record. */
 static tokmap_status read_record(const tokmap_i_copy_job *job, uint64_t unit, uint8_t *record,
                                  bool *done, tokmap_error *err)
@@ -191,7 +176,15 @@ static tokmap_status copy_unit(tokmap_i_copy_job *job, uint64_t unit, tokmap_err
         status = write_at(job, job->unit, unit_bytes(job, unit), unit * UNIT_BYTES, err);
     if (status)
         return status;
-    make_record(job, unit, record);
+    const size_t n_bytes = unit_bytes(job, unit);
+    tokmap_i_content_hash hash = {0};
+    begin_record(job, unit, record);
+    tokmap_i_content_hash_add_tokens(&hash, job->unit, n_bytes / width, width);
+    tokmap_i_content_hash_store(&hash, record + AT_HASH);
+    for (size_t at = 0; at < n_bytes; at += TOKMAP_I_BLOCK_BYTES)
+        store_le64(record + AT_BLOCKS + at / TOKMAP_I_BLOCK_BYTES * 8,
+                   tokmap_i_checksum(job->unit + at, MIN(n_bytes - at, TOKMAP_I_BLOCK_BYTES)));
+    store_le64(record + AT_CHECKSUM, tokmap_i_checksum(record, AT_CHECKSUM));
     job->pending[job->n_pending++] = unit;
     return job->n_pending == MOST_PENDING ? write_records(job, err) : TOKMAP_OK;
 }

@@ -180,51 +180,36 @@ static tokmap_status describe(transpose *t, uint32_t column, tokmap_error *err)
 
 /* ---- Parts ---- */
 
-/* The bits of eight documents come into the last byte of the piece. */
-static tokmap_status put_bit(transpose *t, const tokmap_value *v, tokmap_error *err)
-{
-    static const uint8_t none;
-    const tokmap_status status = t->row % 8 == 0 ? put_bytes(t, &none, 1, err) : TOKMAP_OK;
-    if (!status && v->type != TOKMAP_VALUE_NULL)
-        t->piece[t->piece_used - 1] |= (uint8_t)(1u << t->row % 8);
-    return status;
-}
-
-static tokmap_status put_number(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                                tokmap_error *err)
-{
-    const double real = v->type == TOKMAP_VALUE_INT64 ? (double)v->integer : v->real;
-    uint64_t bits = 0;
-    if (v->type != TOKMAP_VALUE_NULL && c->type == TOKMAP_I_META_FLOAT64)
-        memcpy(&bits, &real, sizeof bits);
-    else if (v->type == TOKMAP_VALUE_INT64)
-        bits = (uint64_t)v->integer;
-    return put_u64(t, bits, err);
-}
-
-static tokmap_status put_code(transpose *t, const tokmap_i_meta_column *c, const tokmap_value *v,
-                              tokmap_error *err)
-{
-    uint8_t bytes[2];
-    uint32_t number = 0;
-    bool fits;
-    const tokmap_status status = v->type == TOKMAP_VALUE_STRING
-                                     ? number_string(t->strings, v, &number, &fits, err)
-                                     : TOKMAP_OK;
-    store_le16(bytes, (uint16_t)number);
-    return status ? status : put_bytes(t, bytes, c->code_bytes, err);
-}
-
 /* What a part has for a value. */
 static tokmap_status put_value(transpose *t, const tokmap_i_meta_column *c, tokmap_i_meta_part part,
                                const tokmap_value *v, tokmap_error *err)
 {
-    const bool is_string = v->type == TOKMAP_VALUE_STRING;
+    const bool is_string = v->type == TOKMAP_VALUE_STRING, is_null = v->type == TOKMAP_VALUE_NULL;
+    const double real = v->type == TOKMAP_VALUE_INT64 ? (double)v->integer : v->real;
+    uint8_t bytes[2] = {0};
+    uint32_t number = 0;
+    uint64_t bits = 0;
+    bool fits;
+    tokmap_status status = TOKMAP_OK;
     switch (part) {
-    case TOKMAP_I_META_VALIDITY:
-        return put_bit(t, v, err);
+    case TOKMAP_I_META_VALIDITY: /* the bits of eight documents come into the last byte */
+        if (t->row % 8 == 0)
+            status = put_bytes(t, bytes, 1, err);
+        if (!status && !is_null)
+            t->piece[t->piece_used - 1] |= (uint8_t)(1u << t->row % 8);
+        return status;
     case TOKMAP_I_META_VALUES:
-        return t->strings ? put_code(t, c, v, err) : put_number(t, c, v, err);
+        if (t->strings) {
+            if (is_string)
+                status = number_string(t->strings, v, &number, &fits, err);
+            store_le16(bytes, (uint16_t)number);
+            return status ? status : put_bytes(t, bytes, c->code_bytes, err);
+        }
+        if (!is_null && c->type == TOKMAP_I_META_FLOAT64)
+            memcpy(&bits, &real, sizeof bits);
+        else if (v->type == TOKMAP_VALUE_INT64)
+            bits = (uint64_t)v->integer;
+        return put_u64(t, bits, err);
     case TOKMAP_I_META_OFFSETS:
         t->text_end += is_string ? v->text_bytes : 0;
         return put_u64(t, t->text_end, err);

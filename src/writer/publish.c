@@ -256,14 +256,6 @@ tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
 
 /* ---- Final names ---- */
 
-/* Adds a second name if the file system can, else renames. */
-static int name_tokens(const tokmap_i_names *n)
-{
-    const int error = tokmap_i_file_link(n->token_partial, n->token_path);
-    return error == 0 || error == EEXIST ? error
-                                         : tokmap_i_file_rename(n->token_partial, n->token_path);
-}
-
 static int name_index(tokmap_i_names *n)
 {
     int error = tokmap_i_file_link(n->index_partial, n->index_path);
@@ -297,7 +289,12 @@ static tokmap_status keep_name(int error, const char *path, tokmap_error *err)
 /* If a name cannot be made durable, it is removed: it might otherwise disappear in a power cut. */
 static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
 {
-    int error = writes_tokens(n) ? name_tokens(n) : 0;
+    int error = 0;
+    if (writes_tokens(n)) { /* a second name if the file system can, else another one */
+        error = tokmap_i_file_link(n->token_partial, n->token_path);
+        if (error && error != EEXIST)
+            error = tokmap_i_file_rename(n->token_partial, n->token_path);
+    }
     tokmap_status status = writes_tokens(n) ? keep_name(error, n->token_path, err) : TOKMAP_OK;
     if (error)
         return status;
@@ -310,15 +307,6 @@ static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
     if (status && writes_tokens(n))
         remove_final_name(n, n->token_path, n->token_partial);
     return status;
-}
-
-/* If a rename has ended the lock, the next writer may already have started, with its own
- * journal. */
-static void drop_journal(tokmap_i_names *n)
-{
-    if (n->has_journal && tokmap_i_file_is(n->journal, &n->journal_file))
-        tokmap_i_file_remove(n->journal);
-    n->has_journal = false;
 }
 
 /* Before the journal and the partial names, which tell the next writer that this file is left
@@ -365,7 +353,11 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
     if (!status) {
         n->keep_tokens = false;
         drop_values(n);
-        drop_journal(n);
+        /* If a rename has ended the lock, the next writer may already have started, with its own
+         * journal. */
+        if (n->has_journal && tokmap_i_file_is(n->journal, &n->journal_file))
+            tokmap_i_file_remove(n->journal);
+        n->has_journal = false;
         if (n->replace)
             drop_replaced(n);
         remove_partials(n);

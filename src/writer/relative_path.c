@@ -65,20 +65,6 @@ tokmap_status tokmap_i_relative_path_open(tokmap_i_relative_path *r, const char 
     return find_folder(path, &r->base, err);
 }
 
-static tokmap_status change_folder(tokmap_i_relative_path *r, const char *path, tokmap_error *err)
-{
-    char *real;
-    const tokmap_status status = find_folder(path, &real, err);
-    if (status)
-        return status;
-    free(r->way);
-    free(r->folder);
-    r->way = tokmap_i_relative_way(r->base, real);
-    r->folder = strndup(path, (size_t)(name_in(path) - path));
-    free(real);
-    return r->way && r->folder ? TOKMAP_OK : FAIL_MEMORY(err);
-}
-
 tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char *path, char **out,
                                           tokmap_error *err)
 {
@@ -87,11 +73,17 @@ tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char 
     *out = NULL;
     if (!r->folder || !r->way || strlen(r->folder) != folder_bytes ||
         memcmp(r->folder, path, folder_bytes) != 0) {
-        const tokmap_status status = change_folder(r, path, err);
+        char *real;
+        const tokmap_status status = find_folder(path, &real, err);
         if (status)
             return status;
+        free(r->way);
+        free(r->folder);
+        r->way = tokmap_i_relative_way(r->base, real);
+        r->folder = strndup(path, folder_bytes);
+        free(real);
     }
-    *out = malloc(strlen(r->way) + strlen(name) + 1);
+    *out = r->way && r->folder ? malloc(strlen(r->way) + strlen(name) + 1) : NULL;
     if (!*out)
         return FAIL_MEMORY(err);
     strcpy(*out, r->way);

@@ -426,17 +426,6 @@ tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err)
                     w->names.token_partial);
 }
 
-/* As late as possible, because the tail says which tokens are there. */
-static tokmap_status cut_tail(tokmap_writer *w, tokmap_error *err)
-{
-    if (w->token_tail == 0)
-        return TOKMAP_OK;
-    int error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
-    if (!error)
-        error = tokmap_i_file_sync(w->token_fd);
-    return CHECK_IO(err, error, "%s: cannot shorten", w->names.token_partial);
-}
-
 tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_ANY, __func__, err);
@@ -449,8 +438,12 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
     if (!status)
         status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes,
                                               failure);
-    if (!status)
-        status = cut_tail(w, failure);
+    if (!status && w->token_tail > 0) { /* now, because the tail says which tokens are there */
+        int error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
+        if (!error)
+            error = tokmap_i_file_sync(w->token_fd);
+        status = CHECK_IO(failure, error, "%s: cannot shorten", w->names.token_partial);
+    }
     if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->spool.fd, &w->names.values_file))
         status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
