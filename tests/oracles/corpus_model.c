@@ -192,11 +192,11 @@ static bool model_has_bom(const uint8_t *plain, size_t n)
 static bool model_is_refused(const corpus_options *o, const uint8_t *plain, size_t n,
                              bool compressed)
 {
-    char why[256];
+    failure err;
     size_t longest =
         WRONG_FILE_HEAD_BYTES < o->max_piece_bytes ? WRONG_FILE_HEAD_BYTES : o->max_piece_bytes;
     const wrong_file_head head = {plain, n < longest ? n : longest, n <= longest, compressed, "-"};
-    return wrong_file_find(&head, o, why, sizeof why);
+    return !wrong_file_check(&head, o, &err);
 }
 
 /* The line from there on; of its first max_piece_bytes bytes if it is longer. */

@@ -13,7 +13,7 @@
 typedef struct text_reader {
     reader base;
     uint64_t begin;         /* where the input begins: a member of an archive not at 0 */
-    bool checked;           /* wrong_file_find has passed, or this is a part */
+    bool checked;           /* wrong_file_check has passed, or this is a part */
     const char *terminator; /* between documents */
     size_t terminator_bytes;
     uint64_t line; /* of the current document, else of the next one */
@@ -194,12 +194,11 @@ static wrong_file_head head_of(const text_reader *r)
 /* Refuses an input that is not meant to be packed as text. */
 static bool check_head(text_reader *r, failure *err)
 {
-    char why[256];
     r->checked = true;
     if (!fill_window(r, head_bytes(r), err))
         return false;
     const wrong_file_head head = head_of(r);
-    return !wrong_file_find(&head, r->base.options, why, sizeof why) || fail(err, "%s", why);
+    return wrong_file_check(&head, r->base.options, err);
 }
 
 /* Whether the line is an object whose beginning is missing. */
@@ -235,11 +234,10 @@ static bool is_cut_line(text_reader *r, const first_line *line)
  * that is not white space. */
 static bool check_text(text_reader *r, size_t from, failure *err)
 {
-    char why[256];
     first_line line;
     const wrong_file_head head = head_of(r);
-    if (wrong_name_find(&head, why, sizeof why))
-        return fail(err, "%s", why);
+    if (!wrong_name_check(&head, err))
+        return false;
     if (from >= r->base.options->max_piece_bytes)
         return true;
     if (!read_line(r, from, &line, err))

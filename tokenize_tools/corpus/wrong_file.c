@@ -277,98 +277,76 @@ static bool is_json_array(const wrong_file_head *head)
 
 #define ANYWAY "use --format text to pack it as it is"
 
-static bool refuse_known(const wrong_file_head *head, const corpus_options *options, char *text,
-                         size_t text_bytes)
+static bool check_known(const wrong_file_head *head, const corpus_options *options, failure *err)
 {
-    const bool given = options->format != CORPUS_AUTO;
+    const bool given = options->format != CORPUS_AUTO, forced = options->utf8 == UTF8_RAW;
     const known_file *known = find_known(head->bytes, head->n_bytes);
     if (!known)
-        return false;
+        return true;
     /* The input was decompressed once if it could be. */
-    bool twice = known == &gzip_or_zstd || (known->kind == COMPRESSED && head->decompressed);
-    const bool forced = options->utf8 == UTF8_RAW;
-    if (given && !twice && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
-        return false;
+    const bool twice = known == &gzip_or_zstd || (known->kind == COMPRESSED && head->decompressed);
     if (twice)
-        snprintf(text, text_bytes, "is compressed twice, with %s inside; decompress it once first",
-                 known->name);
-    else if (known == &tar) /* tar_reader.h reads the outer one */
-        snprintf(text, text_bytes, "is a tar archive inside another; unpack the outer one first");
-    else if (known->kind == ARCHIVE)
-        snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first",
-                 known->name);
-    else if (known->kind == COMPRESSED)
-        snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first, or " ANYWAY,
-                 known->name);
-    else if (known->kind == RECORDS && given)
-        snprintf(text, text_bytes,
-                 "is %s, not text; leave out --format and --lines to read its rows, or add --utf8 "
-                 "raw to pack its bytes as they are",
-                 known->name);
-    else if (known->kind == RECORDS)
-        snprintf(text, text_bytes,
-                 "is %s, which can be read only whole and from a file that is not compressed; copy "
-                 "it to one, or use --format text --utf8 raw to pack its bytes as they are",
-                 known->name);
-    else if (known->kind == UTF_16_OR_32)
-        snprintf(text, text_bytes, "is %s; convert it to UTF-8, or " ANYWAY, known->name);
-    else
-        snprintf(text, text_bytes, "is %s, not text; " ANYWAY, known->name);
-    return true;
+        return fail(err, "is compressed twice, with %s inside; decompress it once first",
+                    known->name);
+    if (given && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
+        return true;
+    if (known == &tar) /* tar_reader.h reads the outer one */
+        return fail(err, "is a tar archive inside another; unpack the outer one first");
+    if (known->kind == ARCHIVE)
+        return fail(err, "is %s, which tokmap does not read; unpack it first", known->name);
+    if (known->kind == COMPRESSED)
+        return fail(err, "is %s, which tokmap does not read; unpack it first, or " ANYWAY,
+                    known->name);
+    if (known->kind == RECORDS && given)
+        return fail(err,
+                    "is %s, not text; leave out --format and --lines to read its rows, or add "
+                    "--utf8 raw to pack its bytes as they are",
+                    known->name);
+    if (known->kind == RECORDS)
+        return fail(err,
+                    "is %s, which can be read only whole and from a file that is not compressed; "
+                    "copy it to one, or use --format text --utf8 raw to pack its bytes as they are",
+                    known->name);
+    if (known->kind == UTF_16_OR_32)
+        return fail(err, "is %s; convert it to UTF-8, or " ANYWAY, known->name);
+    return fail(err, "is %s, not text; " ANYWAY, known->name);
 }
 
 /* In JSON lines a NUL makes only its document bad, which --on-error handles. */
-static bool refuse_nul(const wrong_file_head *head, const corpus_options *options, char *text,
-                       size_t text_bytes)
+static bool check_nul(const wrong_file_head *head, const corpus_options *options, failure *err)
 {
     const uint8_t *nul = memchr(head->bytes, 0, head->n_bytes);
     bool separates = options->separator && options->separator_bytes == 1 && !*options->separator;
     if (!nul || separates || options->utf8 == UTF8_RAW)
-        return false;
+        return true;
     const char *wide = find_wide(head->bytes, head->n_bytes);
     size_t at;
     if (wide)
-        snprintf(text, text_bytes, "is %s; convert it to UTF-8, or " ANYWAY, wide);
-    else if (first_black(head, &at) != '{')
-        snprintf(text, text_bytes,
-                 "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
-                 "--separator '\\0'; " ANYWAY,
-                 (size_t)(nul - head->bytes));
-    else
-        return false;
-    return true;
+        return fail(err, "is %s; convert it to UTF-8, or " ANYWAY, wide);
+    return first_black(head, &at) == '{' ||
+           fail(err,
+                "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
+                "--separator '\\0'; " ANYWAY,
+                (size_t)(nul - head->bytes));
 }
 
-static bool refuse_malformed(const wrong_file_head *head, const corpus_options *options, char *text,
-                             size_t text_bytes)
+bool wrong_file_check(const wrong_file_head *head, const corpus_options *options, failure *err)
 {
-    if (options->utf8_given)
+    if (!check_known(head, options, err))
         return false;
-    size_t n_bad = count_malformed(head);
-    if (n_bad * 100 <= head->n_bytes)
-        return false;
-    snprintf(text, text_bytes,
-             "%zu of the first %zu bytes are not valid UTF-8; convert it to UTF-8, or use --utf8 "
-             "replace to pack it with U+FFFD in their place",
-             n_bad, head->n_bytes);
-    return true;
-}
-
-bool wrong_file_find(const wrong_file_head *head, const corpus_options *options, char *text,
-                     size_t text_bytes)
-{
-    if (refuse_known(head, options, text, text_bytes))
-        return true;
     if (options->format != CORPUS_AUTO)
-        return false;
-    if (is_json_array(head)) {
-        snprintf(
-            text, text_bytes,
-            "is a JSON array; write its elements as JSON lines, one object per line, or " ANYWAY);
         return true;
-    }
-    return refuse_nul(head, options, text, text_bytes) ||
-           refuse_malformed(head, options, text, text_bytes);
+    if (is_json_array(head))
+        return fail(err, "is a JSON array; write its elements as JSON lines, one object per line, "
+                         "or " ANYWAY);
+    if (!check_nul(head, options, err))
+        return false;
+    const size_t n_bad = options->utf8_given ? 0 : count_malformed(head);
+    return n_bad * 100 <= head->n_bytes ||
+           fail(err,
+                "%zu of the first %zu bytes are not valid UTF-8; convert it to UTF-8, or use "
+                "--utf8 replace to pack it with U+FFFD in their place",
+                n_bad, head->n_bytes);
 }
 
 /* ---- Names ---- */
@@ -392,7 +370,7 @@ bool wrong_name_is_compressed(const char *name)
     return without_codec(name) > 0;
 }
 
-bool wrong_name_find(const wrong_file_head *head, char *text, size_t text_bytes)
+bool wrong_name_check(const wrong_file_head *head, failure *err)
 {
     static const struct {
         const char *ending, *kind;
@@ -403,22 +381,18 @@ bool wrong_name_find(const wrong_file_head *head, char *text, size_t text_bytes)
     static const uint8_t magic[] = "\x28\xB5\x2F\xFD", gzip[] = "\x1F";
     const size_t n_plain = without_codec(head->name), n = head->n_bytes;
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
-        if (without_ending(head->name, n_plain ? n_plain : strlen(head->name), named[i].ending)) {
-            snprintf(text, text_bytes,
-                     "its name says %s, but its bytes are text; repair or remove it, or " ANYWAY,
-                     named[i].kind);
-            return true;
-        }
+        if (without_ending(head->name, n_plain ? n_plain : strlen(head->name), named[i].ending))
+            return fail(err,
+                        "its name says %s, but its bytes are text; repair or remove it, or " ANYWAY,
+                        named[i].kind);
     }
     if (n_plain == 0 || head->decompressed)
-        return false;
+        return true;
     const bool begun = n < sizeof magic &&
                        (memcmp(head->bytes, magic, n) == 0 || memcmp(head->bytes, gzip, n) == 0);
-    if (!begun && count_malformed(head) * 100 <= n)
-        return false;
-    snprintf(text, text_bytes,
-             "its name ends in %s, but its bytes are neither compressed nor text; repair or remove "
-             "it, or " ANYWAY,
-             head->name + n_plain);
-    return true;
+    return (!begun && count_malformed(head) * 100 <= n) ||
+           fail(err,
+                "its name ends in %s, but its bytes are neither compressed nor text; repair or "
+                "remove it, or " ANYWAY,
+                head->name + n_plain);
 }

@@ -22,13 +22,12 @@ typedef struct wrong_file_head { /* the first bytes of an input, decompressed */
     const char *name;  /* of the input */
 } wrong_file_head;
 
-/* Whether the input is refused; then text says why, and what to do, without the name of the
- * input. */
-bool wrong_file_find(const wrong_file_head *head, const corpus_options *options, char *text,
-                     size_t text_bytes);
-/* The same for an input whose bytes are text: whether its name says that it is something else. A
- * name never decides what an input is taken for. */
-bool wrong_name_find(const wrong_file_head *head, char *text, size_t text_bytes);
+/* Whether the input may be packed; if not, the text says why, and what to do, without the name of
+ * the input. */
+bool wrong_file_check(const wrong_file_head *head, const corpus_options *options, failure *err);
+/* The same for an input whose bytes are text, by its name: whether that says that it is something
+ * else. A name never decides what an input is taken for. */
+bool wrong_name_check(const wrong_file_head *head, failure *err);
 /* Whether it ends in .gz or .zst. */
 bool wrong_name_is_compressed(const char *name);
 /* What a file that begins with these bytes is, such as "a tar archive"; NULL: unknown. */
