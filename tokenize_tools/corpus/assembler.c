@@ -90,18 +90,20 @@ static void append_text(assembler *a, reader_text *text, const uint8_t *bytes, s
     text->n_bytes -= n_read;
 }
 
-/* Appends as many valid characters as fit. */
-static void put_valid(assembler *a, reader_text *text)
+/* One run of valid characters, and the invalid bytes that end it. */
+static stop repair_some(assembler *a, reader_text *text)
 {
+    /* Appends as many valid characters as fit. */
     size_t n_bytes = a->limit - a->batch->n_bytes;
     n_bytes = n_bytes < text->n_bytes ? n_bytes : text->n_bytes;
     n_bytes = utf8_valid_prefix(text->bytes, n_bytes);
     append_text(a, text, text->bytes, n_bytes, n_bytes);
-}
-
-/* Handles invalid bytes at the beginning of the text. */
-static stop put_bad(assembler *a, reader_text *text)
-{
+    if (text->n_bytes == 0)
+        return STOP_END;
+    size_t n_next = text->n_bytes < 4 ? text->n_bytes : 4;
+    if (a->batch->n_bytes == a->limit || utf8_valid_prefix(text->bytes, n_next) > 0)
+        return STOP_ROOM;
+    /* Handles invalid bytes at the beginning of the text. */
     const corpus_options *options = a->options;
     size_t room = a->limit - a->batch->n_bytes;
     size_t n_bad = utf8_bad_bytes(text->bytes, text->n_bytes);
@@ -120,18 +122,6 @@ static stop put_bad(assembler *a, reader_text *text)
     append_text(a, text, raw ? text->bytes : replacement, raw ? n_bad : sizeof replacement, n_bad);
     a->replacements += !raw;
     return STOP_END;
-}
-
-/* One run of valid characters, and the invalid bytes that end it. */
-static stop repair_some(assembler *a, reader_text *text)
-{
-    put_valid(a, text);
-    if (text->n_bytes == 0)
-        return STOP_END;
-    size_t n_next = text->n_bytes < 4 ? text->n_bytes : 4;
-    if (a->batch->n_bytes == a->limit || utf8_valid_prefix(text->bytes, n_next) > 0)
-        return STOP_ROOM;
-    return put_bad(a, text);
 }
 
 static stop repair_text(assembler *a, reader_text *text)

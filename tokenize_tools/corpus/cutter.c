@@ -26,9 +26,17 @@ struct corpus_cutter {
     uint8_t block[BLOCK_BYTES];
 };
 
-/* Finds whether the input can be cut at newlines; then it is opened for that. */
-static bool open_text(corpus_cutter *c, failure *err)
+static bool describe_input(corpus_cutter *c, failure *err)
 {
+    reader_summary summary;
+    if (reader_seek(c->reader, (reader_place){0}, 0, err) < 0) /* decides the format */
+        return false;
+    reader_summarize(c->reader, &summary);
+    c->info.format = reader_format(c->reader);
+    c->info.is_archive = reader_is_archive(c->reader);
+    c->info.can_be_cut = c->info.format == CORPUS_PARQUET;
+    snprintf(c->info.codec, sizeof c->info.codec, "%s", summary.codec);
+    /* Finds whether the input can be cut at newlines; then it is opened for that. */
     file_facts facts;
     const corpus_format format = c->info.format;
     if ((format != CORPUS_LINES && format != CORPUS_JSON_LINES) || c->info.is_archive ||
@@ -40,19 +48,6 @@ static bool open_text(corpus_cutter *c, failure *err)
     c->n_bytes = facts.n_bytes;
     c->info.can_be_cut = true;
     return true;
-}
-
-static bool describe_input(corpus_cutter *c, failure *err)
-{
-    reader_summary summary;
-    if (reader_seek(c->reader, (reader_place){0}, 0, err) < 0) /* decides the format */
-        return false;
-    reader_summarize(c->reader, &summary);
-    c->info.format = reader_format(c->reader);
-    c->info.is_archive = reader_is_archive(c->reader);
-    c->info.can_be_cut = c->info.format == CORPUS_PARQUET;
-    snprintf(c->info.codec, sizeof c->info.codec, "%s", summary.codec);
-    return open_text(c, err);
 }
 
 corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *options, failure *err)

@@ -81,18 +81,6 @@ static const char *copy_name(char *name, const uint8_t *bytes, size_t n_bytes)
     return NULL;
 }
 
-/* Only "ustar" with a NUL has a prefix: GNU tar has other fields there. */
-static void read_name(tar_member *m, const uint8_t *block)
-{
-    size_t n_prefix = 0;
-    if (memcmp(block + MAGIC_AT, "ustar", 6) == 0 && block[PREFIX_AT]) {
-        copy_name(m->name, block + PREFIX_AT, PREFIX_FIELD);
-        n_prefix = strlen(m->name);
-        m->name[n_prefix++] = '/';
-    }
-    copy_name(m->name + n_prefix, block + NAME_AT, NAME_FIELD);
-}
-
 static bool ends_with(const char *name, const char *suffix)
 {
     size_t n_name = strlen(name), n_suffix = strlen(suffix);
@@ -243,7 +231,14 @@ const char *tar_read_header(tar_member *m, const uint8_t *block)
         return "the rest of a member whose beginning is in another volume; join the volumes first";
     if (has_data(m->type) && !read_size(block + SIZE_AT, &m->data_bytes))
         return "the size of a member is damaged";
-    read_name(m, block);
+    /* Only "ustar" with a NUL has a prefix: GNU tar has other fields there. */
+    size_t n_prefix = 0;
+    if (memcmp(block + MAGIC_AT, "ustar", 6) == 0 && block[PREFIX_AT]) {
+        copy_name(m->name, block + PREFIX_AT, PREFIX_FIELD);
+        n_prefix = strlen(m->name);
+        m->name[n_prefix++] = '/';
+    }
+    copy_name(m->name + n_prefix, block + NAME_AT, NAME_FIELD);
     m->kind = kind_of(m->type, "");
     if (m->kind != TAR_EXTRA)
         return finish_member(m);

@@ -285,15 +285,6 @@ static int find_csv(adoption *a)
     return CLI_OK;
 }
 
-static void warn_of_loss_mask(const adoption *a)
-{
-    regular_file loss;
-    const char *suffix = a->reader->loss_suffix;
-    if (!a->request->quiet && suffix && regular_file_path(&loss, a->tokens.path, 0, suffix) &&
-        regular_file_exists(&loss))
-        cli_warn("%s: is ignored, because a tokmap dataset has no loss mask", loss.path);
-}
-
 static int decode_files(adoption *a)
 {
     const foreign_reader *r = a->reader;
@@ -310,7 +301,11 @@ static int decode_files(adoption *a)
                                  .token_bytes = a->request->token_bytes};
     if (!r->decode(&a->layout, &files, &err))
         return print_refusal(a, r->table_is_refused ? a->table.path : a->tokens.path, &err);
-    warn_of_loss_mask(a);
+    regular_file loss;
+    const char *suffix = a->reader->loss_suffix;
+    if (!a->request->quiet && suffix && regular_file_path(&loss, a->tokens.path, 0, suffix) &&
+        regular_file_exists(&loss))
+        cli_warn("%s: is ignored, because a tokmap dataset has no loss mask", loss.path);
     return is_raw ? find_csv(a) : CLI_OK;
 }
 

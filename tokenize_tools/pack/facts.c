@@ -45,20 +45,6 @@ static void put_id(FILE *out, const char *name, uint32_t id)
     put_number(out, name, id == MODEL_NO_ID ? UINT64_MAX : id);
 }
 
-static void put_tokenizer(FILE *out, const pack_parts *parts)
-{
-    const tokenizer_file *t = parts->tokenizer;
-    put_word(out, "version", tokmap_version());
-    put_word(out, "--tokenizer", t->name);
-    fprintf(out, "checksum of the tokenizer %016" PRIx64 "-%016" PRIx64 "\n", t->file_xxh3,
-            t->merges_xxh3);
-    put_word(out, "--pattern", t->pattern);
-    fprintf(out, "checksum of --specials-file %016" PRIx64 "\n", t->specials_xxh3);
-    put_word(out, "--specials", cli_word_name(tokenizer_specials_words, parts->options->specials));
-    put_id(out, "--eod", parts->tokens->eod_id);
-    put_id(out, "--bos", parts->tokens->bos_id);
-}
-
 /* With the fewest digits that are read as the same number. */
 static void put_fraction(FILE *out, const pack_split *split, const char *before)
 {
@@ -117,7 +103,16 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
         pack_cell_facts(parts->cell, cell);
         fputs(cell, out);
     }
-    put_tokenizer(out, parts);
+    const tokenizer_file *t = parts->tokenizer;
+    put_word(out, "version", tokmap_version());
+    put_word(out, "--tokenizer", t->name);
+    fprintf(out, "checksum of the tokenizer %016" PRIx64 "-%016" PRIx64 "\n", t->file_xxh3,
+            t->merges_xxh3);
+    put_word(out, "--pattern", t->pattern);
+    fprintf(out, "checksum of --specials-file %016" PRIx64 "\n", t->specials_xxh3);
+    put_word(out, "--specials", cli_word_name(tokenizer_specials_words, parts->options->specials));
+    put_id(out, "--eod", parts->tokens->eod_id);
+    put_id(out, "--bos", parts->tokens->bos_id);
     put_options(out, parts->options);
     fflush(out);
     facts->options_bytes = text.n_bytes;

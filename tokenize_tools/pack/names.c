@@ -42,27 +42,6 @@ const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *
     return path;
 }
 
-static void collect_names(name_list *list, const pack_options *options)
-{
-    char prefix[PATH_PREFIX_BYTES], bad[PATH_PREFIX_BYTES + 8];
-    list->n = 0;
-    for (size_t i = 0; i <= options->n_splits; i++) {
-        if (i < options->n_splits)
-            pack_split_prefix(prefix, options, i);
-        for (size_t k = 0; k < PATH_N_DATASET_SUFFIXES; k++)
-            add_name(list, i < options->n_splits ? prefix : options->prefix,
-                     path_dataset_suffixes[k], false);
-    }
-    if (options->report) {
-        add_name(list, options->report, "", true);
-        add_name(list, options->report, ".partial", true);
-    }
-    if (pack_bad_path(bad, options)) {
-        add_name(list, bad, "", true);
-        add_name(list, bad, ".partial", true);
-    }
-}
-
 /* ---- Written twice ---- */
 
 static int check_written(const name_list *list)
@@ -98,7 +77,23 @@ int pack_names_check(const pack_options *options)
     name_list *list = malloc(sizeof *list);
     if (!list)
         return cli_no_memory();
-    collect_names(list, options);
+    char prefix[PATH_PREFIX_BYTES], bad[PATH_PREFIX_BYTES + 8];
+    list->n = 0;
+    for (size_t i = 0; i <= options->n_splits; i++) {
+        if (i < options->n_splits)
+            pack_split_prefix(prefix, options, i);
+        for (size_t k = 0; k < PATH_N_DATASET_SUFFIXES; k++)
+            add_name(list, i < options->n_splits ? prefix : options->prefix,
+                     path_dataset_suffixes[k], false);
+    }
+    if (options->report) {
+        add_name(list, options->report, "", true);
+        add_name(list, options->report, ".partial", true);
+    }
+    if (pack_bad_path(bad, options)) {
+        add_name(list, bad, "", true);
+        add_name(list, bad, ".partial", true);
+    }
     int code = options->dry_run ? CLI_OK : make_folders(list);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)
         code = path_check_output(list->names[i].path);

@@ -336,26 +336,6 @@ static bool start_threads(pack_pipeline *p)
     return true;
 }
 
-static void free_all(pack_pipeline *p)
-{
-    for (size_t i = 0; i < p->n_slots; i++) {
-        pack_job *job = &p->slots[i].job;
-        corpus_batch_free(&job->batch);
-        id_buffer_free(&job->ids);
-        free(job->ends);
-        free(job->specials);
-        free(job->record);
-    }
-    corpus_close(p->corpus);
-    tokmap_i_mutex_free(&p->lock);
-    tokmap_i_condition_free(&p->room);
-    tokmap_i_condition_free(&p->text);
-    tokmap_i_condition_free(&p->ids);
-    free(p->encoders);
-    free(p->slots);
-    free(p);
-}
-
 pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *options, pack_error *err)
 {
     /* One job for each encoder and one waiting for it, one being read, and the caller's. */
@@ -402,5 +382,20 @@ void pack_pipeline_close(pack_pipeline *p)
         tokmap_i_thread_join(p->encoders[i]);
     if (p->reader_started)
         tokmap_i_thread_join(p->reader);
-    free_all(p);
+    for (size_t i = 0; i < p->n_slots; i++) {
+        pack_job *job = &p->slots[i].job;
+        corpus_batch_free(&job->batch);
+        id_buffer_free(&job->ids);
+        free(job->ends);
+        free(job->specials);
+        free(job->record);
+    }
+    corpus_close(p->corpus);
+    tokmap_i_mutex_free(&p->lock);
+    tokmap_i_condition_free(&p->room);
+    tokmap_i_condition_free(&p->text);
+    tokmap_i_condition_free(&p->ids);
+    free(p->encoders);
+    free(p->slots);
+    free(p);
 }

@@ -189,8 +189,12 @@ static void put_care(json_object *o, const pack_counts *counts)
 
 /* ---- Metadata ---- */
 
-static void put_metadata(FILE *out, const pack_report *r, size_t which)
+char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
 {
+    memory_file json;
+    FILE *out = memory_file_open(&json);
+    if (!out)
+        return NULL;
     const pack_split *split = r->outputs->list[which].split;
     char text[64];
     json_object o = begin_object(out);
@@ -210,15 +214,6 @@ static void put_metadata(FILE *out, const pack_report *r, size_t which)
                                                        .cell = cell->number,
                                                        .bad_xxh3 = r->bad_xxh3});
     putc('}', out);
-}
-
-char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
-{
-    memory_file json;
-    FILE *out = memory_file_open(&json);
-    if (!out)
-        return NULL;
-    put_metadata(out, r, which);
     memory_file_close(out, &json);
     *n_bytes = json.n_bytes;
     return json.text;

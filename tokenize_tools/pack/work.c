@@ -145,13 +145,6 @@ static void pack_collector_after_read(void *context, pack_job *job)
     c->lines_bytes = c->n_moments = 0;
 }
 
-static void pack_collector_free(pack_collector *c)
-{
-    free(c->lines);
-    free(c->moments);
-    free(c);
-}
-
 /* ---- The balance ---- */
 
 /* Compares what was read with what was written, at each checkpoint and before any
@@ -541,6 +534,8 @@ int pack_work_run(pack_work *w, pack_error *err)
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);
     pack_progress_clear(&w->progress);
-    pack_collector_free(collector);
+    free(collector->lines);
+    free(collector->moments);
+    free(collector);
     return code;
 }

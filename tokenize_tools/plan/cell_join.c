@@ -345,15 +345,6 @@ static int finish_all(join_state *s)
     return code == CLI_OK ? finish_output(&s->outputs[0]) : code;
 }
 
-static void close_all(join_state *s)
-{
-    for (size_t i = 0; i < s->n_outputs; i++) {
-        tokmap_writer_close(s->outputs[i].writer);
-        free(s->outputs[i].head);
-    }
-    output_close(&s->bad);
-}
-
 static int print_results(const join_state *s)
 {
     int code = CLI_OK;
@@ -379,7 +370,11 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
         code = join_cells(s);
     if (code == CLI_OK)
         code = finish_all(s);
-    close_all(s);
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        tokmap_writer_close(s->outputs[i].writer);
+        free(s->outputs[i].head);
+    }
+    output_close(&s->bad);
     if (code == CLI_OK)
         code = print_results(s);
     free(s);

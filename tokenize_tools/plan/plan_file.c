@@ -55,8 +55,18 @@ static void put_line(FILE *out, const char *word, const char *value)
     putc('\n', out);
 }
 
-static void put_options(FILE *out, const plan_file *plan)
+char *plan_file_print(plan_file *plan, size_t *n_bytes)
 {
+    memory_file text;
+    FILE *out = memory_file_open(&text);
+    if (!out)
+        return NULL;
+    fprintf(out, "tokmap plan %d\n", plan->n_earlier ? 2 : 1);
+    put_line(out, "folder", plan->folder);
+    put_line(out, "cells", plan->cells_folder);
+    fprintf(out, "cell-size %" PRIu64 "\n", plan->cell_bytes);
+    for (size_t i = 0; i < plan->n_earlier; i++)
+        fprintf(out, "earlier %016" PRIx64 "\n", plan->earlier[i]);
     for (size_t i = 0; i < plan->n_options; i++) {
         const plan_option *o = &plan->options[i];
         fprintf(out, "option %s", o->name);
@@ -64,17 +74,6 @@ static void put_options(FILE *out, const plan_file *plan)
             put_value(out, o->value);
         putc('\n', out);
     }
-}
-
-static void put_plan(FILE *out, const plan_file *plan)
-{
-    fprintf(out, "tokmap plan %d\n", plan->n_earlier ? 2 : 1);
-    put_line(out, "folder", plan->folder);
-    put_line(out, "cells", plan->cells_folder);
-    fprintf(out, "cell-size %" PRIu64 "\n", plan->cell_bytes);
-    for (size_t i = 0; i < plan->n_earlier; i++)
-        fprintf(out, "earlier %016" PRIx64 "\n", plan->earlier[i]);
-    put_options(out, plan);
     for (size_t i = 0; i < plan->n_facts; i++)
         fprintf(out, "fact %s\n", plan->facts[i]);
     for (size_t i = 0; i < plan->n_inputs; i++) {
@@ -90,15 +89,6 @@ static void put_plan(FILE *out, const plan_file *plan)
             fprintf(out, " %" PRIu64, c->since);
         putc('\n', out);
     }
-}
-
-char *plan_file_print(plan_file *plan, size_t *n_bytes)
-{
-    memory_file text;
-    FILE *out = memory_file_open(&text);
-    if (!out)
-        return NULL;
-    put_plan(out, plan);
     fflush(out);
     plan->hash = text.text ? XXH3_64bits(text.text, text.n_bytes) : 0;
     fprintf(out, "checksum %016" PRIx64 "\n", plan->hash);
