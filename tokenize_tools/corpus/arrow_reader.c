@@ -9,6 +9,7 @@
 
 #include "corpus/arrow_columns.h"
 #include "system/platform.h"
+#include "text/array.h"
 #include "text/little_endian.h"
 
 #define PADDING 64
@@ -69,14 +70,10 @@ static bool reserve_metadata(arrow_reader *r, size_t n_bytes, failure *err)
                                  : MIN_METADATA_BYTES;
     if (n_bytes > max_bytes)
         return fail(err, "metadata of %zu bytes; raise --memory if that is right", n_bytes);
-    if (n_bytes <= r->metadata_capacity)
-        return true;
-    const size_t capacity = n_bytes + n_bytes / 4;
-    uint8_t *metadata = realloc(r->metadata, capacity);
+    uint8_t *metadata = array_reserve(r->metadata, &r->metadata_capacity, n_bytes, 1);
     if (!metadata)
         return fail_memory(err);
     r->metadata = metadata;
-    r->metadata_capacity = capacity;
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include "corpus/second_look.h"
 #include "system/files.h"
 #include "system/input_file.h"
+#include "text/array.h"
 #include "text/utf8.h"
 #include "text/value_bytes.h"
 
@@ -27,24 +28,13 @@ typedef struct document_values {
     size_t n_bytes, capacity;
 } document_values;
 
-static bool reserve(uint8_t **bytes, size_t *capacity, size_t n_bytes)
-{
-    if (n_bytes <= *capacity)
-        return true;
-    uint8_t *grown = realloc(*bytes, 2 * n_bytes);
-    if (!grown)
-        return false;
-    *bytes = grown;
-    *capacity = 2 * n_bytes;
-    return true;
-}
-
-/* false: out of memory. */
 static bool document_values_set(document_values *v, const tokmap_value *values, size_t n)
 {
     v->n_bytes = value_bytes_size(values, n);
-    if (!reserve(&v->bytes, &v->capacity, v->n_bytes))
+    uint8_t *bytes = array_reserve(v->bytes, &v->capacity, v->n_bytes, 1);
+    if (!bytes)
         return false;
+    v->bytes = bytes;
     value_bytes_put(v->bytes, values, n);
     return true;
 }
@@ -57,14 +47,11 @@ static void document_values_free(document_values *v)
 /* Add at the end of the batch. false: out of memory. */
 static bool batch_add_end(corpus_batch *batch, corpus_end end)
 {
-    if (batch->n_ends == batch->ends_capacity) {
-        const size_t capacity = batch->ends_capacity ? batch->ends_capacity * 2 : 64;
-        corpus_end *ends = realloc(batch->ends, capacity * sizeof *ends);
-        if (!ends)
-            return false;
-        batch->ends = ends;
-        batch->ends_capacity = capacity;
-    }
+    corpus_end *ends =
+        array_reserve(batch->ends, &batch->ends_capacity, batch->n_ends + 1, sizeof *ends);
+    if (!ends)
+        return false;
+    batch->ends = ends;
     end.at = batch->n_bytes;
     batch->ends[batch->n_ends++] = end;
     return true;
@@ -74,8 +61,11 @@ static bool batch_add_values(corpus_batch *batch, const document_values *v)
 {
     if (v->n_bytes == 0)
         return true;
-    if (!reserve(&batch->values, &batch->values_capacity, batch->values_bytes + v->n_bytes))
+    uint8_t *values =
+        array_reserve(batch->values, &batch->values_capacity, batch->values_bytes + v->n_bytes, 1);
+    if (!values)
         return false;
+    batch->values = values;
     memcpy(batch->values + batch->values_bytes, v->bytes, v->n_bytes);
     batch->values_bytes += v->n_bytes;
     return true;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "corpus/json_span.h"
+#include "text/array.h"
 #include "text/exact_number.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
@@ -324,23 +325,13 @@ static void read_object(json_fields *f, int parent)
     f->at += f->at < f->end;
 }
 
-static bool reserve(json_fields *f, size_t n_bytes)
-{
-    if (n_bytes <= f->capacity)
-        return true;
-    uint8_t *decoded = realloc(f->decoded, n_bytes + n_bytes / 4);
-    if (!decoded)
-        return false;
-    f->decoded = decoded;
-    f->capacity = n_bytes + n_bytes / 4;
-    return true;
-}
-
 bool json_fields_read(json_fields *f, const uint8_t *line, size_t n_bytes, tokmap_value *values)
 {
     memset(values, 0, f->list->n_fields * sizeof *values);
-    if (!reserve(f, n_bytes + 1))
+    uint8_t *decoded = array_reserve(f->decoded, &f->capacity, n_bytes + 1, 1);
+    if (!decoded)
         return false;
+    f->decoded = decoded;
     f->n_decoded = 0;
     f->at = line;
     f->end = line + n_bytes;

@@ -9,6 +9,7 @@
 #include "corpus/json_fields.h"
 #include "corpus/json_line.h"
 #include "corpus/wrong_file.h"
+#include "text/array.h"
 
 typedef struct text_reader {
     reader base;
@@ -56,13 +57,10 @@ static void set_format(text_reader *r, corpus_format format)
 
 static bool reserve_decoded(text_reader *r, size_t n_bytes, failure *err)
 {
-    if (n_bytes <= r->decoded_capacity)
-        return true;
-    uint8_t *decoded = realloc(r->decoded, n_bytes + n_bytes / 4);
+    uint8_t *decoded = array_reserve(r->decoded, &r->decoded_capacity, n_bytes, 1);
     if (!decoded)
         return fail_memory(err);
     r->decoded = decoded;
-    r->decoded_capacity = n_bytes + n_bytes / 4;
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "pack/documents.h"
 #include "pack/pipeline.h"
 #include "system/process.h"
+#include "text/array.h"
 
 /* A checkpoint waits for the disk: at most this fraction of the time is spent on it. */
 #define CHECKPOINT_SHARE 5
@@ -66,22 +67,11 @@ static void pack_collector_collect(void *context, const uint8_t *data, size_t n_
         pack_bad_file_write(c->bad_file, "\n", 1);
 }
 
-/* Makes room for n more elements after n_used. */
-static void *grow_array(void *array, size_t n_used, size_t n, size_t *capacity, size_t element)
-{
-    if (n_used + n <= *capacity)
-        return array;
-    void *grown = realloc(array, 2 * (n_used + n) * element);
-    if (grown)
-        *capacity = 2 * (n_used + n);
-    return grown;
-}
-
 static void pack_collector_report(void *context, const char *text)
 {
     pack_collector *c = context;
     size_t n = strlen(text);
-    char *lines = grow_array(c->lines, c->lines_bytes, n + 1, &c->lines_capacity, 1);
+    char *lines = array_reserve(c->lines, &c->lines_capacity, c->lines_bytes + n + 1, 1);
     c->no_memory = c->no_memory || !lines;
     if (!lines)
         return;
@@ -100,7 +90,7 @@ static void pack_collector_ended(void *context, const corpus_counts *counts)
 {
     pack_collector *c = context;
     pack_moment *moments =
-        grow_array(c->moments, c->n_moments, 1, &c->moments_capacity, sizeof *c->moments);
+        array_reserve(c->moments, &c->moments_capacity, c->n_moments + 1, sizeof *c->moments);
     c->no_memory = c->no_memory || !moments;
     if (!moments)
         return;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/json_reader.h"
 #include "tokenizer/model/name_table.h"
 
@@ -71,19 +72,6 @@ bool model_fail_json(failure *err, const char *before, const json_reader *r)
                         : model_fail(err, r->failure_at, "%s%s", before, r->failure);
 }
 
-/* Returns an array with room for n elements of element_bytes. NULL: out of memory. */
-static void *grow_array(void *array, size_t *capacity, size_t n, size_t element_bytes)
-{
-    if (array && n <= *capacity)
-        return array;
-    const size_t larger = *capacity + *capacity / 2 + 64;
-    const size_t next = n > larger ? n : larger;
-    void *moved = next <= SIZE_MAX / element_bytes ? realloc(array, next * element_bytes) : NULL;
-    if (moved)
-        *capacity = next;
-    return moved;
-}
-
 bool model_text_set(model_text *text, const void *s, size_t n_bytes)
 {
     char *copy = malloc(n_bytes + 1);
@@ -102,7 +90,7 @@ bool model_text_set(model_text *text, const void *s, size_t n_bytes)
 
 static bool reserve_tokens(model *m, size_t n_tokens)
 {
-    model_token *tokens = grow_array(m->tokens, &m->tokens_capacity, n_tokens, sizeof *tokens);
+    model_token *tokens = array_reserve(m->tokens, &m->tokens_capacity, n_tokens, sizeof *tokens);
     if (!tokens)
         return false;
     m->tokens = tokens;
@@ -122,7 +110,7 @@ bool model_set_token(model *m, const new_token *token, failure *err)
         return model_fail(err, 0, "two tokens have the id %u", token->id);
     if (token->id >= m->n_tokens && !reserve_tokens(m, (size_t)token->id + 1))
         return fail_memory(err);
-    uint8_t *bytes = grow_array(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
+    uint8_t *bytes = array_reserve(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
     if (!bytes)
         return fail_memory(err);
     m->bytes = bytes;
@@ -155,7 +143,7 @@ unsigned model_byte_ids(const model *m, uint32_t byte_ids[256])
 bool model_add_merge(model *m, model_merge merge, failure *err)
 {
     model_merge *merges =
-        grow_array(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
+        array_reserve(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
     if (!merges)
         return fail_memory(err);
     m->merges = merges;
@@ -195,7 +183,7 @@ bool model_add_added(model *m, const added_token *token, failure *err)
     if (token->content.n_bytes > MODEL_MAX_TOKEN_BYTES)
         return model_fail(err, 0, "added token \"%.100s\" has %zu bytes; the limit is %d",
                           token->content.s, token->content.n_bytes, MODEL_MAX_TOKEN_BYTES);
-    added_token *added = grow_array(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
+    added_token *added = array_reserve(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
     if (!added)
         return fail_memory(err);
     m->added = added;
