@@ -1,8 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan.c - checks every token once: is it negative, and does a document begin or end at it? */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Bytes and tables ---- */
+
+bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,
+                  failure *err)
+{
+    uint64_t end;
+    if (__builtin_add_overflow(offset, n_bytes, &end) || end > bytes->size) {
+        return fail(err, "is too short: it has %" PRIu64 " bytes and needs at least %" PRIu64,
+                    bytes->size, offset + n_bytes);
+    }
+    if (!bytes->read(bytes->user, offset, dst, n_bytes))
+        return fail(err, "cannot be read at byte %" PRIu64, offset);
+    return true;
+}
+
+void foreign_cursor_begin(foreign_cursor *cursor, const foreign_bytes *bytes, uint64_t offset,
+                          uint64_t end_offset)
+{
+    cursor->bytes = bytes;
+    cursor->next_offset = offset;
+    cursor->end_offset = end_offset;
+    cursor->at = 0;
+    cursor->filled = 0;
+}
+
+const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err)
+{
+    size_t left = cursor->filled - cursor->at;
+    if (left < n_bytes) {
+        memmove(cursor->buffer, cursor->buffer + cursor->at, left);
+        uint64_t in_table = cursor->end_offset - cursor->next_offset;
+        size_t room = sizeof cursor->buffer - left;
+        size_t n_read = in_table < room ? (size_t)in_table : room;
+        if (left + n_read < n_bytes) {
+            fail(err, "ends within a table, at byte %" PRIu64, cursor->end_offset);
+            return NULL;
+        }
+        if (!foreign_read(cursor->bytes, cursor->next_offset, cursor->buffer + left, n_read, err))
+            return NULL;
+        cursor->next_offset += n_read;
+        cursor->at = 0;
+        cursor->filled = left + n_read;
+    }
+    const uint8_t *p = cursor->buffer + cursor->at;
+    cursor->at += n_bytes;
+    return p;
+}
+
+/* ---- The formats, and files that belong to none of them ---- */
+
+#define ROW(x) &foreign_##x,
+const foreign_reader *const foreign_readers[] = {FOREIGN_READERS(ROW) NULL};
+#undef ROW
+
+static bool starts_with(const uint8_t *head, size_t n_head, const void *magic, size_t n_magic)
+{
+    return n_head >= n_magic && memcmp(head, magic, n_magic) == 0;
+}
+
+const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes)
+{
+    static const struct {
+        const char *magic;
+        size_t n_magic;
+        const char *kind;
+    } kinds[] = {
+        {"\x28\xb5\x2f\xfd", 4, "a zstd file"},     {"PAR1", 4, "a Parquet file"},
+        {"ARROW1\0\0", 8, "an Arrow file"},         {"PK\3\4", 4, "a zip or .npz file"},
+        {"\x89TMI\r\n\x1a\n", 8, "a tokmap index"}, {"TNTIDX\0\0", 8, "a fairseq index"},
+        {"LITPKDS", 7, "a lit-gpt packed file"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (starts_with(head, n_head, kinds[i].magic, kinds[i].n_magic))
+            return kinds[i].kind;
+    /* Two bytes would be just one token; with the method deflate and no reserved flags they are a
+     * gzip header. */
+    if (n_head >= 4 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8 && head[3] < 32)
+        return "a gzip file";
+    for (const foreign_reader *const *r = foreign_readers; *r; r++)
+        if ((*r)->recognise && (*r)->recognise(head, n_head, file_bytes))
+            return (*r)->kind;
+    return NULL;
+}
+
+/* ---- Every token, once: is it negative, does a document begin or end at it? ---- */
 
 /* Tokens are checked in runs of this size: a run without a boundary and without a bad id, the usual
  * case, costs two branchless passes that compilers vectorise. */
