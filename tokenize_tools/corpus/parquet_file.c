@@ -367,8 +367,8 @@ int parquet_scan_next(parquet_scan *s, parquet_page_place *place, failure *err)
         if (!read_header(s, err))
             return -1;
         const char *wrong = check_page(s);
-        if (wrong)
-            return -!parquet_page_fail(&s->next, wrong, err);
+        if (wrong && !parquet_page_fail(&s->next, wrong, err))
+            return -1;
         *place = s->next;
         const bool skipped = is_skipped(s);
         pass_page(s);

@@ -387,18 +387,21 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
 {
     uint32_t level;
     *value = (tokmap_value){0};
-    if (v->left == 0)
-        return all_zero(v->at, v->end) ? 0 : -!fail_page(v, after_last);
+    bool ok = true;
+    if (v->left == 0) {
+        ok = all_zero(v->at, v->end) || fail_page(v, after_last);
+        return ok ? 0 : -1;
+    }
     v->left--;
     if (v->has_levels) {
         if (!parquet_runs_next(&v->levels, &level))
-            return -!fail_page(v, "its definition levels end too early");
-        if (level > v->column->max_definition)
-            return -!fail_page(v, "a definition level is too large");
-        if (level < v->column->max_definition)
+            ok = fail_page(v, "its definition levels end too early");
+        else if (level > v->column->max_definition)
+            ok = fail_page(v, "a definition level is too large");
+        else if (level < v->column->max_definition)
             return 1;
     }
-    return v->take(v, value) ? 1 : -1;
+    return ok && v->take(v, value) ? 1 : -1;
 }
 
 void parquet_values_free(parquet_values *v)
