@@ -230,7 +230,8 @@ static int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page
     if (p->n_handed_out < p->n_taken) {
         slot *s = &p->slots[p->n_handed_out % p->n_slots];
         result = s->failed ? -1 : 1;
-        *err = s->err;
+        if (s->failed)
+            *err = s->err;
         if (result > 0) {
             *page = s->page;
             *place = s->place;
