@@ -9,7 +9,7 @@
 #include "pack/task.h"
 #include "plan/cell_flatten.h"
 #include "plan/cell_join.h"
-#include "plan/plan_read.h"
+#include "plan/plan_file.h"
 #include "system/platform.h"
 #include "system/process.h"
 

@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "pack/option_rows.h"
+#include "pack/options.h"
 #include "pack/session.h"
 #include "pack/task.h"
 #include "system/process.h"

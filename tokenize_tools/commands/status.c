@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "pack/plan_status.h"
-#include "plan/plan_read.h"
+#include "plan/plan_file.h"
 #include "text/json_text.h"
 
 #define MAX_LISTED 10

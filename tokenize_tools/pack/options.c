@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/options.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "cli/cli.h"
+#include "system/platform.h"
+#include "system/process.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 const cli_word pack_formats[] = {
     {"auto", CORPUS_AUTO,
@@ -53,4 +62,274 @@ corpus_options pack_corpus_options(const pack_options *o)
         .page_memory = o->memory / 4 * o->n_threads,
         .memory_option = o->memory,
     };
+}
+
+/* ---- The options ---- */
+
+#define MIN_MEMORY ((uint64_t)8000000)
+#define MAX_MEMORY ((uint64_t)1000000000000)
+#define DEFAULT_MEMORY ((uint64_t)64000000)
+#define DEFAULT_CHECKPOINT_MS 2000
+#define MAX_CHECKPOINT_MS 3600000
+
+/* ---- Values ---- */
+
+/* With \n, \r, \t, \0 and \\ as they are written in C. */
+static int parse_separator(void *target, const char *text)
+{
+    pack_options *options = target;
+    static const char letters[] = "nrt0\\", meanings[] = "\n\r\t\0\\";
+    char *out = malloc(strlen(text) + 1);
+    if (!out)
+        return cli_no_memory();
+    size_t n = 0;
+    const char *letter = letters;
+    for (const char *p = text; *p && letter; p++) {
+        if (*p != '\\') {
+            out[n++] = *p;
+            continue;
+        }
+        p++;
+        letter = *p ? strchr(letters, *p) : NULL;
+        if (letter)
+            out[n++] = meanings[letter - letters];
+    }
+    free(options->separator);
+    free(options->skipped);
+    options->separator = out;
+    options->separator_bytes = n;
+    if (!letter)
+        return cli_usage(
+            "--separator %s: a backslash must be followed by n, r, t, 0 or another backslash",
+            text);
+    return CLI_OK;
+}
+
+static bool is_split_name(const char *name, size_t n_bytes)
+{
+    static const char letters[] =
+        "0123456789_-.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return n_bytes > 0 && n_bytes <= PACK_MAX_SPLIT_NAME && strspn(name, letters) >= n_bytes &&
+           strspn(name, ".") < n_bytes;
+}
+
+/* Plain digits with a point; 0 when it is something else. */
+static double parse_fraction(const char *text)
+{
+    char *end;
+    double fraction = strtod(text, &end);
+    bool plain = strspn(text, "0123456789.") == strlen(text) && end != text && !*end;
+    return plain ? fraction : 0;
+}
+
+static int parse_split(void *target, const char *text)
+{
+    pack_options *options = target;
+    size_t n_name = strcspn(text, "=");
+    if (options->n_splits == PACK_MAX_SPLITS)
+        return cli_usage("--split: at most %d are allowed", PACK_MAX_SPLITS);
+    if (!text[n_name] || !is_split_name(text, n_name))
+        return cli_usage("--split %s: must be NAME=FRACTION; NAME has at most %d of the "
+                         "characters A-Z, a-z, 0-9, _, - and ., and not only dots",
+                         text, PACK_MAX_SPLIT_NAME);
+    pack_split *split = &options->splits[options->n_splits];
+    memcpy(split->name, text, n_name);
+    split->name[n_name] = '\0';
+    split->fraction = parse_fraction(text + n_name + 1);
+    if (split->fraction <= 0 || split->fraction >= 1)
+        return cli_usage("--split %s: the fraction must be a number between 0 and 1, such as 0.01",
+                         text);
+    double before = 0;
+    for (size_t i = 0; i < options->n_splits; i++) {
+        before += options->splits[i].fraction;
+        if (strcmp(options->splits[i].name, split->name) == 0)
+            return cli_usage("--split %s: the name is given twice", text);
+    }
+    if (before + split->fraction >= 1)
+        return cli_usage("--split %s: the fractions must add up to less than 1", text);
+    split->below = (uint64_t)((before + split->fraction) * 18446744073709551616.0);
+    options->n_splits++;
+    return CLI_OK;
+}
+
+static int skip_input(void *target, const char *name)
+{
+    pack_options *options = target;
+    const char **larger = realloc(options->skipped, (options->n_skipped + 1) * sizeof *larger);
+    if (!larger)
+        return cli_no_memory();
+    options->skipped = larger;
+    options->skipped[options->n_skipped++] = name;
+    return CLI_OK;
+}
+
+static int choose_lines(void *options, const char *value)
+{
+    (void)value;
+    ((pack_options *)options)->format = CORPUS_LINES;
+    return CLI_OK;
+}
+
+/* ---- Rows ---- */
+
+#define TARGET(field) offsetof(pack_options, field)
+
+const cli_option pack_document_rows[] = {
+    {.name = "Documents"},
+    {"skip-input", 0, CLI_CALL, 0, "FILE",
+     .help = "leave out this input, which an INPUT stands for, such as a damaged one in a folder, "
+             "by any path to it; "
+             "may be given several times",
+     .call = skip_input},
+    {"format", 0, CLI_WORD, TARGET(format), "WORD", .help = "what the files hold [auto]",
+     .words = pack_formats},
+    {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
+    {"field", 0, CLI_TEXT, TARGET(field), "PATH",
+     .help =
+         "for jsonl, parquet and arrow: the field or column that holds the text, such as meta.body "
+         "[text]"},
+    {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",
+     .help = "pack only records for which EXPR holds, such as 'score >= 3 and lang == \"en\"'"},
+    {"meta", 0, CLI_TEXT, TARGET(meta), "FIELD,...",
+     .help = "keep these fields of each document in the dataset, such as score,lang; @row is the "
+             "number of the record in its input"},
+    {"separator", 0, CLI_CALL, 0, "TEXT",
+     .help = "for text: TEXT ends a document within a file; it may contain \\n, \\r, \\t, \\0 "
+             "and \\\\ [none]",
+     .call = parse_separator},
+    {"utf8", 0, CLI_WORD, TARGET(utf8), "WORD",
+     .help = "what to do with bytes that are not valid UTF-8 [replace]", .words = pack_utf8_words},
+    {"on-error", 0, CLI_WORD, TARGET(on_error), "WORD",
+     .help = "what to do with a bad document [fail]", .words = pack_on_error_words},
+    {NULL},
+};
+
+const cli_option pack_token_rows[] = {
+    {.name = "Tokens"},
+    {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE", .help = TOKENIZER_HELP " [bytes]"},
+    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
+     .get_words = tokenizer_pattern_words},
+    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
+     .help = "what to do with special tokens that appear in the text [text]",
+     .words = tokenizer_specials_words},
+    {"eod", 0, CLI_TEXT, TARGET(eod), "TOKEN",
+     .help = "the token that ends each document: an id, even one that the tokenizer does not have; "
+             "the text of a token; none; or auto, the token that the tokenizer's files name "
+             "[auto]"},
+    {"bos", 0, CLI_TEXT, TARGET(bos), "TOKEN",
+     .help = "the token that begins each document, given in the same way [none]"},
+    {NULL},
+};
+
+const cli_option pack_split_row[] = {
+    {"split", 0, CLI_CALL, 0, "NAME=F",
+     .help = "put this fraction of the documents, chosen by their text, into the dataset P-NAME; "
+             "may be given several times",
+     .call = parse_split},
+    {NULL},
+};
+
+const cli_option pack_memory_row[] = {
+    {"memory", 0, CLI_NUMBER, TARGET(memory), "SIZE",
+     .help = "memory for each encoding thread, in addition to the vocabulary [64M]",
+     .lowest = MIN_MEMORY, .highest = MAX_MEMORY},
+    {NULL},
+};
+
+const cli_option *const pack_deciding_rows[] = {pack_document_rows, pack_token_rows, pack_split_row,
+                                                pack_memory_row, NULL};
+
+bool pack_option_decides(const char *name)
+{
+    for (const cli_option *const *rows = pack_deciding_rows; *rows; rows++) {
+        for (const cli_option *o = *rows; o->name; o++) {
+            if (o->kind != CLI_SECTION && strcmp(o->name, name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- All ---- */
+
+pack_options pack_options_new(void)
+{
+    return (pack_options){
+        .tokenizer = {.name = "bytes"},
+        .eod = "auto",
+        .bos = "none",
+        .field = "text",
+        .limit_documents = PACK_NO_LIMIT,
+        .limit_tokens = PACK_NO_LIMIT,
+        .n_threads = tokmap_i_n_processors(),
+        .memory = DEFAULT_MEMORY,
+        .checkpoint_ms = DEFAULT_CHECKPOINT_MS,
+    };
+}
+
+void pack_options_free(pack_options *options)
+{
+    free(options->separator);
+    free(options->skipped);
+    field_list_free(&options->fields);
+    where_free(options->where);
+}
+
+/* Options that do not work together. */
+static int check_together(const pack_options *options)
+{
+    if (options->bad_documents && options->on_error != ON_ERROR_COLLECT)
+        return cli_usage("--bad-documents works only with --on-error collect");
+    if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
+        return cli_usage(
+            "--specials error does not work with --on-error collect, because the original line "
+            "is not kept; use --on-error skip or fail");
+    if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
+        return cli_usage("--separator works only with --format text or auto");
+    return CLI_OK;
+}
+
+static int bad_field_text(const char *option, const failure *err)
+{
+    if (err->status == ENOMEM)
+        return cli_no_memory();
+    return cli_usage("%s: character %" PRIu64 ": %s", option, err->place, err->text);
+}
+
+static int compile_fields(pack_options *options)
+{
+    failure err;
+    if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
+        return bad_field_text("--meta", &err);
+    options->n_kept = options->fields.n_fields;
+    if (!options->where_text)
+        return CLI_OK;
+    options->where = where_compile(options->where_text, &options->fields, &err);
+    return options->where ? CLI_OK : bad_field_text("--where", &err);
+}
+
+int pack_options_environment(pack_options *options)
+{
+    const char *text = getenv("TOKMAP_CHECKPOINT_MS");
+    if (!text || !*text)
+        return CLI_OK;
+    if (cli_parse_u64(text, &options->checkpoint_ms) && options->checkpoint_ms <= MAX_CHECKPOINT_MS)
+        return CLI_OK;
+    return cli_usage("TOKMAP_CHECKPOINT_MS is '%.40s': must be milliseconds, from 0 to %d", text,
+                     MAX_CHECKPOINT_MS);
+}
+
+int pack_options_check(pack_options *options)
+{
+    int code = check_together(options);
+    return code == CLI_OK ? compile_fields(options) : code;
+}
+
+int pack_options_say_bytes(const pack_options *options)
+{
+    if (options->quiet || options->json || cli_is_given("tokenizer"))
+        return CLI_OK;
+    puts("No --tokenizer was given: each byte of the texts is a token.");
+    return cli_finish();
 }

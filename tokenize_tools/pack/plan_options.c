@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pack/option_rows.h"
+#include "pack/options.h"
 #include "system/memory_file.h"
 #include "system/process.h"
 

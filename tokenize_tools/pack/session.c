@@ -8,7 +8,6 @@
 #include "pack/dry_run.h"
 #include "pack/look.h"
 #include "pack/names.h"
-#include "pack/option_rows.h"
 #include "pack/options.h"
 #include "pack/report.h"
 #include "pack/work.h"

@@ -13,11 +13,11 @@
 #include "cli/cli.h"
 #include "pack/cell_work.h"
 #include "pack/names.h"
-#include "pack/option_rows.h"
+#include "pack/options.h"
 #include "pack/plan_options.h"
 #include "pack/report.h"
 #include "pack/session.h"
-#include "plan/plan_read.h"
+#include "plan/plan_file.h"
 #include "system/platform.h"
 #include "system/process.h"
 

@@ -64,6 +64,11 @@ bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure 
  * out of memory. */
 char *plan_file_print(plan_file *plan, size_t *n_bytes);
 void plan_file_free(plan_file *plan);
+/* Reads and protects the file (system/protected.h). Start with {0}; plan_file_free frees the plan,
+ * also after a failure. Returns an exit code, and prints the error. */
+int plan_read(plan_file *plan, const char *path);
+/* The same, but the file may be an output. */
+int plan_read_to_update(plan_file *plan, const char *path);
 
 /* Whether the paths of cells are short enough; the parser checks it. */
 bool plan_file_folders_fit(const plan_file *plan);
