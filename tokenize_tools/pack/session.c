@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "pack/dry_run.h"
 #include "pack/look.h"
-#include "pack/names.h"
 #include "pack/options.h"
 #include "pack/report.h"
 #include "pack/work.h"

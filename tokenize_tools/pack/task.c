@@ -12,7 +12,6 @@
 
 #include "cli/cli.h"
 #include "pack/cell_work.h"
-#include "pack/names.h"
 #include "pack/options.h"
 #include "pack/plan_options.h"
 #include "pack/report.h"
