@@ -51,7 +51,7 @@ typedef struct reader_raw { /* the original bytes of a document */
 typedef struct reader reader;
 
 /* The path, the part and the options must stay valid until the reader is closed. The format of a
- * part, by options->format: lines, JSON lines or Parquet. stop_fd: see stream.h. */
+ * part, by options->format: lines, JSON lines or Parquet. stop_fd: see window.h. */
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                     failure *err);
 void reader_close(reader *r);

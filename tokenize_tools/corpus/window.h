@@ -4,7 +4,14 @@
 #define TOKMAP_WINDOW_H
 
 #include "corpus/corpus.h"
-#include "corpus/stream.h"
+#include "corpus/input.h"
+
+typedef struct stream stream; /* an input, read ahead in a thread if that is wanted */
+/* Like input_codec_name. */
+const char *stream_codec(const stream *s);
+/* The stored bytes behind the bytes returned so far, and their checksum; after the end, of the
+ * whole input. */
+input_prefix stream_stored(const stream *s);
 
 typedef struct window {
     const char *name;       /* of the input */
@@ -21,7 +28,8 @@ typedef struct window {
 
 #define WINDOW_PADDING 64
 
-/* The window grows from read_bytes to at most max_piece_bytes. stop_fd: see stream.h. */
+/* The window grows from read_bytes to at most max_piece_bytes. When stop_fd becomes
+ * readable, reading fails with ECANCELED; read_ahead needs it, because it stops the thread. */
 bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
                  failure *err);
 void window_close(window *w);
