@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/corpus_options.h"
 #include "corpus/parquet_reader.h"
 #include "corpus/reader.h"
 #include "system/files.h"

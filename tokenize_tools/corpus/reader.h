@@ -97,4 +97,11 @@ void reader_summarize(const reader *r, reader_summary *summary);
 /* As stream_stored. */
 input_prefix reader_stored(const reader *r);
 
+/* ---- Options ---- */
+
+/* Replaces zeros by the defaults, and sizes that are too small or too large. */
+corpus_options corpus_options_complete(const corpus_options *options);
+/* Whether FIELD_ROW is wanted. */
+bool corpus_options_want_row(const corpus_options *o);
+
 #endif /* TOKMAP_READER_H */

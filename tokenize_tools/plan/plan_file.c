@@ -14,7 +14,7 @@
 #include "system/memory_file.h"
 #include "system/protected.h"
 #include "text/array.h"
-#include "text/line_text.h"
+#include "text/plain_text.h"
 
 void plan_file_free(plan_file *plan)
 {

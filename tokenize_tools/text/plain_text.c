@@ -2,6 +2,7 @@
 #include "text/plain_text.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "text/utf8.h"
 
@@ -35,4 +36,52 @@ size_t plain_text_unfinished(const char *s, size_t n_bytes)
             return length_by_lead(c) > n ? n : 0;
     }
     return 0;
+}
+
+/* ---- Lines ---- */
+
+static bool is_escaped(unsigned char c, bool last)
+{
+    return c < 0x20 || c == '\\' || c == 0x7f || (c == ' ' && last);
+}
+
+void line_text_print(FILE *out, const char *s, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (is_escaped(c, i + 1 == n_bytes))
+            fprintf(out, "\\x%02x", c);
+        else
+            putc(c, out);
+    }
+}
+
+/* -1: not a lower-case hexadecimal digit. */
+static int digit_value(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *found = c ? strchr(digits, c) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+bool line_text_parse(char *line)
+{
+    char *to = line;
+    for (const char *from = line; *from; to++) {
+        if (*from != '\\') {
+            if (is_escaped((unsigned char)*from, from[1] == '\0'))
+                return false;
+            *to = *from++;
+            continue;
+        }
+        int high = from[1] == 'x' ? digit_value(from[2]) : -1;
+        int low = high >= 0 ? digit_value(from[3]) : -1;
+        int c = 16 * high + low;
+        if (low < 0 || c == 0 || !is_escaped((unsigned char)c, from[4] == '\0'))
+            return false;
+        *to = (char)c;
+        from += 4;
+    }
+    *to = '\0';
+    return true;
 }
