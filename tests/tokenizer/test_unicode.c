@@ -74,44 +74,6 @@ TEST(classes_are_those_of_the_reference_engines_for_every_code_point)
     }
 }
 
-TEST(classes_have_the_sizes_of_unicode_16_and_ascii_its_places)
-{
-    size_t n[9] = {0}, n_numeric = 0, n_punctuation = 0;
-    for (uint32_t c = 0; c < 0x110000; c++) {
-        const unicode_class class = unicode_class_of(c);
-        CHECK(class <= CLASS_SYMBOL);
-        CHECK(class == unicode_class_pages[unicode_class_index[c >> 7]][c & 127]);
-        n[class]++;
-        n_numeric += unicode_hf_is(HF_NUMBER, c);
-        n_punctuation += unicode_hf_is(HF_PUNCTUATION, c);
-    }
-    CHECK_EQ(n[CLASS_UPPER] + n[CLASS_LOWER] + n[CLASS_LETTER], 141028);
-    CHECK_EQ(n[CLASS_MARK], 2501);
-    CHECK_EQ(n[CLASS_NUMBER], 1911);
-    CHECK_EQ(n[CLASS_SPACE], 25);
-    CHECK_EQ(n_numeric, 1924);
-    CHECK_EQ(n_punctuation, 726);
-    const char *wanted =
-        "000000000666660000000000000000006777877777787777555555555577888771111111111"
-        "1111111111111111777878222222222222222222222222227878"
-        "0";
-    for (uint32_t c = 0; c < 128; c++) {
-        if ((char)('0' + unicode_class_of(c)) != wanted[c])
-            CHECK_FAIL("U+%04X is of class %d", c, (int)unicode_class_of(c));
-    }
-}
-
-TEST(hf_tables_are_older_and_newer_where_they_should_be)
-{
-    CHECK(unicode_hf_is(HF_NUMBER, 0x11DE0) &&
-          unicode_class_of(0x11DE0) == CLASS_OTHER); /* Unicode 17 */
-    CHECK(unicode_hf_is(HF_NUMBER, 0xBD) && !unicode_hf_is(HF_NUMBER, 'a'));
-    CHECK(unicode_hf_is(HF_PUNCTUATION, '$') && unicode_class_of('$') == CLASS_SYMBOL);
-    CHECK(!unicode_hf_is(HF_PUNCTUATION, 0x2E43) && unicode_class_of(0x2E43) == CLASS_PUNCTUATION);
-    CHECK(unicode_hf_is(HF_PUNCTUATION, 0x166D) && unicode_class_of(0x166D) == CLASS_SYMBOL);
-    CHECK(unicode_hf_is(HF_PUNCTUATION, 0x2019) && !unicode_hf_is(HF_PUNCTUATION, 0xA3));
-}
-
 /* ---- UTF-8 ---- */
 
 TEST(every_character_is_encoded_and_decoded_and_nothing_else)
@@ -307,43 +269,6 @@ static void nfc_is_naive(const uint8_t *text, size_t n_bytes)
     const size_t n_wanted = naive_nfc(text, n_bytes, wanted);
     nfc_is(text, n_bytes, wanted, n_wanted);
     free(wanted);
-}
-
-static void nfc_text_is(const char *text, const char *wanted)
-{
-    nfc_is((const uint8_t *)text, strlen(text), (const uint8_t *)wanted, strlen(wanted));
-}
-
-TEST(nfc_of_known_texts)
-{
-    nfc_text_is("", "");
-    nfc_text_is("plain", "plain");
-    nfc_text_is("e\u0301t\u00E9", "\u00E9t\u00E9");
-    nfc_text_is("A\u030Angstro\u0308m \u212B", "\u00C5ngstr\u00F6m \u00C5");
-    nfc_text_is("\u1100\u1161\u11A8\u11A8", "\uAC01\u11A8");
-    nfc_text_is("\u1100\u1161\u11A7", "\uAC00\u11A7"); /* 11A7 is no trailing consonant */
-    nfc_text_is("\uAC00\u11A8", "\uAC01");
-    nfc_text_is("q\u0307\u0323", "q\u0323\u0307");
-    nfc_text_is("\u1E0B\u0323", "\u1E0D\u0307");
-    nfc_text_is("a\u0315\u0300\u05AE\u0300b", "\u00E0\u05AE\u0300\u0315b");
-    nfc_text_is("\u0344", "\u0308\u0301");             /* never composed */
-    nfc_text_is("\u0958", "\u0915\u093C");             /* excluded from composition */
-    nfc_text_is("\uF900\U0002F800", "\u8C48\u4E3D");   /* compatibility ideographs */
-    nfc_text_is("\u09C7\u09BE", "\u09CB");             /* a starter that composes */
-    nfc_text_is("\U00011131\U00011127", "\U0001112E"); /* beyond the first plane */
-    nfc_text_is("\u0301a", "\u0301a");
-    nfc_text_is("\U0001D15E", "\U0001D157\U0001D165"); /* grows */
-    nfc_text_is("\u0390\u1F82\uFB2C", "\u0390\u1F82\u05E9\u05BC\u05C1");
-}
-
-TEST(nfc_leaves_alone_what_came_after_unicode_9)
-{
-    CHECK_STR(NFC_UNICODE_VERSION, "9.0.0");
-    nfc_text_is("\U00011935\U00011930", "\U00011935\U00011930"); /* 13 */
-    nfc_text_is("\U0001611E\U0001611E", "\U0001611E\U0001611E"); /* 16 */
-    nfc_text_is("a\u0301\u1DF6", "\u00E1\u1DF6");                /* 10: not a mark yet */
-    nfc_text_is("a\u1DF6\u0323", "a\u1DF6\u0323");
-    nfc_text_is("a\u08D4\u0323", "\u1EA1\u08D4"); /* 9 */
 }
 
 TEST(nfc_of_every_code_point_alone_and_between_others_is_the_naive_one)

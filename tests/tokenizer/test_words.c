@@ -243,16 +243,6 @@ TEST(pieces_are_the_longest_from_left_to_right_or_the_word_is_unknown)
     tokenizer_free(t);
 }
 
-TEST(words_of_a_pattern_are_merged_from_characters)
-{
-    static const vocabulary_case v = {{"[U]", "a", "b", "ab", "."}, 5};
-    tokenizer *t = make_tokenizer("\"type\": \"BPE\", \"unk_token\": \"[U]\", "
-                                  "\"merges\": [[\"a\", \"b\"]]",
-                                  &v, "Whitespace", "null");
-    encodes_to(t, "abab  a b.x", IDS(3, 3, 1, 2, 4, 0));
-    tokenizer_free(t);
-}
-
 static void decodes_to(const tokenizer *t, const uint32_t *ids, size_t n, const char *wanted)
 {
     model_text text = {0};
