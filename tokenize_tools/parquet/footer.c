@@ -163,10 +163,15 @@ static void read_schema(thrift *t, uint8_t type, void *to)
     open_group open[THRIFT_MAX_DEPTH];
     size_t depth = 0;
     const thrift_list list = thrift_begin_list(t, type);
-    if (f->elements)
+    if (f->elements) {
         thrift_fail(t, "it has two schemas");
-    else if (!(f->elements = calloc(list.n ? list.n : 1, sizeof *f->elements)))
+        return;
+    }
+    f->elements = calloc(list.n ? list.n : 1, sizeof *f->elements);
+    if (!f->elements) {
         thrift_fail(t, parquet_no_memory);
+        return;
+    }
     for (uint32_t i = 0; i < list.n && !t->why; i++) {
         raw_element raw = {.type = -1, .repetition = -1, .converted = -1, .is_signed = true};
         thrift_read(t, list.type, element_fields, &raw);
@@ -263,7 +268,7 @@ static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parque
     return NULL;
 }
 
-static void grow(reading *r, thrift *t)
+static bool grow(reading *r, thrift *t)
 {
     parquet_footer *f = r->f;
     const size_t row_bytes = (f->n_leaves ? f->n_leaves : 1) * sizeof *f->chunks;
@@ -273,6 +278,7 @@ static void grow(reading *r, thrift *t)
     f->chunks = chunks ? chunks : f->chunks;
     if (!groups || !chunks)
         thrift_fail(t, parquet_no_memory);
+    return groups && chunks;
 }
 
 static void read_chunks(thrift *t, uint8_t type, void *to)
@@ -307,14 +313,12 @@ static void read_row_groups(thrift *t, uint8_t type, void *to)
         thrift_fail(t, "its schema does not come first");
     if (f->groups)
         thrift_fail(t, "it has two lists of row groups");
-    if (!t->why)
-        grow(r, t);
-    for (uint32_t i = 0; i < list.n && !t->why; i++) {
-        grow(r, t);
+    if (t->why || !grow(r, t))
+        return;
+    for (uint32_t i = 0; i < list.n && grow(r, t); i++) {
         r->group_rows = -1;
         r->has_chunks = false;
-        if (!t->why)
-            thrift_read(t, list.type, group_fields, r);
+        thrift_read(t, list.type, group_fields, r);
         if (r->group_rows < 0 || !r->has_chunks)
             thrift_fail(t, "a row group is incomplete");
         else if ((uint64_t)r->group_rows > INT64_MAX - f->n_rows)

@@ -337,7 +337,7 @@ static bool parse_fact(plan_parser *p, char *rest)
 static bool parse_input(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
-    plan_input input;
+    plan_input input = {0};
     if (!ADD(p, plan->inputs, plan->n_inputs, PLAN_MAX_INPUTS, "inputs") ||
         !take_number(p, &rest, "the size of the input", &input.n_bytes) ||
         !take_number(p, &rest, "the time of the input", &input.mtime_ns))
@@ -362,6 +362,7 @@ static bool is_later(const plan_cell *a, const plan_cell *b)
 static bool parse_cell(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
+    const plan_cell before = plan->n_cells ? plan->cells[plan->n_cells - 1] : (plan_cell){0};
     plan_cell cell = {0};
     if (!ADD(p, plan->cells, plan->n_cells, PLAN_MAX_CELLS, "cells") ||
         !take_number(p, &rest, "the input of the cell", &cell.input) ||
@@ -381,7 +382,7 @@ static bool parse_cell(plan_parser *p, char *rest)
         return fail(p->err, "the cell begins after the end of its input");
     if (plan->n_cells == 0 && (cell.input || cell.offset || cell.row))
         return fail(p->err, "the first cell must begin where the inputs begin: \"cell 0 0 0\"");
-    if (plan->n_cells > 0 && !is_later(&plan->cells[plan->n_cells - 1], &cell))
+    if (plan->n_cells > 0 && !is_later(&before, &cell))
         return fail(p->err, "the cell must begin after the one before it");
     plan->cells[plan->n_cells++] = cell;
     return true;
