@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/joined.h"
 
@@ -148,6 +149,8 @@ static tokmap_status ahead_plan(void *context, uint64_t sample, uint32_t n_rows,
 {
     fetch_case *c = context;
     memset(err, 0, sizeof *err);
+    if (c->plan_us > 0)
+        usleep(c->plan_us);
     if (c->end > 0 && sample + n_rows > c->end)
         return TOKMAP_END;
     if (c->n_refusals > 0 && sample <= c->refused_sample && c->refused_sample < sample + n_rows) {

@@ -26,6 +26,7 @@ typedef struct fetch_case {
     uint64_t end;            /* there is no sample from here on; 0: endless */
     uint64_t from, to;       /* rows lie among these tokens alone, unless both are 0 */
     uint64_t refused_sample; /* the plan fails for it, while refusals are left */
+    unsigned plan_us;        /* how long planning a step takes */
     atomic_int n_refusals;
     atomic_uint_fast64_t n_planned; /* samples up to here */
     atomic_uint add_tokens;         /* to the length of all rows: more than was agreed */

@@ -327,7 +327,7 @@ LOSSES = {
                                           "return STEP_ON;\n    return add_end"),
     "a job is lost": ("tokenize_tools/pack/work.c", "    size_t enough = 0;\n    int code = pack_documents_take(",
                       "    size_t enough = 0;\n    static int n;\n    int code = ++n == 4 ? CLI_OK : pack_documents_take("),
-    "bad documents are not copied": ("tokenize_tools/pack/collector.c",
+    "bad documents are not copied": ("tokenize_tools/pack/work.c",
                                      "    if (last)\n", "    static int n;\n    if (last && ++n != 3)\n"),
 }
 
