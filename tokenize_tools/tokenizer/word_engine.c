@@ -6,6 +6,7 @@
 
 #include "tokenizer/bytes/byte_bpe.h"
 #include "tokenizer/chars/char_bpe.h"
+#include "tokenizer/normalize/text_buffer.h"
 #include "tokenizer/words/word_cache.h"
 #include "tokenizer/words/word_pieces.h"
 
@@ -29,8 +30,7 @@ struct word_scratch {
     word_cache *cache;
     merge_scratch merging;
     bitmap starts, word_starts;
-    uint8_t *prefixed;
-    size_t prefixed_capacity;
+    text_buffer prefixed;
 };
 
 /* ---- New and free ---- */
@@ -103,36 +103,22 @@ static bool find_words(bitmap *b, const splitter *split, const uint8_t *text, si
     return true;
 }
 
-/* Puts a blank before the word if it has none. */
-static bool put_prefix(word_scratch *s, const uint8_t *word, size_t *n_bytes)
-{
-    const size_t n_prefix = word[0] != ' ', n = *n_bytes + n_prefix;
-    if (s->prefixed_capacity < n) {
-        free(s->prefixed);
-        s->prefixed_capacity = 0;
-        s->prefixed = malloc(2 * n + TEXT_PADDING);
-        if (!s->prefixed)
-            return false;
-        s->prefixed_capacity = 2 * n;
-    }
-    s->prefixed[0] = ' ';
-    memcpy(s->prefixed + n_prefix, word, *n_bytes);
-    memset(s->prefixed + n, 0, TEXT_PADDING);
-    *n_bytes = n;
-    return true;
-}
-
+/* Puts a blank before the word if it has none, and splits it again. */
 static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
     const word_engine *e = s->e;
-    if (!put_prefix(s, word, &n_bytes) ||
-        !find_words(&s->word_starts, e->word_split, s->prefixed, n_bytes))
+    s->prefixed.n_bytes = 0;
+    if (!text_buffer_append(&s->prefixed, " ", word[0] != ' ') ||
+        !text_buffer_append(&s->prefixed, word, n_bytes))
+        return false;
+    const text_span text = text_buffer_span(&s->prefixed);
+    if (!find_words(&s->word_starts, e->word_split, text.bytes, text.n_bytes))
         return false;
     const uint64_t *starts = s->word_starts.words;
-    for (size_t at = 0, end; at < n_bytes; at = end) {
-        for (end = at + 1; end < n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
+    for (size_t at = 0, end; at < text.n_bytes; at = end) {
+        for (end = at + 1; end < text.n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
             end++;
-        if (!byte_bpe_encode(e->bytes, &s->merging, s->prefixed + at, end - at, out))
+        if (!byte_bpe_encode(e->bytes, &s->merging, text.bytes + at, end - at, out))
             return false;
     }
     return true;
@@ -179,7 +165,7 @@ void word_scratch_free(word_scratch *s)
     merge_scratch_free(&s->merging);
     free(s->starts.words);
     free(s->word_starts.words);
-    free(s->prefixed);
+    text_buffer_free(&s->prefixed);
     free(s);
 }
 

@@ -12,7 +12,6 @@
 #include "text/utf8.h"
 #include "tokenizer/file/special_place.h"
 #include "tokenizer/library/library.h"
-#include "tokenizer/library/result_memory.h"
 #include "tokenizer/tokenizer.h"
 
 enum {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.c - a tokenizer of libtokmap_tokenizer: open, what it is, decode. */
 #include "tokenizer/library/library.h"
-#include "tokenizer/library/result_memory.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/library/result_memory.h"
+#include "tokenizer/library/library.h"
 
 #include <stdbool.h>
 #include <stdint.h>
