@@ -298,18 +298,12 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
 
 /* ---- Joining ---- */
 
-/* crc * x. */
-static uint64_t shift_bit(const modulus *m, uint64_t crc)
-{
-    return (crc >> 1) ^ (m->polynomial & (0 - (crc & 1)));
-}
-
 /* a * b. */
 static uint64_t multiply_mod(const modulus *m, uint64_t a, uint64_t b)
 {
     uint64_t product = 0;
     for (unsigned bit = 0; bit < 64; bit++) {
-        product = shift_bit(m, product);
+        product = (product >> 1) ^ (m->polynomial & (0 - (product & 1))); /* product * x */
         product ^= a & (0 - (b & 1)); /* the highest power of b comes first */
         b >>= 1;
     }

@@ -95,18 +95,6 @@ typedef struct walk {
     void *context;
 } walk;
 
-static tokmap_status fill_chunk(walk *w, uint64_t group, tokmap_error *err)
-{
-    const tokmap_i_documents_layout *l = &w->docs->layout;
-    const uint64_t n = MIN(l->n_groups - group, CHUNK_GROUPS);
-    const tokmap_status status = read_part(w->r, w->section->offset + group * TOKMAP_I_GROUP_BYTES,
-                                           (size_t)n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
-    if (status)
-        return status;
-    return read_part(w->r, w->section->offset + l->level_offset[0] + group * 8, (size_t)n * 8,
-                     w->r->buffer + RECORDS_BYTES, err);
-}
-
 /* Level `level` must hold every 16th entry of the level below, and its padding must be as
  * specified. */
 enum {
@@ -158,7 +146,15 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
 {
     const uint64_t in_chunk = group % CHUNK_GROUPS, start = w->next_start;
     const uint64_t first_document = group * TOKMAP_I_GROUP_DOCUMENTS;
-    tokmap_status status = in_chunk == 0 ? fill_chunk(w, group, err) : TOKMAP_OK;
+    const tokmap_i_documents_layout *l = &w->docs->layout;
+    const uint64_t n = MIN(l->n_groups - group, CHUNK_GROUPS);
+    tokmap_status status = TOKMAP_OK;
+    if (in_chunk == 0)
+        status = read_part(w->r, w->section->offset + group * TOKMAP_I_GROUP_BYTES,
+                           (size_t)n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
+    if (!status && in_chunk == 0)
+        status = read_part(w->r, w->section->offset + l->level_offset[0] + group * 8, (size_t)n * 8,
+                           w->r->buffer + RECORDS_BYTES, err);
     if (status)
         return status;
     tokmap_i_group g = {

@@ -19,15 +19,6 @@ static bool is_same(json_part a, json_part b)
     return a.n_bytes == b.n_bytes && memcmp(a.text, b.text, a.n_bytes) == 0;
 }
 
-static json_part trim(const char *text, const char *end)
-{
-    while (text < end && (uint8_t)*text <= ' ')
-        text++;
-    while (end > text && (uint8_t)end[-1] <= ' ')
-        end--;
-    return (json_part){text, (size_t)(end - text)};
-}
-
 /* The value of a key of an object, as it is written. In text that is not JSON it may find anything,
  * but only inside of the text. */
 static json_part find_value(json_part object, const char *key)
@@ -48,7 +39,12 @@ static json_part find_value(json_part object, const char *key)
         } else if (*p == ':' && depth == 1 && is_key && !value) {
             value = p + 1;
         } else if ((*p == ',' || *p == '}') && depth == 1 && value) {
-            return trim(value, p);
+            const char *value_end = p;
+            while (value < value_end && (uint8_t)*value <= ' ')
+                value++;
+            while (value_end > value && (uint8_t)value_end[-1] <= ' ')
+                value_end--;
+            return (json_part){value, (size_t)(value_end - value)};
         }
         depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
     }

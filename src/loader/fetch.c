@@ -381,16 +381,6 @@ static void wait_for_step(tokmap_i_fetch *f, step *s)
     tokmap_i_latency_add(&f->waits, ns);
 }
 
-/* Whether to wake the thread. Not for every free slot, because that is the only system call when
- * the step is ready. With POPULATE also if half of the ready steps have been used. */
-static bool has_work(const tokmap_i_fetch *f)
-{
-    const uint64_t n_free = f->n_given_back + f->n_slots - f->n_planned;
-    const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
-    return (f->o.kind == TOKMAP_I_FETCH_POPULATE && 2 * n_ready <= n_mapped_steps(f)) ||
-           n_free >= MAX(1, f->o.n_steps / 4);
-}
-
 tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **rows,
                                   tokmap_error *err)
 {
@@ -412,7 +402,13 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
         f->lent = true;
         f->head++;
     }
-    unlock_and_wake(f, has_work(f));
+    /* The thread is not woken for every free slot, because that is the only system call when the
+     * step is ready. With POPULATE also if half of the ready steps have been used. */
+    const uint64_t n_free = f->n_given_back + f->n_slots - f->n_planned;
+    const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
+    const bool is_half_used =
+        f->o.kind == TOKMAP_I_FETCH_POPULATE && 2 * n_ready <= n_mapped_steps(f);
+    unlock_and_wake(f, is_half_used || n_free >= MAX(1, f->o.n_steps / 4));
     return status;
 }
 

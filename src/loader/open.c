@@ -229,37 +229,31 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
 
 /* ---- Mixture ---- */
 
-static tokmap_status refuse_weights(uint64_t from, const double *weights, uint32_t n_sources,
-                                    uint32_t too_small, tokmap_error *err)
-{
-    double total = 0;
-    if (too_small == UINT32_MAX)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the weights from sample %" PRIu64 " on: must be at least 0, with one above 0 "
-                    "and a finite sum",
-                    from);
-    for (uint32_t k = 0; k < n_sources; k++)
-        total += weights[k];
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "the weights from sample %" PRIu64 " on: source %" PRIu32 " has weight %g, less "
-                "than the smallest share, which is 1 of %" PRIu32
-                " samples: set it to %.3g or more, "
-                "or 0 to leave it out",
-                from, too_small, weights[too_small], TOKMAP_I_MIXTURE_PERIOD,
-                total / TOKMAP_I_MIXTURE_PERIOD);
-}
-
 static tokmap_status add_phase(tokmap_loader *l, uint64_t from, const double *weights,
                                tokmap_error *err)
 {
     uint32_t too_small, *quotas = malloc(l->n_sources * sizeof *quotas);
+    double total = 0;
     if (!quotas)
         return FAIL_MEMORY(err);
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        total += weights[k];
     tokmap_status status = TOKMAP_OK;
-    if (!tokmap_i_quotas(weights, l->n_sources, quotas, &too_small))
-        status = refuse_weights(from, weights, l->n_sources, too_small, err);
-    else if (!tokmap_i_mixture_add_phase(l->mixture, from, quotas))
-        status = FAIL_MEMORY(err);
+    if (tokmap_i_quotas(weights, l->n_sources, quotas, &too_small))
+        status =
+            tokmap_i_mixture_add_phase(l->mixture, from, quotas) ? TOKMAP_OK : FAIL_MEMORY(err);
+    else if (too_small == UINT32_MAX)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "the weights from sample %" PRIu64
+                      " on: must be at least 0, with one above 0 and a finite sum",
+                      from);
+    else
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "the weights from sample %" PRIu64 " on: source %" PRIu32
+                      " has weight %g, less than the smallest share, which is 1 of %" PRIu32
+                      " samples: set it to %.3g or more, or 0 to leave it out",
+                      from, too_small, weights[too_small], TOKMAP_I_MIXTURE_PERIOD,
+                      total / TOKMAP_I_MIXTURE_PERIOD);
     if (l->quotas || status) {
         free(quotas);
         return status;

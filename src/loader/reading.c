@@ -102,19 +102,6 @@ static bool is_in_memory(const tokmap_i_read_plan *p)
     return n_cached >= PLACES - 1;
 }
 
-static bool is_larger_than_memory(const tokmap_i_read_plan *p)
-{
-    uint64_t n_left = tokmap_i_memory_available();
-    n_left -= n_left / 8;
-    for (uint32_t d = 0; d < p->n_datasets; d++) {
-        const tokmap_i_header *h = &p->datasets[d]->header;
-        if (h->n_tokens * h->token_bytes > n_left)
-            return true;
-        n_left -= h->n_tokens * h->token_bytes;
-    }
-    return false;
-}
-
 static tokmap_status forced_by_environment(tokmap_io *wanted, tokmap_error *err)
 {
     static const char *const names[] = {"auto", "map", "direct", "populate", "read"};
@@ -222,11 +209,19 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
         return TOKMAP_OK;
     if (!open_plan(l))
         return FAIL_MEMORY(err);
-    const bool by_rows = !l->plan.ahead.counts;
-    if (wanted == TOKMAP_IO_AUTO)
-        l->io = is_in_memory(&l->plan)                       ? TOKMAP_IO_MAP
-                : by_rows && is_larger_than_memory(&l->plan) ? TOKMAP_IO_DIRECT
-                                                             : TOKMAP_IO_POPULATE;
+    if (wanted == TOKMAP_IO_AUTO && is_in_memory(&l->plan)) {
+        l->io = TOKMAP_IO_MAP;
+    } else if (wanted == TOKMAP_IO_AUTO) {
+        uint64_t n_left = l->plan.ahead.counts ? UINT64_MAX : tokmap_i_memory_available();
+        l->io = TOKMAP_IO_POPULATE;
+        n_left -= n_left / 8;
+        for (uint32_t d = 0; d < l->plan.n_datasets; d++) {
+            const tokmap_i_header *h = &l->plan.datasets[d]->header;
+            if (h->n_tokens * h->token_bytes > n_left)
+                l->io = TOKMAP_IO_DIRECT; /* by rows, and the data are larger than memory */
+            n_left -= MIN(n_left, h->n_tokens * h->token_bytes);
+        }
+    }
     if (l->io != TOKMAP_IO_MAP)
         status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && l->io != TOKMAP_IO_MAP && l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {

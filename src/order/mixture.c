@@ -289,15 +289,22 @@ static bool fill_period(const table *t, uint32_t n_sources)
 
 /* ---- Tables ---- */
 
-static table *new_table(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
+/* The table that other phases with these quotas use, or a new one. NULL: no memory. */
+static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
 {
     const uint32_t n = m->n_sources;
     const size_t n_bytes =
         sizeof(table) + n * sizeof(uint32_t) + period * (sizeof(uint32_t) + sizeof(uint16_t));
-    table *t = malloc(n_bytes);
+    uint64_t hash = TOKMAP_I_HASH_START;
+    for (uint32_t k = 0; k < n; k++)
+        hash = tokmap_i_hash_add(hash, quotas[k]);
+    table **at = &m->buckets[hash % BUCKETS];
+    while (*at && ((*at)->hash != hash || memcmp((*at)->quotas, quotas, n * sizeof *quotas) != 0))
+        at = &(*at)->next;
+    table *t = *at ? NULL : malloc(n_bytes);
     if (!t)
-        return NULL;
-    *t = (table){.period = period, .quotas = (uint32_t *)(t + 1)};
+        return *at;
+    *t = (table){.hash = hash, .period = period, .quotas = (uint32_t *)(t + 1)};
     t->before = t->quotas + n;
     t->sources = (uint16_t *)(t->before + period);
     memcpy(t->quotas, quotas, n * sizeof *quotas);
@@ -306,22 +313,8 @@ static table *new_table(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t pe
         return NULL;
     }
     m->n_bytes += n_bytes;
+    *at = t;
     return t;
-}
-
-/* The table that other phases with these quotas use, or a new one. NULL: no memory. */
-static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
-{
-    const uint32_t n = m->n_sources;
-    uint64_t hash = TOKMAP_I_HASH_START;
-    for (uint32_t k = 0; k < n; k++)
-        hash = tokmap_i_hash_add(hash, quotas[k]);
-    table **at = &m->buckets[hash % BUCKETS];
-    while (*at && ((*at)->hash != hash || memcmp((*at)->quotas, quotas, n * sizeof *quotas) != 0))
-        at = &(*at)->next;
-    if (!*at && (*at = new_table(m, quotas, period)))
-        (*at)->hash = hash;
-    return *at;
 }
 
 /* ---- Phases ---- */

@@ -36,28 +36,15 @@ static void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
                                   tokmap_i_order_key(&s->id, TOKMAP_I_KEY_BLOCKS, epoch, 0));
 }
 
-static uint64_t group_windows(const tokmap_i_shuffle *s)
-{
-    return s->block_windows * s->group_blocks;
-}
-
-/* After enter_epoch. */
-static void enter_group(tokmap_i_shuffle *s, uint64_t group)
-{
-    if (s->group == group)
-        return;
-    s->group = group;
-    const uint64_t most = group_windows(s);
-    const uint64_t n_windows = MIN(most, s->n_windows - group * most);
-    tokmap_i_permutation_init(&s->windows, n_windows,
-                              tokmap_i_order_key(&s->id, TOKMAP_I_KEY_GROUP, s->epoch, group));
-}
-
 static uint64_t block_window(tokmap_i_shuffle *s, uint64_t x)
 {
-    const uint64_t group = x / group_windows(s);
-    enter_group(s, group);
-    const uint64_t o = tokmap_i_permute(&s->windows, x - group * group_windows(s));
+    const uint64_t most = s->block_windows * s->group_blocks, group = x / most;
+    if (s->group != group) {
+        s->group = group;
+        tokmap_i_permutation_init(&s->windows, MIN(most, s->n_windows - group * most),
+                                  tokmap_i_order_key(&s->id, TOKMAP_I_KEY_GROUP, s->epoch, group));
+    }
+    const uint64_t o = tokmap_i_permute(&s->windows, x - group * most);
     const uint64_t place = o / s->block_windows;
     uint64_t block = group * s->group_blocks + place;
     if (block < s->blocks.n) /* the short last block stays last */

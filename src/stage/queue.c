@@ -115,19 +115,6 @@ tokmap_status tokmap_i_stage_start_kernel(tokmap_stage *s, tokmap_error *err)
 
 /* ---- Batches ---- */
 
-/* The slot that has been free the longest, because the work of its last user is the likeliest to
- * have finished. */
-static tokmap_i_device_slot *find_free_slot(tokmap_stage *s)
-{
-    tokmap_i_device_slot *first = NULL;
-    for (uint32_t i = 0; i < s->options.n_slots; i++) {
-        tokmap_i_device_slot *d = &s->slots[i];
-        if (d->state == TOKMAP_I_DEVICE_FREE && (!first || d->freed < first->freed))
-            first = d;
-    }
-    return first;
-}
-
 /* Queues the copy, after the kernel that read the slot's previous one. */
 static tokmap_status queue_batch(const tokmap_stage *s, const tokmap_i_host_slot *h,
                                  tokmap_i_device_slot *d, tokmap_error *err)
@@ -159,7 +146,12 @@ static tokmap_status queue_batch(const tokmap_stage *s, const tokmap_i_host_slot
 bool tokmap_i_stage_queue_one(tokmap_stage *s)
 {
     tokmap_i_host_slot *h = &s->host[s->n_queued % s->options.n_host_slots];
-    tokmap_i_device_slot *d = find_free_slot(s);
+    /* The slot that has been free the longest, because the work of its last user is the likeliest
+     * to have finished. */
+    tokmap_i_device_slot *d = NULL;
+    for (tokmap_i_device_slot *at = s->slots; at < s->slots + s->options.n_slots; at++)
+        if (at->state == TOKMAP_I_DEVICE_FREE && (!d || at->freed < d->freed))
+            d = at;
     tokmap_error why;
     if (s->lost.status || s->queueing || s->n_queued == s->n_filled || !d)
         return false;

@@ -22,25 +22,22 @@ static uint32_t find_column(const tokmap_dataset *ds, const char *name)
     return n_columns;
 }
 
-static tokmap_status take_columns(tokmap_writer *w, const tokmap_dataset *ds, tokmap_error *err)
-{
-    char names[TOKMAP_I_MAX_META_COLUMNS][TOKMAP_I_MAX_META_NAME + 1];
-    const char *pointers[TOKMAP_I_MAX_META_COLUMNS];
-    for (uint32_t i = 0; i < ds->meta->n_columns; i++) {
-        const tokmap_i_meta_column *c = &ds->meta->columns[i];
-        memcpy(names[i], c->name, c->name_bytes);
-        names[i][c->name_bytes] = 0;
-        pointers[i] = names[i];
-    }
-    return tokmap_i_writer_set_columns(w, pointers, ds->meta->n_columns, err);
-}
-
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
                                           tokmap_error *err)
 {
     const uint32_t n_has = ds->meta ? ds->meta->n_columns : 0;
-    if (n_has > 0 && !w->meta && !w->meta_named && tokmap_i_index_writer_n_documents(w->index) == 0)
-        return take_columns(w, ds, err);
+    if (n_has > 0 && !w->meta && !w->meta_named &&
+        tokmap_i_index_writer_n_documents(w->index) == 0) {
+        char names[TOKMAP_I_MAX_META_COLUMNS][TOKMAP_I_MAX_META_NAME + 1];
+        const char *pointers[TOKMAP_I_MAX_META_COLUMNS];
+        for (uint32_t i = 0; i < n_has; i++) {
+            const tokmap_i_meta_column *c = &ds->meta->columns[i];
+            memcpy(names[i], c->name, c->name_bytes);
+            names[i][c->name_bytes] = 0;
+            pointers[i] = names[i];
+        }
+        return tokmap_i_writer_set_columns(w, pointers, n_has, err);
+    }
     const uint32_t n_wants = w->meta ? w->meta->spool.n_columns : 0;
     for (uint32_t i = 0; i < n_wants; i++) {
         const char *name = w->meta->spool.names[i];
