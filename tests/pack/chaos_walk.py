@@ -5,7 +5,7 @@ is short. The same command again then ends with 0 and the bytes of a run that no
 
 A case is an input of one format, or all inputs, with one set of options; a task of a plan; `tokmap plan`; `tokmap
 join`. In each of N trials, a random call of a random case fails. `chaos_walk.py --all` lets each call of each case
-fail, alone and with all later ones; it takes an hour."""
+fail, alone and with all later ones; it takes an hour and a half."""
 
 import argparse
 import collections
