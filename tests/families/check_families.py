@@ -30,10 +30,9 @@ TOKMAP = os.environ["TOKMAP"]
 
 # The families that tokmap refuses, and which part of the file its message names. Also with .pairs.
 REFUSED = {
-    "chameleon": "Split: the regex <sentinel:[0-9]+> is not supported",
     "gemma_cuts": "Split at \" \" is not supported",
     "nougat": "Split Removed, Digits individual_digits",
-    "nougat_regex": "Split: the regex [\\(\\)\\[",
+    "nougat_regex": "Split: a back-reference at byte 57 in the regex [\\(\\)\\[",
     "seamless": "Replace: the regex [\\n\\r\\t] is not supported",
 }
 # Those whose documents have no place to cut, or few.

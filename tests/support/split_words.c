@@ -9,7 +9,7 @@ static const splitter *kept(size_t i)
 {
     static splitter *splitters[256];
     if (!splitters[i])
-        splitters[i] = splitter_new(split_known(i));
+        splitters[i] = splitter_new(split_known(i), NULL);
     if (!splitters[i])
         abort();
     return splitters[i];
@@ -29,6 +29,7 @@ void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_by
         const splitter *one = kept(split_stage_at(p, s.n_stages));
         s.stages[s.n_stages] = one->stages[0];
         s.expressions[s.n_stages] = one->expressions[0];
+        s.joins[s.n_stages] = one->joins[0];
     }
     splitter_words(&s, e, text, n_bytes, starts);
 }

@@ -64,6 +64,34 @@ def test_golden():
             expect(compare_steps(pathlib.Path(name), steps, [TEXT], [words.split("|")]), steps)
 
 
+# Expressions that no known stage has, and what makes tokmap refuse some.
+EXPRESSIONS = [
+    r"\d+", r"[^\W\d_]+|\d", r"\w+|[^\w\s]+", r"(?i:in|ab)+?", r"\s?[a-z&&[^c-e]]+", r"[[:alpha:]]+",
+    r"\p{Lu}+(?=\p{Ll})|\p{L}", r"(?:ab|a)(?:c|bcd)?", r"a{2,3}+b?", r"[0-9]{1,3}?", r"\d{2}?", r"x*", r"x*?y",
+    r"\s+$|\S+?(?=\s|$)", r"[a\-z.]", r"\h+", r"(a|b)\1", r"(?<=a)b", r"(?>a+)b", r"\p{Greek}", r"[\p{L}--a]",
+    r"\p{N}{,2}", r"\x41|\u00e9", r"(?i)K|s", r"[^\r\n]+", r"\P{L}+", r".", r"a|", r"(?!a)\w+?", "'(?i:s|t)|\\p{M}+"]
+REFUSED = {r"[[:alpha:]]+", r"x*", r"(a|b)\1", r"(?<=a)b", r"(?>a+)b", r"\p{Greek}", "a|",
+           r"\d{2}?", r"[\p{L}--a]", r"\p{N}{,2}"}
+BEHAVIORS = ["Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
+
+
+def test_expressions():
+    rng = random.Random("expressions")
+    texts = [random_text(rng) for _ in range(2000 if LONG else 200)]
+    texts += ["".join(rng.choices("abcdxyKsin019 \n\r.\u00e9\u017f\u212aABIN-&_'", k=rng.randrange(30)))
+              for _ in range(len(texts))]
+    with tempfile.TemporaryDirectory() as name:
+        for regex in EXPRESSIONS:
+            for behavior, invert in itertools.product(BEHAVIORS, (False, True)):
+                steps = [{**split(regex), "behavior": behavior, "invert": invert}]
+                for after in ([], [byte_level()]) if behavior == "Isolated" else ([],):
+                    try:
+                        taken = compare_steps(pathlib.Path(name), steps + after, texts)
+                    except ImportError:
+                        raise Skip("Python package tokenizers not found")
+                    expect_equal(taken, regex not in REFUSED, regex)
+
+
 def small(tokens=(), vocab="abcd \u2581", **family):
     """BPE over the characters of vocab, and added tokens after them."""
     model = pipelines.bpe_model({c: i for i, c in enumerate(dict.fromkeys(vocab))}, [])
@@ -145,6 +173,7 @@ def test_pairs():
 
 def main():
     return run_tests([("words_of_several_stages_are_those_of_the_reference", test_golden),
+                      ("any_expression_splits_as_in_the_reference", test_expressions),
                       ("added_tokens_decode_as_in_the_reference", test_decoded),
                       ("stages_in_pairs_split_as_the_reference", test_pairs)])
 

@@ -56,10 +56,10 @@ word_engine *word_engine_new(const model *m, failure *err)
         fail_memory(err);
         return NULL;
     }
-    e->split = splitter_new(m->split);
+    e->split = splitter_new(m->split, m->own);
     e->drops_blanks = split_drops_blanks(m->split);
     e->prefix_words = m->prefix_words;
-    e->word_split = splitter_new(m->word_split);
+    e->word_split = splitter_new(m->word_split, m->own);
     if (!e->split || !e->word_split)
         fail_memory(err);
     else if (load_model(e, m, err))

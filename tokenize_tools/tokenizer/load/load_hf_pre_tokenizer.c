@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/load/hf_json.h"
@@ -28,13 +29,13 @@ typedef enum part_kind {
 typedef struct part {
     part_kind kind;
     bool prefix_space, use_regex; /* ByteLevel */
-    split_stage_id regex;         /* Split; STAGE_NONE for a text ... */
-    char text[MAX_TEXT];          /* ... with n_text bytes */
+    unsigned stage;               /* Split: a known one, or STAGE_OWN and more; */
+    char text[MAX_TEXT];          /* of a text with n_text bytes */
     size_t n_text;
-    bool isolated, removed, invert; /* Split, Punctuation: Isolated, Removed */
-    bool contiguous;                /* Punctuation */
-    bool merged_next;               /* Split */
-    bool individual;                /* Digits */
+    bool isolated, removed, invert;    /* Split, Punctuation: Isolated, Removed */
+    bool contiguous;                   /* Punctuation */
+    bool merged_next, merged_previous; /* Split */
+    bool individual;                   /* Digits */
     bool metaspace_split;
     prepend_scheme prepend;
 } part;
@@ -44,6 +45,7 @@ typedef struct part {
 typedef struct part_list {
     part parts[MAX_PARTS];
     size_t n;
+    model *m;
     failure *err;
 } part_list;
 
@@ -72,32 +74,80 @@ static bool read_behavior(json_reader *r, const json_field *field, part *p)
     p->isolated = i == 0;
     p->removed = i == 1;
     p->contiguous = i == 2;
+    p->merged_previous = i == 3;
     p->merged_next = i == 4;
     return i < HF_N(names) ||
            json_fail(r, "the behavior %.*s is not supported", hf_shown(behavior), behavior.s);
 }
 
-static bool read_split(json_reader *r, part *p, failure *err)
+/* What the part does with a Split of the stage: if every character belongs to a match, inverting
+ * does not change Isolated, and an inverted Removed removes nothing. */
+static bool is_split_of(const part *p, const split_stage *stage)
+{
+    if (stage->drops_blanks)
+        return p->removed && p->invert;
+    if (stage->join == JOIN_NEXT)
+        return p->merged_next && !p->invert;
+    return (p->isolated && (stage->everything || !p->invert)) ||
+           (p->removed && p->invert && stage->everything);
+}
+
+/* Any other expression is a stage of the model's own; of a text each character stands for itself. */
+static bool add_own(part_list *list, part *p, json_string text, bool regex)
+{
+    model *m = list->m;
+    split_own *own = &m->own[m->n_own];
+    const bool next = p->invert ? p->merged_previous : p->merged_next;
+    own->join = p->contiguous ? JOIN_MATCHES
+                : p->isolated ? JOIN_NONE
+                : next        ? JOIN_NEXT
+                              : JOIN_PREVIOUS;
+    own->text = malloc(2 * text.n_bytes + 1);
+    if (!own->text)
+        return fail_memory(list->err);
+    m->n_own++;
+    own->n_bytes = 0;
+    for (size_t i = 0; i < text.n_bytes; i++) {
+        if (!regex && text.s[i] && strchr("\\|()[]{}.*+?^$&-", text.s[i]))
+            own->text[own->n_bytes++] = '\\';
+        own->text[own->n_bytes++] = text.s[i];
+    }
+    expression_error why;
+    expression *x = expression_new(own->text, own->n_bytes, EXPRESSION_RUBY, &why);
+    expression_free(x);
+    p->stage = (unsigned)(STAGE_OWN + m->n_own - 1);
+    if (x)
+        return true;
+    return why.why[0] == 0
+               ? fail_memory(list->err)
+               : model_fail(list->err, 0,
+                            "pre_tokenizer Split: %s in the regex %.*s is not supported", why.why,
+                            hf_shown(text), text.s);
+}
+
+static bool read_split(json_reader *r, part *p, part_list *list)
 {
     json_field fields[] = {{"type", 0},
                            {"pattern", 0, JSON_OBJECT, false},
                            {"behavior", 0, JSON_STRING, false},
                            {"invert", 0, JSON_TRUE, false}};
     hf_pattern pattern;
-    if (!json_read_fields(r, "Split", fields, HF_N(fields)) ||
+    if (!json_read_fields(r, "Split", fields, HF_N(fields)) || !read_behavior(r, &fields[2], p) ||
+        !json_field_bool(r, &fields[3], &p->invert) ||
         !hf_read_pattern(r, &fields[1], "Split", &pattern))
         return false;
     const size_t n = pattern.text.n_bytes;
     if (n == 0)
         return json_fail(r, "pre_tokenizer Split with an empty pattern");
-    p->n_text = pattern.regex && !json_string_is(pattern.text, " ") ? 0 : n;
-    if (p->n_text == 0)
-        p->regex = known_regex_find(pattern.text.s, n);
-    if (p->n_text > sizeof p->text || (p->n_text == 0 && !p->regex))
-        return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not supported",
-                          hf_shown(pattern.text), pattern.text.s);
-    memcpy(p->text, pattern.text.s, p->n_text);
-    return read_behavior(r, &fields[2], p) && json_field_bool(r, &fields[3], &p->invert);
+    const bool is_text = !pattern.regex || json_string_is(pattern.text, " ");
+    if (is_text && n <= sizeof p->text) {
+        memcpy(p->text, pattern.text.s, n);
+        p->n_text = n;
+    }
+    p->stage = is_text ? STAGE_NONE : known_regex_find(pattern.text.s, n);
+    if (p->stage && !is_split_of(p, split_stages[p->stage]))
+        p->stage = STAGE_NONE;
+    return p->stage || p->removed || add_own(list, p, pattern.text, !is_text);
 }
 
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
@@ -171,7 +221,7 @@ static bool read_part(json_reader *r, const char *type, void *context)
     case PART_BYTE_LEVEL:
         return hf_read_byte_level(r, &p->prefix_space, &p->use_regex);
     case PART_SPLIT:
-        return read_split(r, p, list->err);
+        return read_split(r, p, list);
     case PART_METASPACE:
         return hf_read_metaspace(r, &p->prepend, &p->metaspace_split);
     case PART_DIGITS:
@@ -185,24 +235,12 @@ static bool read_part(json_reader *r, const char *type, void *context)
 
 /* ---- Pre-tokenizer: what the parts make together ---- */
 
-/* What the part does with a Split of the stage: if every character belongs to a match, inverting
- * does not change Isolated, and an inverted Removed removes nothing. */
-static bool is_split_of(const part *p, const split_stage *stage)
-{
-    if (stage->drops_blanks)
-        return p->removed && p->invert;
-    if (stage->merges_next)
-        return p->merged_next && !p->invert;
-    return (p->isolated && (stage->everything || !p->invert)) ||
-           (p->removed && p->invert && stage->everything);
-}
-
 /* The stage that the part is; STAGE_NONE: there is none. */
 static split_stage_id find_stage(const part *p)
 {
     split_component component = COMPONENT_SPLIT;
     if (p->kind == PART_SPLIT)
-        return p->regex && is_split_of(p, split_stages[p->regex]) ? p->regex : STAGE_NONE;
+        return (split_stage_id)p->stage;
     if (p->kind == PART_BYTE_LEVEL && p->use_regex && !p->prefix_space)
         component = COMPONENT_BYTE_LEVEL;
     if (p->kind == PART_DIGITS)
@@ -228,7 +266,7 @@ static split_stage_id find_stage(const part *p)
  * are the same without them. */
 static bool may_follow_drop(const split_stage *stage)
 {
-    return stage->component != COMPONENT_SPLIT && stage->component != COMPONENT_BYTE_LEVEL;
+    return stage && stage->component != COMPONENT_SPLIT && stage->component != COMPONENT_BYTE_LEVEL;
 }
 
 /* Every part is a stage. For words of bytes, one of them is a ByteLevel; one without an expression
@@ -244,10 +282,12 @@ static split_pattern find_split(const part *p, size_t n, bool of_bytes)
         if (bare && last && of_bytes && !has_byte_level)
             return split;
         split_stage_id id = find_stage(&p[i]);
-        if (!id || (has_byte_level && !split_stages[id]->of_bytes) ||
-            (blanks_left && !may_follow_drop(split_stages[id])))
+        const split_stage *known = id < STAGE_N ? split_stages[id] : NULL;
+        const bool drops_blanks = known && known->drops_blanks;
+        if (!id || (has_byte_level && (drops_blanks || p[i].kind == PART_BYTE_LEVEL)) ||
+            (blanks_left && !may_follow_drop(known)))
             return SPLIT_UNKNOWN;
-        blanks_left |= split_stages[id]->drops_blanks && p[i].kind != PART_SPLIT;
+        blanks_left |= drops_blanks && p[i].kind != PART_SPLIT;
         if (id == STAGE_BYTE_LEVEL && last)
             id = STAGE_GPT2;
         split = SPLIT_THEN(split, id, i);
@@ -308,12 +348,12 @@ static bool fail_unknown(const part_list *list)
     size_t at = 0;
     for (size_t i = 0; i < list->n && at < sizeof text; i++) {
         const part *p = &list->parts[i];
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s%s%s%s%s%s", i ? ", " : "",
-                               part_names[p->kind], flag(p->use_regex, " use_regex"),
-                               flag(p->prefix_space, " add_prefix_space"),
-                               flag(p->individual, " individual_digits"),
-                               flag(p->isolated, " Isolated"), flag(p->removed, " Removed"),
-                               flag(p->merged_next, " MergedWithNext"), flag(p->invert, " invert"));
+        at += (size_t)snprintf(
+            text + at, sizeof text - at, "%s%s%s%s%s%s%s%s%s%s", i ? ", " : "", part_names[p->kind],
+            flag(p->use_regex, " use_regex"), flag(p->prefix_space, " add_prefix_space"),
+            flag(p->individual, " individual_digits"), flag(p->isolated, " Isolated"),
+            flag(p->removed, " Removed"), flag(p->merged_next, " MergedWithNext"),
+            flag(p->merged_previous, " MergedWithPrevious"), flag(p->invert, " invert"));
     }
     return model_fail(list->err, 0, "pre_tokenizer: this combination is not supported: %s", text);
 }
@@ -361,7 +401,7 @@ static bool set_bytes(model *m, const part *p, size_t n)
 
 bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
 {
-    part_list list = {.err = err};
+    part_list list = {.m = m, .err = err};
     const hf_sequence s = {"pre_tokenizer", "pretokenizers", read_part, &list};
     if (!hf_read_components(r, &s))
         return false;

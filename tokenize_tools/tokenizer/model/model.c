@@ -35,6 +35,8 @@ void model_free(model *m)
         free_text(&m->added[i].content);
     free_text(&m->charsmap);
     free_text(&m->split_text);
+    for (size_t i = 0; i < m->n_own; i++)
+        free(m->own[i].text);
     free_text(&m->subword_prefix);
     free_text(&m->word_suffix);
     free_text(&m->decode_affix);

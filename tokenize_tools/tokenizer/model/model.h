@@ -145,6 +145,8 @@ typedef struct model {
     bool metaspace_split; /* ... and words begin there */
     model_text
         split_text; /* a Split at a text that never occurs, for the loader to check; or {0} */
+    split_own own[SPLIT_MAX_STAGES]; /* owned texts, for STAGE_OWN + k of the patterns: */
+    size_t n_own;
     split_pattern split;
     bool prefix_space; /* ByteLevel's add_prefix_space, before the text is split */
     bool prefix_words; /* the same, before each word of `split`, which is then split again */

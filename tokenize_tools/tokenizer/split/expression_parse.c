@@ -132,13 +132,23 @@ static const uint32_t han[][2] = {
     {0x2B820, 0x2CEA1}, {0x2CEB0, 0x2EBE0}, {0x2EBF0, 0x2EE5D}, {0x2F800, 0x2FA1D},
     {0x30000, 0x3134A}, {0x31350, 0x323AF}};
 
-/* Oniguruma's \w has six numbers that Rust's lacks, and not the two joiners. */
+/* Oniguruma's \w has six numbers that Rust's lacks, but not in a class. */
 static const uint32_t word_numbers[][2] = {{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}};
 
 enum {
     DECIMALS = 1 << CLASS_NUMBER,
     WORDS = 1 << CLASS_LETTER | 1 << CLASS_MARK | 1 << CLASS_NUMBER
 };
+
+/* Our table of \w and \d is Rust's, of a later version than Oniguruma's: it has characters that are
+ * unassigned in that of classes, and two joiners, which Oniguruma's lacks. */
+static uint32_t add_word(tree *t, uint32_t classes)
+{
+    const uint32_t set = add(t, TABLE, OF_WORD, classes);
+    if (t->dialect != EXPRESSION_RUBY)
+        return set;
+    return add(t, BOTH, set, add(t, TABLE, OF_CLASS, 0x1FF & ~(1 << CLASS_OTHER)));
+}
 
 static uint32_t parse_property(tree *t)
 {
@@ -151,7 +161,6 @@ static uint32_t parse_property(tree *t)
                  {"{N}", OF_CLASS, NUMBERS},
                  {"{P}", OF_CLASS, 1 << CLASS_PUNCTUATION},
                  {"{S}", OF_CLASS, 1 << CLASS_SYMBOL},
-                 {"{Nd}", OF_WORD, DECIMALS},
                  {"{Lm}", OF_CLASS, 1 << CLASS_LETTER},
                  {"{Lo}", OF_CLASS, 1 << CLASS_LETTER},
                  {"{HfNumber}", OF_HF, HF_NUMBER},
@@ -167,6 +176,8 @@ static uint32_t parse_property(tree *t)
         return add(t, BOTH, add(t, TABLE, OF_CLASS, UPPER),
                    add(t, NOT, ADD_RANGES(t, titlecase), 0));
     t->half_letters |= is_next(t, "{Lm}") ? 1 : is_next(t, "{Lo}") ? 2 : 0;
+    if (take(t, "{Nd}"))
+        return add_word(t, DECIMALS);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if ((known[i].table != OF_HF || t->dialect == EXPRESSION_OWN) && take(t, known[i].name))
             return add(t, TABLE, known[i].table, known[i].classes);
@@ -175,7 +186,7 @@ static uint32_t parse_property(tree *t)
 }
 
 /* After a backslash. Returns a set; or 0 with *code_point. */
-static uint32_t parse_escape(tree *t, uint32_t *code_point)
+static uint32_t parse_escape(tree *t, bool in_class, uint32_t *code_point)
 {
     const bool ruby = t->dialect == EXPRESSION_RUBY;
     static const uint32_t hex[][2] = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
@@ -184,16 +195,15 @@ static uint32_t parse_escape(tree *t, uint32_t *code_point)
     if (other == 's')
         set = add(t, TABLE, OF_CLASS, BLANKS);
     else if (other == 'd')
-        set = add(t, TABLE, OF_WORD, DECIMALS);
+        set = add_word(t, DECIMALS);
     else if (other == 'h' && ruby)
         set = ADD_RANGES(t, hex);
     else if (other == 'p' && (letter == 'p' || !is_next(t, "{L") || is_next(t, "{L}")))
         set = parse_property(t);
     else if (other == 'w') {
-        set = add(t, TABLE, OF_WORD, WORDS);
-        if (ruby)
-            set = add(t, BOTH, add(t, UNION, set, ADD_RANGES(t, word_numbers)),
-                      add(t, NOT, add_range(t, 0x200C, 0x200D), 0));
+        set = add_word(t, WORDS);
+        if (ruby && !in_class)
+            set = add(t, UNION, set, ADD_RANGES(t, word_numbers));
     }
     if (set != 0)
         return letter == other ? set : add(t, NOT, set, 0);
@@ -214,7 +224,8 @@ static uint32_t parse_escape(tree *t, uint32_t *code_point)
     } else if (letter >= 0x80 || class_of(letter) == CLASS_NUMBER ||
                (is_of((character){.class = class_of(letter)}, LETTERS))) {
         t->at--;
-        return tree_fail(t, "an unknown escape");
+        return tree_fail(t,
+                         letter > '0' && letter <= '9' ? "a back-reference" : "an unknown escape");
     }
     return 0;
 }
@@ -231,7 +242,7 @@ static uint32_t parse_item(tree *t)
         if (nested)
             set = parse_class(t);
         else if (take(t, "\\"))
-            set = parse_escape(t, &ends[k]);
+            set = parse_escape(t, true, &ends[k]);
         else
             ends[k] = take_char(t);
         if (set != 0 && (k == 1 || (is_next(t, "-") && !is_next(t, "-]") && !nested)))
@@ -353,7 +364,7 @@ static uint32_t parse_atom(tree *t)
     else if (take(t, "."))
         set = add(t, NOT, add_range(t, '\n', '\n'), 0);
     else if (take(t, "\\"))
-        set = parse_escape(t, &code_point);
+        set = parse_escape(t, false, &code_point);
     else
         code_point = take_char(t);
     if (t->text[at] != '\\' && code_point > 0 && code_point < 0x80 &&

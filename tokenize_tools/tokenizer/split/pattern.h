@@ -45,14 +45,12 @@ typedef struct split_stage {
      * Each alternative is a list of spellings, separated by spaces (a space in a spelling is
      * written \x20). All spellings of an alternative must match the same text at every place. */
     const char *alternatives[SPLIT_MAX_ALTERNATIVES];
-    bool everything;  /* every character belongs to a match; matches do not depend on the text
+    bool everything; /* every character belongs to a match; matches do not depend on the text
                          before */
-    bool merges_next; /* MergedWithNext: a piece begins at a match, and not after it. Else Isolated:
-                         text between matches is a piece too */
+    split_join join;
     bool
         drops_blanks; /* see split_drops_blanks. COMPONENT_SPLIT: what it does not match is dropped,
                           else a blank may be left at the start of a word */
-    bool of_bytes;    /* known after COMPONENT_BYTE_LEVEL too */
     unsigned cuts;    /* the places of text_cut.h where it always starts a word */
     expression_dialect dialect;
     /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of
@@ -77,6 +75,7 @@ struct splitter {
     unsigned n_stages;
     const split_stage *stages[SPLIT_MAX_STAGES];
     expression *expressions[SPLIT_MAX_STAGES]; /* NULL: stages[k]->match */
+    split_join joins[SPLIT_MAX_STAGES];
 };
 
 static inline size_t split_match(const splitter *s, unsigned stage, view *v, size_t start)

@@ -114,7 +114,7 @@ const split_stage stage_youtu = {
                      "\u303f\ufe30-\ufe4f]+",
                      "[\u3105-\u312f]+", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
 const split_stage stage_newline = {STAGE(newline, CUT_AT_NEWLINE), .alternatives = {"[\\r\\n]"}};
-const split_stage stage_lines = {STAGE(lines, 0), .match = lines_match, .merges_next = true,
+const split_stage stage_lines = {STAGE(lines, 0), .match = lines_match, .join = JOIN_NEXT,
                                  .alternatives = {"(?:\\r?\\n)+(?!\\r?\\n)"}};
 const split_stage stage_last_blanks = {STAGE(last_blanks, 0), .alternatives = {"\\s+$"}};
 const split_stage stage_blank_letters = {
@@ -145,12 +145,12 @@ const split_stage stage_deepseek_marks = {
     .alternatives = {"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"}};
 
 #define COMPONENT(x) .component = COMPONENT_##x, .dialect = EXPRESSION_OWN
-const split_stage stage_digits = {STAGE(digits, CUT_AT_DIGIT), COMPONENT(DIGITS), .of_bytes = true,
+const split_stage stage_digits = {STAGE(digits, CUT_AT_DIGIT), COMPONENT(DIGITS),
                                   .alternatives = {"\\p{HfNumber}+"}};
 const split_stage stage_each_digit = {STAGE(each_digit, CUT_AT_DIGIT), COMPONENT(EACH_DIGIT),
-                                      .of_bytes = true, .alternatives = {"\\p{HfNumber}"}};
-const split_stage stage_three_digits = {
-    .name = "three_digits", .of_bytes = true, .alternatives = {"[0-9][0-9][0-9]"}};
+                                      .alternatives = {"\\p{HfNumber}"}};
+const split_stage stage_three_digits = {.name = "three_digits",
+                                        .alternatives = {"[0-9][0-9][0-9]"}};
 const split_stage stage_punctuation = {STAGE(punctuation, CUT_AT_SIGN), COMPONENT(PUNCTUATION),
                                        .alternatives = {"\\p{HfPunctuation}+"}};
 const split_stage stage_each_punctuation = {STAGE(each_punctuation, CUT_AT_SIGN),

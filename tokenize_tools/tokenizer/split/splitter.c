@@ -64,10 +64,17 @@ const char *split_pattern_name(split_pattern p)
     return list ? list->name : "several splits";
 }
 
+static const split_stage *stage_of(split_pattern p, unsigned place)
+{
+    static const split_stage own = {.name = "own"};
+    const unsigned id = split_stage_at(p, place);
+    return id < STAGE_OWN ? split_stages[id] : &own;
+}
+
 bool split_drops_blanks(split_pattern p)
 {
     for (unsigned k = 0; split_stage_at(p, k); k++) {
-        if (split_stages[split_stage_at(p, k)]->drops_blanks)
+        if (stage_of(p, k)->drops_blanks)
             return true;
     }
     return false;
@@ -83,7 +90,7 @@ unsigned split_cuts(split_pattern p)
 {
     unsigned cuts = 0;
     for (unsigned k = 0; split_stage_at(p, k); k++)
-        cuts |= split_stages[split_stage_at(p, k)]->cuts;
+        cuts |= stage_of(p, k)->cuts;
     return cuts;
 }
 
@@ -103,7 +110,7 @@ static size_t write_expression(const split_stage *stage, char *out)
     return n;
 }
 
-splitter *splitter_new(split_pattern p)
+splitter *splitter_new(split_pattern p, const split_own *own)
 {
     char text[4096];
     expression_error err;
@@ -113,13 +120,17 @@ splitter *splitter_new(split_pattern p)
     s->pattern = p;
     s->list = p < STAGE_N ? NULL : find_list(p);
     for (unsigned k = 0; split_stage_at(p, k); k++) {
-        const split_stage *stage = s->stages[k] = split_stages[split_stage_at(p, k)];
+        const split_stage *stage = s->stages[k] = stage_of(p, k);
+        const unsigned id = split_stage_at(p, k);
+        const split_own *x = id < STAGE_OWN ? NULL : &own[id - STAGE_OWN];
         s->n_stages = k + 1;
-        if (stage->match)
-            continue;
-        s->expressions[k] =
-            expression_new(text, write_expression(stage, text), stage->dialect, &err);
-        if (!s->expressions[k]) {
+        s->joins[k] = x ? x->join : stage->join;
+        if (x)
+            s->expressions[k] = expression_new(x->text, x->n_bytes, EXPRESSION_RUBY, &err);
+        else if (!stage->match)
+            s->expressions[k] =
+                expression_new(text, write_expression(stage, text), stage->dialect, &err);
+        if (!s->expressions[k] && !stage->match) {
             splitter_free(s);
             return NULL;
         }
@@ -138,12 +149,17 @@ void splitter_free(splitter *s)
 
 static void split_piece(const splitter *s, unsigned k, view *v, uint64_t *starts)
 {
+    const split_join join = s->joins[k];
+    size_t last = v->begin;
     for (size_t i = v->begin; i < v->n_bytes;) {
         const size_t end = split_match(s, k, v, i);
-        if (end >= i)
+        if (end >= i && join != JOIN_PREVIOUS)
             split_set_bit(starts, i);
-        if (end > i && end < v->n_bytes && !s->stages[k]->merges_next)
+        if (end > i && i > v->begin && i == last && join == JOIN_MATCHES)
+            starts[i / 64] &= ~((uint64_t)1 << i % 64);
+        if (end > i && end < v->n_bytes && join != JOIN_NEXT)
             split_set_bit(starts, end);
+        last = end > i ? end : last;
         i = end > i ? end : i + char_at(v, i).n_bytes;
     }
 }

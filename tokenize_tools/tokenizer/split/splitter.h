@@ -52,8 +52,23 @@ typedef enum split_stage_id {
  * before as if they were texts. */
 typedef uint64_t split_pattern;
 enum {
-    SPLIT_MAX_STAGES = 8
+    SPLIT_MAX_STAGES = 8,
+    STAGE_OWN = 128 /* and more: those of the tokenizer's own list of expressions */
 };
+
+/* Whether a word begins where a match begins, and where it ends. */
+typedef enum split_join {
+    JOIN_NONE,     /* both: Isolated */
+    JOIN_NEXT,     /* where it begins: MergedWithNext, and MergedWithPrevious with invert */
+    JOIN_PREVIOUS, /* where it ends: the other way around */
+    JOIN_MATCHES   /* both, but not between two matches: Contiguous */
+} split_join;
+
+typedef struct split_own {
+    char *text; /* in the dialect of tokenizer.json */
+    size_t n_bytes;
+    split_join join;
+} split_own;
 #define SPLIT_THEN(pattern, stage, place) ((pattern) | (split_pattern)(stage) << 8 * (place))
 #define SPLIT_LIST(a, b, c, d)                                                                     \
     SPLIT_THEN(SPLIT_THEN(SPLIT_THEN((split_pattern)(a), b, 1), c, 2), d, 3)
@@ -107,9 +122,10 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
 /* The places of text_cut.h where a word always starts. */
 unsigned split_cuts(split_pattern p);
 
-/* What finds the words of a pattern. It never changes. NULL: out of memory. */
+/* What finds the words of a pattern, with expressions that expression_new() takes. It never
+ * changes. NULL: out of memory. */
 typedef struct splitter splitter;
-splitter *splitter_new(split_pattern p);
+splitter *splitter_new(split_pattern p, const split_own *own);
 void splitter_free(splitter *s);
 
 /* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING

@@ -132,7 +132,7 @@ static size_t split_until(walk *w, size_t start, size_t at)
                         .begin = i,
                         .n_bytes = split_next_start(w->starts, i + 1, n_bytes)};
         const size_t end = split_match(w->splitter, w->stage, v, i);
-        const bool starts_next = end > i && !w->splitter->stages[w->stage]->merges_next;
+        const bool starts_next = end > i && w->splitter->joins[w->stage] != JOIN_NEXT;
         if (end >= i && i >= at)
             return i;
         if (end >= i)

@@ -23,7 +23,7 @@ word_cache *word_cache_new(size_t max_bytes, word_source source);
 void word_cache_free(word_cache *c);
 
 /* Appends the ids of all words of a text of less than 4 GiB, with TEXT_PADDING readable bytes after
- * it. starts: from split_words. false: out of memory. */
+ * it. starts: from splitter_words. false: out of memory. */
 bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
                        id_buffer *out);
 
