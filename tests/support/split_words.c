@@ -15,6 +15,16 @@ static const splitter *kept(size_t i)
     return splitters[i];
 }
 
+unsigned cuts_of(split_pattern p)
+{
+    static unsigned found[STAGE_N];
+    if (p == SPLIT_NONE || p >= STAGE_N || !kept(p)->expressions[0])
+        return split_cuts(p, NULL);
+    if (found[p] == 0)
+        found[p] = 1u << 31 | split_cuts(p, NULL) | expression_cuts(kept(p)->expressions[0]);
+    return found[p] & ~(1u << 31);
+}
+
 void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts)
 {

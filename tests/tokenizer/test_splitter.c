@@ -336,7 +336,7 @@ TEST(words_do_not_go_on_over_cuts)
             CHECK_EQ(text_cut(text, limit, n, kinds[k]), text_cut(text, 0, n, kinds[k]));
         for (size_t j = 0; split_known(j) != SPLIT_UNKNOWN; j++) {
             const split_pattern p = split_known(j);
-            const size_t cut = text_cut(text, 0, limit, kinds[k] & split_cuts(p));
+            const size_t cut = text_cut(text, 0, limit, kinds[k] & cuts_of(p));
             if (cut > 0)
                 cut_is_safe(p, text, n, cut);
         }

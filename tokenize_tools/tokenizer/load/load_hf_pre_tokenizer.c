@@ -92,7 +92,7 @@ static bool is_split_of(const part *p, const split_stage *stage)
            (p->removed && p->invert && stage->everything);
 }
 
-/* Any other expression is a stage of the model's own; of a text each character stands for itself. */
+/* Any other expression is a stage of the model's own; each character of a text stands for itself. */
 static bool add_own(part_list *list, part *p, json_string text, bool regex)
 {
     model *m = list->m;
@@ -114,6 +114,8 @@ static bool add_own(part_list *list, part *p, json_string text, bool regex)
     }
     expression_error why;
     expression *x = expression_new(own->text, own->n_bytes, EXPRESSION_RUBY, &why);
+    if (x && (own->join == JOIN_NONE || own->join == JOIN_PREVIOUS))
+        own->cuts = expression_cuts(x);
     expression_free(x);
     p->stage = (unsigned)(STAGE_OWN + m->n_own - 1);
     if (x)

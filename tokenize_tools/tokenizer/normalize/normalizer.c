@@ -577,7 +577,7 @@ static unsigned cuts_of_step(const normalize_step *step, bool drops_blanks)
 
 unsigned normalizer_text_cuts(const model *m)
 {
-    unsigned cuts = split_cuts(m->split);
+    unsigned cuts = split_cuts(m->split, m->own);
     for (size_t i = 0; i < m->n_steps; i++)
         cuts &= cuts_of_step(&m->steps[i], m->split != SPLIT_NONE && split_drops_blanks(m->split));
     return cuts;

@@ -29,6 +29,9 @@ expression *expression_new(const char *text, size_t n_bytes, expression_dialect 
                            expression_error *err);
 void expression_free(expression *x);
 
+/* The places of text_cut.h where a match always ends and another begins. */
+unsigned expression_cuts(const expression *x);
+
 /* The end of the match that begins at byte `start` of the piece; 0: there is none. Linear time over
  * all matches of a piece: the view remembers long vain searches. */
 size_t expression_match(const expression *x, view *v, size_t start);

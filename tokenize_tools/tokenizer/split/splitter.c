@@ -86,11 +86,13 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
     return skip_classes(&v, 0, BLANKS);
 }
 
-unsigned split_cuts(split_pattern p)
+unsigned split_cuts(split_pattern p, const split_own *own)
 {
     unsigned cuts = 0;
-    for (unsigned k = 0; split_stage_at(p, k); k++)
-        cuts |= stage_of(p, k)->cuts;
+    for (unsigned k = 0; split_stage_at(p, k); k++) {
+        const unsigned id = split_stage_at(p, k);
+        cuts |= id < STAGE_OWN ? split_stages[id]->cuts : own[id - STAGE_OWN].cuts;
+    }
     return cuts;
 }
 

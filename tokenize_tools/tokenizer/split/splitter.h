@@ -68,6 +68,7 @@ typedef struct split_own {
     char *text; /* in the dialect of tokenizer.json */
     size_t n_bytes;
     split_join join;
+    unsigned cuts; /* expression_cuts() */
 } split_own;
 #define SPLIT_THEN(pattern, stage, place) ((pattern) | (split_pattern)(stage) << 8 * (place))
 #define SPLIT_LIST(a, b, c, d)                                                                     \
@@ -120,7 +121,7 @@ bool split_drops_blanks(split_pattern p);
 size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
 
 /* The places of text_cut.h where a word always starts. */
-unsigned split_cuts(split_pattern p);
+unsigned split_cuts(split_pattern p, const split_own *own);
 
 /* What finds the words of a pattern, with expressions that expression_new() takes. It never
  * changes. NULL: out of memory. */

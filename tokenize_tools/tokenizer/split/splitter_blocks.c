@@ -112,7 +112,8 @@ static size_t next_cut(const walk *w, size_t begin, size_t at)
 {
     const text_reader *r = &w->reader;
     for (size_t size = 512; size < r->n_bytes - begin; size *= 2) {
-        const size_t cut = text_cut(r->text + begin, 0, size, split_cuts(w->splitter->pattern));
+        const size_t cut =
+            text_cut(r->text + begin, 0, size, split_cuts(w->splitter->pattern, NULL));
         if (cut > 0 && begin + cut >= at)
             return begin + cut;
     }
