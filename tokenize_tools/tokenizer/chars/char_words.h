@@ -31,7 +31,7 @@ void char_words_join_all(char_words *w);
 void char_words_join_piece(char_words *w, const uint8_t *piece, size_t n_bytes);
 bool char_words_joined(const char_words *w, uint32_t left, uint32_t right);
 
-/* Makes a bitmap of word starts in text[0 .. n_bytes), like splitter_words (splitter.h); it may read
+/* Makes a bitmap of word starts in text[0 .. n_bytes), as splitter_words (splitter.h); it may read
  * text[n_bytes .. n_text). n_bytes > 0. */
 void char_words_split(const char_words *w, simd_level e, const uint8_t *text, const size_t sizes[2],
                       uint64_t *starts);

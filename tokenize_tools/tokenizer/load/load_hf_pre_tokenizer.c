@@ -92,7 +92,7 @@ static bool is_split_of(const part *p, const split_stage *stage)
            (p->removed && p->invert && stage->everything);
 }
 
-/* Any other expression is a stage of the model's own; each character of a text stands for itself. */
+/* Any other expression is a stage of the model's own; a character of a text stands for itself. */
 static bool add_own(part_list *list, part *p, json_string text, bool regex)
 {
     model *m = list->m;
