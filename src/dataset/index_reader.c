@@ -103,11 +103,12 @@ enum {
 };
 _Static_assert(LOWER_BYTES + LEVEL_CHUNK * 8 <= TOKMAP_I_READER_BUFFER_BYTES, "buffer too small");
 
-static bool chunk_sound(const uint8_t *upper, const uint8_t *lower, uint64_t n_entries,
-                        uint64_t n_stored)
+/* n_compared: n_entries, or 0 at the lowest level. */
+static bool chunk_sound(const uint8_t *upper, const uint8_t *lower, uint64_t n_compared,
+                        uint64_t n_entries, uint64_t n_stored)
 {
-    for (uint64_t i = 0; i < n_entries; i++)
-        if (lower && load_le64(upper + 8 * i) != load_le64(lower + 8 * i * TOKMAP_I_NODE_KEYS))
+    for (uint64_t i = 0; i < n_compared; i++)
+        if (load_le64(upper + 8 * i) != load_le64(lower + 8 * i * TOKMAP_I_NODE_KEYS))
             return false;
     for (uint64_t i = n_entries; i < n_stored; i++)
         if (load_le64(upper + 8 * i) != UINT64_MAX)
@@ -134,7 +135,7 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
         }
         if (status)
             return status;
-        if (!chunk_sound(upper, level > 0 ? lower : NULL, n, n_stored))
+        if (!chunk_sound(upper, lower, level > 0 ? n : 0, n, n_stored))
             return FAIL_AT(err, TOKMAP_ERR_CORRUPT, w->section->offset + l->level_offset[level],
                            "%s: damaged: level %" PRIu32 " of the document index is wrong",
                            w->r->ds->index_path, level);

@@ -154,16 +154,15 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     bad_block bad = {.index = block, .piece = tokmap_i_block_piece(job->ds, block)};
     const bool is_missing = job->missing[bad.piece.file - job->ds->files];
     const tokmap_status status = is_missing ? TOKMAP_OK : read_block(job, r, &bad.piece, &err);
-    bool sound = false;
+    bool sound = false; /* a file that is missing is a damage of its own */
     if (status) {
         bad.kind = TOKMAP_DAMAGE_UNREADABLE;
         bad.sys_errno = err.sys_errno;
         bad.at_byte = err.file_offset;
-    } else if (is_missing) {
-        sound = true; /* this damage is that of the file */
-    } else if (tokmap_i_hasher_get(r->hasher) != load_le64(job->checksums + 8 * block)) {
+    } else if (!is_missing &&
+               tokmap_i_hasher_get(r->hasher) != load_le64(job->checksums + 8 * block)) {
         bad.kind = TOKMAP_DAMAGE_BLOCK;
-    } else if (r->largest_id > job->ds->header.largest_id) {
+    } else if (!is_missing && r->largest_id > job->ds->header.largest_id) {
         bad.kind = TOKMAP_DAMAGE_CONTENT;
     } else {
         sound = true;

@@ -276,7 +276,7 @@ static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options 
     }
     if (sources && weights)
         l->mixture = tokmap_i_mixture_new(sources, l->n_sources);
-    tokmap_status status = l->mixture ? add_phase(l, 0, weights, err) : FAIL_MEMORY(err);
+    tokmap_status status = weights && l->mixture ? add_phase(l, 0, weights, err) : FAIL_MEMORY(err);
     free(sources);
     free(weights);
     for (size_t i = 0; i < o->n_phases && !status; i++) {

@@ -243,6 +243,17 @@ TEST(pieces_are_the_longest_from_left_to_right_or_the_word_is_unknown)
     tokenizer_free(t);
 }
 
+TEST(the_prefix_of_pieces_may_be_a_nul)
+{
+    static const vocabulary_case v = {{"[U]", "a", "\\u0000b"}, 3};
+    tokenizer *t = make_tokenizer("\"type\": \"WordPiece\", \"unk_token\": \"[U]\", "
+                                  "\"continuing_subword_prefix\": \"\\u0000\", "
+                                  "\"max_input_chars_per_word\": 7",
+                                  &v, "WhitespaceSplit", "null");
+    encodes_to(t, "abb b", IDS(1, 2, 2, 0));
+    tokenizer_free(t);
+}
+
 static void decodes_to(const tokenizer *t, const uint32_t *ids, size_t n, const char *wanted)
 {
     model_text text = {0};

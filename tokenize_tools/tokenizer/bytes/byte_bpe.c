@@ -65,7 +65,7 @@ static bool number_tokens(builder *w)
     byte_bpe *b = w->b;
     const model *m = w->m;
     b->ids = malloc((m->n_tokens + 256) * sizeof *b->ids);
-    w->symbols = malloc(m->n_tokens * sizeof *w->symbols + 1);
+    w->symbols = calloc(m->n_tokens + 1, sizeof *w->symbols);
     errno = 0;
     b->words = vocabulary_new(m, TOKEN_NORMAL);
     if (!b->ids || !w->symbols)

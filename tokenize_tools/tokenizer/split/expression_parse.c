@@ -50,8 +50,11 @@ static uint32_t add_set(tree *t, uint32_t set)
 {
     uint32_t k = 0;
     const node *n = &t->nodes[set];
-    while (k < t->n_sets && !(n->kind == RANGE && memcmp(n, &t->nodes[t->sets[k]], sizeof *n) == 0))
-        k++;
+    for (; k < t->n_sets; k++) {
+        const node *other = &t->nodes[t->sets[k]];
+        if (n->kind == RANGE && other->kind == RANGE && n->a == other->a && n->b == other->b)
+            break;
+    }
     if (k == MAX_SETS)
         return tree_fail(t, "too many sets of characters");
     t->n_sets += k == t->n_sets;

@@ -13,7 +13,7 @@ static uint8_t key_byte(const double_array *a, uint8_t byte)
     return byte == 0 && a->has_nul ? NUL_IN_KEYS : byte;
 }
 
-static bool follow(const double_array *a, uint32_t *state, uint8_t byte, bool *has_value)
+bool double_array_walk(const double_array *a, uint32_t *state, uint8_t byte, bool *has_value)
 {
     return !(a->has_nul && byte == NUL_IN_KEYS) &&
            double_array_follow(a, state, key_byte(a, byte), has_value);
@@ -24,7 +24,7 @@ size_t double_array_longest(const double_array *a, uint32_t state, const uint8_t
 {
     size_t longest = 0, n_keys = 0;
     bool has_value = false;
-    for (size_t i = 0; i < n_bytes && follow(a, &state, text[i], &has_value); i++) {
+    for (size_t i = 0; i < n_bytes && double_array_walk(a, &state, text[i], &has_value); i++) {
         if (!has_value)
             continue;
         longest = i + 1;

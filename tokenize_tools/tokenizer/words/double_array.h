@@ -85,6 +85,8 @@ static inline uint32_t double_array_value(const double_array *a, uint32_t state)
     return a->units[state] & DOUBLE_ARRAY_MAX_VALUE;
 }
 
+/* The same, also with has_nul. */
+bool double_array_walk(const double_array *a, uint32_t *state, uint8_t byte, bool *has_value);
 /* The length of the longest key below the state that text begins with, or 0. */
 size_t double_array_longest(const double_array *a, uint32_t state, const uint8_t *text,
                             size_t n_bytes, uint32_t *value);

@@ -24,7 +24,7 @@ static void find_inside(word_pieces *p, const model *m)
     p->continues = m->kind == MODEL_WORDPIECE;
     for (size_t i = 0; p->continues && i < m->subword_prefix.n_bytes; i++)
         p->continues =
-            double_array_step(&p->trie, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
+            double_array_walk(&p->trie, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
 }
 
 static bool fill(word_pieces *p, const model *m, failure *err)
