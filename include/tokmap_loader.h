@@ -188,7 +188,7 @@ typedef struct tokmap_row {
 
 /* tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT; sets struct_size and all strides. */
 #ifdef __cplusplus
-inline tokmap_loader_options tokmap_init_loader_options()
+static inline tokmap_loader_options tokmap_init_loader_options()
 {
     tokmap_loader_options options = TOKMAP_INIT(tokmap_loader_options);
     options.source_stride = sizeof(tokmap_loader_source);

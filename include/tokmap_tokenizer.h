@@ -84,7 +84,7 @@ typedef struct tokmap_encode_options {
 
 /* tokmap_encode_options options = TOKMAP_ENCODE_OPTIONS_INIT; sets struct_size and text_stride. */
 #ifdef __cplusplus
-inline tokmap_encode_options tokmap_init_encode_options()
+static inline tokmap_encode_options tokmap_init_encode_options()
 {
     tokmap_encode_options options = TOKMAP_INIT(tokmap_encode_options);
     options.text_stride = sizeof(tokmap_text);

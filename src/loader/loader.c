@@ -93,7 +93,6 @@ static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_data
                                err);
 }
 
-/* Points the row to its tokens: where they were read, in a map, or to a copy. */
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
@@ -111,6 +110,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .window = at.window,
                               .first_token = at.first_token};
     tokmap_row *row = &l->rows[i];
+    /* Its tokens are where they were read, in a map, or in a copy. */
     if (!fetched)
         row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
     else if (fetched->first_token == row->first_token && fetched->n_tokens == row->n_tokens)

@@ -45,11 +45,10 @@ static void read_blocks_ahead(void *context, uint64_t sample)
         tokmap_i_block_ahead_advance(&p->ahead, sample);
 }
 
-/* If the blocks of a group are read beforehand, its rows in random order cost only sequential
- * reads. */
 static bool open_plan(tokmap_loader *l)
 {
     tokmap_i_read_plan *p = &l->plan;
+    /* Then the rows of a group in random order cost only sequential reads. */
     const bool by_blocks = l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
     p->end = MIN(l->end, TOKMAP_I_MAX_SAMPLE);
     p->first_dataset = malloc(l->n_sources * sizeof *p->first_dataset);

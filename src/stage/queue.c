@@ -75,6 +75,7 @@ void tokmap_i_stage_send_notes(tokmap_stage *s)
 /* ---- Failures ---- */
 
 static const char waiting[] = "waiting for an event", recording[] = "recording an event";
+
 void tokmap_i_stage_lose(tokmap_stage *s, const tokmap_error *why)
 {
     s->lost = *why;

@@ -12,7 +12,8 @@
 
 #include "support/fault_sweeps.h"
 
-static const plan WORK = {.seed = 6, .n_steps = 13, .most_tokens = 400, .vocab_size = 70000};
+static const plan WORK = {
+    .seed = 6, .n_steps = 13, .most_tokens = 400, .vocab_size = 70000, .n_columns = 2};
 static const shape OLD = {.name = "old",
                           .vocab_size = 700,
                           .n_tokens = 77,

@@ -68,7 +68,7 @@ static const split_stage *stage_of(split_pattern p, unsigned place)
 {
     static const split_stage own = {.name = "own"};
     const unsigned id = split_stage_at(p, place);
-    return id < STAGE_OWN ? split_stages[id] : &own;
+    return id < STAGE_N ? split_stages[id] : &own;
 }
 
 bool split_drops_blanks(split_pattern p)
@@ -91,7 +91,7 @@ unsigned split_cuts(split_pattern p, const split_own *own)
     unsigned cuts = 0;
     for (unsigned k = 0; split_stage_at(p, k); k++) {
         const unsigned id = split_stage_at(p, k);
-        cuts |= id < STAGE_OWN ? split_stages[id]->cuts : own[id - STAGE_OWN].cuts;
+        cuts |= id < STAGE_N ? split_stages[id]->cuts : own[id - STAGE_OWN].cuts;
     }
     return cuts;
 }
