@@ -574,7 +574,7 @@ static step describe_whole(corpus *c, corpus_end *end)
     file_facts facts;
     const int sys_errno = file_describe_input(c->names[c->input], &facts);
     if (sys_errno)
-        return fail_system(&c->error, sys_errno, "%.200s", c->names[c->input]);
+        return fail_system(&c->error, sys_errno, "cannot read");
     end->stored_bytes = facts.n_bytes;
     end->checksum = 0; /* not known */
     return STEP_ON;

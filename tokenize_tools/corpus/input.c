@@ -213,7 +213,8 @@ input *input_open_with(const input_source *source, const input_options *options,
     input *in = calloc(1, sizeof *in + STORED_BYTES);
     XXH3_state_t *checksum = XXH3_createState();
     if (!in || !checksum) {
-        fail_system(err, ENOMEM, "%.200s", path);
+        fail_memory(err);
+        fail_at(err, "%.200s: ", path);
         free(in);
         XXH3_freeState(checksum);
         return NULL;

@@ -66,7 +66,7 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
     const bool parquet = parquet_reader_chooses(source, options, &sys_errno);
     reader *r = NULL;
     if (sys_errno)
-        fail_system(err, sys_errno, "cannot open");
+        fail_system(err, sys_errno, "cannot read");
     else
         r = parquet ? parquet_reader_open(source, options, stop_fd, err)
                     : open_window(source, options, stop_fd, err);
