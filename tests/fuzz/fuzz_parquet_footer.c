@@ -15,7 +15,8 @@ static void check_element(const parquet_footer *f, size_t i)
     require(strlen(path) < sizeof path && strlen(type) > 0);
     const parquet_element *text = parquet_text_column(f, path, &err);
     require(text || strlen(err.text) > 0);
-    require(!text || (text->type == PARQUET_BYTE_ARRAY && text->max_repetition == 0));
+    require(!text || (text->max_repetition == 0 &&
+                      (text->type == PARQUET_BYTE_ARRAY || parquet_is_null(f, text))));
     const parquet_element *value = parquet_value_column(f, path, &err);
     require(value || strlen(err.text) > 0);
     require(!text || value == text);

@@ -69,9 +69,13 @@ EXPRESSIONS = [
     r"\d+", r"[^\W\d_]+|\d", r"\w+|[^\w\s]+", r"(?i:in|ab)+?", r"\s?[a-z&&[^c-e]]+", r"[[:alpha:]]+",
     r"\p{Lu}+(?=\p{Ll})|\p{L}", r"(?:ab|a)(?:c|bcd)?", r"a{2,3}+b?", r"[0-9]{1,3}?", r"\d{2}?", r"x*", r"x*?y",
     r"\s+$|\S+?(?=\s|$)", r"[a\-z.]", r"\h+", r"(a|b)\1", r"(?<=a)b", r"(?>a+)b", r"\p{Greek}", r"[\p{L}--a]",
+    r"(?i:s(?:s))", r"(?i:s\x73)", r"(?i:[a-z&&[^X]]+)", r"(?i:[^\s\p{L}]+)", r"[^[^\P{L}\P{N}]]+", r"[ -&&[-]]x",
+    r"\w+(?: \w+)*\.|\w| ", r"(?:ab)+c|[ab]", r"a[ab]*x|b[ab]*y|[ab]", "|" * 100000,
     r"\p{N}{,2}", r"\x41|\u00e9", r"(?i)K|s", r"[^\r\n]+", r"\P{L}+", r".", r"a|", r"(?!a)\w+?", "'(?i:s|t)|\\p{M}+"]
 REFUSED = {r"[[:alpha:]]+", r"x*", r"(a|b)\1", r"(?<=a)b", r"(?>a+)b", r"\p{Greek}", "a|",
-           r"\d{2}?", r"[\p{L}--a]", r"\p{N}{,2}"}
+           r"\d{2}?", r"[\p{L}--a]", r"\p{N}{,2}", r"(?i:s(?:s))", r"(?i:s\x73)", r"(?i:[a-z&&[^X]]+)",
+           r"(?i:[^\s\p{L}]+)", r"[^[^\P{L}\P{N}]]+", r"\w+(?: \w+)*\.|\w| ", r"(?:ab)+c|[ab]",
+           r"a[ab]*x|b[ab]*y|[ab]", "|" * 100000}
 BEHAVIORS = ["Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
 
@@ -90,6 +94,17 @@ def test_expressions():
                     except ImportError:
                         raise Skip("Python package tokenizers not found")
                     expect_equal(taken, regex not in REFUSED, regex)
+
+
+def test_long():
+    """Longer than what is split at once, so it is cut; a match of the first stage may be at each place."""
+    text = "abbaI inabba bba " * 6000
+    with tempfile.TemporaryDirectory() as name:
+        for first, after in itertools.product((".{1,10}", "(?:a b)+", "[a-z ]{7}"), (byte_level(True), split(r"\s\w+|."))):
+            try:
+                expect(compare_steps(pathlib.Path(name), [split(first), after], [text]), "%s is refused" % first)
+            except ImportError:
+                raise Skip("Python package tokenizers not found")
 
 
 def small(tokens=(), vocab="abcd \u2581", **family):
@@ -174,6 +189,7 @@ def test_pairs():
 def main():
     return run_tests([("words_of_several_stages_are_those_of_the_reference", test_golden),
                       ("any_expression_splits_as_in_the_reference", test_expressions),
+                      ("long_texts_are_not_cut_inside_a_match", test_long),
                       ("added_tokens_decode_as_in_the_reference", test_decoded),
                       ("stages_in_pairs_split_as_the_reference", test_pairs)])
 

@@ -361,6 +361,48 @@ void expression_free(expression *x)
     free(x);
 }
 
+/* ---- Time ---- */
+
+enum {
+    NEW,
+    OPEN,
+    DONE
+};
+
+/* match_far remembers a state that characters without a match keep, and where. Around any other
+ * cycle, or if two states may keep the same characters, each match could be searched for to the end
+ * of the text. `kept`: the symbols of states that were found to be kept. */
+static bool find_cycles(const expression *x, uint32_t row, uint8_t *marks, uint64_t *kept)
+{
+    uint64_t own = 0;
+    marks[row / x->start] = OPEN;
+    for (uint32_t symbol = 1; symbol < x->start; symbol++) {
+        const uint32_t cell = x->cells[row + symbol], next = cell >> 1;
+        if (cell & 1 || next == 0)
+            continue;
+        if (next == row)
+            own |= (uint64_t)1 << symbol;
+        else if (marks[next / x->start] == OPEN ||
+                 (marks[next / x->start] == NEW && !find_cycles(x, next, marks, kept)))
+            return false;
+    }
+    marks[row / x->start] = DONE;
+    const bool twice = (*kept & own) != 0;
+    *kept |= own;
+    return !twice;
+}
+
+int expression_is_linear(const expression *x)
+{
+    uint64_t kept = 0;
+    bool linear = true;
+    uint8_t *marks = calloc(x->n_cells / x->start + 1, 1);
+    for (uint32_t row = x->start; marks && linear && row < x->n_cells; row += x->start)
+        linear = marks[row / x->start] != NEW || find_cycles(x, row, marks, &kept);
+    free(marks);
+    return marks ? linear : -1;
+}
+
 /* ---- Cuts ---- */
 
 /* Whether, after any of `before`, each of `at` begins another match, whatever the text before: no

@@ -32,8 +32,11 @@ void expression_free(expression *x);
 /* The places of text_cut.h where a match always ends and another begins. */
 unsigned expression_cuts(const expression *x);
 
-/* The end of the match that begins at byte `start` of the piece; 0: there is none. Linear time over
- * all matches of a piece: the view remembers long vain searches. */
+/* Whether all matches of a piece take linear time; -1: out of memory. */
+int expression_is_linear(const expression *x);
+
+/* The end of the match that begins at byte `start` of the piece; 0: there is none. The view
+ * remembers long vain searches. */
 size_t expression_match(const expression *x, view *v, size_t start);
 
 #endif /* TOKMAP_EXPRESSION_H */

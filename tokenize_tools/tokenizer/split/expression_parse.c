@@ -153,7 +153,7 @@ static uint32_t add_word(tree *t, uint32_t classes)
     return add(t, BOTH, set, add(t, TABLE, OF_CLASS, 0x1FF & ~(1 << CLASS_OTHER)));
 }
 
-static uint32_t parse_property(tree *t)
+static uint32_t parse_property(tree *t, bool in_class)
 {
     static const struct {
         const char *name;
@@ -169,8 +169,8 @@ static uint32_t parse_property(tree *t)
                  {"{HfNumber}", OF_HF, HF_NUMBER},
                  {"{HfPunctuation}", OF_HF, HF_PUNCTUATION}};
     const bool cased = is_next(t, "{Lu}") || is_next(t, "{Lt}") || is_next(t, "{Ll}");
-    if (cased && t->any_case)
-        return tree_fail(t, "a property of case after (?i)");
+    if (t->any_case && (cased || in_class)) /* Oniguruma folds marks such as U+0345 to letters */
+        return tree_fail(t, "this property after (?i)");
     if (take(t, "{Han}"))
         return ADD_RANGES(t, han);
     if (take(t, "{Lt}"))
@@ -202,7 +202,7 @@ static uint32_t parse_escape(tree *t, bool in_class, uint32_t *code_point)
     else if (other == 'h' && ruby)
         set = ADD_RANGES(t, hex);
     else if (other == 'p' && (letter == 'p' || !is_next(t, "{L") || is_next(t, "{L}")))
-        set = parse_property(t);
+        set = parse_property(t, in_class);
     else if (other == 'w') {
         set = add_word(t, WORDS);
         if (ruby && !in_class)
@@ -233,7 +233,7 @@ static uint32_t parse_escape(tree *t, bool in_class, uint32_t *code_point)
     return 0;
 }
 
-static uint32_t parse_class(tree *t);
+static uint32_t parse_class(tree *t, bool nested);
 
 /* Of a class: a set, or a range of characters. */
 static uint32_t parse_item(tree *t)
@@ -243,16 +243,18 @@ static uint32_t parse_item(tree *t)
         uint32_t set = 0;
         const bool nested = take(t, "[");
         if (nested)
-            set = parse_class(t);
+            set = parse_class(t, true);
         else if (take(t, "\\"))
             set = parse_escape(t, true, &ends[k]);
         else
             ends[k] = take_char(t);
-        if (set != 0 && (k == 1 || (is_next(t, "-") && !is_next(t, "-]") && !nested)))
+        const bool range = is_next(t, "-") && !is_next(t, "-]") &&
+                           (t->dialect != EXPRESSION_RUBY || !is_next(t, "-&&"));
+        if (set != 0 && (k == 1 || (range && !nested)))
             return tree_fail(t, "a range with a set");
         if (set != 0 || t->failed)
             return set;
-        if (k == 0 && (!is_next(t, "-") || is_next(t, "-]")))
+        if (k == 0 && !range)
             ends[++k] = ends[0];
         else if (k == 0 && t->dialect != EXPRESSION_RUBY && is_next(t, "--"))
             return tree_fail(t, "an unknown kind of class");
@@ -279,16 +281,24 @@ static uint32_t parse_members(tree *t)
     t->half_letters = outer;
     if (set == 0)
         return tree_fail(t, "an empty class");
+    if (t->any_case && is_next(t, "&&")) /* Oniguruma folds the whole class, once */
+        return tree_fail(t, "&& in a class after (?i)");
     return take(t, "&&") ? add(t, BOTH, set, parse_members(t)) : set;
 }
 
 /* After its bracket. */
-static uint32_t parse_class(tree *t)
+static uint32_t parse_class(tree *t, bool nested)
 {
-    const bool negated = take(t, "^");
+    const bool negated = take(t, "^"), in_negated = t->in_negated;
     if (++t->depth > MAX_DEPTH)
         return tree_fail(t, "too many nested classes");
+    if (nested && t->any_case)
+        return tree_fail(t, "a nested class after (?i)");
+    if (negated && in_negated) /* Oniguruma's have members that they should not */
+        return tree_fail(t, "a negated class in another one");
+    t->in_negated |= negated;
     const uint32_t set = parse_members(t);
+    t->in_negated = in_negated;
     t->depth--;
     if (!take(t, "]"))
         return tree_fail(t, "an open class");
@@ -363,7 +373,7 @@ static uint32_t parse_atom(tree *t)
     if (take(t, "\\z"))
         return add_end(t, false);
     if (take(t, "["))
-        set = parse_class(t);
+        set = parse_class(t, false);
     else if (take(t, "."))
         set = add(t, NOT, add_range(t, '\n', '\n'), 0);
     else if (take(t, "\\"))
@@ -376,9 +386,11 @@ static uint32_t parse_atom(tree *t)
     if (t->half_letters != 0)
         return tree_fail(t, "one of \\p{Lm} and \\p{Lo} alone");
     /* Oniguruma folds some pairs of letters into one character, such as \uFB06 for st. */
-    if (set == 0 && t->any_case && at > 0 && t->dialect == EXPRESSION_RUBY &&
-        strchr("sf", t->text[at - 1] | 32) && strchr("sftil", t->text[at] | 32))
+    const char letter =
+        set == 0 && t->any_case && code_point < 0x80 ? (char)(code_point | 32) : ' ';
+    if (t->dialect == EXPRESSION_RUBY && strchr("sf", t->letter) && strchr("sftil", letter))
         return tree_fail(t, "letters that fold into one after (?i)");
+    t->letter = letter;
     return t->failed ? 0 : add_set(t, set ? set : add_folded(t, code_point, code_point));
 }
 
@@ -451,8 +463,12 @@ static uint32_t parse_alternatives(tree *t)
         const uint32_t next = parse_repeats(t);
         i = i ? add(t, THEN, i, next) : next;
     }
-    if (take(t, "|"))
+    if (take(t, "|")) {
+        t->letter = ' ';
+        if (++t->n_alternatives > MAX_ALTERNATIVES)
+            return tree_fail(t, "too many alternatives");
         i = add(t, OR, i, parse_alternatives(t));
+    }
     t->any_case = any_case;
     return i;
 }
@@ -460,6 +476,7 @@ static uint32_t parse_alternatives(tree *t)
 uint32_t tree_parse(tree *t)
 {
     add(t, NOTHING, 0, 0);
+    t->letter = ' ';
     const uint32_t root = parse_alternatives(t);
     if (!t->failed && t->at < t->n_bytes)
         tree_fail(t, "an unexpected character");

@@ -11,6 +11,7 @@
 enum {
     N_PAGES = 0x110000 >> 7,
     MAX_NODES = 8192,
+    MAX_ALTERNATIVES = 1000,
     MAX_SETS = 64,
     MAX_BOUND = 4096, /* of a repeat */
     NO_LIMIT = UINT16_MAX
@@ -51,8 +52,10 @@ typedef struct tree {
     size_t n_bytes, at;
     expression_dialect dialect;
     expression_error *err;
-    bool failed, any_case;
-    unsigned depth, half_letters; /* \p{Lm} and \p{Lo} are one class in our tables */
+    bool failed, any_case, in_negated;
+    char letter; /* the character before, if it is one after (?i), in lower case; else a blank */
+    unsigned n_alternatives, depth,
+        half_letters; /* \p{Lm} and \p{Lo} are one class in our tables */
     uint32_t n_nodes, n_sets;
     node nodes[MAX_NODES]; /* 0 is NOTHING */
     uint32_t sets[MAX_SETS];

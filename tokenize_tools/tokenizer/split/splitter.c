@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/split/splitter.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,14 +87,21 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
     return skip_classes(&v, 0, BLANKS);
 }
 
+/* Known stages never hinder each other's cuts. A stage of the tokenizer's own may have a match
+ * across any place that is not a cut of itself. */
 unsigned split_cuts(split_pattern p, const split_own *own)
 {
-    unsigned cuts = 0;
+    unsigned by_known = 0, by_own = UINT_MAX;
+    bool any_known = false;
     for (unsigned k = 0; split_stage_at(p, k); k++) {
         const unsigned id = split_stage_at(p, k);
-        cuts |= id < STAGE_N ? split_stages[id]->cuts : own[id - STAGE_OWN].cuts;
+        any_known |= id < STAGE_N;
+        if (id < STAGE_N)
+            by_known |= split_stages[id]->cuts;
+        else
+            by_own &= own[id - STAGE_OWN].cuts;
     }
-    return cuts;
+    return any_known || by_own == UINT_MAX ? by_known & by_own : by_own;
 }
 
 /* ---- New and free ---- */
