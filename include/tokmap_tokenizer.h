@@ -54,7 +54,8 @@ typedef struct tokmap_tokenizer_options {
     size_t struct_size; /* sizeof(tokmap_tokenizer_options) */
     /* For files that contain only ranks, such as .tiktoken: the rule that splits text into words,
      * and the special tokens, by name: "cl100k", "o200k", ... as in `tokmap pack --help`. NAME:any
-     * is only the rule, for files with any number of ranks. NULL: the file has its own. */
+     * is only the rule, for files with any number of ranks; or a regular expression, as tiktoken
+     * takes it. NULL: the file has its own. */
     const char *pattern;
     const char *specials_file; /* a JSON file with more special tokens: {"CONTENT": ID}; or NULL */
 } tokmap_tokenizer_options;

@@ -186,7 +186,7 @@ class Tokenizer:
     pickled by its path.
 
     pattern          for files that contain only ranks, such as .tiktoken: "cl100k", "o200k", ... as in
-                     `tokmap pack --help`
+                     `tokmap pack --help`; or a regular expression, as tiktoken takes it
     specials_file    a JSON file with more special tokens: {"CONTENT": ID}"""
 
     def __init__(self, file: Path, *, pattern: Optional[str] = None, specials_file: Optional[Path] = None) -> None:

@@ -4,6 +4,7 @@
 reference package, or refused. A few cases have the reference's answer here, for machines without
 the package. `make test-pipelines` compares whole random tokenizers."""
 
+import base64
 import itertools
 import json
 import os
@@ -94,6 +95,38 @@ def test_expressions():
                     except ImportError:
                         raise Skip("Python package tokenizers not found")
                     expect_equal(taken, regex not in REFUSED, regex)
+
+
+# --pattern of a file of ranks, which tiktoken has as pat_str; False: tokmap refuses it.
+PATTERNS = {
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s": True,
+    r"(?i:s|t)+| ?\w+|\d{1,2}+|(?s:.)": True, r"[a-z&&[^c-e]]+|(?is)K.?|[^\W\d_]+?(?=\s|$)|[\s\S]": True,
+    r"\p{Han}+|[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*\p{Ll}+|\S|\s+(?!\S)|\s": True, r"(?:ab|a)(?:c|bcd)?|\s{2,}|(?s:.)": True,
+    r"\w+|\s+": False, r"(?:ab)*c|(?:a|b)": False, ".": False, "[a": False, r"(?<=a)b|(?s:.)": False, "gpt9": False}
+
+
+def test_patterns():
+    rng = random.Random("patterns")
+    texts = ["In 2024 we're", *(random_text(rng) for _ in range(20000 if LONG else 2000))]
+    pairs_of_bytes = {t.encode()[i:i + 2] for t in texts for i in range(len(t.encode()) - 1)}
+    ranks = {token: i for i, token in enumerate([*(bytes([b]) for b in range(256)), *sorted(pairs_of_bytes)])}
+    with tempfile.TemporaryDirectory() as name:
+        file = pathlib.Path(name) / "ranks.tiktoken"
+        file.write_bytes(b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items()))
+        for pattern, taken in PATTERNS.items():
+            got, why = pipelines.tokmap("encode", file, texts, "--pattern", pattern)
+            expect_equal(got is not None, taken, "%s: %s" % (pattern, why))
+            words = {r"(?i:s|t)+| ?\w+|\d{1,2}+|(?s:.)": [b"In", b" 2", b"02", b"4", b" w", b"e", b"'", b"re"]}.get(pattern)
+            if words:
+                expect_equal(got[0], [ranks[word] for word in words], pattern)
+        try:
+            import tiktoken
+        except ImportError:
+            return "not compared: Python package tiktoken not found"
+        for pattern in filter(PATTERNS.get, PATTERNS):
+            reference = tiktoken.Encoding("ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+            for text, ids in zip(texts, pipelines.tokmap("encode", file, texts, "--pattern", pattern)[0]):
+                expect_equal(ids, reference.encode_ordinary(text), "%s of %a" % (pattern, text))
 
 
 def test_long():
@@ -189,6 +222,7 @@ def test_pairs():
 def main():
     return run_tests([("words_of_several_stages_are_those_of_the_reference", test_golden),
                       ("any_expression_splits_as_in_the_reference", test_expressions),
+                      ("patterns_of_ranks_split_as_in_tiktoken", test_patterns),
                       ("long_texts_are_not_cut_inside_a_match", test_long),
                       ("added_tokens_decode_as_in_the_reference", test_decoded),
                       ("stages_in_pairs_split_as_the_reference", test_pairs)])

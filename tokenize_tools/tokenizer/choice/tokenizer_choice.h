@@ -25,7 +25,8 @@ int tokenizer_choice_fail(const failure *err, const char *advice);
     "would differ is refused"
 #define PATTERN_HELP                                                                               \
     "for files that contain only ranks, such as .tiktoken: the rule that splits text into words, " \
-    "and the special tokens; NAME:any is only the rule, for files with any number of ranks"
+    "and the special tokens; NAME:any is only the rule, for files with any number of ranks; or a " \
+    "regular expression, as tiktoken takes it"
 #define SPECIALS_FILE_HELP "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"
 /* The names of --pattern. */
 const cli_word *tokenizer_pattern_words(void);

@@ -114,12 +114,6 @@ static bool add_own(part_list *list, part *p, json_string text, bool regex)
     }
     expression_error why;
     expression *x = expression_new(own->text, own->n_bytes, EXPRESSION_RUBY, &why);
-    const int linear = x ? expression_is_linear(x) : 0;
-    if (x && linear < 1) {
-        expression_free(x);
-        x = NULL;
-        snprintf(why.why, sizeof why.why, "%s", linear < 0 ? "" : "searches that take long");
-    }
     if (x && (own->join == JOIN_NONE || own->join == JOIN_PREVIOUS))
         own->cuts = expression_cuts(x);
     expression_free(x);

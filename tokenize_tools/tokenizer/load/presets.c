@@ -205,12 +205,19 @@ bool preset_find(preset_choice *choice, const char *name, failure *err)
     const size_t n_name = any ? n - n_any : n;
     for (size_t i = 0; i < N_PRESETS; i++) {
         if (strlen(presets[i].name) == n_name && memcmp(presets[i].name, name, n_name) == 0) {
-            *choice = (preset_choice){&presets[i], any};
+            *choice = (preset_choice){&presets[i], any, NULL};
             return true;
         }
     }
+    if (strpbrk(name, "\\|()[]{}*+?^$")) {
+        *choice = (preset_choice){NULL, true, name};
+        return true;
+    }
     preset_names(names);
-    return model_fail(err, 0, "--pattern %.60s is unknown; the names are %s", name, names);
+    return model_fail(err, 0,
+                      "--pattern %.60s is unknown; the names are %s; anything else is a regular "
+                      "expression with a bracket or another special character",
+                      name, names);
 }
 
 const char *preset_name(size_t index)
@@ -295,8 +302,34 @@ static bool refuse_number(const preset *p, uint32_t n_ranks, failure *err)
                       p->name, numbers, n_ranks, fit, p->name);
 }
 
+static bool set_expression(model *m, const char *text, failure *err)
+{
+    split_own *own = &m->own[m->n_own];
+    model_text copy = {0};
+    expression_error why;
+    expression *x = expression_new(text, strlen(text), EXPRESSION_RUST, &why);
+    if (!x && why.why[0] != 0)
+        return model_fail(err, 0, "--pattern: %s in the expression %.200s is not supported",
+                          why.why, text);
+    const int everywhere = x ? expression_matches_everywhere(x) : -1;
+    const unsigned cuts = x ? expression_cuts(x) : 0;
+    expression_free(x);
+    if (everywhere < 0 || !model_text_set(&copy, text, strlen(text)))
+        return fail_memory(err);
+    *own = (split_own){copy.s, copy.n_bytes, EXPRESSION_RUST, JOIN_NONE, cuts};
+    m->split = (split_pattern)(STAGE_OWN + m->n_own++);
+    return everywhere ||
+           model_fail(
+               err, 0,
+               "--pattern: the expression %.200s leaves characters out, which tiktoken would "
+               "lose; with |(?s:.) at its end each of them is a word",
+               text);
+}
+
 bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, failure *err)
 {
+    if (choice.expression)
+        return set_expression(m, choice.expression, err);
     const preset *p = choice.preset, *end = presets + N_PRESETS;
     m->split = p->split;
     if (p->nfc && !model_add_step(m, NORMALIZE_NFC, err))

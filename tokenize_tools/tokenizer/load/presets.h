@@ -27,17 +27,19 @@ typedef struct preset {
 } preset;
 
 /* The choice of --pattern: a preset, or with PRESET_ANY after its name only its pattern and
- * normalizer, for files with any number of ranks. */
+ * normalizer, for files with any number of ranks; or a regular expression. */
 typedef struct preset_choice {
     const preset *preset; /* the first one with its name */
     bool any;
+    const char *expression; /* or NULL */
 } preset_choice;
 
 #define PRESET_TEKKEN "tekken"
 #define PRESET_ANY ":any"
 #define PRESET_ANY_RANKS 0
 #define PRESET_NAMES_BYTES 200
-/* false: there is no preset with this name; err lists all names. */
+/* What has other characters than a name is an expression. false: there is no preset with this name;
+ * err lists all names. */
 bool preset_find(preset_choice *choice, const char *name, failure *err);
 /* The names in order; NULL after the last. */
 const char *preset_name(size_t index);
@@ -48,7 +50,7 @@ void preset_names(char names[PRESET_NAMES_BYTES]);
 /* Adds the specials that a tekken.json up to version 7 leaves out: ids 0 to PRESET_N_TEKKEN - 1. */
 bool preset_add_tekken_specials(model *m, failure *err);
 /* Sets pattern, normalizer, specials, bos_id and eos_id. false: the preset is for files with
- * another number of ranks. */
+ * another number of ranks, or the expression cannot be matched as tiktoken does. */
 bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, failure *err);
 
 #endif /* TOKMAP_PRESETS_H */

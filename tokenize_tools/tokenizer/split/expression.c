@@ -26,6 +26,7 @@ enum {
 struct expression {
     uint8_t of_byte[2][256]; /* the symbol of the character; [1]: in ByteLevel's alphabet */
     uint8_t of_invalid;
+    bool invalid_is_alone; /* no character has its symbol */
     uint16_t page_index[N_PAGES];
     uint8_t (*pages)[128]; /* symbols of code points */
     uint32_t start, n_cells;
@@ -142,10 +143,12 @@ static bool make_symbols(compiler *c, expression *x)
         paint_page(c, page, x->pages[n]);
         x->page_index[page] = (uint16_t)n++;
     }
+    const uint32_t n_valid = c->n_symbols;
     paint_page(c, N_PAGES, invalid);
     if (c->tree.failed)
         return true;
     x->of_invalid = invalid[0];
+    x->invalid_is_alone = invalid[0] >= n_valid;
     for (uint32_t k = 0; k < c->tree.n_sets; k++) {
         for (uint32_t s = 1; s < c->n_symbols; s++)
             c->set_symbols[k] |= (c->signatures[s] >> k & 1) << s;
@@ -320,6 +323,51 @@ static bool make_states(compiler *c, expression *x, uint16_t begin)
     return true;
 }
 
+/* ---- Time ---- */
+
+enum {
+    NEW,
+    OPEN,
+    DONE
+};
+
+/* match_far remembers a state that characters without a match keep, and where. Around any other
+ * cycle, or if two states may keep the same characters, each match could be searched for to the end
+ * of the text. `kept`: the symbols of states that were found to be kept. */
+static bool find_cycles(const expression *x, uint32_t row, uint8_t *marks, uint64_t *kept)
+{
+    uint64_t own = 0;
+    marks[row / x->start] = OPEN;
+    for (uint32_t symbol = 1; symbol < x->start; symbol++) {
+        const uint32_t cell = x->cells[row + symbol], next = cell >> 1;
+        if (cell & 1 || next == 0)
+            continue;
+        if (next == row)
+            own |= (uint64_t)1 << symbol;
+        else if (marks[next / x->start] == OPEN ||
+                 (marks[next / x->start] == NEW && !find_cycles(x, next, marks, kept)))
+            return false;
+    }
+    marks[row / x->start] = DONE;
+    const bool twice = (*kept & own) != 0;
+    *kept |= own;
+    return !twice;
+}
+
+/* false: out of memory. */
+static bool check_time(compiler *c, const expression *x)
+{
+    uint64_t kept = 0;
+    bool linear = true;
+    uint8_t *marks = calloc(x->n_cells / x->start + 1, 1);
+    for (uint32_t row = x->start; marks && linear && row < x->n_cells; row += x->start)
+        linear = marks[row / x->start] != NEW || find_cycles(x, row, marks, &kept);
+    free(marks);
+    if (!linear)
+        tree_fail(&c->tree, "searches that take long");
+    return marks != NULL;
+}
+
 static bool compile(compiler *c, expression *x)
 {
     const uint32_t root = tree_parse(&c->tree);
@@ -327,7 +375,8 @@ static bool compile(compiler *c, expression *x)
         return false;
     const uint16_t match = add_step(c, (step){.kind = STEP_MATCH});
     const uint16_t begin = emit(c, root, match);
-    return !c->tree.failed && make_states(c, x, begin) && !c->tree.failed;
+    return !c->tree.failed && make_states(c, x, begin) && !c->tree.failed && check_time(c, x) &&
+           !c->tree.failed;
 }
 
 expression *expression_new(const char *text, size_t n_bytes, expression_dialect dialect,
@@ -361,46 +410,30 @@ void expression_free(expression *x)
     free(x);
 }
 
-/* ---- Time ---- */
+/* ---- What it matches ---- */
 
-enum {
-    NEW,
-    OPEN,
-    DONE
-};
-
-/* match_far remembers a state that characters without a match keep, and where. Around any other
- * cycle, or if two states may keep the same characters, each match could be searched for to the end
- * of the text. `kept`: the symbols of states that were found to be kept. */
-static bool find_cycles(const expression *x, uint32_t row, uint8_t *marks, uint64_t *kept)
+/* Whether each way from the state `row` on comes to a match. The first state, again, has none at
+ * the end of the text. */
+static bool always_matches(const expression *x, uint32_t row, uint8_t *marks)
 {
-    uint64_t own = 0;
-    marks[row / x->start] = OPEN;
-    for (uint32_t symbol = 1; symbol < x->start; symbol++) {
+    marks[row / x->start] = DONE;
+    for (uint32_t symbol = row == x->start; symbol < x->start; symbol++) {
         const uint32_t cell = x->cells[row + symbol], next = cell >> 1;
-        if (cell & 1 || next == 0)
+        if (cell & 1 || (symbol == x->of_invalid && x->invalid_is_alone))
             continue;
-        if (next == row)
-            own |= (uint64_t)1 << symbol;
-        else if (marks[next / x->start] == OPEN ||
-                 (marks[next / x->start] == NEW && !find_cycles(x, next, marks, kept)))
+        if (next == 0 || next == x->start ||
+            (marks[next / x->start] == NEW && !always_matches(x, next, marks)))
             return false;
     }
-    marks[row / x->start] = DONE;
-    const bool twice = (*kept & own) != 0;
-    *kept |= own;
-    return !twice;
+    return true;
 }
 
-int expression_is_linear(const expression *x)
+int expression_matches_everywhere(const expression *x)
 {
-    uint64_t kept = 0;
-    bool linear = true;
     uint8_t *marks = calloc(x->n_cells / x->start + 1, 1);
-    for (uint32_t row = x->start; marks && linear && row < x->n_cells; row += x->start)
-        linear = marks[row / x->start] != NEW || find_cycles(x, row, marks, &kept);
+    const bool everywhere = marks && always_matches(x, x->start, marks);
     free(marks);
-    return marks ? linear : -1;
+    return marks ? everywhere : -1;
 }
 
 /* ---- Cuts ---- */

@@ -4,8 +4,8 @@
  * An expression matches as a backtracking engine does: at a place the first alternative that fits
  * wins, and repeats are greedy unless marked. The automaton is complete after expression_new and
  * never changes. It reads each character once, with one character of look-ahead. What cannot be
- * matched exactly is refused: look-ahead of several characters, look-behind, \b, backreferences,
- * atomic groups, matches of nothing. */
+ * matched exactly and in linear time is refused: look-ahead of several characters, look-behind, \b,
+ * backreferences, atomic groups, matches of nothing. */
 #ifndef TOKMAP_EXPRESSION_H
 #define TOKMAP_EXPRESSION_H
 
@@ -32,8 +32,8 @@ void expression_free(expression *x);
 /* The places of text_cut.h where a match always ends and another begins. */
 unsigned expression_cuts(const expression *x);
 
-/* Whether all matches of a piece take linear time; -1: out of memory. */
-int expression_is_linear(const expression *x);
+/* Whether a match begins at every character of every text in UTF-8; -1: out of memory. */
+int expression_matches_everywhere(const expression *x);
 
 /* The end of the match that begins at byte `start` of the piece; 0: there is none. The view
  * remembers long vain searches. */

@@ -327,21 +327,41 @@ static bool is_one_character(const tree *t, uint32_t i)
            (n->kind == OR && is_one_character(t, n->a) && is_one_character(t, n->b));
 }
 
+/* `before`, then i for any case and s (in Ruby m) for a dot that is a newline too, then `after`. */
+static bool take_flags(tree *t, const char *before, const char *after)
+{
+    const size_t at = t->at;
+    bool any_case = false, dot_all = false, more = take(t, before);
+    while (more) {
+        const bool i = take(t, "i"), s = take(t, t->dialect == EXPRESSION_RUBY ? "m" : "s");
+        any_case |= i;
+        dot_all |= s;
+        more = i || s;
+    }
+    if ((any_case || dot_all) && take(t, after)) {
+        t->any_case |= any_case;
+        t->dot_all |= dot_all;
+        return true;
+    }
+    t->at = at;
+    return false;
+}
+
 /* After its parenthesis. */
 static uint32_t parse_group(tree *t)
 {
-    const bool any_case = t->any_case, ahead = is_next(t, "?="), not_ahead = is_next(t, "?!");
+    const bool any_case = t->any_case, dot_all = t->dot_all;
+    const bool ahead = is_next(t, "?="), not_ahead = is_next(t, "?!");
     if (ahead || not_ahead)
         t->at += 2;
-    else if (take(t, "?i:"))
-        t->any_case = true;
-    else if (is_next(t, "?") && !take(t, "?:"))
+    else if (is_next(t, "?") && !take(t, "?:") && !take_flags(t, "?", ":"))
         return tree_fail(t, "an unknown kind of group");
     if (++t->depth > MAX_DEPTH)
         return tree_fail(t, "too many nested groups");
     uint32_t inner = parse_alternatives(t);
     t->depth--;
     t->any_case = any_case;
+    t->dot_all = dot_all;
     if (!take(t, ")"))
         return tree_fail(t, "an open group");
     if ((ahead || not_ahead) && !is_one_character(t, inner))
@@ -375,7 +395,7 @@ static uint32_t parse_atom(tree *t)
     if (take(t, "["))
         set = parse_class(t, false);
     else if (take(t, "."))
-        set = add(t, NOT, add_range(t, '\n', '\n'), 0);
+        set = t->dot_all ? add_range(t, 0, 0x10FFFF) : add(t, NOT, add_range(t, '\n', '\n'), 0);
     else if (take(t, "\\"))
         set = parse_escape(t, false, &code_point);
     else
@@ -455,10 +475,9 @@ static uint32_t parse_repeats(tree *t)
 
 static uint32_t parse_alternatives(tree *t)
 {
-    const bool any_case = t->any_case;
+    const bool any_case = t->any_case, dot_all = t->dot_all;
     uint32_t i = 0;
-    if (take(t, "(?i)"))
-        t->any_case = true;
+    take_flags(t, "(?", ")");
     while (t->at < t->n_bytes && !is_next(t, "|") && !is_next(t, ")")) {
         const uint32_t next = parse_repeats(t);
         i = i ? add(t, THEN, i, next) : next;
@@ -470,6 +489,7 @@ static uint32_t parse_alternatives(tree *t)
         i = add(t, OR, i, parse_alternatives(t));
     }
     t->any_case = any_case;
+    t->dot_all = dot_all;
     return i;
 }
 

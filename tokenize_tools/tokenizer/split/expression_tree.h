@@ -52,7 +52,7 @@ typedef struct tree {
     size_t n_bytes, at;
     expression_dialect dialect;
     expression_error *err;
-    bool failed, any_case, in_negated;
+    bool failed, any_case, dot_all, in_negated;
     char letter; /* the character before, if it is one after (?i), in lower case; else a blank */
     unsigned n_alternatives, depth,
         half_letters; /* \p{Lm} and \p{Lo} are one class in our tables */

@@ -136,7 +136,7 @@ splitter *splitter_new(split_pattern p, const split_own *own)
         s->n_stages = k + 1;
         s->joins[k] = x ? x->join : stage->join;
         if (x)
-            s->expressions[k] = expression_new(x->text, x->n_bytes, EXPRESSION_RUBY, &err);
+            s->expressions[k] = expression_new(x->text, x->n_bytes, x->dialect, &err);
         else if (!stage->match)
             s->expressions[k] =
                 expression_new(text, write_expression(stage, text), stage->dialect, &err);

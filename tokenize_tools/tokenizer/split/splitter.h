@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "text/simd.h"
+#include "tokenizer/split/expression.h"
 
 /* Vector loads may read this many bytes after the text; their values do not matter. */
 #define TEXT_PADDING 64
@@ -65,8 +66,9 @@ typedef enum split_join {
 } split_join;
 
 typedef struct split_own {
-    char *text; /* in the dialect of tokenizer.json */
+    char *text;
     size_t n_bytes;
+    expression_dialect dialect;
     split_join join;
     unsigned cuts; /* expression_cuts() */
 } split_own;
