@@ -20,7 +20,6 @@
 
 typedef struct command_line {
     bench_options options;
-    uint64_t n_rounds, verify_mib, load_mib, n_jobs;
     const char *json;
     char command[1024];
     bool version;
@@ -74,14 +73,14 @@ static const cli_option option_table[] = {
     {"dir", 0, CLI_TEXT, TARGET(options.dir), "DIR",
      .help = "folder for test data, removed at the end; all pages together need 5 GB, and cold "
              "alone 8 GiB [$TMPDIR or /tmp]"},
-    {"rounds", 0, CLI_NUMBER, TARGET(n_rounds), "N",
+    {"rounds", 0, CLI_NUMBER, TARGET(options.n_rounds), "N",
      .help = "number of rounds of each page, 1 to 101 [depends on the page]", .lowest = 1,
      .highest = BENCH_MAX_ROUNDS},
     {"documents", 0, CLI_NUMBER, TARGET(options.n_documents), "N",
      .help = "documents in the large lookup dataset [1000000000]", .lowest = 1},
-    {"verify-mib", 0, CLI_NUMBER, TARGET(verify_mib), "N",
+    {"verify-mib", 0, CLI_NUMBER, TARGET(options.verify_mib), "N",
      .help = "size of the verify dataset in MiB [512]", .lowest = 1, .highest = MAX_MIB},
-    {"load-mib", 0, CLI_NUMBER, TARGET(load_mib), "N",
+    {"load-mib", 0, CLI_NUMBER, TARGET(options.load_mib), "N",
      .help = "size of the data of limits, load, cold, stall, start and gpu in MiB [1024; cold: "
              "8192, or 2048 with all]",
      .lowest = 1, .highest = MAX_MIB},
@@ -99,7 +98,7 @@ static const cli_option option_table[] = {
     {"ids", 0, CLI_TEXT, TARGET(options.ids), "FILE",
      .help =
          "for tokenize: write the ids of its first pass to FILE, as 32-bit little-endian numbers"},
-    {"jobs", 'j', CLI_NUMBER, TARGET(n_jobs), "N",
+    {"jobs", 'j', CLI_NUMBER, TARGET(options.n_jobs), "N",
      .help = "for tokenize: also measure N threads; for pack: use N threads [1]", .lowest = 1,
      .highest = 64},
     {"json", 0, CLI_TEXT, TARGET(json), "FILE",
@@ -145,7 +144,7 @@ static int check_options(const command_line *line, const bool *chosen)
         if (cli_is_given(o->name) && by_some && !by_chosen)
             return cli_usage("none of these pages takes --%s", o->name);
     }
-    if (line->options.data && line->load_mib)
+    if (line->options.data && line->options.load_mib)
         return cli_usage("--load-mib is the size of test data, which --data replaces");
     return CLI_GO_ON;
 }
@@ -216,23 +215,21 @@ static void empty_folder(const char *dir)
         closedir(folder);
 }
 
-static int run_pages(const command_line *line, const bool *chosen, bench_report *report)
+static void run_pages(const command_line *line, const bool *chosen, bench_report *report)
 {
     const bench_times before = bench_read_times();
-    int code = 0;
-    for (int p = 0; !code && p < N_PAGES; p++) {
+    for (int p = 0; p < N_PAGES; p++) {
         if (!chosen[p])
             continue;
         cli_warn("%s ...", pages[p]->name);
         report->page = pages[p]->name;
-        code = pages[p]->run(&line->options, report);
+        pages[p]->run(&line->options, report);
         empty_folder(line->options.dir);
     }
     const bench_times after = bench_read_times();
     const double all = after.all - before.all, others = after.others - before.others;
     report->others_percent = all > 0 && others > 0 ? 100 * others / all : 0;
     report->steal_percent = all > 0 ? 100 * (after.steal - before.steal) / all : 0;
-    return code;
 }
 
 static int write_json(const bench_report *report, const char *command, bench_file *file)
@@ -252,8 +249,7 @@ static int write_json(const bench_report *report, const char *command, bench_fil
 static int measure(const command_line *line, const bool *chosen, bench_file *json)
 {
     static bench_report report;
-    if (run_pages(line, chosen, &report))
-        return 1;
+    run_pages(line, chosen, &report);
     bench_print_table(&report, line->json && strcmp(line->json, "-") == 0 ? stderr : stdout);
     return cli_finish() != CLI_OK || (line->json && write_json(&report, line->command, json));
 }
@@ -312,10 +308,6 @@ int main(int argc, char **argv)
         printf("tokbench %s\n", tokmap_version());
         return cli_finish();
     }
-    line.options.n_rounds = (uint32_t)line.n_rounds;
-    line.options.n_jobs = (uint32_t)line.n_jobs;
-    line.options.verify_bytes = line.verify_mib << 20;
-    line.options.load_bytes = line.load_mib << 20;
     bool chosen[N_PAGES] = {false};
     code = choose_pages(argc - optind, argv + optind, &line, chosen);
     if (code == CLI_GO_ON)

@@ -13,6 +13,42 @@
 #include "text/json_text.h"
 #include "tokmap.h"
 
+/* Formats what follows `format` in the arguments of the caller. */
+#define FORMAT(text, format)                                                                       \
+    do {                                                                                           \
+        va_list more;                                                                              \
+        va_start(more, format);                                                                    \
+        vsnprintf(text, sizeof(text), format, more);                                               \
+        va_end(more);                                                                              \
+    } while (0)
+
+_Noreturn void bench_fail(const char *format, ...)
+{
+    char text[4600];
+    FORMAT(text, format);
+    cli_warn("%s", text);
+    _exit(1);
+}
+
+void *bench_memory(size_t n_bytes)
+{
+    const size_t n_whole = (n_bytes + 4095) / 4096 * 4096;
+    void *memory = aligned_alloc(4096, n_whole);
+    if (memory)
+        return memset(memory, 0, n_whole);
+    bench_fail("out of memory");
+}
+
+double bench_ns_since(uint64_t start)
+{
+    return (double)(tokmap_i_now_ns() - start);
+}
+
+void bench_keep(uint64_t value)
+{
+    __asm__ volatile("" : : "r"(value));
+}
+
 /* What follows `key` at the beginning of a line; false: no line begins with it. */
 static bool read_system_line(const char *path, const char *key, char *rest, size_t n_bytes)
 {
@@ -65,15 +101,6 @@ static bench_row *new_row(bench_report *report, const char *unit)
     return row;
 }
 
-/* Formats what follows `format` in the arguments of the caller. */
-#define FORMAT(text, format)                                                                       \
-    do {                                                                                           \
-        va_list more;                                                                              \
-        va_start(more, format);                                                                    \
-        vsnprintf(text, sizeof(text), format, more);                                               \
-        va_end(more);                                                                              \
-    } while (0)
-
 bench_row *bench_add_row(bench_report *report, const char *unit, const char *name, ...)
 {
     bench_row *row = new_row(report, unit);
@@ -96,16 +123,6 @@ void bench_add_value(bench_row *row, double value)
 {
     if (row->n_values < BENCH_MAX_ROUNDS)
         row->values[row->n_values++] = value;
-}
-
-int bench_try_value(bench_row *row, double value)
-{
-    if (!(value >= 0)) {
-        cli_warn("%s: '%s' could not be measured", row->page, row->name);
-        return 1;
-    }
-    bench_add_value(row, value);
-    return 0;
 }
 
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
@@ -191,7 +208,7 @@ void bench_set_x(bench_row *row, double x, const char *unit)
 
 uint32_t bench_rounds(const bench_options *options, uint32_t usual)
 {
-    return options->n_rounds ? options->n_rounds : usual;
+    return options->n_rounds ? (uint32_t)options->n_rounds : usual;
 }
 
 /* ---- JSON ---- */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "system/platform_thread.h"
+#include "tokmap.h"
 
 enum {
     BENCH_MAX_ROUNDS = 101,
@@ -22,10 +23,10 @@ enum {
 typedef struct bench_options {
     const char *dir;                 /* where test data is made; needs enough space. It is emptied
                                         after each page */
-    uint32_t n_rounds;               /* 0: the page's own default */
+    uint64_t n_rounds;               /* 0: the page's own default */
     uint64_t n_documents;            /* of the large dataset of `lookup`; 0: default */
-    uint64_t verify_bytes;           /* 0: default */
-    uint64_t load_bytes;             /* of the data that are read; 0: default */
+    uint64_t verify_mib;             /* 0: default */
+    uint64_t load_mib;               /* of the data that are read; 0: default */
     const char *data;                /* the user's dataset for load, cold and stall, or NULL */
     double step_ms[BENCH_MAX_STEPS]; /* of `stall`; */
     uint32_t n_step_ms;              /* 0: default */
@@ -34,7 +35,7 @@ typedef struct bench_options {
     const char *tokenizer, *pattern; /* of `tokenize` and `pack` */
     const char *text;                /* their input file */
     const char *ids;                 /* `tokenize` writes its ids to it, as u32; NULL: does not */
-    uint32_t n_jobs;                 /* threads; 0: one */
+    uint64_t n_jobs;                 /* threads; 0: one */
 } bench_options;
 
 typedef enum bench_goal {
@@ -65,6 +66,22 @@ typedef struct bench_report {
 } bench_report;
 
 #define BENCH_TEXT(n) __attribute__((format(printf, n, (n) + 1)))
+
+/* A page runs in a process of its own, and what fails ends it, with a message: the parent removes
+ * the test data. */
+_Noreturn void bench_fail(const char *format, ...) BENCH_TEXT(1);
+/* The same if a call of the library failed. */
+static inline void bench_check(tokmap_status status, const tokmap_error *err)
+{
+    if (status)
+        bench_fail("%s", err->text);
+}
+/* Aligned to pages, all of which are in memory. */
+void *bench_memory(size_t n_bytes);
+double bench_ns_since(uint64_t start);
+/* Keeps the compiler from removing what computes the value. */
+void bench_keep(uint64_t value);
+
 /* Names, lines and groups are formatted as by printf.
  *
  * Never NULL: too many rows abort the program, because the pages are our own code. */
@@ -75,8 +92,6 @@ bench_row *bench_add_row(bench_report *report, const char *unit, const char *nam
 BENCH_TEXT(3)
 bench_row *bench_add_cell(bench_report *report, const char *const *cell, const char *line, ...);
 void bench_add_value(bench_row *row, double value);
-/* The same; or, if the value is below 0: prints that it could not be measured, and returns 1. */
-int bench_try_value(bench_row *row, double value);
 /* Adds a row with the ratio a / b of each round. */
 BENCH_TEXT(4)
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,

@@ -3,8 +3,9 @@
 #ifndef TOKMAP_BENCH_TEXT_H
 #define TOKMAP_BENCH_TEXT_H
 
+#include "core/bench.h"
 #include "corpus/corpus.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 typedef struct bench_text {
     corpus_batch *batches; /* of about 128 KiB, cut where the tokenizer allows it */
@@ -12,12 +13,14 @@ typedef struct bench_text {
     uint64_t n_bytes;
 } bench_text;
 
-/* Reads a file as `tokmap pack` does. Returns 0, or prints the error; free it in either case. */
-int bench_text_load(bench_text *text, const char *path, const tokenizer *t);
+/* That of --tokenizer and --pattern, for a page that needs --text too. */
+tokenizer_file bench_text_tokenizer(const bench_options *options);
+/* Reads a file as `tokmap pack` does. */
+bench_text bench_text_load(const char *path, const tokenizer *t);
 void bench_text_free(bench_text *text);
 /* Appends the ids of a batch, and where each document ends in them to ends[*n_ends ...], unless
- * `ends` is NULL. False: out of memory. */
-bool bench_text_encode(encoder *e, const corpus_batch *b, id_buffer *ids, size_t *ends,
+ * `ends` is NULL. */
+void bench_text_encode(encoder *e, const corpus_batch *b, id_buffer *ids, size_t *ends,
                        size_t *n_ends);
 
 #endif /* TOKMAP_BENCH_TEXT_H */

@@ -12,34 +12,27 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "core/load_data.h"
 #include "system/platform.h"
 #include "system/platform_uring.h"
 
-bool device_open(device_file *file, const char *path)
+device_file device_open(const char *path)
 {
     struct stat st;
     struct statfs system;
-    file->fd = open(path, O_RDONLY | O_CLOEXEC);
-    file->direct_fd = -1;
-    if (file->fd < 0 || fstat(file->fd, &st) || fstatfs(file->fd, &system)) {
-        cli_warn("%s: %s", path, strerror(errno));
-        device_close(file);
-        return false;
-    }
-    file->n_bytes = (uint64_t)st.st_size;
-    file->in_memory = system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
-    if (!file->in_memory)
-        file->direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    return true;
+    device_file file = {.fd = open(path, O_RDONLY | O_CLOEXEC), .direct_fd = -1};
+    if (file.fd < 0 || fstat(file.fd, &st) || fstatfs(file.fd, &system))
+        bench_fail("%s: %s", path, strerror(errno));
+    file.n_bytes = (uint64_t)st.st_size;
+    file.in_memory = system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
+    if (!file.in_memory)
+        file.direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    return file;
 }
 
 void device_close(device_file *file)
 {
     tokmap_i_file_close(file->fd);
     tokmap_i_file_close(file->direct_fd);
-    file->fd = file->direct_fd = -1;
 }
 
 /* ---- Rate ---- */
@@ -51,7 +44,6 @@ typedef struct run {
     uint64_t n_places, until;
     atomic_uint_fast64_t n_reads; /* started */
     atomic_uint n_threads;        /* likewise */
-    atomic_bool failed;
 } run;
 
 static uint64_t next_offset(run *r, uint64_t *seed)
@@ -61,6 +53,12 @@ static uint64_t next_offset(run *r, uint64_t *seed)
                                ? i * (r->reads->read_bytes / DEVICE_BLOCK) % r->n_places
                                : bench_random(seed) % r->n_places;
     return place * DEVICE_BLOCK;
+}
+
+static void check_read(int64_t n_read, size_t n_bytes)
+{
+    if (n_read != (int64_t)n_bytes)
+        bench_fail("the data could not be read past the page cache");
 }
 
 /* Waits for all started reads, so that none writes to freed memory. */
@@ -74,8 +72,7 @@ static void read_by_ring(run *r, tokmap_i_uring *ring)
     for (uint32_t i = 0; i < n_free; i++)
         free_slots[i] = i;
     do {
-        for (; n_free > 0 && !r->failed && (r->n_reads == 0 || tokmap_i_now_ns() < r->until);
-             n_running++) {
+        for (; n_free > 0 && (r->n_reads == 0 || tokmap_i_now_ns() < r->until); n_running++) {
             slot = free_slots[--n_free];
             const tokmap_i_uring_read read = {.fd = r->file->direct_fd,
                                               .n_bytes = n_bytes,
@@ -85,10 +82,9 @@ static void read_by_ring(run *r, tokmap_i_uring *ring)
             tokmap_i_uring_put(ring, &read);
         }
         if (tokmap_i_uring_submit(ring, true))
-            abort(); /* running reads would write to freed memory */
+            bench_fail("io_uring could not submit a read");
         while (tokmap_i_uring_take(ring, &slot, &result)) {
-            if (result != (int32_t)n_bytes)
-                r->failed = true;
+            check_read(result, n_bytes);
             free_slots[n_free++] = slot;
             n_running--;
         }
@@ -103,24 +99,18 @@ static void read_places(void *context)
     const uint64_t thread = atomic_fetch_add(&r->n_threads, 1);
     uint64_t seed = r->reads->seed + thread;
     do
-        if (pread(r->file->direct_fd, r->buffers + thread * n, n, (off_t)next_offset(r, &seed)) !=
-            (ssize_t)n)
-            r->failed = true;
-    while (!r->failed && tokmap_i_now_ns() < r->until);
+        check_read(
+            pread(r->file->direct_fd, r->buffers + thread * n, n, (off_t)next_offset(r, &seed)), n);
+    while (tokmap_i_now_ns() < r->until);
 }
 
 double device_rate(const device_file *file, const device_reads *reads)
 {
-    const size_t n_bytes = reads->n_at_once * reads->read_bytes;
-    run r = {.file = file, .reads = reads};
+    run r = {.file = file,
+             .reads = reads,
+             .buffers = bench_memory(reads->n_at_once * reads->read_bytes),
+             .n_places = (file->n_bytes - reads->read_bytes) / DEVICE_BLOCK};
     tokmap_i_uring ring;
-    if (file->direct_fd < 0 || file->n_bytes < reads->read_bytes + DEVICE_BLOCK)
-        return -1;
-    r.n_places = (file->n_bytes - reads->read_bytes) / DEVICE_BLOCK;
-    r.buffers = aligned_alloc(DEVICE_BLOCK, n_bytes);
-    if (!r.buffers)
-        return -1;
-    memset(r.buffers, 0, n_bytes); /* allocates its pages before the clock starts */
     const bool has_ring = tokmap_i_uring_open(&ring, reads->n_at_once) == 0;
     const uint64_t start = tokmap_i_now_ns();
     r.until = start + reads->ns;
@@ -130,11 +120,11 @@ double device_rate(const device_file *file, const device_reads *reads)
         tokmap_i_run_threads(reads->n_at_once < TOKMAP_I_MAX_THREADS ? reads->n_at_once
                                                                      : TOKMAP_I_MAX_THREADS,
                              read_places, &r);
-    const double rate = (double)r.n_reads * 1e9 / (double)(tokmap_i_now_ns() - start);
+    const double rate = (double)r.n_reads * 1e9 / bench_ns_since(start);
     if (has_ring)
         tokmap_i_uring_close(&ring);
     free(r.buffers);
-    return r.failed ? -1 : rate;
+    return rate;
 }
 
 /* ---- What the system counts and keeps ---- */
@@ -149,7 +139,8 @@ void device_forget(const device_file *file, const tokmap_dataset *ds)
 {
     const void *tokens;
     if (ds && tokmap_dataset_tokens(ds, 0, 1, &tokens) == TOKMAP_OK) {
-        const tokmap_dataset_info info = load_data_info(ds);
+        tokmap_dataset_info info = {.struct_size = sizeof info};
+        tokmap_dataset_get_info(ds, &info);
         const size_t within = (uintptr_t)tokens % DEVICE_BLOCK; /* the tokens follow a header */
         madvise((uint8_t *)(uintptr_t)tokens - within, info.n_tokens * info.token_bytes + within,
                 MADV_DONTNEED);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.h - reads a file past the page cache, at the rate of its device, and drops files from the
- * page cache. */
+ * page cache. What fails ends the page (bench_fail). */
 #ifndef TOKMAP_BENCH_DEVICE_H
 #define TOKMAP_BENCH_DEVICE_H
 
 #include "core/bench.h"
-#include "tokmap.h"
 
 enum {
     DEVICE_BLOCK = 4096, /* an alignment that O_DIRECT accepts everywhere */
@@ -18,8 +17,7 @@ typedef struct device_file {
     uint64_t n_bytes;
 } device_file;
 
-/* False: it cannot be read; the error was printed. */
-bool device_open(device_file *file, const char *path);
+device_file device_open(const char *path);
 void device_close(device_file *file);
 
 typedef struct device_reads {
@@ -29,8 +27,8 @@ typedef struct device_reads {
     uint64_t seed, ns;  /* for so long */
 } device_reads;
 
-/* Reads per second, by io_uring, or by threads, at most 64, if that is not allowed; -1: it failed,
- * or the file is too small. */
+/* Reads per second, by io_uring, or by threads, at most 64, if that is not allowed. The file is
+ * longer than a read and a block. */
 double device_rate(const device_file *file, const device_reads *reads);
 
 /* How many bytes this process has read from disks. */

@@ -1,68 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load_data.h - the datasets that pages read, and the loaders that read them.
+/* load_data.h - the datasets that pages read, and the loaders that read them. What fails ends the
+ * page (bench_fail).
  *
  * Datasets that are made here have numbers. They stay until another one with the number replaces
- * them, or until the page ends. A call that returns an int returns 0, or prints the error. */
+ * them, or until the page ends. */
 #ifndef TOKMAP_LOAD_DATA_H
 #define TOKMAP_LOAD_DATA_H
 
-#include "core/bench.h"
+#include "core/device.h"
 #include "tokmap.h"
 #include "tokmap_loader.h"
 #include "tokmap_writer.h"
 
-#define LOAD_DATA_USUAL_BYTES ((uint64_t)1 << 30)
+enum {
+    LOAD_DATA_USUAL_MIB = 1024
+};
 
 typedef struct load_data_prefix {
     char s[4096];
 } load_data_prefix;
 load_data_prefix load_data_name(const bench_options *options, size_t i);
 
+/* The user's dataset, if one was named; else dataset 0. */
+typedef struct load_data {
+    const tokmap_dataset *ds;
+    tokmap_dataset_info info;
+    device_file file; /* with its tokens */
+    bool fits;        /* in the page cache: it takes at most half of the memory */
+    bool is_trial;    /* less than 64 MiB: a trial or a test, for which short measures are enough */
+} load_data;
+/* Dataset 0 is made of random tokens: as many as the options say or usual_mib hold. */
+load_data load_data_open(const bench_options *options, uint64_t usual_mib);
+void load_data_close(load_data *d);
+/* Reads it in order and touches every page, so that all of it is in memory and mapped. */
+void load_data_warm_up(const tokmap_dataset *ds);
+
 /* Random 16-bit tokens, the same on every machine, in documents of 1,000: n_tokens, or up to 999
  * more. Not in the page cache. */
-int load_data_make_random(const bench_options *options, size_t i, uint64_t n_tokens);
+void load_data_make_random(const bench_options *options, size_t i, uint64_t n_tokens);
 /* n_tokens zeros in n_documents of random lengths, as a hole in the file: takes no disk space. */
-int load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
-                          uint64_t n_documents);
+void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
+                           uint64_t n_documents);
 /* Makes dataset `to` with the index of `from` and a hole of its own. */
-int load_data_copy_sparse(const bench_options *options, size_t from, size_t to, uint64_t n_tokens);
-/* Finishes the dataset if `status` is OK, and closes the writer. */
-int load_data_finish(tokmap_writer *w, tokmap_status status, tokmap_error *err);
+void load_data_copy_sparse(const bench_options *options, size_t from, size_t to, uint64_t n_tokens);
+/* Options for a dataset of 16-bit tokens that may replace another one. */
+tokmap_writer_options load_data_writer_options(void);
+void load_data_finish(tokmap_writer *w);
 
-/* Opens n_datasets that were made, from `first` on. Close them in either case. */
-int load_data_open_made(const bench_options *options, size_t first, const tokmap_dataset **datasets,
-                        size_t n_datasets);
-/* Opens the user's dataset, if one was named; else makes dataset 0 of random tokens, as many as the
- * options say or usual_bytes hold (0: LOAD_DATA_USUAL_BYTES). Close it in either case. */
-int load_data_open(const bench_options *options, uint64_t usual_bytes, const tokmap_dataset **ds);
-/* NULL is accepted. */
-void load_data_close(const tokmap_dataset **datasets, size_t n_datasets);
-/* Opens and maps a file of a dataset without the library; NULL: the error was printed. */
+/* n_datasets that were made, from `first` on. */
+void load_data_open_made(const bench_options *options, size_t first,
+                         const tokmap_dataset **datasets, size_t n_datasets);
+void load_data_close_made(const tokmap_dataset *const *datasets, size_t n_datasets);
+/* Opens and maps a file of a dataset without the library. */
 const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_bytes);
 void load_data_unmap(const uint8_t *map, size_t n_bytes);
 
-tokmap_dataset_info load_data_info(const tokmap_dataset *ds);
-/* Whether it fits in the page cache: it must take at most half of the memory. */
-bool load_data_fits(const tokmap_dataset *ds);
-/* Smaller than 64 MiB: a trial or a test, for which short measures are enough. */
-bool load_data_is_trial(const tokmap_dataset *ds);
 /* Whether the loader really reads in this way if it is asked to; if not, says so. */
 bool load_data_works(const tokmap_dataset *ds, tokmap_io io, const char *name);
-/* Reads it in order and touches every page, so that all of it is in memory and mapped. */
-int load_data_warm_up(const tokmap_dataset *ds);
-
-/* NULL: the error was printed. Sets the sizes of structs. */
+/* Sets the sizes of structs. */
 tokmap_loader *load_data_loader(tokmap_loader_options options);
 /* The same for datasets that form one source. */
 tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
                                     tokmap_loader_options options);
-int load_data_seek(tokmap_loader *l, uint64_t sample);
+void load_data_seek(tokmap_loader *l, uint64_t sample);
 /* The next batch; with `gather` it is copied. */
-int load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_options *gather);
-/* ns for a row of the next n_steps batches: its address is taken, or it is gathered. -1: it
- * failed. */
+void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_options *gather);
+/* ns for a row of the next n_steps batches: its address is taken, or it is gathered. */
 double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gather_options *gather);
-/* ns to locate a sample: the samples first + (i * step & mask) for many i. -1 as above. */
+/* ns to locate a sample: the samples first + (i * step & mask) for many i. */
 double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint64_t mask);
 
 #endif /* TOKMAP_LOAD_DATA_H */

@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "cli/cli.h"
 #include "core/load_data.h"
 #include "system/platform.h"
 #include "writer/index_writer.h"
 
 /* Of these bytes, or a hole. */
-static int make_file(const char *prefix, const char *suffix, const void *bytes, uint64_t n_bytes)
+static void make_file(const char *prefix, const char *suffix, const void *bytes, uint64_t n_bytes)
 {
     char path[4100];
     int fd;
@@ -25,74 +24,63 @@ static int make_file(const char *prefix, const char *suffix, const void *bytes, 
             bytes ? tokmap_i_file_write(fd, bytes, n_bytes, 0) : tokmap_i_file_resize(fd, n_bytes);
     tokmap_i_file_close(fd);
     if (error)
-        cli_warn("%s: %s", path, strerror(error));
-    return error != 0;
+        bench_fail("%s: %s", path, strerror(error));
 }
 
-static tokmap_status add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes, tokmap_error *err)
+static void add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes)
 {
-    uint8_t *zeros = calloc(1, TOKMAP_I_BLOCK_BYTES);
-    if (!zeros)
-        return TOKMAP_ERR_MEMORY;
+    uint8_t *zeros = bench_memory(TOKMAP_I_BLOCK_BYTES);
     const uint64_t whole = tokmap_i_checksum(zeros, TOKMAP_I_BLOCK_BYTES);
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t done = 0; !status && done < n_bytes; done += TOKMAP_I_BLOCK_BYTES) {
+    tokmap_error err;
+    for (uint64_t done = 0; done < n_bytes; done += TOKMAP_I_BLOCK_BYTES) {
         const uint64_t left = n_bytes - done;
-        status = tokmap_i_index_writer_block(
-            w, left >= TOKMAP_I_BLOCK_BYTES ? whole : tokmap_i_checksum(zeros, (size_t)left), err);
+        const uint64_t checksum =
+            left >= TOKMAP_I_BLOCK_BYTES ? whole : tokmap_i_checksum(zeros, (size_t)left);
+        bench_check(tokmap_i_index_writer_block(w, checksum, &err), &err);
     }
     free(zeros);
-    return status;
 }
 
 /* Lengths are random around the mean. The end of each document is within one mean of where equal
  * lengths would put it: so no two stretches look alike, and the last document ends at the last
  * token. */
-static tokmap_status add_documents(tokmap_i_index_writer *w, uint64_t n_tokens,
-                                   uint64_t n_documents, tokmap_error *err)
+static void add_documents(tokmap_i_index_writer *w, uint64_t n_tokens, uint64_t n_documents)
 {
     uint64_t seed = 1;
     const uint64_t mean = n_tokens / n_documents;
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t i = 1; !status && i < n_documents; i++)
-        status = tokmap_i_index_writer_document(
-            w, i * mean + (mean ? bench_random(&seed) % mean : 0), err);
-    return status ? status : tokmap_i_index_writer_document(w, n_tokens, err);
+    tokmap_error err;
+    for (uint64_t i = 1; i < n_documents; i++) {
+        const uint64_t end = i * mean + (mean ? bench_random(&seed) % mean : 0);
+        bench_check(tokmap_i_index_writer_document(w, end, &err), &err);
+    }
+    bench_check(tokmap_i_index_writer_document(w, n_tokens, &err), &err);
 }
 
-int load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
-                          uint64_t n_documents)
+void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
+                           uint64_t n_documents)
 {
     const load_data_prefix prefix = load_data_name(options, i);
     char path[4100];
-    tokmap_error err = {0};
-    tokmap_i_index_writer *w = NULL;
+    tokmap_error err;
+    tokmap_i_index_writer *w;
     tokmap_i_header header = {
         .n_tokens = n_tokens, .token_bytes = 2, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID};
-    if (make_file(prefix.s, ".bin", NULL, 2 * n_tokens))
-        return 1;
+    make_file(prefix.s, ".bin", NULL, 2 * n_tokens);
     memcpy(header.token_suffix, ".bin", sizeof ".bin");
     snprintf(path, sizeof path, "%s.tmi", prefix.s);
-    tokmap_status status = tokmap_i_index_writer_open(&w, path, &err);
-    if (!status)
-        status = add_blocks(w, 2 * n_tokens, &err);
-    if (!status)
-        status = add_documents(w, n_tokens, n_documents, &err);
-    if (!status)
-        status = tokmap_i_index_writer_finish(w, &header, "{}", 2, &err);
+    bench_check(tokmap_i_index_writer_open(&w, path, &err), &err);
+    add_blocks(w, 2 * n_tokens);
+    add_documents(w, n_tokens, n_documents);
+    bench_check(tokmap_i_index_writer_finish(w, &header, "{}", 2, &err), &err);
     tokmap_i_index_writer_close(w);
-    if (status)
-        cli_warn("%s", err.text);
-    return status != 0;
 }
 
-int load_data_copy_sparse(const bench_options *options, size_t from, size_t to, uint64_t n_tokens)
+void load_data_copy_sparse(const bench_options *options, size_t from, size_t to, uint64_t n_tokens)
 {
     const load_data_prefix prefix = load_data_name(options, to);
     size_t n_bytes;
     const uint8_t *index = load_data_map(load_data_name(options, from).s, ".tmi", &n_bytes);
-    const int code = !index || make_file(prefix.s, ".bin", NULL, 2 * n_tokens) ||
-                     make_file(prefix.s, ".tmi", index, n_bytes);
+    make_file(prefix.s, ".bin", NULL, 2 * n_tokens);
+    make_file(prefix.s, ".tmi", index, n_bytes);
     load_data_unmap(index, n_bytes);
-    return code;
 }

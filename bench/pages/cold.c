@@ -3,12 +3,12 @@
  * for reads of the same size, and with a plain map. */
 #include "pages/cold.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/device.h"
-#include "core/load_data.h"
 
 enum {
     BATCH_ROWS = 32,
@@ -69,9 +69,8 @@ static const char *const figures[N_FIGURES][2] = {
 
 typedef struct cold {
     const cold_data *what;
-    device_file file;
+    const load_data *data;
     uint64_t seed, ns; /* of each measure */
-    uint32_t token_bytes;
     bool works[N_WAYS];
 } cold;
 
@@ -81,29 +80,26 @@ typedef struct cold_rows {
     bench_row *plain[N_PLAIN], *ways[N_WAYS][N_FIGURES];
 } cold_rows;
 
-/* ---- Measures: -1 is an error ---- */
+/* ---- Measures ---- */
 
 /* Runs for this long, or to the end of the epoch: in a second epoch its rows would be in memory. At
- * least one step. Returns the number of rows; 0: an error. */
+ * least one step. Returns the number of rows. */
 static uint64_t take_steps(tokmap_loader *l, uint64_t until)
 {
     tokmap_loader_source_info source = {.struct_size = sizeof source};
     tokmap_batch b = {.struct_size = sizeof b};
     uint64_t n_rows = 0;
-    volatile uint8_t sum = 0;
-    if (tokmap_loader_get_source(l, 0, &source))
-        return 0;
-    while ((n_rows == 0 || tokmap_i_now_ns() < until) && n_rows + BATCH_ROWS <= source.n_windows) {
-        if (load_data_next(l, &b, NULL))
-            return 0;
+    tokmap_loader_get_source(l, 0, &source);
+    do {
+        load_data_next(l, &b, NULL);
         for (uint32_t i = 0; i < b.n_rows; i++) {
             const tokmap_row *row = &b.rows[i];
             const uint32_t n_bytes = row->n_tokens * row->token_bytes;
             for (uint32_t k = 0; k < n_bytes; k += 2048) /* every page of it */
-                sum = (uint8_t)(sum + ((const uint8_t *)row->tokens)[k]);
+                bench_keep(((const volatile uint8_t *)row->tokens)[k]);
         }
         n_rows += b.n_rows;
-    }
+    } while (tokmap_i_now_ns() < until && n_rows + BATCH_ROWS <= source.n_windows);
     return n_rows;
 }
 
@@ -120,32 +116,34 @@ static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes
                                            .seed = bench_random(&c->seed),
                                            .shuffle = w->shuffle,
                                            .io = w->io};
-    device_forget(&c->file, c->what->ds);
+    device_forget(&c->data->file, c->data->ds);
     const uint64_t before = device_bytes(), start = tokmap_i_now_ns();
-    tokmap_loader *l = load_data_one_source(&c->what->ds, 1, options);
-    const uint64_t n_rows = l ? take_steps(l, start + ns_of(c, w)) : 0;
-    const uint64_t ns = tokmap_i_now_ns() - start, n_read = device_bytes() - before;
+    tokmap_loader *l = load_data_one_source(&c->data->ds, 1, options);
+    const double n_rows = (double)take_steps(l, start + ns_of(c, w));
+    const double ns = bench_ns_since(start), n_read = (double)(device_bytes() - before);
     tokmap_loader_close(l);
-    *bytes = (double)n_read / ((double)n_rows * (double)r->row_bytes);
-    return n_rows > 0 ? (double)n_rows * 1e9 / (double)ns : -1;
+    *bytes = n_read / (n_rows * (double)r->row_bytes);
+    return n_rows * 1e9 / ns;
 }
 
 /* Rows a second if the file is read in order by plain reads through the page cache, for as long as
  * block shuffle is measured. */
 static double plain_rate(cold *c, const cold_rows *r)
 {
-    uint8_t *buffer = malloc(SEQUENTIAL_BYTES);
+    uint8_t *buffer = bench_memory(SEQUENTIAL_BYTES);
     uint64_t at = 0;
-    ssize_t n = buffer ? 1 : -1;
-    device_forget(&c->file, c->what->ds);
+    ssize_t n = 1;
+    device_forget(&c->data->file, c->data->ds);
     const uint64_t start = tokmap_i_now_ns();
     while (n > 0 && tokmap_i_now_ns() < start + ns_of(c, &ways[BLOCK_SHUFFLE])) {
-        n = pread(c->file.fd, buffer, SEQUENTIAL_BYTES, (off_t)at);
-        at += n > 0 ? (uint64_t)n : 0;
+        n = pread(c->data->file.fd, buffer, SEQUENTIAL_BYTES, (off_t)at);
+        if (n < 0)
+            bench_fail("%s: %s", c->data->info.token_path, strerror(errno));
+        at += (uint64_t)n;
     }
-    const double seconds = (double)(tokmap_i_now_ns() - start) / 1e9;
+    const double seconds = bench_ns_since(start) / 1e9;
     free(buffer);
-    return n < 0 ? -1 : (double)at / (double)r->row_bytes / seconds;
+    return (double)at / (double)r->row_bytes / seconds;
 }
 
 static const bench_row *limit_of(const cold_rows *r, int i)
@@ -153,29 +151,27 @@ static const bench_row *limit_of(const cold_rows *r, int i)
     return r->plain[i == BLOCK_SHUFFLE ? DEVICE_IN_ORDER : DEVICE_RANDOM];
 }
 
-static int measure_round(cold *c, const cold_rows *r)
+static void measure_round(cold *c, const cold_rows *r)
 {
     const size_t blocks = (r->row_bytes + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
     const device_reads random = {blocks * DEVICE_BLOCK, AT_ONCE, false, bench_random(&c->seed),
                                  c->ns};
     const device_reads in_order = {SEQUENTIAL_BYTES, SEQUENTIAL_AT_ONCE, true, 0, c->ns};
-    if (bench_try_value(r->plain[DEVICE_RANDOM], device_rate(&c->file, &random)) ||
-        bench_try_value(r->plain[DEVICE_IN_ORDER], device_rate(&c->file, &in_order) *
-                                                       SEQUENTIAL_BYTES / (double)r->row_bytes) ||
-        bench_try_value(r->plain[PLAIN_READS], plain_rate(c, r)))
-        return 1;
+    const device_file *file = &c->data->file;
+    bench_add_value(r->plain[DEVICE_RANDOM], device_rate(file, &random));
+    bench_add_value(r->plain[DEVICE_IN_ORDER],
+                    device_rate(file, &in_order) * SEQUENTIAL_BYTES / (double)r->row_bytes);
+    bench_add_value(r->plain[PLAIN_READS], plain_rate(c, r));
     for (int i = 0; i < N_WAYS; i++) {
         const bench_row *limit = limit_of(r, i);
         double bytes = 0;
         if (!c->works[i])
             continue;
         const double rate = load_rows(c, r, &ways[i], &bytes);
-        if (bench_try_value(r->ways[i][RATE], rate))
-            return 1;
+        bench_add_value(r->ways[i][RATE], rate);
         bench_add_value(r->ways[i][SHARE], rate / limit->values[limit->n_values - 1]);
         bench_add_value(r->ways[i][BYTES], bytes);
     }
-    return 0;
 }
 
 /* ---- Rows of figures ---- */
@@ -216,64 +212,57 @@ static void set_limits(const cold *c, bench_report *report, const cold_rows *r)
                         r->length);
 }
 
-static int measure_all(cold *c, bench_report *report)
+static void measure_all(cold *c, bench_report *report)
 {
     const uint32_t n_lengths = c->what->n_lengths;
     cold_rows rows[MAX_LENGTHS];
-    int code = 0;
     for (int i = 0; i < N_WAYS; i++) /* block shuffle follows the way that it is compared with */
         c->works[i] = i == BLOCK_SHUFFLE ? c->works[POPULATE]
-                                         : load_data_works(c->what->ds, ways[i].io, ways[i].name);
+                                         : load_data_works(c->data->ds, ways[i].io, ways[i].name);
     for (uint32_t k = 0; k < n_lengths; k++) {
         const uint32_t length = c->what->lengths[k];
-        rows[k] = (cold_rows){.length = length, .row_bytes = c->token_bytes * ((size_t)length + 1)};
+        rows[k] = (cold_rows){.length = length,
+                              .row_bytes = c->data->info.token_bytes * ((size_t)length + 1)};
         add_rows(c, report, &rows[k]);
     }
-    for (uint32_t i = 0; i < c->what->n_rounds * n_lengths && !code; i++)
-        code = measure_round(c, &rows[i % n_lengths]);
-    for (uint32_t k = 0; k < n_lengths && !code; k++)
+    for (uint32_t i = 0; i < c->what->n_rounds * n_lengths; i++)
+        measure_round(c, &rows[i % n_lengths]);
+    for (uint32_t k = 0; k < n_lengths; k++)
         set_limits(c, report, &rows[k]);
-    return code;
 }
 
-int cold_measure(const cold_data *what, bench_report *report)
+void cold_measure(const cold_data *what, bench_report *report)
 {
-    const tokmap_dataset_info info = load_data_info(what->ds);
-    cold c = {.what = what,
-              .seed = 1,
-              .ns = load_data_is_trial(what->ds) ? trial_ns : usual_ns,
-              .token_bytes = info.token_bytes};
-    int code = COLD_LEFT_OUT;
-    if (!device_open(&c.file, info.token_path))
-        return 1;
-    if (info.token_file_bytes < least_bytes)
-        cli_warn("%s: cold reads are left out: this needs 4 MiB and more", info.token_path);
-    else if (c.file.direct_fd < 0)
-        cli_warn("%s: cold reads are left out: this needs a file system on a device, with O_DIRECT "
-                 "(see --dir)",
-                 info.token_path);
+    static const char text[] = "%s: cold reads are left out: this needs %s";
+    const load_data *d = what->data;
+    const char *path = d->info.token_path;
+    const char *needs = d->info.token_file_bytes < least_bytes ? "4 MiB and more"
+                        : d->file.direct_fd < 0
+                            ? "a file system on a device, with O_DIRECT (see --dir)"
+                            : NULL;
+    cold c = {.what = what, .data = d, .seed = 1, .ns = d->is_trial ? trial_ns : usual_ns};
+    if (!needs)
+        measure_all(&c, report);
+    else if (what->may_be_left_out)
+        cli_warn(text, path, needs);
     else
-        code = measure_all(&c, report);
-    device_close(&c.file);
-    return code;
+        bench_fail(text, path, needs);
 }
 
 /* ---- Page ---- */
 
-static int run_cold(const bench_options *options, bench_report *report)
+static void run_cold(const bench_options *options, bench_report *report)
 {
     static const uint32_t lengths[] = {1024, 4096, 8192};
-    const tokmap_dataset *ds;
-    int code = load_data_open(options, (options->all ? (uint64_t)2 : 8) << 30, &ds);
+    load_data data = load_data_open(options, options->all ? 2048 : 8192);
     const cold_data what = {.prefix = "",
-                            .ds = ds,
+                            .data = &data,
                             .lengths = lengths,
                             .n_lengths = sizeof lengths / sizeof *lengths,
-                            .n_rounds = bench_rounds(options, options->all ? 3 : 5)};
-    if (!code)
-        code = cold_measure(&what, report);
-    load_data_close(&ds, 1);
-    return code == COLD_LEFT_OUT ? !options->all : code;
+                            .n_rounds = bench_rounds(options, options->all ? 3 : 5),
+                            .may_be_left_out = options->all};
+    cold_measure(&what, report);
+    load_data_close(&data);
 }
 
 const bench_page cold_page = {

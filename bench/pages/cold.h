@@ -3,22 +3,18 @@
 #ifndef TOKMAP_BENCH_COLD_H
 #define TOKMAP_BENCH_COLD_H
 
+#include "core/load_data.h"
 #include "pages/pages.h"
-#include "tokmap_loader.h"
 
 typedef struct cold_data {
     const char *prefix; /* of names: "cold, " on a page that has hot data too */
-    const tokmap_dataset *ds;
+    const load_data *data;
     const uint32_t *lengths; /* of rows, in tokens; at most 8 */
     uint32_t n_lengths, n_rounds;
+    bool may_be_left_out; /* if the data are too small, or the file system has no device or no
+                             O_DIRECT; this is printed */
 } cold_data;
 
-enum {
-    COLD_LEFT_OUT = -1
-};
-
-/* Returns 0; 1: an error, which was printed; COLD_LEFT_OUT: the data is too small, or the file
- * system has no device or no O_DIRECT, which was printed, and nothing was measured. */
-int cold_measure(const cold_data *what, bench_report *report);
+void cold_measure(const cold_data *what, bench_report *report);
 
 #endif /* TOKMAP_BENCH_COLD_H */

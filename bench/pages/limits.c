@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c - the best that this machine can do: copies, copies of rows from random places, first
  * touches of memory, and reads of a device past the page cache. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/device.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
 
@@ -35,7 +35,7 @@ static const char *const kind_names[N_KINDS] = {"4 KiB pages", "huge pages", "fi
 
 typedef struct limits limits;
 
-/* What is measured in each round, and how: -1 is an error. */
+/* What is measured in each round, and how. */
 typedef struct figure {
     double (*measure)(limits *l, const struct figure *f);
     memory_kind kind;
@@ -45,8 +45,7 @@ typedef struct figure {
 } figure;
 
 struct limits {
-    const tokmap_dataset *ds;
-    device_file file;
+    const load_data *data;
     uint64_t n_bytes; /* of each buffer and of the file, a multiple of HUGE_PAGE */
     uint8_t *from[N_KINDS], *to[2];
     uint8_t *batch;
@@ -57,20 +56,30 @@ struct limits {
 
 /* ---- Memory ---- */
 
-/* Aligned to huge pages, so that the advice can have an effect; NULL: out of memory. */
-static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind)
+/* Aligned to huge pages, so that the advice can have an effect. */
+static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind, int value)
 {
     uint8_t *memory = aligned_alloc(HUGE_PAGE, n_bytes);
-    if (memory)
-        madvise(memory, n_bytes, kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    return memory;
+    if (!memory)
+        bench_fail("out of memory");
+    madvise(memory, n_bytes, kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    return memset(memory, value, n_bytes);
+}
+
+static uint8_t *new_map(uint64_t n_bytes, int fd)
+{
+    void *map = mmap(NULL, n_bytes, fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ,
+                     fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        bench_fail("cannot map memory: %s", strerror(errno));
+    return map;
 }
 
 static double copy_gbs(limits *l, const figure *f)
 {
     const uint64_t start = tokmap_i_now_ns();
     memcpy(l->to[f->kind], l->from[f->kind], l->n_bytes);
-    return (double)l->n_bytes / (double)(tokmap_i_now_ns() - start);
+    return (double)l->n_bytes / bench_ns_since(start);
 }
 
 /* Copies rows from random places into a batch that is reused. */
@@ -78,9 +87,7 @@ static double gather_gbs(limits *l, const figure *f)
 {
     const uint64_t wanted = l->n_bytes < most_gathered ? l->n_bytes : most_gathered;
     const uint64_t n_rows = wanted / f->n_bytes, n_places = (l->n_bytes - f->n_bytes) / 2;
-    uint64_t *places = malloc(n_rows * sizeof *places);
-    if (!places)
-        return -1;
+    uint64_t *places = bench_memory(n_rows * sizeof *places);
     for (uint64_t i = 0; i < n_rows; i++)
         places[i] = bench_random(&l->seed) % n_places * 2;
     const uint8_t *from = l->from[f->kind];
@@ -88,7 +95,7 @@ static double gather_gbs(limits *l, const figure *f)
     const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < n_rows; i++)
         memcpy(l->batch + i % BATCH_ROWS * row_bytes, from + places[i], row_bytes);
-    const double ns = (double)(tokmap_i_now_ns() - start);
+    const double ns = bench_ns_since(start);
     free(places);
     return (double)(n_rows * row_bytes) / ns;
 }
@@ -98,17 +105,14 @@ static double fault_ns(limits *l, const figure *f)
 {
     const uint64_t n_pages = (l->n_bytes / 4 / HUGE_PAGE + 1) * (HUGE_PAGE / f->n_bytes);
     const uint64_t n_bytes = n_pages * f->n_bytes;
-    uint8_t *map =
-        mmap(NULL, n_bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-        return -1;
+    uint8_t *map = new_map(n_bytes + HUGE_PAGE, -1);
     volatile uint8_t *memory = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
     madvise((void *)(uintptr_t)memory, n_bytes,
             f->kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     const uint64_t start = tokmap_i_now_ns();
     for (uint64_t at = 0; at < n_bytes; at += f->n_bytes)
         memory[at] = 1;
-    const double ns = (double)(tokmap_i_now_ns() - start);
+    const double ns = bench_ns_since(start);
     munmap(map, n_bytes + HUGE_PAGE);
     return ns / (double)n_pages;
 }
@@ -118,18 +122,15 @@ static double touch_ns(limits *l, const figure *f)
 {
     const uint64_t n_pages = l->n_bytes / DEVICE_BLOCK;
     const uint64_t n_touched = f->at_random ? n_pages / 16 : n_pages;
-    const volatile uint8_t *map = mmap(NULL, l->n_bytes, PROT_READ, MAP_SHARED, l->file.fd, 0);
-    uint8_t sum = 0;
-    if (map == MAP_FAILED)
-        return -1;
+    const volatile uint8_t *map = new_map(l->n_bytes, l->data->file.fd);
     if (f->at_random)
         madvise((void *)(uintptr_t)map, l->n_bytes, MADV_RANDOM);
     const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < n_touched; i++) {
         const uint64_t page = f->at_random ? bench_random(&l->seed) % n_pages : i;
-        sum = (uint8_t)(sum + map[page * DEVICE_BLOCK]);
+        bench_keep(map[page * DEVICE_BLOCK]);
     }
-    const double ns = (double)(tokmap_i_now_ns() - start) + (sum == 0) * 1e-9; /* keeps the sum */
+    const double ns = bench_ns_since(start);
     munmap((void *)(uintptr_t)map, l->n_bytes);
     return ns / (double)n_touched;
 }
@@ -140,8 +141,8 @@ static double device_figure(limits *l, const figure *f)
 {
     const device_reads reads = {f->n_bytes, f->n_at_once, !f->at_random, bench_random(&l->seed),
                                 l->device_ns};
-    const double rate = device_rate(&l->file, &reads);
-    return f->at_random || rate < 0 ? rate : rate * f->n_bytes / 1e9;
+    const double rate = device_rate(&l->data->file, &reads);
+    return f->at_random ? rate : rate * f->n_bytes / 1e9;
 }
 
 /* ---- Figures ---- */
@@ -203,49 +204,42 @@ static void add_device(limits *l, bench_report *report)
 }
 
 /* Memory first, and then the device, which leaves the page cache as it was. */
-static int measure_limits(limits *l, const bench_options *options, bench_report *report)
+static void measure_limits(limits *l, const bench_options *options, bench_report *report)
 {
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);
     add_memory(l, report);
-    if (l->file.direct_fd >= 0)
+    if (l->data->file.direct_fd >= 0)
         add_device(l, report);
     else
         cli_warn("%s: no device below the file system, or no O_DIRECT (see --dir): left out",
-                 load_data_info(l->ds).token_path);
+                 l->data->info.token_path);
     touch_ns(l, &(figure){touch_ns});
     for (uint32_t i = 0; i < 2 * n_rounds; i++) {
         for (uint32_t k = 0; k < l->n_figures; k++) {
             const figure *f = &l->figures[k];
-            if ((f->n_at_once > 0) == (i >= n_rounds) && bench_try_value(f->row, f->measure(l, f)))
-                return 1;
+            if ((f->n_at_once > 0) == (i >= n_rounds))
+                bench_add_value(f->row, f->measure(l, f));
         }
     }
-    return 0;
 }
 
 /* ---- Page ---- */
 
-static int make_buffers(limits *l)
+static void make_buffers(limits *l)
 {
-    l->batch = malloc(BATCH_ROWS * LARGEST_ROW);
+    l->batch = bench_memory(BATCH_ROWS * LARGEST_ROW);
     for (memory_kind kind = SMALL_PAGES; kind < FILE_MAP; kind++) {
-        l->from[kind] = new_memory(l->n_bytes, kind);
-        l->to[kind] = new_memory(l->n_bytes, kind);
-        if (!l->batch || !l->from[kind] || !l->to[kind])
-            return cli_no_memory();
-        memset(l->from[kind], 1, l->n_bytes);
-        memset(l->to[kind], 2, l->n_bytes);
+        l->from[kind] = new_memory(l->n_bytes, kind, 1);
+        l->to[kind] = new_memory(l->n_bytes, kind, 2);
     }
-    memset(l->batch, 0, BATCH_ROWS * LARGEST_ROW);
     /* The system may be configured to make none, and then a figure for them would be wrong. */
     if (bench_system_number("/proc/self/smaps_rollup", "AnonHugePages:") <= 0) {
         cli_warn("this system gives no huge pages: left out");
         free(l->from[HUGE_PAGES]);
         l->from[HUGE_PAGES] = NULL;
     }
-    void *map = mmap(NULL, l->n_bytes, PROT_READ, MAP_SHARED, l->file.fd, 0);
-    l->from[FILE_MAP] = map == MAP_FAILED ? NULL : map;
-    return !l->from[FILE_MAP] || load_data_warm_up(l->ds);
+    l->from[FILE_MAP] = new_map(l->n_bytes, l->data->file.fd);
+    load_data_warm_up(l->data->ds);
 }
 
 static void free_buffers(limits *l)
@@ -262,27 +256,24 @@ static void free_buffers(limits *l)
 static uint64_t suitable_bytes(const bench_options *options)
 {
     const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t wanted = options->load_bytes ? options->load_bytes : LOAD_DATA_USUAL_BYTES;
-    const uint64_t n = wanted < memory / 8 ? wanted : memory / 8;
+    const uint64_t mib = options->load_mib ? options->load_mib : LOAD_DATA_USUAL_MIB;
+    const uint64_t n = mib << 20 < memory / 8 ? mib << 20 : memory / 8;
     return n < 4 * (uint64_t)HUGE_PAGE ? 4 * (uint64_t)HUGE_PAGE : n / HUGE_PAGE * HUGE_PAGE;
 }
 
-static int run_limits(const bench_options *options, bench_report *report)
+static void run_limits(const bench_options *options, bench_report *report)
 {
-    limits l = {.n_bytes = suitable_bytes(options), .seed = 1, .file = {-1, -1, false, 0}};
+    limits l = {.n_bytes = suitable_bytes(options), .seed = 1};
     bench_options own = *options;
-    own.load_bytes = l.n_bytes + HUGE_PAGE; /* its documents do not end at page boundaries */
+    own.load_mib = (l.n_bytes + HUGE_PAGE) >> 20; /* its documents do not end at page boundaries */
     own.data = NULL;
-    int code = load_data_open(&own, 0, &l.ds);
-    if (!code) {
-        l.device_ns = load_data_is_trial(l.ds) ? trial_ns : usual_ns;
-        code = !device_open(&l.file, load_data_info(l.ds).token_path) || make_buffers(&l) ||
-               measure_limits(&l, options, report);
-    }
+    load_data data = load_data_open(&own, 0);
+    l.data = &data;
+    l.device_ns = data.is_trial ? trial_ns : usual_ns;
+    make_buffers(&l);
+    measure_limits(&l, options, report);
     free_buffers(&l);
-    device_close(&l.file);
-    load_data_close(&l.ds, 1);
-    return code;
+    load_data_close(&data);
 }
 
 const bench_page limits_page = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookup.c - which document contains this token: how many answers per second, from the map. An
  * answer takes at least one read at a random place of the index, which is measured too. */
+#include <assert.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
 
@@ -33,107 +33,88 @@ static const struct {
 
 typedef struct subject {
     const tokmap_dataset *ds;
+    uint64_t n_documents;
     const uint8_t *index; /* mapped without the library */
     size_t index_bytes;
 } subject;
 
-/* Answers one question about a random place, and adds something of the answer to *sum. */
-static bool answer(const subject *s, int kind, uint64_t random, uint64_t n, uint64_t *sum)
+/* Answers one question about a random place, and returns something of the answer. */
+static uint64_t answer(const subject *s, int kind, uint64_t random, uint64_t n)
 {
     tokmap_document doc;
     uint64_t word;
     const uint64_t at = random % n;
     if (kind <= READ_MANY) {
         memcpy(&word, s->index + at * sizeof word, sizeof word);
-        *sum += word;
-        return true;
+        return word;
     }
     if (kind == DOCUMENT ? tokmap_dataset_document(s->ds, at, &doc) != TOKMAP_OK
                          : tokmap_dataset_find_document(s->ds, at, &doc) || at < doc.first_token)
-        return false;
-    *sum += kind == DOCUMENT ? doc.first_token : doc.index;
-    return true;
+        bench_fail("a document could not be looked up");
+    return kind == DOCUMENT ? doc.first_token : doc.index;
 }
 
 /* One by one, each question depends on the answer before it, so that nothing overlaps: the latency
  * for one caller. Many at once: the time for each of many independent questions. */
 static double measure_ns(const subject *s, int kind, uint64_t seed)
 {
-    const tokmap_dataset_info info = load_data_info(s->ds);
     const bool chained = kind == READ || kind == FIND;
     const uint64_t n = kind <= READ_MANY  ? s->index_bytes / sizeof(uint64_t)
-                       : kind == DOCUMENT ? info.n_documents
-                                          : info.n_tokens;
+                       : kind == DOCUMENT ? s->n_documents
+                                          : s->n_documents * MEAN_LENGTH;
     uint64_t sum = 0;
+    assert(n > 0); /* --documents is at least 1 */
     const uint64_t start = tokmap_i_now_ns();
     for (int i = 0; i < LOOKUPS; i++)
-        if (n == 0 || !answer(s, kind, bench_random(&seed) + (chained ? sum & 1 : 0), n, &sum))
-            return -1;
-    const double ns = (double)(tokmap_i_now_ns() - start) / LOOKUPS;
-    return sum == 1 ? -1 : ns; /* keeps the compiler from removing the sum */
+        sum += answer(s, kind, bench_random(&seed) + (chained ? sum & 1 : 0), n);
+    bench_keep(sum);
+    return bench_ns_since(start) / LOOKUPS;
 }
 
 /* Maps every page of both maps of the index, so that lookups are measured and not the disk. */
-static int touch_all(const subject *s)
+static void touch_all(const subject *s)
 {
-    tokmap_document doc;
-    volatile uint8_t sum = 0;
-    for (uint64_t i = 0; i < load_data_info(s->ds).n_documents; i += 64)
-        if (tokmap_dataset_document(s->ds, i, &doc))
-            return cli_error(1, "a document could not be looked up");
+    for (uint64_t i = 0; i < s->n_documents; i += 64)
+        answer(s, DOCUMENT, i, s->n_documents);
     for (size_t i = 0; i < s->index_bytes; i += 4096)
-        sum = (uint8_t)(sum + s->index[i]);
-    return 0;
+        bench_keep(((const volatile uint8_t *)s->index)[i]);
 }
 
-static int measure_round(const subject *s, uint64_t seed, bench_row *const *rows)
+static void measure_size(const bench_options *options, uint64_t n_documents, bench_row *const *rows)
 {
-    double ns[N_MEASURED];
-    for (int i = 0; i < N_MEASURED; i++) {
-        ns[i] = measure_ns(s, i, N_MEASURED * seed + (uint64_t)i);
-        if (bench_try_value(rows[i], ns[i]))
-            return 1;
+    subject s = {.n_documents = n_documents};
+    load_data_make_sparse(options, 0, n_documents * MEAN_LENGTH, n_documents);
+    load_data_open_made(options, 0, &s.ds, 1);
+    s.index = load_data_map(load_data_name(options, 0).s, ".tmi", &s.index_bytes);
+    touch_all(&s);
+    for (uint32_t i = 0; i < N_MEASURED * bench_rounds(options, ROUNDS); i++) {
+        const double ns = measure_ns(&s, (int)i % N_MEASURED, i);
+        bench_add_value(rows[i % N_MEASURED], ns);
+        if (i % N_MEASURED == FIND_MANY)
+            bench_add_value(rows[RATE], 1e3 / ns);
     }
-    bench_add_value(rows[RATE], 1e3 / ns[FIND_MANY]);
-    return 0;
-}
-
-static int measure_size(const bench_options *options, uint64_t n_documents, bench_row *const *rows)
-{
-    subject s = {.ds = NULL};
-    int code = load_data_make_sparse(options, 0, n_documents * MEAN_LENGTH, n_documents) ||
-               load_data_open_made(options, 0, &s.ds, 1);
-    if (!code)
-        s.index = load_data_map(load_data_name(options, 0).s, ".tmi", &s.index_bytes);
-    code = code || !s.index || touch_all(&s);
-    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
-    for (uint32_t i = 0; i < n_rounds && !code; i++)
-        code = measure_round(&s, i, rows);
     load_data_unmap(s.index, s.index_bytes);
-    load_data_close(&s.ds, 1);
+    load_data_close_made(&s.ds, 1);
     bench_set_goal(rows[FIND], BENCH_AT_MOST, 1000);
     bench_set_time_limit(rows[FIND], rows[READ]);
     bench_set_time_limit(rows[FIND_MANY], rows[READ_MANY]);
     bench_set_time_limit(rows[DOCUMENT], rows[READ_MANY]);
-    return code;
 }
 
-static int run_lookup(const bench_options *options, bench_report *report)
+static void run_lookup(const bench_options *options, bench_report *report)
 {
     const uint64_t large = options->n_documents ? options->n_documents : default_documents;
     const uint64_t sizes[] = {large / 1000 ? large / 1000 : 1, large};
     bench_row *rows[2][N_KINDS];
     char column[16];
-    int code = 0;
     for (int i = 0; i < 2 * N_KINDS; i++) {
         const int k = i / 2;
         snprintf(column, sizeof column, "%.0e docs", (double)sizes[i % 2]);
         rows[i % 2][k] = bench_add_cell(report, (const char *const[]){column, kinds[k].unit}, "%s",
                                         kinds[k].name);
     }
-    for (int i = 0; i < 2 && !code; i++)
-        code = measure_size(options, sizes[i], rows[i]);
-    return code;
+    for (int i = 0; i < 2; i++)
+        measure_size(options, sizes[i], rows[i]);
 }
 
 const bench_page lookup_page = {

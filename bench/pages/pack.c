@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c - tokmap pack from end to end, against each of its stages alone. */
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "commands/commands.h"
@@ -11,7 +12,6 @@
 #include "corpus/input.h"
 #include "corpus/reader.h"
 #include "pages/pages.h"
-#include "tokenizer/choice/tokenizer_choice.h"
 
 enum {
     ROUNDS = 5,
@@ -29,42 +29,38 @@ typedef struct subject {
     load_data_prefix prefix;
 } subject;
 
-static int print_failure(const char *text)
-{
-    return cli_error(1, "%s", text);
-}
-
-/* ---- Stages: each does all of its work once; 0, or a message ---- */
+/* ---- Stages: each does all of its work once ---- */
 
 /* Files that are read by column are decoded, by one thread. Of others the reader takes the plain
  * bytes. */
-static int read_text(subject *s)
+static void read_text(subject *s)
 {
     static uint8_t buffer[READ_BYTES];
     const corpus_options options = corpus_options_complete(&(corpus_options){0});
     const input_source source = {.path = s->options->text};
     reader_text text;
     failure err;
-    failure input_err;
     reader *r = reader_open(&source, &options, -1, &err);
     reader_result got = r ? reader_next(r, &text, &err) : READER_FAILED;
     const bool columns = got != READER_FAILED &&
                          (reader_format(r) == CORPUS_PARQUET || reader_format(r) == CORPUS_ARROW);
     while (columns && got > READER_END)
         got = reader_next(r, &text, &err);
+    if (got == READER_FAILED)
+        bench_fail("%s", err.text);
     reader_close(r);
-    if (columns || got == READER_FAILED)
-        return got == READER_FAILED ? print_failure(err.text) : 0;
-    input *in = input_open(s->options->text, &input_err);
+    if (columns)
+        return;
+    input *in = input_open(s->options->text, &err);
     ssize_t n = in ? 1 : -1;
     while (n > 0)
-        n = input_read(in, buffer, sizeof buffer, &input_err);
-    if (in)
-        input_close(in);
-    return n < 0 ? print_failure(input_err.text) : 0;
+        n = input_read(in, buffer, sizeof buffer, &err);
+    if (n < 0)
+        bench_fail("%s", err.text);
+    input_close(in);
 }
 
-static int take_documents(subject *s)
+static void take_documents(subject *s)
 {
     const corpus_options options = {.read_ahead = true, .n_decoders = 1};
     failure err;
@@ -73,48 +69,46 @@ static int take_documents(subject *s)
     int got = c ? 1 : -1;
     while (got > 0)
         got = corpus_read(c, &batch, &err);
+    if (got < 0)
+        bench_fail("%s", err.text);
     corpus_close(c);
     corpus_batch_free(&batch);
-    return got < 0 ? print_failure(err.text) : 0;
 }
 
-static int encode_text(subject *s)
+static void encode_text(subject *s)
 {
     static const encoder_options options;
     encoder *e = encoder_new(s->file.tokenizer, &options);
-    bool fine = e != NULL;
+    if (!e)
+        bench_fail("out of memory");
     s->ids.n = 0;
     s->n_documents = 0;
-    for (size_t i = 0; fine && i < s->text.n_batches; i++)
-        fine = bench_text_encode(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
+    for (size_t i = 0; i < s->text.n_batches; i++)
+        bench_text_encode(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
     encoder_free(e);
-    return fine ? 0 : cli_no_memory();
 }
 
-static int write_ids(subject *s)
+static void write_ids(subject *s)
 {
-    const tokmap_writer_options options = {.struct_size = sizeof options,
-                                           .vocab_size = tokenizer_vocab_size(s->file.tokenizer),
-                                           .eod_id = TOKMAP_NO_ID,
-                                           .replace = 1};
-    tokmap_writer *w = NULL;
+    tokmap_writer_options options = load_data_writer_options();
+    tokmap_writer *w;
     tokmap_error err;
-    tokmap_status status = tokmap_writer_open(&w, s->prefix.s, &options, &err);
-    for (size_t i = 0, at = 0; !status && i < s->n_documents; at = s->ends[i++]) {
-        status = tokmap_writer_append(w, s->ids.ids + at, s->ends[i] - at, &err);
-        if (!status)
-            status = tokmap_writer_end_document(w, &err);
+    options.vocab_size = tokenizer_vocab_size(s->file.tokenizer);
+    bench_check(tokmap_writer_open(&w, s->prefix.s, &options, &err), &err);
+    for (size_t i = 0, at = 0; i < s->n_documents; at = s->ends[i++]) {
+        bench_check(tokmap_writer_append(w, s->ids.ids + at, s->ends[i] - at, &err), &err);
+        bench_check(tokmap_writer_end_document(w, &err), &err);
     }
-    return load_data_finish(w, status, &err);
+    load_data_finish(w);
 }
 
-static int pack_text(subject *s)
+static void pack_text(subject *s)
 {
-    char threads[16];
+    char threads[24];
     const char *words[16] = {"pack",      "-q", "--force", "-o",
                              s->prefix.s, "-j", threads,   "--tokenizer"};
     int argc = 8;
-    snprintf(threads, sizeof threads, "%u", s->options->n_jobs ? s->options->n_jobs : 1);
+    snprintf(threads, sizeof threads, "%" PRIu64, s->options->n_jobs ? s->options->n_jobs : 1);
     words[argc++] = s->options->tokenizer;
     if (s->options->pattern) {
         words[argc++] = "--pattern";
@@ -122,15 +116,16 @@ static int pack_text(subject *s)
     }
     words[argc++] = s->options->text;
     optind = 0; /* makes glibc's getopt start again */
-    return pack_command(argc, (char **)(uintptr_t)words) != CLI_OK; /* it does not change them */
+    if (pack_command(argc, (char **)(uintptr_t)words) != CLI_OK) /* it does not change them */
+        _exit(1);                                                /* it was printed */
 }
 
 /* ---- Page ---- */
 
-static int (*const stages[N_STAGES + 1])(subject *s) = {read_text, take_documents, encode_text,
-                                                        write_ids, pack_text};
+static void (*const stages[N_STAGES + 1])(subject *s) = {read_text, take_documents, encode_text,
+                                                         write_ids, pack_text};
 
-static int measure_stages(subject *s, bench_report *report)
+static void measure_stages(subject *s, bench_report *report)
 {
     static const char *const names[N_STAGES + 1] = {
         "reading and decompressing alone", "and taking the documents out of it",
@@ -146,9 +141,8 @@ static int measure_stages(subject *s, bench_report *report)
         double slowest = 0, speed = 0;
         for (int k = 0; k <= N_STAGES; k++) {
             const uint64_t start = tokmap_i_now_ns();
-            if (stages[k](s))
-                return 1;
-            speed = (double)s->text.n_bytes * 1e3 / (double)(tokmap_i_now_ns() - start);
+            stages[k](s);
+            speed = (double)s->text.n_bytes * 1e3 / bench_ns_since(start);
             bench_add_value(rows[k], speed);
             if (k < N_STAGES && (slowest == 0 || speed < slowest))
                 slowest = speed;
@@ -160,26 +154,21 @@ static int measure_stages(subject *s, bench_report *report)
         if (bench_median(rows[k]) < bench_median(rows[least]))
             least = k;
     bench_set_rate_limit(rows[N_STAGES], rows[least], 1);
-    return 0;
 }
 
-static int run_pack(const bench_options *options, bench_report *report)
+static void run_pack(const bench_options *options, bench_report *report)
 {
-    const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
-    subject s = {.options = options, .prefix = load_data_name(options, 0)};
-    if (!options->tokenizer || !options->text)
-        return cli_error(2, "pack needs --tokenizer and --text");
-    if (tokenizer_choice_open(&s.file, &choice) != CLI_OK)
-        return 1;
-    int code = bench_text_load(&s.text, options->text, s.file.tokenizer);
-    s.ends = code ? NULL : calloc(s.text.n_ends + 1, sizeof *s.ends);
-    code = code || !s.ends || encode_text(&s) /* so that it has its memory */ ||
-           measure_stages(&s, report);
+    subject s = {.options = options,
+                 .prefix = load_data_name(options, 0),
+                 .file = bench_text_tokenizer(options)};
+    s.text = bench_text_load(options->text, s.file.tokenizer);
+    s.ends = bench_memory((s.text.n_ends + 1) * sizeof *s.ends);
+    encode_text(&s); /* so that it has its memory */
+    measure_stages(&s, report);
     bench_text_free(&s.text);
     id_buffer_free(&s.ids);
     free(s.ends);
     tokenizer_file_close(&s.file);
-    return code;
 }
 
 const bench_page pack_page = {

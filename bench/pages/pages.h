@@ -10,8 +10,7 @@ typedef struct bench_page {
     const char *help;     /* what it measures, for --help */
     const char *takes[6]; /* names of options that not all pages take; ends with NULL */
     bool in_all;          /* needs no files from the user */
-    /* Returns 0, or an exit code after a message on stderr. */
-    int (*run)(const bench_options *options, bench_report *report);
+    void (*run)(const bench_options *options, bench_report *report);
 } bench_page;
 
 /* Every page, in the order of --help and of measuring. row(x) stands for x_page, in x.c. */

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "core/device.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
 
@@ -31,12 +30,10 @@ static const kind kinds[N_KINDS] = {{"hot, map", TOKMAP_IO_MAP, false},
                                     {"cold, map", TOKMAP_IO_MAP, true}};
 
 typedef struct stall {
-    const tokmap_dataset *ds;
-    device_file file;
+    const load_data *data;
     uint8_t *buffer;
     uint64_t seed;
     uint32_t n_rounds;
-    bool trial;
     bool works[N_KINDS];
 } stall;
 
@@ -80,21 +77,19 @@ static uint64_t processor_ns(void)
 /* ---- Steps ---- */
 
 /* The step sleeps; the time that the batch takes after that is what a training loop waits. */
-static int take_steps(const stall *s, tokmap_loader *l, stall_rows *r)
+static void take_steps(const stall *s, tokmap_loader *l, stall_rows *r)
 {
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     const uint64_t step_ns = (uint64_t)(r->step_ms * 1e6);
     double *waits = r->waits + r->n_waits, waited = 0;
-    if (load_data_next(l, &b, &gather))
-        return 1;
+    load_data_next(l, &b, &gather);
     const uint64_t processor = processor_ns();
     for (uint32_t i = 0; i < r->n_steps; i++) {
         tokmap_i_sleep_ns(step_ns);
         const uint64_t asked = tokmap_i_now_ns();
-        if (load_data_next(l, &b, &gather))
-            return 1;
-        waits[i] = (double)(tokmap_i_now_ns() - asked) / 1e3;
+        load_data_next(l, &b, &gather);
+        waits[i] = bench_ns_since(asked) / 1e3;
         waited += waits[i];
     }
     const double working = (double)r->n_steps * (double)step_ns / 1e3;
@@ -103,33 +98,31 @@ static int take_steps(const stall *s, tokmap_loader *l, stall_rows *r)
     r->n_waits += r->n_steps;
     bench_sort(waits, r->n_steps);
     bench_add_value(r->rows[P50], get_percentile(waits, r->n_steps, 500));
-    return 0;
 }
 
-static int measure_round(stall *s, const kind *k, stall_rows *r)
+static void measure_round(stall *s, const kind *k, stall_rows *r)
 {
     const tokmap_loader_options options = {.sequence_length = LENGTH,
                                            .batch_rows = BATCH_ROWS,
                                            .io = k->io,
                                            .seed = bench_random(&s->seed)};
     if (k->cold)
-        device_forget(&s->file, s->ds);
-    else if (load_data_warm_up(s->ds))
-        return 1;
-    tokmap_loader *l = load_data_one_source(&s->ds, 1, options);
-    const int code = !l || take_steps(s, l, r);
+        device_forget(&s->data->file, s->data->ds);
+    else
+        load_data_warm_up(s->data->ds);
+    tokmap_loader *l = load_data_one_source(&s->data->ds, 1, options);
+    take_steps(s, l, r);
     tokmap_loader_close(l);
-    return code;
 }
 
 /* ---- Rows of figures ---- */
 
 /* With fewer steps over all rounds there is no 99th percentile; the 99.9th is left out where it
  * would take long. */
-static int add_rows(const stall *s, bench_report *report, const kind *k, double step_ms,
-                    stall_rows *r)
+static void add_rows(const stall *s, bench_report *report, const kind *k, double step_ms,
+                     stall_rows *r)
 {
-    const bool is_short = step_ms <= 10 && !s->trial;
+    const bool is_short = step_ms <= 10 && !s->data->is_trial;
     const uint32_t n_all = is_short ? 1000 : 100;
     *r = (stall_rows){.step_ms = step_ms, .n_steps = (n_all + s->n_rounds - 1) / s->n_rounds};
     for (int i = 0; i < N_FIGURES; i++) {
@@ -139,14 +132,11 @@ static int add_rows(const stall *s, bench_report *report, const kind *k, double 
         if (i <= MOST)
             bench_set_group(r->rows[i], "", "waiting for a batch, steps of %g ms", step_ms);
     }
-    r->waits = calloc((size_t)s->n_rounds * r->n_steps, sizeof *r->waits);
-    return r->waits ? 0 : cli_no_memory();
+    r->waits = bench_memory((size_t)s->n_rounds * r->n_steps * sizeof *r->waits);
 }
 
 static void finish_rows(stall_rows *r)
 {
-    if (r->n_waits == 0)
-        return;
     bench_sort(r->waits, r->n_waits);
     bench_add_value(r->rows[P99], get_percentile(r->waits, r->n_waits, 990));
     if (r->rows[P999])
@@ -156,28 +146,26 @@ static void finish_rows(stall_rows *r)
     bench_row *share = r->rows[SHARE];
     snprintf(share->limit, sizeof share->limit, "steps that never wait");
     share->fraction = bench_median(share) / 100;
+    free(r->waits);
 }
 
 /* ---- Page ---- */
 
-static int measure_all(stall *s, const bench_options *options, bench_report *report)
+static void measure_all(stall *s, const bench_options *options, bench_report *report)
 {
     static const double usual_ms[] = {5, 20, 100};
     static stall_rows all[BENCH_MAX_STEPS * N_KINDS];
     const double *ms = options->n_step_ms ? options->step_ms : usual_ms;
     const uint32_t n = N_KINDS * (options->n_step_ms ? options->n_step_ms : 3);
-    int code = 0;
-    for (uint32_t i = 0; i < n && !code; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (s->works[i % N_KINDS])
-            code = add_rows(s, report, &kinds[i % N_KINDS], ms[i / N_KINDS], &all[i]);
-    for (uint32_t i = 0; i < s->n_rounds * n && !code; i++)
+            add_rows(s, report, &kinds[i % N_KINDS], ms[i / N_KINDS], &all[i]);
+    for (uint32_t i = 0; i < s->n_rounds * n; i++)
         if (s->works[i % N_KINDS])
-            code = measure_round(s, &kinds[i % N_KINDS], &all[i % n]);
-    for (uint32_t i = 0; i < n; i++) {
-        finish_rows(&all[i]);
-        free(all[i].waits);
-    }
-    return code;
+            measure_round(s, &kinds[i % N_KINDS], &all[i % n]);
+    for (uint32_t i = 0; i < n; i++)
+        if (s->works[i % N_KINDS])
+            finish_rows(&all[i]);
 }
 
 /* Ways that do not work on this machine are reported once; data that does not fit in memory is
@@ -191,40 +179,32 @@ static void try_kinds(stall *s)
                 {"populate", TOKMAP_IO_POPULATE},
                 {"read", TOKMAP_IO_READ},
                 {"direct", TOKMAP_IO_DIRECT}};
-    const bool fits = load_data_fits(s->ds);
+    const bool fits = s->data->fits, in_memory = s->data->file.in_memory;
     if (!fits)
         cli_warn("the data take more than half of the memory: 'hot' is left out");
-    if (s->file.in_memory)
+    if (in_memory)
         cli_warn("the file system is in memory (see --dir): 'cold' is left out");
     for (int w = 0; w < 4; w++) {
-        const bool works = load_data_works(s->ds, ways[w].io, ways[w].name);
+        const bool works = load_data_works(s->data->ds, ways[w].io, ways[w].name);
         for (int k = 0; k < N_KINDS; k++)
             if (kinds[k].io == ways[w].io)
-                s->works[k] = works && (kinds[k].cold ? !s->file.in_memory : fits);
+                s->works[k] = works && (kinds[k].cold ? !in_memory : fits);
     }
 }
 
-static int run_stall(const bench_options *options, bench_report *report)
+static void run_stall(const bench_options *options, bench_report *report)
 {
-    stall s = {.seed = 1, .n_rounds = bench_rounds(options, ROUNDS), .file = {-1, -1, false, 0}};
-    int code = load_data_open(options, 0, &s.ds);
-    if (!code) {
-        const tokmap_dataset_info info = load_data_info(s.ds);
-        s.trial = load_data_is_trial(s.ds);
-        s.buffer = malloc(BATCH_ROWS * 4 * (size_t)(LENGTH + 1));
-        if (info.n_tokens <= LENGTH)
-            code = cli_error(1, "%s: stall needs more than %d tokens", info.token_path, LENGTH);
-        else
-            code = !s.buffer || !device_open(&s.file, info.token_path);
-    }
-    if (!code) {
-        try_kinds(&s);
-        code = measure_all(&s, options, report);
-    }
-    device_close(&s.file);
+    load_data data = load_data_open(options, LOAD_DATA_USUAL_MIB);
+    stall s = {.data = &data,
+               .seed = 1,
+               .n_rounds = bench_rounds(options, ROUNDS),
+               .buffer = bench_memory(BATCH_ROWS * 4 * (size_t)(LENGTH + 1))};
+    if (data.info.n_tokens <= LENGTH)
+        bench_fail("%s: stall needs more than %d tokens", data.info.token_path, LENGTH);
+    try_kinds(&s);
+    measure_all(&s, options, report);
     free(s.buffer);
-    load_data_close(&s.ds, 1);
-    return code;
+    load_data_close(&data);
 }
 
 const bench_page stall_page = {

@@ -6,7 +6,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "cli/cli.h"
 #include "core/load_data.h"
 #include "pages/pages.h"
 
@@ -89,90 +88,80 @@ typedef struct subject {
 
 /* ---- Data ---- */
 
-static int join_parts(const bench_options *options, uint32_t n_parts)
+static void join_parts(const bench_options *options, uint32_t n_parts)
 {
-    const tokmap_writer_options o = {
-        .struct_size = sizeof o, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID, .replace = 1};
-    tokmap_writer *w = NULL;
+    const tokmap_writer_options o = load_data_writer_options();
+    tokmap_writer *w;
     tokmap_error err;
-    tokmap_status status =
-        tokmap_writer_open_joined(&w, load_data_name(options, JOINED).s, &o, &err);
-    for (uint32_t i = 0; i < n_parts && !status; i++) {
-        tokmap_dataset *part = NULL;
-        status = tokmap_dataset_open_index(&part, load_data_name(options, FIRST_PART + i).s, &err);
-        if (!status)
-            status = tokmap_writer_join(w, part, NULL, &err);
+    bench_check(tokmap_writer_open_joined(&w, load_data_name(options, JOINED).s, &o, &err), &err);
+    for (uint32_t i = 0; i < n_parts; i++) {
+        const load_data_prefix prefix = load_data_name(options, FIRST_PART + i);
+        tokmap_dataset *part;
+        bench_check(tokmap_dataset_open_index(&part, prefix.s, &err), &err);
+        bench_check(tokmap_writer_join(w, part, NULL, &err), &err);
         tokmap_dataset_close(part);
     }
-    return load_data_finish(w, status, &err);
+    load_data_finish(w);
 }
 
 /* The parts of many have the same index, which is flushed to the disk only once. */
-static int make_sparse(const bench_options *options)
+static void make_sparse(const bench_options *options)
 {
-    int code = 0;
-    for (uint32_t i = 0; i < N_SPARSE && !code; i++) {
+    for (uint32_t i = 0; i < N_SPARSE; i++) {
         const uint64_t n = sizes[i < ONE_OF_TEN ? i : ONE_OF_TEN].n_tokens;
-        code = load_data_make_sparse(options, i, n, n / 100000);
+        load_data_make_sparse(options, i, n, n / 100000);
     }
-    code = code || load_data_make_sparse(options, FIRST_PART, MANY_TOKENS, MANY_TOKENS / 1000);
-    for (uint32_t i = 1; i < MANY_FILES && !code; i++)
-        code = load_data_copy_sparse(options, FIRST_PART, FIRST_PART + i, MANY_TOKENS);
-    return code;
+    load_data_make_sparse(options, FIRST_PART, MANY_TOKENS, MANY_TOKENS / 1000);
+    for (uint32_t i = 1; i < MANY_FILES; i++)
+        load_data_copy_sparse(options, FIRST_PART, FIRST_PART + i, MANY_TOKENS);
 }
 
 /* ---- Starting ---- */
 
-/* All datasets of a size; -1: it failed. */
+/* All datasets of a size. */
 static double plain_open_us(const subject *s, int size)
 {
-    uint64_t ns = 0;
-    bool fine = true;
-    for (uint32_t i = 0; i < sizes[size].n_datasets && fine; i++) {
+    double ns = 0;
+    for (uint32_t i = 0; i < sizes[size].n_datasets; i++) {
         size_t index_bytes, token_bytes;
         const load_data_prefix prefix = load_data_name(s->options, sizes[size].first + i);
         const uint64_t begun = tokmap_i_now_ns();
         const uint8_t *index = load_data_map(prefix.s, ".tmi", &index_bytes);
         const uint8_t *tokens = load_data_map(prefix.s, ".bin", &token_bytes);
-        fine = index && tokens;
-        if (fine)
-            *(const volatile uint8_t *)index;
-        ns += tokmap_i_now_ns() - begun;
+        bench_keep(*(const volatile uint8_t *)index);
+        ns += bench_ns_since(begun);
         load_data_unmap(index, index_bytes);
         load_data_unmap(tokens, token_bytes);
     }
-    return fine ? (double)ns / 1e3 : -1;
-}
-
-static void add_us(bench_row *row, uint64_t begun)
-{
-    bench_add_value(row, (double)(tokmap_i_now_ns() - begun) / 1e3);
+    return ns / 1e3;
 }
 
 /* `next` alone touches no tokens; those of joined files are gathered too. */
-static int use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gathers,
-                      bench_row *const *r)
+static void use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gathers,
+                       bench_row *const *r)
 {
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_error err;
     uint8_t state[TOKMAP_STATE_BYTES];
-    int code = load_data_next(l, &b, gathers ? &gather : NULL);
-    add_us(r[START], begun);
+    load_data_next(l, &b, gathers ? &gather : NULL);
+    bench_add_value(r[START], bench_ns_since(begun) / 1e3);
     begun = tokmap_i_now_ns();
-    code = code || load_data_seek(l, bench_random(&s->seed) >> 16) ||
-           tokmap_loader_save(l, state, NULL) || load_data_next(l, &b, NULL);
-    add_us(r[SEEK], begun);
-    code = code || load_data_seek(l, bench_random(&s->seed) >> 16);
+    load_data_seek(l, bench_random(&s->seed) >> 16);
+    bench_check(tokmap_loader_save(l, state, &err), &err);
+    load_data_next(l, &b, NULL);
+    bench_add_value(r[SEEK], bench_ns_since(begun) / 1e3);
+    load_data_seek(l, bench_random(&s->seed) >> 16);
     begun = tokmap_i_now_ns();
-    code = code || tokmap_loader_restore(l, state, NULL) || load_data_next(l, &b, NULL);
-    add_us(r[RESTORE], begun);
+    bench_check(tokmap_loader_restore(l, state, &err), &err);
+    load_data_next(l, &b, NULL);
+    bench_add_value(r[RESTORE], bench_ns_since(begun) / 1e3);
     tokmap_loader_get_info(l, &info);
     bench_add_value(r[MEMORY], (double)info.resident_bytes / 1024);
-    return code ? cli_error(1, "start: a loader could not be used") : 0;
 }
 
-static int measure_way(subject *s, int size, int way, bench_row *const *r)
+static void measure_way(subject *s, int size, int way, bench_row *const *r)
 {
     const tokmap_dataset *datasets[MAX_DATASETS];
     const tokmap_loader_options options = {.sequence_length = LENGTH,
@@ -185,31 +174,30 @@ static int measure_way(subject *s, int size, int way, bench_row *const *r)
 #endif
     const double before = bench_system_number("/proc/self/status", "RssAnon:");
     const uint64_t begun = tokmap_i_now_ns();
-    int code = load_data_open_made(s->options, sizes[size].first, datasets, n);
-    tokmap_loader *l = code ? NULL : load_data_one_source(datasets, n, options);
-    add_us(r[OPEN], begun);
-    code = !l || use_loader(s, l, begun, size == MANY, r);
-    if (!code && r[LOCATE])
-        code = bench_try_value(r[LOCATE],
-                               load_data_locate_ns(l, bench_random(&s->seed) >> 16, 1, UINT64_MAX));
+    load_data_open_made(s->options, sizes[size].first, datasets, n);
+    tokmap_loader *l = load_data_one_source(datasets, n, options);
+    bench_add_value(r[OPEN], bench_ns_since(begun) / 1e3);
+    use_loader(s, l, begun, size == MANY, r);
+    if (r[LOCATE])
+        bench_add_value(r[LOCATE],
+                        load_data_locate_ns(l, bench_random(&s->seed) >> 16, 1, UINT64_MAX));
     bench_add_value(r[RESIDENT], bench_system_number("/proc/self/status", "RssAnon:") - before);
     tokmap_loader_close(l);
-    load_data_close(datasets, n);
-    return code;
+    load_data_close_made(datasets, n);
 }
 
 /* The files are joined in each round, so that the dataset is new when it is opened. */
-static int measure_size(subject *s, int size, way_rows *rows)
+static void measure_size(subject *s, int size, way_rows *rows)
 {
     const uint64_t begun = tokmap_i_now_ns();
-    if (size == MANY && join_parts(s->options, MANY_FILES))
-        return 1;
-    int code =
-        bench_try_value(rows[0][PLAIN], size == MANY ? (double)(tokmap_i_now_ns() - begun) / 1e9
-                                                     : plain_open_us(s, size));
-    for (int w = 0; w < N_WAYS && !code; w++)
-        code = s->works[w] ? measure_way(s, size, w, rows[w]) : 0;
-    return code;
+    if (size == MANY) {
+        join_parts(s->options, MANY_FILES);
+        bench_add_value(rows[0][PLAIN], bench_ns_since(begun) / 1e9);
+    } else
+        bench_add_value(rows[0][PLAIN], plain_open_us(s, size));
+    for (int w = 0; w < N_WAYS; w++)
+        if (s->works[w])
+            measure_way(s, size, w, rows[w]);
 }
 
 /* Of a way, or, if `way` is N_WAYS, those that are the same for all. */
@@ -231,40 +219,39 @@ static void add_cells(bench_report *report, int way, int size, bench_row **rows)
         bench_set_goal(rows[PLAIN], BENCH_AT_MOST, 10);
 }
 
-static int measure_starts(subject *s, bench_report *report)
+static void measure_starts(subject *s, bench_report *report)
 {
-    const tokmap_dataset *ds = NULL;
+    const tokmap_dataset *ds;
     const uint32_t n_rounds = bench_rounds(s->options, ROUNDS);
     way_rows rows[N_SIZES][N_WAYS] = {{{NULL}}};
-    int code = make_sparse(s->options) || load_data_open_made(s->options, 0, &ds, 1);
-    for (int w = 0; w < N_WAYS && !code; w++) {
+    make_sparse(s->options);
+    load_data_open_made(s->options, 0, &ds, 1);
+    for (int w = 0; w < N_WAYS; w++) {
         s->works[w] = w == 0 || load_data_works(ds, ways[w].io, ways[w].name);
         for (int i = 0; i < N_SIZES && s->works[w]; i++)
             add_cells(report, w, i, rows[i][w]);
     }
-    load_data_close(&ds, 1);
-    for (int i = 0; i < N_SIZES && !code; i++)
+    load_data_close_made(&ds, 1);
+    for (int i = 0; i < N_SIZES; i++)
         add_cells(report, N_WAYS, i, rows[i][0]);
-    for (uint32_t i = 0; i < MANY * n_rounds && !code; i++)
-        code = measure_size(s, i % MANY, rows[i % MANY]);
-    for (uint32_t i = 0; i < n_rounds && !code; i++)
-        code = measure_size(s, MANY, rows[MANY]);
-    for (int i = 0; i < MANY * N_WAYS && !code; i++)
+    for (uint32_t i = 0; i < MANY * n_rounds; i++)
+        measure_size(s, i % MANY, rows[i % MANY]);
+    for (uint32_t i = 0; i < n_rounds; i++)
+        measure_size(s, MANY, rows[MANY]);
+    for (int i = 0; i < MANY * N_WAYS; i++)
         if (s->works[i % N_WAYS])
             bench_set_time_limit(rows[i / N_WAYS][i % N_WAYS][OPEN], rows[i / N_WAYS][0][PLAIN]);
-    if (!code)
-        bench_set_goal(bench_add_ratio(report, rows[ONE_OF_TEN][0][OPEN], rows[0][0][OPEN],
-                                       "open, 10^12 tokens against 10^6"),
-                       BENCH_AT_MOST, 1.5);
-    return code;
+    bench_set_goal(bench_add_ratio(report, rows[ONE_OF_TEN][0][OPEN], rows[0][0][OPEN],
+                                   "open, 10^12 tokens against 10^6"),
+                   BENCH_AT_MOST, 1.5);
 }
 
 /* ---- Joined against flat ---- */
 
 /* Samples, then batches; of each the flat dataset, then the joined one. The loaders stay open, so
  * that both go on where they were. */
-static int compare_loaders(const subject *s, bench_report *report, uint32_t length,
-                           const tokmap_dataset *const *ds)
+static void compare_loaders(const subject *s, bench_report *report, uint32_t length,
+                            const tokmap_dataset *const *ds)
 {
     const tokmap_loader_options options = {
         .sequence_length = length, .batch_rows = BATCH_ROWS, .io = TOKMAP_IO_MAP, .seed = 1};
@@ -273,48 +260,47 @@ static int compare_loaders(const subject *s, bench_report *report, uint32_t leng
     tokmap_loader *const loaders[] = {load_data_one_source(&ds[0], 1, options),
                                       load_data_one_source(&ds[1], 1, options)};
     bench_row *rows[4];
-    int code = !loaders[0] || !loaders[1];
     for (uint32_t i = 0; i < 4; i++)
         rows[i] = bench_add_cell(report, loader_cells[i], "%s, %u tokens",
                                  i < 2 ? "zero-copy sample" : "batch gathered", length);
-    for (uint32_t i = 0; i < 4 * bench_rounds(s->options, ROUNDS_OF_JOINED) && !code; i++) {
+    for (uint32_t i = 0; i < 4 * bench_rounds(s->options, ROUNDS_OF_JOINED); i++) {
         const uint32_t at = i % 4 ^ (i / 4 & 1);
         const double ns = load_data_steps_ns(loaders[at % 2], n_steps, at < 2 ? NULL : &gather);
-        code = bench_try_value(rows[at], at < 2 ? ns : 2.0 * (length + 1) / ns);
+        bench_add_value(rows[at], at < 2 ? ns : 2.0 * (length + 1) / ns);
     }
-    for (uint32_t i = 0; i < 4 && !code; i += 2)
+    for (uint32_t i = 0; i < 4; i += 2)
         bench_set_goal(
             bench_add_ratio(report, rows[i + 1], rows[i], "joined / flat, %s", rows[i]->line),
             i ? BENCH_AT_LEAST : BENCH_AT_MOST, i ? 0.95 : 1.05);
     tokmap_loader_close(loaders[0]);
     tokmap_loader_close(loaders[1]);
-    return code;
 }
 
-static int measure_joined(const subject *s, bench_report *report)
+static void measure_joined(const subject *s, bench_report *report)
 {
-    const uint64_t n_bytes =
-        s->options->load_bytes ? s->options->load_bytes : LOAD_DATA_USUAL_BYTES;
-    const uint64_t n_tokens = n_bytes / 2 / N_FILES / 1000 * 1000;
-    const tokmap_dataset *ds[2] = {NULL, NULL};
-    int code = load_data_make_random(s->options, FLAT, N_FILES * n_tokens);
-    for (uint32_t i = 0; i < N_FILES && !code; i++)
-        code = load_data_make_random(s->options, FIRST_PART + i, n_tokens);
-    code = code || join_parts(s->options, N_FILES) ||
-           load_data_open_made(s->options, FLAT, ds, 2) || load_data_warm_up(ds[0]) ||
-           load_data_warm_up(ds[1]) || compare_loaders(s, report, 1024, ds) ||
-           compare_loaders(s, report, LENGTH, ds);
-    load_data_close(ds, 2);
-    return code;
+    const uint64_t mib = s->options->load_mib ? s->options->load_mib : LOAD_DATA_USUAL_MIB;
+    const uint64_t n_tokens = (mib << 20) / 2 / N_FILES / 1000 * 1000;
+    const tokmap_dataset *ds[2];
+    load_data_make_random(s->options, FLAT, N_FILES * n_tokens);
+    for (uint32_t i = 0; i < N_FILES; i++)
+        load_data_make_random(s->options, FIRST_PART + i, n_tokens);
+    join_parts(s->options, N_FILES);
+    load_data_open_made(s->options, FLAT, ds, 2);
+    load_data_warm_up(ds[0]);
+    load_data_warm_up(ds[1]);
+    compare_loaders(s, report, 1024, ds);
+    compare_loaders(s, report, LENGTH, ds);
+    load_data_close_made(ds, 2);
 }
 
-static int run_start(const bench_options *options, bench_report *report)
+static void run_start(const bench_options *options, bench_report *report)
 {
-    subject s = {.options = options, .seed = 1};
-    s.buffer = calloc(BATCH_ROWS, 4 * (size_t)(LENGTH + 1));
-    const int code = !s.buffer || measure_starts(&s, report) || measure_joined(&s, report);
+    subject s = {.options = options,
+                 .buffer = bench_memory(BATCH_ROWS * 4 * (size_t)(LENGTH + 1)),
+                 .seed = 1};
+    measure_starts(&s, report);
+    measure_joined(&s, report);
     free(s.buffer);
-    return code;
 }
 
 const bench_page start_page = {

@@ -3,14 +3,13 @@
  * what cannot be avoided: reading the text and writing as many ids. */
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli/cli.h"
 #include "core/bench_file.h"
 #include "core/bench_text.h"
 #include "pages/pages.h"
 #include "system/platform.h"
 #include "system/platform_memory.h"
-#include "tokenizer/choice/tokenizer_choice.h"
 
 enum {
     ROUNDS = 9,
@@ -30,7 +29,6 @@ typedef struct job {
     bool all;   /* each thread takes every batch, not only its share */
     bool plain; /* reads and writes without encoding */
     atomic_size_t next_batch, n_begun;
-    atomic_bool failed;
     worker workers[TOKMAP_I_MAX_THREADS];
 } job;
 
@@ -63,20 +61,20 @@ static void take_batches(void *context)
     job *j = context;
     for (size_t own; (own = atomic_fetch_add(&j->n_begun, 1)) < j->n_threads;) {
         worker *w = &j->workers[own];
-        for (size_t n = 0; !j->failed; n++) {
+        for (size_t n = 0;; n++) {
             const size_t i = j->all ? n : atomic_fetch_add(&j->next_batch, 1);
             if (i >= j->text.n_batches)
                 break;
             if (j->plain)
                 read_and_write(j, w, &j->text.batches[i]);
-            else if (!bench_text_encode(w->encoder, &j->text.batches[i], &w->ids, NULL, NULL))
-                j->failed = true;
+            else
+                bench_text_encode(w->encoder, &j->text.batches[i], &w->ids, NULL, NULL);
         }
     }
 }
 
-/* Encodes the text once, or with `all` once in each thread. MB/s of one text; 0: out of memory. The
- * time since `start` counts. */
+/* Encodes the text once, or with `all` once in each thread. MB/s of one text. The time since
+ * `start` counts. */
 static double pass(job *j, uint64_t start, bool all, bool plain)
 {
     j->all = all;
@@ -85,8 +83,7 @@ static double pass(job *j, uint64_t start, bool all, bool plain)
     for (uint32_t i = 0; i < j->n_threads; i++)
         j->workers[i].ids.n = 0;
     tokmap_i_run_threads(j->n_threads, take_batches, j);
-    const double ns = (double)(tokmap_i_now_ns() - start);
-    return j->failed ? 0 : (double)j->text.n_bytes * 1e3 / ns;
+    return (double)j->text.n_bytes * 1e3 / bench_ns_since(start);
 }
 
 /* ---- Page ---- */
@@ -96,47 +93,46 @@ typedef struct page_rows {
     bench_row *plain, *cold, *warm;
 } page_rows;
 
-static int write_ids(const char *path, const id_buffer *ids)
+/* Ids are stored as they are in memory: little-endian. */
+static void write_ids(const char *path, const id_buffer *ids)
 {
     bench_file file;
-    return bench_file_open(&file, path) || /* ids are stored as they are in memory: little-endian */
-           bench_file_write(&file, ids->ids, ids->n * sizeof *ids->ids);
+    if (bench_file_open(&file, path) ||
+        bench_file_write(&file, ids->ids, ids->n * sizeof *ids->ids))
+        _exit(1); /* it was printed */
 }
 
 /* A cold pass, including making the encoders and their buffers, which take more than any text has
  * ids; and a warm one: each thread has encoded the whole text before. Then one that only reads and
  * writes. */
-static int measure_round(job *j, const tokenizer *t, const page_rows *r, const char *ids_path)
+static void measure_round(job *j, const tokenizer *t, const page_rows *r, const char *ids_path)
 {
     static const encoder_options options;
     const size_t capacity = 12 * j->text.n_bytes + 64 * j->text.n_ends + (1 << 20);
     const uint64_t start = tokmap_i_now_ns();
     size_t n_ids = 0;
-    int code = 0;
     j->n_threads = r->n_threads;
     for (uint32_t i = 0; i < j->n_threads; i++) {
         worker *w = &j->workers[i];
         *w = (worker){encoder_new(t, &options),
                       {tokmap_i_big_memory_new(capacity * sizeof(uint32_t)), 0, capacity}};
         if (!w->encoder || !w->ids.ids)
-            j->failed = true;
+            bench_fail("out of memory");
     }
     bench_add_value(r->cold, pass(j, start, false, false));
-    if (ids_path && !j->failed)
-        code = write_ids(ids_path, &j->workers[0].ids);
+    if (ids_path)
+        write_ids(ids_path, &j->workers[0].ids);
     for (uint32_t i = 0; i < j->n_threads; i++)
         n_ids += j->workers[i].ids.n;
     j->ids_a_byte = (double)n_ids / (double)j->text.n_bytes;
     if (j->n_threads > 1)
         pass(j, 0, true, false);
     bench_add_value(r->warm, pass(j, tokmap_i_now_ns(), false, false));
-    if (!j->failed)
-        bench_add_value(r->plain, pass(j, tokmap_i_now_ns(), false, true));
+    bench_add_value(r->plain, pass(j, tokmap_i_now_ns(), false, true));
     for (uint32_t i = 0; i < j->n_threads; i++) {
         encoder_free(j->workers[i].encoder);
         tokmap_i_big_memory_free(j->workers[i].ids.ids, capacity * sizeof(uint32_t));
     }
-    return j->failed ? cli_no_memory() : code;
 }
 
 static bench_row *add_row(bench_report *report, const char *what, uint32_t n_threads)
@@ -145,21 +141,18 @@ static bench_row *add_row(bench_report *report, const char *what, uint32_t n_thr
                          n_threads > 1 ? "s" : "");
 }
 
-static int measure_passes(job *j, const tokenizer *t, const bench_options *options,
-                          bench_report *report)
+static void measure_passes(job *j, const tokenizer *t, const bench_options *options,
+                           bench_report *report)
 {
     const uint32_t n_rounds = bench_rounds(options, ROUNDS), n_kinds = options->n_jobs > 1 ? 2 : 1;
     page_rows rows[2];
     for (uint32_t k = 0; k < n_kinds; k++) {
-        const uint32_t n = k == 0 ? 1 : options->n_jobs;
+        const uint32_t n = k == 0 ? 1 : (uint32_t)options->n_jobs;
         rows[k] = (page_rows){n, add_row(report, "text read and ids written", n),
                               add_row(report, "cold", n), add_row(report, "warm", n)};
     }
-    for (uint32_t i = 0; i < n_rounds * n_kinds; i++) {
-        const int code = measure_round(j, t, &rows[i % n_kinds], i == 0 ? options->ids : NULL);
-        if (code)
-            return code;
-    }
+    for (uint32_t i = 0; i < n_rounds * n_kinds; i++)
+        measure_round(j, t, &rows[i % n_kinds], i == 0 ? options->ids : NULL);
     for (uint32_t k = 0; k < n_kinds; k++) {
         bench_set_rate_limit(rows[k].cold, rows[k].plain, 1);
         bench_set_rate_limit(rows[k].warm, rows[k].plain, 1);
@@ -168,26 +161,19 @@ static int measure_passes(job *j, const tokenizer *t, const bench_options *optio
         bench_set_goal(
             bench_add_ratio(report, rows[1].warm, rows[0].warm, "all threads / one, warm"),
             BENCH_AT_LEAST, 0.95 * rows[1].n_threads);
-    return 0;
 }
 
-static int run_tokenize(const bench_options *options, bench_report *report)
+static void run_tokenize(const bench_options *options, bench_report *report)
 {
-    const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
     static job j;
-    tokenizer_file file;
-    if (!options->tokenizer || !options->text)
-        return cli_error(2, "tokenize needs --tokenizer and --text");
     const uint64_t start = tokmap_i_now_ns();
-    if (tokenizer_choice_open(&file, &choice) != CLI_OK)
-        return 1;
+    tokenizer_file file = bench_text_tokenizer(options);
     bench_add_value(bench_add_row(report, "ms", "loading the vocabulary"),
-                    (double)(tokmap_i_now_ns() - start) / 1e6);
-    const int code = bench_text_load(&j.text, options->text, file.tokenizer) ||
-                     measure_passes(&j, file.tokenizer, options, report);
+                    bench_ns_since(start) / 1e6);
+    j.text = bench_text_load(options->text, file.tokenizer);
+    measure_passes(&j, file.tokenizer, options, report);
     bench_text_free(&j.text);
     tokenizer_file_close(&file);
-    return code;
 }
 
 const bench_page tokenize_page = {
