@@ -5,28 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "tokenizer/model/byte_alphabet.h"
-
-/* How many bytes of a name fit in a message. */
-static int shown_bytes(size_t n_bytes)
-{
-    return n_bytes < 100 ? (int)n_bytes : 100;
-}
-
-bool hf_add_name(name_table *names, json_string name, uint32_t id, failure *err)
-{
-    switch (name_table_add(names, name.s, name.n_bytes, id)) {
-    case NAME_ADDED:
-        return true;
-    case NAME_THERE:
-        return model_fail(err, 0, "the token \"%.*s\" appears twice", shown_bytes(name.n_bytes),
-                          name.s);
-    case NAME_NO_MEMORY:
-        return fail_memory(err);
-    default:
-        return model_fail(err, 0, "too many tokens have the same hash; the file looks malicious");
-    }
-}
 
 /* ---- Vocabulary ---- */
 
@@ -37,11 +17,11 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-int hf_byte_of_name(json_string name)
+int hf_byte_of_name(const char *name, size_t n_bytes)
 {
-    if (name.n_bytes != 6 || memcmp(name.s, "<0x", 3) != 0 || name.s[5] != '>')
+    if (n_bytes != 6 || memcmp(name, "<0x", 3) != 0 || name[5] != '>')
         return -1;
-    const int high = hex_digit(name.s[3]), low = hex_digit(name.s[4]);
+    const int high = hex_digit(name[3]), low = hex_digit(name[4]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
@@ -50,7 +30,7 @@ static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, f
 {
     new_token token = {id, name.s, name.n_bytes, TOKEN_NORMAL, 0};
     const bool falls_back = m->byte_fallback && m->kind != MODEL_BYTE_BPE;
-    const int byte = falls_back ? hf_byte_of_name(name) : -1;
+    const int byte = falls_back ? hf_byte_of_name(name.s, name.n_bytes) : -1;
     if (byte >= 0) {
         bytes[0] = (uint8_t)byte;
         token = (new_token){id, bytes, 1, TOKEN_BYTE, 0};
@@ -78,8 +58,8 @@ static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *by
         if (id >= MODEL_MAX_TOKENS)
             return model_fail(err, r->at,
                               "the token \"%.*s\" has the id %" PRIu64 ": ids must be below %u",
-                              shown_bytes(name.n_bytes), name.s, id, MODEL_MAX_TOKENS);
-        if (!hf_add_name(names, name, (uint32_t)id, err) ||
+                              model_shown(name.n_bytes), name.s, id, MODEL_MAX_TOKENS);
+        if (!model_add_name(names, model_view(name.s, name.n_bytes), (uint32_t)id, "token", err) ||
             !add_token(m, name, (uint32_t)id, bytes, err))
             return false;
     }
@@ -107,14 +87,10 @@ typedef struct merge_reader {
 
 static bool put_name(merge_reader *d, size_t at, json_string name)
 {
-    if (at + name.n_bytes >= d->capacity) {
-        const size_t capacity = (at + name.n_bytes + 64) * 2;
-        char *larger = realloc(d->joined, capacity);
-        if (!larger)
-            return fail_memory(d->err);
-        d->joined = larger;
-        d->capacity = capacity;
-    }
+    char *joined = array_reserve(d->joined, &d->capacity, at + name.n_bytes, 1);
+    if (!joined)
+        return fail_memory(d->err);
+    d->joined = joined;
     if (name.n_bytes > 0)
         memcpy(d->joined + at, name.s, name.n_bytes);
     return true;
@@ -125,7 +101,7 @@ static bool find_token(merge_reader *d, const char *name, size_t n_bytes, uint32
     *id = name_table_find(d->names, name, n_bytes);
     return *id != NAME_TABLE_NONE ||
            model_fail(d->err, 0, "merge %zu: the vocabulary has no \"%.*s\"", d->n_read,
-                      shown_bytes(n_bytes), name);
+                      model_shown(n_bytes), name);
 }
 
 /* The first n_left bytes of `joined` are the left name. */
@@ -155,7 +131,7 @@ static bool add_line(merge_reader *d, json_string line)
         return model_fail(d->err, 0,
                           "merge %zu: \"%.*s\" is not two tokens separated by a space (tokens with "
                           "spaces need merges of the form [\"a\", \"b\"])",
-                          d->n_read, shown_bytes(line.n_bytes), line.s);
+                          d->n_read, model_shown(line.n_bytes), line.s);
     const json_string left = {line.s, n_left}, right = {space + 1, line.n_bytes - n_left - 1};
     return put_name(d, 0, left) && put_name(d, n_left, right) &&
            add_joined(d, n_left, n_left + right.n_bytes);

@@ -16,8 +16,6 @@ bool hf_read_merges(json_reader *r, model *m, const name_table *names, failure *
 /* Reads lines of "a b". */
 bool hf_read_merge_lines(json_string text, model *m, const name_table *names, failure *err);
 /* The value of the byte that <0xNN>, with capitals, stands for; -1 for any other name. */
-int hf_byte_of_name(json_string name);
-/* A name that already exists is an error. */
-bool hf_add_name(name_table *names, json_string name, uint32_t id, failure *err);
+int hf_byte_of_name(const char *name, size_t n_bytes);
 
 #endif /* TOKMAP_HF_VOCABULARY_H */

@@ -3,24 +3,15 @@
 
 #include <stdlib.h>
 
+#include "text/array.h"
 #include "text/base64.h"
-
-static bool reserve_bytes(byte_vocabulary *v, size_t n_bytes)
-{
-    if (n_bytes <= v->capacity)
-        return true;
-    uint8_t *buffer = realloc(v->buffer, n_bytes * 2);
-    if (!buffer)
-        return fail_memory(v->err);
-    v->buffer = buffer;
-    v->capacity = n_bytes * 2;
-    return true;
-}
 
 bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t n_bytes)
 {
-    if (!reserve_bytes(v, BASE64_ROOM(n_bytes) + 1))
-        return false;
+    uint8_t *buffer = array_reserve(v->buffer, &v->capacity, BASE64_ROOM(n_bytes) + 1, 1);
+    if (!buffer)
+        return fail_memory(v->err);
+    v->buffer = buffer;
     const size_t n = base64_decode(text, n_bytes, v->buffer);
     if (n_bytes == 1 && text[0] == '=') { /* no bytes, for Python; Whisper's file has it */
         const new_token empty = {id, v->buffer, 0, TOKEN_CONTROL, 0};
@@ -28,22 +19,11 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
     }
     if (n == BASE64_BAD || n == 0)
         return model_fail(v->err, 0, "\"%.*s\" is not valid base64",
-                          (int)(n_bytes < 100 ? n_bytes : 100), text);
+                          model_shown(n_bytes), text);
     const new_token token = {id, v->buffer, n, TOKEN_NORMAL, 0};
     if (!model_set_token(v->m, &token, v->err))
         return false;
-    switch (name_table_add(&v->tokens, v->buffer, n, id)) {
-    case NAME_ADDED:
-        return true;
-    case NAME_THERE:
-        return model_fail(v->err, 0, "the token %.*s appears twice",
-                          (int)(n_bytes < 100 ? n_bytes : 100), text);
-    case NAME_NO_MEMORY:
-        return fail_memory(v->err);
-    default:
-        return model_fail(v->err, 0,
-                          "too many tokens have the same hash; the file looks malicious");
-    }
+    return model_add_name(&v->tokens, model_view(v->buffer, n), id, "token", v->err);
 }
 
 bool bytes_check(byte_vocabulary *v)

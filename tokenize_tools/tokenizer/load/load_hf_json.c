@@ -38,20 +38,8 @@ enum {
     BPE_N_FIELDS
 };
 
-/* In a byte-level model the suffix, like the names of tokens, stands for bytes. */
-static bool set_suffix(hf_file *f, json_string s)
-{
-    model_text *suffix = &f->m->word_suffix;
-    if (!model_text_set(suffix, s.s, s.n_bytes))
-        return fail_memory(f->err);
-    if (f->m->kind == MODEL_BYTE_BPE)
-        suffix->n_bytes = byte_alphabet_decode(s.s, s.n_bytes, (uint8_t *)suffix->s);
-    return suffix->n_bytes != SIZE_MAX ||
-           model_fail(f->err, 0, "end_of_word_suffix \"%.*s\" is not in the alphabet of ByteLevel",
-                      hf_shown(s), s.s);
-}
-
-/* A prefix is not supported. */
+/* A prefix is not supported. In a byte-level model the suffix, like the names of tokens, stands for
+ * bytes. */
 static bool read_affixes(hf_file *f, const json_field *fields)
 {
     const json_field *prefix = &fields[BPE_PREFIX], *suffix = &fields[BPE_SUFFIX];
@@ -67,7 +55,14 @@ static bool read_affixes(hf_file *f, const json_field *fields)
         return model_fail(f->err, suffix->at,
                           "%s \"%.*s\" is not supported together with byte_fallback", suffix->name,
                           hf_shown(s), s.s);
-    return set_suffix(f, s);
+    model_text *own = &f->m->word_suffix;
+    if (!model_text_set(own, s.s, s.n_bytes))
+        return fail_memory(f->err);
+    if (f->m->kind == MODEL_BYTE_BPE)
+        own->n_bytes = byte_alphabet_decode(s.s, s.n_bytes, (uint8_t *)own->s);
+    return own->n_bytes != SIZE_MAX ||
+           model_fail(f->err, 0, "end_of_word_suffix \"%.*s\" is not in the alphabet of ByteLevel",
+                      hf_shown(s), s.s);
 }
 
 static bool refuse_dropout(hf_file *f, const json_field *field)
@@ -247,13 +242,12 @@ static bool read_piece(hf_file *f, uint32_t id)
     new_token token = {id, piece.s, piece.n_bytes, TOKEN_NORMAL, score};
     if (piece.n_bytes == 0)
         return model_fail(f->err, r->at, "piece %u is empty", id);
-    const int value = f->m->byte_fallback ? hf_byte_of_name(piece) : -1;
+    const int value = f->m->byte_fallback ? hf_byte_of_name(piece.s, piece.n_bytes) : -1;
     const uint8_t byte = (uint8_t)value;
     if (value >= 0)
         token = (new_token){id, &byte, 1, TOKEN_BYTE, score};
-    if (!model_set_token(f->m, &token, f->err))
-        return false;
-    return hf_add_name(&f->names, piece, id, f->err);
+    return model_set_token(f->m, &token, f->err) &&
+           model_add_name(&f->names, model_view(piece.s, piece.n_bytes), id, "token", f->err);
 }
 
 static bool read_unigram(hf_file *f, const json_field *fields)
@@ -325,12 +319,8 @@ static bool read_model(hf_file *f)
 enum {
     ADDED_ID,
     ADDED_CONTENT,
-    ADDED_SINGLE_WORD,
-    ADDED_LSTRIP,
-    ADDED_RSTRIP,
-    ADDED_NORMALIZED,
-    ADDED_SPECIAL,
-    ADDED_N_FIELDS
+    ADDED_SINGLE_WORD, /* and four more flags */
+    ADDED_N_FIELDS = ADDED_SINGLE_WORD + 5
 };
 
 typedef struct added_reader {
@@ -338,39 +328,22 @@ typedef struct added_reader {
     uint32_t next_id; /* of a token that is not in the vocabulary */
 } added_reader;
 
-static bool read_added_fields(json_reader *r, const json_field *fields, added_token *token,
-                              uint64_t *id)
-{
-    return json_field_uint(r, &fields[ADDED_ID], id) &&
-           json_field_bool(r, &fields[ADDED_SINGLE_WORD], &token->single_word) &&
-           json_field_bool(r, &fields[ADDED_LSTRIP], &token->lstrip) &&
-           json_field_bool(r, &fields[ADDED_RSTRIP], &token->rstrip) &&
-           json_field_bool(r, &fields[ADDED_NORMALIZED], &token->normalized) &&
-           json_field_bool(r, &fields[ADDED_SPECIAL], &token->special);
-}
-
-static int shown_content(const model_text *text)
-{
-    return text->n_bytes < 100 ? (int)text->n_bytes : 100;
-}
-
 /* tokenizers ignores the ids in the file: a token has its id in the vocabulary, or the next free
  * one after it. A file with other ids would mean different things here and there. */
-static bool check_added_id(const hf_file *f, added_reader *a, const added_token *token, uint64_t id)
+static bool check_added_id(const hf_file *f, added_reader *a, json_string content, uint64_t id)
 {
-    const model_text *content = &token->content;
-    uint32_t expected = name_table_find(&f->names, content->s, content->n_bytes);
+    uint32_t expected = name_table_find(&f->names, content.s, content.n_bytes);
     const bool own = expected == NAME_TABLE_NONE;
     if (own)
         expected = a->next_id++;
     if (own && expected < f->m->n_tokens && f->m->tokens[expected].kind != TOKEN_ABSENT)
         return model_fail(f->err, 0,
                           "added token \"%.*s\" would get the id %u, which another token has",
-                          shown_content(content), content->s, expected);
+                          model_shown(content.n_bytes), content.s, expected);
     return id == expected ||
            model_fail(f->err, 0,
                       "added token \"%.*s\" has the id %" PRIu64 ", but tokenizers gives it %u",
-                      shown_content(content), content->s, id, expected);
+                      model_shown(content.n_bytes), content.s, id, expected);
 }
 
 static bool read_added(hf_file *f, added_reader *a)
@@ -383,20 +356,22 @@ static bool read_added(hf_file *f, added_reader *a)
     json_string content = {"", 0};
     added_token token = {0};
     uint64_t id = 0;
+    bool *const flags[] = {&token.single_word, &token.lstrip, &token.rstrip, &token.normalized,
+                           &token.special};
     if (!json_read_fields(&f->r, "an added token", fields, ADDED_N_FIELDS) ||
-        !read_added_fields(&f->r, fields, &token, &id) ||
+        !json_field_uint(&f->r, &fields[ADDED_ID], &id) ||
         !json_field_string(&f->r, &fields[ADDED_CONTENT], &content))
         return false;
+    for (size_t i = 0; i < HF_N(flags); i++) {
+        if (!json_field_bool(&f->r, &fields[ADDED_SINGLE_WORD + i], flags[i]))
+            return false;
+    }
     if (content.n_bytes == 0) /* like tokenizers */
         return true;
-    if (!hf_add_name(&a->contents, content, 0, f->err))
-        return false;
-    if (!model_text_set(&token.content, content.s, content.n_bytes))
-        return fail_memory(f->err);
     token.id = (uint32_t)id;
-    const bool ok = check_added_id(f, a, &token, id) && model_add_added(f->m, &token, f->err);
-    free(token.content.s);
-    return ok;
+    token.content = model_view(content.s, content.n_bytes);
+    return model_add_name(&a->contents, token.content, 0, "token", f->err) &&
+           check_added_id(f, a, content, id) && model_add_added(f->m, &token, f->err);
 }
 
 static bool read_added_tokens(hf_file *f)
@@ -508,7 +483,7 @@ static bool read_file(hf_file *f)
     if (f->m->split_text.n_bytes > 0 && !is_absent_text(f->m, &f->m->split_text))
         return model_fail(f->err, fields[FILE_PRE_TOKENIZER].at,
                           "pre_tokenizer Split at \"%.*s\" is not supported",
-                          shown_content(&f->m->split_text), f->m->split_text.s);
+                          model_shown(f->m->split_text.n_bytes), f->m->split_text.s);
     f->r.at = fields[FILE_DECODER].at;
     return hf_read_decoder(&f->r, f->m, f->err) &&
            read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tokenizer/load/hf_vocabulary.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
 #include "text/utf8.h"
@@ -114,7 +115,6 @@ typedef struct spm_file {
     model *m;
     failure *err;
     uint64_t model_type;
-    bool byte_fallback;
     model_text bos_piece, eos_piece; /* not owned; not NUL-terminated */
     /* In Unigram a normal piece may have the name of a reserved one. */
     name_table pieces, reserved;
@@ -131,14 +131,15 @@ static const struct {
                        {MODEL_CHAR_BPE, MERGE_NONE, true, "SentencePiece word"},
                        {MODEL_CHAR_BPE, MERGE_NONE, false, "SentencePiece char"}};
 
-static bool spm_damaged(const spm_file *f, const pb_reader *r)
+/* After the last field of a message. */
+static bool check_end(const spm_file *f, const pb_reader *r)
 {
-    return model_fail(f->err, r->at, "damaged, or not a SentencePiece model");
+    return !r->damaged || model_fail(f->err, r->at, "damaged, or not a SentencePiece model");
 }
 
 static model_text bytes_of(const spm_file *f, const pb_field *field)
 {
-    return (model_text){(char *)(uintptr_t)(f->data + field->at), field->n_bytes};
+    return model_view(f->data + field->at, field->n_bytes);
 }
 
 static bool read_trainer(spm_file *f, pb_reader r)
@@ -150,7 +151,7 @@ static bool read_trainer(spm_file *f, pb_reader r)
         else if (pb_is(&r, &field, 24, PB_VARINT))
             f->m->whitespace_as_suffix = field.value != 0;
         else if (pb_is(&r, &field, 35, PB_VARINT))
-            f->byte_fallback = field.value != 0;
+            f->m->byte_fallback = field.value != 0;
         else if (pb_is(&r, &field, 44, PB_BYTES)) {
             const model_text unknown = bytes_of(f, &field);
             if (!model_text_set(&f->m->decode_affix, unknown.s, unknown.n_bytes))
@@ -160,7 +161,7 @@ static bool read_trainer(spm_file *f, pb_reader r)
         else if (pb_is(&r, &field, 47, PB_BYTES))
             f->eos_piece = bytes_of(f, &field);
     }
-    return !r.damaged || spm_damaged(f, &r);
+    return check_end(f, &r);
 }
 
 static bool read_normalizer(spm_file *f, pb_reader r)
@@ -178,7 +179,7 @@ static bool read_normalizer(spm_file *f, pb_reader r)
         else if (pb_is(&r, &field, 5, PB_VARINT))
             f->m->escape_spaces = field.value != 0;
     }
-    return !r.damaged || spm_damaged(f, &r);
+    return check_end(f, &r);
 }
 
 static bool read_specs(spm_file *f, pb_reader r)
@@ -190,7 +191,7 @@ static bool read_specs(spm_file *f, pb_reader r)
         if (pb_is(&r, &field, 3, PB_BYTES) && !read_normalizer(f, pb_message(&r, &field)))
             return false;
     }
-    return !r.damaged || spm_damaged(f, &r);
+    return check_end(f, &r);
 }
 
 /* ---- Pieces ---- */
@@ -223,23 +224,7 @@ static bool read_piece(spm_file *f, pb_reader r, piece *p)
         } else if (pb_is(&r, &field, 3, PB_VARINT))
             p->type = field.value;
     }
-    return !r.damaged || spm_damaged(f, &r);
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* The value of <0xNN>; -1: it is something else. */
-static int byte_of_piece(const model_text *text)
-{
-    if (text->n_bytes != 6 || memcmp(text->s, "<0x", 3) != 0 || text->s[5] != '>')
-        return -1;
-    const int high = hex_digit(text->s[3]), low = hex_digit(text->s[4]);
-    return high < 0 || low < 0 ? -1 : high * 16 + low;
+    return check_end(f, &r);
 }
 
 static bool check_piece(const spm_file *f, const piece *p)
@@ -252,7 +237,7 @@ static bool check_piece(const spm_file *f, const piece *p)
                           text->n_bytes, MAX_PIECE_BYTES);
     if (utf8_valid_prefix((const uint8_t *)text->s, text->n_bytes) < text->n_bytes)
         return model_fail(f->err, 0, "piece %u is not UTF-8", p->id);
-    if (memchr(text->s, '\0', text->n_bytes) && !(f->byte_fallback && text->n_bytes == 1))
+    if (memchr(text->s, '\0', text->n_bytes) && !(f->m->byte_fallback && text->n_bytes == 1))
         return model_fail(f->err, 0, "piece %u contains a NUL", p->id);
     if (!isfinite(p->score) && f->m->rule != MERGE_NONE) /* which does not use it */
         return model_fail(f->err, 0, "the score of piece %u is not a number", p->id);
@@ -262,35 +247,10 @@ static bool check_piece(const spm_file *f, const piece *p)
     return true;
 }
 
-/* sentencepiece ignores a NUL piece beside <0x00>: some converters write one. */
-static bool is_nul(const piece *p)
-{
-    return p->text.n_bytes == 1 && p->text.s[0] == '\0';
-}
-
-static bool name_piece(spm_file *f, const piece *p)
-{
-    const bool normal =
-        p->type == PIECE_NORMAL || p->type == PIECE_USER_DEFINED || p->type == PIECE_UNUSED;
-    name_table *names = normal || f->m->kind == MODEL_CHAR_BPE ? &f->pieces : &f->reserved;
-    switch (name_table_add(names, p->text.s, p->text.n_bytes, p->id)) {
-    case NAME_ADDED:
-        return true;
-    case NAME_THERE:
-        return model_fail(f->err, 0, "the piece \"%.*s\" appears twice",
-                          (int)(p->text.n_bytes < 100 ? p->text.n_bytes : 100), p->text.s);
-    case NAME_NO_MEMORY:
-        return fail_memory(f->err);
-    default:
-        return model_fail(f->err, 0,
-                          "too many pieces have the same hash; the file looks malicious");
-    }
-}
-
 static bool add_byte(spm_file *f, const piece *p, new_token *token, uint8_t *byte)
 {
-    const int value = byte_of_piece(&p->text);
-    if (value < 0 || !f->byte_fallback)
+    const int value = hf_byte_of_name(p->text.s, p->text.n_bytes);
+    if (value < 0 || !f->m->byte_fallback)
         return model_fail(f->err, 0, "piece %u is a byte, but %s", p->id,
                           value < 0 ? "not written <0xNN>" : "byte_fallback is off");
     *byte = (uint8_t)value;
@@ -310,7 +270,8 @@ static bool add_piece(spm_file *f, const piece *p)
     if (!check_piece(f, p))
         return false;
     new_token token = {p->id, p->text.s, p->text.n_bytes, kinds[p->type], (double)p->score};
-    if (is_nul(p)) {
+    /* sentencepiece ignores a NUL piece beside <0x00>: some converters write one. */
+    if (p->text.n_bytes == 1 && p->text.s[0] == '\0') {
         token.kind = TOKEN_CONTROL;
         return model_set_token(f->m, &token, f->err);
     }
@@ -320,7 +281,11 @@ static bool add_piece(spm_file *f, const piece *p)
         return model_fail(f->err, 0, "two pieces of type unknown");
     if (p->type == PIECE_UNKNOWN)
         f->m->unknown_id = p->id;
-    return name_piece(f, p) && model_set_token(f->m, &token, f->err);
+    const bool normal =
+        p->type == PIECE_NORMAL || p->type == PIECE_USER_DEFINED || p->type == PIECE_UNUSED;
+    name_table *names = normal || f->m->kind == MODEL_CHAR_BPE ? &f->pieces : &f->reserved;
+    return model_add_name(names, p->text, p->id, "piece", f->err) &&
+           model_set_token(f->m, &token, f->err);
 }
 
 static bool read_pieces(spm_file *f, pb_reader r)
@@ -330,12 +295,11 @@ static bool read_pieces(spm_file *f, pb_reader r)
     while (pb_next(&r, &field)) {
         if (!pb_is(&r, &field, 1, PB_BYTES))
             continue;
-        piece p = {.id = id, .text = {(char *)(uintptr_t)f->data, 0}, .type = PIECE_NORMAL};
-        id++;
+        piece p = {.id = id++, .text = model_view(f->data, 0), .type = PIECE_NORMAL};
         if (!read_piece(f, pb_message(&r, &field), &p) || !add_piece(f, &p))
             return false;
     }
-    return !r.damaged || spm_damaged(f, &r);
+    return check_end(f, &r);
 }
 
 /* ---- The file ---- */
@@ -358,7 +322,6 @@ static bool set_kind(spm_file *f)
     m->rule = kinds_of_models[f->model_type - 1].rule;
     m->whole_word_first = kinds_of_models[f->model_type - 1].words;
     m->family = kinds_of_models[f->model_type - 1].family;
-    m->byte_fallback = f->byte_fallback;
     if (m->charsmap.n_bytes > 0 && !model_check_charsmap(&m->charsmap, f->err))
         return false;
     return model_add_step(m, NORMALIZE_SENTENCEPIECE, f->err) != NULL;
@@ -368,9 +331,9 @@ static bool check_pieces(const spm_file *f)
 {
     if (f->m->n_tokens == 0)
         return model_fail(f->err, 0, "there are no pieces: this is not a SentencePiece model");
-    if (f->m->unknown_id == MODEL_NO_ID && !f->byte_fallback)
+    if (f->m->unknown_id == MODEL_NO_ID && !f->m->byte_fallback)
         return model_fail(f->err, 0, "there is no piece for unknown characters");
-    for (unsigned byte = 0; f->byte_fallback && byte < 256; byte++) {
+    for (unsigned byte = 0; f->m->byte_fallback && byte < 256; byte++) {
         if (!f->bytes_seen[byte])
             return model_fail(
                 f->err, 0, "byte_fallback needs all bytes, but there is no piece <0x%02X>", byte);

@@ -15,15 +15,12 @@
 
 typedef struct tekken_file {
     json_reader r;
+    model *m;
+    failure *err;
     byte_vocabulary words;
     name_table contents; /* of the specials */
     uint64_t version, vocab_size, n_specials;
 } tekken_file;
-
-static failure *err_of(const tekken_file *f)
-{
-    return f->words.err;
-}
 
 /* ---- config ---- */
 
@@ -34,7 +31,7 @@ static bool parse_version(tekken_file *f, json_string s)
     for (size_t i = 1; i < s.n_bytes && i < 6 && s.s[i] >= '0' && s.s[i] <= '9'; i++)
         f->version = f->version * 10 + (uint64_t)(s.s[i] - '0');
     return (s.n_bytes > 1 && s.s[0] == 'v' && f->version > 0) ||
-           model_fail(err_of(f), 0, "config: the version %.*s is not supported", hf_shown(s), s.s);
+           model_fail(f->err, 0, "config: the version %.*s is not supported", hf_shown(s), s.s);
 }
 
 static bool read_config(tekken_file *f, const json_field *config)
@@ -51,15 +48,15 @@ static bool read_config(tekken_file *f, const json_field *config)
         !json_field_string(r, &fields[0], &pattern))
         return false;
     if (known_regex_find(pattern.s, pattern.n_bytes) != STAGE_TEKKEN)
-        return model_fail(err_of(f), fields[0].at, "config: the pattern %.*s is not supported",
+        return model_fail(f->err, fields[0].at, "config: the pattern %.*s is not supported",
                           hf_shown(pattern), pattern.s);
-    f->words.m->split = SPLIT_TEKKEN;
+    f->m->split = SPLIT_TEKKEN;
     if (!json_field_string(r, &fields[4], &version) || !parse_version(f, version) ||
         !json_field_uint(r, &fields[2], &f->vocab_size) ||
         !json_field_uint(r, &fields[3], &f->n_specials))
         return false;
     return (f->n_specials < f->vocab_size && f->vocab_size <= MODEL_MAX_TOKENS) ||
-           model_fail(err_of(f), config->at,
+           model_fail(f->err, config->at,
                       "config: %" PRIu64 " tokens with %" PRIu64 " specials is out of range",
                       f->vocab_size, f->n_specials);
 }
@@ -94,7 +91,7 @@ static bool read_vocab(tekken_file *f, const json_field *vocab)
     if (f->r.failure[0])
         return false;
     if (rank < n_wanted)
-        return model_fail(err_of(f), 0, "vocab: %" PRIu64 " tokens, expected %" PRIu64, rank,
+        return model_fail(f->err, 0, "vocab: %" PRIu64 " tokens, expected %" PRIu64, rank,
                           n_wanted);
     return bytes_check(&f->words);
 }
@@ -104,38 +101,12 @@ static bool read_vocab(tekken_file *f, const json_field *vocab)
 static bool add_special(tekken_file *f, uint64_t id, const char *content, size_t n_bytes)
 {
     if (n_bytes == 0 || id >= f->n_specials)
-        return model_fail(err_of(f), 0,
+        return model_fail(f->err, 0,
                           "special_tokens: more than %" PRIu64 ", or one without text",
                           f->n_specials);
-    const name_result added = name_table_add(&f->contents, content, n_bytes, (uint32_t)id);
-    if (added == NAME_NO_MEMORY)
-        return fail_memory(err_of(f));
-    if (added != NAME_ADDED)
-        return model_fail(err_of(f), 0, "special_tokens: \"%.*s\" appears twice",
-                          (int)(n_bytes < 100 ? n_bytes : 100), content);
-    char *copy = malloc(n_bytes + 1);
-    if (!copy)
-        return fail_memory(err_of(f));
-    memcpy(copy, content, n_bytes);
-    copy[n_bytes] = '\0';
-    const bool ok =
-        model_add_special(f->words.m, (uint32_t)id, (model_text){copy, n_bytes}, err_of(f));
-    free(copy);
-    return ok;
-}
-
-static bool read_special(tekken_file *f, uint64_t id)
-{
-    json_field fields[] = {{"rank", 0}, {"token_str", 0}, {"is_control", 0}};
-    json_string text = {"", 0};
-    uint64_t given = UINT64_MAX;
-    if (!json_read_fields(&f->r, "special_tokens", fields, HF_N(fields)) ||
-        !json_field_uint(&f->r, &fields[0], &given) || !json_field_string(&f->r, &fields[1], &text))
-        return false;
-    if (given != id)
-        return json_fail(&f->r, "special_tokens: the rank is %" PRIu64 ", expected %" PRIu64, given,
-                         id);
-    return add_special(f, id, text.s, text.n_bytes);
+    const model_text text = model_view(content, n_bytes);
+    return model_add_name(&f->contents, text, (uint32_t)id, "special token", f->err) &&
+           model_add_special(f->m, (uint32_t)id, text, f->err);
 }
 
 static bool read_listed_specials(tekken_file *f, const json_field *list, uint64_t *n)
@@ -144,7 +115,17 @@ static bool read_listed_specials(tekken_file *f, const json_field *list, uint64_
     if (!json_begin(&f->r, JSON_ARRAY))
         return false;
     for (; json_next_item(&f->r); ++*n) {
-        if (!read_special(f, *n))
+        json_field fields[] = {{"rank", 0}, {"token_str", 0}, {"is_control", 0}};
+        json_string text = {"", 0};
+        uint64_t given = UINT64_MAX;
+        if (!json_read_fields(&f->r, "special_tokens", fields, HF_N(fields)) ||
+            !json_field_uint(&f->r, &fields[0], &given) ||
+            !json_field_string(&f->r, &fields[1], &text))
+            return false;
+        if (given != *n)
+            return json_fail(&f->r, "special_tokens: the rank is %" PRIu64 ", expected %" PRIu64,
+                             given, *n);
+        if (!add_special(f, *n, text.s, text.n_bytes))
             return false;
     }
     return f->r.failure[0] == '\0';
@@ -156,12 +137,12 @@ static bool read_specials(tekken_file *f, const json_field *list)
     const json_kind kind = json_field_kind(&f->r, list);
     if (kind == JSON_NONE || kind == JSON_NULL) {
         if (f->version > LAST_WITHOUT_SPECIALS)
-            return model_fail(err_of(f), 0,
+            return model_fail(f->err, 0,
                               "there are no special_tokens, but version %" PRIu64 " needs them",
                               f->version);
         if (f->n_specials < PRESET_N_TEKKEN)
-            return model_fail(err_of(f), 0, "config: fewer than %d specials", PRESET_N_TEKKEN);
-        if (!preset_add_tekken_specials(f->words.m, err_of(f)))
+            return model_fail(f->err, 0, "config: fewer than %d specials", PRESET_N_TEKKEN);
+        if (!preset_add_tekken_specials(f->m, f->err))
             return false;
         n = PRESET_N_TEKKEN;
     } else if (!read_listed_specials(f, list, &n)) {
@@ -178,15 +159,6 @@ static bool read_specials(tekken_file *f, const json_field *list)
 
 /* ---- The file ---- */
 
-static uint32_t special_id(const model *m, const char *content)
-{
-    for (size_t i = 0; i < m->n_added; i++) {
-        if (strcmp(m->added[i].content.s, content) == 0)
-            return m->added[i].id;
-    }
-    return MODEL_NO_ID;
-}
-
 /* The parts for images and sound do not concern text. */
 static bool read_file(tekken_file *f)
 {
@@ -195,17 +167,17 @@ static bool read_file(tekken_file *f)
     if (!json_read_fields(&f->r, "tekken.json", fields, HF_N(fields)) || !json_end(&f->r))
         return false;
     if (!fields[0].at || !fields[1].at)
-        return model_fail(err_of(f), 0, "tekken.json without config or vocab");
+        return model_fail(f->err, 0, "tekken.json without config or vocab");
     if (!read_config(f, &fields[0]) || !read_vocab(f, &fields[1]) || !read_specials(f, &fields[2]))
         return false;
-    f->words.m->bos_id = special_id(f->words.m, "<s>");
-    f->words.m->eos_id = special_id(f->words.m, "</s>");
+    f->m->bos_id = model_special_id(f->m, "<s>");
+    f->m->eos_id = model_special_id(f->m, "</s>");
     return true;
 }
 
 bool load_tekken(model *m, const model_source *source, failure *err)
 {
-    tekken_file f = {.words = {.m = m, .err = err}};
+    tekken_file f = {.m = m, .err = err, .words = {.m = m, .err = err}};
     if (source->pattern && strcmp(source->pattern, PRESET_TEKKEN) != 0)
         return model_fail(err, 0, "--pattern %.60s: a tekken.json has its own pattern",
                           source->pattern);

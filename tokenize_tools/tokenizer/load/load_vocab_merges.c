@@ -19,8 +19,7 @@ static bool set_pattern(model *m, const char *pattern, const name_table *names, 
         return false;
     if (id == NAME_TABLE_NONE || m->eos_id != MODEL_NO_ID)
         return true;
-    char content[] = END_OF_TEXT;
-    return model_add_special(m, id, (model_text){content, strlen(content)}, err);
+    return model_add_special(m, id, model_view(END_OF_TEXT, strlen(END_OF_TEXT)), err);
 }
 
 bool load_vocab_merges(model *m, const model_source *source, failure *err)

@@ -120,38 +120,26 @@ typedef struct specials_reader {
     uint8_t *ids;        /* a bit for each id in the file */
 } specials_reader;
 
-static bool add_special(specials_reader *s, const model_text *content, uint64_t id)
-{
-    if (content->n_bytes == 0 || id >= MODEL_MAX_TOKENS)
-        return model_fail(s->err, 0, "an empty token, or an id that is too large");
-    const name_result added = name_table_add(&s->contents, content->s, content->n_bytes, 0);
-    if (added == NAME_NO_MEMORY)
-        return fail_memory(s->err);
-    if (added != NAME_ADDED)
-        return model_fail(s->err, 0, "\"%.100s\" appears twice", content->s);
-    s->ids[id / 8] |= (uint8_t)(1 << id % 8);
-    return model_add_special(s->m, (uint32_t)id, *content, s->err);
-}
-
 /* "content": id or "id": "content" */
 static bool read_special(json_reader *r, specials_reader *s, json_string key)
 {
-    model_text content = {0};
+    json_string content = key;
     uint64_t id = 0;
-    json_string value;
-    if (!model_text_set(&content, key.s, key.n_bytes))
-        return fail_memory(s->err);
-    bool ok = true;
     if (json_peek(r) == JSON_NUMBER) {
-        ok = json_read_uint(r, &id);
-    } else if (!parse_id((json_string){content.s, content.n_bytes}, &id)) {
-        ok = json_fail(r, "expected an id as key or value");
-    } else {
-        ok = json_read_string(r, &value) && model_text_set(&content, value.s, value.n_bytes);
+        if (!json_read_uint(r, &id))
+            return false;
+    } else if (!parse_id(key, &id)) {
+        return json_fail(r, "expected an id as key or value");
+    } else if (!json_read_string(r, &content)) {
+        return false;
     }
-    ok = ok && add_special(s, &content, id);
-    free(content.s);
-    return ok;
+    if (content.n_bytes == 0 || id >= MODEL_MAX_TOKENS)
+        return model_fail(s->err, 0, "an empty token, or an id that is too large");
+    const model_text text = model_view(content.s, content.n_bytes);
+    if (!model_add_name(&s->contents, text, 0, "token", s->err))
+        return false;
+    s->ids[id / 8] |= (uint8_t)(1 << id % 8);
+    return model_add_special(s->m, (uint32_t)id, text, s->err);
 }
 
 /* Removes those of the first n_before that the file replaces. */
@@ -200,15 +188,6 @@ static bool read_specials(const model_source *source, model *m, failure *err)
 
 /* ---- Finishing ---- */
 
-static uint32_t special_id(const model *m, const char *content)
-{
-    for (size_t i = 0; i < m->n_added; i++) {
-        if (m->added[i].special && strcmp(m->added[i].content.s, content) == 0)
-            return m->added[i].id;
-    }
-    return MODEL_NO_ID;
-}
-
 /* A token that is not special may be ordinary text: </s> ends struck-out text in HTML. */
 static void guess_eos(model *m)
 {
@@ -217,7 +196,7 @@ static void guess_eos(model *m)
     if (m->eos_id != MODEL_NO_ID)
         return;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const uint32_t id = special_id(m, names[i]);
+        const uint32_t id = model_special_id(m, names[i]);
         if (m->eos_id == MODEL_NO_ID)
             m->eos_id = id;
         else if (m->eos_rival == MODEL_NO_ID && id != m->eos_id)

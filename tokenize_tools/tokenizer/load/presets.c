@@ -254,23 +254,14 @@ static bool add_special(model *m, const preset_special *s, uint32_t first_id, fa
     return true;
 }
 
-static uint32_t added_id(const model *m, const char *content)
-{
-    for (size_t i = 0; content && i < m->n_added; i++) {
-        if (strcmp(m->added[i].content.s, content) == 0)
-            return m->added[i].id;
-    }
-    return MODEL_NO_ID;
-}
-
 static bool add_specials(const preset *p, model *m, uint32_t n_ranks, failure *err)
 {
     for (size_t i = 0; i < p->n_specials; i++) {
         if (!add_special(m, &p->specials[i], p->from_ranks ? n_ranks : 0, err))
             return false;
     }
-    m->bos_id = added_id(m, p->bos);
-    m->eos_id = added_id(m, p->eos);
+    m->bos_id = model_special_id(m, p->bos);
+    m->eos_id = model_special_id(m, p->eos);
     return true;
 }
 

@@ -68,6 +68,21 @@ bool model_table_failed(failure *err, const char *entries)
     return model_fail(err, 0, "too many %s have the same hash; the file looks malicious", entries);
 }
 
+bool model_add_name(name_table *names, model_text name, uint32_t id, const char *what, failure *err)
+{
+    switch (name_table_add(names, name.s, name.n_bytes, id)) {
+    case NAME_ADDED:
+        return true;
+    case NAME_THERE:
+        return model_fail(err, 0, "the %s \"%.*s\" appears twice", what,
+                          model_shown(name.n_bytes), name.s);
+    case NAME_NO_MEMORY:
+        return fail_memory(err);
+    default:
+        return model_fail(err, 0, "too many names have the same hash; the file looks malicious");
+    }
+}
+
 bool model_fail_json(failure *err, const char *before, const json_reader *r)
 {
     return r->no_memory ? fail_memory(err)
@@ -179,12 +194,14 @@ bool model_keep_last_merges(model *m, failure *err)
 
 bool model_add_added(model *m, const added_token *token, failure *err)
 {
+    const model_text *text = &token->content;
     if (token->id >= MODEL_MAX_TOKENS)
-        return model_fail(err, 0, "added token \"%.100s\" has the id %u: ids must be below %u",
-                          token->content.s, token->id, MODEL_MAX_TOKENS);
-    if (token->content.n_bytes > MODEL_MAX_TOKEN_BYTES)
-        return model_fail(err, 0, "added token \"%.100s\" has %zu bytes; the limit is %d",
-                          token->content.s, token->content.n_bytes, MODEL_MAX_TOKEN_BYTES);
+        return model_fail(err, 0, "added token \"%.*s\" has the id %u: ids must be below %u",
+                          model_shown(text->n_bytes), text->s, token->id, MODEL_MAX_TOKENS);
+    if (text->n_bytes > MODEL_MAX_TOKEN_BYTES)
+        return model_fail(err, 0, "added token \"%.*s\" has %zu bytes; the limit is %d",
+                          model_shown(text->n_bytes), text->s, text->n_bytes,
+                          MODEL_MAX_TOKEN_BYTES);
     added_token *added = array_reserve(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
     if (!added)
         return fail_memory(err);
@@ -192,7 +209,7 @@ bool model_add_added(model *m, const added_token *token, failure *err)
     added_token *copy = &m->added[m->n_added];
     *copy = *token;
     copy->content = (model_text){0};
-    if (!model_text_set(&copy->content, token->content.s, token->content.n_bytes))
+    if (!model_text_set(&copy->content, text->s, text->n_bytes))
         return fail_memory(err);
     m->n_added++;
     return true;
@@ -203,9 +220,19 @@ bool model_add_special(model *m, uint32_t id, model_text content, failure *err)
     if (id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT &&
         (m->tokens[id].n_bytes != content.n_bytes ||
          memcmp(model_token_bytes(m, id), content.s, content.n_bytes) != 0))
-        return model_fail(err, 0, "special \"%.100s\": another token has the id %u", content.s, id);
+        return model_fail(err, 0, "special \"%.*s\": another token has the id %u",
+                          model_shown(content.n_bytes), content.s, id);
     const added_token token = {.id = id, .content = content, .special = true};
     return model_add_added(m, &token, err);
+}
+
+uint32_t model_special_id(const model *m, const char *content)
+{
+    for (size_t i = 0; content && i < m->n_added; i++) {
+        if (m->added[i].special && strcmp(m->added[i].content.s, content) == 0)
+            return m->added[i].id;
+    }
+    return MODEL_NO_ID;
 }
 
 normalize_step *model_add_step(model *m, normalize_kind kind, failure *err)

@@ -192,6 +192,8 @@ bool model_keep_last_merges(model *m, failure *err);
 bool model_add_added(model *m, const added_token *token, failure *err);
 /* The same for a special of a preset or the user; an id that has another text is an error. */
 bool model_add_special(model *m, uint32_t id, model_text content, failure *err);
+/* The id of the special added token with this content, which may be NULL; or MODEL_NO_ID. */
+uint32_t model_special_id(const model *m, const char *content);
 /* Adds a step for the caller to fill in. NULL: there are too many. */
 normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
 /* Whether the parts of sentencepiece's blob lie inside it: 4 bytes with the size of a trie, the
@@ -206,11 +208,25 @@ bool model_text_set(model_text *text, const void *s, size_t n_bytes);
  * `entries` have the same hash. */
 bool model_table_failed(failure *err, const char *entries);
 struct json_reader;
+struct name_table;
+/* Adds a name that is new, or fails. `what` it names: "token". */
+bool model_add_name(struct name_table *names, model_text name, uint32_t id, const char *what,
+                    failure *err);
 /* With the failure of the reader. */
 bool model_fail_json(failure *err, const char *before, const struct json_reader *r);
 /* The place is a byte of the file, or 0. The text becomes one line. */
 bool model_fail(failure *err, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* How many bytes of a name from the file fit in a message, for "%.*s". */
+static inline int model_shown(size_t n_bytes)
+{
+    return n_bytes < 100 ? (int)n_bytes : 100;
+}
+/* A text that somebody else owns; it may end without a NUL. */
+static inline model_text model_view(const void *s, size_t n_bytes)
+{
+    return (model_text){(char *)(uintptr_t)s, n_bytes};
+}
 static inline const uint8_t *model_token_bytes(const model *m, uint32_t id)
 {
     return m->bytes + m->tokens[id].offset;
