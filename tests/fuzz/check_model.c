@@ -46,12 +46,10 @@ static void check_merges(const model *m)
 
 static void check_rest(const model *m)
 {
-    failure err;
     require(m->n_steps <= MODEL_MAX_STEPS && m->split != SPLIT_UNKNOWN);
     for (size_t i = 0; i < m->n_steps; i++) {
         const normalize_step *s = &m->steps[i];
         require(s->kind != NORMALIZE_REPLACE || s->from.n_bytes > 0);
-        require(s->kind != NORMALIZE_CHARSMAP || model_check_charsmap(&s->to, &err));
     }
     for (size_t i = 0; i < m->n_added; i++) {
         const added_token *a = &m->added[i];

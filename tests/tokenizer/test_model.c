@@ -394,9 +394,6 @@ TEST(normalizers_that_are_not_supported_are_named)
         {"{\"type\": \"Strip\", \"strip_left\": true}", "Strip without strip_right"},
         {"{\"type\": \"NFC\", \"form\": 1}", "NFC: the field \"form\" is not supported"},
         {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"A\"}", "is not base64"},
-        {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"\"}", "damaged"},
-        {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"BAAAAAEAAABh\"}", "damaged"},
-        {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"CAAAAAEAAABhAA==\"}", "damaged"},
         {"{\"type\": \"Sequence\"}", "a Sequence without normalizers"},
         {"{}", "without a type"},
         {"[]", "expected an object"},
@@ -634,7 +631,7 @@ TEST(metaspace)
     expect_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(PUNCTUATION("Isolated") "," METASPACE(""))});
     CHECK(m.metaspace && m.punctuation_split && !m.whitespace_split);
     refuse_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(PUNCTUATION("Contiguous") "," METASPACE(""))},
-              "not supported: Punctuation, Metaspace");
+              "not supported: Punctuation Contiguous, Metaspace");
     refuse_hf(&(hf_parts){.pre_tokenizer = "{\"type\": \"Metaspace\", \"replacement\": \"_\"}"},
               "the replacement is \"_\", not U+2581");
     refuse_hf(&(hf_parts){.pre_tokenizer = METASPACE(", \"prepend_scheme\": \"last\"")},

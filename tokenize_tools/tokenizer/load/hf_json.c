@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tokenizer/model/model.h"
+
 /* A nested Sequence is read again for each level: this limit keeps the time linear. */
 #define MAX_SEQUENCE_DEPTH 8
 
@@ -35,13 +37,26 @@ bool hf_read_type(json_reader *r, char type[HF_TYPE_BYTES])
     return r->failure[0] == '\0';
 }
 
-static bool read_sequence(json_reader *r, const hf_sequence *s, int depth)
+size_t hf_find_word(const char *const *words, size_t n_words, json_string word)
+{
+    size_t i = 0;
+    while (i < n_words && !(words[i] && json_string_is(word, words[i])))
+        i++;
+    return i;
+}
+
+static bool read_sequence(json_reader *r, const hf_sequence *s, int depth, failure *err)
 {
     char type[HF_TYPE_BYTES];
     if (!hf_read_type(r, type))
         return false;
-    if (strcmp(type, "Sequence") != 0)
-        return s->read(r, type, s->context);
+    if (strcmp(type, "Sequence") != 0) {
+        const size_t i = hf_find_word(s->types, s->n_types, (json_string){type, strlen(type)});
+        if (i == s->n_types)
+            return model_fail(err, r->at, "%s %s is not supported", s->what,
+                              type[0] ? type : "without a type");
+        return s->read(r, i, s->context);
+    }
     json_field fields[] = {{"type", 0}, {s->list, 0}};
     if (depth == MAX_SEQUENCE_DEPTH)
         return json_fail(r, "%s: sequences nested more than %d deep", s->what, depth);
@@ -53,14 +68,14 @@ static bool read_sequence(json_reader *r, const hf_sequence *s, int depth)
     r->at = fields[1].at;
     bool ok = json_begin(r, JSON_ARRAY);
     while (ok && json_next_item(r))
-        ok = read_sequence(r, s, depth + 1);
+        ok = read_sequence(r, s, depth + 1, err);
     r->at = end;
     return ok && r->failure[0] == '\0';
 }
 
-bool hf_read_components(json_reader *r, const hf_sequence *s)
+bool hf_read_components(json_reader *r, const hf_sequence *s, failure *err)
 {
-    return json_peek(r) == JSON_NULL ? json_skip(r) : read_sequence(r, s, 0);
+    return json_peek(r) == JSON_NULL ? json_skip(r) : read_sequence(r, s, 0, err);
 }
 
 bool hf_read_bare(json_reader *r, const char *type)

@@ -4,6 +4,7 @@
 #ifndef TOKMAP_HF_JSON_H
 #define TOKMAP_HF_JSON_H
 
+#include "text/failure.h"
 #include "text/json_reader.h"
 
 #define HF_N(fields) (sizeof(fields) / sizeof *(fields))
@@ -13,16 +14,20 @@
 #define HF_TYPE_BYTES 64
 bool hf_read_type(json_reader *r, char type[HF_TYPE_BYTES]);
 
+/* The index of the word in the list, which may have NULL; n_words: it is not there. */
+size_t hf_find_word(const char *const *words, size_t n_words, json_string word);
+
 /* Calls `read` for a component, or for each component of a Sequence in turn, with the reader before
- * it. Calls nothing for null. */
-typedef bool hf_read_component(json_reader *r, const char *type, void *context);
+ * it and the index of its type. Calls nothing for null. A type that is not in the list is refused. */
 typedef struct hf_sequence {
     const char *what; /* "normalizer" */
     const char *list; /* "normalizers" */
-    hf_read_component *read;
+    const char *const *types;
+    size_t n_types;
+    bool (*read)(json_reader *r, size_t type, void *context);
     void *context;
 } hf_sequence;
-bool hf_read_components(json_reader *r, const hf_sequence *s);
+bool hf_read_components(json_reader *r, const hf_sequence *s, failure *err);
 
 /* A component that has only a type. */
 bool hf_read_bare(json_reader *r, const char *type);

@@ -18,8 +18,7 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
         return model_set_token(v->m, &empty, v->err);
     }
     if (n == BASE64_BAD || n == 0)
-        return model_fail(v->err, 0, "\"%.*s\" is not valid base64",
-                          model_shown(n_bytes), text);
+        return model_fail(v->err, 0, "\"%.*s\" is not valid base64", model_shown(n_bytes), text);
     const new_token token = {id, v->buffer, n, TOKEN_NORMAL, 0};
     if (!model_set_token(v->m, &token, v->err))
         return false;

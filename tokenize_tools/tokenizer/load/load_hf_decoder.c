@@ -15,12 +15,9 @@ typedef struct part_word {
     failure *err;
 } part_word;
 
-static const struct {
-    const char *type;
-    char letter;
-} known[] = {{"ByteLevel", 'L'},    {"Metaspace", 'M'},  {"Replace", 'R'},
-             {"ByteFallback", 'B'}, {"Fuse", 'F'},       {"Strip", 'S'},
-             {"WordPiece", 'W'},    {"BPEDecoder", 'E'}, {"CTC", '?'}};
+static const char *const types[] = {"ByteLevel", "Metaspace", "Replace",    "ByteFallback", "Fuse",
+                                    "Strip",     "WordPiece", "BPEDecoder", "CTC"};
+static const char type_letters[] = "LMRBFSWE?";
 
 /* m: no blank was put before the text. */
 static bool read_metaspace(json_reader *r, char *letter)
@@ -104,20 +101,14 @@ static bool read_ctc(json_reader *r)
     return json_read_fields(r, "CTC", fields, HF_N(fields));
 }
 
-static bool read_part(json_reader *r, const char *type, void *context)
+static bool read_part(json_reader *r, size_t type, void *context)
 {
     part_word *word = context;
     bool ignored[2];
-    size_t i = 0;
-    while (i < HF_N(known) && strcmp(known[i].type, type) != 0)
-        i++;
-    if (i == HF_N(known))
-        return model_fail(word->err, r->at, "decoder %s is not supported",
-                          type[0] ? type : "without a type");
     if (word->n == MAX_PARTS)
         return model_fail(word->err, r->at, "more than %d decoders", MAX_PARTS);
     char *letter = &word->letters[word->n++];
-    *letter = known[i].letter;
+    *letter = type_letters[type];
     switch (*letter) {
     case 'M':
         return read_metaspace(r, letter);
@@ -134,7 +125,7 @@ static bool read_part(json_reader *r, const char *type, void *context)
     case '?':
         return read_ctc(r);
     default:
-        return hf_read_bare(r, type);
+        return hf_read_bare(r, types[type]);
     }
 }
 
@@ -155,11 +146,11 @@ bool hf_read_decoder(json_reader *r, model *m, failure *err)
         {"", false, false, DECODE_BLANKS, false},     {"E", false, false, DECODE_SUFFIX, false},
     };
     part_word word = {.m = m, .err = err};
-    const hf_sequence s = {"decoder", "decoders", read_part, &word};
+    const hf_sequence s = {"decoder", "decoders", types, HF_N(types), read_part, &word};
     const bool absent = r->at == 0;
     const bool none = absent || json_peek(r) == JSON_NULL; /* an empty Sequence is not the same */
     m->decode = DECODE_UNKNOWN;
-    if (!absent && !hf_read_components(r, &s))
+    if (!absent && !hf_read_components(r, &s, err))
         return false;
     for (size_t i = 0; i < HF_N(rules); i++) {
         if (strcmp(word.letters, rules[i].letters) == 0 && none == (word.n == 0) &&

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/load/absent_text.h"
 #include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/load/hf_vocabulary.h"
@@ -77,20 +76,6 @@ static bool refuse_dropout(hf_file *f, const json_field *field)
     return dropout == 0 || model_fail(f->err, field->at, "dropout %g is not supported", dropout);
 }
 
-static bool read_flags(hf_file *f, const json_field *fields)
-{
-    json_reader *r = &f->r;
-    if (!json_field_bool(r, &fields[BPE_FUSE_UNK], &f->m->fuse_unknown) ||
-        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
-        !json_field_bool(r, &fields[BPE_IGNORE_MERGES], &f->m->whole_word_first))
-        return false;
-    /* The text "<0x0A>" would be a word in the vocabulary. */
-    if (f->m->byte_fallback && f->m->whole_word_first && f->m->kind != MODEL_BYTE_BPE)
-        return model_fail(f->err, fields[BPE_IGNORE_MERGES].at,
-                          "ignore_merges together with byte_fallback is not supported");
-    return true;
-}
-
 static bool is_in_utf8(unsigned byte)
 {
     return byte < 0xF5 && byte != 0xC0 && byte != 0xC1;
@@ -136,23 +121,19 @@ static bool falls_back(const hf_file *f, uint32_t character)
     return true;
 }
 
-/* Finds the bytes that have tokens: alone, or with the suffix. */
-static void find_bytes(const model *m, const model_text *suffix, bool found[256])
+/* Whether the bytes that may occur have tokens, alone or with the suffix, or are the unknown one. In
+ * byte-level BPE, tokenizers falls back from a character of the alphabet, "\u0120" for a blank,
+ * to two tokens, <0xC4> and <0xA0>; usually there are none. */
+static bool check_missing_bytes(const hf_file *f, const model_text *suffix, bool names_unknown)
 {
+    bool found[256] = {false};
+    const model *m = f->m;
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const uint8_t *bytes = model_token_bytes(m, id);
         if (m->tokens[id].kind == TOKEN_NORMAL && m->tokens[id].n_bytes == suffix->n_bytes + 1 &&
             (suffix->n_bytes == 0 || memcmp(bytes + 1, suffix->s, suffix->n_bytes) == 0))
             found[*bytes] = true;
     }
-}
-
-/* In byte-level BPE, tokenizers falls back from a character of the alphabet, "\u0120" for a blank,
- * to two tokens, <0xC4> and <0xA0>; usually there are none. */
-static bool check_missing_bytes(const hf_file *f, const model_text *suffix, bool names_unknown)
-{
-    bool found[256] = {false};
-    find_bytes(f->m, suffix, found);
     for (unsigned byte = 0; byte < 256; byte++) {
         if (found[byte] || !is_in_utf8(byte))
             continue;
@@ -191,8 +172,16 @@ static bool read_bpe(hf_file *f, const json_field *fields)
     f->m->family = f->m->kind == MODEL_BYTE_BPE ? "byte-level BPE" : "character BPE";
     if (!fields[BPE_MERGES].at)
         return model_fail(f->err, 0, "BPE without merges");
-    if (!refuse_dropout(f, &fields[BPE_DROPOUT]) || !read_flags(f, fields) ||
-        !read_affixes(f, fields))
+    if (!refuse_dropout(f, &fields[BPE_DROPOUT]) ||
+        !json_field_bool(r, &fields[BPE_FUSE_UNK], &f->m->fuse_unknown) ||
+        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
+        !json_field_bool(r, &fields[BPE_IGNORE_MERGES], &f->m->whole_word_first))
+        return false;
+    /* The text "<0x0A>" would be a word in the vocabulary. */
+    if (f->m->byte_fallback && f->m->whole_word_first && f->m->kind != MODEL_BYTE_BPE)
+        return model_fail(f->err, fields[BPE_IGNORE_MERGES].at,
+                          "ignore_merges together with byte_fallback is not supported");
+    if (!read_affixes(f, fields))
         return false;
     r->at = fields[BPE_VOCAB].at;
     if (!hf_read_vocabulary(r, f->m, &f->names, f->err))
@@ -480,10 +469,8 @@ static bool read_file(hf_file *f)
     f->r.at = fields[FILE_ADDED_TOKENS].at;
     if (f->r.at && !read_added_tokens(f))
         return false;
-    if (f->m->split_text.n_bytes > 0 && !is_absent_text(f->m, &f->m->split_text))
-        return model_fail(f->err, fields[FILE_PRE_TOKENIZER].at,
-                          "pre_tokenizer Split at \"%.*s\" is not supported",
-                          model_shown(f->m->split_text.n_bytes), f->m->split_text.s);
+    if (!hf_check_split_text(f->m, fields[FILE_PRE_TOKENIZER].at, f->err))
+        return false;
     f->r.at = fields[FILE_DECODER].at;
     return hf_read_decoder(&f->r, f->m, f->err) &&
            read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);

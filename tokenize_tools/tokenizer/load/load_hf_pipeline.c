@@ -14,12 +14,6 @@ typedef struct component_context {
     failure *err;
 } component_context;
 
-static void free_text(model_text *text)
-{
-    free(text->s);
-    *text = (model_text){0};
-}
-
 static bool set_text(json_reader *r, model_text *text, json_string s)
 {
     return model_text_set(text, s.s, s.n_bytes) || json_no_memory(r);
@@ -117,34 +111,26 @@ static bool read_precompiled(json_reader *r, normalize_step *step, failure *err)
         return model_fail(err, fields[1].at, "precompiled_charsmap is not base64");
     }
     step->to.s[step->to.n_bytes] = '\0';
-    return model_check_charsmap(&step->to, err);
+    return true;
 }
 
-static bool read_normalizer(json_reader *r, const char *type, void *context)
+static const char *const normalizer_types[] = {[NORMALIZE_NFC] = "NFC",
+                                               [NORMALIZE_NFD] = "NFD",
+                                               [NORMALIZE_NFKC] = "NFKC",
+                                               [NORMALIZE_NFKD] = "NFKD",
+                                               [NORMALIZE_STRIP_ACCENTS] = "StripAccents",
+                                               [NORMALIZE_LOWERCASE] = "Lowercase",
+                                               [NORMALIZE_NMT] = "Nmt",
+                                               [NORMALIZE_BERT] = "BertNormalizer",
+                                               [NORMALIZE_PREPEND] = "Prepend",
+                                               [NORMALIZE_REPLACE] = "Replace",
+                                               [NORMALIZE_STRIP] = "Strip",
+                                               [NORMALIZE_CHARSMAP] = "Precompiled"};
+
+static bool read_normalizer(json_reader *r, size_t type, void *context)
 {
-    static const struct {
-        const char *type;
-        normalize_kind kind;
-    } known[] = {{"NFC", NORMALIZE_NFC},
-                 {"NFD", NORMALIZE_NFD},
-                 {"NFKC", NORMALIZE_NFKC},
-                 {"NFKD", NORMALIZE_NFKD},
-                 {"StripAccents", NORMALIZE_STRIP_ACCENTS},
-                 {"Lowercase", NORMALIZE_LOWERCASE},
-                 {"Nmt", NORMALIZE_NMT},
-                 {"BertNormalizer", NORMALIZE_BERT},
-                 {"Prepend", NORMALIZE_PREPEND},
-                 {"Replace", NORMALIZE_REPLACE},
-                 {"Strip", NORMALIZE_STRIP},
-                 {"Precompiled", NORMALIZE_CHARSMAP}};
     const component_context *c = context;
-    size_t i = 0;
-    while (i < HF_N(known) && strcmp(known[i].type, type) != 0)
-        i++;
-    if (i == HF_N(known))
-        return model_fail(c->err, r->at, "normalizer %s is not supported",
-                          type[0] ? type : "without a type");
-    normalize_step *step = model_add_step(c->m, known[i].kind, c->err);
+    normalize_step *step = model_add_step(c->m, (normalize_kind)type, c->err);
     if (!step)
         return false;
     switch (step->kind) {
@@ -159,15 +145,16 @@ static bool read_normalizer(json_reader *r, const char *type, void *context)
     case NORMALIZE_BERT:
         return read_bert(r, step);
     default:
-        return hf_read_bare(r, type);
+        return hf_read_bare(r, normalizer_types[type]);
     }
 }
 
 bool hf_read_normalizer(json_reader *r, model *m, failure *err)
 {
     component_context c = {m, err};
-    const hf_sequence s = {"normalizer", "normalizers", read_normalizer, &c};
-    return hf_read_components(r, &s);
+    const hf_sequence s = {"normalizer",           "normalizers",   normalizer_types,
+                           HF_N(normalizer_types), read_normalizer, &c};
+    return hf_read_components(r, &s, err);
 }
 
 /* ---- Post-processor ---- */
@@ -286,10 +273,10 @@ static bool read_template(json_reader *r, model *m)
     r->at = fields[3].at;
     ok = ok && read_template_ids(r, &ends, m);
     r->at = end;
-    free_text(&pair.before);
-    free_text(&pair.after);
-    free_text(&ends.before);
-    free_text(&ends.after);
+    model_text_free(&pair.before);
+    model_text_free(&pair.after);
+    model_text_free(&ends.before);
+    model_text_free(&ends.after);
     return ok;
 }
 
@@ -309,31 +296,37 @@ static bool read_named_id(json_reader *r, const json_field *field, uint32_t *id)
     return true;
 }
 
-static bool read_post_processor(json_reader *r, const char *type, void *context)
+enum {
+    POST_TEMPLATE,
+    POST_BYTE_LEVEL,
+    POST_ROBERTA,
+    POST_BERT,
+    POST_N
+};
+static const char *const post_types[POST_N] = {"TemplateProcessing", "ByteLevel",
+                                               "RobertaProcessing", "BertProcessing"};
+
+static bool read_post_processor(json_reader *r, size_t type, void *context)
 {
-    const component_context *c = context;
-    const bool roberta = strcmp(type, "RobertaProcessing") == 0;
+    model *m = context;
+    const bool roberta = type == POST_ROBERTA;
     bool ignored[2];
-    if (strcmp(type, "TemplateProcessing") == 0)
-        return read_template(r, c->m);
-    if (strcmp(type, "ByteLevel") == 0) /* it only trims offsets */
+    if (type == POST_TEMPLATE)
+        return read_template(r, m);
+    if (type == POST_BYTE_LEVEL) /* it only trims offsets */
         return hf_read_byte_level(r, &ignored[0], &ignored[1]);
-    if (!roberta && strcmp(type, "BertProcessing") != 0)
-        return model_fail(c->err, r->at, "post_processor %s is not supported",
-                          type[0] ? type : "without a type");
     json_field fields[] = {{"type", 0},
                            {"sep", 0, JSON_ARRAY, false},
                            {"cls", 0, JSON_ARRAY, false},
                            {"trim_offsets", 0, JSON_TRUE, !roberta},
                            {"add_prefix_space", 0, JSON_TRUE, !roberta}};
-    return json_read_fields(r, type, fields, HF_N(fields)) &&
-           read_named_id(r, &fields[2], &c->m->bos_id) &&
-           read_named_id(r, &fields[1], &c->m->eos_id);
+    return json_read_fields(r, post_types[type], fields, HF_N(fields)) &&
+           read_named_id(r, &fields[2], &m->bos_id) && read_named_id(r, &fields[1], &m->eos_id);
 }
 
 bool hf_read_post_processor(json_reader *r, model *m, failure *err)
 {
-    component_context c = {m, err};
-    const hf_sequence s = {"post_processor", "processors", read_post_processor, &c};
-    return hf_read_components(r, &s);
+    const hf_sequence s = {"post_processor", "processors",        post_types,
+                           POST_N,           read_post_processor, m};
+    return hf_read_components(r, &s, err);
 }

@@ -24,6 +24,20 @@ typedef enum part_kind {
     PART_BERT
 } part_kind;
 
+typedef enum behavior {
+    BEHAVIOR_NONE, /* the part has none */
+    ISOLATED,
+    REMOVED,
+    CONTIGUOUS,
+    MERGED_PREVIOUS,
+    MERGED_NEXT
+} behavior;
+static const char *const behavior_names[] = {[ISOLATED] = "Isolated",
+                                             [REMOVED] = "Removed",
+                                             [CONTIGUOUS] = "Contiguous",
+                                             [MERGED_PREVIOUS] = "MergedWithPrevious",
+                                             [MERGED_NEXT] = "MergedWithNext"};
+
 #define MAX_TEXT 512
 
 typedef struct part {
@@ -32,10 +46,9 @@ typedef struct part {
     unsigned stage;               /* Split: a known one, or STAGE_OWN and more; */
     char text[MAX_TEXT];          /* of a text with n_text bytes */
     size_t n_text;
-    bool isolated, removed, invert;    /* Split, Punctuation: Isolated, Removed */
-    bool contiguous;                   /* Punctuation */
-    bool merged_next, merged_previous; /* Split */
-    bool individual;                   /* Digits */
+    behavior behavior; /* Split, Punctuation */
+    bool invert;       /* Split */
+    bool individual;   /* Digits */
     bool metaspace_split;
     prepend_scheme prepend;
 } part;
@@ -63,21 +76,13 @@ bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex)
 
 static bool read_behavior(json_reader *r, const json_field *field, part *p)
 {
-    static const char *const names[] = {"Isolated", "Removed", "Contiguous", "MergedWithPrevious",
-                                        "MergedWithNext"};
-    json_string behavior = {names[0], strlen(names[0])};
-    if (!json_field_string(r, field, &behavior))
+    json_string name = {behavior_names[ISOLATED], strlen(behavior_names[ISOLATED])};
+    if (!json_field_string(r, field, &name))
         return false;
-    size_t i = 0;
-    while (i < HF_N(names) && !json_string_is(behavior, names[i]))
-        i++;
-    p->isolated = i == 0;
-    p->removed = i == 1;
-    p->contiguous = i == 2;
-    p->merged_previous = i == 3;
-    p->merged_next = i == 4;
-    return i < HF_N(names) ||
-           json_fail(r, "the behavior %.*s is not supported", hf_shown(behavior), behavior.s);
+    const size_t i = hf_find_word(behavior_names, HF_N(behavior_names), name);
+    p->behavior = (behavior)i;
+    return i < HF_N(behavior_names) ||
+           json_fail(r, "the behavior %.*s is not supported", hf_shown(name), name.s);
 }
 
 /* What the part does with a Split of the stage: if every character belongs to a match, inverting
@@ -85,11 +90,11 @@ static bool read_behavior(json_reader *r, const json_field *field, part *p)
 static bool is_split_of(const part *p, const split_stage *stage)
 {
     if (stage->drops_blanks)
-        return p->removed && p->invert;
+        return p->behavior == REMOVED && p->invert;
     if (stage->join == JOIN_NEXT)
-        return p->merged_next && !p->invert;
-    return (p->isolated && (stage->everything || !p->invert)) ||
-           (p->removed && p->invert && stage->everything);
+        return p->behavior == MERGED_NEXT && !p->invert;
+    return (p->behavior == ISOLATED && (stage->everything || !p->invert)) ||
+           (p->behavior == REMOVED && p->invert && stage->everything);
 }
 
 /* Any other expression is a stage of the model's own; a character of a text stands for itself. */
@@ -97,11 +102,11 @@ static bool add_own(part_list *list, part *p, json_string text, bool regex)
 {
     model *m = list->m;
     split_own *own = &m->own[m->n_own];
-    const bool next = p->invert ? p->merged_previous : p->merged_next;
-    own->join = p->contiguous ? JOIN_MATCHES
-                : p->isolated ? JOIN_NONE
-                : next        ? JOIN_NEXT
-                              : JOIN_PREVIOUS;
+    const bool next = p->behavior == (p->invert ? MERGED_PREVIOUS : MERGED_NEXT);
+    own->join = p->behavior == CONTIGUOUS ? JOIN_MATCHES
+                : p->behavior == ISOLATED ? JOIN_NONE
+                : next                    ? JOIN_NEXT
+                                          : JOIN_PREVIOUS;
     own->text = malloc(2 * text.n_bytes + 1);
     if (!own->text)
         return fail_memory(list->err);
@@ -149,7 +154,7 @@ static bool read_split(json_reader *r, part *p, part_list *list)
     p->stage = is_text ? STAGE_NONE : known_regex_find(pattern.text.s, n);
     if (p->stage && !is_split_of(p, split_stages[p->stage]))
         p->stage = STAGE_NONE;
-    return p->stage || p->removed || add_own(list, p, pattern.text, !is_text);
+    return p->stage || p->behavior == REMOVED || add_own(list, p, pattern.text, !is_text);
 }
 
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
@@ -174,9 +179,7 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
     if (!json_field_bool(r, &fields[2], &prefix_space) ||
         !json_field_string(r, &fields[3], &scheme) || !json_field_bool(r, &fields[4], split))
         return false;
-    size_t i = 0;
-    while (i < HF_N(schemes) && !json_string_is(scheme, schemes[i]))
-        i++;
+    const size_t i = hf_find_word(schemes, HF_N(schemes), scheme);
     if (i == HF_N(schemes))
         return json_fail(r, "Metaspace: the prepend_scheme %.*s is not supported", hf_shown(scheme),
                          scheme.s);
@@ -206,19 +209,13 @@ static const char *const part_names[] = {
     [PART_PUNCTUATION] = "Punctuation", [PART_WHITESPACE_SPLIT] = "WhitespaceSplit",
     [PART_WHITESPACE] = "Whitespace",   [PART_BERT] = "BertPreTokenizer"};
 
-static bool read_part(json_reader *r, const char *type, void *context)
+static bool read_part(json_reader *r, size_t type, void *context)
 {
     part_list *list = context;
-    size_t i = 0;
-    while (i < HF_N(part_names) && strcmp(part_names[i], type) != 0)
-        i++;
-    if (i == HF_N(part_names))
-        return model_fail(list->err, r->at, "pre_tokenizer %s is not supported",
-                          type[0] ? type : "without a type");
     if (list->n == MAX_PARTS)
         return model_fail(list->err, r->at, "more than %d pre_tokenizers", MAX_PARTS);
     part *p = &list->parts[list->n++];
-    *p = (part){.kind = (part_kind)i};
+    *p = (part){.kind = (part_kind)type};
     switch (p->kind) {
     case PART_BYTE_LEVEL:
         return hf_read_byte_level(r, &p->prefix_space, &p->use_regex);
@@ -231,7 +228,7 @@ static bool read_part(json_reader *r, const char *type, void *context)
     case PART_PUNCTUATION:
         return read_punctuation(r, p);
     default:
-        return hf_read_bare(r, type);
+        return hf_read_bare(r, part_names[type]);
     }
 }
 
@@ -240,23 +237,23 @@ static bool read_part(json_reader *r, const char *type, void *context)
 /* The stage that the part is; STAGE_NONE: there is none. */
 static split_stage_id find_stage(const part *p)
 {
-    split_component component = COMPONENT_SPLIT;
+    static const split_component components[] = {[PART_BYTE_LEVEL] = COMPONENT_BYTE_LEVEL,
+                                                 [PART_METASPACE] = COMPONENT_SPLIT,
+                                                 [PART_DIGITS] = COMPONENT_DIGITS,
+                                                 [PART_PUNCTUATION] = COMPONENT_PUNCTUATION,
+                                                 [PART_WHITESPACE_SPLIT] =
+                                                     COMPONENT_WHITESPACE_SPLIT,
+                                                 [PART_WHITESPACE] = COMPONENT_WHITESPACE,
+                                                 [PART_BERT] = COMPONENT_BERT};
+    split_component component = components[p->kind];
     if (p->kind == PART_SPLIT)
         return (split_stage_id)p->stage;
-    if (p->kind == PART_BYTE_LEVEL && p->use_regex && !p->prefix_space)
-        component = COMPONENT_BYTE_LEVEL;
-    if (p->kind == PART_DIGITS)
-        component = p->individual ? COMPONENT_EACH_DIGIT : COMPONENT_DIGITS;
-    if (p->kind == PART_PUNCTUATION && p->contiguous)
-        component = COMPONENT_PUNCTUATION;
-    if (p->kind == PART_PUNCTUATION && p->isolated)
-        component = COMPONENT_EACH_PUNCTUATION;
-    if (p->kind == PART_WHITESPACE)
-        component = COMPONENT_WHITESPACE;
-    if (p->kind == PART_WHITESPACE_SPLIT)
-        component = COMPONENT_WHITESPACE_SPLIT;
-    if (p->kind == PART_BERT)
-        component = COMPONENT_BERT;
+    if (p->kind == PART_BYTE_LEVEL && (!p->use_regex || p->prefix_space))
+        component = COMPONENT_SPLIT;
+    if (p->kind == PART_DIGITS && p->individual)
+        component = COMPONENT_EACH_DIGIT;
+    if (p->kind == PART_PUNCTUATION && p->behavior != CONTIGUOUS)
+        component = p->behavior == ISOLATED ? COMPONENT_EACH_PUNCTUATION : COMPONENT_SPLIT;
     for (int id = STAGE_NONE + 1; id < STAGE_N && component != COMPONENT_SPLIT; id++) {
         if (split_stages[id]->component == component)
             return (split_stage_id)id;
@@ -351,11 +348,10 @@ static bool fail_unknown(const part_list *list)
     for (size_t i = 0; i < list->n && at < sizeof text; i++) {
         const part *p = &list->parts[i];
         at += (size_t)snprintf(
-            text + at, sizeof text - at, "%s%s%s%s%s%s%s%s%s%s", i ? ", " : "", part_names[p->kind],
+            text + at, sizeof text - at, "%s%s%s%s%s%s%s%s", i ? ", " : "", part_names[p->kind],
             flag(p->use_regex, " use_regex"), flag(p->prefix_space, " add_prefix_space"),
-            flag(p->individual, " individual_digits"), flag(p->isolated, " Isolated"),
-            flag(p->removed, " Removed"), flag(p->merged_next, " MergedWithNext"),
-            flag(p->merged_previous, " MergedWithPrevious"), flag(p->invert, " invert"));
+            flag(p->individual, " individual_digits"), flag(p->behavior, " "),
+            flag(p->behavior, behavior_names[p->behavior]), flag(p->invert, " invert"));
     }
     return model_fail(list->err, 0, "pre_tokenizer: this combination is not supported: %s", text);
 }
@@ -366,7 +362,8 @@ static bool set_characters(model *m, const part_list *list)
     const size_t n = list->n;
     const bool metaspace = n > 0 && p[n - 1].kind == PART_METASPACE;
     m->whitespace_split = metaspace && n == 2 && p[0].kind == PART_WHITESPACE_SPLIT;
-    m->punctuation_split = metaspace && n == 2 && p[0].kind == PART_PUNCTUATION && p[0].isolated;
+    m->punctuation_split =
+        metaspace && n == 2 && p[0].kind == PART_PUNCTUATION && p[0].behavior == ISOLATED;
     if (metaspace && (n == 1 || m->whitespace_split || m->punctuation_split))
         return set_metaspace(m, &p[n - 1], list->err);
     if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert)
@@ -404,8 +401,9 @@ static bool set_bytes(model *m, const part *p, size_t n)
 bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
 {
     part_list list = {.m = m, .err = err};
-    const hf_sequence s = {"pre_tokenizer", "pretokenizers", read_part, &list};
-    if (!hf_read_components(r, &s))
+    const hf_sequence s = {"pre_tokenizer",  "pretokenizers", part_names,
+                           HF_N(part_names), read_part,       &list};
+    if (!hf_read_components(r, &s, err))
         return false;
     m->kind = MODEL_CHAR_BPE;
     for (size_t i = 0; i < list.n; i++) {
@@ -415,4 +413,73 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
     if (m->kind == MODEL_CHAR_BPE)
         return set_characters(m, &list);
     return set_bytes(m, list.parts, list.n) || fail_unknown(&list);
+}
+
+/* ---- A Split that does nothing ---- */
+
+static bool same_text(const model_text *a, const model_text *b)
+{
+    return a->n_bytes == b->n_bytes && memcmp(a->s, b->s, a->n_bytes) == 0;
+}
+
+static bool have_common_byte(const model_text *a, const model_text *b)
+{
+    for (size_t i = 0; i < a->n_bytes; i++)
+        if (memchr(b->s, a->s[i], b->n_bytes))
+            return true;
+    return false;
+}
+
+/* Whether the step may make the text where it was not before: it writes a part of it, or removes
+ * what was between its parts. */
+static bool may_make(const normalize_step *step, const model_text *text)
+{
+    switch (step->kind) {
+    case NORMALIZE_PREPEND:
+        return have_common_byte(&step->to, text);
+    case NORMALIZE_REPLACE:
+        return have_common_byte(&step->to, text) || (step->to.n_bytes == 0 && text->n_bytes > 1);
+    case NORMALIZE_STRIP:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Whether it is an added token that is always found: as a single byte it can only be inside others,
+ * and none of these has it. */
+static bool is_always_taken(const model *m, const model_text *text)
+{
+    bool found = false;
+    if (text->n_bytes != 1)
+        return false;
+    for (size_t i = 0; i < m->n_added; i++) {
+        const added_token *a = &m->added[i];
+        if (!memmem(a->content.s, a->content.n_bytes, text->s, text->n_bytes))
+            continue;
+        if (!same_text(&a->content, text) || a->special || a->normalized || a->single_word)
+            return false;
+        found = true;
+    }
+    return found;
+}
+
+/* Whether no normalized text between added tokens ever has this text, whatever the input. */
+static bool is_absent_text(const model *m, const model_text *text)
+{
+    bool absent = is_always_taken(m, text);
+    for (size_t i = 0; i < m->n_steps; i++) {
+        const normalize_step *step = &m->steps[i];
+        const bool takes = step->kind == NORMALIZE_REPLACE && same_text(&step->from, text);
+        absent = (absent || takes) && !may_make(step, text);
+    }
+    return absent;
+}
+
+bool hf_check_split_text(const model *m, size_t at, failure *err)
+{
+    const model_text *text = &m->split_text;
+    return text->n_bytes == 0 || is_absent_text(m, text) ||
+           model_fail(err, at, "pre_tokenizer Split at \"%.*s\" is not supported",
+                      model_shown(text->n_bytes), text->s);
 }

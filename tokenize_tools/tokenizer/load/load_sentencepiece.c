@@ -142,44 +142,54 @@ static model_text bytes_of(const spm_file *f, const pb_field *field)
     return model_view(f->data + field->at, field->n_bytes);
 }
 
-static bool read_trainer(spm_file *f, pb_reader r)
+/* Replaces each of the known fields, which are given with number and type, by the last one with its
+ * number in the message. */
+static bool read_fields(const spm_file *f, pb_reader r, pb_field *known, size_t n_known)
 {
     pb_field field;
     while (pb_next(&r, &field)) {
-        if (pb_is(&r, &field, 3, PB_VARINT))
-            f->model_type = field.value;
-        else if (pb_is(&r, &field, 24, PB_VARINT))
-            f->m->whitespace_as_suffix = field.value != 0;
-        else if (pb_is(&r, &field, 35, PB_VARINT))
-            f->m->byte_fallback = field.value != 0;
-        else if (pb_is(&r, &field, 44, PB_BYTES)) {
-            const model_text unknown = bytes_of(f, &field);
-            if (!model_text_set(&f->m->decode_affix, unknown.s, unknown.n_bytes))
-                return fail_memory(f->err);
-        } else if (pb_is(&r, &field, 46, PB_BYTES))
-            f->bos_piece = bytes_of(f, &field);
-        else if (pb_is(&r, &field, 47, PB_BYTES))
-            f->eos_piece = bytes_of(f, &field);
+        for (size_t i = 0; i < n_known; i++) {
+            if (pb_is(&r, &field, known[i].number, known[i].wire_type))
+                known[i] = field;
+        }
     }
     return check_end(f, &r);
 }
 
+static bool read_trainer(spm_file *f, pb_reader r)
+{
+    pb_field fields[] = {{3, PB_VARINT, .value = f->model_type},
+                         {24, PB_VARINT, .value = f->m->whitespace_as_suffix},
+                         {35, PB_VARINT, .value = f->m->byte_fallback},
+                         {44, PB_BYTES},
+                         {46, PB_BYTES},
+                         {47, PB_BYTES}};
+    if (!read_fields(f, r, fields, sizeof fields / sizeof *fields))
+        return false;
+    f->model_type = fields[0].value;
+    f->m->whitespace_as_suffix = fields[1].value != 0;
+    f->m->byte_fallback = fields[2].value != 0;
+    f->bos_piece = fields[4].at ? bytes_of(f, &fields[4]) : f->bos_piece;
+    f->eos_piece = fields[5].at ? bytes_of(f, &fields[5]) : f->eos_piece;
+    const model_text unknown = bytes_of(f, &fields[3]);
+    return !fields[3].at || model_text_set(&f->m->decode_affix, unknown.s, unknown.n_bytes) ||
+           fail_memory(f->err);
+}
+
 static bool read_normalizer(spm_file *f, pb_reader r)
 {
-    pb_field field;
-    while (pb_next(&r, &field)) {
-        if (pb_is(&r, &field, 2, PB_BYTES)) {
-            const model_text blob = bytes_of(f, &field);
-            if (!model_text_set(&f->m->charsmap, blob.s, blob.n_bytes))
-                return fail_memory(f->err);
-        } else if (pb_is(&r, &field, 3, PB_VARINT))
-            f->m->dummy_prefix = field.value != 0;
-        else if (pb_is(&r, &field, 4, PB_VARINT))
-            f->m->collapse_spaces = field.value != 0;
-        else if (pb_is(&r, &field, 5, PB_VARINT))
-            f->m->escape_spaces = field.value != 0;
-    }
-    return check_end(f, &r);
+    pb_field fields[] = {{2, PB_BYTES},
+                         {3, PB_VARINT, .value = f->m->dummy_prefix},
+                         {4, PB_VARINT, .value = f->m->collapse_spaces},
+                         {5, PB_VARINT, .value = f->m->escape_spaces}};
+    if (!read_fields(f, r, fields, sizeof fields / sizeof *fields))
+        return false;
+    f->m->dummy_prefix = fields[1].value != 0;
+    f->m->collapse_spaces = fields[2].value != 0;
+    f->m->escape_spaces = fields[3].value != 0;
+    const model_text blob = bytes_of(f, &fields[0]);
+    return !fields[0].at || model_text_set(&f->m->charsmap, blob.s, blob.n_bytes) ||
+           fail_memory(f->err);
 }
 
 static bool read_specs(spm_file *f, pb_reader r)
@@ -211,21 +221,6 @@ typedef struct piece {
     float score;
     uint64_t type;
 } piece;
-
-static bool read_piece(spm_file *f, pb_reader r, piece *p)
-{
-    pb_field field;
-    while (pb_next(&r, &field)) {
-        if (pb_is(&r, &field, 1, PB_BYTES)) {
-            p->text = bytes_of(f, &field);
-        } else if (pb_is(&r, &field, 2, PB_FIXED32)) {
-            const uint32_t bits = (uint32_t)field.value;
-            memcpy(&p->score, &bits, sizeof p->score);
-        } else if (pb_is(&r, &field, 3, PB_VARINT))
-            p->type = field.value;
-    }
-    return check_end(f, &r);
-}
 
 static bool check_piece(const spm_file *f, const piece *p)
 {
@@ -295,9 +290,15 @@ static bool read_pieces(spm_file *f, pb_reader r)
     while (pb_next(&r, &field)) {
         if (!pb_is(&r, &field, 1, PB_BYTES))
             continue;
-        piece p = {.id = id++, .text = model_view(f->data, 0), .type = PIECE_NORMAL};
-        if (!read_piece(f, pb_message(&r, &field), &p) || !add_piece(f, &p))
+        pb_field fields[] = {{1, PB_BYTES}, {2, PB_FIXED32}, {3, PB_VARINT, .value = PIECE_NORMAL}};
+        if (!read_fields(f, pb_message(&r, &field), fields, sizeof fields / sizeof *fields))
             return false;
+        piece p = {.id = id, .text = bytes_of(f, &fields[0]), .type = fields[2].value};
+        const uint32_t bits = (uint32_t)fields[1].value;
+        memcpy(&p.score, &bits, sizeof p.score);
+        if (!add_piece(f, &p))
+            return false;
+        id++;
     }
     return check_end(f, &r);
 }
@@ -322,8 +323,6 @@ static bool set_kind(spm_file *f)
     m->rule = kinds_of_models[f->model_type - 1].rule;
     m->whole_word_first = kinds_of_models[f->model_type - 1].words;
     m->family = kinds_of_models[f->model_type - 1].family;
-    if (m->charsmap.n_bytes > 0 && !model_check_charsmap(&m->charsmap, f->err))
-        return false;
     return model_add_step(m, NORMALIZE_SENTENCEPIECE, f->err) != NULL;
 }
 

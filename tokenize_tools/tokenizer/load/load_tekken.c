@@ -101,8 +101,7 @@ static bool read_vocab(tekken_file *f, const json_field *vocab)
 static bool add_special(tekken_file *f, uint64_t id, const char *content, size_t n_bytes)
 {
     if (n_bytes == 0 || id >= f->n_specials)
-        return model_fail(f->err, 0,
-                          "special_tokens: more than %" PRIu64 ", or one without text",
+        return model_fail(f->err, 0, "special_tokens: more than %" PRIu64 ", or one without text",
                           f->n_specials);
     const model_text text = model_view(content, n_bytes);
     return model_add_name(&f->contents, text, (uint32_t)id, "special token", f->err) &&

@@ -41,21 +41,9 @@ typedef struct tiktoken_file {
     uint32_t n_ranks, first_id;
 } tiktoken_file;
 
-static bool add_rank(tiktoken_file *f, const rank_line *line, size_t offset)
-{
-    failure *err = f->words.err;
-    if (f->n_ranks == 0 && line->rank == 0 && !f->preset.any &&
-        strcmp(f->preset.preset->name, PRESET_TEKKEN) == 0)
-        f->first_id = TEKKEN_SPECIALS;
-    f->n_ranks++;
-    if (bytes_add_base64(&f->words, f->first_id + line->rank, line->token, line->n_token))
-        return true;
-    err->place = offset;
-    return false;
-}
-
 static bool read_lines(tiktoken_file *f, const char *text, size_t n_bytes)
 {
+    failure *err = f->words.err;
     size_t number = 1;
     for (size_t at = 0; at < n_bytes; number++) {
         const char *end = memchr(text + at, '\n', n_bytes - at);
@@ -63,23 +51,24 @@ static bool read_lines(tiktoken_file *f, const char *text, size_t n_bytes)
         const size_t n = n_line - (n_line > 0 && text[at + n_line - 1] == '\r');
         rank_line line;
         if (n > 0 && !parse_line(text + at, n, &line))
-            return model_fail(f->words.err, at,
-                              "line %zu is not a token as base64, a space and its rank", number);
-        if (n > 0 && !add_rank(f, &line, at))
+            return model_fail(err, at, "line %zu is not a token as base64, a space and its rank",
+                              number);
+        if (n > 0 && f->n_ranks++ == 0 && line.rank == 0 && !f->preset.any &&
+            strcmp(f->preset.preset->name, PRESET_TEKKEN) == 0)
+            f->first_id = TEKKEN_SPECIALS;
+        if (n > 0 &&
+            !bytes_add_base64(&f->words, f->first_id + line.rank, line.token, line.n_token)) {
+            err->place = at;
             return false;
+        }
         at += n_line + 1;
     }
-    return f->n_ranks > 0 || model_fail(f->words.err, 0, "there are no ranks");
+    return f->n_ranks > 0 || model_fail(err, 0, "there are no ranks");
 }
 
 bool load_tiktoken(model *m, const model_source *source, failure *err)
 {
     tiktoken_file f = {.words = {.m = m, .err = err}};
-    char names[PRESET_NAMES_BYTES];
-    preset_names(names);
-    if (!source->pattern)
-        return model_fail(
-            err, 0, "this file has ranks but no pattern; name one with --pattern (%s)", names);
     if (!preset_find(&f.preset, source->pattern, err))
         return false;
     const bool ok = read_lines(&f, (const char *)source->data, source->n_bytes) &&

@@ -196,24 +196,30 @@ static const preset presets[] = {
 #undef LIST
 
 #define N_PRESETS (sizeof presets / sizeof *presets)
+#define PRESET_NAMES_BYTES 200
 
 bool preset_find(preset_choice *choice, const char *name, failure *err)
 {
-    char names[PRESET_NAMES_BYTES];
-    const size_t n = strlen(name), n_any = strlen(PRESET_ANY);
+    const size_t n = name ? strlen(name) : 0, n_any = strlen(PRESET_ANY);
     const bool any = n > n_any && strcmp(name + n - n_any, PRESET_ANY) == 0;
     const size_t n_name = any ? n - n_any : n;
-    for (size_t i = 0; i < N_PRESETS; i++) {
+    for (size_t i = 0; name && i < N_PRESETS; i++) {
         if (strlen(presets[i].name) == n_name && memcmp(presets[i].name, name, n_name) == 0) {
             *choice = (preset_choice){&presets[i], any, NULL};
             return true;
         }
     }
-    if (strpbrk(name, "\\|()[]{}*+?^$")) {
+    if (name && strpbrk(name, "\\|()[]{}*+?^$")) {
         *choice = (preset_choice){NULL, true, name};
         return true;
     }
-    preset_names(names);
+    char names[PRESET_NAMES_BYTES] = "";
+    for (size_t i = 0, used = 0; preset_name(i) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                                 preset_name(i));
+    if (!name)
+        return model_fail(
+            err, 0, "this file has ranks but no pattern; name one with --pattern (%s)", names);
     return model_fail(err, 0,
                       "--pattern %.60s is unknown; the names are %s; anything else is a regular "
                       "expression with a bracket or another special character",
@@ -228,15 +234,6 @@ const char *preset_name(size_t index)
             return presets[i].name;
     }
     return NULL;
-}
-
-void preset_names(char names[PRESET_NAMES_BYTES])
-{
-    size_t used = 0;
-    names[0] = '\0';
-    for (size_t i = 0; preset_name(i); i++)
-        used += (size_t)snprintf(names + used, PRESET_NAMES_BYTES - used, "%s%s", i > 0 ? ", " : "",
-                                 preset_name(i));
 }
 
 static bool add_special(model *m, const preset_special *s, uint32_t first_id, failure *err)
@@ -280,7 +277,7 @@ static bool refuse_number(const preset *p, uint32_t n_ranks, failure *err)
     const preset *next = p + 1;
     size_t used = 0;
     for (const preset *other = presets; other < presets + N_PRESETS; other++) {
-        if (other->n_ranks == n_ranks)
+        if (other->n_ranks == n_ranks && used < sizeof fit)
             used += (size_t)snprintf(fit + used, sizeof fit - used, "%s%s",
                                      used > 0 ? " or " : "; that is the number of ", other->name);
     }

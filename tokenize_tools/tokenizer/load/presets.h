@@ -37,15 +37,12 @@ typedef struct preset_choice {
 #define PRESET_TEKKEN "tekken"
 #define PRESET_ANY ":any"
 #define PRESET_ANY_RANKS 0
-#define PRESET_NAMES_BYTES 200
-/* What has other characters than a name is an expression. false: there is no preset with this name;
- * err lists all names. */
+/* What has other characters than a name is an expression. false: there is no preset with this name,
+ * or it is NULL; err lists all names. */
 bool preset_find(preset_choice *choice, const char *name, failure *err);
 /* The names in order; NULL after the last. */
 const char *preset_name(size_t index);
 #define PRESET_MAX_NAMES 32
-/* All names: "gpt2, p50k, ...". */
-void preset_names(char names[PRESET_NAMES_BYTES]);
 #define PRESET_N_TEKKEN 20
 /* Adds the specials that a tekken.json up to version 7 leaves out: ids 0 to PRESET_N_TEKKEN - 1. */
 bool preset_add_tekken_specials(model *m, failure *err);

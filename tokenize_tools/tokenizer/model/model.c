@@ -19,7 +19,7 @@ void model_init(model *m)
                  .eos_rival = MODEL_NO_ID};
 }
 
-static void free_text(model_text *text)
+void model_text_free(model_text *text)
 {
     free(text->s);
     *text = (model_text){0};
@@ -28,18 +28,18 @@ static void free_text(model_text *text)
 void model_free(model *m)
 {
     for (size_t i = 0; i < m->n_steps; i++) {
-        free_text(&m->steps[i].from);
-        free_text(&m->steps[i].to);
+        model_text_free(&m->steps[i].from);
+        model_text_free(&m->steps[i].to);
     }
     for (size_t i = 0; i < m->n_added; i++)
-        free_text(&m->added[i].content);
-    free_text(&m->charsmap);
-    free_text(&m->split_text);
+        model_text_free(&m->added[i].content);
+    model_text_free(&m->charsmap);
+    model_text_free(&m->split_text);
     for (size_t i = 0; i < m->n_own; i++)
         free(m->own[i].text);
-    free_text(&m->subword_prefix);
-    free_text(&m->word_suffix);
-    free_text(&m->decode_affix);
+    model_text_free(&m->subword_prefix);
+    model_text_free(&m->word_suffix);
+    model_text_free(&m->decode_affix);
     free(m->added);
     free(m->merges);
     free(m->tokens);
@@ -74,8 +74,8 @@ bool model_add_name(name_table *names, model_text name, uint32_t id, const char 
     case NAME_ADDED:
         return true;
     case NAME_THERE:
-        return model_fail(err, 0, "the %s \"%.*s\" appears twice", what,
-                          model_shown(name.n_bytes), name.s);
+        return model_fail(err, 0, "the %s \"%.*s\" appears twice", what, model_shown(name.n_bytes),
+                          name.s);
     case NAME_NO_MEMORY:
         return fail_memory(err);
     default:
@@ -243,16 +243,4 @@ normalize_step *model_add_step(model *m, normalize_kind kind, failure *err)
     }
     m->steps[m->n_steps] = (normalize_step){.kind = kind};
     return &m->steps[m->n_steps++];
-}
-
-bool model_check_charsmap(const model_text *charsmap, failure *err)
-{
-    const uint8_t *s = (const uint8_t *)charsmap->s;
-    const size_t n = charsmap->n_bytes;
-    uint32_t trie_bytes = 0;
-    for (size_t i = 0; n > 4 && i < 4; i++)
-        trie_bytes |= (uint32_t)s[i] << 8 * i;
-    if (n <= 4 || trie_bytes == 0 || trie_bytes % 4 != 0 || trie_bytes >= n - 4 || s[n - 1] != 0)
-        return model_fail(err, 0, "precompiled_charsmap: damaged");
-    return true;
 }

@@ -196,13 +196,11 @@ bool model_add_special(model *m, uint32_t id, model_text content, failure *err);
 uint32_t model_special_id(const model *m, const char *content);
 /* Adds a step for the caller to fill in. NULL: there are too many. */
 normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
-/* Whether the parts of sentencepiece's blob lie inside it: 4 bytes with the size of a trie, the
- * trie of 4-byte units, NUL-terminated texts. */
-bool model_check_charsmap(const model_text *charsmap, failure *err);
 /* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. Returns how many
  * bytes have one. */
 unsigned model_byte_ids(const model *m, uint32_t byte_ids[256]);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
+void model_text_free(model_text *text);
 /* These return false. */
 /* Called after a table could not be made, with errno set to 0 before: out of memory, or too many
  * `entries` have the same hash. */
