@@ -121,7 +121,7 @@ static bool falls_back(const hf_file *f, uint32_t character)
     return true;
 }
 
-/* Whether the bytes that may occur have tokens, alone or with the suffix, or are the unknown one. In
+/* Whether the bytes that may occur have tokens, alone or with the suffix, or an unknown one. In
  * byte-level BPE, tokenizers falls back from a character of the alphabet, "\u0120" for a blank,
  * to two tokens, <0xC4> and <0xA0>; usually there are none. */
 static bool check_missing_bytes(const hf_file *f, const model_text *suffix, bool names_unknown)
