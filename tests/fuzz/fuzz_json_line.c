@@ -27,7 +27,7 @@ static void check_whole(const json_line_options *options, const uint8_t *line, s
     memcpy(padded, line, n_bytes);
     memset(padded + n_bytes, '"', PADDING);
     out[n_bytes] = 0xa5;
-    json_line_status status = json_line_text(options, padded, n_bytes, out, &r);
+    json_line_status status = json_line_text(options, padded, n_bytes, out, NULL, &r);
     require(out[n_bytes] == 0xa5);
     check_text(expected, status, &r, r.text, r.n_bytes);
     free(padded);
@@ -66,7 +66,7 @@ static void check_pieces(const json_line_options *options, const uint8_t *line, 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const parts[] = {"text", "a", "b"};
-    static const json_line_engine engines[] = {JSON_LINE_SCALAR, JSON_LINE_AVX2, JSON_LINE_AVX512};
+    static const simd_level levels[] = {SIMD_SCALAR, SIMD_AVX2, SIMD_AVX512};
     if (size < 2)
         return 0;
     bool deep = data[0] & 1;
@@ -74,16 +74,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *line = data + 2;
     size_t n_bytes = size - 2;
     oracle_result expected = oracle_read(deep ? parts + 1 : parts, deep ? 2 : 1, line, n_bytes);
-    json_line_path *path = json_line_path_new(deep ? "a.b" : "text");
-    require(path != NULL);
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
-        json_line_options options = {.path = path, .engine = engines[i]};
-        if (!json_line_engine_works(engines[i]))
+    json_paths *paths = json_paths_new(deep ? "a.b" : "text", NULL);
+    require(paths != NULL);
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        json_line_options options = {.paths = paths, .level = levels[i]};
+        if (!simd_works(levels[i]))
             continue;
         check_whole(&options, line, n_bytes, &expected);
         check_pieces(&options, line, n_bytes, piece_bytes, &expected);
     }
-    json_line_path_free(path);
+    json_paths_free(paths);
     free(expected.text);
     return 0;
 }

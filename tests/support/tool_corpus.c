@@ -79,7 +79,7 @@ static int read_json(const json_line_options *options, size_t piece_bytes)
         if (piece_bytes) {
             read_pieces(options, line, n_bytes, piece_bytes);
         } else {
-            json_line_status status = json_line_text(options, line, n_bytes, out, &r);
+            json_line_status status = json_line_text(options, line, n_bytes, out, NULL, &r);
             put_line(status, &r, r.text, r.n_bytes);
         }
         free(line);
@@ -91,16 +91,14 @@ static int read_json(const json_line_options *options, size_t piece_bytes)
 static int json(char **args)
 {
     static const char *const engines[] = {"scalar", "avx2", "avx512"};
-    json_line_path *path = json_line_path_new(args[0]);
-    json_line_options options = {.path = path};
+    json_paths *paths = json_paths_new(args[0], NULL);
+    json_line_options options = {.paths = paths};
     for (int i = 0; i < 3; i++) {
         if (strcmp(args[1], engines[i]) == 0)
-            options.engine = (json_line_engine)(JSON_LINE_SCALAR + i);
+            options.level = (simd_level)(SIMD_SCALAR + i);
     }
-    int status = json_line_engine_works(options.engine)
-                     ? read_json(&options, strtoul(args[2], NULL, 10))
-                     : 77;
-    json_line_path_free(path);
+    int status = simd_works(options.level) ? read_json(&options, strtoul(args[2], NULL, 10)) : 77;
+    json_paths_free(paths);
     return status;
 }
 

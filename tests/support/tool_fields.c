@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/json_fields.h"
 #include "corpus/json_line.h"
 #include "fields/where.h"
 
@@ -60,23 +59,25 @@ static void put_value(const tokmap_value *v)
 typedef struct state {
     field_list list;
     where *where;
-    json_fields *json; /* made for the first line after M or W */
-    json_line_path *path;
+    json_paths *paths; /* made for the first line after M or W */
 } state;
 
 static void take_line(state *s, const uint8_t *line, size_t n_bytes, uint8_t *out)
 {
     json_line_result r;
     tokmap_value values[FIELD_LIST_MAX];
-    const json_line_options options = {.path = s->path};
-    if (json_line_text(&options, line, n_bytes, out, &r) == JSON_LINE_MALFORMED) {
+    if (!s->paths)
+        s->paths = json_paths_new("text", &s->list);
+    if (!s->paths)
+        exit(2);
+    const json_line_options options = {.paths = s->paths};
+    const json_line_status status = json_line_text(&options, line, n_bytes, out, values, &r);
+    if (status == JSON_LINE_MALFORMED) {
         put(0, 1);
         return;
     }
-    if (!s->json)
-        s->json = json_fields_new(&s->list);
-    if (!s->json || !json_fields_read(s->json, line, n_bytes, values))
-        exit(2);
+    if (status == JSON_LINE_NO_OBJECT) /* then they mean nothing */
+        memset(values, 0, sizeof values);
     put(1, 1);
     for (size_t i = 0; i < s->list.n_fields; i++)
         put_value(&values[i]);
@@ -87,8 +88,8 @@ static void take_text(state *s, char kind, const char *text)
 {
     failure err;
     bool ok;
-    json_fields_free(s->json);
-    s->json = NULL;
+    json_paths_free(s->paths);
+    s->paths = NULL;
     where_free(s->where);
     s->where = NULL;
     if (kind == 'M') {
@@ -108,7 +109,7 @@ static void take_text(state *s, char kind, const char *text)
 
 int main(void)
 {
-    state s = {.path = json_line_path_new("text")};
+    state s = {0};
     for (int kind; (kind = getchar()) != EOF;) {
         size_t n_bytes = 0;
         for (int i = 0; i < 4; i++)
@@ -124,9 +125,8 @@ int main(void)
         free(text);
         free(out);
     }
-    json_fields_free(s.json);
     where_free(s.where);
     field_list_free(&s.list);
-    json_line_path_free(s.path);
+    json_paths_free(s.paths);
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -28,7 +28,7 @@ typedef struct encode_state {
     tokenizer_file tokenizer;
     encoder *encoder;
     const char *field;
-    json_line_path *path;
+    json_paths *paths;
     uint8_t *text; /* of a line with escapes */
     size_t text_capacity;
     id_buffer ids;
@@ -92,8 +92,9 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
         s->text = bigger;
         s->text_capacity = capacity;
     }
-    const json_line_options options = {.path = s->path, .bare_string = true};
-    json_line_status status = json_line_text(&options, line->text, line->n_bytes, s->text, text);
+    const json_line_options options = {.paths = s->paths, .bare_string = true};
+    json_line_status status =
+        json_line_text(&options, line->text, line->n_bytes, s->text, NULL, text);
     if (status == JSON_LINE_NO_FIELD || status == JSON_LINE_NULL)
         return cli_error(CLI_INPUT,
                          "%s: line %" PRIu64 ": the field '%s' is missing or is not a string",
@@ -161,9 +162,9 @@ static int open_all(encode_state *s, const encode_options *options, const char *
     if (!s->encoder)
         return cli_no_memory();
     s->field = options->field;
-    s->path = json_line_path_new(options->field);
-    if (!s->path)
-        return json_line_path_fits(options->field)
+    s->paths = json_paths_new(options->field, NULL);
+    if (!s->paths)
+        return json_path_fits(options->field)
                    ? cli_no_memory()
                    : cli_usage("--field %s: has too many parts", options->field);
     int opened = line_reader_open(&s->lines, name);
@@ -179,7 +180,7 @@ static int encode_input(const encode_options *options, const char *name)
     if (code == CLI_OK)
         code = encode_lines(s);
     line_reader_close(&s->lines);
-    json_line_path_free(s->path);
+    json_paths_free(s->paths);
     encoder_free(s->encoder);
     tokenizer_file_close(&s->tokenizer);
     id_buffer_free(&s->ids);

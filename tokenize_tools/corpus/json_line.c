@@ -8,17 +8,9 @@
 #include <string.h>
 
 #include "corpus/json_span.h"
+#include "text/exact_number.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
-
-struct json_line_path {
-    size_t n_parts;
-    struct {
-        const char *text;
-        size_t n_bytes;
-    } parts[JSON_MAX_DEPTH];
-    char text[];
-};
 
 typedef enum state {
     EXPECT_VALUE,
@@ -37,14 +29,16 @@ typedef enum state {
 
 typedef enum use { /* what the current string is needed for */
     USE_NONE,
-    USE_COMPARE, /* a key: to be compared with a part of the path */
-    USE_TEXT     /* it is the field */
+    USE_KEY,  /* a key of an object on a path */
+    USE_TEXT, /* it is the text */
+    USE_VALUE /* of a field that is not the text */
 } use;
 
 struct json_line_scanner {
-    const json_line_path *path;
+    json_paths *paths;
     const json_span_calls *calls;
     bool bare_string;
+    tokmap_value *values; /* NULL: not wanted */
 
     uint64_t n_fed;      /* bytes of the line before `data` */
     const uint8_t *data; /* the bytes being fed */
@@ -55,60 +49,40 @@ struct json_line_scanner {
     unsigned depth;                        /* open containers */
     uint64_t objects[JSON_MAX_DEPTH / 64]; /* which of them are objects */
 
-    /* The first `level` open containers are objects on the path. on_path: the next value is on it
-     * too, because the key before it is the next part. */
+    /* The first `level` open containers are objects on a path, the last one at the key `object`.
+     * value: the key of the next value, if it is on a path too. */
     unsigned level;
-    bool on_path;
+    json_key *object, *value;
     bool no_object; /* the value of the line is not an object */
 
-    /* For the last value at the path: a duplicate replaces the one before. */
+    /* For the last value at the path of the text: a duplicate replaces the one before. */
     bool found, is_null;
     const char *not_found;
     uint64_t not_found_at;
     uint64_t n_begun;
 
     use use;
-    bool is_key, key_same; /* key_same: so far, in key_bytes */
+    bool is_key, has_lone; /* has_lone: a lone surrogate */
+    const uint8_t *key;    /* where it is, if it is not longer than paths->buffer */
     size_t key_bytes;
     uint32_t unit, high; /* of a \uXXXX; the first half of a surrogate pair, or 0 */
     unsigned n_hex;
     json_number number;
+    const uint8_t *number_at;
     const char *word; /* the rest of it */
 
-    bool whole;          /* the line is in one piece */
-    bool fresh;          /* whole, and no byte of the text was read yet */
-    bool begins;         /* a string of the field begins: feed returns */
-    const uint8_t *text; /* where the text begins */
-    uint8_t *out_begin, *out;
+    bool whole;            /* the line is in one piece */
+    bool fresh;            /* whole, and no byte of the string was read yet */
+    bool begins;           /* a string of the field begins: feed returns */
+    const uint8_t *string; /* that is needed of a whole line: where it begins */
+    bool copied;           /* it is in `out` */
+    uint8_t *out;
+    const uint8_t *text; /* of the whole line */
     size_t text_bytes;
     uint64_t lone_surrogates;
 };
 
-/* ---- Paths ---- */
-
-json_line_path *json_line_path_new(const char *dotted)
-{
-    size_t n_bytes = strlen(dotted) + 1;
-    json_line_path *p = json_line_path_fits(dotted) ? calloc(1, sizeof *p + n_bytes) : NULL;
-    if (!p)
-        return NULL;
-    memcpy(p->text, dotted, n_bytes);
-    for (const char *part = p->text;;) {
-        size_t part_bytes = strcspn(part, ".");
-        p->parts[p->n_parts].text = part;
-        p->parts[p->n_parts++].n_bytes = part_bytes;
-        if (!part[part_bytes])
-            return p;
-        part += part_bytes + 1;
-    }
-}
-
-void json_line_path_free(json_line_path *p)
-{
-    free(p);
-}
-
-/* ---- The path ---- */
+/* ---- The paths ---- */
 
 static void refuse(json_line_scanner *s, const char *reason)
 {
@@ -122,48 +96,42 @@ static void set_not_found(json_line_scanner *s, const char *why)
     s->not_found_at = s->n_fed + (uint64_t)(s->at - s->data);
 }
 
-/* A key of an object on the path has ended. */
-static void match_key(json_line_scanner *s)
-{
-    s->on_path = s->key_same && s->key_bytes == s->path->parts[s->level - 1].n_bytes;
-    if (s->on_path)
-        set_not_found(s, "the field is missing");
-}
-
 static bool takes_bare_string(const json_line_scanner *s)
 {
-    const json_line_path *path = s->path;
-    return s->bare_string && path->n_parts == 1 && path->parts[0].n_bytes == 4 &&
-           memcmp(path->parts[0].text, "text", 4) == 0;
+    const json_key *key = json_key_find(s->paths->keys, "text", 4);
+    return s->bare_string && key && key->is_text;
 }
 
-/* A string that is not a key begins: whether it is the field. */
-static bool is_field(const json_line_scanner *s)
+/* A string that is not a key begins: whether it is the text. */
+static bool is_text(const json_line_scanner *s)
 {
-    if (s->depth == 0)
-        return takes_bare_string(s);
-    return s->on_path && s->level == s->path->n_parts;
+    return s->depth == 0 ? takes_bare_string(s) : s->value && s->value->is_text;
+}
+
+/* The value of a field, or of none. */
+static tokmap_value *value_of(const json_line_scanner *s)
+{
+    const bool wanted = s->values && s->value && s->value->field != JSON_NO_FIELD;
+    return wanted ? &s->values[s->value->field] : NULL;
 }
 
 /* ---- Strings ---- */
 
-static void compare_key(json_line_scanner *s, const uint8_t *bytes, size_t n_bytes)
+static void add_to_key(json_line_scanner *s, const uint8_t *bytes, size_t n_bytes)
 {
-    size_t part_bytes = s->path->parts[s->level - 1].n_bytes;
-    const char *part = s->path->parts[s->level - 1].text;
-    s->key_same = s->key_same && n_bytes <= part_bytes - s->key_bytes &&
-                  memcmp(part + s->key_bytes, bytes, n_bytes) == 0;
-    if (s->key_same)
-        s->key_bytes += n_bytes;
+    const json_paths *p = s->paths;
+    if (s->key_bytes <= p->buffer_bytes && n_bytes <= p->buffer_bytes - s->key_bytes)
+        memcpy(p->buffer + s->key_bytes, bytes, n_bytes);
+    s->key_bytes += n_bytes;
 }
 
 static void emit_code_point(json_line_scanner *s, uint32_t code_point)
 {
     uint8_t bytes[4];
     size_t n_bytes = utf8_encode(code_point, bytes);
-    if (s->use == USE_COMPARE)
-        compare_key(s, bytes, n_bytes);
-    if (s->use == USE_TEXT) {
+    if (s->use == USE_KEY)
+        add_to_key(s, bytes, n_bytes);
+    if (s->use >= USE_TEXT) {
         memcpy(s->out, bytes, n_bytes);
         s->out += n_bytes;
     }
@@ -172,8 +140,7 @@ static void emit_code_point(json_line_scanner *s, uint32_t code_point)
 static void emit_lone_surrogate(json_line_scanner *s)
 {
     emit_code_point(s, 0xfffd);
-    s->key_same = false; /* a key of the path cannot contain one, not even a key with U+FFFD in
-                            it */
+    s->has_lone = true; /* a key of a path has none, not even a key with U+FFFD in it */
     s->lone_surrogates += s->use == USE_TEXT;
 }
 
@@ -207,54 +174,78 @@ static void begin_string(json_line_scanner *s)
     s->state = IN_STRING;
     s->at++;
     s->high = 0;
+    s->use = USE_NONE;
     if (s->is_key) {
-        s->use = s->depth == s->level ? USE_COMPARE : USE_NONE;
-        s->key_same = true;
+        if (s->depth == s->level)
+            s->use = USE_KEY;
+        s->has_lone = false;
+        s->key = s->paths->buffer;
         s->key_bytes = 0;
-    } else if (is_field(s)) {
+    } else if (is_text(s)) {
         s->use = USE_TEXT;
         s->found = true;
         s->n_begun++;
         s->lone_surrogates = 0;
-        s->fresh = s->whole;
         s->begins = !s->whole;
-        s->out = s->out_begin;
-    } else {
-        s->use = USE_NONE;
+    } else if (value_of(s)) {
+        s->use = USE_VALUE;
     }
+    s->fresh = s->whole && s->use >= USE_TEXT;
 }
 
 static void end_value(json_line_scanner *s)
 {
-    s->on_path = false;
+    s->value = NULL;
     s->state = s->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
+}
+
+/* A key of an object on a path has ended. */
+static void match_key(json_line_scanner *s)
+{
+    if (s->has_lone)
+        return;
+    s->value = json_key_find(s->object, s->key, s->key_bytes);
+    if (s->value && s->value->leads_to_text)
+        set_not_found(s, "the field is missing");
+    if (s->values)
+        json_paths_see(s->paths, s->object, s->value, s->key, s->key_bytes, s->values);
 }
 
 static void end_string(json_line_scanner *s)
 {
     s->at++;
     end_pair(s);
-    if (s->use == USE_COMPARE)
-        match_key(s);
-    if (s->use == USE_TEXT && s->text == s->out_begin)
-        s->text_bytes = (size_t)(s->out - s->out_begin);
-    if (s->is_key)
+    if (s->is_key) {
+        if (s->use == USE_KEY)
+            match_key(s);
         s->state = EXPECT_COLON;
-    else
-        end_value(s);
+        return;
+    }
+    if (s->use >= USE_TEXT && s->whole) {
+        const uint8_t *const end = s->copied ? s->out : s->at - 1;
+        const size_t n_bytes = (size_t)(end - s->string);
+        tokmap_value *value = value_of(s);
+        if (value)
+            *value = (tokmap_value){.type = TOKMAP_VALUE_STRING,
+                                    .text = (const char *)s->string,
+                                    .text_bytes = n_bytes};
+        if (s->use == USE_TEXT) {
+            s->text = s->string;
+            s->text_bytes = n_bytes;
+        }
+    }
+    end_value(s);
 }
 
-/* The first bytes of a text in a whole line. A text without escapes is not copied. */
+/* The first bytes of a string in a whole line. One without escapes is not copied. */
 static void begin_text(json_line_scanner *s)
 {
     size_t n_plain = s->calls->find(s->at, (size_t)(s->end - s->at));
     s->fresh = false;
-    if (s->at + n_plain < s->end && s->at[n_plain] == '"') {
-        s->text = s->at;
-        s->text_bytes = n_plain;
-    } else {
+    s->copied = s->at + n_plain == s->end || s->at[n_plain] != '"';
+    s->string = s->copied ? s->out : s->at;
+    if (s->copied) {
         memcpy(s->out, s->at, n_plain);
-        s->text = s->out;
         s->out += n_plain;
     }
     s->at += n_plain;
@@ -265,14 +256,18 @@ static void scan_plain(json_line_scanner *s)
     size_t n_left = (size_t)(s->end - s->at);
     if (s->fresh) {
         begin_text(s);
-    } else if (s->use == USE_TEXT) {
+    } else if (s->use >= USE_TEXT) {
         json_span_moved moved = s->calls->decode(s->at, n_left, s->out);
         s->at += moved.read;
         s->out += moved.written;
     } else {
         size_t n_plain = s->calls->find(s->at, n_left);
-        if (s->use == USE_COMPARE)
-            compare_key(s, s->at, n_plain);
+        if (s->use == USE_KEY && s->key_bytes == 0 && n_plain < n_left && s->at[n_plain] == '"') {
+            s->key = s->at; /* all of it */
+            s->key_bytes = n_plain;
+        } else if (s->use == USE_KEY) {
+            add_to_key(s, s->at, n_plain);
+        }
         s->at += n_plain;
     }
 }
@@ -337,10 +332,15 @@ static void scan_number(json_line_scanner *s)
         s->at++;
     if (s->at == s->end)
         return;
-    if (json_number_may_end(s->number))
-        end_value(s);
-    else
+    if (!json_number_may_end(s->number)) {
         refuse(s, "expected a digit");
+        return;
+    }
+    tokmap_value *value = value_of(s);
+    const size_t n_bytes = (size_t)(s->at - s->number_at);
+    if (value)
+        *value = number_read((const char *)s->number_at, n_bytes, (const char *)s->number_at);
+    end_value(s);
 }
 
 static void scan_word(json_line_scanner *s)
@@ -370,9 +370,13 @@ static void open_container(json_line_scanner *s, bool object)
         refuse(s, "nested more than 128 levels deep, which tokmap does not read");
         return;
     }
-    if (object && (i == 0 || (s->on_path && s->level < s->path->n_parts)))
+    if (s->value)
+        s->value->is_container = true;
+    if (object && (i == 0 || (s->value && s->value->first_child))) {
         s->level++;
-    s->on_path = false;
+        s->object = i == 0 ? s->paths->keys : s->value;
+    }
+    s->value = NULL;
     s->objects[i / 64] &= ~((uint64_t)1 << i % 64);
     s->objects[i / 64] |= (uint64_t)object << i % 64;
     s->depth++;
@@ -382,28 +386,23 @@ static void open_container(json_line_scanner *s, bool object)
 
 static void close_container(json_line_scanner *s)
 {
-    if (s->depth == s->level)
+    if (s->depth == s->level) {
         s->level--;
+        s->object = s->object->parent;
+    }
     s->depth--;
     s->at++;
     end_value(s);
 }
 
-static void begin_word(json_line_scanner *s, const char *word)
-{
-    s->word = word + 1;
-    s->at++;
-    s->state = IN_WORD;
-}
-
 static void begin_value(json_line_scanner *s, uint8_t c)
 {
     if (s->depth == 0) {
-        s->no_object = c != '{' && !(c == '"' && is_field(s));
-    } else if (s->on_path && c == 'n') {
+        s->no_object = c != '{' && !(c == '"' && is_text(s));
+    } else if (s->value && s->value->leads_to_text && c == 'n') {
         set_not_found(s, "the field is null");
         s->is_null = true;
-    } else if (s->on_path && s->level == s->path->n_parts && c != '"') {
+    } else if (s->value && s->value->is_text && c != '"') {
         set_not_found(s, "the field is not a string");
     }
     if (c == '"') {
@@ -413,24 +412,20 @@ static void begin_value(json_line_scanner *s, uint8_t c)
         open_container(s, c == '{');
     } else if (c == '-' || (c >= '0' && c <= '9')) {
         s->number = NUMBER_BEGINS;
+        s->number_at = s->at;
         s->state = IN_NUMBER;
     } else if (c == 't' || c == 'f' || c == 'n') {
-        begin_word(s, c == 't' ? "true" : c == 'f' ? "false" : "null");
+        tokmap_value *value = value_of(s);
+        if (value && c != 'n')
+            *value = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = c == 't'};
+        s->word = c == 't' ? "rue" : c == 'f' ? "alse" : "ull";
+        s->at++;
+        s->state = IN_WORD;
     } else if (c == 'N' || c == 'I') {
         refuse(s, "expected a value; NaN and Infinity are not JSON");
     } else {
         refuse(s, "expected a value");
     }
-}
-
-static void begin_key(json_line_scanner *s, uint8_t c)
-{
-    if (c != '"') {
-        refuse(s, "expected a key in quotes");
-        return;
-    }
-    s->is_key = true;
-    begin_string(s);
 }
 
 static void scan_comma_or_end(json_line_scanner *s, uint8_t c)
@@ -446,16 +441,6 @@ static void scan_comma_or_end(json_line_scanner *s, uint8_t c)
     }
 }
 
-static void scan_colon(json_line_scanner *s, uint8_t c)
-{
-    if (c != ':') {
-        refuse(s, "expected ':'");
-        return;
-    }
-    s->at++;
-    s->state = EXPECT_VALUE;
-}
-
 static void scan_structure(json_line_scanner *s)
 {
     while (s->at < s->end && json_is_space(*s->at))
@@ -464,18 +449,26 @@ static void scan_structure(json_line_scanner *s)
         return;
     uint8_t c = *s->at;
     if ((c == '}' && s->state == EXPECT_KEY_OR_END) ||
-        (c == ']' && s->state == EXPECT_ELEMENT_OR_END))
+        (c == ']' && s->state == EXPECT_ELEMENT_OR_END)) {
         close_container(s);
-    else if (s->state == EXPECT_KEY || s->state == EXPECT_KEY_OR_END)
-        begin_key(s, c);
-    else if (s->state == EXPECT_COLON)
-        scan_colon(s, c);
-    else if (s->state == EXPECT_COMMA_OR_END)
+    } else if (s->state == EXPECT_KEY || s->state == EXPECT_KEY_OR_END) {
+        s->is_key = true;
+        if (c == '"')
+            begin_string(s);
+        else
+            refuse(s, "expected a key in quotes");
+    } else if (s->state == EXPECT_COLON && c == ':') {
+        s->at++;
+        s->state = EXPECT_VALUE;
+    } else if (s->state == EXPECT_COLON) {
+        refuse(s, "expected ':'");
+    } else if (s->state == EXPECT_COMMA_OR_END) {
         scan_comma_or_end(s, c);
-    else if (s->state == EXPECT_NOTHING)
+    } else if (s->state == EXPECT_NOTHING) {
         refuse(s, "trailing data after the value");
-    else
+    } else {
         begin_value(s, c);
+    }
 }
 
 static void scan_bytes(json_line_scanner *s)
@@ -507,8 +500,8 @@ static void scan_bytes(json_line_scanner *s)
 
 static void set_options(json_line_scanner *s, const json_line_options *options)
 {
-    s->path = options->path;
-    s->calls = json_span_engine(options->engine);
+    s->paths = options->paths;
+    s->calls = json_span_engine(options->level);
     s->bare_string = options->bare_string;
 }
 
@@ -528,7 +521,7 @@ void json_line_scanner_free(json_line_scanner *s)
 void json_line_begin(json_line_scanner *s)
 {
     *s = (json_line_scanner){
-        .path = s->path, .calls = s->calls, .bare_string = s->bare_string, .state = EXPECT_VALUE};
+        .paths = s->paths, .calls = s->calls, .bare_string = s->bare_string, .state = EXPECT_VALUE};
 }
 
 json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n_bytes,
@@ -536,13 +529,13 @@ json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n
 {
     s->data = s->at = data;
     s->end = data + n_bytes;
-    s->out_begin = s->out = out;
+    s->out = out;
     s->begins = false;
     scan_bytes(s);
     json_line_fed fed = {.n_bytes = (size_t)(s->at - data),
                          .begins = s->begins,
                          .malformed = s->reason != NULL,
-                         .text_bytes = (size_t)(s->out - out)};
+                         .text_bytes = s->begins ? 0 : (size_t)(s->out - out)};
     s->n_fed += fed.n_bytes;
     s->data = s->at;
     return fed;
@@ -579,18 +572,23 @@ json_line_status json_line_end(json_line_scanner *s, json_line_result *result)
 }
 
 json_line_status json_line_text(const json_line_options *options, const uint8_t *line,
-                                size_t n_bytes, uint8_t *out, json_line_result *result)
+                                size_t n_bytes, uint8_t *out, tokmap_value *values,
+                                json_line_result *result)
 {
     json_line_scanner s = {.state = EXPECT_VALUE,
+                           .values = values,
                            .data = line,
                            .at = line,
                            .end = line + n_bytes,
                            .whole = true,
-                           .out_begin = out,
                            .out = out};
     set_options(&s, options);
+    if (values)
+        json_paths_begin(s.paths, values);
     scan_bytes(&s);
     json_line_status status = json_line_end(&s, result);
+    if (values && status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT)
+        json_paths_end(s.paths, values);
     if (status == JSON_LINE_OK) {
         result->text = s.text;
         result->n_bytes = s.text_bytes;

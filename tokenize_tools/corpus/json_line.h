@@ -1,32 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_line.h - extracts one string from a line of JSON, at memory speed.
+/* json_line.h - extracts one string from a line of JSON, at memory speed, and the values of fields.
  *
  * The line is checked as strictly as by json_reader.h, with two differences: a lone surrogate
  * escape becomes U+FFFD (counted), and bytes above 7F are not checked: the caller checks the UTF-8
  * of the text. Of duplicate keys the last one counts, as in Python. Vectorised; the scalar code is
- * the definition. Pure. */
+ * the definition.
+ *
+ * The value of a field is null if the field is missing, null, an object or a list. true is 1 and
+ * false 0. A number that has neither a fraction nor an exponent and fits 64 bits is an integer, and
+ * any other number the nearest double and the text of the number, as exact_number.h says. Pure. */
 #ifndef TOKMAP_JSON_LINE_H
 #define TOKMAP_JSON_LINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "text/json_parts.h"
-
-typedef struct json_line_path json_line_path;
-/* "text", "meta.text": each part is a key, without escapes. NULL: out of memory, or too many
- * parts. */
-json_line_path *json_line_path_new(const char *dotted);
-/* At most JSON_MAX_DEPTH parts. */
-static inline bool json_line_path_fits(const char *dotted)
-{
-    size_t n_dots = 0;
-    for (; *dotted; dotted++)
-        n_dots += *dotted == '.';
-    return n_dots < JSON_MAX_DEPTH;
-}
-void json_line_path_free(json_line_path *p);
+#include "corpus/json_paths.h"
+#include "text/simd.h"
 
 typedef enum json_line_status {
     JSON_LINE_OK,
@@ -46,30 +33,26 @@ typedef struct json_line_result {
     const char *reason;    /* static; NULL: no error */
 } json_line_result;
 
-typedef enum json_line_engine {
-    JSON_LINE_BEST,
-    JSON_LINE_SCALAR,
-    JSON_LINE_AVX2,
-    JSON_LINE_AVX512
-} json_line_engine;
-bool json_line_engine_works(json_line_engine e);
-
-/* If bare_string is set and the path is just "text", a line may be a string instead of an object.
- * An engine that does not work on this machine is replaced by the next best. */
+/* If bare_string is set and the path of the text is just "text", a line may be a string instead of
+ * an object. A level that does not work on this machine is replaced by the next best. */
 typedef struct json_line_options {
-    const json_line_path *path;
-    json_line_engine engine;
+    json_paths *paths;
+    simd_level level;
     bool bare_string;
 } json_line_options;
 
-/* line must have 64 readable bytes after n_bytes, and out must have room for n_bytes. */
+/* line must have 64 readable bytes after n_bytes, and out must have room for n_bytes. values[i], if
+ * values is not NULL, becomes that of paths->fields->names[i], @row null; they mean nothing if the
+ * line is malformed or no object. Strings point into the line or into `out`, numbers into the
+ * line. */
 json_line_status json_line_text(const json_line_options *options, const uint8_t *line,
-                                size_t n_bytes, uint8_t *out, json_line_result *result);
+                                size_t n_bytes, uint8_t *out, tokmap_value *values,
+                                json_line_result *result);
 
 /* ---- A line in pieces ---- */
 
 typedef struct json_line_scanner json_line_scanner;
-/* The path must stay valid until the scanner is freed. NULL: out of memory. */
+/* The paths must stay valid until the scanner is freed. NULL: out of memory. */
 json_line_scanner *json_line_scanner_new(const json_line_options *options);
 void json_line_scanner_free(json_line_scanner *s);
 

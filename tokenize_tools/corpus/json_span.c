@@ -188,30 +188,18 @@ AVX512 static json_span_moved decode_avx512(const uint8_t *text, size_t n_bytes,
 static const json_span_calls avx2_calls = {find_avx2, decode_avx2};
 static const json_span_calls avx512_calls = {find_avx512, decode_avx512};
 
-bool json_line_engine_works(json_line_engine e)
+const json_span_calls *json_span_engine(simd_level level)
 {
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
-    bool avx512 = avx2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    return e == JSON_LINE_AVX512 ? avx512 : e == JSON_LINE_AVX2 ? avx2 : true;
-}
-
-const json_span_calls *json_span_engine(json_line_engine e)
-{
-    if (e != JSON_LINE_SCALAR && e != JSON_LINE_AVX2 && json_line_engine_works(JSON_LINE_AVX512))
+    if (level != SIMD_SCALAR && level != SIMD_AVX2 && simd_works(SIMD_AVX512))
         return &avx512_calls;
-    if (e != JSON_LINE_SCALAR && json_line_engine_works(JSON_LINE_AVX2))
+    if (level != SIMD_SCALAR && simd_works(SIMD_AVX2))
         return &avx2_calls;
     return &scalar_calls;
 }
 #else
-bool json_line_engine_works(json_line_engine e)
+const json_span_calls *json_span_engine(simd_level level)
 {
-    return e == JSON_LINE_BEST || e == JSON_LINE_SCALAR;
-}
-
-const json_span_calls *json_span_engine(json_line_engine e)
-{
-    (void)e;
+    (void)level;
     return &scalar_calls;
 }
 #endif

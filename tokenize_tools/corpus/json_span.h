@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "corpus/json_line.h"
+#include "text/simd.h"
 
 typedef struct json_span_moved {
     size_t read, written;
@@ -21,6 +21,7 @@ typedef struct json_span_calls {
     json_span_moved (*decode)(const uint8_t *text, size_t n_bytes, uint8_t *out);
 } json_span_calls;
 
-const json_span_calls *json_span_engine(json_line_engine e);
+/* Of this level, or of the next best that works on this machine. */
+const json_span_calls *json_span_engine(simd_level level);
 
 #endif /* TOKMAP_JSON_SPAN_H */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/json_fields.h"
 #include "corpus/json_line.h"
 #include "corpus/wrong_file.h"
 #include "text/array.h"
@@ -27,14 +26,12 @@ typedef struct text_reader {
     size_t n_bytes, n_kept; /* in the window; those of the last text that come again */
 
     /* JSON lines: */
-    json_line_path *path;
-    json_line_options json;
+    json_paths *paths;
     json_line_scanner *scanner;
     uint8_t *decoded;
     size_t n_decoded, decoded_capacity;
     uint64_t wanted;
     bool drop;
-    json_fields *fields; /* NULL: none are wanted */
     char reason[256];
 } text_reader;
 
@@ -158,7 +155,9 @@ static bool read_line(text_reader *r, size_t from, first_line *line, failure *er
         return false;
     const uint8_t *bytes = window_text(&r->base.window) + from;
     if (whole) {
-        line->status = json_line_text(&r->json, bytes, line->to - from, r->decoded, &line->result);
+        const json_line_options options = {.paths = r->paths};
+        line->status =
+            json_line_text(&options, bytes, line->to - from, r->decoded, NULL, &line->result);
         return true;
     }
     json_line_begin(r->scanner);
@@ -315,23 +314,19 @@ static text_reader *text_of(reader *base)
 static bool prepare_json(text_reader *r, failure *err)
 {
     const char *field = r->base.options->field ? r->base.options->field : "text";
-    if (!json_line_path_fits(field))
+    if (!json_path_fits(field))
         return fail(err, "the field %.200s has more than %d parts", field, JSON_MAX_DEPTH);
-    r->path = json_line_path_new(field);
-    r->json.path = r->path;
-    r->scanner = r->path ? json_line_scanner_new(&r->json) : NULL;
-    if (r->base.options->fields)
-        r->fields = json_fields_new(r->base.options->fields);
-    const bool done = r->scanner && (r->fields || !r->base.options->fields);
-    return done || fail_memory(err);
+    r->paths = json_paths_new(field, r->base.options->fields);
+    if (r->paths)
+        r->scanner = json_line_scanner_new(&(json_line_options){.paths = r->paths});
+    return r->scanner || fail_memory(err);
 }
 
 static void close_text(reader *base)
 {
     text_reader *r = text_of(base);
     json_line_scanner_free(r->scanner);
-    json_line_path_free(r->path);
-    json_fields_free(r->fields);
+    json_paths_free(r->paths);
     free(r->decoded);
 }
 
@@ -356,16 +351,11 @@ static reader_result read_whole_json(text_reader *r, reader_text *text, failure 
     json_line_result result;
     if (!reserve_decoded(r, r->n_bytes + 1, err))
         return READER_FAILED;
-    json_line_status status =
-        json_line_text(&r->json, window_text(&r->base.window), r->n_bytes, r->decoded, &result);
-    if (r->fields && status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT) {
-        if (!json_fields_read(r->fields, window_text(&r->base.window), r->n_bytes,
-                              r->base.values)) {
-            fail_memory(err);
-            return READER_FAILED;
-        }
+    const json_line_options options = {.paths = r->paths};
+    json_line_status status = json_line_text(&options, window_text(&r->base.window), r->n_bytes,
+                                             r->decoded, r->base.values, &result);
+    if (status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT)
         text->values = r->base.values;
-    }
     if (status != JSON_LINE_OK)
         return json_without_text(r, status, &result, text);
     text->bytes = result.text;
@@ -570,7 +560,7 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
     r->complete = !r->in_pieces;
     r->n_bytes = r->in_pieces ? 0 : n_bytes;
     text->first = true;
-    if (r->in_pieces && json && r->fields) {
+    if (r->in_pieces && json && r->base.values) {
         snprintf(r->reason, sizeof r->reason,
                  "longer than %zu bytes, so its fields are not read; raise --memory",
                  r->base.options->max_piece_bytes);
@@ -691,18 +681,18 @@ static void want_string(reader *base, uint64_t n)
 
 static void note_fields(const reader *base)
 {
-    const json_fields *f = ((const text_reader *)base)->fields;
+    const json_paths *p = ((const text_reader *)base)->paths;
     const corpus_options *o = base->options;
     tokmap_value_type types[FIELD_LIST_MAX];
     failure why;
     char text[640];
-    for (size_t i = 0; f && i < o->fields->n_fields; i++) {
+    for (size_t i = 0; o->fields && i < o->fields->n_fields; i++) {
         const size_t n = (size_t)snprintf(text, sizeof text, "%.200s: ", base->window.name);
-        types[i] = json_fields_type(f, i);
-        if (json_fields_missing(f, i, text + n, sizeof text - n))
+        types[i] = json_paths_type(p, i);
+        if (json_paths_missing(p, i, text + n, sizeof text - n))
             o->note(o->context, text);
     }
-    if (!f || !o->where || where_check_types(o->where, types, &why))
+    if (!o->fields || !o->where || where_check_types(o->where, types, &why))
         return;
     fail(&why, "%.200s: --where: character %" PRIu64 ": %s in every record, which never holds",
          base->window.name, why.place, why.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_parts.h - what all that read JSON share (json_reader.c, corpus/json_line.c,
- * corpus/json_fields.c, fields/where.c): white space, escapes and numbers. Pure. */
+ * fields/where.c): white space, escapes and numbers. Pure. */
 #ifndef TOKMAP_JSON_PARTS_H
 #define TOKMAP_JSON_PARTS_H
 
