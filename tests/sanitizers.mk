@@ -6,7 +6,7 @@
 # tokbench.
 ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
-	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_map test_char_cuts \
+	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_cuts \
 	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
 	test_json_line) \
 	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \

@@ -1,6 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/normalizer_case.h"
 
+const rule precompiled_rules[N_PRECOMPILED_RULES] = {
+    {"a", "1"},
+    {"ab", "2"},
+    {"e\xCC\x81", "\xC3\xA9"},
+    {"\x0D", " "},
+    {"\x0A", " "},
+    {"\x09", " "},
+    {"\x01", ""},
+    {"\xEF\xAC\x81", "fi"},
+    {"\xE3\x80\x80", " "},
+    {"\xCC\x81", "^"},
+    {"\xC2\xA9", "(c)"},
+    {"\xE0\xA4\x95", "ka"},
+    {"\xEF\xBD\xB6", "\xE3\x82\xAB"},
+    {"\xEF\xBD\xB6\xEF\xBE\x9E", "\xE3\x82\xAC"},
+    {"\xF0\x9F\x98\x80", ":)"},
+    {"\xE1\x85\xA1", "A"},
+    {"\xD8\x80", "N"},
+    {"\xE1\xBA\x9B\xCC\xA3", "\xE1\xB9\xA9"},
+    {"\xE2\x80\x82", "\xE2\x96\x81"},
+};
+
 void put_le32(uint8_t *p, uint32_t x)
 {
     for (int i = 0; i < 4; i++)

@@ -6,10 +6,17 @@
 #include "support/check.h"
 
 #include "oracles/char_naive.h"
-#include "tokenizer/precompiled_vectors.h"
 #include "tokenizer/words/double_array.h"
 
 #define N NAIVE_N
+
+typedef struct rule {
+    const char *from, *to;
+} rule;
+
+/* As they may be in a charsmap: of letters, marks, blanks, and longer ones over shorter ones. */
+#define N_PRECOMPILED_RULES 19
+extern const rule precompiled_rules[N_PRECOMPILED_RULES];
 
 void put_le32(uint8_t *p, uint32_t x);
 /* The blob of these rules, which differ, as sentencepiece stores it. */

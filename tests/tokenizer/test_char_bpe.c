@@ -28,38 +28,6 @@ static void make_unmerged(model *m, size_t n_kinds)
     m->whole_word_first = naive_any(2); /* char or word */
 }
 
-static void sentencepiece_ids(const model *m, const char *text, size_t n, naive_ids *want)
-{
-    static char marked[4 * NAIVE_MAX_BYTES];
-    n = sentencepiece_text(m, text, n, marked);
-    want->n = 0;
-    if (m->rule == MERGE_SCORED)
-        naive_scored_bpe(m, (const uint8_t *)marked, n, want);
-    else
-        naive_unmerged(m, (const uint8_t *)marked, n, want);
-}
-
-TEST(sentencepiece_ids_are_those_of_the_definition)
-{
-    static naive_ids want;
-    char text[NAIVE_MAX_BYTES];
-    for (long round = 0; round < rounds(150, 2500); round++) {
-        engine g = {0};
-        const size_t n_kinds = 3 + naive_any(NAIVE_N(naive_alphabet) - 2);
-        (naive_any(3) ? make_scored : make_unmerged)(&g.m, n_kinds);
-        engine_start(&g, naive_any(2) ? 1 << 14 : 1 << 18);
-        for (int i = 0; i < 400; i++) {
-            const size_t n = naive_text(text, n_kinds);
-            text[n] = 0;
-            sentencepiece_ids(&g.m, text, n, &want);
-            g.out.n = 0;
-            encode(&g, text, n, TEXT_FIRST);
-            expect_ids(&g, &want, text);
-        }
-        engine_end(&g);
-    }
-}
-
 /* ---- tokenizer.json ---- */
 
 static void add_merges(model *m, size_t n)
@@ -116,51 +84,6 @@ static void make_listed(model *m, size_t n_kinds)
         m->metaspace = true;
         m->prepend = (prepend_scheme)naive_any(3);
         m->metaspace_split = naive_any(2);
-    }
-}
-
-/* Each word from one U+2581 to the next, or all of it. */
-static void listed_ids(const model *m, const char *text, size_t n, naive_ids *want)
-{
-    static char marked[4 * NAIVE_MAX_BYTES];
-    size_t length = naive_marked(text, n, marked + 3), start = 3;
-    memcpy(marked, NAIVE_MARK, 3);
-    const bool has_mark = length >= 3 && memcmp(marked + 3, NAIVE_MARK, 3) == 0;
-    const bool prepend = m->n_steps > 0 || (m->prepend != PREPEND_NEVER && !has_mark);
-    want->n = 0;
-    if (n == 0)
-        return;
-    if (prepend) {
-        start = 0;
-        length += 3;
-    }
-    const uint8_t *at = (const uint8_t *)marked + start, *end = at + length;
-    for (const uint8_t *next = at; at < end; at = next) {
-        do
-            next += naive_char(next);
-        while (next < end && !(m->metaspace_split && memcmp(next, NAIVE_MARK, 3) == 0));
-        naive_listed_bpe(m, at, (size_t)(next - at), want);
-    }
-}
-
-TEST(ids_of_listed_merges_are_those_of_the_definition)
-{
-    static naive_ids want;
-    char text[NAIVE_MAX_BYTES];
-    for (long round = 0; round < rounds(60, 500); round++) {
-        engine g = {0};
-        const size_t n_kinds = 3 + naive_any(NAIVE_N(naive_alphabet) - 2);
-        make_listed(&g.m, n_kinds);
-        engine_start(&g, naive_any(2) ? 1 << 14 : 1 << 18);
-        for (int i = 0; i < 300; i++) {
-            const size_t n = naive_text(text, n_kinds);
-            text[n] = 0;
-            listed_ids(&g.m, text, n, &want);
-            g.out.n = 0;
-            encode(&g, text, n, TEXT_FIRST);
-            expect_ids(&g, &want, text);
-        }
-        engine_end(&g);
     }
 }
 

@@ -10,18 +10,7 @@
 #include "tokenizer/split/splitter.h"
 #include "text/utf8.h"
 
-/* ---- Charsmaps ---- */
-
-static void load_rules(charsmap *c, const rule *rules, size_t n_rules)
-{
-    model_text blob = {0};
-    failure err;
-    make_charsmap(&blob, rules, n_rules);
-    *c = (charsmap){0};
-    const bool loaded = charsmap_load(c, &blob, &err);
-    free(blob.s);
-    CHECK(loaded);
-}
+/* ---- Double arrays ---- */
 
 /* No node has a child by the byte 0, wherever its children lie. */
 static void no_nul_along(const double_array *a, const double_array_key *key)
@@ -227,24 +216,7 @@ TEST(sentencepiece_normalizes_as_its_definition_says)
     }
 }
 
-/* ---- Precompiled ---- */
-
-TEST(precompiled_gives_what_the_reference_gave)
-{
-    step_list list = {.n_steps = 1, .steps[0].step.kind = NORMALIZE_CHARSMAP};
-    normalize_scratch scratch = {0};
-    load_rules(&list.charsmap, precompiled_rules, N(precompiled_rules));
-    for (size_t i = 0; i < N(precompiled_vectors); i++) {
-        text_span text = {(const uint8_t *)precompiled_vectors[i].text,
-                          precompiled_vectors[i].n_text};
-        CHECK(step_list_run(&list, &scratch, false, &text));
-        if (text.n_bytes != precompiled_vectors[i].n_normal ||
-            memcmp(text.bytes, precompiled_vectors[i].normal, text.n_bytes) != 0)
-            CHECK_FAIL("vector %zu", i);
-    }
-    normalize_scratch_free(&scratch);
-    step_list_free(&list);
-}
+/* ---- Grapheme clusters ---- */
 
 /* %c stands for the character. */
 static size_t in_context(const char *context, uint32_t c, uint8_t *out)

@@ -139,19 +139,6 @@ TEST(four_bytes_of_every_edge_decode_as_the_naive_way_does)
     }
 }
 
-TEST(three_bytes_of_every_value_decode_as_the_naive_way_does)
-{
-    if (check_sanitized())
-        SKIP("16 million cases");
-    for (uint32_t k = 0; k < 1u << 24; k++) {
-        const uint8_t text[3] = {(uint8_t)(k >> 16), (uint8_t)(k >> 8), (uint8_t)k};
-        uint32_t a = 0, b = 0;
-        const size_t length = naive_decode(text, 3, &b);
-        if (utf8_decode(text, 3, &a) != length || (length && a != b))
-            CHECK_FAIL("%s", hex(text, 3));
-    }
-}
-
 /* Every engine, in memory of exactly the text's size. */
 static void prefix_is(const uint8_t *text, size_t n_bytes, size_t wanted)
 {
@@ -350,39 +337,6 @@ TEST(nfc_of_random_text_is_the_naive_one_and_the_prefix_may_be_cut)
     }
 }
 
-TEST(nfc_of_two_stable_parts_is_the_nfc_of_the_whole)
-{
-    uint8_t text[400], out[1200];
-    nfc_scratch scratch = {0};
-    random_state = 3;
-    for (int round = 0; round < 30000; round++) {
-        const size_t n = random_text(text, 1 + random_below(60));
-        size_t i = 0, n_out = 0, n_part = 0;
-        while (i < n) { /* cut wherever it may be, at least at each character that is plain */
-            const size_t prefix = nfc_stable_prefix(text + i, n - i);
-            memcpy(out + n_out, text + i, prefix);
-            n_out += prefix;
-            i += prefix;
-            size_t end = i;
-            for (bool boundary = false; end < n && !boundary;) {
-                uint32_t c = NAIVE_BYTE;
-                const size_t length = utf8_decode(text + end, n - end, &c);
-                boundary = end > i && (length == 0 || naive_kind(c).flags & KIND_BOUNDARY);
-                end += boundary ? 0 : length ? length : 1;
-            }
-            CHECK(nfc_normalize(&scratch, text + i, end - i, out + n_out, &n_part));
-            n_out += n_part;
-            i = end;
-        }
-        uint8_t wanted[1200];
-        const size_t n_wanted = naive_nfc(text, n, wanted);
-        if (n_wanted != n_out || memcmp(wanted, out, n_out) != 0)
-            CHECK_FAIL("%s in parts is %s, not %s", hex(text, n), hex(out, n_out),
-                       hex(wanted, n_wanted));
-    }
-    nfc_scratch_free(&scratch);
-}
-
 TEST(usual_text_is_stable_to_its_end)
 {
     static const uint32_t ranges[][2] = {
@@ -455,17 +409,4 @@ TEST(a_million_combining_marks_are_sorted_in_linear_time)
     nfc_scratch_free(&scratch);
     free(text);
     free(out);
-}
-
-TEST(long_runs_keep_the_order_of_marks_of_one_class)
-{
-    uint8_t text[1200];
-    random_state = 5;
-    for (int round = 0; round < 3000; round++) {
-        size_t n = utf8_encode(random_below(2) ? 'o' : 0x1EE3, text);
-        for (uint32_t k = random_below(60); k > 0; k--)
-            n += utf8_encode(random_below(3) ? 0x300 + random_below(0x15) : 0x323 + random_below(6),
-                             text + n);
-        nfc_is_naive(text, n);
-    }
 }

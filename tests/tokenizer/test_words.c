@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_words.c - WordPiece, WordLevel and BPE over characters, with words of a pattern: the whole
- * tokenizer on random vocabularies and texts, against the plain definitions. */
+ * tokenizer. test_oracles.py compares random ones with the reference. */
 #include "tokenizer/load_model.h"
 
 #include "tokenizer/tokenizer.h"
@@ -9,8 +9,7 @@
 
 enum {
     MAX_TOKENS = 64,
-    MAX_TOKEN_BYTES = 64,
-    MAX_IDS = 4096
+    MAX_TOKEN_BYTES = 64
 };
 
 typedef struct vocabulary_case {
@@ -18,9 +17,6 @@ typedef struct vocabulary_case {
     size_t n;
 } vocabulary_case;
 
-static const char *const pre_tokenizers[] = {"Whitespace", "WhitespaceSplit", "BertPreTokenizer"};
-
-#define N_PRE_TOKENIZERS N_ELEMENTS(pre_tokenizers)
 #define WORDPIECE_FIELDS                                                                           \
     "\"type\": \"WordPiece\", \"unk_token\": \"[U]\", \"continuing_subword_prefix\": \"##\", "     \
     "\"max_input_chars_per_word\": 7"
@@ -45,25 +41,12 @@ static tokenizer *make_tokenizer(const char *fields, const vocabulary_case *v,
     return t;
 }
 
-/* ---- The plain definitions ---- */
+/* ---- Texts ---- */
 
-/* Characters, and which of the pre-tokenizers cut there: `w` letters of Whitespace, `p` punctuation
- * of BertPreTokenizer, `b` both, `o` neither, ` ` blanks. */
-static const struct {
-    const char *text;
-    char kind;
-} characters[] = {{"a", 'w'},      {"b", 'w'},      {"c", 'w'},         {"1", 'w'},
-                  {" ", ' '},      {" ", ' '},      {"\n", ' '},        {"\u3000", ' '},
-                  {".", 'p'},      {"#", 'p'},      {"_", 'b'},         {"\u00e9", 'w'},
-                  {"\u0301", 'w'}, {"\u4e00", 'w'}, {"\u3002", 'p'},    {"\u00b2", 'o'},
-                  {"\u20ac", 'o'}, {"\u200d", 'w'}, {"\U0001f600", 'o'}};
-
-typedef struct naive_text {
+typedef struct test_text {
     char bytes[512];
     size_t n_bytes;
-    size_t starts[128], n; /* of characters; starts[n] is the end */
-    char kinds[128];
-} naive_text;
+} test_text;
 
 static uint64_t state;
 
@@ -73,97 +56,9 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((state >> 32) * n >> 32);
 }
 
-static void random_text(naive_text *t, size_t n_characters)
-{
-    t->n = 0;
-    t->n_bytes = 0;
-    while (t->n < n_characters) {
-        const size_t k = random_below(N_ELEMENTS(characters)), n = strlen(characters[k].text);
-        t->starts[t->n] = t->n_bytes;
-        t->kinds[t->n++] = characters[k].kind;
-        memcpy(t->bytes + t->n_bytes, characters[k].text, n);
-        t->n_bytes += n;
-    }
-    t->starts[t->n] = t->n_bytes;
-}
-
-static bool same_word(size_t pre_tokenizer, char a, char b)
-{
-    if (pre_tokenizer == 0)
-        return (a == 'w' || a == 'b') == (b == 'w' || b == 'b');
-    return pre_tokenizer == 1 || (a != 'p' && a != 'b' && b != 'p' && b != 'b');
-}
-
-static uint32_t find_token(const vocabulary_case *v, const char *prefix, const char *s, size_t n)
-{
-    char text[MAX_TOKEN_BYTES * 4];
-    snprintf(text, sizeof text, "%s%.*s", prefix, (int)n, s);
-    for (uint32_t i = 0; i < v->n; i++)
-        if (strcmp(v->tokens[i], text) == 0)
-            return i;
-    return MODEL_NO_ID;
-}
-
-/* Characters [first, last) of the text. */
-static size_t naive_word(const vocabulary_case *v, bool wordpiece, const naive_text *t,
-                         const size_t range[2], uint32_t *ids)
-{
-    size_t at = range[0], n = 0;
-    if (wordpiece && range[1] - range[0] > 7)
-        at = range[1] + 1;
-    while (at < range[1]) {
-        uint32_t id = MODEL_NO_ID;
-        size_t end = range[1];
-        const size_t shortest = wordpiece ? at + 1 : range[1];
-        for (; end >= shortest && id == MODEL_NO_ID; end--)
-            id = find_token(v, at > range[0] ? "##" : "", t->bytes + t->starts[at],
-                            t->starts[end] - t->starts[at]);
-        if (id == MODEL_NO_ID)
-            break;
-        ids[n++] = id;
-        at = end + 1;
-    }
-    if (at == range[1])
-        return n;
-    ids[0] = 0;
-    return 1;
-}
-
-static size_t naive_ids(const vocabulary_case *v, bool wordpiece, size_t pre_tokenizer,
-                        const naive_text *t, uint32_t *ids)
-{
-    size_t n = 0;
-    for (size_t first = 0, last; first < t->n; first = last) {
-        for (last = first + 1; last < t->n && t->kinds[last] != ' ' &&
-                               same_word(pre_tokenizer, t->kinds[last - 1], t->kinds[last]);)
-            last++;
-        if (t->kinds[first] == ' ')
-            last = first + 1;
-        else
-            n += naive_word(v, wordpiece, t, (const size_t[]){first, last}, ids + n);
-    }
-    return n;
-}
-
 /* ---- Comparing ---- */
 
-static void random_vocabulary(vocabulary_case *v)
-{
-    naive_text t;
-    strcpy(v->tokens[0], "[U]");
-    for (v->n = 1; v->n < MAX_TOKENS;) {
-        random_text(&t, 1 + random_below(3));
-        if (memchr(t.kinds, ' ', t.n))
-            continue;
-        char *token = v->tokens[v->n];
-        const char *prefix = random_below(3) > 0 ? "##" : "";
-        snprintf(token, MAX_TOKEN_BYTES, "%s%.*s", prefix, (int)t.n_bytes, t.bytes);
-        const size_t known = find_token(v, "", token, strlen(token));
-        v->n += known == MODEL_NO_ID;
-    }
-}
-
-static void ids_are(encoder *e, const naive_text *t, const uint32_t *wanted, size_t n_wanted)
+static void ids_are(encoder *e, const test_text *t, const uint32_t *wanted, size_t n_wanted)
 {
     uint8_t text[512 + TEXT_PADDING] = {0};
     id_buffer ids = {0};
@@ -175,7 +70,7 @@ static void ids_are(encoder *e, const naive_text *t, const uint32_t *wanted, siz
     id_buffer_free(&ids);
 }
 
-static void parts_are(const tokenizer *whole, encoder *e, const naive_text *t,
+static void parts_are(const tokenizer *whole, encoder *e, const test_text *t,
                       const uint32_t *wanted, size_t n_wanted)
 {
     uint8_t text[512 + TEXT_PADDING] = {0};
@@ -190,36 +85,11 @@ static void parts_are(const tokenizer *whole, encoder *e, const naive_text *t,
     id_buffer_free(&ids);
 }
 
-TEST(ids_are_what_the_definition_gives_for_random_vocabularies_and_text)
-{
-    static vocabulary_case v;
-    uint32_t wanted[MAX_IDS];
-    naive_text text;
-    state = 1;
-    for (size_t round = 0; round < (check_long() ? 600 : 60); round++) {
-        const bool wordpiece = round % 2 == 0;
-        const size_t pre_tokenizer = round / 2 % N_PRE_TOKENIZERS;
-        random_vocabulary(&v);
-        tokenizer *t = make_tokenizer(wordpiece ? WORDPIECE_FIELDS : WORDLEVEL_FIELDS, &v,
-                                      pre_tokenizers[pre_tokenizer], "null");
-        encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = round % 3 ? 1 : 1 << 20});
-        CHECK(!tokenizer_takes_bytes(t));
-        for (int i = 0; i < 400; i++) {
-            random_text(&text, 1 + random_below(40));
-            const size_t n = naive_ids(&v, wordpiece, pre_tokenizer, &text, wanted);
-            ids_are(e, &text, wanted, n);
-            parts_are(t, e, &text, wanted, n);
-        }
-        encoder_free(e);
-        tokenizer_free(t);
-    }
-}
-
 /* ---- Particular cases ---- */
 
 static void encodes_to(const tokenizer *t, const char *s, const uint32_t *wanted, size_t n)
 {
-    naive_text text = {.n_bytes = strlen(s)};
+    test_text text = {.n_bytes = strlen(s)};
     encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
     memcpy(text.bytes, s, text.n_bytes);
     ids_are(e, &text, wanted, n);
@@ -355,7 +225,7 @@ TEST(safe_cuts_do_not_change_normalized_words)
                                          "  ",           "CAF\u00c9"};
     tokenizer *t = make_bert("NewX");
     encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
-    naive_text text;
+    test_text text;
     size_t n_cuts = 0;
     state = 5;
     for (int round = 0; round < (check_long() ? 200000 : 20000); round++) {
