@@ -108,15 +108,12 @@ TEST(cells_cover_the_inputs)
 
 TEST(cells_have_names)
 {
-    char prefix[PATH_PREFIX_BYTES];
     plan_file plan = parse_example();
-    plan_file_cell_prefix(&plan, 42, NULL, prefix);
-    CHECK_STR(prefix, "/data/out/cells/000042");
-    plan_file_cell_prefix(&plan, 1048575, "valid", prefix);
-    CHECK_STR(prefix, "/data/out/cells/1048575-valid");
+    CHECK_STR(plan_file_cell_path(&plan, 42, "", "").s, "/data/out/cells/000042");
+    CHECK_STR(plan_file_cell_path(&plan, 1048575, "valid", ".bin").s,
+              "/data/out/cells/1048575-valid.bin");
     plan.cells_folder = "/cells";
-    plan_file_cell_prefix(&plan, 0, NULL, prefix);
-    CHECK_STR(prefix, "/cells/000000");
+    CHECK_STR(plan_file_cell_path(&plan, 0, "", "").s, "/cells/000000");
     plan_file_free(&plan);
 }
 

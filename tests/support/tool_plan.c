@@ -35,16 +35,14 @@ static void put_number(uint64_t value)
 static void put_cell(const plan_file *plan, size_t which)
 {
     const plan_cell *c = &plan->cells[which];
-    char prefix[PATH_PREFIX_BYTES], hash[24];
+    char hash[24];
     put_number(c->input);
     put_number(c->offset);
     put_number(c->row);
     snprintf(hash, sizeof hash, "%016" PRIx64, plan_file_cell_hash(plan, which));
     put_text(hash);
-    plan_file_cell_prefix(plan, which, NULL, prefix);
-    put_text(prefix);
-    plan_file_cell_prefix(plan, which, "s", prefix);
-    put_text(prefix);
+    put_text(plan_file_cell_path(plan, which, "", "").s);
+    put_text(plan_file_cell_path(plan, which, "s", "").s);
 }
 
 static void put_plan(const plan_file *plan)

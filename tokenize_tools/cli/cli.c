@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "text/json_text.h"
+#include "cli/paths.h"
+#include "text/json_out.h"
 #include "text/plain_text.h"
 
 static const char *current_program = "tokmap", *current_command;
@@ -178,6 +179,13 @@ int cli_fail(const tokmap_error *err)
     return cli_exit_code(err);
 }
 
+tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
+    tokmap_dataset_get_info(ds, &info);
+    return info;
+}
+
 bool cli_is_joined(const tokmap_dataset_info *info)
 {
     return !info->token_path;
@@ -203,26 +211,22 @@ int cli_finish(void)
                      reason ? strerror(reason) : "a write failed");
 }
 
-void cli_print_token_file(const tokmap_dataset_info *info)
-{
-    if (cli_is_joined(info))
-        fputs("null", stdout);
-    else
-        json_text_print_string(stdout, info->token_path, strlen(info->token_path));
-}
-
 static void print_result_json(const tokmap_dataset_info *info, const char *format)
 {
-    fputs("{\"schema_version\": 1, \"index_file\": ", stdout);
-    json_text_print_string(stdout, info->index_path, strlen(info->index_path));
-    fputs(", \"token_file\": ", stdout);
-    cli_print_token_file(info);
+    json_out o = {.out = stdout};
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema_version", 1);
+    json_out_string(&o, "index_file", info->index_path);
+    json_out_string(&o, "token_file", info->token_path);
     if (format)
-        printf(", \"format\": \"%s\"", format);
-    printf(", \"dtype\": \"u%u\", \"n_tokens\": %" PRIu64 ", \"n_documents\": %" PRIu64
-           ", \"n_inputs\": %" PRIu64 ", \"dataset_id\": \"%s\"}\n",
-           8 * info->token_bytes, info->n_tokens, info->n_documents, info->n_inputs,
-           cli_hex(info->dataset_id).s);
+        json_out_string(&o, "format", format);
+    json_out_string(&o, "dtype", info->token_bytes == 2 ? "u16" : "u32");
+    json_out_number(&o, "n_tokens", info->n_tokens);
+    json_out_number(&o, "n_documents", info->n_documents);
+    json_out_number(&o, "n_inputs", info->n_inputs);
+    json_out_string(&o, "dataset_id", cli_hex(info->dataset_id).s);
+    json_out_end(&o, '}');
+    putchar('\n');
 }
 
 static void print_result_line(const tokmap_dataset_info *info, const char *format)
@@ -241,16 +245,15 @@ static void print_result_line(const tokmap_dataset_info *info, const char *forma
            cli_bytes(info->token_file_bytes + info->index_bytes).s, cli_hex(info->dataset_id).s);
 }
 
-int cli_print_result(const char *prefix, const char *format, bool json)
+int cli_print_result(const char *prefix, const char *format, bool json, bool quiet)
 {
     tokmap_dataset *ds;
     tokmap_error err;
-    char index_path[4096 + 8];
-    snprintf(index_path, sizeof index_path, "%s.tmi", prefix);
-    if (tokmap_dataset_open(&ds, index_path, &err) != TOKMAP_OK)
+    if (quiet && !json)
+        return CLI_OK;
+    if (tokmap_dataset_open(&ds, path_of(prefix, ".tmi").s, &err) != TOKMAP_OK)
         return cli_fail(&err);
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
+    const tokmap_dataset_info info = cli_dataset_info(ds);
     if (json)
         print_result_json(&info, format);
     else
@@ -310,19 +313,6 @@ bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t
     *first = a;
     *end = b;
     return true;
-}
-
-char *cli_format_u32(char *to, uint32_t n)
-{
-    char digits[10];
-    size_t n_digits = 0;
-    do {
-        digits[n_digits++] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n);
-    while (n_digits)
-        *to++ = digits[--n_digits];
-    return to;
 }
 
 cli_text cli_count(uint64_t n)

@@ -26,12 +26,11 @@ enum {
 void cli_begin(const char *program, const char *command);
 /* Prints a library error, and a hint if there is one; returns its exit code. */
 int cli_fail(const tokmap_error *err);
+tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds);
 /* Whether it is a joined dataset, whose tokens are in other files. */
 bool cli_is_joined(const tokmap_dataset_info *info);
 /* For messages about its tokens: the token file, or the index of a joined dataset. */
 const char *cli_tokens_name(const tokmap_dataset_info *info);
-/* Prints the path of the token file as JSON; null if it is joined, and has others. */
-void cli_print_token_file(const tokmap_dataset_info *info);
 /* A sentence that says what to do, or NULL. */
 const char *cli_hint(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
@@ -59,10 +58,6 @@ bool cli_parse_u64(const char *text, uint64_t *out);
 /* "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. false if malformed. */
 bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end);
 
-/* Writes n in decimal, at most ten characters without a zero at the end, and returns their end. For
- * many ids, because printf is slow. */
-char *cli_format_u32(char *to, uint32_t n);
-
 typedef struct cli_text {
     char s[48];
 } cli_text;
@@ -77,9 +72,9 @@ void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
 
 /* Opens the dataset that a command has just written as prefix.tmi, so that what is reported is what
  * readers will see, and prints the result line, or with json one object, to stdout: "P: 2
- * documents, ...". format: what was adopted, or NULL. Returns CLI_OK or the exit code of a
- * failure. */
-int cli_print_result(const char *prefix, const char *format, bool json);
+ * documents, ...". Prints nothing if it is to be quiet, unless json is wanted. format: what was
+ * adopted, or NULL. Returns CLI_OK or the exit code of a failure. */
+int cli_print_result(const char *prefix, const char *format, bool json, bool quiet);
 
 /* Progress on stderr: one line redrawn on a terminal, otherwise a plain line every ten seconds. */
 typedef struct cli_progress {

@@ -18,6 +18,13 @@ bool path_ends_with(const char *path, const char *suffix)
     return n > n_suffix && strcmp(path + n - n_suffix, suffix) == 0;
 }
 
+path_text path_of(const char *prefix, const char *suffix)
+{
+    path_text path;
+    snprintf(path.s, sizeof path.s, "%s%s", prefix, suffix);
+    return path;
+}
+
 static bool is_folder_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -14,6 +14,12 @@
 /* False if there is nothing before the suffix. */
 bool path_ends_with(const char *path, const char *suffix);
 
+/* A name that is made of two parts, where it is used: path_of(prefix, ".tmi").s */
+typedef struct path_text {
+    char s[PATH_PREFIX_BYTES + 64];
+} path_text;
+path_text path_of(const char *prefix, const char *suffix);
+
 /* What follows the last slash. */
 const char *path_last_part(const char *path);
 

@@ -13,7 +13,8 @@
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "cli/options.h"
-#include "commands/open_failure.h"
+#include "commands/datasets.h"
+#include "commands/lines.h"
 #include "commands/values_text.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"
@@ -24,7 +25,6 @@
 #include "tokenizer/choice/tokenizer_choice.h"
 
 #define CHUNK_TOKENS ((size_t)128 * 1024)
-#define OUT_BYTES ((size_t)256 * 1024)
 #define TEXT_BYTES ((size_t)4096)
 
 typedef enum cat_form {
@@ -55,74 +55,30 @@ typedef struct cat_state {
     uint64_t chunk_first;
     size_t n_chunk;
 
-    char *out;
-    size_t n_out;
-    bool first_on_line, ends_in_newline;
-    bool is_damaged; /* the values of a document */
-
-    bool on_terminal; /* control characters are escaped */
-    char held[3];     /* the beginning of a character, for a terminal */
+    bool in_line, ends_in_newline; /* an id or a text was printed; its last character */
+    bool on_terminal;              /* control characters are escaped */
+    char held[3];                  /* the beginning of a character, for a terminal */
     size_t n_held;
+    line_writer out;
 } cat_state;
 
 /* ---- Output ---- */
 
-/* A failed write sets the error flag of stdout, which cli_finish reports. */
-static bool write_out(cat_state *s)
-{
-    size_t n = s->n_out;
-    s->n_out = 0;
-    return fwrite(s->out, 1, n, stdout) == n;
-}
-
-/* Makes room for n_bytes, at most OUT_BYTES. */
-static bool make_room(cat_state *s, size_t n_bytes)
-{
-    return s->n_out + n_bytes <= OUT_BYTES || write_out(s);
-}
-
-static bool put_bytes(cat_state *s, const void *bytes, size_t n_bytes)
-{
-    if (!make_room(s, n_bytes))
-        return false;
-    memcpy(s->out + s->n_out, bytes, n_bytes);
-    s->n_out += n_bytes;
-    return true;
-}
-
-static bool put_ids(cat_state *s, const uint32_t *ids, size_t n_ids)
-{
-    const size_t longest = 12; /* separator, ten digits */
-    char separator = s->options->form == CAT_JSON ? ',' : ' ';
-    for (size_t i = 0; i < n_ids; i++) {
-        if (!make_room(s, longest))
-            return false;
-        char *to = s->out + s->n_out;
-        if (!s->first_on_line)
-            *to++ = separator;
-        s->first_on_line = false;
-        s->n_out = (size_t)(cli_format_u32(to, ids[i]) - s->out);
-    }
-    return true;
-}
-
 /* What a terminal would interpret is written as \x1b, except newlines and tabs. */
-static bool put_shown(cat_state *s, const char *text, size_t n_bytes)
+static void put_shown(cat_state *s, const char *text, size_t n_bytes)
 {
-    bool ok = true;
-    while (ok && n_bytes) {
+    while (n_bytes) {
         char escape[PLAIN_TEXT_ESCAPE_BYTES + 1];
         size_t length = *text == '\n' || *text == '\t' ? 1 : plain_text_length(text, n_bytes);
         snprintf(escape, sizeof escape, PLAIN_TEXT_ESCAPE, (unsigned char)*text);
-        ok = length ? put_bytes(s, text, length) : put_bytes(s, escape, PLAIN_TEXT_ESCAPE_BYTES);
+        line_writer_put(&s->out, length ? text : escape, length ? length : PLAIN_TEXT_ESCAPE_BYTES);
         text += length ? length : 1;
         n_bytes -= length ? length : 1;
     }
-    return ok;
 }
 
 /* A character may be cut between two calls. */
-static bool put_for_terminal(cat_state *s, const uint8_t *bytes, size_t n_bytes)
+static void put_for_terminal(cat_state *s, const uint8_t *bytes, size_t n_bytes)
 {
     char text[sizeof s->held + TEXT_BYTES];
     memcpy(text, s->held, s->n_held);
@@ -130,19 +86,20 @@ static bool put_for_terminal(cat_state *s, const uint8_t *bytes, size_t n_bytes)
     n_bytes += s->n_held;
     s->n_held = plain_text_unfinished(text, n_bytes);
     memcpy(s->held, text + n_bytes - s->n_held, s->n_held);
-    return put_shown(s, text, n_bytes - s->n_held);
+    put_shown(s, text, n_bytes - s->n_held);
 }
 
-static bool put_text(cat_state *s, const uint8_t *text, size_t n_bytes)
+static void put_text(cat_state *s, const uint8_t *text, size_t n_bytes)
 {
-    bool ok = true;
-    for (size_t done = 0, n; ok && done < n_bytes; done += n) {
+    for (size_t done = 0, n; done < n_bytes; done += n) {
         n = n_bytes - done < TEXT_BYTES ? n_bytes - done : TEXT_BYTES;
-        ok = s->on_terminal ? put_for_terminal(s, text + done, n) : put_bytes(s, text + done, n);
+        if (s->on_terminal)
+            put_for_terminal(s, text + done, n);
+        else
+            line_writer_put(&s->out, text + done, n);
     }
     if (n_bytes)
         s->ends_in_newline = text[n_bytes - 1] == '\n';
-    return ok;
 }
 
 static int refuse_id(const cat_state *s, uint32_t id, uint64_t token)
@@ -160,8 +117,7 @@ static int put_bytes_text(cat_state *s, uint64_t first, size_t n_ids)
     for (size_t done = 0; done < n_ids;) {
         size_t n_bytes, n = n_ids - done < sizeof text ? n_ids - done : sizeof text;
         size_t n_known = bytes_tokenizer_decode(ids + done, n, text, &n_bytes);
-        if (!put_text(s, text, n_bytes))
-            return cli_finish();
+        put_text(s, text, n_bytes);
         done += n_known;
         if (n_known < n)
             return refuse_id(s, ids[done], first + done);
@@ -177,72 +133,63 @@ static int put_collected(cat_state *s, uint64_t first)
     size_t bad = SIZE_MAX, n = line->n - (line->n && line->ids[line->n - 1] == s->info.eod_id);
     if (!tokenizer_decode(s->tokenizer.tokenizer, line->ids, n, &text, &bad))
         return bad == SIZE_MAX ? cli_no_memory() : refuse_id(s, line->ids[bad], first + bad);
-    bool ok = put_text(s, (const uint8_t *)text.s, text.n_bytes);
+    put_text(s, (const uint8_t *)text.s, text.n_bytes);
     free(text.s);
     s->line.n = 0;
-    return ok ? CLI_OK : cli_finish();
+    return CLI_OK;
 }
 
-/* The values can be of any length, so they are printed past the buffer. */
-static bool begin_with_values(cat_state *s, uint64_t index)
+static void put(cat_state *s, const char *text)
 {
-    const bool json = s->options->form == CAT_JSON;
-    if (!write_out(s))
-        return false;
-    if (s->options->with_index)
-        printf(json ? "{\"document\": %" PRIu64 ", \"meta\": " : "%" PRIu64 "\t", index);
-    else if (json)
-        fputs("{\"meta\": ", stdout);
-    s->is_damaged = !values_print_row(stdout, s->ds, index);
-    return !s->is_damaged && fputs(json ? ", \"ids\": [" : "\t", stdout) >= 0;
+    line_writer_put(&s->out, text, strlen(text));
 }
 
-static bool begin_document(cat_state *s, uint64_t index)
+/* What comes before the tokens. */
+static int begin_document(cat_state *s, uint64_t index)
 {
-    char text[64];
-    int n = 0;
-    bool json = s->options->form == CAT_JSON;
-    s->first_on_line = true;
-    s->ends_in_newline = false;
-    if (s->options->meta)
-        return begin_with_values(s, index);
-    if (s->options->with_index)
-        n = snprintf(text, sizeof text,
-                     json ? "{\"document\": %" PRIu64 ", \"ids\": [" : "%" PRIu64 "\t", index);
-    else if (json)
-        n = snprintf(text, sizeof text, "[");
-    return put_bytes(s, text, (size_t)n);
+    const bool json = s->options->form == CAT_JSON, with_index = s->options->with_index;
+    char number[64];
+    s->in_line = s->ends_in_newline = false;
+    snprintf(number, sizeof number, json ? "{\"document\": %" PRIu64 : "%" PRIu64 "\t", index);
+    put(s, with_index ? number : "");
+    if (s->options->meta) { /* values of any length, printed past the buffer */
+        put(s, !json ? "" : with_index ? ", \"meta\": " : "{\"meta\": ");
+        line_writer_flush(&s->out);
+        if (!values_print_row(stdout, s->ds, index))
+            return cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
+                             s->info.index_path, index);
+        put(s, json ? "" : "\t");
+    }
+    if (json)
+        put(s, with_index || s->options->meta ? ", \"ids\": [" : "[");
+    return CLI_OK;
 }
 
-static bool end_document(cat_state *s)
+static void end_document(cat_state *s)
 {
     size_t n_held = s->n_held;
     s->n_held = 0;
-    if (!put_shown(s, s->held, n_held))
-        return false;
+    put_shown(s, s->held, n_held);
     switch (s->options->form) {
     case CAT_JSON:
-        return s->options->with_index || s->options->meta ? put_bytes(s, "]}\n", 3)
-                                                          : put_bytes(s, "]\n", 2);
+        put(s, s->options->with_index || s->options->meta ? "]}\n" : "]\n");
+        break;
     case CAT_TEXT:
-        return s->ends_in_newline || put_bytes(s, "\n", 1);
+        put(s, s->ends_in_newline ? "" : "\n");
+        break;
     case CAT_IDS:
-        return put_bytes(s, "\n", 1);
+        put(s, "\n");
+        break;
     case CAT_RAW:
         break;
     }
-    return true;
 }
 
 /* ---- Tokens ---- */
 
-static uint32_t load_id(const uint8_t *b, uint32_t token_bytes)
-{
-    return token_bytes == 2 ? le_get16(b) : le_get32(b);
-}
-
 static int load_chunk(cat_state *s, uint64_t first)
 {
+    const uint32_t token_bytes = s->info.token_bytes;
     tokmap_error err;
     uint64_t n = s->end - first;
     n = n < CHUNK_TOKENS ? n : CHUNK_TOKENS;
@@ -250,21 +197,22 @@ static int load_chunk(cat_state *s, uint64_t first)
         return cli_fail(&err);
     s->chunk_first = first;
     s->n_chunk = (size_t)n;
-    if (s->options->form != CAT_RAW) {
-        for (size_t i = 0; i < s->n_chunk; i++)
-            s->ids[i] = load_id(s->stored + i * s->info.token_bytes, s->info.token_bytes);
+    for (size_t i = 0; s->options->form != CAT_RAW && i < s->n_chunk; i++) {
+        const uint8_t *stored = s->stored + i * token_bytes;
+        s->ids[i] = token_bytes == 2 ? le_get16(stored) : le_get32(stored);
     }
     return CLI_OK;
 }
 
 static int put_tokens(cat_state *s, uint64_t first, size_t n_tokens)
 {
-    size_t at = (size_t)(first - s->chunk_first);
-    bool ok = true;
+    const size_t at = (size_t)(first - s->chunk_first), token_bytes = s->info.token_bytes;
     switch (s->options->form) {
     case CAT_IDS:
     case CAT_JSON:
-        ok = put_ids(s, s->ids + at, n_tokens);
+        line_writer_put_ids(&s->out, s->ids + at, n_tokens,
+                            s->options->form == CAT_JSON ? ',' : ' ', s->in_line);
+        s->in_line = true;
         break;
     case CAT_TEXT:
         if (!s->tokenizer.tokenizer)
@@ -275,48 +223,39 @@ static int put_tokens(cat_state *s, uint64_t first, size_t n_tokens)
         s->line.n += n_tokens;
         break;
     case CAT_RAW:
-        ok = write_out(s) && fwrite(s->stored + at * s->info.token_bytes, s->info.token_bytes,
-                                    n_tokens, stdout) == n_tokens;
+        fwrite(s->stored + at * token_bytes, token_bytes, n_tokens, stdout);
         break;
     }
-    return ok ? CLI_OK : cli_finish();
+    return CLI_OK;
 }
 
 /* Tokens [first, end), in pieces that lie in one chunk. */
 static int print_tokens(cat_state *s, uint64_t first, uint64_t end)
 {
-    while (first < end) {
-        int code = CLI_OK;
+    int code = CLI_OK;
+    while (code == CLI_OK && first < end && !ferror(stdout)) {
         if (first >= s->chunk_first + s->n_chunk)
             code = load_chunk(s, first);
         uint64_t chunk_end = s->chunk_first + s->n_chunk;
         uint64_t piece_end = end < chunk_end ? end : chunk_end;
         if (code == CLI_OK)
             code = put_tokens(s, first, (size_t)(piece_end - first));
-        if (code != CLI_OK)
-            return code;
         first = piece_end;
     }
-    return CLI_OK;
-}
-
-static int refuse_values(const cat_state *s, uint64_t index)
-{
-    return cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
-                     s->info.index_path, index);
+    return code;
 }
 
 /* The part [first, end) of a document, as a line. */
 static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end)
 {
-    if (!begin_document(s, index))
-        return s->is_damaged ? refuse_values(s, index) : cli_finish();
-    int code = print_tokens(s, first, end);
+    int code = begin_document(s, index);
+    if (code == CLI_OK)
+        code = print_tokens(s, first, end);
     if (code == CLI_OK && s->tokenizer.tokenizer)
         code = put_collected(s, first);
-    if (code != CLI_OK)
-        return code;
-    return end_document(s) ? CLI_OK : cli_finish();
+    if (code == CLI_OK)
+        end_document(s);
+    return code;
 }
 
 /* ---- Documents ---- */
@@ -333,7 +272,7 @@ static int print_documents(cat_state *s, uint64_t index, uint64_t end_index)
 {
     tokmap_document doc;
     uint64_t next = s->end;
-    for (uint64_t begin = index; index < end_index; index++) {
+    for (uint64_t begin = index; index < end_index && !ferror(stdout); index++) {
         if (tokmap_dataset_document(s->ds, index, &doc) != TOKMAP_OK ||
             (index == begin ? doc.first_token > s->first : doc.first_token != next) ||
             doc.n_tokens > s->info.n_tokens || doc.first_token > s->info.n_tokens - doc.n_tokens)
@@ -345,7 +284,7 @@ static int print_documents(cat_state *s, uint64_t index, uint64_t end_index)
         if (code != CLI_OK)
             return code;
     }
-    return next < s->end ? refuse_document(s, end_index - 1) : CLI_OK;
+    return next < s->end && !ferror(stdout) ? refuse_document(s, end_index - 1) : CLI_OK;
 }
 
 /* The documents that hold the tokens to print, of which there is at least one. */
@@ -447,32 +386,37 @@ static int print_dataset(const char *path, const cat_options *options)
     tokmap_error err;
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
         return report_open_failure(path, &err);
-    cat_state s = {.ds = ds, .options = options, .info.struct_size = sizeof s.info};
-    tokmap_dataset_get_info(ds, &s.info);
-    s.on_terminal = process_is_terminal(stdout);
-    s.stored = malloc(CHUNK_TOKENS * s.info.token_bytes);
-    s.ids = malloc(CHUNK_TOKENS * sizeof *s.ids);
-    s.out = malloc(OUT_BYTES);
+    cat_state *s = calloc(1, sizeof *s);
     int code = CLI_OK;
-    if (!s.stored || !s.ids || !s.out)
+    if (s) {
+        s->ds = ds;
+        s->info = cli_dataset_info(ds);
+        s->options = options;
+        s->on_terminal = process_is_terminal(stdout);
+        s->stored = malloc(CHUNK_TOKENS * s->info.token_bytes);
+        s->ids = malloc(CHUNK_TOKENS * sizeof *s->ids);
+    }
+    if (!s || !s->stored || !s->ids)
         code = cli_no_memory();
     if (code == CLI_OK)
         code = path_protect_dataset(ds);
     if (code == CLI_OK)
         code = path_check_stdout();
     if (code == CLI_OK && options->form == CAT_TEXT)
-        code = open_tokenizer(&s);
+        code = open_tokenizer(s);
     if (code == CLI_OK)
-        code = print_asked(&s);
-    if (s.out && !write_out(&s) && code == CLI_OK)
-        code = cli_finish();
-    tokenizer_file_close(&s.tokenizer);
-    id_buffer_free(&s.line);
-    free(s.stored);
-    free(s.ids);
-    free(s.out);
+        code = print_asked(s);
+    if (s) {
+        line_writer_flush(&s->out);
+        tokenizer_file_close(&s->tokenizer);
+        id_buffer_free(&s->line);
+        free(s->stored);
+        free(s->ids);
+        free(s);
+    }
     tokmap_dataset_close(ds);
-    return code == CLI_OK ? cli_finish() : code;
+    const int flushed = cli_finish();
+    return code == CLI_OK ? flushed : code;
 }
 
 #define TARGET(field) offsetof(cat_options, field)

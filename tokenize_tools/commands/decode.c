@@ -9,13 +9,9 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "text/json_text.h"
-#include "commands/line_reader.h"
+#include "commands/lines.h"
 #include "system/protected.h"
 #include "tokenizer/choice/tokenizer_choice.h"
-
-typedef struct decode_options {
-    tokenizer_choice tokenizer;
-} decode_options;
 
 typedef struct decode_state {
     line_reader lines;
@@ -25,11 +21,9 @@ typedef struct decode_state {
 
 /* ---- Arrays ---- */
 
-static int refuse_line(const decode_state *s, const text_line *line, const uint8_t *at,
-                       const char *why)
+static int refuse(const decode_state *s, const text_line *line, const uint8_t *at, const char *why)
 {
-    return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu: %s", s->lines.name,
-                     s->lines.number, (size_t)(at - line->text), why);
+    return line_reader_refuse(&s->lines, (uint64_t)(at - line->text), why);
 }
 
 static const uint8_t *skip_blanks(const uint8_t *at, const uint8_t *end)
@@ -56,14 +50,14 @@ static int parse_ids(decode_state *s, const text_line *line)
     const uint8_t *end = line->text + line->n_bytes, *at = skip_blanks(line->text, end);
     s->ids.n = 0;
     if (at == end || *at != '[')
-        return refuse_line(s, line, at, "expected an array of ids");
+        return refuse(s, line, at, "expected an array of ids");
     at = skip_blanks(at + 1, end);
     bool more = at < end && *at != ']';
     while (more) {
         uint32_t id;
         const uint8_t *behind = parse_id(at, end, &id);
         if (!behind)
-            return refuse_line(s, line, at, "expected an id");
+            return refuse(s, line, at, "expected an id");
         if (!id_buffer_reserve(&s->ids, 1))
             return cli_no_memory();
         s->ids.ids[s->ids.n++] = id;
@@ -73,9 +67,9 @@ static int parse_ids(decode_state *s, const text_line *line)
             at = skip_blanks(at + 1, end);
     }
     if (at == end || *at != ']')
-        return refuse_line(s, line, at, "expected a comma or the end of the array");
+        return refuse(s, line, at, "expected a comma or the end of the array");
     at = skip_blanks(at + 1, end);
-    return at == end ? CLI_OK : refuse_line(s, line, at, "trailing data after the array");
+    return at == end ? CLI_OK : refuse(s, line, at, "trailing data after the array");
 }
 
 /* ---- Lines ---- */
@@ -97,48 +91,17 @@ static int decode_line(decode_state *s, const text_line *line)
     json_text_print_string(stdout, text.s ? text.s : "", text.n_bytes);
     putchar('\n');
     free(text.s);
-    return ferror(stdout) ? cli_finish() : CLI_OK;
-}
-
-static int decode_lines(decode_state *s)
-{
-    text_line line;
-    bool more = true;
-    int code = CLI_OK;
-    while (code == CLI_OK && more) {
-        code = line_reader_next(&s->lines, &line, &more);
-        if (code == CLI_OK && more)
-            code = decode_line(s, &line);
-    }
-    int flushed = cli_finish();
-    return code != CLI_OK ? code : flushed;
+    return CLI_OK;
 }
 
 /* ---- Command ---- */
 
-static int decode_input(const tokenizer_choice *choice, const char *name)
-{
-    decode_state s = {0};
-    int code = tokenizer_choice_open_decoder(&s.tokenizer, choice);
-    if (code == CLI_OK)
-        code = line_reader_open(&s.lines, name);
-    if (code == CLI_OK)
-        code = path_check_stdout();
-    if (code == CLI_OK)
-        code = decode_lines(&s);
-    line_reader_close(&s.lines);
-    tokenizer_file_close(&s.tokenizer);
-    id_buffer_free(&s.ids);
-    return code;
-}
-
-#define TARGET(field) offsetof(decode_options, field)
+#define TARGET(field) offsetof(tokenizer_choice, field)
 static const cli_option option_table[] = {
-    {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE", .help = TOKENIZER_HELP,
-     .is_required = true},
-    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
+    {"tokenizer", 0, CLI_TEXT, TARGET(name), "FILE", .help = TOKENIZER_HELP, .is_required = true},
+    {"pattern", 0, CLI_TEXT, TARGET(pattern), "NAME", .help = PATTERN_HELP,
      .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    {"specials-file", 0, CLI_TEXT, TARGET(specials), "FILE", .help = SPECIALS_FILE_HELP},
     {NULL},
 };
 #undef TARGET
@@ -160,9 +123,26 @@ static const cli_manual manual = {
 
 int decode_command(int argc, char **argv)
 {
-    decode_options options = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
+    tokenizer_choice choice = {0};
+    decode_state s = {0};
+    text_line line;
+    bool more = true;
+    int code = cli_parse_options(&manual, argc, argv, &choice);
     if (code != CLI_GO_ON)
         return code;
-    return decode_input(&options.tokenizer, optind < argc ? argv[optind] : "-");
+    code = tokenizer_choice_open_decoder(&s.tokenizer, &choice);
+    if (code == CLI_OK)
+        code = line_reader_open(&s.lines, optind < argc ? argv[optind] : "-");
+    if (code == CLI_OK)
+        code = path_check_stdout();
+    while (code == CLI_OK && more && !ferror(stdout)) {
+        code = line_reader_next(&s.lines, &line, &more);
+        if (code == CLI_OK && more)
+            code = decode_line(&s, &line);
+    }
+    line_reader_close(&s.lines);
+    tokenizer_file_close(&s.tokenizer);
+    id_buffer_free(&s.ids);
+    int flushed = cli_finish();
+    return code != CLI_OK ? code : flushed;
 }

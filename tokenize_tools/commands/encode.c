@@ -9,13 +9,11 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "corpus/json_line.h"
-#include "commands/line_reader.h"
+#include "commands/lines.h"
 #include "system/protected.h"
 #include "tokenizer/file/special_place.h"
 #include "text/utf8.h"
 #include "tokenizer/choice/tokenizer_choice.h"
-
-#define OUT_BYTES ((size_t)256 * 1024)
 
 typedef struct encode_options {
     tokenizer_choice tokenizer;
@@ -33,52 +31,8 @@ typedef struct encode_state {
     size_t text_capacity;
     id_buffer ids;
     uint64_t lone_surrogates;
-    size_t n_out;
-    char out[OUT_BYTES];
+    line_writer out;
 } encode_state;
-
-/* ---- Output ---- */
-
-/* A failed write sets the error flag of stdout, which cli_finish reports. */
-static bool write_out(encode_state *s)
-{
-    size_t n = s->n_out;
-    s->n_out = 0;
-    return fwrite(s->out, 1, n, stdout) == n;
-}
-
-static bool put_ids(encode_state *s)
-{
-    const size_t longest = 16; /* bracket, comma, ten digits, bracket, newline */
-    if (s->n_out + longest > OUT_BYTES && !write_out(s))
-        return false;
-    s->out[s->n_out++] = '[';
-    for (size_t i = 0; i < s->ids.n; i++) {
-        if (s->n_out + longest > OUT_BYTES && !write_out(s))
-            return false;
-        if (i)
-            s->out[s->n_out++] = ',';
-        s->n_out = (size_t)(cli_format_u32(s->out + s->n_out, s->ids.ids[i]) - s->out);
-    }
-    memcpy(s->out + s->n_out, "]\n", 2);
-    s->n_out += 2;
-    return true;
-}
-
-/* ---- Lines ---- */
-
-static int refuse_line(const encode_state *s, const char *why, size_t byte)
-{
-    return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu: %s", s->lines.name,
-                     s->lines.number, byte, why);
-}
-
-static int refuse_special(const encode_state *s, const json_line_result *text)
-{
-    special_place place = special_place_find(s->tokenizer.tokenizer, text->text, text->n_bytes);
-    return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu of the text: the special token %s",
-                     s->lines.name, s->lines.number, place.at, place.name);
-}
 
 /* The text of the line, with TEXT_PADDING readable bytes after it. */
 static int find_text(encode_state *s, const text_line *line, json_line_result *text)
@@ -103,10 +57,10 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
         return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %" PRIu64 ": not JSON: %s",
                          s->lines.name, s->lines.number, text->error_offset, text->reason);
     if (status != JSON_LINE_OK)
-        return refuse_line(s, text->reason, text->error_offset);
+        return line_reader_refuse(&s->lines, text->error_offset, text->reason);
     size_t n_valid = utf8_valid_prefix(text->text, text->n_bytes);
     if (n_valid < text->n_bytes)
-        return refuse_line(s, "the text is not valid UTF-8", n_valid);
+        return line_reader_refuse(&s->lines, n_valid, "the text is not valid UTF-8");
     s->lone_surrogates += text->lone_surrogates;
     return CLI_OK;
 }
@@ -114,15 +68,22 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
 static int encode_line(encode_state *s, const text_line *line)
 {
     json_line_result text = {0};
+    special_place place;
     int code = find_text(s, line, &text);
     if (code != CLI_OK)
         return code;
     s->ids.n = 0;
     switch (encoder_encode(s->encoder, text.text, text.n_bytes, TEXT_FIRST, &s->ids)) {
     case TOKENIZE_OK:
-        return put_ids(s) ? CLI_OK : cli_finish();
+        line_writer_put(&s->out, "[", 1);
+        line_writer_put_ids(&s->out, s->ids.ids, s->ids.n, ',', false);
+        line_writer_put(&s->out, "]\n", 2);
+        return CLI_OK;
     case TOKENIZE_SPECIAL:
-        return refuse_special(s, &text);
+        place = special_place_find(s->tokenizer.tokenizer, text.text, text.n_bytes);
+        return cli_error(CLI_INPUT,
+                         "%s: line %" PRIu64 ": byte %zu of the text: the special token %s",
+                         s->lines.name, s->lines.number, place.at, place.name);
     case TOKENIZE_NO_MEMORY:
         break;
     }
@@ -134,20 +95,17 @@ static int encode_lines(encode_state *s)
     text_line line;
     bool more = true;
     int code = CLI_OK;
-    while (code == CLI_OK && more) {
+    while (code == CLI_OK && more && !ferror(stdout)) {
         code = line_reader_next(&s->lines, &line, &more);
         if (code == CLI_OK && more)
             code = encode_line(s, &line);
     }
-    /* The ids of the lines before a bad line are still written. */
-    if (!write_out(s) || code != CLI_OK) {
-        int flushed = cli_finish();
-        return code != CLI_OK ? code : flushed;
-    }
-    if (s->lone_surrogates)
+    line_writer_flush(&s->out); /* the ids of the lines before a bad line are still written */
+    const int flushed = cli_finish();
+    if (code == CLI_OK && flushed == CLI_OK && s->lone_surrogates)
         cli_warn("%s: %s in \\u escapes replaced with U+FFFD", s->lines.name,
                  cli_count_of(s->lone_surrogates, "lone surrogate").s);
-    return cli_finish();
+    return code != CLI_OK ? code : flushed;
 }
 
 /* ---- Command ---- */
@@ -169,24 +127,6 @@ static int open_all(encode_state *s, const encode_options *options, const char *
                    : cli_usage("--field %s: has too many parts", options->field);
     int opened = line_reader_open(&s->lines, name);
     return opened == CLI_OK ? path_check_stdout() : opened;
-}
-
-static int encode_input(const encode_options *options, const char *name)
-{
-    encode_state *s = calloc(1, sizeof *s);
-    if (!s)
-        return cli_no_memory();
-    int code = open_all(s, options, name);
-    if (code == CLI_OK)
-        code = encode_lines(s);
-    line_reader_close(&s->lines);
-    json_paths_free(s->paths);
-    encoder_free(s->encoder);
-    tokenizer_file_close(&s->tokenizer);
-    id_buffer_free(&s->ids);
-    free(s->text);
-    free(s);
-    return code;
 }
 
 #define TARGET(field) offsetof(encode_options, field)
@@ -224,5 +164,18 @@ int encode_command(int argc, char **argv)
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
-    return encode_input(&options, optind < argc ? argv[optind] : "-");
+    encode_state *s = calloc(1, sizeof *s);
+    if (!s)
+        return cli_no_memory();
+    code = open_all(s, &options, optind < argc ? argv[optind] : "-");
+    if (code == CLI_OK)
+        code = encode_lines(s);
+    line_reader_close(&s->lines);
+    json_paths_free(s->paths);
+    encoder_free(s->encoder);
+    tokenizer_file_close(&s->tokenizer);
+    id_buffer_free(&s->ids);
+    free(s->text);
+    free(s);
+    return code;
 }

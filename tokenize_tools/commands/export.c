@@ -10,10 +10,10 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/open_failure.h"
+#include "commands/datasets.h"
 #include "foreign/export_megatron.h"
 #include "system/platform.h"
-#include "text/json_text.h"
+#include "text/json_out.h"
 #include "text/little_endian.h"
 #include "system/output_file.h"
 #include "cli/paths.h"
@@ -101,29 +101,28 @@ static bool is_own_file(const export_job *job, const char *path)
     return !cli_is_joined(&job->info) && file_is(path, job->tokens_facts.id);
 }
 
-/* What even --force must not replace. */
-static int check_replaceable(const export_job *job, const char *prefix)
+/* The file of a shard, or with 0 the only one. */
+static path_text output_path(const export_job *job, uint64_t shard, const char *suffix)
 {
-    char path[4096 + 8];
-    snprintf(path, sizeof path, "%s.bin", prefix);
-    if (!file_name_exists(path))
-        return CLI_OK;
-    if (is_own_file(job, path))
-        return cli_error(CLI_EXISTS,
-                         "%s: is the token file of the dataset itself; choose another -o", path);
-    snprintf(path, sizeof path, "%s.tmi", prefix);
-    if (file_name_exists(path)) {
-        return cli_error(
-            CLI_EXISTS, "%s: belongs to a tokmap dataset; choose another -o, or remove the dataset",
-            path);
-    }
-    return CLI_OK;
+    char number[64] = "";
+    if (shard)
+        snprintf(number, sizeof number, "_%06" PRIu64 "%s", shard, suffix);
+    return path_of(job->prefix, shard ? number : suffix);
 }
 
-static int name_bin(const export_job *job, const char *prefix, output_file *out)
+/* Refuses what even --force must not replace. */
+static int name_bin(const export_job *job, uint64_t shard, output_file *out)
 {
-    const int code = check_replaceable(job, prefix);
-    return code == CLI_OK ? output_name(out, prefix, ".bin", job->force) : code;
+    const path_text prefix = output_path(job, shard, ""), bin = path_of(prefix.s, ".bin");
+    if (is_own_file(job, bin.s))
+        return cli_error(CLI_EXISTS,
+                         "%s: is the token file of the dataset itself; choose another -o", bin.s);
+    if (file_name_exists(bin.s) && file_suffix_exists(prefix.s, ".tmi"))
+        return cli_error(CLI_EXISTS,
+                         "%s.tmi: belongs to a tokmap dataset; choose another -o, or remove the "
+                         "dataset",
+                         prefix.s);
+    return output_name(out, prefix.s, ".bin", job->force);
 }
 
 static int remove_file(const char *path)
@@ -157,15 +156,14 @@ static int export_tokens(export_job *job, output_file *out)
 static int export_raw(export_job *job)
 {
     output_file out;
-    char path[4096 + 8];
-    snprintf(path, sizeof path, "%s.bin", job->prefix);
-    if (job->force && job->info.token_offset == 0 && is_own_file(job, path) &&
-        job->tokens_facts.n_names > 1 && !file_is_same_name(path, job->tokens.path)) {
+    const path_text path = path_of(job->prefix, ".bin");
+    if (job->force && job->info.token_offset == 0 && is_own_file(job, path.s) &&
+        job->tokens_facts.n_names > 1 && !file_is_same_name(path.s, job->tokens.path)) {
         job->has_bin = true; /* from an earlier export */
         job->way = OUTPUT_HARD_LINK;
         return CLI_OK;
     }
-    int code = name_bin(job, job->prefix, &out);
+    int code = name_bin(job, 0, &out);
     if (code != CLI_OK)
         return code;
     code = export_tokens(job, &out);
@@ -176,22 +174,6 @@ static int export_raw(export_job *job)
 }
 
 /* ---- Megatron ---- */
-
-static int check_megatron(const export_job *job)
-{
-    const tokmap_dataset_info *info = &job->info;
-    if (info->n_documents == 0 && info->n_tokens > 0) {
-        return cli_error(CLI_DATASET,
-                         "%s: its document boundaries are not known, and Megatron's index "
-                         "requires them",
-                         info->index_path);
-    }
-    if (info->token_bytes == 4 && info->largest_id > INT32_MAX) {
-        return cli_error(CLI_DATASET, "%s: its largest id is %u; Megatron reads ids below 2^31",
-                         info->index_path, info->largest_id);
-    }
-    return CLI_OK;
-}
 
 /* Both outputs have names; bin has none when it would be the dataset's own file. */
 static int write_megatron(export_job *job, output_file *bin, output_file *idx)
@@ -212,12 +194,17 @@ static int write_megatron(export_job *job, output_file *bin, output_file *idx)
 static int export_megatron(export_job *job)
 {
     output_file bin = {.fd = -1}, idx = {.fd = -1};
-    char path[4096 + 8];
-    snprintf(path, sizeof path, "%s.bin", job->prefix);
-    bool has_bin = job->info.token_offset == 0 && is_own_file(job, path);
-    int code = check_megatron(job);
-    if (code == CLI_OK && !has_bin)
-        code = name_bin(job, job->prefix, &bin);
+    const tokmap_dataset_info *info = &job->info;
+    if (info->n_documents == 0 && info->n_tokens > 0)
+        return cli_error(CLI_DATASET,
+                         "%s: its document boundaries are not known, and Megatron's index "
+                         "requires them",
+                         info->index_path);
+    if (info->token_bytes == 4 && info->largest_id > INT32_MAX)
+        return cli_error(CLI_DATASET, "%s: its largest id is %u; Megatron reads ids below 2^31",
+                         info->index_path, info->largest_id);
+    bool has_bin = info->token_offset == 0 && is_own_file(job, path_of(job->prefix, ".bin").s);
+    int code = has_bin ? CLI_OK : name_bin(job, 0, &bin);
     if (code == CLI_OK)
         code = output_name(&idx, job->prefix, ".idx", job->force);
     if (code == CLI_OK)
@@ -249,98 +236,50 @@ static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_
     return code == CLI_OK ? output_place(out) : code;
 }
 
-static int name_shard(const export_job *job, uint64_t shard, output_file *out)
-{
-    char prefix[4096];
-    int n = snprintf(prefix, sizeof prefix, "%s_%06" PRIu64, job->prefix, shard);
-    if (n < 0 || (size_t)n >= sizeof prefix)
-        return cli_error(CLI_USAGE, "%.200s...: the path is too long", job->prefix);
-    return name_bin(job, prefix, out);
-}
-
+/* Adds to *n_written, also before a failure. */
 static int write_shards(export_job *job, uint64_t n_shards, uint64_t *n_written)
 {
-    for (uint64_t i = 0; i < n_shards; i++) {
+    int code = CLI_OK;
+    for (uint64_t i = 0; i < n_shards && code == CLI_OK; i++) {
         output_file out = {.fd = -1};
         uint64_t first = i * job->shard_tokens, left = job->info.n_tokens - first;
-        uint64_t n_tokens = left < job->shard_tokens ? left : job->shard_tokens;
-        int code = name_shard(job, i + 1, &out);
+        code = name_bin(job, i + 1, &out);
         if (code == CLI_OK)
-            code = write_llmc(job, &out, first, n_tokens);
-        if (code != CLI_OK) {
+            code =
+                write_llmc(job, &out, first, left < job->shard_tokens ? left : job->shard_tokens);
+        if (code == CLI_OK)
+            output_close(&out);
+        else
             output_abandon(&out);
-            return code;
-        }
-        output_close(&out);
-        (*n_written)++;
+        *n_written += code == CLI_OK;
     }
-    return CLI_OK;
-}
-
-/* Files Q_n.bin that directly follow the last shard would be taken for shards. */
-static int count_successors(const export_job *job, uint64_t n_shards, uint64_t *n_successors)
-{
-    output_file out;
-    for (*n_successors = 0;; (*n_successors)++) {
-        int code = name_shard(job, n_shards + *n_successors + 1, &out);
-        if (code != CLI_OK || !file_name_exists(out.path))
-            return code;
-    }
-}
-
-/* The last one first, so that what a killed export leaves still follows directly. */
-static int remove_successors(const export_job *job, uint64_t n_shards, uint64_t n_successors)
-{
-    output_file out;
-    for (uint64_t i = n_successors; i > 0; i--) {
-        int code = name_shard(job, n_shards + i, &out);
-        if (code == CLI_OK)
-            code = remove_file(out.path);
-        if (code != CLI_OK)
-            return code;
-    }
-    return CLI_OK;
-}
-
-static int check_shard_names(const export_job *job, uint64_t n_shards, uint64_t *n_successors)
-{
-    output_file out;
-    for (uint64_t i = 0; i < n_shards; i++) {
-        int code = name_shard(job, i + 1, &out);
-        if (code != CLI_OK)
-            return code;
-    }
-    return count_successors(job, n_shards, n_successors);
-}
-
-static void remove_shards(const export_job *job, uint64_t n_shards)
-{
-    for (uint64_t i = 0; i < n_shards; i++) {
-        char path[4096 + 32];
-        snprintf(path, sizeof path, "%s_%06" PRIu64 ".bin", job->prefix, i + 1);
-        output_try_remove(path);
-    }
+    return code;
 }
 
 static int export_shards(export_job *job)
 {
-    uint64_t n_tokens = job->info.n_tokens, n_written = 0, n_successors;
+    output_file out;
+    uint64_t n_tokens = job->info.n_tokens, n_written = 0;
     uint64_t n_shards = n_tokens / job->shard_tokens + (n_tokens % job->shard_tokens != 0);
     n_shards = n_shards == 0 ? 1 : n_shards;
     if (n_shards > LLMC_MAX_SHARDS)
         return cli_usage("--shard-tokens %" PRIu64 " makes %" PRIu64 " files; the limit is %d",
                          job->shard_tokens, n_shards, LLMC_MAX_SHARDS);
-    int code = check_shard_names(job, n_shards, &n_successors);
-    if (code != CLI_OK)
-        return code;
-    code = write_shards(job, n_shards, &n_written);
-    if (code != CLI_OK) {
-        remove_shards(job, n_written);
-        return code;
-    }
+    /* Files Q_n.bin that directly follow the last shard would be taken for shards. */
+    uint64_t end = 1;
+    int code = name_bin(job, end, &out);
+    while (code == CLI_OK && (end <= n_shards || file_name_exists(out.path)))
+        code = name_bin(job, ++end, &out);
+    if (code == CLI_OK)
+        code = write_shards(job, n_shards, &n_written);
+    for (uint64_t i = 1; i <= n_written && code != CLI_OK; i++)
+        output_try_remove(output_path(job, i, ".bin").s);
+    /* The last one first, so that what a killed export leaves still follows directly. */
+    for (uint64_t i = end - 1; i > n_shards && code == CLI_OK; i--)
+        code = remove_file(output_path(job, i, ".bin").s);
     job->n_shards = n_shards;
     job->has_bin = true;
-    return remove_successors(job, n_shards, n_successors);
+    return code;
 }
 
 static int export_llmc(export_job *job)
@@ -352,7 +291,7 @@ static int export_llmc(export_job *job)
                          "use --shard-tokens N",
                          job->info.index_path, cli_count(job->info.n_tokens).s);
     output_file out;
-    int code = name_bin(job, job->prefix, &out);
+    int code = name_bin(job, 0, &out);
     if (code != CLI_OK)
         return code;
     code = write_llmc(job, &out, 0, job->info.n_tokens);
@@ -385,35 +324,24 @@ static void print_lines(const export_job *job)
     }
 }
 
-static void print_json_file(const export_job *job, const char *comma, const char *suffix)
-{
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%s%s", job->prefix, suffix);
-    fputs(comma, stdout);
-    json_text_print_string(stdout, path, (size_t)n);
-}
-
 static void print_json(const export_job *job)
 {
-    static const char *const ways[] = {[OUTPUT_HARD_LINK] = "\"hard link\"",
-                                       [OUTPUT_REFLINK] = "\"reflink\"",
-                                       [OUTPUT_COPY] = "\"copy\""};
-    const char *comma = "";
-    printf("{\"schema_version\": 1, \"format\": \"%s\", \"files\": [",
-           cli_word_name(formats, job->to));
-    for (uint64_t i = 1; i <= job->n_shards; i++, comma = ", ") {
-        char suffix[32];
-        snprintf(suffix, sizeof suffix, "_%06" PRIu64 ".bin", i);
-        print_json_file(job, comma, suffix);
-    }
-    if (job->has_bin && !job->n_shards) {
-        print_json_file(job, comma, ".bin");
-        comma = ", ";
-    }
+    static const char *const ways[] = {
+        [OUTPUT_HARD_LINK] = "hard link", [OUTPUT_REFLINK] = "reflink", [OUTPUT_COPY] = "copy"};
+    json_out o = {.out = stdout};
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema_version", 1);
+    json_out_string(&o, "format", cli_word_name(formats, job->to));
+    json_out_begin(&o, "files", '[');
+    for (uint64_t i = job->n_shards ? 1 : 0; i <= job->n_shards && job->has_bin; i++)
+        json_out_string(&o, NULL, output_path(job, i, ".bin").s);
     if (job->has_idx)
-        print_json_file(job, comma, ".idx");
-    printf("], \"way\": %s, \"n_tokens\": %" PRIu64 ", \"n_documents\": %" PRIu64 "}\n",
-           job->has_bin ? ways[job->way] : "null", job->info.n_tokens, job->info.n_documents);
+        json_out_string(&o, NULL, output_path(job, 0, ".idx").s);
+    json_out_end(&o, ']');
+    json_out_string(&o, "way", job->has_bin ? ways[job->way] : NULL);
+    json_out_number(&o, "n_tokens", job->info.n_tokens);
+    json_out_number(&o, "n_documents", job->info.n_documents);
+    puts("}");
 }
 
 /* ---- Command line ---- */
@@ -446,8 +374,7 @@ static int run_export(export_job *job)
     tokmap_error err;
     if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
         return report_open_failure(job->input, &err);
-    job->info = (tokmap_dataset_info){.struct_size = sizeof job->info};
-    tokmap_dataset_get_info(job->ds, &job->info);
+    job->info = cli_dataset_info(job->ds);
     cli_progress_begin(&job->progress, "export", job->quiet);
     int code = open_tokens(job);
     if (code == CLI_OK)
@@ -500,22 +427,18 @@ static const cli_manual manual = {
     .n_most = 1,
 };
 
-static int check_options(export_job *job, char **operands)
-{
-    if (job->shard_tokens != 0 && job->to != EXPORT_LLMC)
-        return cli_usage("--shard-tokens works only with --to llmc");
-    job->input = operands[0];
-    int code = path_check_all(operands, 1);
-    return code == CLI_OK ? path_output_prefix(job->prefix, job->output, ".idx") : code;
-}
-
 int export_command(int argc, char **argv)
 {
     export_job job = {.way = OUTPUT_COPY, .tokens.fd = -1};
     int code = cli_parse_options(&manual, argc, argv, &job);
     if (code != CLI_GO_ON)
         return code;
-    code = check_options(&job, argv + optind);
+    if (job.shard_tokens != 0 && job.to != EXPORT_LLMC)
+        return cli_usage("--shard-tokens works only with --to llmc");
+    job.input = argv[optind];
+    code = path_check_all(argv + optind, 1);
+    if (code == CLI_OK)
+        code = path_output_prefix(job.prefix, job.output, ".idx");
     if (code == CLI_OK)
         code = run_export(&job);
     int finish = cli_finish();

@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/dataset_names.h"
+#include "commands/datasets.h"
 #include "cli/paths.h"
 
 typedef struct index_options {
@@ -16,16 +16,6 @@ typedef struct index_options {
     uint32_t reader; /* 0: find out; else the place in foreign_readers, from 1 */
     bool json;
 } index_options;
-
-/* One FILE. */
-static int index_file(const char *path, const index_options *out)
-{
-    adopt_result result;
-    int code = adopt_file(path, &out->request, &result);
-    if (code != CLI_OK || (out->request.quiet && !out->json))
-        return code;
-    return cli_print_result(result.prefix, result.reader->name, out->json);
-}
 
 static const cli_word *format_words(void)
 {
@@ -108,7 +98,7 @@ int index_command(int argc, char **argv)
 {
     index_options options = {0};
     adopt_request *request = &options.request;
-    dataset_names names;
+    input_list names = {0};
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
@@ -117,11 +107,14 @@ int index_command(int argc, char **argv)
         !request->bos.is_none)
         return cli_usage("use only one of --eod ID and --bos ID");
     int first_failure = token_file_names_expand(&names, argv + optind, argc - optind);
-    size_t n = first_failure == CLI_OK ? names.n : 0;
-    for (size_t i = 0; i < n; i++) {
-        code = index_file(names.paths[i], &options);
+    for (size_t i = 0, n = first_failure == CLI_OK ? names.n_names : 0; i < n; i++) {
+        adopt_result result;
+        code = adopt_file(names.names[i], request, &result);
+        if (code == CLI_OK)
+            code =
+                cli_print_result(result.prefix, result.reader->name, options.json, request->quiet);
         first_failure = first_failure == CLI_OK ? code : first_failure;
     }
-    dataset_names_free(&names);
+    input_list_free(&names);
     return first_failure;
 }

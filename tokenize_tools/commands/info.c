@@ -12,48 +12,12 @@
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"
-#include "commands/dataset_list.h"
-#include "commands/dataset_names.h"
-#include "commands/open_failure.h"
+#include "commands/datasets.h"
 #include "commands/values_text.h"
 #include "system/process.h"
+#include "text/json_out.h"
 #include "text/json_text.h"
 #include "tokmap.h"
-
-/* ---- Segments ---- */
-
-/* A line for each segment, under a heading; nothing if there are none. */
-static void segments_print_table(const tokmap_dataset *ds, uint64_t n_segments)
-{
-    if (n_segments)
-        printf("\n%25s %15s  %s\n", "tokens", "first byte", "token file");
-    for (uint64_t i = 0; i < n_segments; i++) {
-        tokmap_segment_info s = TOKMAP_INIT(tokmap_segment_info);
-        char tokens[64];
-        tokmap_dataset_get_segment(ds, i, &s);
-        snprintf(tokens, sizeof tokens, "%" PRIu64 ":%" PRIu64, s.first_token,
-                 s.first_token + s.n_tokens);
-        printf("%25s %15" PRIu64 "  ", tokens, s.token_offset);
-        cli_print_plain(stdout, s.path, s.path_bytes);
-        putchar('\n');
-    }
-}
-
-/* A JSON array of objects. */
-static void segments_print_json(const tokmap_dataset *ds, uint64_t n_segments)
-{
-    putchar('[');
-    for (uint64_t i = 0; i < n_segments; i++) {
-        tokmap_segment_info s = TOKMAP_INIT(tokmap_segment_info);
-        tokmap_dataset_get_segment(ds, i, &s);
-        fputs(i ? ", {\"token_file\": " : "{\"token_file\": ", stdout);
-        json_text_print_string(stdout, s.path, s.path_bytes);
-        printf(", \"first_token\": %" PRIu64 ", \"n_tokens\": %" PRIu64
-               ", \"token_offset\": %" PRIu64 "}",
-               s.first_token, s.n_tokens, s.token_offset);
-    }
-    putchar(']');
-}
 
 typedef struct info_options {
     bool json, inputs, segments, no_lengths;
@@ -113,6 +77,11 @@ static double divide(uint64_t a, uint64_t b)
     return (double)a / (double)b;
 }
 
+static const char *dtype_name(const tokmap_dataset_info *info)
+{
+    return info->token_bytes == 2 ? "u16" : "u32";
+}
+
 static json_text_span get_metadata(const tokmap_dataset *ds)
 {
     json_text_span metadata;
@@ -134,21 +103,9 @@ static void print_text_line(const char *key, const char *text)
     putchar('\n');
 }
 
-/* What `tokmap index` records for files whose documents are marked at their beginning. */
-static void print_begin(const tokmap_dataset *ds)
-{
-    json_text_span metadata = get_metadata(ds), adopted, id;
-    if (json_text_check_object(metadata, NULL) &&
-        json_text_find(metadata, "adopted_from", &adopted) &&
-        json_text_find(adopted, "documents_begin_with", &id)) {
-        fputs(", documents begin with id ", stdout);
-        json_text_print(stdout, id);
-    }
-    putchar('\n');
-}
-
 static void print_ids(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
+    json_text_span metadata = get_metadata(ds), adopted, id;
     print_key("vocabulary:");
     if (info->vocab_size)
         printf("%s ids", cli_count(info->vocab_size).s);
@@ -162,17 +119,14 @@ static void print_ids(const tokmap_dataset *ds, const tokmap_dataset_info *info)
         printf("id %" PRIu32, info->eod_id);
     else
         fputs("no id", stdout);
-    print_begin(ds);
-}
-
-static void print_documents(const tokmap_dataset_info *info)
-{
-    print_key("documents:");
-    if (info->n_documents)
-        printf("%s, %.1f tokens on average\n", cli_count(info->n_documents).s,
-               divide(info->n_tokens, info->n_documents));
-    else
-        puts(info->n_tokens ? "boundaries not known" : "0");
+    /* What `tokmap index` records for files whose documents are marked at their beginning. */
+    if (json_text_check_object(metadata, NULL) &&
+        json_text_find(metadata, "adopted_from", &adopted) &&
+        json_text_find(adopted, "documents_begin_with", &id)) {
+        fputs(", documents begin with id ", stdout);
+        json_text_print(stdout, id);
+    }
+    putchar('\n');
 }
 
 static void print_files(const tokmap_dataset_info *info)
@@ -216,14 +170,6 @@ static void print_tokenizer(const tokmap_dataset *ds)
     putchar('\n');
 }
 
-/* Columns that are left for bars. */
-static unsigned bar_room(unsigned used)
-{
-    unsigned columns = process_terminal_columns(stdout);
-    columns = columns == 0 ? 80 : columns > 160 ? 160 : columns;
-    return columns > used + 10 ? columns - used : 10;
-}
-
 static void print_bucket(const length_table *table, unsigned bucket, uint64_t most)
 {
     char range[2 * sizeof(cli_text)];
@@ -233,9 +179,11 @@ static void print_bucket(const length_table *table, unsigned bucket, uint64_t mo
         snprintf(range, sizeof range, "%s-%s", cli_count(bucket_first(bucket)).s,
                  cli_count(bucket_last(bucket)).s);
     uint64_t n = table->buckets[bucket].n_documents;
-    int used = printf("%17s %15s", range, cli_count(n).s);
-    used += printf(" %19s", cli_count(table->buckets[bucket].n_tokens).s);
-    unsigned room = bar_room((unsigned)used + 2);
+    unsigned used = (unsigned)printf("%17s %15s", range, cli_count(n).s) + 2;
+    used += (unsigned)printf(" %19s", cli_count(table->buckets[bucket].n_tokens).s);
+    unsigned columns = process_terminal_columns(stdout);
+    columns = columns == 0 ? 80 : columns > 160 ? 160 : columns;
+    const unsigned room = columns > used + 10 ? columns - used : 10;
     /* At least one mark for a bucket that is not empty. */
     unsigned marks = n ? 1 + (unsigned)((double)(room - 1) * divide(n, most)) : 0;
     fputs(marks ? " " : "", stdout);
@@ -254,17 +202,31 @@ static void print_lengths(const length_table *table)
         print_bucket(table, b, most);
 }
 
-static void print_input(const tokmap_input_info *input, bool size_known)
+/* "12:34" */
+static cli_text format_range(uint64_t first, uint64_t n)
 {
-    char documents[64], tokens[64];
-    snprintf(documents, sizeof documents, "%" PRIu64 ":%" PRIu64, input->first_document,
-             input->first_document + input->n_documents);
-    snprintf(tokens, sizeof tokens, "%" PRIu64 ":%" PRIu64, input->first_token,
-             input->first_token + input->n_tokens);
-    printf("%17s %25s %12s  ", documents, tokens,
-           size_known ? cli_bytes(input->input_bytes).s : "-");
-    cli_print_plain(stdout, input->name, input->name_bytes);
-    putchar('\n');
+    cli_text text;
+    snprintf(text.s, sizeof text.s, "%" PRIu64 ":%" PRIu64, first, first + n);
+    return text;
+}
+
+static void print_segments(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    if (info->n_segments)
+        printf("\n%25s %15s  %s\n", "tokens", "first byte", "token file");
+    for (uint64_t i = 0; i < info->n_segments; i++) {
+        tokmap_segment_info s = TOKMAP_INIT(tokmap_segment_info);
+        tokmap_dataset_get_segment(ds, i, &s);
+        printf("%25s %15" PRIu64 "  ", format_range(s.first_token, s.n_tokens).s, s.token_offset);
+        cli_print_plain(stdout, s.path, s.path_bytes);
+        putchar('\n');
+    }
+}
+
+/* False for an input that could be read only once. */
+static bool has_size(const tokmap_input_info *entry)
+{
+    return entry->input_bytes || entry->input_checksum;
 }
 
 static int refuse_input(const tokmap_dataset_info *info, tokmap_status status, uint64_t index)
@@ -280,11 +242,15 @@ static int print_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *inf
     if (info->n_inputs)
         printf("\n%17s %25s %12s  %s\n", "documents", "tokens", "size", "input");
     for (uint64_t i = 0; i < info->n_inputs; i++) {
-        tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
-        tokmap_status status = tokmap_dataset_get_input(ds, i, &input);
+        tokmap_input_info entry = TOKMAP_INIT(tokmap_input_info);
+        tokmap_status status = tokmap_dataset_get_input(ds, i, &entry);
         if (status != TOKMAP_OK)
             return refuse_input(info, status, i);
-        print_input(&input, input.input_bytes || input.input_checksum);
+        printf("%17s %25s %12s  ", format_range(entry.first_document, entry.n_documents).s,
+               format_range(entry.first_token, entry.n_tokens).s,
+               has_size(&entry) ? cli_bytes(entry.input_bytes).s : "-");
+        cli_print_plain(stdout, entry.name, entry.name_bytes);
+        putchar('\n');
     }
     return CLI_OK;
 }
@@ -314,8 +280,13 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
 {
     print_text_line("dataset id:", cli_hex(info->dataset_id).s);
     print_key("tokens:");
-    printf("%s, %s\n", cli_count(info->n_tokens).s, info->token_bytes == 2 ? "u16" : "u32");
-    print_documents(info);
+    printf("%s, %s\n", cli_count(info->n_tokens).s, dtype_name(info));
+    print_key("documents:");
+    if (info->n_documents)
+        printf("%s, %.1f tokens on average\n", cli_count(info->n_documents).s,
+               divide(info->n_tokens, info->n_documents));
+    else
+        puts(info->n_tokens ? "boundaries not known" : "0");
     print_text_line("inputs:", cli_count(info->n_inputs).s);
     print_columns(ds, info);
     print_ids(ds, info);
@@ -332,164 +303,145 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
         print_lengths(&table);
     }
     if (options->segments)
-        segments_print_table(ds, info->n_segments);
+        print_segments(ds, info);
     return options->inputs ? print_inputs(ds, info) : CLI_OK;
 }
 
 /* ---- For programs ---- */
 
-static void print_json_key(const char *key)
+static void put_lengths(json_out *o, const tokmap_dataset_info *info, const length_table *table)
 {
-    printf(", \"%s\": ", key);
-}
-
-static void print_json_number(const char *key, uint64_t value)
-{
-    print_json_key(key);
-    printf("%" PRIu64, value);
-}
-
-static void print_json_number_or_null(const char *key, uint64_t value, bool known)
-{
-    if (known) {
-        print_json_number(key, value);
-    } else {
-        print_json_key(key);
-        fputs("null", stdout);
+    json_out_begin(o, "document_lengths", '{');
+    json_out_number(o, "min", table->min);
+    json_out_number(o, "max", table->max);
+    json_out_print(o, "mean", "%.3f", divide(info->n_tokens, info->n_documents));
+    json_out_begin(o, "histogram", '[');
+    for (unsigned b = bucket_of(table->min); b <= bucket_of(table->max); b++) {
+        json_out_begin(o, NULL, '{');
+        json_out_number(o, "from", bucket_first(b));
+        json_out_number(o, "to", bucket_last(b));
+        json_out_number(o, "documents", table->buckets[b].n_documents);
+        json_out_number(o, "tokens", table->buckets[b].n_tokens);
+        json_out_end(o, '}');
     }
+    json_out_end(o, ']');
+    json_out_end(o, '}');
 }
 
-static void print_json_string(const char *key, const char *text)
+static int put_inputs(json_out *o, const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    print_json_key(key);
-    json_text_print_string(stdout, text, strlen(text));
-}
-
-static void print_json_header(const tokmap_dataset_info *info)
-{
-    fputs("{\"schema_version\": 1", stdout);
-    print_json_string("dtype", info->token_bytes == 2 ? "u16" : "u32");
-    print_json_number("n_tokens", info->n_tokens);
-    print_json_number("n_documents", info->n_documents);
-    print_json_number("n_inputs", info->n_inputs);
-    print_json_number_or_null("vocab_size", info->vocab_size, info->vocab_size != 0);
-    print_json_number("largest_id", info->largest_id);
-    print_json_number_or_null("eod_id", info->eod_id, info->eod_id != TOKMAP_NO_ID);
-    print_json_string("dataset_id", cli_hex(info->dataset_id).s);
-    print_json_number("token_offset", info->token_offset);
-    print_json_number("token_bytes", info->token_bytes);
-    print_json_key("token_file");
-    cli_print_token_file(info);
-    print_json_number("token_file_bytes", info->token_file_bytes);
-    print_json_string("index_file", info->index_path);
-    print_json_number("index_bytes", info->index_bytes);
-    print_json_number("format_version", info->format_version);
-    print_json_number("lowest_reader", info->lowest_reader);
-    print_json_key("bytes_per_document");
-    if (info->n_documents)
-        printf("%.4f", divide(info->documents_bytes, info->n_documents));
-    else
-        fputs("null", stdout);
-}
-
-static void print_json_lengths(const tokmap_dataset_info *info, const length_table *table)
-{
-    print_json_key("document_lengths");
-    printf("{\"min\": %" PRIu64 ", \"max\": %" PRIu64 ", \"mean\": %.3f, \"histogram\": [",
-           table->min, table->max, divide(info->n_tokens, info->n_documents));
-    const char *comma = "";
-    for (unsigned b = bucket_of(table->min); b <= bucket_of(table->max); b++, comma = ", ")
-        printf("%s{\"from\": %" PRIu64 ", \"to\": %" PRIu64 ", \"documents\": %" PRIu64
-               ", \"tokens\": %" PRIu64 "}",
-               comma, bucket_first(b), bucket_last(b), table->buckets[b].n_documents,
-               table->buckets[b].n_tokens);
-    fputs("]}", stdout);
-}
-
-static int print_json_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info)
-{
-    print_json_key("inputs");
-    putchar('[');
     tokmap_status status = TOKMAP_OK;
     uint64_t i = 0;
+    json_out_begin(o, "inputs", '[');
     for (; i < info->n_inputs; i++) {
-        tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
-        status = tokmap_dataset_get_input(ds, i, &input);
+        tokmap_input_info entry = TOKMAP_INIT(tokmap_input_info);
+        status = tokmap_dataset_get_input(ds, i, &entry);
         if (status != TOKMAP_OK)
             break;
-        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
-        json_text_print_string(stdout, input.name, input.name_bytes);
-        print_json_number("first_document", input.first_document);
-        print_json_number("n_documents", input.n_documents);
-        print_json_number("first_token", input.first_token);
-        print_json_number("n_tokens", input.n_tokens);
-        print_json_number_or_null("input_bytes", input.input_bytes,
-                                  input.input_bytes || input.input_checksum);
-        print_json_key("input_checksum");
-        if (input.input_checksum)
-            printf("\"%016" PRIx64 "\"", input.input_checksum);
+        json_out_begin(o, NULL, '{');
+        json_out_text(o, "name", entry.name, entry.name_bytes);
+        json_out_number(o, "first_document", entry.first_document);
+        json_out_number(o, "n_documents", entry.n_documents);
+        json_out_number(o, "first_token", entry.first_token);
+        json_out_number(o, "n_tokens", entry.n_tokens);
+        json_out_known(o, "input_bytes", entry.input_bytes, has_size(&entry));
+        if (entry.input_checksum)
+            json_out_hash(o, "input_checksum", entry.input_checksum);
         else
-            fputs("null", stdout);
-        putchar('}');
+            json_out_string(o, "input_checksum", NULL);
+        json_out_end(o, '}');
     }
-    putchar(']');
+    json_out_end(o, ']');
     return status == TOKMAP_OK ? CLI_OK : refuse_input(info, status, i);
 }
 
-static void print_json_columns(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static void put_columns(json_out *o, const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    print_json_key("meta");
-    putchar('[');
+    json_out_begin(o, "meta", '[');
     for (uint32_t i = 0; i < info->n_meta_columns; i++) {
         tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
         tokmap_dataset_get_meta_column(ds, i, &column);
-        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
-        json_text_print_string(stdout, column.name, column.name_bytes);
-        print_json_string("type", values_type_name(column.type));
-        print_json_number("n_nulls", column.n_nulls);
-        print_json_number_or_null("n_distinct", column.n_strings, column.code_bytes != 0);
-        putchar('}');
+        json_out_begin(o, NULL, '{');
+        json_out_text(o, "name", column.name, column.name_bytes);
+        json_out_string(o, "type", values_type_name(column.type));
+        json_out_number(o, "n_nulls", column.n_nulls);
+        json_out_known(o, "n_distinct", column.n_strings, column.code_bytes != 0);
+        json_out_end(o, '}');
     }
-    putchar(']');
+    json_out_end(o, ']');
 }
 
-static void print_json_metadata(const tokmap_dataset *ds)
+static void put_segments(json_out *o, const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    json_text_span metadata = get_metadata(ds);
-    failure err;
-    print_json_key("metadata");
-    if (json_text_check_object(metadata, &err)) {
-        json_text_print(stdout, metadata);
-        return;
+    json_out_begin(o, "segments", '[');
+    for (uint64_t i = 0; i < info->n_segments; i++) {
+        tokmap_segment_info s = TOKMAP_INIT(tokmap_segment_info);
+        tokmap_dataset_get_segment(ds, i, &s);
+        json_out_begin(o, NULL, '{');
+        json_out_text(o, "token_file", s.path, s.path_bytes);
+        json_out_number(o, "first_token", s.first_token);
+        json_out_number(o, "n_tokens", s.n_tokens);
+        json_out_number(o, "token_offset", s.token_offset);
+        json_out_end(o, '}');
     }
-    fail_at(&err, "byte %" PRIu64 ": ", err.place);
-    fputs("null", stdout);
-    print_json_string("metadata_error", err.text);
+    json_out_end(o, ']');
 }
 
 /* A damaged part of the dataset is null, and the object is still complete. */
 static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                       const info_options *options)
 {
+    json_out o = {.out = stdout};
     int code = CLI_OK;
-    print_json_header(info);
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema_version", 1);
+    json_out_string(&o, "dtype", dtype_name(info));
+    json_out_number(&o, "n_tokens", info->n_tokens);
+    json_out_number(&o, "n_documents", info->n_documents);
+    json_out_number(&o, "n_inputs", info->n_inputs);
+    json_out_known(&o, "vocab_size", info->vocab_size, info->vocab_size != 0);
+    json_out_number(&o, "largest_id", info->largest_id);
+    json_out_known(&o, "eod_id", info->eod_id, info->eod_id != TOKMAP_NO_ID);
+    json_out_string(&o, "dataset_id", cli_hex(info->dataset_id).s);
+    json_out_number(&o, "token_offset", info->token_offset);
+    json_out_number(&o, "token_bytes", info->token_bytes);
+    json_out_string(&o, "token_file", info->token_path);
+    json_out_number(&o, "token_file_bytes", info->token_file_bytes);
+    json_out_string(&o, "index_file", info->index_path);
+    json_out_number(&o, "index_bytes", info->index_bytes);
+    json_out_number(&o, "format_version", info->format_version);
+    json_out_number(&o, "lowest_reader", info->lowest_reader);
+    if (info->n_documents)
+        json_out_print(&o, "bytes_per_document", "%.4f",
+                       divide(info->documents_bytes, info->n_documents));
+    else
+        json_out_string(&o, "bytes_per_document", NULL);
     if (!options->no_lengths) {
         length_table table;
         tokmap_error err = {.status = TOKMAP_OK};
         if (info->n_documents && count_lengths(ds, info, &table, &err) == TOKMAP_OK)
-            print_json_lengths(info, &table);
+            put_lengths(&o, info, &table);
         else
-            print_json_number_or_null("document_lengths", 0, false);
+            json_out_string(&o, "document_lengths", NULL);
         if (err.status != TOKMAP_OK)
             code = cli_fail(&err);
     }
-    int inputs_code = print_json_inputs(ds, info);
+    int inputs_code = put_inputs(&o, ds, info);
     code = code == CLI_OK ? inputs_code : code;
-    print_json_columns(ds, info);
-    print_json_key("segments");
-    segments_print_json(ds, info->n_segments);
-    print_json_metadata(ds);
-    puts("}");
+    put_columns(&o, ds, info);
+    put_segments(&o, ds, info);
+    json_text_span metadata = get_metadata(ds);
+    failure why;
+    if (json_text_check_object(metadata, &why)) {
+        json_out_key(&o, "metadata");
+        json_text_print(stdout, metadata);
+    } else {
+        fail_at(&why, "byte %" PRIu64 ": ", why.place);
+        json_out_string(&o, "metadata", NULL);
+        json_out_string(&o, "metadata_error", why.text);
+    }
+    json_out_end(&o, '}');
+    putchar('\n');
     return code;
 }
 
@@ -502,8 +454,7 @@ static int show_one(const char *path, const info_options *options, bool *shown)
     tokmap_error err;
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
         return report_open_failure(path, &err);
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
+    const tokmap_dataset_info info = cli_dataset_info(ds);
     if (*shown && !options->json)
         putchar('\n');
     *shown = true;
@@ -513,57 +464,33 @@ static int show_one(const char *path, const info_options *options, bool *shown)
     return code;
 }
 
-/* XXH3-128 of the dataset ids in order. */
-static void print_list_id(uint8_t (*dataset_ids)[16], size_t n_datasets)
+/* The list id is the XXH3-128 of the dataset ids in order. */
+static int show_total(const input_list *names)
 {
-    uint8_t id[16];
-    XXH128_canonicalFromHash((XXH128_canonical_t *)id, XXH3_128bits(dataset_ids, 16 * n_datasets));
-    print_text_line("list id:", cli_hex(id).s);
-}
-
-static void print_total(const dataset_list *list, uint8_t (*dataset_ids)[16])
-{
-    tokmap_dataset_info info = {.struct_size = sizeof info};
+    dataset_list list;
+    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     uint64_t n_tokens = 0, n_documents = 0;
-    for (size_t i = 0; i < list->n; i++) {
-        tokmap_dataset_get_info(list->datasets[i], &info);
-        memcpy(dataset_ids[i], info.dataset_id, 16);
+    uint8_t id[16], (*ids)[16] = calloc(names->n_names, sizeof *ids);
+    if (!ids)
+        return cli_no_memory();
+    int code = dataset_list_open(&list, names);
+    for (size_t i = 0; i < list.n; i++) {
+        info = cli_dataset_info(list.datasets[i]);
+        memcpy(ids[i], info.dataset_id, sizeof id);
         n_tokens += info.n_tokens;
         n_documents += info.n_documents;
     }
-    printf("\ntotal of %s datasets\n", cli_count(list->n).s);
-    print_list_id(dataset_ids, list->n);
-    print_key("tokens:");
-    printf("%s, %s\n", cli_count(n_tokens).s, info.token_bytes == 2 ? "u16" : "u32");
-    print_text_line("documents:", cli_count(n_documents).s);
-}
-
-static int show_total(char **paths, size_t n_paths)
-{
-    dataset_list list;
-    uint8_t(*dataset_ids)[16] = calloc(n_paths, sizeof *dataset_ids);
-    if (!dataset_ids)
-        return cli_no_memory();
-    int code = dataset_list_open(&list, paths, n_paths);
-    if (code == CLI_OK)
-        print_total(&list, dataset_ids);
-    dataset_list_close(&list);
-    free(dataset_ids);
-    return code;
-}
-
-static int show_all(char **paths, size_t n_paths, const info_options *options)
-{
-    int code = CLI_OK;
-    bool shown = false;
-    for (size_t i = 0; i < n_paths; i++) {
-        int one = show_one(paths[i], options, &shown);
-        code = code == CLI_OK ? one : code;
+    if (code == CLI_OK) {
+        XXH128_canonicalFromHash((XXH128_canonical_t *)id, XXH3_128bits(ids, list.n * sizeof id));
+        printf("\ntotal of %s datasets\n", cli_count(list.n).s);
+        print_text_line("list id:", cli_hex(id).s);
+        print_key("tokens:");
+        printf("%s, %s\n", cli_count(n_tokens).s, dtype_name(&info));
+        print_text_line("documents:", cli_count(n_documents).s);
     }
-    if (code == CLI_OK && n_paths > 1 && !options->json)
-        code = show_total(paths, n_paths);
-    int finished = cli_finish();
-    return code == CLI_OK ? finished : code;
+    dataset_list_close(&list);
+    free(ids);
+    return code;
 }
 
 #define TARGET(field) offsetof(info_options, field)
@@ -595,13 +522,19 @@ static const cli_manual manual = {
 int info_command(int argc, char **argv)
 {
     info_options options = {0};
-    dataset_names names;
+    input_list names = {0};
+    bool shown = false;
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
     code = dataset_names_expand(&names, argv + optind, argc - optind);
-    if (code == CLI_OK)
-        code = show_all(names.paths, names.n, &options);
-    dataset_names_free(&names);
-    return code;
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++) {
+        int one = show_one(names.names[i], &options, &shown);
+        code = code == CLI_OK ? one : code;
+    }
+    if (code == CLI_OK && names.n_names > 1 && !options.json)
+        code = show_total(&names);
+    input_list_free(&names);
+    int finished = cli_finish();
+    return code == CLI_OK ? finished : code;
 }

@@ -7,50 +7,36 @@
 #include "cli/paths.h"
 #include "commands/commands.h"
 #include "pack/task.h"
-#include "plan/cell_flatten.h"
 #include "plan/cell_join.h"
 #include "plan/plan_file.h"
 #include "system/platform.h"
 #include "system/process.h"
 
 typedef struct join_options {
+    cell_join_options cells;
     const char *output, *task;
-    uint64_t n_threads;
-    bool flat, force, json, quiet;
+    bool flat;
 } join_options;
 
-static int flatten(const plan_file *plan, const char *prefix, const join_options *options)
-{
-    pack_task_number task = {0, 1};
-    int code = options->task ? pack_task_number_parse(&task, options->task) : CLI_OK;
-    if (code != CLI_OK)
-        return code;
-    return cell_flatten(plan, &(cell_flatten_options){.prefix = prefix,
-                                                      .force = options->force,
-                                                      .json = options->json,
-                                                      .quiet = options->quiet,
-                                                      .is_task = options->task != NULL,
-                                                      .task = task.i,
-                                                      .n_tasks = task.n,
-                                                      .n_threads = (unsigned)options->n_threads});
-}
-
-static int join_all(const char *path, const join_options *options)
+static int join_all(const char *path, join_options *options)
 {
     char prefix[PATH_PREFIX_BYTES];
     plan_file plan = {0};
+    pack_task_number task = {0, 1};
     if (!options->flat && (options->task || cli_is_given("threads")))
         return cli_usage("--task and --threads work only with --flat");
+    options->cells.prefix = prefix;
     int code = path_output_prefix(prefix, options->output, ".tmi");
     if (code == CLI_OK)
         code = plan_read(&plan, path);
-    if (code == CLI_OK && options->flat)
-        code = flatten(&plan, prefix, options);
-    else if (code == CLI_OK)
-        code = cell_join(&plan, &(cell_join_options){.prefix = prefix,
-                                                     .force = options->force,
-                                                     .json = options->json,
-                                                     .quiet = options->quiet});
+    if (code == CLI_OK && options->task)
+        code = pack_task_number_parse(&task, options->task);
+    options->cells.is_task = options->task != NULL;
+    options->cells.task = task.i;
+    options->cells.n_tasks = task.n;
+    if (code == CLI_OK)
+        code = options->flat ? cell_flatten(&plan, &options->cells)
+                             : cell_join(&plan, &options->cells);
     if (code == CLI_DATASET)
         fprintf(stderr,
                 "To pack such cells again: tokmap pack --plan %s --verify, and --force for those "
@@ -69,12 +55,12 @@ static const cli_option option_table[] = {
     {"task", 0, CLI_TEXT, TARGET(task), "I/N",
      .help = "with --flat: copy only share number I, from 0, of N; 'auto' takes both from Slurm, "
              "Open MPI or PMI. When all are copied, run the command once without --task [0/1]"},
-    {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
+    {"threads", 'j', CLI_NUMBER, TARGET(cells.n_threads), "N",
      .help = "with --flat: number of threads that copy [one per processor]", .lowest = 1,
      .highest = 64},
-    {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
-    {"json", 0, CLI_FLAG, TARGET(json), .help = "print each result as a JSON object"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
+    {"force", 'f', CLI_FLAG, TARGET(cells.force), .help = "replace P if it already exists"},
+    {"json", 0, CLI_FLAG, TARGET(cells.json), .help = "print each result as a JSON object"},
+    {"quiet", 'q', CLI_FLAG, TARGET(cells.quiet), .help = "print only errors"},
     {NULL},
 };
 #undef TARGET
@@ -106,7 +92,7 @@ static const cli_manual manual = {
 
 int join_command(int argc, char **argv)
 {
-    join_options options = {.n_threads = tokmap_i_n_processors()};
+    join_options options = {.cells.n_threads = tokmap_i_n_processors()};
     const int code = cli_parse_options(&manual, argc, argv, &options);
     return code == CLI_GO_ON ? join_all(argv[optind], &options) : code;
 }

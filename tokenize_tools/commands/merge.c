@@ -8,9 +8,9 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/dataset_list.h"
-#include "commands/dataset_names.h"
+#include "commands/datasets.h"
 #include "commands/values_text.h"
+#include "text/json_out.h"
 #include "text/json_text.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
@@ -44,11 +44,6 @@ typedef struct merge_state {
 
 /* ---- What fits together ---- */
 
-static int refuse_input(const merge_input *input, const char *why)
-{
-    return cli_error(CLI_DATASET, "%s: %s", input->info.index_path, why);
-}
-
 static int refuse_pair(const merge_input *a, const merge_input *b, const char *what)
 {
     return cli_error(CLI_DATASET, "%s and %s cannot be merged: %s", a->info.index_path,
@@ -69,17 +64,17 @@ static int check_eod(const merge_input *a, const merge_input *b)
     return refuse_pair(a, b, what);
 }
 
-static bool get_column(const merge_input *input, uint32_t index, tokmap_meta_column *out)
+static bool get_column(const merge_input *in, uint32_t index, tokmap_meta_column *out)
 {
     out->struct_size = sizeof *out;
-    return tokmap_dataset_get_meta_column(input->ds, index, out) == TOKMAP_OK;
+    return tokmap_dataset_get_meta_column(in->ds, index, out) == TOKMAP_OK;
 }
 
-/* The column of `input` with the name of `like`; false if there is none. */
-static bool find_column(const merge_input *input, const tokmap_meta_column *like,
+/* The column of `in` with the name of `like`; false if there is none. */
+static bool find_column(const merge_input *in, const tokmap_meta_column *like,
                         tokmap_meta_column *out)
 {
-    for (uint32_t i = 0; get_column(input, i, out); i++) {
+    for (uint32_t i = 0; get_column(in, i, out); i++) {
         if (out->name_bytes == like->name_bytes &&
             memcmp(out->name, like->name, like->name_bytes) == 0)
             return true;
@@ -111,14 +106,15 @@ static int check_columns(const merge_input *a, const merge_input *b)
 }
 
 /* What dataset_list_open has not checked. */
-static int check_input(const merge_state *s, const merge_input *input)
+static int check_input(const merge_state *s, const merge_input *in)
 {
-    if (input->info.n_tokens && !input->info.n_documents)
-        return refuse_input(input, "the document boundaries are not known");
-    int code = check_eod(&s->inputs[0], input);
+    if (in->info.n_tokens && !in->info.n_documents)
+        return cli_error(CLI_DATASET, "%s: the document boundaries are not known",
+                         in->info.index_path);
+    int code = check_eod(&s->inputs[0], in);
     if (code == CLI_OK)
-        code = check_columns(&s->inputs[0], input);
-    return code == CLI_OK ? check_columns(input, &s->inputs[0]) : code;
+        code = check_columns(&s->inputs[0], in);
+    return code == CLI_OK ? check_columns(in, &s->inputs[0]) : code;
 }
 
 static int choose_vocab_size(merge_state *s)
@@ -143,44 +139,36 @@ static int choose_vocab_size(merge_state *s)
 
 static void inspect_input(merge_state *s, size_t index)
 {
-    merge_input *input = &s->inputs[index];
+    merge_input *in = &s->inputs[index];
     json_text_span metadata;
-    input->ds = s->list.datasets[index];
-    input->info.struct_size = sizeof input->info;
-    tokmap_dataset_get_info(input->ds, &input->info);
-    metadata.text = tokmap_dataset_metadata(input->ds, &metadata.n_bytes);
+    in->ds = s->list.datasets[index];
+    in->info = cli_dataset_info(in->ds);
+    metadata.text = tokmap_dataset_metadata(in->ds, &metadata.n_bytes);
     if (json_text_check_object(metadata, NULL))
-        json_text_find(metadata, "tokenizer", &input->tokenizer);
-    if (input->info.vocab_size && !s->vocab_from)
-        s->vocab_from = input;
-    if (input->tokenizer.n_bytes && !s->tokenizer_from)
-        s->tokenizer_from = input;
-    s->n_bytes += input->info.n_tokens * input->info.token_bytes;
-}
-
-static int check_output_apart(const merge_state *s)
-{
-    int code = CLI_OK;
-    for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
-        code = path_protect_dataset(s->inputs[i].ds);
-    return code == CLI_OK ? path_check_dataset(s->prefix) : code;
+        json_text_find(metadata, "tokenizer", &in->tokenizer);
+    if (in->info.vocab_size && !s->vocab_from)
+        s->vocab_from = in;
+    if (in->tokenizer.n_bytes && !s->tokenizer_from)
+        s->tokenizer_from = in;
+    s->n_bytes += in->info.n_tokens * in->info.token_bytes;
 }
 
 static int check_inputs(merge_state *s)
 {
+    int code = CLI_OK;
+    tokmap_error err;
     for (size_t i = 0; i < s->n_inputs; i++)
         inspect_input(s, i);
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        int code = check_input(s, &s->inputs[i]);
-        if (code != CLI_OK)
-            return code;
-    }
-    tokmap_error err;
-    if (tokmap_dataset_check_tokenizers((const tokmap_dataset *const *)s->list.datasets,
-                                        s->n_inputs, &err))
-        return cli_fail(&err);
-    int code = choose_vocab_size(s);
-    return code == CLI_OK ? check_output_apart(s) : code;
+    for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
+        code = check_input(s, &s->inputs[i]);
+    if (code == CLI_OK && tokmap_dataset_check_tokenizers(
+                              (const tokmap_dataset *const *)s->list.datasets, s->n_inputs, &err))
+        code = cli_fail(&err);
+    if (code == CLI_OK)
+        code = choose_vocab_size(s);
+    for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
+        code = path_protect_dataset(s->inputs[i].ds);
+    return code == CLI_OK ? path_check_dataset(s->prefix) : code;
 }
 
 /* ---- Output ---- */
@@ -188,20 +176,26 @@ static int check_inputs(merge_state *s)
 static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
 {
     memory_file json;
-    FILE *out = memory_file_open(&json);
-    if (out) {
-        fprintf(out, "{\"created_by\": \"tokmap %s\"", tokmap_version());
+    json_out o = {.out = memory_file_open(&json)};
+    if (o.out) {
+        json_out_begin(&o, NULL, '{');
+        json_out_print(&o, "created_by", "\"tokmap %s\"", tokmap_version());
         if (s->tokenizer_from) {
-            fputs(", \"tokenizer\": ", out);
-            fwrite(s->tokenizer_from->tokenizer.text, 1, s->tokenizer_from->tokenizer.n_bytes, out);
+            json_out_key(&o, "tokenizer");
+            fwrite(s->tokenizer_from->tokenizer.text, 1, s->tokenizer_from->tokenizer.n_bytes,
+                   o.out);
         }
-        fputs(", \"merged_from\": [", out);
-        for (size_t i = 0; i < s->n_inputs; i++)
-            fprintf(out, "%s{\"dataset_id\": \"%s\", \"n_tokens\": %" PRIu64 "}", i ? ", " : "",
-                    cli_hex(s->inputs[i].info.dataset_id).s, s->inputs[i].info.n_tokens);
-        fputs("]}", out);
+        json_out_begin(&o, "merged_from", '[');
+        for (size_t i = 0; i < s->n_inputs; i++) {
+            json_out_begin(&o, NULL, '{');
+            json_out_string(&o, "dataset_id", cli_hex(s->inputs[i].info.dataset_id).s);
+            json_out_number(&o, "n_tokens", s->inputs[i].info.n_tokens);
+            json_out_end(&o, '}');
+        }
+        json_out_end(&o, ']');
+        json_out_end(&o, '}');
     }
-    if (!out || !memory_file_close(out, &json)) {
+    if (!o.out || !memory_file_close(o.out, &json)) {
         *err = (tokmap_error){.status = TOKMAP_ERR_MEMORY, .text = "out of memory"};
         return TOKMAP_ERR_MEMORY;
     }
@@ -217,9 +211,9 @@ static tokmap_status copy_inputs(const merge_state *s, tokmap_writer *writer, to
     tokmap_status status = TOKMAP_OK;
     cli_progress_begin(&progress, "merge", s->options->quiet);
     for (size_t i = 0; i < s->n_inputs && status == TOKMAP_OK; i++) {
-        const merge_input *input = &s->inputs[i];
-        status = tokmap_writer_append_dataset(writer, input->ds, err);
-        n_done += input->info.n_tokens * input->info.token_bytes;
+        const merge_input *in = &s->inputs[i];
+        status = tokmap_writer_append_dataset(writer, in->ds, err);
+        n_done += in->info.n_tokens * in->info.token_bytes;
         cli_progress_update(&progress, n_done, s->n_bytes);
     }
     if (status == TOKMAP_OK)
@@ -257,25 +251,23 @@ static int write_merged(const merge_state *s)
 
 /* ---- Command ---- */
 
-static int merge_all(char **paths, size_t n_paths, const merge_options *options)
+static int merge_all(const input_list *names, const merge_options *options)
 {
-    merge_state s = {.options = options, .n_inputs = n_paths};
+    merge_state s = {.options = options, .n_inputs = names->n_names};
     int code = path_output_prefix(s.prefix, options->output, ".tmi");
     if (code != CLI_OK)
         return code;
-    s.inputs = calloc(n_paths, sizeof *s.inputs);
+    s.inputs = calloc(s.n_inputs, sizeof *s.inputs);
     if (!s.inputs)
         return cli_no_memory();
-    code = dataset_list_open(&s.list, paths, n_paths);
+    code = dataset_list_open(&s.list, names);
     if (code == CLI_OK)
         code = check_inputs(&s);
     if (code == CLI_OK)
         code = write_merged(&s);
     dataset_list_close(&s.list);
     free(s.inputs);
-    if (code != CLI_OK || (options->quiet && !options->json))
-        return code;
-    return cli_print_result(s.prefix, NULL, options->json);
+    return code == CLI_OK ? cli_print_result(s.prefix, NULL, options->json, options->quiet) : code;
 }
 
 #define TARGET(field) offsetof(merge_options, field)
@@ -312,7 +304,7 @@ static const cli_manual manual = {
 int merge_command(int argc, char **argv)
 {
     merge_options options = {0};
-    dataset_names names;
+    input_list names = {0};
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
@@ -320,7 +312,7 @@ int merge_command(int argc, char **argv)
     if (code == CLI_OK)
         code = dataset_names_check(argv + optind, argc - optind);
     if (code == CLI_OK)
-        code = merge_all(names.paths, names.n, &options);
-    dataset_names_free(&names);
+        code = merge_all(&names, &options);
+    input_list_free(&names);
     return code;
 }

@@ -9,7 +9,7 @@
 #include "commands/commands.h"
 #include "pack/plan_status.h"
 #include "plan/plan_file.h"
-#include "text/json_text.h"
+#include "text/json_out.h"
 
 #define MAX_LISTED 10
 
@@ -92,40 +92,45 @@ static void print_text(const plan_status *s, const char *plan)
 
 /* ---- JSON ---- */
 
-static void put_share(const char *name, const plan_share *share)
+static void put_share(json_out *o, const char *name, const plan_share *share)
 {
-    printf(", \"%s\": {\"cells\": %zu, \"input_bytes\": %" PRIu64 "}", name, share->n_cells,
-           share->input_bytes);
+    json_out_begin(o, name, '{');
+    json_out_number(o, "cells", share->n_cells);
+    json_out_number(o, "input_bytes", share->input_bytes);
+    json_out_end(o, '}');
 }
 
-static void put_known(const char *name, double value)
+static void put_known(json_out *o, const char *name, double value)
 {
-    printf(", \"%s\": ", name);
     if (value > 0)
-        printf("%.3f", value);
+        json_out_print(o, name, "%.3f", value);
     else
-        fputs("null", stdout);
+        json_out_string(o, name, NULL);
 }
 
 static void print_json(const plan_status *s, const plan_file *plan)
 {
-    printf("{\"schema_version\": 1, \"plan_hash\": \"%016" PRIx64 "\"", plan->hash);
-    put_share("all", &s->all);
-    put_share("done", &s->done);
-    put_share("unfinished", &s->unfinished);
-    put_share("failed", &s->failed);
-    put_share("left", &s->left);
-    printf(", \"unfinished_bytes_packed\": %" PRIu64 ", \"n_tokens\": %" PRIu64
-           ", \"n_documents\": %" PRIu64,
-           s->unfinished_bytes, s->n_tokens, s->n_documents);
-    put_known("bytes_per_second", s->bytes_per_s);
-    put_known("tokens_per_second", s->tokens_per_s);
-    put_known("seconds_left", s->seconds_left);
-    fputs(", \"failures\": [", stdout);
+    json_out o = {.out = stdout};
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema_version", 1);
+    json_out_hash(&o, "plan_hash", plan->hash);
+    put_share(&o, "all", &s->all);
+    put_share(&o, "done", &s->done);
+    put_share(&o, "unfinished", &s->unfinished);
+    put_share(&o, "failed", &s->failed);
+    put_share(&o, "left", &s->left);
+    json_out_number(&o, "unfinished_bytes_packed", s->unfinished_bytes);
+    json_out_number(&o, "n_tokens", s->n_tokens);
+    json_out_number(&o, "n_documents", s->n_documents);
+    put_known(&o, "bytes_per_second", s->bytes_per_s);
+    put_known(&o, "tokens_per_second", s->tokens_per_s);
+    put_known(&o, "seconds_left", s->seconds_left);
+    json_out_begin(&o, "failures", '[');
     for (size_t i = 0; i < s->failed.n_cells; i++) {
-        printf("%s{\"cell\": %" PRIu64 ", \"why\": ", i ? ", " : "", s->failures[i].place);
-        json_text_print_string(stdout, s->failures[i].text, strlen(s->failures[i].text));
-        putchar('}');
+        json_out_begin(&o, NULL, '{');
+        json_out_number(&o, "cell", s->failures[i].place);
+        json_out_string(&o, "why", s->failures[i].text);
+        json_out_end(&o, '}');
     }
     puts("]}");
 }

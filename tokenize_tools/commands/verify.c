@@ -7,10 +7,9 @@
 
 #include "cli/cli.h"
 #include "commands/commands.h"
-#include "commands/dataset_names.h"
+#include "commands/datasets.h"
 #include "cli/options.h"
-#include "commands/open_failure.h"
-#include "text/json_text.h"
+#include "text/json_out.h"
 #include "cli/paths.h"
 
 enum {
@@ -28,7 +27,7 @@ typedef struct verify_view {
     const char *path;
     tokmap_dataset_info info;
     cli_progress progress;
-    bool json;
+    json_out json; /* without a file: prints lines */
     uint64_t n_damages, n_bad_blocks, n_unreadable;
 } verify_view;
 
@@ -43,40 +42,30 @@ static bool is_block(const tokmap_damage *d)
     return d->n_tokens > 0;
 }
 
-static void print_range(const tokmap_damage *d)
+static void print_damage(const verify_view *view, const tokmap_damage *d)
 {
-    printf("; tokens %" PRIu64 "-%" PRIu64, d->first_token, d->first_token + d->n_tokens - 1);
-    if (d->n_documents)
+    if (!is_block(d) || cli_is_joined(&view->info)) { /* the message names the file */
+        cli_print_plain(stdout, d->error.text, strlen(d->error.text));
+    } else {
+        cli_print_plain(stdout, view->info.token_path, strlen(view->info.token_path));
+        printf(": block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 "): ", d->block_index,
+               d->first_byte, d->first_byte + d->n_bytes - 1);
+        if (d->kind == TOKMAP_DAMAGE_BLOCK)
+            fputs("checksum differs", stdout);
+        else if (d->kind == TOKMAP_DAMAGE_CONTENT)
+            printf("an id above %" PRIu32 ", the largest according to the index",
+                   view->info.largest_id);
+        else if (d->error.sys_errno)
+            printf("cannot be read: %s", strerror(d->error.sys_errno));
+        else
+            fputs("cannot be read: the file is too short", stdout);
+    }
+    if (is_block(d))
+        printf("; tokens %" PRIu64 "-%" PRIu64, d->first_token, d->first_token + d->n_tokens - 1);
+    if (is_block(d) && d->n_documents)
         printf(", documents %" PRIu64 "-%" PRIu64, d->first_document,
                d->first_document + d->n_documents - 1);
     putchar('\n');
-}
-
-static void print_damage(const verify_view *view, const tokmap_damage *d)
-{
-    if (!is_block(d)) {
-        cli_print_plain(stdout, d->error.text, strlen(d->error.text));
-        putchar('\n');
-        return;
-    }
-    if (cli_is_joined(&view->info)) { /* the message names the file */
-        cli_print_plain(stdout, d->error.text, strlen(d->error.text));
-        print_range(d);
-        return;
-    }
-    cli_print_plain(stdout, view->info.token_path, strlen(view->info.token_path));
-    printf(": block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 "): ", d->block_index, d->first_byte,
-           d->first_byte + d->n_bytes - 1);
-    if (d->kind == TOKMAP_DAMAGE_BLOCK)
-        fputs("checksum differs", stdout);
-    else if (d->kind == TOKMAP_DAMAGE_CONTENT)
-        printf("an id above %" PRIu32 ", the largest according to the index",
-               view->info.largest_id);
-    else if (d->error.sys_errno)
-        printf("cannot be read: %s", strerror(d->error.sys_errno));
-    else
-        fputs("cannot be read: the file is too short", stdout);
-    print_range(d);
 }
 
 static const char *const kind_names[] = {
@@ -86,25 +75,29 @@ static const char *const kind_names[] = {
     [TOKMAP_DAMAGE_UNREADABLE] = "unreadable",
 };
 
-static void print_json_damage(const verify_view *view, const tokmap_damage *d)
+static void print_json_damage(json_out *o, const tokmap_damage *d)
 {
-    printf("%s{\"kind\": \"%s\", \"first_byte\": %" PRIu64 ", \"n_bytes\": %" PRIu64,
-           view->n_damages ? ", " : "", kind_names[d->kind], d->first_byte, d->n_bytes);
-    if (is_block(d))
-        printf(", \"block\": %" PRIu64 ", \"first_token\": %" PRIu64 ", \"n_tokens\": %" PRIu64
-               ", \"first_document\": %" PRIu64 ", \"n_documents\": %" PRIu64,
-               d->block_index, d->first_token, d->n_tokens, d->first_document, d->n_documents);
-    fputs(", \"message\": ", stdout);
-    json_text_print_string(stdout, d->error.text, strlen(d->error.text));
-    putchar('}');
+    json_out_begin(o, NULL, '{');
+    json_out_string(o, "kind", kind_names[d->kind]);
+    json_out_number(o, "first_byte", d->first_byte);
+    json_out_number(o, "n_bytes", d->n_bytes);
+    if (is_block(d)) {
+        json_out_number(o, "block", d->block_index);
+        json_out_number(o, "first_token", d->first_token);
+        json_out_number(o, "n_tokens", d->n_tokens);
+        json_out_number(o, "first_document", d->first_document);
+        json_out_number(o, "n_documents", d->n_documents);
+    }
+    json_out_string(o, "message", d->error.text);
+    json_out_end(o, '}');
 }
 
 static void on_damage(void *context, const tokmap_damage *d)
 {
     verify_view *view = context;
     cli_progress_clear(&view->progress);
-    if (view->json)
-        print_json_damage(view, d);
+    if (view->json.out)
+        print_json_damage(&view->json, d);
     else
         print_damage(view, d);
     view->n_damages++;
@@ -133,23 +126,21 @@ static void print_verdict(const verify_view *view, const tokmap_verify_report *r
     printf(", %s read\n", cli_bytes(r->bytes_read).s);
 }
 
-static void begin_json(const char *path)
+/* The damage found in between is in the array. */
+static void begin_json(json_out *o, const char *path)
 {
-    fputs("{\"schema_version\": 1, \"path\": ", stdout);
-    json_text_print_string(stdout, path, strlen(path));
+    json_out_begin(o, NULL, '{');
+    json_out_number(o, "schema_version", 1);
+    json_out_string(o, "path", path);
+    json_out_begin(o, "damages", '[');
 }
 
 /* "sound" is an older name of "ok", kept while schema_version is 1. */
-static void print_json_verdict(const char *before, bool ok)
+static void put_verdict(json_out *o, bool ok)
 {
-    const char *value = ok ? "true" : "false";
-    printf("%s, \"ok\": %s, \"sound\": %s", before, value, value);
-}
-
-static void print_json_error(const tokmap_error *err)
-{
-    fputs(", \"error\": ", stdout);
-    json_text_print_string(stdout, err->text, strlen(err->text));
+    json_out_end(o, ']');
+    json_out_bool(o, "ok", ok);
+    json_out_bool(o, "sound", ok);
 }
 
 static int run_verify(const tokmap_dataset *ds, verify_view *view,
@@ -157,6 +148,7 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
 {
     tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
     tokmap_error err = {.status = TOKMAP_OK};
+    json_out *json = &view->json;
     tokmap_verify_options verify_options = {
         .struct_size = sizeof verify_options,
         .n_threads = (uint32_t)options->n_threads,
@@ -166,25 +158,26 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
         .on_progress = on_progress,
         .on_damage = on_damage,
     };
-    if (view->json) {
-        begin_json(view->path);
-        fputs(", \"damages\": [", stdout);
-    }
+    if (options->json)
+        begin_json(json, view->path);
     tokmap_status status = tokmap_dataset_verify(ds, &verify_options, &report, &err);
     cli_progress_end(&view->progress, report.bytes_read);
-    if (view->json)
-        print_json_verdict("]", status == TOKMAP_OK);
     /* Damage was reported piece by piece; any other error was not. */
     bool is_unreported = status != TOKMAP_OK && view->n_damages == 0;
-    if (view->json && is_unreported)
-        print_json_error(&err);
-    if (view->json)
-        printf(", \"n_blocks\": %" PRIu64 ", \"n_blocks_checked\": %" PRIu64
-               ", \"n_bad_blocks\": %" PRIu64 ", \"bytes_read\": %" PRIu64 "}\n",
-               report.n_blocks, report.n_blocks_checked, view->n_bad_blocks, report.bytes_read);
+    if (options->json) {
+        put_verdict(json, status == TOKMAP_OK);
+        if (is_unreported)
+            json_out_string(json, "error", err.text);
+        json_out_number(json, "n_blocks", report.n_blocks);
+        json_out_number(json, "n_blocks_checked", report.n_blocks_checked);
+        json_out_number(json, "n_bad_blocks", view->n_bad_blocks);
+        json_out_number(json, "bytes_read", report.bytes_read);
+        json_out_end(json, '}');
+        putchar('\n');
+    }
     if (is_unreported)
         return cli_fail(&err);
-    if (!view->json && !(options->quiet && status == TOKMAP_OK))
+    if (!options->json && !(options->quiet && status == TOKMAP_OK))
         print_verdict(view, &report);
     return cli_exit_code(&err);
 }
@@ -193,33 +186,21 @@ static int verify_one(const char *path, const verify_command_options *options)
 {
     tokmap_dataset *ds;
     tokmap_error err;
+    verify_view view = {.path = path, .json.out = options->json ? stdout : NULL};
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK) {
         if (options->json) {
-            begin_json(path);
-            print_json_verdict(", \"damages\": []", false);
-            print_json_error(&err);
+            begin_json(&view.json, path);
+            put_verdict(&view.json, false);
+            json_out_string(&view.json, "error", err.text);
             puts("}");
         }
         return report_open_failure(path, &err);
     }
-    verify_view view = {.path = path, .json = options->json};
-    view.info.struct_size = sizeof view.info;
-    tokmap_dataset_get_info(ds, &view.info);
+    view.info = cli_dataset_info(ds);
     cli_progress_begin(&view.progress, "verify", options->quiet);
     int code = run_verify(ds, &view, options);
     tokmap_dataset_close(ds);
     return code;
-}
-
-static int verify_all(const dataset_names *names, const verify_command_options *options)
-{
-    int code = CLI_OK;
-    for (size_t i = 0; i < names->n; i++) {
-        int one = verify_one(names->paths[i], options);
-        code = code == CLI_OK ? one : code;
-    }
-    int finished = cli_finish();
-    return code == CLI_OK ? finished : code;
 }
 
 /* ---- Command ---- */
@@ -270,13 +251,16 @@ static const cli_manual manual = {
 int verify_command(int argc, char **argv)
 {
     verify_command_options options = {0};
-    dataset_names names;
+    input_list names = {0};
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
     code = dataset_names_expand(&names, argv + optind, argc - optind);
-    if (code == CLI_OK)
-        code = verify_all(&names, &options);
-    dataset_names_free(&names);
-    return code;
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++) {
+        int one = verify_one(names.names[i], &options);
+        code = code == CLI_OK ? one : code;
+    }
+    input_list_free(&names);
+    int finished = cli_finish();
+    return code == CLI_OK ? finished : code;
 }

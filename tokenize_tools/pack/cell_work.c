@@ -8,23 +8,22 @@
 
 void cell_work_look(cell_work *work, const plan_file *plan, size_t cell, bool verify)
 {
-    char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8], facts[PACK_CELL_FACTS_BYTES];
+    const path_text path = plan_file_cell_path(plan, cell, "", ".tmi");
+    char facts[PACK_CELL_FACTS_BYTES];
     bool same;
     *work = (cell_work){0};
     cell_look(plan, cell, verify, &work->report);
     if (work->report.state != CELL_UNFINISHED && work->report.state != CELL_OUTDATED)
         return;
-    plan_file_cell_prefix(plan, cell, NULL, prefix);
-    snprintf(path, sizeof path, "%s.tmi", prefix);
     pack_cell_facts(&(pack_cell){plan_file_cell_hash(plan, cell), cell}, facts);
-    work->has_note = pack_resume_peek(path, facts, &work->note, &same);
+    work->has_note = pack_resume_peek(path.s, facts, &work->note, &same);
     if (!work->has_note || same)
         return;
     work->has_note = false;
     work->discard = true;
     for (size_t i = 0; i < plan->n_earlier; i++) {
         pack_cell_facts(&(pack_cell){plan->earlier[i], cell}, facts);
-        if (pack_resume_peek(path, facts, &work->note, &same) && same)
+        if (pack_resume_peek(path.s, facts, &work->note, &same) && same)
             work->report.state = CELL_OUTDATED;
     }
     if (work->report.state == CELL_OUTDATED)
@@ -32,7 +31,8 @@ void cell_work_look(cell_work *work, const plan_file *plan, size_t cell, bool ve
     work->report.state = CELL_FOREIGN;
     work->report.exit_code = CLI_DATASET;
     snprintf(work->report.why, sizeof work->report.why,
-             "%.400s: an unfinished run of another plan, or without one", prefix);
+             "%.400s: an unfinished run of another plan, or without one",
+             plan_file_cell_path(plan, cell, "", "").s);
 }
 
 int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, cell_replace replace)
@@ -48,25 +48,29 @@ int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, cell_rep
 
 /* ---- Leftovers ---- */
 
-static bool has_leftovers(const char *prefix)
+static bool has_leftovers(const plan_file *plan, size_t cell, const char *split)
 {
     static const char *const suffixes[] = {".bin.partial", ".tmi.partial",  ".tmj.partial",
                                            ".tmv.partial", ".bin.replaced", ".tmi.replaced",
                                            ".lock"};
-    char path[PATH_PREFIX_BYTES + 16];
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        snprintf(path, sizeof path, "%s%s", prefix, suffixes[i]);
-        if (file_name_exists(path))
-            return true;
-    }
-    return false;
+    bool found = false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && !found; i++)
+        found = file_name_exists(plan_file_cell_path(plan, cell, split, suffixes[i]).s);
+    return found;
 }
 
-static int clear_dataset(const char *prefix, const pack_tokens *tokens)
+bool cell_work_is_clear(const plan_file *plan, size_t cell)
 {
-    char path[PATH_PREFIX_BYTES + 8];
-    tokmap_writer *w;
-    tokmap_error err;
+    const plan_splits splits = plan_file_splits(plan);
+    bool clear = true;
+    for (size_t i = 0; i < splits.n && clear; i++)
+        clear = !has_leftovers(plan, cell, splits.names[i]);
+    return clear;
+}
+
+int cell_work_clear(const plan_file *plan, size_t cell, const pack_tokens *tokens)
+{
+    const plan_splits splits = plan_file_splits(plan);
     const tokmap_writer_options options = {
         .struct_size = sizeof options,
         .vocab_size = tokens->vocab_size,
@@ -74,37 +78,15 @@ static int clear_dataset(const char *prefix, const pack_tokens *tokens)
         .eod_id = tokens->eod_id,
         .unfinished = TOKMAP_UNFINISHED_RESUME,
     };
-    if (!has_leftovers(prefix))
-        return CLI_OK;
-    snprintf(path, sizeof path, "%s.tmi", prefix);
-    tokmap_status status = tokmap_writer_open(&w, path, &options, &err);
-    if (status == TOKMAP_OK)
-        tokmap_writer_close(w);
-    return status == TOKMAP_OK || status == TOKMAP_END ? CLI_OK : cli_fail(&err);
-}
-
-bool cell_work_is_clear(const plan_file *plan, size_t cell)
-{
-    char prefix[PATH_PREFIX_BYTES];
-    const plan_splits splits = plan_file_splits(plan);
-    plan_file_cell_prefix(plan, cell, NULL, prefix);
-    bool clear = !has_leftovers(prefix);
-    for (size_t i = 0; i < splits.n && clear; i++) {
-        plan_file_cell_prefix(plan, cell, splits.names[i], prefix);
-        clear = !has_leftovers(prefix);
-    }
-    return clear;
-}
-
-int cell_work_clear(const plan_file *plan, size_t cell, const pack_tokens *tokens)
-{
-    char prefix[PATH_PREFIX_BYTES];
-    const plan_splits splits = plan_file_splits(plan);
-    plan_file_cell_prefix(plan, cell, NULL, prefix);
-    int code = clear_dataset(prefix, tokens);
+    int code = CLI_OK;
     for (size_t i = 0; i < splits.n && code == CLI_OK; i++) {
-        plan_file_cell_prefix(plan, cell, splits.names[i], prefix);
-        code = clear_dataset(prefix, tokens);
+        const path_text path = plan_file_cell_path(plan, cell, splits.names[i], ".tmi");
+        tokmap_writer *w = NULL;
+        tokmap_error err = {.status = TOKMAP_OK};
+        if (has_leftovers(plan, cell, splits.names[i]))
+            tokmap_writer_open(&w, path.s, &options, &err);
+        tokmap_writer_close(w);
+        code = err.status < 0 ? cli_fail(&err) : CLI_OK;
     }
     return code;
 }

@@ -103,8 +103,8 @@ static int print_results(pack_session *s, FILE *report_file)
         pack_report_notes(&report);
     if (report_file)
         code = pack_report_print(report_file, &report);
-    for (size_t i = 0; i < s->outputs.n && (o->json || !o->quiet); i++) {
-        int printed = cli_print_result(s->outputs.list[i].prefix, NULL, o->json);
+    for (size_t i = 0; i < s->outputs.n; i++) {
+        int printed = cli_print_result(s->outputs.list[i].prefix, NULL, o->json, o->quiet);
         code = code == CLI_OK ? printed : code;
     }
     return code;

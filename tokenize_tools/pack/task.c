@@ -157,7 +157,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
                               .tokens = &t->tokens,
                               .inputs = &inputs,
                               .cell = &of};
-    plan_file_cell_prefix(&t->plan, cell, NULL, options.prefix);
+    strcpy(options.prefix, plan_file_cell_path(&t->plan, cell, "", "").s);
     options.restart = options.restart || found->discard;
     options.force = options.force || state == CELL_DAMAGED || state == CELL_OUTDATED;
     int code = pack_names_check(&options);
@@ -197,19 +197,17 @@ static int pack_locked(pack_task *t, size_t cell)
 
 static int pack_cell_of(pack_task *t, size_t cell)
 {
-    char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    const path_text path = plan_file_cell_path(&t->plan, cell, "", ".lock");
     int lock;
     const bool done = t->done[cell - t->first];
     if (done && cell_work_is_clear(&t->plan, cell)) {
         t->n_before++;
         return CLI_OK;
     }
-    plan_file_cell_prefix(&t->plan, cell, NULL, prefix);
-    snprintf(path, sizeof path, "%s.lock", prefix);
-    int code = output_make_folders(path);
+    int code = output_make_folders(path.s);
     if (code != CLI_OK)
         return code;
-    const int error = tokmap_i_file_lock(path, &lock);
+    const int error = tokmap_i_file_lock(path.s, &lock);
     if (error == EWOULDBLOCK) {
         t->left[t->n_left++] = cell;
         return CLI_OK;
@@ -219,9 +217,10 @@ static int pack_cell_of(pack_task *t, size_t cell)
         return CLI_OK;
     }
     if (error)
-        return cli_error(cli_errno_exit_code(error), "%s: cannot lock: %s", path, strerror(error));
+        return cli_error(cli_errno_exit_code(error), "%s: cannot lock: %s", path.s,
+                         strerror(error));
     code = pack_locked(t, cell);
-    tokmap_i_file_remove(path);
+    tokmap_i_file_remove(path.s);
     tokmap_i_file_close(lock);
     return code;
 }

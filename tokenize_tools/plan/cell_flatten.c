@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan/cell_flatten.h"
+/* cell_flatten.c - joins the cells for all processes once, copies their tokens, gives the names. */
+#include "plan/cell_join.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +9,6 @@
 
 #include "cli/cli.h"
 #include "cli/paths.h"
-#include "plan/cell_join.h"
 #include "plan/cell_state.h"
 #include "system/output_file.h"
 #include "system/platform.h"
@@ -23,33 +23,13 @@ enum {
 
 typedef struct flatten_state {
     const plan_file *plan;
-    const cell_flatten_options *options;
+    const cell_join_options *options;
+    plan_splits splits;
     char joined[PATH_PREFIX_BYTES];  /* .P.HASH: hidden from patterns of datasets */
     char visible[PATH_PREFIX_BYTES]; /* P.HASH, its name in version 0.1 */
 } flatten_state;
 
-static void name_index(char path[PATH_PREFIX_BYTES + 8], const char *prefix)
-{
-    snprintf(path, PATH_PREFIX_BYTES + 8, "%s.tmi", prefix);
-}
-
 /* ---- Joining ---- */
-
-/* While .P.HASH exists, what exists of the outputs is from an earlier process of this copy. */
-static int refuse_existing(const flatten_state *s)
-{
-    char output[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8], old[PATH_PREFIX_BYTES + 8];
-    name_index(path, s->joined);
-    name_index(old, s->visible);
-    if (s->options->force || file_name_exists(path) || file_name_exists(old))
-        return CLI_OK;
-    for (size_t i = 0; cell_join_output(s->plan, s->options->prefix, i, output); i++) {
-        name_index(path, output);
-        if (file_name_exists(path))
-            return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", path);
-    }
-    return CLI_OK;
-}
 
 static int check_names(flatten_state *s)
 {
@@ -59,18 +39,25 @@ static int check_names(flatten_state *s)
     snprintf(s->visible, sizeof s->visible, "%s.%016" PRIx64, prefix, s->plan->hash);
     if ((size_t)n >= sizeof s->joined)
         return cli_usage("-o: the path is too long");
-    const int code = cell_join_check_names(s->plan, s->options->prefix);
-    return code == CLI_OK ? refuse_existing(s) : code;
+    const int code = cell_join_check_names(s->plan, prefix);
+    /* While .P.HASH exists, what exists of the outputs is from an earlier process of this copy. */
+    if (code != CLI_OK || s->options->force || file_suffix_exists(s->joined, ".tmi") ||
+        file_suffix_exists(s->visible, ".tmi"))
+        return code;
+    for (size_t i = 0; i < s->splits.n; i++) {
+        const path_text path = plan_split_path(prefix, s->splits.names[i], ".tmi");
+        if (file_name_exists(path.s))
+            return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", path.s);
+    }
+    return CLI_OK;
 }
 
 static int join_once(flatten_state *s)
 {
     const cell_join_options options = {
         .prefix = s->joined, .force = true, .quiet = true, .temporary = true};
-    char path[PATH_PREFIX_BYTES + 8];
-    name_index(path, s->joined);
     int code = CELL_JOIN_TAKEN;
-    while (code == CELL_JOIN_TAKEN && !file_name_exists(path)) {
+    while (code == CELL_JOIN_TAKEN && !file_suffix_exists(s->joined, ".tmi")) {
         code = cell_join(s->plan, &options);
         if (code == CELL_JOIN_TAKEN)
             tokmap_i_sleep_ns(WAIT_MS * UINT64_C(1000000));
@@ -102,11 +89,11 @@ static void *copy_share(void *context)
 /* The calling thread is the first one; when the system gives fewer, it does their shares too. */
 static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const char *path)
 {
-    const cell_flatten_options *o = s->options;
+    const cell_join_options *o = s->options;
     copy_thread threads[MAX_THREADS];
     tokmap_i_thread handles[MAX_THREADS];
     bool started[MAX_THREADS] = {false};
-    unsigned n = o->n_threads < MAX_THREADS ? o->n_threads : MAX_THREADS;
+    unsigned n = o->n_threads < MAX_THREADS ? (unsigned)o->n_threads : MAX_THREADS;
     n = o->n_tasks > UINT32_MAX / MAX_THREADS ? 1 : n;
     for (unsigned i = 0; i < n; i++) {
         threads[i] = (copy_thread){.ds = ds,
@@ -143,14 +130,12 @@ static int finish_copy(const flatten_state *s, const tokmap_dataset *ds, const c
 static bool is_finished(const flatten_state *s, const tokmap_dataset *joined, const char *path)
 {
     tokmap_dataset *ds;
-    tokmap_dataset_info was = {.struct_size = sizeof was}, is = was;
     if (s->options->force || tokmap_dataset_open(&ds, path, NULL) != TOKMAP_OK)
         return false;
     size_t n_was, n_is;
     const char *json_was = tokmap_dataset_metadata(joined, &n_was);
     const char *json_is = tokmap_dataset_metadata(ds, &n_is);
-    tokmap_dataset_get_info(joined, &was);
-    tokmap_dataset_get_info(ds, &is);
+    const tokmap_dataset_info was = cli_dataset_info(joined), is = cli_dataset_info(ds);
     const bool same = is.n_segments == 0 && n_was == n_is && memcmp(json_was, json_is, n_is) == 0 &&
                       memcmp(was.dataset_id, is.dataset_id, sizeof was.dataset_id) == 0;
     tokmap_dataset_close(ds);
@@ -162,8 +147,7 @@ static int clear_up(const tokmap_dataset *joined, const char *path)
 {
     tokmap_writer *w;
     tokmap_error err;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(joined, &info);
+    const tokmap_dataset_info info = cli_dataset_info(joined);
     const tokmap_writer_options options = {
         .struct_size = sizeof options,
         .vocab_size = info.vocab_size,
@@ -177,38 +161,27 @@ static int clear_up(const tokmap_dataset *joined, const char *path)
     return status < 0 ? cli_fail(&err) : CLI_OK;
 }
 
-static int finish_output(const flatten_state *s, const tokmap_dataset *joined, const char *path)
+/* Copies the share of an output, or finishes it. */
+static int copy_output(const flatten_state *s, const char *split, bool finish)
 {
-    return is_finished(s, joined, path) ? clear_up(joined, path) : finish_copy(s, joined, path);
-}
-
-static int copy_share_of(const flatten_state *s, const tokmap_dataset *joined, const char *path)
-{
-    return is_finished(s, joined, path) ? CLI_OK : copy_shares(s, joined, path);
-}
-
-/* Copies the share of output `which`, or finishes it. */
-static int copy_output(const flatten_state *s, size_t which, bool finish)
-{
-    char output[PATH_PREFIX_BYTES], joined[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    const path_text joined = plan_split_path(s->joined, split, ".tmi");
+    const path_text path = plan_split_path(s->options->prefix, split, ".tmi");
     tokmap_dataset *ds;
     tokmap_error err;
-    cell_join_output(s->plan, s->joined, which, joined);
-    cell_join_output(s->plan, s->options->prefix, which, output);
-    name_index(path, joined);
-    const tokmap_status status = tokmap_dataset_open(&ds, path, &err);
-    const bool is_gone = status == TOKMAP_ERR_IO && !file_name_exists(path);
-    name_index(path, output);
-    if (is_gone && file_name_exists(path))
+    int code;
+    const tokmap_status status = tokmap_dataset_open(&ds, joined.s, &err);
+    const bool is_gone = status == TOKMAP_ERR_IO && !file_name_exists(joined.s);
+    if (is_gone && file_name_exists(path.s))
         return CLI_OK; /* another process has finished all outputs, and then removed it */
     if (status != TOKMAP_OK)
         return cli_fail(&err);
-    if (!cell_is_joined(s->plan, which, ds)) {
-        tokmap_dataset_close(ds);
-        return cli_error(CLI_DATASET, "%s.tmi: is not made of the cells of this plan; remove it",
-                         joined);
-    }
-    const int code = finish ? finish_output(s, ds, path) : copy_share_of(s, ds, path);
+    if (!cell_is_joined(s->plan, split, ds))
+        code = cli_error(CLI_DATASET, "%s: is not made of the cells of this plan; remove it",
+                         joined.s);
+    else if (is_finished(s, ds, path.s))
+        code = finish ? clear_up(ds, path.s) : CLI_OK;
+    else
+        code = finish ? finish_copy(s, ds, path.s) : copy_shares(s, ds, path.s);
     tokmap_dataset_close(ds);
     return code;
 }
@@ -218,92 +191,55 @@ static int copy_output(const flatten_state *s, size_t which, bool finish)
 /* A process that was killed, or one that runs now, may have placed the same file. */
 static int place_bad(const flatten_state *s)
 {
-    char path[PATH_PREFIX_BYTES + 8], placed[PATH_PREFIX_BYTES + 8];
+    const path_text path = path_of(s->joined, ".bad");
     output_file out;
     cli_progress none = {0};
-    output_source src = {.path = path, .progress = &none};
+    output_source src = {.path = path.s, .progress = &none};
     output_way way;
     file_facts facts;
-    if (!plan_file_collects(s->plan))
-        return CLI_OK;
-    snprintf(path, sizeof path, "%s.bad", s->joined);
-    snprintf(placed, sizeof placed, "%s.bad", s->options->prefix);
-    if (file_equals(path, placed))
+    if (!plan_file_collects(s->plan) || file_equals(path.s, path_of(s->options->prefix, ".bad").s))
         return CLI_OK;
     int code = output_name(&out, s->options->prefix, ".bad", s->options->force);
     if (code != CLI_OK)
         return code;
-    if (file_open(path, &src.fd, &facts) != 0) { /* there are none */
-        const int error = s->options->force ? output_try_remove(out.path) : 0;
-        return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", out.path,
-                                 strerror(error))
-                     : CLI_OK;
-    }
+    if (file_open(path.s, &src.fd, &facts) != 0) /* there are none */
+        return cell_join_remove_bad(out.path, s->options->force);
     code = output_share(&out, &src, &way);
     tokmap_i_file_close(src.fd);
     return code;
-}
-
-static void remove_file(const char *prefix, const char *suffix)
-{
-    char path[PATH_PREFIX_BYTES + 24];
-    snprintf(path, sizeof path, "%s%s", prefix, suffix);
-    output_try_remove(path);
 }
 
 /* With what killed processes have left of it. The index of all documents last, because it says that
  * this copy goes on. */
 static void remove_joined(const flatten_state *s, const char *prefix)
 {
-    char joined[PATH_PREFIX_BYTES];
-    remove_file(prefix, ".bad.partial");
-    remove_file(prefix, ".bad");
-    for (size_t i = plan_file_splits(s->plan).n + 1; i-- > 0;) {
-        cell_join_output(s->plan, prefix, i, joined);
-        remove_file(joined, ".tmv.partial");
-        remove_file(joined, ".tmi.partial");
-        remove_file(joined, ".tmi");
-    }
+    static const char *const suffixes[] = {".tmv.partial", ".tmi.partial", ".tmi"};
+    output_try_remove(path_of(prefix, ".bad.partial").s);
+    output_try_remove(path_of(prefix, ".bad").s);
+    for (size_t i = s->splits.n; i-- > 0;)
+        for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
+            output_try_remove(plan_split_path(prefix, s->splits.names[i], suffixes[k]).s);
 }
 
-static int print_results(const flatten_state *s)
+int cell_flatten(const plan_file *plan, const cell_join_options *options)
 {
-    char output[PATH_PREFIX_BYTES];
-    int code = CLI_OK;
-    if (s->options->quiet && !s->options->json)
-        return CLI_OK;
-    for (size_t i = 0; cell_join_output(s->plan, s->options->prefix, i, output); i++) {
-        const int printed = cli_print_result(output, NULL, s->options->json);
-        code = code == CLI_OK ? printed : code;
-    }
-    return code;
-}
-
-static int finish_all(const flatten_state *s)
-{
-    const size_t n_splits = plan_file_splits(s->plan).n;
-    int code = CLI_OK;
-    for (size_t i = 1; i <= n_splits && code == CLI_OK; i++)
-        code = copy_output(s, i, true);
-    if (code == CLI_OK)
-        code = place_bad(s);
-    if (code == CLI_OK)
-        code = copy_output(s, 0, true);
-    if (code != CLI_OK)
-        return code;
-    remove_joined(s, s->visible);
-    remove_joined(s, s->joined);
-    return print_results(s);
-}
-
-int cell_flatten(const plan_file *plan, const cell_flatten_options *options)
-{
-    flatten_state s = {.plan = plan, .options = options};
-    const size_t n_splits = plan_file_splits(plan).n;
+    flatten_state s = {.plan = plan, .options = options, .splits = plan_file_splits(plan)};
     int code = check_names(&s);
     if (code == CLI_OK)
         code = join_once(&s);
-    for (size_t i = 0; i <= n_splits && code == CLI_OK; i++)
-        code = copy_output(&s, i, false);
-    return code == CLI_OK && !options->is_task ? finish_all(&s) : code;
+    for (size_t i = 0; i < s.splits.n && code == CLI_OK; i++)
+        code = copy_output(&s, s.splits.names[i], false);
+    if (code != CLI_OK || options->is_task)
+        return code;
+    for (size_t i = 1; i < s.splits.n && code == CLI_OK; i++)
+        code = copy_output(&s, s.splits.names[i], true);
+    if (code == CLI_OK)
+        code = place_bad(&s);
+    if (code == CLI_OK)
+        code = copy_output(&s, s.splits.names[0], true);
+    if (code != CLI_OK)
+        return code;
+    remove_joined(&s, s.visible);
+    remove_joined(&s, s.joined);
+    return cell_join_print_results(plan, options);
 }

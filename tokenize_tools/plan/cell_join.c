@@ -22,8 +22,7 @@ enum {
 
 /* P or P-NAME. */
 typedef struct join_output {
-    const char *split; /* NULL: P */
-    char prefix[PATH_PREFIX_BYTES];
+    const char *split;
     tokmap_writer *writer; /* NULL: not open */
     char *head;            /* of the metadata, which is the same in all cells */
     size_t head_bytes;
@@ -35,7 +34,6 @@ typedef struct join_state {
     const cell_join_options *options;
     plan_splits splits;
     join_output outputs[PLAN_MAX_SPLITS + 1]; /* P first */
-    size_t n_outputs;
     bool collects;
     output_file bad;
     uint64_t bad_bytes;
@@ -43,65 +41,39 @@ typedef struct join_state {
     size_t missing[SHOWN_CELLS]; /* the first ones */
 } join_state;
 
-/* ---- Names ---- */
-
-bool cell_join_output(const plan_file *plan, const char *prefix, size_t which,
-                      char output[PATH_PREFIX_BYTES])
-{
-    const plan_splits splits = plan_file_splits(plan);
-    if (which <= splits.n)
-        snprintf(output, PATH_PREFIX_BYTES, "%s%s%s", prefix, which ? "-" : "",
-                 which ? splits.names[which - 1] : "");
-    return which <= splits.n;
-}
-
-/* The output must not take the name of a cell, 000001 or 000001-NAME. */
-static int check_not_cell(const plan_file *plan, const char *prefix)
-{
-    char cell[PATH_PREFIX_BYTES];
-    plan_file_cell_prefix(plan, 0, NULL, cell);
-    if (!file_in_same_folder(prefix, cell))
-        return CLI_OK;
-    const char *name = path_last_part(prefix);
-    const size_t n_digits = strspn(name, "0123456789");
-    return name[n_digits] == '\0' || (n_digits > 0 && name[n_digits] == '-')
-               ? cli_usage("-o %s: is the name of a cell; choose another one", prefix)
-               : CLI_OK;
-}
+/* ---- Names and results ---- */
 
 int cell_join_check_names(const plan_file *plan, const char *prefix)
 {
-    char output[PATH_PREFIX_BYTES];
-    if (strlen(prefix) + sizeof plan_file_splits(plan).names[0] >= sizeof output)
+    const plan_splits splits = plan_file_splits(plan);
+    if (strlen(prefix) + sizeof *splits.names >= PATH_PREFIX_BYTES)
         return cli_usage("-o: the path is too long");
     int code = output_make_folders(prefix);
-    if (code == CLI_OK)
-        code = check_not_cell(plan, prefix);
-    for (size_t i = 0; code == CLI_OK && cell_join_output(plan, prefix, i, output); i++)
-        code = path_check_dataset(output);
+    /* The output must not take the name of a cell, 000001 or 000001-NAME. */
+    const char *name = path_last_part(prefix);
+    const size_t n_digits = strspn(name, "0123456789");
+    const bool like_cell = !name[n_digits] || (n_digits > 0 && name[n_digits] == '-');
+    if (code == CLI_OK && like_cell &&
+        file_in_same_folder(prefix, plan_file_cell_path(plan, 0, "", "").s))
+        return cli_usage("-o %s: is the name of a cell; choose another one", prefix);
+    for (size_t i = 0; code == CLI_OK && i < splits.n; i++)
+        code = path_check_dataset(plan_split_path(prefix, splits.names[i], "").s);
     return code;
 }
 
-static void set_outputs(join_state *s)
+int cell_join_print_results(const plan_file *plan, const cell_join_options *options)
 {
-    s->collects = plan_file_collects(s->plan);
-    s->splits = plan_file_splits(s->plan);
-    s->n_outputs = s->splits.n + 1;
-    for (size_t i = 0; i < s->n_outputs; i++) {
-        s->outputs[i].split = i ? s->splits.names[i - 1] : NULL;
-        cell_join_output(s->plan, s->options->prefix, i, s->outputs[i].prefix);
+    const plan_splits splits = plan_file_splits(plan);
+    int code = CLI_OK;
+    for (size_t i = 0; i < splits.n; i++) {
+        const path_text output = plan_split_path(options->prefix, splits.names[i], "");
+        const int printed = cli_print_result(output.s, NULL, options->json, options->quiet);
+        code = code == CLI_OK ? printed : code;
     }
+    return code;
 }
 
 /* ---- Bad documents ---- */
-
-static int begin_bad(join_state *s)
-{
-    if (!s->collects)
-        return CLI_OK;
-    const int code = output_name(&s->bad, s->options->prefix, ".bad", true); /* see check_bad */
-    return code == CLI_OK ? output_begin(&s->bad) : code;
-}
 
 /* Appends a file, and checks what was read of it. */
 static int copy_bad(join_state *s, int fd, const char *path, const cell_metadata *m)
@@ -133,15 +105,13 @@ static int copy_bad(join_state *s, int fd, const char *path, const cell_metadata
 
 static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
 {
-    char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    const path_text path = plan_file_cell_path(s->plan, cell, "", ".bad");
     file_facts facts;
     int fd;
-    plan_file_cell_prefix(s->plan, cell, NULL, prefix);
-    snprintf(path, sizeof path, "%s.bad", prefix);
-    const int error = file_open(path, &fd, &facts);
+    const int error = file_open(path.s, &fd, &facts);
     if (error)
-        return cli_error(CLI_DATASET, "%s: %s", path, strerror(error));
-    const int code = copy_bad(s, fd, path, m);
+        return cli_error(CLI_DATASET, "%s: %s", path.s, strerror(error));
+    const int code = copy_bad(s, fd, path.s, m);
     tokmap_i_file_close(fd);
     return code;
 }
@@ -155,6 +125,14 @@ static int check_bad(const join_state *s)
     return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", s->bad.path);
 }
 
+int cell_join_remove_bad(const char *path, bool force)
+{
+    const int error = force ? output_try_remove(path) : 0;
+    return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", path,
+                             strerror(error))
+                 : CLI_OK;
+}
+
 /* As pack does: without bad documents there is no file, nor one that it would have replaced. */
 static int place_bad(join_state *s)
 {
@@ -163,10 +141,7 @@ static int place_bad(join_state *s)
     if (s->bad_bytes > 0)
         return output_place(&s->bad);
     output_close(&s->bad);
-    const int error = s->options->force ? output_try_remove(s->bad.path) : 0;
-    return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", s->bad.path,
-                             strerror(error))
-                 : CLI_OK;
+    return cell_join_remove_bad(s->bad.path, s->options->force);
 }
 
 /* ---- Cells ---- */
@@ -174,15 +149,13 @@ static int place_bad(join_state *s)
 /* Whether the output is P-NAME of the same join, which was killed before it wrote P. */
 static bool is_left(const join_state *s, const join_output *out)
 {
-    char path[PATH_PREFIX_BYTES + 8];
     tokmap_dataset *ds;
-    snprintf(path, sizeof path, "%s.tmi", s->options->prefix);
-    if (!out->split || file_name_exists(path))
+    if (!*out->split || file_suffix_exists(s->options->prefix, ".tmi"))
         return false;
-    snprintf(path, sizeof path, "%s.tmi", out->prefix);
-    if (tokmap_dataset_open(&ds, path, NULL) != TOKMAP_OK)
+    const path_text path = plan_split_path(s->options->prefix, out->split, ".tmi");
+    if (tokmap_dataset_open(&ds, path.s, NULL) != TOKMAP_OK)
         return false;
-    const bool is_ours = cell_is_joined(s->plan, (size_t)(out - s->outputs), ds);
+    const bool is_ours = cell_is_joined(s->plan, out->split, ds);
     tokmap_dataset_close(ds);
     return is_ours;
 }
@@ -190,9 +163,8 @@ static bool is_left(const join_state *s, const join_output *out)
 static int open_writer(const join_state *s, join_output *out, const tokmap_dataset *first)
 {
     tokmap_error err;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    char path[PATH_PREFIX_BYTES + 8];
-    tokmap_dataset_get_info(first, &info);
+    const tokmap_dataset_info info = cli_dataset_info(first);
+    const path_text path = plan_split_path(s->options->prefix, out->split, ".tmi");
     const tokmap_writer_options options = {
         .struct_size = sizeof options,
         .vocab_size = info.vocab_size,
@@ -201,11 +173,10 @@ static int open_writer(const join_state *s, join_output *out, const tokmap_datas
         .token_bytes = info.token_bytes,
         .replace = s->options->force || is_left(s, out),
     };
-    snprintf(path, sizeof path, "%s.tmi", out->prefix);
-    const tokmap_status status = tokmap_writer_open_joined(&out->writer, path, &options, &err);
+    const tokmap_status status = tokmap_writer_open_joined(&out->writer, path.s, &options, &err);
     /* With the lock, so that what another process has joined is not replaced while it is used. */
     if (s->options->temporary &&
-        (status == TOKMAP_ERR_LOCKED || (!out->split && file_name_exists(path))))
+        (status == TOKMAP_ERR_LOCKED || (!*out->split && file_name_exists(path.s))))
         return CELL_JOIN_TAKEN;
     return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
 }
@@ -225,11 +196,9 @@ static int add_metadata(join_output *out, const tokmap_dataset *ds, const cell_m
     if (out->head_bytes == m->head_bytes && memcmp(out->head, json, m->head_bytes) == 0 &&
         cell_counts_add(&out->sum, &m->counts))
         return CLI_OK;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
     return cli_error(CLI_DATASET,
                      "%s: its metadata are not those of the first cell; pack it again with --force",
-                     info.index_path);
+                     cli_dataset_info(ds).index_path);
 }
 
 static int add_dataset(const join_state *s, join_output *out, size_t cell, const tokmap_dataset *ds)
@@ -251,7 +220,7 @@ static int join_cell(join_state *s, size_t cell)
 {
     int code = CLI_OK;
     cell_metadata m = {0};
-    for (size_t i = 0; i < s->n_outputs && code == CLI_OK; i++) {
+    for (size_t i = 0; i < s->splits.n && code == CLI_OK; i++) {
         join_output *out = &s->outputs[i];
         cell_report report;
         tokmap_dataset *ds = cell_open(s->plan, cell, out->split, &m, &report);
@@ -263,19 +232,12 @@ static int join_cell(join_state *s, size_t cell)
         tokmap_dataset_close(ds);
     }
     const bool has_bad = s->collects && cell_counts_value(&m.counts, "bad_documents") > 0;
-    if (code == CLI_OK && cell == 0) /* with the lock of the outputs */
-        code = begin_bad(s);
+    if (code == CLI_OK && cell == 0 && s->collects) { /* with the lock of the outputs */
+        code = output_name(&s->bad, s->options->prefix, ".bad", true); /* see check_bad */
+        if (code == CLI_OK)
+            code = output_begin(&s->bad);
+    }
     return code == CLI_OK && has_bad ? append_bad(s, cell, &m) : code;
-}
-
-/* Also true if that cannot be found out: then opening it says why. */
-static bool is_packed(const plan_file *plan, size_t cell)
-{
-    char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
-    file_facts facts;
-    plan_file_cell_prefix(plan, cell, NULL, prefix);
-    snprintf(path, sizeof path, "%s.tmi", prefix);
-    return file_describe_name(path, &facts) != ENOENT;
 }
 
 static int report_missing(const join_state *s)
@@ -289,12 +251,15 @@ static int report_missing(const join_state *s)
                      s->n_missing > SHOWN_CELLS ? ", ..." : "");
 }
 
-/* After the first missing cell, the others are only counted. */
+/* After the first missing cell, the others are only counted. Any other error of its name: opening
+ * it says why. */
 static int join_cells(join_state *s)
 {
     int code = CLI_OK;
     for (size_t cell = 0; cell < s->plan->n_cells && code == CLI_OK; cell++) {
-        if (is_packed(s->plan, cell)) {
+        file_facts facts;
+        const path_text index = plan_file_cell_path(s->plan, cell, "", ".tmi");
+        if (file_describe_name(index.s, &facts) != ENOENT) {
             code = s->n_missing == 0 ? join_cell(s, cell) : CLI_OK;
             continue;
         }
@@ -338,21 +303,11 @@ static int finish_all(join_state *s)
     int code = check_kept(s);
     if (code == CLI_OK)
         code = check_bad(s);
-    for (size_t i = 1; i < s->n_outputs && code == CLI_OK; i++)
+    for (size_t i = 1; i < s->splits.n && code == CLI_OK; i++)
         code = finish_output(&s->outputs[i]);
     if (code == CLI_OK)
         code = place_bad(s);
     return code == CLI_OK ? finish_output(&s->outputs[0]) : code;
-}
-
-static int print_results(const join_state *s)
-{
-    int code = CLI_OK;
-    for (size_t i = 0; i < s->n_outputs && (s->options->json || !s->options->quiet); i++) {
-        const int printed = cli_print_result(s->outputs[i].prefix, NULL, s->options->json);
-        code = code == CLI_OK ? printed : code;
-    }
-    return code;
 }
 
 int cell_join(const plan_file *plan, const cell_join_options *options)
@@ -363,20 +318,22 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
     s->plan = plan;
     s->options = options;
     s->bad.fd = -1;
+    s->collects = plan_file_collects(plan);
+    s->splits = plan_file_splits(plan);
+    for (size_t i = 0; i < s->splits.n; i++)
+        s->outputs[i].split = s->splits.names[i];
     int code = cell_join_check_names(plan, options->prefix);
-    if (code == CLI_OK)
-        set_outputs(s);
     if (code == CLI_OK)
         code = join_cells(s);
     if (code == CLI_OK)
         code = finish_all(s);
-    for (size_t i = 0; i < s->n_outputs; i++) {
+    for (size_t i = 0; i < s->splits.n; i++) {
         tokmap_writer_close(s->outputs[i].writer);
         free(s->outputs[i].head);
     }
     output_close(&s->bad);
     if (code == CLI_OK)
-        code = print_results(s);
+        code = cell_join_print_results(plan, options);
     free(s);
     return code;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_join.h - joins the datasets of all cells of a plan. */
+/* cell_join.h - makes one dataset P, and a P-NAME for each split, of the datasets of all cells of a
+ * plan. */
 #ifndef TOKMAP_CELL_JOIN_H
 #define TOKMAP_CELL_JOIN_H
 
@@ -12,23 +13,35 @@ typedef struct cell_join_options {
     bool force;         /* replace it if it exists */
     bool json, quiet;
     bool temporary; /* several processes may do the same: the first one wins */
+    /* For cell_flatten: */
+    bool is_task;           /* only copy this share: */
+    uint64_t task, n_tasks; /* 0 and 1 if it is no task */
+    uint64_t n_threads;
 } cell_join_options;
 
 enum {
     CELL_JOIN_TAKEN = -1 /* another process joins, or has joined, the same */
 };
 
-/* Writes P, and a P-NAME for each split, as joined datasets of the cells, and P.bad with their bad
- * documents. All appear complete or not at all, P last. Returns an exit code, and prints the error,
- * or the results; if `temporary`, also CELL_JOIN_TAKEN, without a message. CLI_INPUT: cells are
- * missing. CLI_DATASET: one is damaged or of another plan. */
+/* Writes the outputs as joined datasets of the cells, and P.bad with their bad documents. All
+ * appear complete or not at all, P last. Returns an exit code, and prints the error, or the
+ * results; if `temporary`, also CELL_JOIN_TAKEN, without a message. CLI_INPUT: cells are missing.
+ * CLI_DATASET: one is damaged or of another plan. */
 int cell_join(const plan_file *plan, const cell_join_options *options);
 
-/* The prefix of output `which`, P or P-NAME; false: there are no more. */
-bool cell_join_output(const plan_file *plan, const char *prefix, size_t which,
-                      char output[PATH_PREFIX_BYTES]);
+/* The same, but P.bin holds the tokens, and the cells are needed no more; by any number of
+ * processes. The first one joins the cells as .P.HASH, with the hash of the plan. Each copies its
+ * share of the tokens of that; the one that is no task copies what is left, and gives the names. */
+int cell_flatten(const plan_file *plan, const cell_join_options *options);
+
+/* ---- For both ---- */
+
 /* Checks the names of all outputs, which must not be those of cells, and creates their folder.
  * Returns an exit code, and prints the error. */
 int cell_join_check_names(const plan_file *plan, const char *prefix);
+/* A process that was killed may have placed the same file as P.bad; or without bad documents,
+ * --force removes an old one. */
+int cell_join_remove_bad(const char *path, bool force);
+int cell_join_print_results(const plan_file *plan, const cell_join_options *options);
 
 #endif /* TOKMAP_CELL_JOIN_H */

@@ -15,38 +15,15 @@
 #include "system/platform.h"
 #include "tokmap.h"
 
-#define PATH_BYTES (PATH_PREFIX_BYTES + 32)
-
-/* ---- Names ---- */
-
-plan_splits plan_file_splits(const plan_file *plan)
-{
-    plan_splits splits = {0};
-    for (size_t i = 0; i < plan->n_options && splits.n < PLAN_MAX_SPLITS; i++) {
-        const plan_option *o = &plan->options[i];
-        size_t n = o->value ? strcspn(o->value, "=") : 0;
-        if (strcmp(o->name, "split") != 0 || n == 0 || n >= sizeof *splits.names)
-            continue;
-        memcpy(splits.names[splits.n++], o->value, n);
-    }
-    return splits;
-}
-
-bool plan_file_collects(const plan_file *plan)
-{
-    const char *word = plan_file_option(plan, "on-error");
-    return word && strcmp(word, "collect") == 0;
-}
-
-/* ---- One dataset ---- */
-
 typedef struct cell_search {
     const plan_file *plan;
     size_t cell;
     bool verify;
     cell_report *report;
-    char prefix[PATH_PREFIX_BYTES]; /* of the dataset that is looked at */
+    path_text prefix; /* of the dataset that is looked at */
 } cell_search;
+
+/* ---- One dataset ---- */
 
 static bool find(cell_search *s, cell_state state, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -62,33 +39,26 @@ static bool find(cell_search *s, cell_state state, const char *format, ...)
     return false;
 }
 
-static bool has_file(const cell_search *s, const char *suffix)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s%s", s->prefix, suffix);
-    return file_name_exists(path);
-}
-
 /* What the metadata says. */
 static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metadata *m)
 {
     size_t n_bytes;
     const char *json = tokmap_dataset_metadata(ds, &n_bytes);
     if (!cell_metadata_read(m, json, n_bytes))
-        return find(s, CELL_FOREIGN, "%.400s.tmi: was not packed for a plan", s->prefix);
+        return find(s, CELL_FOREIGN, "%.400s.tmi: was not packed for a plan", s->prefix.s);
     const uint64_t wanted = plan_file_cell_hash(s->plan, s->cell);
     for (size_t i = 0; i < s->plan->n_earlier; i++) {
         if (m->hash == s->plan->earlier[i] && m->hash != wanted)
             return find(
                 s, CELL_OUTDATED,
                 "%.400s.tmi: was packed before the plan was updated, and must be packed again",
-                s->prefix);
+                s->prefix.s);
     }
     if (m->hash != wanted)
         return find(s, CELL_FOREIGN, "%.400s.tmi: was packed for another plan (%016" PRIx64 ")",
-                    s->prefix, m->hash);
+                    s->prefix.s, m->hash);
     if (m->cell != s->cell)
-        return find(s, CELL_FOREIGN, "%.400s.tmi: is cell %06" PRIu64 " of this plan", s->prefix,
+        return find(s, CELL_FOREIGN, "%.400s.tmi: is cell %06" PRIu64 " of this plan", s->prefix.s,
                     m->cell);
     return true;
 }
@@ -96,29 +66,18 @@ static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metada
 /* The index of a dataset must be complete and have its name last, so its tokens must be there. */
 static bool check_tokens(cell_search *s, const tokmap_dataset_info *info)
 {
-    const size_t n = strlen(s->prefix);
+    const size_t n = strlen(s->prefix.s);
     file_facts facts;
-    if (!info->token_path || strncmp(info->token_path, s->prefix, n) != 0 ||
+    if (!info->token_path || strncmp(info->token_path, s->prefix.s, n) != 0 ||
         strcmp(info->token_path + n, ".bin") != 0)
-        return find(s, CELL_FOREIGN, "%.400s.tmi: is the index of another file", s->prefix);
+        return find(s, CELL_FOREIGN, "%.400s.tmi: is the index of another file", s->prefix.s);
     const int error = file_describe(info->token_path, &facts);
     if (error)
-        return find(s, CELL_DAMAGED, "%.400s.bin: %s", s->prefix, strerror(error));
+        return find(s, CELL_DAMAGED, "%.400s.bin: %s", s->prefix.s, strerror(error));
     if (facts.n_bytes != info->token_file_bytes)
         return find(s, CELL_DAMAGED,
-                    "%.400s.bin: has %" PRIu64 " bytes, but its index says %" PRIu64, s->prefix,
+                    "%.400s.bin: has %" PRIu64 " bytes, but its index says %" PRIu64, s->prefix.s,
                     facts.n_bytes, info->token_file_bytes);
-    return true;
-}
-
-static bool check_open(cell_search *s, const tokmap_dataset *ds, cell_metadata *m)
-{
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    if (!check_metadata(s, ds, m) || !check_tokens(s, &info))
-        return false;
-    s->report->n_tokens += info.n_tokens;
-    s->report->n_documents += info.n_documents;
     return true;
 }
 
@@ -130,19 +89,23 @@ static bool find_damage(cell_search *s, const tokmap_error *err)
     return false;
 }
 
-/* Opens and checks the dataset at s->prefix. */
-static bool open_dataset(cell_search *s, tokmap_dataset **ds, cell_metadata *m)
+/* Opens and checks the dataset at s->prefix; NULL: the report says why not. */
+static tokmap_dataset *open_dataset(cell_search *s, cell_metadata *m)
 {
-    char path[PATH_BYTES];
+    tokmap_dataset *ds;
     tokmap_error err;
-    snprintf(path, sizeof path, "%s.tmi", s->prefix);
-    if (tokmap_dataset_open_index(ds, path, &err) != TOKMAP_OK)
-        return find_damage(s, &err);
-    if (check_open(s, *ds, m))
-        return true;
-    tokmap_dataset_close(*ds);
-    *ds = NULL;
-    return false;
+    if (tokmap_dataset_open_index(&ds, path_of(s->prefix.s, ".tmi").s, &err) != TOKMAP_OK) {
+        find_damage(s, &err);
+        return NULL;
+    }
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    if (!check_metadata(s, ds, m) || !check_tokens(s, &info)) {
+        tokmap_dataset_close(ds);
+        return NULL;
+    }
+    s->report->n_tokens += info.n_tokens;
+    s->report->n_documents += info.n_documents;
+    return ds;
 }
 
 static void see_damage(void *in_index, const tokmap_damage *damage)
@@ -154,73 +117,46 @@ static void see_damage(void *in_index, const tokmap_damage *damage)
 /* A damaged index may say that the cell is of something else. */
 static bool verify_dataset(cell_search *s)
 {
-    char path[PATH_BYTES];
     tokmap_dataset *ds = NULL;
     tokmap_error err;
     bool in_index = false;
     const bool foreign = s->report->state == CELL_FOREIGN;
     const tokmap_verify_options options = {
         .struct_size = sizeof options, .context = &in_index, .on_damage = see_damage};
-    snprintf(path, sizeof path, "%s.tmi", s->prefix);
-    const bool sound = tokmap_dataset_open(&ds, path, &err) == TOKMAP_OK &&
-                       tokmap_dataset_verify(ds, &options, NULL, &err) == TOKMAP_OK;
+    const bool sound =
+        tokmap_dataset_open(&ds, path_of(s->prefix.s, ".tmi").s, &err) == TOKMAP_OK &&
+        tokmap_dataset_verify(ds, &options, NULL, &err) == TOKMAP_OK;
     tokmap_dataset_close(ds);
     if (foreign && !in_index)
         return false;
     return sound || find_damage(s, &err);
 }
 
-static bool check_dataset(cell_search *s, cell_metadata *m)
-{
-    tokmap_dataset *ds;
-    const bool ours = open_dataset(s, &ds, m);
-    tokmap_dataset_close(ds);
-    if (s->verify && (ours || s->report->state == CELL_FOREIGN))
-        return verify_dataset(s) && ours;
-    return ours;
-}
-
 tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
                           cell_report *report)
 {
     cell_search s = {.plan = plan, .cell = cell, .report = report};
-    tokmap_dataset *ds = NULL;
     *report = (cell_report){.state = CELL_DONE};
-    plan_file_cell_prefix(plan, cell, split, s.prefix);
-    return open_dataset(&s, &ds, m) ? ds : NULL;
+    s.prefix = plan_file_cell_path(plan, cell, split, "");
+    return open_dataset(&s, m);
 }
 
 /* The cell whose token file has this path, by its last part; without one, SIZE_MAX. */
 static size_t cell_of_path(const plan_file *plan, const char *split, const char *path)
 {
-    char prefix[PATH_PREFIX_BYTES], wanted[PATH_BYTES];
     const char *name = path_last_part(path);
     const size_t n_digits = strspn(name, "0123456789");
     const size_t cell = n_digits < 10 ? (size_t)strtoul(name, NULL, 10) : SIZE_MAX;
     if (n_digits == 0 || cell >= plan->n_cells)
         return SIZE_MAX;
-    plan_file_cell_prefix(plan, cell, split, prefix);
-    snprintf(wanted, sizeof wanted, "%s.bin", path_last_part(prefix));
-    return strcmp(name, wanted) == 0 ? cell : SIZE_MAX;
+    const path_text wanted = plan_file_cell_path(plan, cell, split, ".bin");
+    return strcmp(name, path_last_part(wanted.s)) == 0 ? cell : SIZE_MAX;
 }
 
-/* Whether the segment is in the folder of the cells. */
-static bool is_in_folder(const plan_file *plan, const char *index_path, const char *path)
+bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_dataset *ds)
 {
-    char cell[PATH_PREFIX_BYTES], whole[2 * PATH_BYTES];
-    snprintf(whole, sizeof whole, "%.*s%s", (int)(path_last_part(index_path) - index_path),
-             index_path, path);
-    plan_file_cell_prefix(plan, 0, NULL, cell);
-    return file_in_same_folder(whole, cell);
-}
-
-bool cell_is_joined(const plan_file *plan, size_t which, const tokmap_dataset *ds)
-{
-    const plan_splits splits = plan_file_splits(plan);
-    const char *split = which ? splits.names[which - 1] : NULL;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
+    const tokmap_dataset_info info = cli_dataset_info(ds);
     tokmap_segment_info first = {.struct_size = sizeof first}, s = first;
-    tokmap_dataset_get_info(ds, &info);
     bool ours = cli_is_joined(&info);
     for (uint64_t i = 0, next = 0; i < info.n_segments && ours; i++) {
         tokmap_dataset_get_segment(ds, i, i ? &s : &first);
@@ -231,7 +167,12 @@ bool cell_is_joined(const plan_file *plan, size_t which, const tokmap_dataset *d
                (size_t)(path_last_part(path) - path) == folder_bytes;
         next = (uint64_t)cell + 1;
     }
-    return ours && (info.n_segments == 0 || is_in_folder(plan, info.index_path, first.path));
+    if (!ours || info.n_segments == 0)
+        return ours;
+    char whole[2 * sizeof(path_text)];
+    snprintf(whole, sizeof whole, "%.*s%s",
+             (int)(path_last_part(info.index_path) - info.index_path), info.index_path, first.path);
+    return file_in_same_folder(whole, plan_file_cell_path(plan, 0, "", "").s);
 }
 
 /* Whether the file has this checksum. */
@@ -258,82 +199,77 @@ static bool has_checksum(const char *path, uint64_t wanted)
 /* The bad documents are in the file with a newline after each. */
 static bool check_bad_documents(cell_search *s, const cell_metadata *m)
 {
-    char path[PATH_BYTES];
     file_facts facts;
     const uint64_t n_documents = cell_counts_value(&m->counts, "bad_documents");
     const uint64_t n_bytes = n_documents + cell_counts_value(&m->counts, "bad_bytes");
     if (!plan_file_collects(s->plan) || n_documents == 0)
         return true;
-    snprintf(path, sizeof path, "%s.bad", s->prefix);
-    if (file_describe(path, &facts) != 0)
-        return find(s, CELL_DAMAGED, "%.400s: is missing", path);
-    if (facts.n_bytes == n_bytes && s->verify && !has_checksum(path, m->bad_xxh3))
-        return find(s, CELL_DAMAGED, "%.400s: its checksum differs", path);
+    const path_text path = path_of(s->prefix.s, ".bad");
+    if (file_describe(path.s, &facts) != 0)
+        return find(s, CELL_DAMAGED, "%.400s: is missing", path.s);
+    if (facts.n_bytes == n_bytes && s->verify && !has_checksum(path.s, m->bad_xxh3))
+        return find(s, CELL_DAMAGED, "%.400s: its checksum differs", path.s);
     return facts.n_bytes == n_bytes ||
            find(s, CELL_DAMAGED,
                 "%.400s: has %" PRIu64 " bytes, but the bad documents of the cell have %" PRIu64,
-                path, facts.n_bytes, n_bytes);
+                path.s, facts.n_bytes, n_bytes);
 }
 
 /* ---- All of them ---- */
 
 static void check_done(cell_search *s)
 {
-    cell_metadata m;
     const plan_splits splits = plan_file_splits(s->plan);
+    bool ours = true;
     s->report->state = CELL_DONE;
-    if (!check_dataset(s, &m) || !check_bad_documents(s, &m))
-        return;
-    for (size_t i = 0; i < splits.n; i++) {
-        plan_file_cell_prefix(s->plan, s->cell, splits.names[i], s->prefix);
-        if (!check_dataset(s, &m))
-            return;
+    for (size_t i = 0; i < splits.n && ours; i++) {
+        cell_metadata m;
+        s->prefix = plan_file_cell_path(s->plan, s->cell, splits.names[i], "");
+        tokmap_dataset *ds = open_dataset(s, &m);
+        ours = ds != NULL;
+        tokmap_dataset_close(ds);
+        if (s->verify && (ours || s->report->state == CELL_FOREIGN))
+            ours = verify_dataset(s) && ours;
+        if (ours && i == 0)
+            ours = check_bad_documents(s, &m);
     }
-}
-
-/* A split that has its name, though nothing of the other dataset is there. */
-static bool has_split(const cell_search *s)
-{
-    const plan_splits splits = plan_file_splits(s->plan);
-    cell_search split = *s;
-    bool found = false;
-    for (size_t i = 0; i < splits.n && !found; i++) {
-        plan_file_cell_prefix(s->plan, s->cell, splits.names[i], split.prefix);
-        found = has_file(&split, ".tmi");
-    }
-    return found;
 }
 
 void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *report)
 {
     cell_search s = {.plan = plan, .cell = cell, .verify = verify, .report = report};
-    char path[PATH_BYTES];
     file_facts facts;
     *report = (cell_report){.state = CELL_ABSENT};
-    plan_file_cell_prefix(plan, cell, NULL, s.prefix);
-    snprintf(path, sizeof path, "%s.tmi", s.prefix);
+    s.prefix = plan_file_cell_path(plan, cell, "", "");
+    const path_text index = path_of(s.prefix.s, ".tmi");
     bool has_partial = false, has_tokens = false, is_half = false;
-    const int error = file_describe_name(path, &facts);
+    const int error = file_describe_name(index.s, &facts);
     bool has_index = error == 0;
     if (error && error != ENOENT) {
-        find(&s, CELL_DAMAGED, "%.400s: %s", path, strerror(error));
+        find(&s, CELL_DAMAGED, "%.400s: %s", index.s, strerror(error));
         return;
     }
     if (!has_index) {
-        /* Another process may be finishing it: it names the tokens, then the index, and then
-         * removes the partial names. So in this order, one of them is seen. */
-        is_half = has_split(&s);
-        has_tokens = has_file(&s, ".bin");
-        has_partial = has_file(&s, ".tmi.partial") || has_file(&s, ".tmj.partial");
-        has_index = file_describe_name(path, &facts) == 0;
+        /* Another process may be finishing it: it names the splits, the tokens, then the index, and
+         * then removes the partial names. So in this order, one of them is seen. */
+        const plan_splits splits = plan_file_splits(plan);
+        for (size_t i = 1; i < splits.n && !is_half; i++) {
+            const path_text split = plan_file_cell_path(plan, cell, splits.names[i], ".tmi");
+            is_half = file_name_exists(split.s);
+        }
+        has_tokens = file_suffix_exists(s.prefix.s, ".bin");
+        has_partial = file_suffix_exists(s.prefix.s, ".tmi.partial") ||
+                      file_suffix_exists(s.prefix.s, ".tmj.partial");
+        has_index = file_describe_name(index.s, &facts) == 0;
     }
     if (has_index) {
         report->done_ns = facts.mtime_ns;
         check_done(&s);
-    } else if (has_partial)
+    } else if (has_partial) {
         report->state = CELL_UNFINISHED;
-    else if (has_tokens)
-        find(&s, CELL_DAMAGED, "%.400s.bin: has no index", s.prefix);
-    else if (is_half)
-        find(&s, CELL_DAMAGED, "%.400s: is missing", path);
+    } else if (has_tokens) {
+        find(&s, CELL_DAMAGED, "%.400s.bin: has no index", s.prefix.s);
+    } else if (is_half) {
+        find(&s, CELL_DAMAGED, "%.400s: is missing", index.s);
+    }
 }

@@ -28,27 +28,12 @@ typedef struct cell_report {
 /* verify: reads all files of a cell that is done, and compares their checksums. */
 void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *report);
 
-/* Opens the index of one dataset of a cell, that of a split or (NULL) the other one, if it is done.
- * Else NULL: the report says why. */
+/* Opens the index of one dataset of a cell, if it is done. Else NULL: the report says why. */
 tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
                           cell_report *report);
 
 /* Whether the dataset is joined, and all its token files are those of cells of this plan, in their
- * order: of split number `which - 1`, or (0) of the other datasets. */
-bool cell_is_joined(const plan_file *plan, size_t which, const tokmap_dataset *ds);
-
-/* ---- Names ---- */
-
-#define PLAN_MAX_SPLITS 16
-
-typedef struct plan_splits {
-    char names[PLAN_MAX_SPLITS][33];
-    size_t n;
-} plan_splits;
-
-/* The names of the splits that the options of the plan ask for. */
-plan_splits plan_file_splits(const plan_file *plan);
-/* Whether bad documents are collected, in DIR/000042.bad. */
-bool plan_file_collects(const plan_file *plan);
+ * order, and of this split. */
+bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_dataset *ds);
 
 #endif /* TOKMAP_CELL_STATE_H */

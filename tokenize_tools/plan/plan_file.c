@@ -45,6 +45,24 @@ const char *plan_file_option(const plan_file *plan, const char *name)
     return value;
 }
 
+bool plan_file_collects(const plan_file *plan)
+{
+    const char *word = plan_file_option(plan, "on-error");
+    return word && strcmp(word, "collect") == 0;
+}
+
+plan_splits plan_file_splits(const plan_file *plan)
+{
+    plan_splits splits = {.n = 1};
+    for (size_t i = 0; i < plan->n_options && splits.n <= PLAN_MAX_SPLITS; i++) {
+        const plan_option *o = &plan->options[i];
+        size_t n = o->value ? strcspn(o->value, "=") : 0;
+        if (strcmp(o->name, "split") == 0 && n > 0 && n < sizeof *splits.names)
+            memcpy(splits.names[splits.n++], o->value, n);
+    }
+    return splits;
+}
+
 /* ---- Print ---- */
 
 static void put_value(FILE *out, const char *value)
@@ -139,13 +157,22 @@ uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell)
     return n_bytes;
 }
 
-void plan_file_cell_prefix(const plan_file *plan, size_t cell, const char *split,
-                           char prefix[PATH_PREFIX_BYTES])
+path_text plan_split_path(const char *prefix, const char *split, const char *suffix)
+{
+    path_text path;
+    snprintf(path.s, sizeof path.s, "%s%s%.32s%s", prefix, *split ? "-" : "", split, suffix);
+    return path;
+}
+
+path_text plan_file_cell_path(const plan_file *plan, size_t cell, const char *split,
+                              const char *suffix)
 {
     /* The parser has checked the length of the folders. */
-    bool absolute = *plan->cells_folder == '/';
-    snprintf(prefix, PATH_PREFIX_BYTES, "%s%s%s/%06zu%s%.32s", absolute ? "" : plan->folder,
-             absolute ? "" : "/", plan->cells_folder, cell, split ? "-" : "", split ? split : "");
+    char prefix[PATH_PREFIX_BYTES];
+    const bool absolute = *plan->cells_folder == '/';
+    snprintf(prefix, sizeof prefix, "%s%s%s/%06zu", absolute ? "" : plan->folder,
+             absolute ? "" : "/", plan->cells_folder, cell);
+    return plan_split_path(prefix, split, suffix);
 }
 
 /* ---- Parsing ---- */

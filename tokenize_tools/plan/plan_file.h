@@ -74,6 +74,19 @@ int plan_read_to_update(plan_file *plan, const char *path);
 bool plan_file_folders_fit(const plan_file *plan);
 /* The value of the last option of this name, or NULL. */
 const char *plan_file_option(const plan_file *plan, const char *name);
+/* Whether bad documents are collected, in DIR/000042.bad. */
+bool plan_file_collects(const plan_file *plan);
+
+/* The datasets of each cell: that of the documents of no split, which has an empty name here, and
+ * one for each split. */
+#define PLAN_MAX_SPLITS 16
+typedef struct plan_splits {
+    char names[PLAN_MAX_SPLITS + 1][33];
+    size_t n;
+} plan_splits;
+plan_splits plan_file_splits(const plan_file *plan);
+/* P and the suffix; of a split P-NAME and the suffix. */
+path_text plan_split_path(const char *prefix, const char *split, const char *suffix);
 
 /* ---- Cells ---- */
 
@@ -90,9 +103,9 @@ plan_part plan_file_part(const plan_file *plan, size_t cell);
 uint64_t plan_file_cell_hash(const plan_file *plan, size_t cell);
 /* The bytes of its inputs, as they are stored. */
 uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell);
-/* The prefix of the dataset of a cell, /FOLDER/DIR/000042, or with the name of a split
- * /FOLDER/DIR/000042-valid; split NULL: none. */
-void plan_file_cell_prefix(const plan_file *plan, size_t cell, const char *split,
-                           char prefix[PATH_PREFIX_BYTES]);
+/* A file of the dataset of a cell: /FOLDER/DIR/000042SUFFIX, of a split
+ * /FOLDER/DIR/000042-validSUFFIX. */
+path_text plan_file_cell_path(const plan_file *plan, size_t cell, const char *split,
+                              const char *suffix);
 
 #endif /* TOKMAP_PLAN_FILE_H */

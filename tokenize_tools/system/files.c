@@ -86,6 +86,11 @@ bool file_name_exists(const char *path)
     return file_describe_name(path, &facts) == 0;
 }
 
+bool file_suffix_exists(const char *prefix, const char *suffix)
+{
+    return file_name_exists(path_of(prefix, suffix).s);
+}
+
 bool file_exists(const char *path)
 {
     file_facts facts;

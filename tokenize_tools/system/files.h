@@ -39,6 +39,8 @@ int file_describe_input(const char *name, file_facts *facts);
 
 /* Whether the name exists, even as a broken link. */
 bool file_name_exists(const char *path);
+/* The same for prefix and suffix together. */
+bool file_suffix_exists(const char *prefix, const char *suffix);
 /* Whether the path leads to an existing file; to a regular file. */
 bool file_exists(const char *path);
 bool file_is_regular(const char *path);

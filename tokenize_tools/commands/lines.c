@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "commands/line_reader.h"
+#include "commands/lines.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 
 #define FIRST_BYTES ((size_t)256 * 1024)
 #define MAX_LINE_BYTES ((size_t)2 << 30)
+
+/* ---- Reading ---- */
 
 int line_reader_open(line_reader *r, const char *name)
 {
@@ -112,9 +115,53 @@ int line_reader_next(line_reader *r, text_line *line, bool *more)
     return code;
 }
 
+int line_reader_refuse(const line_reader *r, uint64_t byte, const char *why)
+{
+    return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %" PRIu64 ": %s", r->name, r->number,
+                     byte, why);
+}
+
 void line_reader_close(line_reader *r)
 {
     input_close(r->in);
     free(r->data);
     *r = (line_reader){0};
+}
+
+/* ---- Writing ---- */
+
+void line_writer_flush(line_writer *w)
+{
+    fwrite(w->text, 1, w->n_bytes, stdout);
+    w->n_bytes = 0;
+}
+
+/* Makes room for n_bytes, and returns where they go. */
+static char *reserve(line_writer *w, size_t n_bytes)
+{
+    if (w->n_bytes + n_bytes > sizeof w->text)
+        line_writer_flush(w);
+    return w->text + w->n_bytes;
+}
+
+void line_writer_put(line_writer *w, const void *bytes, size_t n_bytes)
+{
+    memcpy(reserve(w, n_bytes), bytes, n_bytes);
+    w->n_bytes += n_bytes;
+}
+
+void line_writer_put_ids(line_writer *w, const uint32_t *ids, size_t n_ids, char separator,
+                         bool before_first)
+{
+    for (size_t i = 0; i < n_ids; i++) {
+        char digits[10], *to = reserve(w, 1 + sizeof digits);
+        size_t n_digits = 0;
+        if (i > 0 || before_first)
+            *to++ = separator;
+        for (uint32_t n = ids[i]; n || n_digits == 0; n /= 10)
+            digits[n_digits++] = (char)('0' + n % 10);
+        while (n_digits)
+            *to++ = digits[--n_digits];
+        w->n_bytes = (size_t)(to - w->text);
+    }
 }

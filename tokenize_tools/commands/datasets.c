@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "commands/datasets.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/paths.h"
+#include "system/files.h"
+#include "tokmap_writer.h"
+
+/* ---- Names ---- */
+
+static bool is_pattern(const char *argument)
+{
+    char index[4096 + 8];
+    snprintf(index, sizeof index, "%.*s.tmi", path_prefix_bytes(argument), argument);
+    return strpbrk(argument, "*?[") && !file_name_exists(argument) && !file_name_exists(index);
+}
+
+/* suffix replaces that of the argument, unless it is NULL. A leading @ or - has no special
+ * meaning. */
+static bool find_matches(input_list *list, const char *argument, const char *suffix, failure *err)
+{
+    char pattern[4096];
+    const char *here = *argument == '@' || *argument == '-' ? "./" : "";
+    int n_bytes = suffix ? path_prefix_bytes(argument) : (int)strlen(argument);
+    int n = snprintf(pattern, sizeof pattern, "%s%.*s%s", here, n_bytes, argument,
+                     suffix ? suffix : "");
+    if (n >= 0 && (size_t)n < sizeof pattern)
+        return input_list_expand(list, pattern, err);
+    return fail(err, "%.200s...: the path is too long", argument);
+}
+
+/* A match that is gone or cannot be looked at: opening it finds it, or says why not. */
+static bool take_all(void *context, const char *name)
+{
+    (void)context;
+    (void)name;
+    return true;
+}
+
+static int append_matches(input_list *list, const char *argument)
+{
+    failure err;
+    return find_matches(list, argument, NULL, &err) ? CLI_OK : cli_print_failure(&err);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return input_list_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts the names from number `first` on, and removes those that are there twice. */
+static void sort_names(input_list *list, size_t first)
+{
+    char **names = list->names + first;
+    const size_t n = list->n_names - first;
+    qsort(names, n, sizeof *names, compare_names);
+    list->n_names = first;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && strcmp(names[i], list->names[list->n_names - 1]) == 0)
+            free(names[i]);
+        else
+            list->names[list->n_names++] = names[i];
+    }
+}
+
+/* Of a dataset that is being replaced, the index is P.tmi.replaced. P.tmi is looked for again,
+ * because it may have got its name before P.tmi.replaced was looked for. */
+static int append_datasets(input_list *list, const char *argument)
+{
+    static const char *const suffixes[] = {".tmi", ".tmi.replaced", ".tmi"};
+    const size_t n_before = list->n_names;
+    failure err;
+    bool ok = true;
+    list->needs_no_file = take_all;
+    list->may_match_nothing = true;
+    for (int i = 0; i < 3 && ok; i++) {
+        const size_t n = list->n_names;
+        ok = find_matches(list, argument, suffixes[i], &err);
+        for (size_t j = n; i == 1 && j < list->n_names; j++)
+            list->names[j][strlen(list->names[j]) - strlen(".replaced")] = '\0';
+    }
+    if (!ok || list->n_names == n_before)
+        return cli_print_failure(&err);
+    sort_names(list, n_before);
+    return CLI_OK;
+}
+
+static int expand_names(input_list *names, char **arguments, int n_arguments,
+                        int (*append)(input_list *list, const char *argument))
+{
+    failure err;
+    int code = path_check_all(arguments, n_arguments);
+    for (int i = 0; i < n_arguments && code == CLI_OK; i++) {
+        if (is_pattern(arguments[i]))
+            code = append(names, arguments[i]);
+        else if (!input_list_append(names, strdup(arguments[i]), &err))
+            code = cli_no_memory();
+    }
+    return code;
+}
+
+int dataset_names_expand(input_list *names, char **arguments, int n_arguments)
+{
+    return expand_names(names, arguments, n_arguments, append_datasets);
+}
+
+int token_file_names_expand(input_list *names, char **arguments, int n_arguments)
+{
+    return expand_names(names, arguments, n_arguments, append_matches);
+}
+
+static int check_indexes(const input_list *files, const char *suffix, const char *argument)
+{
+    for (size_t i = 0; i < files->n_names; i++) {
+        char index[4096 + 8], replaced[sizeof index + sizeof ".replaced"];
+        const char *name = files->names[i];
+        int n_bytes = (int)(strlen(name) - strlen(suffix));
+        snprintf(index, sizeof index, "%.*s.tmi", n_bytes, name);
+        snprintf(replaced, sizeof replaced, "%s.replaced", index);
+        if (path_ends_with(name, suffix) && !file_name_exists(index) && !file_name_exists(replaced))
+            return cli_error(CLI_DATASET,
+                             "%s: has no index, so '%s' would leave it out: finish, index or "
+                             "remove it, or end the pattern in .tmi",
+                             name, argument);
+    }
+    return CLI_OK;
+}
+
+int dataset_names_check(char **arguments, int n_arguments)
+{
+    static const char *const suffixes[] = {".bin", ".bin.partial"};
+    int code = CLI_OK;
+    for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
+        const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
+        input_list files = {.needs_no_file = take_all, .may_match_nothing = true};
+        failure err;
+        if (is_pattern(argument) && !path_ends_with(argument, ".tmi"))
+            code = find_matches(&files, argument, suffix, &err)
+                       ? check_indexes(&files, suffix, argument)
+                       : cli_print_failure(&err);
+        input_list_free(&files);
+    }
+    return code;
+}
+
+/* ---- Several open datasets ---- */
+
+/* named: the first dataset whose vocabulary is known, or NULL. */
+static int check_same(const tokmap_dataset *first, const tokmap_dataset *named,
+                      const tokmap_dataset *ds)
+{
+    const tokmap_dataset_info a = cli_dataset_info(first), b = cli_dataset_info(ds);
+    if (a.token_bytes != b.token_bytes)
+        return cli_error(CLI_DATASET,
+                         "%s: has tokens of %" PRIu32 " bytes, but %s has tokens of %" PRIu32,
+                         cli_tokens_name(&b), b.token_bytes, cli_tokens_name(&a), a.token_bytes);
+    const tokmap_dataset_info v = cli_dataset_info(named ? named : ds);
+    if (b.vocab_size != 0 && b.vocab_size != v.vocab_size)
+        return cli_error(CLI_DATASET,
+                         "%s: its vocabulary has %" PRIu64 " ids, that of %s has %" PRIu64,
+                         cli_tokens_name(&b), b.vocab_size, cli_tokens_name(&v), v.vocab_size);
+    return CLI_OK;
+}
+
+int dataset_list_open(dataset_list *list, const input_list *names)
+{
+    const tokmap_dataset *named = NULL;
+    tokmap_error err;
+    int code = CLI_OK;
+    *list = (dataset_list){calloc(names->n_names, sizeof *list->datasets), 0};
+    if (!list->datasets)
+        return cli_no_memory();
+    for (size_t i = 0; code == CLI_OK && i < names->n_names; i++) {
+        if (tokmap_dataset_open(&list->datasets[i], names->names[i], &err) != TOKMAP_OK)
+            return cli_fail(&err);
+        list->n++;
+        code = check_same(list->datasets[0], named, list->datasets[i]);
+        if (!named && cli_dataset_info(list->datasets[i]).vocab_size != 0)
+            named = list->datasets[i];
+    }
+    return code;
+}
+
+void dataset_list_close(dataset_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        tokmap_dataset_close(list->datasets[i]);
+    free(list->datasets);
+}
+
+/* ---- Datasets that do not open ---- */
+
+/* The file that the user may have meant to adopt: path itself, or path and a usual suffix. */
+static bool find_adoptable(const char *path, char *out, size_t out_bytes)
+{
+    static const char *const suffixes[] = {".bin", ".npy", ".ds"};
+    size_t n = strlen(path) - (path_ends_with(path, ".tmi") ? 4 : 0);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        file_facts facts;
+        bool has_suffix = path_ends_with(path, suffixes[i]);
+        int n_out = snprintf(out, out_bytes, "%.*s%s", (int)n, path, has_suffix ? "" : suffixes[i]);
+        if (n_out > 0 && (size_t)n_out < out_bytes && file_describe(out, &facts) == 0 &&
+            facts.kind == FILE_REGULAR && facts.n_bytes > 0)
+            return true;
+    }
+    return false;
+}
+
+bool report_unfinished(const char *path)
+{
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    tokmap_error err;
+    char file[4096];
+    int n = path_prefix_bytes(path);
+    int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", n, path);
+    if (n_out < 0 || (size_t)n_out >= sizeof file)
+        return false;
+    if (!file_name_exists(file)) {
+        snprintf(file, sizeof file, "%.*s.bin.partial", n, path);
+        if (!file_name_exists(file))
+            return false;
+        cli_warn(
+            "%s: is left of a dataset whose other unfinished files are gone. Write the dataset "
+            "again, or remove this file.",
+            file);
+        return true;
+    }
+    file[n] = '\0';
+    if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
+        cli_warn("%s: is being written, or the run that wrote it was interrupted; the last "
+                 "checkpoint has %s, "
+                 "%s. If it was interrupted, run the command that wrote it again to resume.",
+                 file, cli_count_of(info.n_documents, "document").s,
+                 cli_count_of(info.n_tokens, "token").s);
+    else
+        cli_warn(
+            "%s: is being written, or its writer was killed before the first checkpoint. If it was "
+            "killed, run the command that wrote it again.",
+            file);
+    return true;
+}
+
+int report_open_failure(const char *path, const tokmap_error *err)
+{
+    int code = cli_fail(err);
+    bool no_index = err->status == TOKMAP_ERR_NOT_A_DATASET ||
+                    (err->status == TOKMAP_ERR_IO && err->sys_errno == ENOENT);
+    char file[4096];
+    if (no_index && !report_unfinished(path) && find_adoptable(path, file, sizeof file)) {
+        fputs("Try: tokmap index ", stderr);
+        cli_print_plain(stderr, file, strlen(file));
+        putc('\n', stderr);
+    }
+    return code;
+}

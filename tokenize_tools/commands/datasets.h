@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* datasets.h - the datasets that the arguments of a command name: finds them, opens several that
+ * fit together, and says what the user may do if one does not open. */
+#ifndef TOKMAP_DATASETS_H
+#define TOKMAP_DATASETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "corpus/input_list.h"
+#include "tokmap.h"
+
+/* ---- Names: all return CLI_OK, or an exit code with a message ---- */
+
+/* Appends what the arguments name to a list that is {0}; input_list_free frees it. An argument is a
+ * name, or a pattern for glob(3) when nothing has that name: 'data/shard-*'. A pattern of datasets
+ * matches only indexes, whether or not it ends in .tmi. An error: an empty name, a folder, no
+ * match. */
+int dataset_names_expand(input_list *names, char **arguments, int n_arguments);
+/* CLI_DATASET if a pattern that does not end in .tmi matches tokens without an index: an unfinished
+ * dataset would be missing. */
+int dataset_names_check(char **arguments, int n_arguments);
+/* The same for token files: a pattern stands for everything that it matches. */
+int token_file_names_expand(input_list *names, char **arguments, int n_arguments);
+
+/* ---- Several open datasets that fit together, in the order given ---- */
+
+typedef struct dataset_list {
+    tokmap_dataset **datasets;
+    size_t n;
+} dataset_list;
+
+/* Opens all, at least one. The exit code, after a message: a dataset cannot be opened, or has
+ * another token width or another known vocabulary than those before it. Close it in any case. */
+int dataset_list_open(dataset_list *list, const input_list *names);
+void dataset_list_close(dataset_list *list);
+
+/* ---- Datasets that do not open ---- */
+
+/* Whether the dataset `path` is being written, or the run that wrote it was interrupted; prints a
+ * message if so. */
+bool report_unfinished(const char *path);
+/* cli_fail for the dataset `path`, with a hint: it may be a file for `tokmap index`, or not yet
+ * complete. */
+int report_open_failure(const char *path, const tokmap_error *err);
+
+#endif /* TOKMAP_DATASETS_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lines.h - reads the JSON lines of a file or of stdin, plain or compressed, one at a time, and
+ * writes lines of ids or text to stdout. As in tokmap pack, blank lines and a byte order mark at
+ * the beginning are skipped. */
+#ifndef TOKMAP_LINES_H
+#define TOKMAP_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "corpus/input.h"
+
+/* Readable bytes after a line. */
+#define LINE_PADDING 64
+
+typedef struct line_reader {
+    input *in;
+    const char *name; /* for messages */
+    uint8_t *data;    /* what is read and not yet handed out is data[at .. n_bytes) */
+    size_t at, n_bytes, capacity;
+    bool at_end;
+    uint64_t number; /* of the current line, from 1; blank ones count */
+} line_reader;
+
+typedef struct text_line {
+    uint8_t *text; /* without the newline; LINE_PADDING readable bytes after it */
+    size_t n_bytes;
+} text_line;
+
+/* "-" is stdin. Returns an exit code, with a message when it is not CLI_OK. */
+int line_reader_open(line_reader *r, const char *name);
+/* Sets *more to whether there was a line; it is valid until the next call. Returns an exit code. */
+int line_reader_next(line_reader *r, text_line *line, bool *more);
+/* Prints why a byte of the current line is wrong; returns CLI_INPUT. */
+int line_reader_refuse(const line_reader *r, uint64_t byte, const char *why);
+void line_reader_close(line_reader *r);
+
+/* Collects what goes to stdout, because printing ids one by one is slow. A failed write sets the
+ * error flag of stdout, which the caller looks at once a line, and cli_finish reports. */
+typedef struct line_writer {
+    size_t n_bytes;
+    char text[256 * 1024];
+} line_writer;
+
+/* At most as many bytes as the writer has. */
+void line_writer_put(line_writer *w, const void *bytes, size_t n_bytes);
+/* In decimal, with a separator before each of them, or before each but the first. */
+void line_writer_put_ids(line_writer *w, const uint32_t *ids, size_t n_ids, char separator,
+                         bool before_first);
+void line_writer_flush(line_writer *w);
+
+#endif /* TOKMAP_LINES_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/json_out.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "text/json_text.h"
+
+void json_out_key(json_out *o, const char *key)
+{
+    fputs(o->follows ? ", " : "", o->out);
+    if (key)
+        fprintf(o->out, "\"%s\": ", key);
+    o->follows = true;
+}
+
+void json_out_begin(json_out *o, const char *key, char bracket)
+{
+    json_out_key(o, key);
+    putc(bracket, o->out);
+    o->follows = false;
+}
+
+void json_out_end(json_out *o, char bracket)
+{
+    putc(bracket, o->out);
+    o->follows = true;
+}
+
+void json_out_print(json_out *o, const char *key, const char *format, ...)
+{
+    va_list args;
+    json_out_key(o, key);
+    va_start(args, format);
+    vfprintf(o->out, format, args);
+    va_end(args);
+}
+
+void json_out_text(json_out *o, const char *key, const char *s, size_t n_bytes)
+{
+    json_out_key(o, key);
+    json_text_print_string(o->out, s, n_bytes);
+}
+
+void json_out_string(json_out *o, const char *key, const char *s)
+{
+    if (s)
+        json_out_text(o, key, s, strlen(s));
+    else
+        json_out_print(o, key, "null");
+}
+
+void json_out_known(json_out *o, const char *key, uint64_t value, bool is_known)
+{
+    if (is_known)
+        json_out_print(o, key, "%" PRIu64, value);
+    else
+        json_out_print(o, key, "null");
+}
+
+void json_out_number(json_out *o, const char *key, uint64_t value)
+{
+    json_out_known(o, key, value, true);
+}
+
+void json_out_bool(json_out *o, const char *key, bool value)
+{
+    json_out_print(o, key, value ? "true" : "false");
+}
+
+void json_out_hash(json_out *o, const char *key, uint64_t hash)
+{
+    json_out_print(o, key, "\"%016" PRIx64 "\"", hash);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_out.h - prints a JSON text value by value, on one line, and puts the commas. */
+#ifndef TOKMAP_JSON_OUT_H
+#define TOKMAP_JSON_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Begin with {.out = FILE}. */
+typedef struct json_out {
+    FILE *out;
+    bool follows; /* the next value follows another one */
+} json_out;
+
+/* All take the key of the value, or NULL: in an array, and for the whole text. */
+
+/* Prints the key alone: the caller prints the value. */
+void json_out_key(json_out *o, const char *key);
+/* bracket: that of an object or an array; the calls until json_out_end give its values. */
+void json_out_begin(json_out *o, const char *key, char bracket);
+void json_out_end(json_out *o, char bracket);
+/* s NULL: null. */
+void json_out_string(json_out *o, const char *key, const char *s);
+void json_out_text(json_out *o, const char *key, const char *s, size_t n_bytes);
+void json_out_number(json_out *o, const char *key, uint64_t value);
+/* Not known: null. */
+void json_out_known(json_out *o, const char *key, uint64_t value, bool is_known);
+void json_out_bool(json_out *o, const char *key, bool value);
+/* A string of 16 digits. */
+void json_out_hash(json_out *o, const char *key, uint64_t hash);
+/* Any other value, in the words of JSON. */
+void json_out_print(json_out *o, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif /* TOKMAP_JSON_OUT_H */
