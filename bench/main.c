@@ -25,9 +25,39 @@ typedef struct command_line {
     bool version;
 } command_line;
 
-#define ROW(x) &x##_page,
-static const bench_page *const pages[] = {BENCH_PAGES(ROW)};
-#undef ROW
+/* In the order of --help and of measuring. */
+static const struct {
+    const char *name;
+    void (*run)(const bench_options *options, bench_report *report);
+    bool in_all;       /* needs no files from the user */
+    const char *takes; /* names of options that not all pages take, with blanks around them */
+    const char *help;  /* what it measures */
+} pages[] = {
+    {"limits", bench_limits, true, " load-mib ",
+     .help = "the machine: copies, rows gathered from random places, page faults, O_DIRECT"},
+    {"verify", bench_verify, true, " verify-mib ",
+     .help = "checking a dataset, compared with only reading the same file"},
+    {"lookup", bench_lookup, true, " documents ",
+     .help = "which document holds a token, among a million and a billion documents"},
+    {"load", bench_load, true, " load-mib data ",
+     .help = "the loader: a sample, a batch gathered or widened, ways of shuffling; with --data, "
+             "cold data too"},
+    {"cold", bench_cold, true, " load-mib data ",
+     .help = "the loader on data that are not in memory, compared with the device's own rate"},
+    {"stall", bench_stall, true, " load-mib data step-ms ",
+     .help = "a simulated training step: how long it waits for its batch, hot and cold"},
+    {"start", bench_start, true, " load-mib ",
+     .help = "starting up, seeking, restoring and memory at 10^6 to 10^13 tokens and with 10,000 "
+             "joined files; the loader over 100 of them"},
+    {"mix", bench_mix, true, "",
+     .help = "mixtures of 1 to 64 sources, with limits on epochs, and with changing weights"},
+    {"gpu", bench_gpu, true, " load-mib data ",
+     .help = "copies to a GPU, and batches staged on it; left out if there is none"},
+    {"tokenize", bench_tokenize, false, " tokenizer pattern text ids jobs ",
+     .help = "text in memory to ids, cold and warm (needs --tokenizer and --text)"},
+    {"pack", bench_pack, false, " tokenizer pattern text jobs ",
+     .help = "a corpus to a dataset, and each stage of it alone (needs the same)"},
+};
 enum {
     N_PAGES = sizeof pages / sizeof pages[0],
     MAX_MIB = 1 << 24
@@ -37,7 +67,7 @@ static const cli_word *list_pages(void)
 {
     static cli_word words[N_PAGES + 2];
     for (int p = 0; p < N_PAGES; p++)
-        words[p] = (cli_word){pages[p]->name, .help = pages[p]->help};
+        words[p] = (cli_word){pages[p].name, .help = pages[p].help};
     words[N_PAGES] = (cli_word){
         "all", .help = "all of these except tokenize and pack, in three to ten minutes; cold is "
                        "shortened"};
@@ -122,22 +152,27 @@ static const cli_manual manual = {
                 "  tokbench tokenize --tokenizer tokenizer.json --text corpus.jsonl -j 2\n",
 };
 
-static bool takes_option(const bench_page *page, const char *name)
+static int choose_pages(int argc, char **argv, command_line *line, bool *chosen)
 {
-    for (const char *const *takes = page->takes; *takes; takes++) {
-        if (strcmp(*takes, name) == 0)
-            return true;
+    char name[32];
+    if (argc == 0)
+        return cli_usage("no page given");
+    for (int i = 0; i < argc; i++) {
+        const bool all = strcmp(argv[i], "all") == 0;
+        bool known = all;
+        line->options.all |= all;
+        for (int p = 0; p < N_PAGES; p++)
+            if (strcmp(argv[i], pages[p].name) == 0 || (pages[p].in_all && all))
+                chosen[p] = known = true;
+        if (!known)
+            return cli_usage("there is no page '%s'", argv[i]);
     }
-    return false;
-}
-
-/* An option that only other pages take would have no effect. */
-static int check_options(const command_line *line, const bool *chosen)
-{
+    /* An option that only other pages take would have no effect. */
     for (const cli_option *o = option_table; o->name; o++) {
         bool by_some = false, by_chosen = false;
+        snprintf(name, sizeof name, " %s ", o->name);
         for (int p = 0; p < N_PAGES; p++) {
-            const bool takes = takes_option(pages[p], o->name);
+            const bool takes = strstr(pages[p].takes, name) != NULL;
             by_some |= takes;
             by_chosen |= takes && chosen[p];
         }
@@ -147,21 +182,6 @@ static int check_options(const command_line *line, const bool *chosen)
     if (line->options.data && line->options.load_mib)
         return cli_usage("--load-mib is the size of test data, which --data replaces");
     return CLI_GO_ON;
-}
-
-static int choose_pages(int argc, char **argv, command_line *line, bool *chosen)
-{
-    for (int i = 0; i < argc; i++) {
-        const bool all = strcmp(argv[i], "all") == 0;
-        bool known = all;
-        line->options.all |= all;
-        for (int p = 0; p < N_PAGES; p++)
-            if (strcmp(argv[i], pages[p]->name) == 0 || (pages[p]->in_all && all))
-                chosen[p] = known = true;
-        if (!known)
-            return cli_usage("there is no page '%s'", argv[i]);
-    }
-    return argc == 0 ? cli_usage("no page given") : check_options(line, chosen);
 }
 
 /* Checks for errors that would otherwise show after minutes of other pages, or would falsify their
@@ -215,43 +235,37 @@ static void empty_folder(const char *dir)
         closedir(folder);
 }
 
-static void run_pages(const command_line *line, const bool *chosen, bench_report *report)
+/* Returns the exit status. */
+static int measure(const command_line *line, const bool *chosen, bench_file *json)
 {
+    static bench_report report;
     const bench_times before = bench_read_times();
+    memory_file text;
     for (int p = 0; p < N_PAGES; p++) {
         if (!chosen[p])
             continue;
-        cli_warn("%s ...", pages[p]->name);
-        report->page = pages[p]->name;
-        pages[p]->run(&line->options, report);
+        cli_warn("%s ...", pages[p].name);
+        report.page = pages[p].name;
+        pages[p].run(&line->options, &report);
         empty_folder(line->options.dir);
     }
     const bench_times after = bench_read_times();
     const double all = after.all - before.all, others = after.others - before.others;
-    report->others_percent = all > 0 && others > 0 ? 100 * others / all : 0;
-    report->steal_percent = all > 0 ? 100 * (after.steal - before.steal) / all : 0;
-}
-
-static int write_json(const bench_report *report, const char *command, bench_file *file)
-{
-    memory_file text;
+    report.others_percent = all > 0 && others > 0 ? 100 * others / all : 0;
+    report.steal_percent = all > 0 ? 100 * (after.steal - before.steal) / all : 0;
+    bench_print_table(&report, line->json && strcmp(line->json, "-") == 0 ? stderr : stdout);
+    if (cli_finish() != CLI_OK)
+        return 1;
+    if (!line->json)
+        return 0;
     FILE *out = memory_file_open(&text);
-    if (!out)
-        return cli_no_memory();
-    bench_print_json(report, command, out);
-    if (!memory_file_close(out, &text))
-        return cli_no_memory();
-    const int code = bench_file_write(file, text.text, text.n_bytes);
+    if (out)
+        bench_print_json(&report, line->command, out);
+    if (!out || !memory_file_close(out, &text))
+        bench_fail("out of memory");
+    const int code = bench_file_write(json, text.text, text.n_bytes);
     free(text.text);
     return code;
-}
-
-static int measure(const command_line *line, const bool *chosen, bench_file *json)
-{
-    static bench_report report;
-    run_pages(line, chosen, &report);
-    bench_print_table(&report, line->json && strcmp(line->json, "-") == 0 ? stderr : stdout);
-    return cli_finish() != CLI_OK || (line->json && write_json(&report, line->command, json));
 }
 
 static volatile pid_t worker;

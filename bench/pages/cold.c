@@ -176,40 +176,26 @@ static void measure_round(cold *c, const cold_rows *r)
 
 /* ---- Rows of figures ---- */
 
-static void add_way(const cold *c, bench_report *report, cold_rows *r, int i)
-{
-    const double most_bytes = r->length < 2048 ? 3 : r->length < 8192 ? 2 : 1.3;
-    for (int k = 0; k < N_FIGURES; k++)
-        r->ways[i][k] = bench_add_cell(report, figures[k], "%s%s, %u tokens", c->what->prefix,
-                                       ways[i].name, r->length);
-    bench_set_group(r->ways[i][RATE], ways[i].system, "cold, %u tokens", r->length);
-    if (ways[i].least_share > 0)
-        bench_set_goal(r->ways[i][SHARE], BENCH_AT_LEAST, ways[i].least_share);
-    if (i == BLOCK_SHUFFLE || i == DIRECT)
-        bench_set_goal(r->ways[i][BYTES], BENCH_AT_MOST, i == DIRECT ? most_bytes : 1.1);
-}
-
 static void add_rows(const cold *c, bench_report *report, cold_rows *r)
 {
+    const double most_bytes = r->length < 2048 ? 3 : r->length < 8192 ? 2 : 1.3;
     for (int i = 0; i < N_PLAIN; i++) {
         r->plain[i] = bench_add_row(report, "rows/s", "%s%s, %u tokens", c->what->prefix,
                                     plain_names[i][0], r->length);
         bench_set_group(r->plain[i], plain_names[i][1], "cold, %u tokens", r->length);
     }
-    for (int i = 0; i < N_WAYS; i++)
-        if (c->works[i])
-            add_way(c, report, r, i);
-}
-
-static void set_limits(const cold *c, bench_report *report, const cold_rows *r)
-{
-    for (int i = 0; i < N_WAYS; i++)
-        if (c->works[i])
-            bench_set_rate_limit(r->ways[i][RATE], limit_of(r, i), 1);
-    if (c->works[BLOCK_SHUFFLE])
-        bench_add_ratio(report, r->ways[BLOCK_SHUFFLE][RATE], r->plain[PLAIN_READS],
-                        "%sblock shuffle / plain reads in order, %u tokens", c->what->prefix,
-                        r->length);
+    for (int i = 0; i < N_WAYS; i++) {
+        for (int k = 0; k < N_FIGURES && c->works[i]; k++)
+            r->ways[i][k] = bench_add_cell(report, figures[k], "%s%s, %u tokens", c->what->prefix,
+                                           ways[i].name, r->length);
+        if (!c->works[i])
+            continue;
+        bench_set_group(r->ways[i][RATE], ways[i].system, "cold, %u tokens", r->length);
+        if (ways[i].least_share > 0)
+            bench_set_goal(r->ways[i][SHARE], BENCH_AT_LEAST, ways[i].least_share);
+        if (i == BLOCK_SHUFFLE || i == DIRECT)
+            bench_set_goal(r->ways[i][BYTES], BENCH_AT_MOST, i == DIRECT ? most_bytes : 1.1);
+    }
 }
 
 static void measure_all(cold *c, bench_report *report)
@@ -227,8 +213,16 @@ static void measure_all(cold *c, bench_report *report)
     }
     for (uint32_t i = 0; i < c->what->n_rounds * n_lengths; i++)
         measure_round(c, &rows[i % n_lengths]);
-    for (uint32_t k = 0; k < n_lengths; k++)
-        set_limits(c, report, &rows[k]);
+    for (uint32_t k = 0; k < n_lengths; k++) {
+        const cold_rows *r = &rows[k];
+        for (int i = 0; i < N_WAYS; i++)
+            if (c->works[i])
+                bench_set_rate_limit(r->ways[i][RATE], limit_of(r, i), 1);
+        if (c->works[BLOCK_SHUFFLE])
+            bench_add_ratio(report, r->ways[BLOCK_SHUFFLE][RATE], r->plain[PLAIN_READS],
+                            "%sblock shuffle / plain reads in order, %u tokens", c->what->prefix,
+                            r->length);
+    }
 }
 
 void cold_measure(const cold_data *what, bench_report *report)
@@ -251,7 +245,7 @@ void cold_measure(const cold_data *what, bench_report *report)
 
 /* ---- Page ---- */
 
-static void run_cold(const bench_options *options, bench_report *report)
+void bench_cold(const bench_options *options, bench_report *report)
 {
     static const uint32_t lengths[] = {1024, 4096, 8192};
     load_data data = load_data_open(options, options->all ? 2048 : 8192);
@@ -264,11 +258,3 @@ static void run_cold(const bench_options *options, bench_report *report)
     cold_measure(&what, report);
     load_data_close(&data);
 }
-
-const bench_page cold_page = {
-    .name = "cold",
-    .help = "the loader on data that are not in memory, compared with the device's own rate",
-    .takes = {"load-mib", "data"},
-    .in_all = true,
-    .run = run_cold,
-};

@@ -30,7 +30,7 @@ typedef struct gpu {
 } gpu;
 
 typedef struct gpu_rows {
-    bench_row *copies[N_SIZES], *staged[N_BATCHES], *p50[N_BATCHES], *p99[N_BATCHES];
+    bench_row *staged, *p50, *p99;
 } gpu_rows;
 
 static void check(const char *what, int error)
@@ -78,10 +78,10 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
 /* ---- Batches ---- */
 
 /* Takes batches and releases them at once, to measure the stage alone. */
-static void measure_batches(const gpu *g, const gpu_rows *r, int size)
+static void measure_batches(const gpu *g, uint32_t n_rows, const gpu_rows *r)
 {
     const tokmap_loader_options loader = {
-        .sequence_length = LENGTH, .batch_rows = batch_rows[size], .seed = 1, .io = TOKMAP_IO_MAP};
+        .sequence_length = LENGTH, .batch_rows = n_rows, .seed = 1, .io = TOKMAP_IO_MAP};
     tokmap_loader *l = load_data_one_source(&g->data->ds, 1, loader);
     const tokmap_stage_options options = {.struct_size = sizeof options, .loader = l};
     tokmap_stage_info info = {.struct_size = sizeof info};
@@ -100,73 +100,53 @@ static void measure_batches(const gpu *g, const gpu_rows *r, int size)
     tokmap_stage_close(s);
     tokmap_loader_close(l);
     const uint64_t row_bytes = (uint64_t)g->data->info.token_bytes * (LENGTH + 1);
-    bench_add_value(r->staged[size], (double)(info.n_batches * info.n_rows * row_bytes) / ns);
-    bench_add_value(r->p50[size], (double)info.wait_p50_ns / 1e3);
-    bench_add_value(r->p99[size], (double)info.wait_p99_ns / 1e3);
+    bench_add_value(r->staged, (double)(info.n_batches * info.n_rows * row_bytes) / ns);
+    bench_add_value(r->p50, (double)info.wait_p50_ns / 1e3);
+    bench_add_value(r->p99, (double)info.wait_p99_ns / 1e3);
 }
 
 /* ---- Page ---- */
 
-static void add_rows(bench_report *report, gpu_rows *r)
+void bench_gpu(const bench_options *options, bench_report *report)
 {
     static const char *const p50[] = {"p50", "us"}, *const p99[] = {"p99", "us"};
-    for (int i = 0; i < N_SIZES; i++) {
-        r->copies[i] =
-            bench_add_row(report, "GB/s", "host to device, %zu KiB", copy_sizes[i] >> 10);
-        bench_set_group(r->copies[i], r->copies[i]->name, "gpu: over the bus");
-    }
-    for (int i = 0; i < N_BATCHES; i++) {
-        const uint32_t kib = batch_rows[i] * LENGTH / 512;
-        r->staged[i] = bench_add_row(report, "GB/s", "staged, %u KiB a batch", kib);
-        bench_set_group(r->staged[i], r->staged[i]->name, "gpu: over the bus");
-        r->p50[i] = bench_add_cell(report, p50, "next, %u KiB a batch", kib);
-        r->p99[i] = bench_add_cell(report, p99, "next, %u KiB a batch", kib);
-    }
-}
-
-static void measure(const gpu *g, const bench_options *options, bench_report *report)
-{
-    gpu_rows r;
-    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
-    add_rows(report, &r);
-    for (uint32_t round = 0; round < n_rounds; round++) {
-        for (int i = 0; i < N_SIZES; i++)
-            bench_add_value(r.copies[i], copy_gbs(g, copy_sizes[i]));
-        for (int i = 0; i < N_BATCHES; i++)
-            measure_batches(g, &r, i);
-    }
-    const bench_row *peak = r.copies[N_SIZES - 1];
-    for (int i = 0; i < N_BATCHES; i++)
-        bench_set_rate_limit(r.staged[i], peak, 1);
-    bench_set_goal(bench_add_ratio(report, r.staged[N_BATCHES - 1], peak,
-                                   "largest staged batches / largest copies"),
-                   BENCH_AT_LEAST, 0.95);
-}
-
-static void run_gpu(const bench_options *options, bench_report *report)
-{
+    bench_row *copies[N_SIZES];
+    gpu_rows batches[N_BATCHES];
     tokmap_error err;
     uint32_t n_devices;
     if (tokmap_stage_count_devices(&n_devices, &err)) {
         cli_warn("gpu: %s: left out", err.text);
         return;
     }
+    for (int i = 0; i < N_SIZES; i++) {
+        copies[i] = bench_add_row(report, "GB/s", "host to device, %zu KiB", copy_sizes[i] >> 10);
+        bench_set_group(copies[i], copies[i]->name, "gpu: over the bus");
+    }
+    for (int i = 0; i < N_BATCHES; i++) {
+        const uint32_t kib = batch_rows[i] * LENGTH / 512;
+        batches[i].staged = bench_add_row(report, "GB/s", "staged, %u KiB a batch", kib);
+        bench_set_group(batches[i].staged, batches[i].staged->name, "gpu: over the bus");
+        batches[i].p50 = bench_add_cell(report, p50, "next, %u KiB a batch", kib);
+        batches[i].p99 = bench_add_cell(report, p99, "next, %u KiB a batch", kib);
+    }
     load_data data = load_data_open(options, LOAD_DATA_USUAL_MIB);
     gpu g = {.data = &data, .ns = data.is_trial ? trial_ns : usual_ns};
     if (data.fits)
         load_data_warm_up(data.ds);
     open_driver(&g);
-    measure(&g, options, report);
+    for (uint32_t round = 0; round < bench_rounds(options, ROUNDS); round++) {
+        for (int i = 0; i < N_SIZES; i++)
+            bench_add_value(copies[i], copy_gbs(&g, copy_sizes[i]));
+        for (int i = 0; i < N_BATCHES; i++)
+            measure_batches(&g, batch_rows[i], &batches[i]);
+    }
+    for (int i = 0; i < N_BATCHES; i++)
+        bench_set_rate_limit(batches[i].staged, copies[N_SIZES - 1], 1);
+    bench_set_goal(bench_add_ratio(report, batches[N_BATCHES - 1].staged, copies[N_SIZES - 1],
+                                   "largest staged batches / largest copies"),
+                   BENCH_AT_LEAST, 0.95);
     g.d->unregister_host(g.memory);
     g.d->free(g.address);
     free(g.memory);
     load_data_close(&data);
 }
-
-const bench_page gpu_page = {
-    .name = "gpu",
-    .help = "copies to a GPU, and batches staged on it; left out if there is none",
-    .takes = {"load-mib", "data"},
-    .in_all = true,
-    .run = run_gpu,
-};

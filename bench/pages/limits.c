@@ -203,26 +203,6 @@ static void add_device(limits *l, bench_report *report)
     }
 }
 
-/* Memory first, and then the device, which leaves the page cache as it was. */
-static void measure_limits(limits *l, const bench_options *options, bench_report *report)
-{
-    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
-    add_memory(l, report);
-    if (l->data->file.direct_fd >= 0)
-        add_device(l, report);
-    else
-        cli_warn("%s: no device below the file system, or no O_DIRECT (see --dir): left out",
-                 l->data->info.token_path);
-    touch_ns(l, &(figure){touch_ns});
-    for (uint32_t i = 0; i < 2 * n_rounds; i++) {
-        for (uint32_t k = 0; k < l->n_figures; k++) {
-            const figure *f = &l->figures[k];
-            if ((f->n_at_once > 0) == (i >= n_rounds))
-                bench_add_value(f->row, f->measure(l, f));
-        }
-    }
-}
-
 /* ---- Page ---- */
 
 static void make_buffers(limits *l)
@@ -242,28 +222,16 @@ static void make_buffers(limits *l)
     load_data_warm_up(l->data->ds);
 }
 
-static void free_buffers(limits *l)
+void bench_limits(const bench_options *options, bench_report *report)
 {
-    for (int kind = 0; kind < FILE_MAP; kind++) {
-        free(l->from[kind]);
-        free(l->to[kind]);
-    }
-    load_data_unmap(l->from[FILE_MAP], l->n_bytes);
-    free(l->batch);
-}
-
-/* No more than an eighth of the memory in each of five places. */
-static uint64_t suitable_bytes(const bench_options *options)
-{
+    /* No more than an eighth of the memory in each of five places. */
     const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t mib = options->load_mib ? options->load_mib : LOAD_DATA_USUAL_MIB;
     const uint64_t n = mib << 20 < memory / 8 ? mib << 20 : memory / 8;
-    return n < 4 * (uint64_t)HUGE_PAGE ? 4 * (uint64_t)HUGE_PAGE : n / HUGE_PAGE * HUGE_PAGE;
-}
-
-static void run_limits(const bench_options *options, bench_report *report)
-{
-    limits l = {.n_bytes = suitable_bytes(options), .seed = 1};
+    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
+    limits l = {.n_bytes = n < 4 * (uint64_t)HUGE_PAGE ? 4 * (uint64_t)HUGE_PAGE
+                                                       : n / HUGE_PAGE * HUGE_PAGE,
+                .seed = 1};
     bench_options own = *options;
     own.load_mib = (l.n_bytes + HUGE_PAGE) >> 20; /* its documents do not end at page boundaries */
     own.data = NULL;
@@ -271,15 +239,26 @@ static void run_limits(const bench_options *options, bench_report *report)
     l.data = &data;
     l.device_ns = data.is_trial ? trial_ns : usual_ns;
     make_buffers(&l);
-    measure_limits(&l, options, report);
-    free_buffers(&l);
+    add_memory(&l, report);
+    if (data.file.direct_fd >= 0)
+        add_device(&l, report);
+    else
+        cli_warn("%s: no device below the file system, or no O_DIRECT (see --dir): left out",
+                 data.info.token_path);
+    touch_ns(&l, &(figure){touch_ns});
+    /* Memory first, and then the device, which leaves the page cache as it was. */
+    for (uint32_t i = 0; i < 2 * n_rounds; i++) {
+        for (uint32_t k = 0; k < l.n_figures; k++) {
+            const figure *f = &l.figures[k];
+            if ((f->n_at_once > 0) == (i >= n_rounds))
+                bench_add_value(f->row, f->measure(&l, f));
+        }
+    }
+    for (int kind = 0; kind < FILE_MAP; kind++) {
+        free(l.from[kind]);
+        free(l.to[kind]);
+    }
+    load_data_unmap(l.from[FILE_MAP], l.n_bytes);
+    free(l.batch);
     load_data_close(&data);
 }
-
-const bench_page limits_page = {
-    .name = "limits",
-    .help = "the machine: copies, rows gathered from random places, page faults, O_DIRECT",
-    .takes = {"load-mib"},
-    .in_all = true,
-    .run = run_limits,
-};

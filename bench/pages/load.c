@@ -184,22 +184,9 @@ static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_ro
         r->modes[i] = bench_add_row(report, "GB/s", "gather, %s, %u tokens", modes[i].name, length);
         bench_set_group(r->modes[i], modes[i].system, "hot, by shuffle");
     }
-}
-
-static void set_goals(bench_report *report, uint32_t length, const hot_rows *r,
-                      uint32_t token_bytes)
-{
-    const bench_row *limit = r->kinds[LIMIT];
     bench_set_goal(r->kinds[SAMPLE], BENCH_AT_MOST, 40);
     if (r->kinds[PARTS])
         bench_set_goal(r->kinds[PARTS], BENCH_AT_MOST, length <= 4096 ? 2000 : 4000);
-    bench_set_goal(
-        bench_add_ratio(report, r->kinds[TOKENS], limit, "gathered / memcpy, %u tokens", length),
-        BENCH_AT_LEAST, 0.9);
-    for (int i = TOKENS; i < N_KINDS; i++)
-        bench_set_rate_limit(r->kinds[i], limit, i == TOKENS ? 1 : token_bytes);
-    for (int i = 0; i < N_MODES && r->modes[i]; i++)
-        bench_set_rate_limit(r->modes[i], limit, 1);
 }
 
 /* ---- Page ---- */
@@ -229,12 +216,21 @@ static void measure_hot(const load_data *data, const bench_options *options, ben
         set_length(&h, lengths[i % n_lengths]);
         measure_round(&h, &rows[i % n_lengths]);
     }
-    for (uint32_t k = 0; k < n_lengths; k++)
-        set_goals(report, lengths[k], &rows[k], data->info.token_bytes);
+    for (uint32_t k = 0; k < n_lengths; k++) {
+        const hot_rows *r = &rows[k];
+        const bench_row *limit = r->kinds[LIMIT];
+        bench_set_goal(bench_add_ratio(report, r->kinds[TOKENS], limit,
+                                       "gathered / memcpy, %u tokens", lengths[k]),
+                       BENCH_AT_LEAST, 0.9);
+        for (int i = TOKENS; i < N_KINDS; i++)
+            bench_set_rate_limit(r->kinds[i], limit, i == TOKENS ? 1 : data->info.token_bytes);
+        for (int i = 0; i < N_MODES && r->modes[i]; i++)
+            bench_set_rate_limit(r->modes[i], limit, 1);
+    }
     free(h.buffer);
 }
 
-static void run_load(const bench_options *options, bench_report *report)
+void bench_load(const bench_options *options, bench_report *report)
 {
     load_data data = load_data_open(options, LOAD_DATA_USUAL_MIB);
     const cold_data cold = {.prefix = "cold, ",
@@ -248,12 +244,3 @@ static void run_load(const bench_options *options, bench_report *report)
         cold_measure(&cold, report);
     load_data_close(&data);
 }
-
-const bench_page load_page = {
-    .name = "load",
-    .help = "the loader: a sample, a batch gathered or widened, ways of shuffling; with "
-            "--data, cold data too",
-    .takes = {"load-mib", "data"},
-    .in_all = true,
-    .run = run_load,
-};

@@ -101,7 +101,7 @@ static void measure_size(const bench_options *options, uint64_t n_documents, ben
     bench_set_time_limit(rows[DOCUMENT], rows[READ_MANY]);
 }
 
-static void run_lookup(const bench_options *options, bench_report *report)
+void bench_lookup(const bench_options *options, bench_report *report)
 {
     const uint64_t large = options->n_documents ? options->n_documents : default_documents;
     const uint64_t sizes[] = {large / 1000 ? large / 1000 : 1, large};
@@ -116,11 +116,3 @@ static void run_lookup(const bench_options *options, bench_report *report)
     for (int i = 0; i < 2; i++)
         measure_size(options, sizes[i], rows[i]);
 }
-
-const bench_page lookup_page = {
-    .name = "lookup",
-    .help = "which document holds a token, among a million and a billion documents",
-    .takes = {"documents"},
-    .in_all = true,
-    .run = run_lookup,
-};

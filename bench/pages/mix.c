@@ -81,37 +81,26 @@ static void measure_mixture(mix *m, uint32_t i, bench_row *const *rows)
     bench_add_value(rows[3], (double)info.resident_bytes / 1024);
 }
 
-static void add_rows(bench_report *report, int i, bench_row **rows)
+void bench_mix(const bench_options *options, bench_report *report)
 {
-    static const char *const what[N_FIGURES][2] = {
+    static const char *const figures[N_FIGURES][2] = {
         {"sample", "ns"}, {"locate", "ns"}, {"open", "us"}, {"memory", "KiB"}};
-    const uint32_t n = mixtures[i].n_sources;
-    for (int k = 0; k < N_FIGURES; k++) {
-        rows[k] = bench_add_cell(report, what[k], "%u source%s, %s", n, n > 1 ? "s" : "",
-                                 variant_names[mixtures[i].variant]);
-        bench_set_group(rows[k], "", "mixture: %s", what[k][0]);
-        bench_set_x(rows[k], n, "sources");
-    }
-}
-
-static void run_mix(const bench_options *options, bench_report *report)
-{
     static mix m = {.seed = 1};
     bench_row *rows[N_MIXTURES][N_FIGURES];
     load_data_make_sparse(options, 0, source_tokens, source_tokens / 100000);
     load_data_open_made(options, 0, &m.ds, 1);
-    for (int i = 0; i < N_MIXTURES; i++)
-        add_rows(report, i, rows[i]);
+    for (int i = 0; i < N_MIXTURES * N_FIGURES; i++) {
+        const int k = i % N_FIGURES;
+        const uint32_t n = mixtures[i / N_FIGURES].n_sources;
+        bench_row *row = bench_add_cell(report, figures[k], "%u source%s, %s", n, n > 1 ? "s" : "",
+                                        variant_names[mixtures[i / N_FIGURES].variant]);
+        bench_set_group(row, "", "mixture: %s", figures[k][0]);
+        bench_set_x(row, n, "sources");
+        rows[i / N_FIGURES][k] = row;
+    }
     for (uint32_t i = 0; i < bench_rounds(options, ROUNDS) * N_MIXTURES; i++)
         measure_mixture(&m, i % N_MIXTURES, rows[i % N_MIXTURES]);
     for (int k = 1; k < N_MIXTURES; k++) /* beside one source alone */
         bench_set_time_limit(rows[k][0], rows[0][0]);
     load_data_close_made(&m.ds, 1);
 }
-
-const bench_page mix_page = {
-    .name = "mix",
-    .help = "mixtures of 1 to 64 sources, with limits on epochs, and with changing weights",
-    .in_all = true,
-    .run = run_mix,
-};

@@ -122,58 +122,47 @@ static void pack_text(subject *s)
 
 /* ---- Page ---- */
 
-static void (*const stages[N_STAGES + 1])(subject *s) = {read_text, take_documents, encode_text,
-                                                         write_ids, pack_text};
-
-static void measure_stages(subject *s, bench_report *report)
+void bench_pack(const bench_options *options, bench_report *report)
 {
-    static const char *const names[N_STAGES + 1] = {
-        "reading and decompressing alone", "and taking the documents out of it",
-        "encoding alone, one thread", "writing alone", "tokmap pack, from end to end"};
+    static const struct {
+        const char *name;
+        void (*run)(subject *s);
+    } stages[N_STAGES + 1] = {{"reading and decompressing alone", read_text},
+                              {"and taking the documents out of it", take_documents},
+                              {"encoding alone, one thread", encode_text},
+                              {"writing alone", write_ids},
+                              {"tokmap pack, from end to end", pack_text}};
     bench_row *rows[N_STAGES + 1];
-    const uint32_t n_rounds = bench_rounds(s->options, ROUNDS);
-    for (int k = 0; k <= N_STAGES; k++)
-        rows[k] = bench_add_row(report, "MB/s", "%s", names[k]);
-    bench_row *ratio = bench_add_row(report, "x", "tokmap pack / its slowest stage");
-    if (s->options->n_jobs <= 1) /* the stages have one thread each */
-        bench_set_goal(ratio, BENCH_AT_LEAST, 0.8);
-    for (uint32_t i = 0; i < n_rounds; i++) {
-        double slowest = 0, speed = 0;
-        for (int k = 0; k <= N_STAGES; k++) {
-            const uint64_t start = tokmap_i_now_ns();
-            stages[k](s);
-            speed = (double)s->text.n_bytes * 1e3 / bench_ns_since(start);
-            bench_add_value(rows[k], speed);
-            if (k < N_STAGES && (slowest == 0 || speed < slowest))
-                slowest = speed;
-        }
-        bench_add_value(ratio, speed / slowest);
-    }
     int least = 0;
-    for (int k = 1; k < N_STAGES; k++)
-        if (bench_median(rows[k]) < bench_median(rows[least]))
-            least = k;
-    bench_set_rate_limit(rows[N_STAGES], rows[least], 1);
-}
-
-static void run_pack(const bench_options *options, bench_report *report)
-{
     subject s = {.options = options,
                  .prefix = load_data_name(options, 0),
                  .file = bench_text_tokenizer(options)};
     s.text = bench_text_load(options->text, s.file.tokenizer);
     s.ends = bench_memory((s.text.n_ends + 1) * sizeof *s.ends);
     encode_text(&s); /* so that it has its memory */
-    measure_stages(&s, report);
+    for (int k = 0; k <= N_STAGES; k++)
+        rows[k] = bench_add_row(report, "MB/s", "%s", stages[k].name);
+    bench_row *ratio = bench_add_row(report, "x", "tokmap pack / its slowest stage");
+    if (options->n_jobs <= 1) /* the stages have one thread each */
+        bench_set_goal(ratio, BENCH_AT_LEAST, 0.8);
+    for (uint32_t i = 0; i < bench_rounds(options, ROUNDS); i++) {
+        double slowest = 0, speed = 0;
+        for (int k = 0; k <= N_STAGES; k++) {
+            const uint64_t start = tokmap_i_now_ns();
+            stages[k].run(&s);
+            speed = (double)s.text.n_bytes * 1e3 / bench_ns_since(start);
+            bench_add_value(rows[k], speed);
+            if (k < N_STAGES && (slowest == 0 || speed < slowest))
+                slowest = speed;
+        }
+        bench_add_value(ratio, speed / slowest);
+    }
+    for (int k = 1; k < N_STAGES; k++)
+        if (bench_median(rows[k]) < bench_median(rows[least]))
+            least = k;
+    bench_set_rate_limit(rows[N_STAGES], rows[least], 1);
     bench_text_free(&s.text);
     id_buffer_free(&s.ids);
     free(s.ends);
     tokenizer_file_close(&s.file);
 }
-
-const bench_page pack_page = {
-    .name = "pack",
-    .help = "a corpus to a dataset, and each stage of it alone (needs the same)",
-    .takes = {"tokenizer", "pattern", "text", "jobs"},
-    .run = run_pack,
-};

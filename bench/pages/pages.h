@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages.h - the pages of tokbench. */
+/* pages.h - the pages of tokbench: each measures, round by round, and adds rows to the report. */
 #ifndef TOKMAP_BENCH_PAGES_H
 #define TOKMAP_BENCH_PAGES_H
 
 #include "core/bench.h"
 
-typedef struct bench_page {
-    const char *name;
-    const char *help;     /* what it measures, for --help */
-    const char *takes[6]; /* names of options that not all pages take; ends with NULL */
-    bool in_all;          /* needs no files from the user */
-    void (*run)(const bench_options *options, bench_report *report);
-} bench_page;
-
-/* Every page, in the order of --help and of measuring. row(x) stands for x_page, in x.c. */
-#define BENCH_PAGES(row)                                                                           \
-    row(limits) row(verify) row(lookup) row(load) row(cold) row(stall) row(start) row(mix)         \
-        row(gpu) row(tokenize) row(pack)
-
-#define DECLARE_PAGE(x) extern const bench_page x##_page;
-BENCH_PAGES(DECLARE_PAGE)
-#undef DECLARE_PAGE
+void bench_limits(const bench_options *options, bench_report *report);
+void bench_verify(const bench_options *options, bench_report *report);
+void bench_lookup(const bench_options *options, bench_report *report);
+void bench_load(const bench_options *options, bench_report *report);
+void bench_cold(const bench_options *options, bench_report *report);
+void bench_stall(const bench_options *options, bench_report *report);
+void bench_start(const bench_options *options, bench_report *report);
+void bench_mix(const bench_options *options, bench_report *report);
+void bench_gpu(const bench_options *options, bench_report *report);
+void bench_tokenize(const bench_options *options, bench_report *report);
+void bench_pack(const bench_options *options, bench_report *report);
 
 #endif /* TOKMAP_BENCH_PAGES_H */

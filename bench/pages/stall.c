@@ -77,12 +77,21 @@ static uint64_t processor_ns(void)
 /* ---- Steps ---- */
 
 /* The step sleeps; the time that the batch takes after that is what a training loop waits. */
-static void take_steps(const stall *s, tokmap_loader *l, stall_rows *r)
+static void measure_round(stall *s, const kind *k, stall_rows *r)
 {
+    const tokmap_loader_options options = {.sequence_length = LENGTH,
+                                           .batch_rows = BATCH_ROWS,
+                                           .io = k->io,
+                                           .seed = bench_random(&s->seed)};
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     const uint64_t step_ns = (uint64_t)(r->step_ms * 1e6);
     double *waits = r->waits + r->n_waits, waited = 0;
+    if (k->cold)
+        device_forget(&s->data->file, s->data->ds);
+    else
+        load_data_warm_up(s->data->ds);
+    tokmap_loader *l = load_data_one_source(&s->data->ds, 1, options);
     load_data_next(l, &b, &gather);
     const uint64_t processor = processor_ns();
     for (uint32_t i = 0; i < r->n_steps; i++) {
@@ -98,20 +107,6 @@ static void take_steps(const stall *s, tokmap_loader *l, stall_rows *r)
     r->n_waits += r->n_steps;
     bench_sort(waits, r->n_steps);
     bench_add_value(r->rows[P50], get_percentile(waits, r->n_steps, 500));
-}
-
-static void measure_round(stall *s, const kind *k, stall_rows *r)
-{
-    const tokmap_loader_options options = {.sequence_length = LENGTH,
-                                           .batch_rows = BATCH_ROWS,
-                                           .io = k->io,
-                                           .seed = bench_random(&s->seed)};
-    if (k->cold)
-        device_forget(&s->data->file, s->data->ds);
-    else
-        load_data_warm_up(s->data->ds);
-    tokmap_loader *l = load_data_one_source(&s->data->ds, 1, options);
-    take_steps(s, l, r);
     tokmap_loader_close(l);
 }
 
@@ -151,23 +146,6 @@ static void finish_rows(stall_rows *r)
 
 /* ---- Page ---- */
 
-static void measure_all(stall *s, const bench_options *options, bench_report *report)
-{
-    static const double usual_ms[] = {5, 20, 100};
-    static stall_rows all[BENCH_MAX_STEPS * N_KINDS];
-    const double *ms = options->n_step_ms ? options->step_ms : usual_ms;
-    const uint32_t n = N_KINDS * (options->n_step_ms ? options->n_step_ms : 3);
-    for (uint32_t i = 0; i < n; i++)
-        if (s->works[i % N_KINDS])
-            add_rows(s, report, &kinds[i % N_KINDS], ms[i / N_KINDS], &all[i]);
-    for (uint32_t i = 0; i < s->n_rounds * n; i++)
-        if (s->works[i % N_KINDS])
-            measure_round(s, &kinds[i % N_KINDS], &all[i % n]);
-    for (uint32_t i = 0; i < n; i++)
-        if (s->works[i % N_KINDS])
-            finish_rows(&all[i]);
-}
-
 /* Ways that do not work on this machine are reported once; data that does not fit in memory is
  * never hot. */
 static void try_kinds(stall *s)
@@ -192,8 +170,12 @@ static void try_kinds(stall *s)
     }
 }
 
-static void run_stall(const bench_options *options, bench_report *report)
+void bench_stall(const bench_options *options, bench_report *report)
 {
+    static const double usual_ms[] = {5, 20, 100};
+    static stall_rows all[BENCH_MAX_STEPS * N_KINDS];
+    const double *ms = options->n_step_ms ? options->step_ms : usual_ms;
+    const uint32_t n = N_KINDS * (options->n_step_ms ? options->n_step_ms : 3);
     load_data data = load_data_open(options, LOAD_DATA_USUAL_MIB);
     stall s = {.data = &data,
                .seed = 1,
@@ -202,15 +184,15 @@ static void run_stall(const bench_options *options, bench_report *report)
     if (data.info.n_tokens <= LENGTH)
         bench_fail("%s: stall needs more than %d tokens", data.info.token_path, LENGTH);
     try_kinds(&s);
-    measure_all(&s, options, report);
+    for (uint32_t i = 0; i < n; i++)
+        if (s.works[i % N_KINDS])
+            add_rows(&s, report, &kinds[i % N_KINDS], ms[i / N_KINDS], &all[i]);
+    for (uint32_t i = 0; i < s.n_rounds * n; i++)
+        if (s.works[i % N_KINDS])
+            measure_round(&s, &kinds[i % N_KINDS], &all[i % n]);
+    for (uint32_t i = 0; i < n; i++)
+        if (s.works[i % N_KINDS])
+            finish_rows(&all[i]);
     free(s.buffer);
     load_data_close(&data);
 }
-
-const bench_page stall_page = {
-    .name = "stall",
-    .help = "a simulated training step: how long it waits for its batch, hot and cold",
-    .takes = {"load-mib", "data", "step-ms"},
-    .in_all = true,
-    .run = run_stall,
-};

@@ -276,38 +276,24 @@ static void compare_loaders(const subject *s, bench_report *report, uint32_t len
     tokmap_loader_close(loaders[1]);
 }
 
-static void measure_joined(const subject *s, bench_report *report)
-{
-    const uint64_t mib = s->options->load_mib ? s->options->load_mib : LOAD_DATA_USUAL_MIB;
-    const uint64_t n_tokens = (mib << 20) / 2 / N_FILES / 1000 * 1000;
-    const tokmap_dataset *ds[2];
-    load_data_make_random(s->options, FLAT, N_FILES * n_tokens);
-    for (uint32_t i = 0; i < N_FILES; i++)
-        load_data_make_random(s->options, FIRST_PART + i, n_tokens);
-    join_parts(s->options, N_FILES);
-    load_data_open_made(s->options, FLAT, ds, 2);
-    load_data_warm_up(ds[0]);
-    load_data_warm_up(ds[1]);
-    compare_loaders(s, report, 1024, ds);
-    compare_loaders(s, report, LENGTH, ds);
-    load_data_close_made(ds, 2);
-}
-
-static void run_start(const bench_options *options, bench_report *report)
+void bench_start(const bench_options *options, bench_report *report)
 {
     subject s = {.options = options,
                  .buffer = bench_memory(BATCH_ROWS * 4 * (size_t)(LENGTH + 1)),
                  .seed = 1};
+    const tokmap_dataset *ds[2];
+    const uint64_t mib = options->load_mib ? options->load_mib : LOAD_DATA_USUAL_MIB;
+    const uint64_t n_tokens = (mib << 20) / 2 / N_FILES / 1000 * 1000; /* of a file */
     measure_starts(&s, report);
-    measure_joined(&s, report);
+    load_data_make_random(options, FLAT, N_FILES * n_tokens);
+    for (uint32_t i = 0; i < N_FILES; i++)
+        load_data_make_random(options, FIRST_PART + i, n_tokens);
+    join_parts(options, N_FILES);
+    load_data_open_made(options, FLAT, ds, 2);
+    load_data_warm_up(ds[0]);
+    load_data_warm_up(ds[1]);
+    compare_loaders(&s, report, 1024, ds);
+    compare_loaders(&s, report, LENGTH, ds);
+    load_data_close_made(ds, 2);
     free(s.buffer);
 }
-
-const bench_page start_page = {
-    .name = "start",
-    .help = "starting up, seeking, restoring and memory at 10^6 to 10^13 tokens and with 10,000 "
-            "joined files; the loader over 100 of them",
-    .takes = {"load-mib"},
-    .in_all = true,
-    .run = run_start,
-};

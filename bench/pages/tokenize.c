@@ -93,15 +93,6 @@ typedef struct page_rows {
     bench_row *plain, *cold, *warm;
 } page_rows;
 
-/* Ids are stored as they are in memory: little-endian. */
-static void write_ids(const char *path, const id_buffer *ids)
-{
-    bench_file file;
-    if (bench_file_open(&file, path) ||
-        bench_file_write(&file, ids->ids, ids->n * sizeof *ids->ids))
-        _exit(1); /* it was printed */
-}
-
 /* A cold pass, including making the encoders and their buffers, which take more than any text has
  * ids; and a warm one: each thread has encoded the whole text before. Then one that only reads and
  * writes. */
@@ -111,6 +102,7 @@ static void measure_round(job *j, const tokenizer *t, const page_rows *r, const 
     const size_t capacity = 12 * j->text.n_bytes + 64 * j->text.n_ends + (1 << 20);
     const uint64_t start = tokmap_i_now_ns();
     size_t n_ids = 0;
+    bench_file file;
     j->n_threads = r->n_threads;
     for (uint32_t i = 0; i < j->n_threads; i++) {
         worker *w = &j->workers[i];
@@ -120,8 +112,10 @@ static void measure_round(job *j, const tokenizer *t, const page_rows *r, const 
             bench_fail("out of memory");
     }
     bench_add_value(r->cold, pass(j, start, false, false));
-    if (ids_path)
-        write_ids(ids_path, &j->workers[0].ids);
+    const id_buffer *ids = &j->workers[0].ids; /* stored as in memory: little-endian */
+    if (ids_path && (bench_file_open(&file, ids_path) ||
+                     bench_file_write(&file, ids->ids, ids->n * sizeof *ids->ids)))
+        _exit(1); /* it was printed */
     for (uint32_t i = 0; i < j->n_threads; i++)
         n_ids += j->workers[i].ids.n;
     j->ids_a_byte = (double)n_ids / (double)j->text.n_bytes;
@@ -141,18 +135,23 @@ static bench_row *add_row(bench_report *report, const char *what, uint32_t n_thr
                          n_threads > 1 ? "s" : "");
 }
 
-static void measure_passes(job *j, const tokenizer *t, const bench_options *options,
-                           bench_report *report)
+void bench_tokenize(const bench_options *options, bench_report *report)
 {
+    static job j;
     const uint32_t n_rounds = bench_rounds(options, ROUNDS), n_kinds = options->n_jobs > 1 ? 2 : 1;
     page_rows rows[2];
+    const uint64_t start = tokmap_i_now_ns();
+    tokenizer_file file = bench_text_tokenizer(options);
+    bench_add_value(bench_add_row(report, "ms", "loading the vocabulary"),
+                    bench_ns_since(start) / 1e6);
+    j.text = bench_text_load(options->text, file.tokenizer);
     for (uint32_t k = 0; k < n_kinds; k++) {
         const uint32_t n = k == 0 ? 1 : (uint32_t)options->n_jobs;
         rows[k] = (page_rows){n, add_row(report, "text read and ids written", n),
                               add_row(report, "cold", n), add_row(report, "warm", n)};
     }
     for (uint32_t i = 0; i < n_rounds * n_kinds; i++)
-        measure_round(j, t, &rows[i % n_kinds], i == 0 ? options->ids : NULL);
+        measure_round(&j, file.tokenizer, &rows[i % n_kinds], i == 0 ? options->ids : NULL);
     for (uint32_t k = 0; k < n_kinds; k++) {
         bench_set_rate_limit(rows[k].cold, rows[k].plain, 1);
         bench_set_rate_limit(rows[k].warm, rows[k].plain, 1);
@@ -161,24 +160,6 @@ static void measure_passes(job *j, const tokenizer *t, const bench_options *opti
         bench_set_goal(
             bench_add_ratio(report, rows[1].warm, rows[0].warm, "all threads / one, warm"),
             BENCH_AT_LEAST, 0.95 * rows[1].n_threads);
-}
-
-static void run_tokenize(const bench_options *options, bench_report *report)
-{
-    static job j;
-    const uint64_t start = tokmap_i_now_ns();
-    tokenizer_file file = bench_text_tokenizer(options);
-    bench_add_value(bench_add_row(report, "ms", "loading the vocabulary"),
-                    bench_ns_since(start) / 1e6);
-    j.text = bench_text_load(options->text, file.tokenizer);
-    measure_passes(&j, file.tokenizer, options, report);
     bench_text_free(&j.text);
     tokenizer_file_close(&file);
 }
-
-const bench_page tokenize_page = {
-    .name = "tokenize",
-    .help = "text in memory to ids, cold and warm (needs --tokenizer and --text)",
-    .takes = {"tokenizer", "pattern", "text", "ids", "jobs"},
-    .run = run_tokenize,
-};

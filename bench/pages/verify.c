@@ -9,22 +9,20 @@
 
 enum {
     ROUNDS = 7,
+    USUAL_MIB = 512,
     READ_BYTES = 1 << 20,
     MAX_THREADS = 16
 };
-static const uint64_t default_mib = 512;
 
 typedef struct subject {
-    load_data_prefix prefix;
-    uint64_t n_bytes;
-    uint32_t n_rounds, n_processors;
-    device_file file;
+    const bench_options *options;
+    const load_data *data;
     bool cold;
 } subject;
 
 /* Plain reading: each thread reads its own part of the file, front to back. */
 typedef struct reading {
-    const subject *s;
+    const load_data *data;
     uint32_t n_threads;
     atomic_uint n_begun;
 } reading;
@@ -32,39 +30,34 @@ typedef struct reading {
 static void read_parts(void *context)
 {
     reading *r = context;
-    const uint64_t whole = r->s->n_bytes;
+    const uint64_t whole = r->data->info.token_file_bytes;
     uint8_t *buffer = bench_memory(READ_BYTES);
     for (uint64_t i; (i = atomic_fetch_add(&r->n_begun, 1)) < r->n_threads;) {
         const uint64_t end = whole * (i + 1) / r->n_threads;
         size_t n;
         for (uint64_t at = whole * i / r->n_threads; at < end; at += n)
-            if (tokmap_i_file_read(r->s->file.fd, buffer, READ_BYTES, at, &n) || n == 0)
-                bench_fail("%s.bin: a plain read failed", r->s->prefix.s);
+            if (tokmap_i_file_read(r->data->file.fd, buffer, READ_BYTES, at, &n) || n == 0)
+                bench_fail("%s: a plain read failed", r->data->info.token_path);
     }
     free(buffer);
 }
 
-static void verify(const subject *s, uint32_t n_threads)
-{
-    tokmap_dataset *ds;
-    tokmap_error err;
-    const tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = n_threads};
-    bench_check(tokmap_dataset_open(&ds, s->prefix.s, &err), &err);
-    bench_check(tokmap_dataset_verify(ds, &options, NULL, &err), &err);
-    tokmap_dataset_close(ds);
-}
-
 static double measure_gbs(const subject *s, bool verifies, uint32_t n_threads)
 {
-    reading r = {.s = s, .n_threads = n_threads};
+    const tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = n_threads};
+    reading r = {.data = s->data, .n_threads = n_threads};
+    tokmap_error err;
     if (s->cold)
-        device_forget(&s->file, NULL);
+        device_forget(&s->data->file, NULL);
     const uint64_t start = tokmap_i_now_ns();
-    if (verifies)
-        verify(s, n_threads);
-    else
+    if (verifies) {
+        const tokmap_dataset *ds;
+        load_data_open_made(s->options, 0, &ds, 1);
+        bench_check(tokmap_dataset_verify(ds, &options, NULL, &err), &err);
+        load_data_close_made(&ds, 1);
+    } else
         tokmap_i_run_threads(n_threads, read_parts, &r);
-    return (double)s->n_bytes / bench_ns_since(start);
+    return (double)s->data->info.token_file_bytes / bench_ns_since(start);
 }
 
 /* Reading and verifying in turn, each with one thread and with all. */
@@ -77,13 +70,14 @@ static void measure_verify(const subject *s, bench_report *report)
                   {"verify / read, all threads each", 3, 2},
                   {"verify as it runs / plain sequential read", 3, 0}};
     const char *kind = s->cold ? "not cached" : "cached";
+    const uint32_t n_processors = tokmap_i_n_processors(), n_rows = n_processors > 1 ? 4 : 2,
+                   threads[] = {1, n_processors > MAX_THREADS ? MAX_THREADS : n_processors};
     bench_row *rows[4];
-    const uint32_t n_rows = s->n_processors > 1 ? 4 : 2, threads[] = {1, s->n_processors};
     for (uint32_t k = 0; k < n_rows; k++)
         rows[k] =
             bench_add_row(report, "GB/s", "%s, %u thread%s, %s", k % 2 ? "verify" : "plain read",
                           threads[k / 2], threads[k / 2] > 1 ? "s" : "", kind);
-    for (uint32_t i = 0; i < s->n_rounds * n_rows; i++)
+    for (uint32_t i = 0; i < bench_rounds(s->options, ROUNDS) * n_rows; i++)
         bench_add_value(rows[i % n_rows], measure_gbs(s, i % 2, threads[i % n_rows / 2]));
     for (uint32_t i = 0; i < (n_rows == 4 ? 3 : 1); i++) {
         bench_row *over = rows[ratios[i].over], *under = rows[ratios[i].under];
@@ -94,29 +88,16 @@ static void measure_verify(const subject *s, bench_report *report)
     }
 }
 
-static void run_verify(const bench_options *options, bench_report *report)
+void bench_verify(const bench_options *options, bench_report *report)
 {
-    const uint64_t wanted = (options->verify_mib ? options->verify_mib : default_mib) << 20;
-    const uint32_t n_processors = tokmap_i_n_processors();
-    subject s = {.prefix = load_data_name(options, 0),
-                 .n_rounds = bench_rounds(options, ROUNDS),
-                 .n_processors = n_processors > MAX_THREADS ? MAX_THREADS : n_processors};
-    char path[4100];
-    snprintf(path, sizeof path, "%s.bin", s.prefix.s);
-    load_data_make_random(options, 0, wanted / 2);
-    s.file = device_open(path);
-    s.n_bytes = s.file.n_bytes;
+    bench_options own = *options;
+    own.load_mib = options->verify_mib;
+    own.data = NULL;
+    load_data data = load_data_open(&own, USUAL_MIB);
+    subject s = {.options = options, .data = &data};
     measure_gbs(&s, false, 1); /* it was written past the page cache */
     measure_verify(&s, report);
     s.cold = true;
     measure_verify(&s, report);
-    device_close(&s.file);
+    load_data_close(&data);
 }
-
-const bench_page verify_page = {
-    .name = "verify",
-    .help = "checking a dataset, compared with only reading the same file",
-    .takes = {"verify-mib"},
-    .in_all = true,
-    .run = run_verify,
-};
