@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The second reader (ref_reader) and writer (ref_writer) against each other and against the
-library: datasets of every shape, every flipped bit, every check of docs/FORMAT.md."""
+library: datasets of every shape, every check of docs/FORMAT.md."""
 
 import bisect
 import json
@@ -81,17 +81,6 @@ def test_hashes():
         expect_equal(xxh3_128(data[:n]).hex(), h128, "XXH3-128 of %d bytes" % n)
 
 
-def test_hashes_against_module():
-    try:
-        import xxhash
-    except ImportError:
-        raise Skip("no Python module xxhash") from None
-    data = random.Random(1).randbytes(5000)
-    for n in list(range(300)) + list(range(300, 5000, 61)):
-        expect_equal(xxh3_64(data[:n]), xxhash.xxh3_64_intdigest(data[:n]), "%d bytes" % n)
-        expect_equal(xxh3_128(data[:n]), xxhash.xxh3_128_digest(data[:n]), "%d bytes" % n)
-
-
 def expect_same(ds, wanted, shape):
     tokens, lengths, inputs = wanted
     expect_equal(ds.n_tokens, len(tokens), "n_tokens")
@@ -163,53 +152,6 @@ def wide_lengths():
     lengths += [0] * 64 * 15
     lengths += [2] * 5 + [2**32, 1, 0]  # wide and not full
     return lengths
-
-
-def test_every_bit_flip():
-    prefix = path("flip")
-    lengths = [3, 0, 4, 2]
-    inputs = [(b"a.txt", 2, 3, 10, 11), (b"b", 4, 9, 0, 0)]
-    ref_writer.write(
-        prefix, range(9), lengths, vocab=300, eod=8, inputs=inputs, metadata=b'{"a":[1,2]}'
-    )
-    ref_reader.read(prefix)
-    n_flips = n_caught = 0
-    for name in (prefix + ".tmi", prefix + ".bin"):
-        good = read_file(name)
-        for bit in range(8 * len(good)):
-            bad = bytearray(good)
-            bad[bit // 8] ^= 1 << bit % 8
-            write_file(name, bad)
-            n_flips += 1
-            try:
-                ref_reader.read(prefix)
-            except (NotADataset, NewerFormat, Damaged) as e:
-                expect(bit >= 64 or name.endswith(".bin") or isinstance(e, NotADataset), str(e))
-                expect(not isinstance(e, NewerFormat), "a flipped bit is not a newer format")
-                n_caught += 1
-        write_file(name, good)
-    remove_dataset(prefix)
-    expect_equal(n_caught, n_flips, "flips caught")
-    return "%d of %d" % (n_caught, n_flips)
-
-
-def test_every_length():
-    """Each file cut at every length, and with a byte more."""
-    prefix = path("cut")
-    ref_writer.write(prefix, range(9), [3, 6], vocab=300)
-    for name in (prefix + ".tmi", prefix + ".bin"):
-        good = read_file(name)
-        for n in list(range(len(good))) + [len(good) + 1]:
-            write_file(name, (good + b"\0")[:n])
-            try:
-                ref_reader.read(prefix)
-            except (NotADataset, Damaged) as e:
-                told_apart = n < 8 and name.endswith(".tmi")
-                expect_equal(isinstance(e, NotADataset), told_apart, "kind of refusal at %d" % n)
-            else:
-                raise AssertionError("%s of %d bytes accepted" % (name, n))
-        write_file(name, good)
-    remove_dataset(prefix)
 
 
 def fault_base():
@@ -430,9 +372,6 @@ def test_wide_group_written_by_library():
 def all_tests():
     tests = [
         ("XXH3 gives the known answers", test_hashes),
-        ("XXH3 agrees with the module xxhash", test_hashes_against_module),
-        ("ref_reader catches every flipped bit", test_every_bit_flip),
-        ("ref_reader catches every wrong file size", test_every_length),
         ("ref_reader makes every check of the document", test_planted_faults),
         ("ref_reader reads wide groups", test_wide_groups_in_python),
     ]
