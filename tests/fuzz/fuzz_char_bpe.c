@@ -20,6 +20,7 @@ static void add_merges(input *in, model *m)
         if (result != MODEL_NO_ID)
             model_add_merge(m, (model_merge){left, right, result}, &err);
     }
+    model_keep_last_merges(m, &err);
 }
 
 static bool make(input *in, model *m)

@@ -44,6 +44,7 @@ static void add_merges(model *m, size_t n)
         if (result != MODEL_NO_ID)
             model_add_merge(m, (model_merge){left, right, result}, &err);
     }
+    CHECK(model_keep_last_merges(m, &err));
 }
 
 static void set_step(model *m, normalize_kind kind, const char *from, const char *to)

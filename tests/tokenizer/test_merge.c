@@ -127,7 +127,7 @@ TEST(a_run_whose_end_decides_its_beginning_is_exact)
     static uint32_t text[20000];
     merge_scratch scratch = {0};
     /* 0 0 -> 1, but 0 2 -> 2 comes first: the last 2 eats all zeros before it, from the right. */
-    const merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}};
+    merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}};
     merge_table *t = merge_table_new(pairs, 3);
     for (size_t n = 4090; n < 20000; n += 3977) {
         memset(text, 0, sizeof text);
@@ -187,7 +187,7 @@ TEST(runs_whose_ends_decide_their_beginnings_take_linear_time)
 {
     const size_t n = check_sanitized() ? 100000 : 300000;
     uint32_t *text = malloc(n * sizeof *text);
-    const merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}, {3, 3, 3, 4}};
+    merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}, {3, 3, 3, 4}};
     merge_table *t = merge_table_new(pairs, 4);
     merge_scratch scratch = {0};
     static const size_t gaps[] = {7, 100, 5000, 99991};
@@ -205,7 +205,7 @@ TEST(runs_whose_ends_decide_their_beginnings_take_linear_time)
 
 TEST(the_lowest_rank_of_a_pair_given_twice_counts)
 {
-    const merge_pair pairs[] = {{1, 2, 7, 9}, {1, 2, 3, 8}, {1, 2, 5, 7}, {300, 400, 2, 5}};
+    merge_pair pairs[] = {{1, 2, 7, 9}, {1, 2, 3, 8}, {1, 2, 5, 7}, {300, 400, 2, 5}};
     merge_table *t = merge_table_new(pairs, 4);
     uint32_t rank;
     CHECK_EQ(merge_table_find(t, 1, 2, &rank), 8);

@@ -156,30 +156,23 @@ static bool list_listed(builder *w)
 {
     for (size_t i = 0; i < w->m->n_merges; i++) {
         const model_merge *g = &w->m->merges[i];
-        const merge_pair pair = {w->symbols[g->left], w->symbols[g->right], (uint32_t)i,
-                                 w->symbols[g->result]};
-        if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX)
-            return model_fail(w->err, 0, "a merge names something that is not a token");
-        if (!merge_list_add(&w->list, pair, w->err))
+        if (!merge_list_add(&w->list,
+                            (merge_pair){w->symbols[g->left], w->symbols[g->right], (uint32_t)i,
+                                         w->symbols[g->result]},
+                            w->err))
             return false;
     }
     return true;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const merge_pair *p = a, *q = b;
-    return (p->rank > q->rank) - (p->rank < q->rank);
-}
-
-/* Numbers the symbols in the order in which pairs make them: the table of pairs is faster then. */
+/* Numbers the symbols in the order in which pairs, which come by rank, make them: the table of pairs
+ * is faster then. */
 static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, merge_list *list)
 {
     uint32_t *numbers = malloc((n_symbols + 1) * sizeof *numbers); /* new by old */
     uint32_t *ids = malloc((n_symbols + 1) * sizeof *ids);
     uint32_t next = 256;
     if (numbers && ids && list->n > 0) {
-        qsort(list->pairs, list->n, sizeof *list->pairs, by_rank);
         for (uint32_t i = 0; i < n_symbols; i++)
             numbers[i] = i < 256 ? i : UINT32_MAX;
         for (size_t i = 0; i < list->n; i++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/utf8.h"
 #include "tokenizer/words/double_array.h"
 #include "tokenizer/words/word_cache.h"
@@ -295,13 +296,10 @@ static size_t trace_back(unigram_scratch *s, size_t n_bytes)
     size_t n = 0;
     for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
         n++;
-    if (n > s->row_capacity) {
-        uint16_t *row = realloc(s->row, n * 2 * sizeof *row);
-        if (!row)
-            return SIZE_MAX;
-        s->row = row;
-        s->row_capacity = n * 2;
-    }
+    uint16_t *row = array_reserve(s->row, &s->row_capacity, n, sizeof *row);
+    if (!row)
+        return SIZE_MAX;
+    s->row = row;
     n = 0;
     for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
         s->row[n++] = s->lengths[at];
@@ -341,14 +339,10 @@ static bool reach_place(search *w, size_t place)
 {
     unigram_scratch *s = w->s;
     const size_t last = place - w->window;
-    if (last >= s->capacity) {
-        const size_t capacity = last + last / 2 + 2 * GIVE_OUT_AFTER;
-        uint16_t *lengths = realloc(s->lengths, capacity * sizeof *lengths);
-        if (!lengths)
-            return false;
-        s->lengths = lengths;
-        s->capacity = capacity;
-    }
+    uint16_t *lengths = array_reserve(s->lengths, &s->capacity, last + 1, sizeof *lengths);
+    if (!lengths)
+        return false;
+    s->lengths = lengths;
     for (size_t i = w->frontier + 1; i <= place; i++)
         s->lengths[i - w->window] = 0;
     w->frontier = place;

@@ -9,6 +9,7 @@
 #include "system/platform.h"
 #include "system/process.h"
 #include "system/platform_thread.h"
+#include "text/array.h"
 #include "text/utf8.h"
 #include "tokenizer/file/special_place.h"
 #include "tokenizer/library/library.h"
@@ -40,7 +41,7 @@ typedef struct encode_job {
 
 typedef struct encode_plan { /* starts as {0} */
     encode_job *jobs;
-    size_t n, capacity;
+    size_t n;
     size_t n_bytes; /* of all texts */
 } encode_plan;
 
@@ -117,14 +118,10 @@ static size_t encode_part_bytes(const tokenizer *t, const uint8_t *text, size_t 
 
 static bool add_job(encode_plan *plan, encode_job job)
 {
-    if (plan->n == plan->capacity) {
-        const size_t capacity = plan->capacity ? 2 * plan->capacity : 16;
-        encode_job *jobs = realloc(plan->jobs, capacity * sizeof *jobs);
-        if (!jobs)
-            return false;
-        plan->jobs = jobs;
-        plan->capacity = capacity;
-    }
+    encode_job *jobs = array_grow(plan->jobs, plan->n, sizeof *jobs);
+    if (!jobs)
+        return false;
+    plan->jobs = jobs;
     plan->jobs[plan->n++] = job;
     return true;
 }

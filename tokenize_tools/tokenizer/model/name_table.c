@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
+
 /* At half load, no set of names comes near this unless it was made to. */
 #define MAX_PROBES 1024
 
@@ -57,19 +59,6 @@ static name_result grow_entries(name_table *t)
     return NAME_ADDED;
 }
 
-static bool reserve_bytes(name_table *t, size_t n_more)
-{
-    if (n_more <= t->capacity - t->n_bytes)
-        return true;
-    const size_t capacity = (t->n_bytes + n_more) * 2;
-    uint8_t *bytes = realloc(t->bytes, capacity);
-    if (!bytes)
-        return false;
-    t->bytes = bytes;
-    t->capacity = capacity;
-    return true;
-}
-
 void name_table_free(name_table *t)
 {
     free(t->entries);
@@ -88,8 +77,10 @@ name_result name_table_add(name_table *t, const void *name, size_t n_bytes, uint
         return NAME_CROWDED;
     if (e->value != NAME_TABLE_NONE)
         return NAME_THERE;
-    if (!reserve_bytes(t, n_bytes))
+    uint8_t *bytes = array_reserve(t->bytes, &t->capacity, t->n_bytes + n_bytes, 1);
+    if (!bytes)
         return NAME_NO_MEMORY;
+    t->bytes = bytes;
     if (n_bytes > 0)
         memcpy(t->bytes + t->n_bytes, name, n_bytes);
     *e = (name_entry){t->n_bytes, (uint32_t)n_bytes, value, hash};

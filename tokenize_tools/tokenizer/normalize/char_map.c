@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/utf8.h"
 
 enum {
@@ -203,14 +204,11 @@ static bool make_entry(char_map *m, uint32_t c, map_entry *e)
 /* A page that equals the last one is not kept. */
 static bool make_page(char_map *m, uint32_t number)
 {
-    if (m->n_pages == m->pages_capacity) {
-        const size_t capacity = m->pages_capacity * 2 + 64;
-        map_entry(*pages)[PAGE] = realloc(m->pages, capacity * sizeof *pages);
-        if (!pages)
-            return false;
-        m->pages = pages;
-        m->pages_capacity = capacity;
-    }
+    map_entry(*pages)[PAGE] =
+        array_reserve(m->pages, &m->pages_capacity, m->n_pages + 1, sizeof *pages);
+    if (!pages)
+        return false;
+    m->pages = pages;
     map_entry *page = m->pages[m->n_pages];
     for (uint32_t i = 0; i < PAGE; i++) {
         const uint32_t c = number * PAGE + i;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "tokenizer/unicode/nfc_tables.h"
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
@@ -238,15 +239,10 @@ static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_byte
 
 bool nfc_reserve(nfc_scratch *scratch, size_t n)
 {
-    if (n <= scratch->capacity)
-        return true;
-    const size_t capacity = n + n / 2 + 256;
-    uint32_t *code_points = realloc(scratch->code_points, capacity * sizeof *code_points);
-    if (!code_points)
-        return false;
-    scratch->code_points = code_points;
-    scratch->capacity = capacity;
-    return true;
+    uint32_t *code_points =
+        array_reserve(scratch->code_points, &scratch->capacity, n, sizeof *code_points);
+    scratch->code_points = code_points ? code_points : scratch->code_points;
+    return code_points != NULL;
 }
 
 /* One step of the decomposition of a code point that is not Hangul. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
+
 /* ---- Walking ---- */
 
 #define NUL_IN_KEYS 0xFF
@@ -188,14 +190,10 @@ static uint32_t find_place(builder *b, uint32_t node, const uint8_t *labels, siz
 
 static bool push_work(work_list *list, work item)
 {
-    if (list->n == list->capacity) {
-        const size_t capacity = list->capacity ? list->capacity * 2 : 1024;
-        work *items = realloc(list->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        list->items = items;
-        list->capacity = capacity;
-    }
+    work *items = array_reserve(list->items, &list->capacity, list->n + 1, sizeof *items);
+    if (!items)
+        return false;
+    list->items = items;
     list->items[list->n++] = item;
     return true;
 }

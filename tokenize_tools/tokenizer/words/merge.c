@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "system/platform_memory.h"
+#include "text/array.h"
 #include "tokenizer/words/merge_word.h"
 
 /* A lookup costs cache misses and branches that cannot be predicted. So a slot is one word with a
@@ -64,14 +65,10 @@ bool merge_list_add(merge_list *list, merge_pair pair, failure *err)
 {
     if (list->n == MERGE_MAX_PAIRS)
         return model_fail(err, 0, "more than 4 million pairs of tokens that merge");
-    if (list->n == list->capacity) {
-        const size_t capacity = list->capacity * 2 + 1024;
-        merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
-        if (!pairs)
-            return fail_memory(err);
-        list->pairs = pairs;
-        list->capacity = capacity;
-    }
+    merge_pair *pairs = array_grow(list->pairs, list->n, sizeof *pairs);
+    if (!pairs)
+        return fail_memory(err);
+    list->pairs = pairs;
     list->pairs[list->n++] = pair;
     return true;
 }
@@ -80,17 +77,6 @@ static int by_rank(const void *a, const void *b)
 {
     const merge_pair *p = a, *q = b;
     return (p->rank > q->rank) - (p->rank < q->rank);
-}
-
-/* A copy of the pairs, sorted by rank. */
-static merge_pair *sort_pairs(const merge_pair *pairs, size_t n_pairs)
-{
-    merge_pair *copy = malloc((n_pairs + 1) * sizeof *copy);
-    if (copy && n_pairs) {
-        memcpy(copy, pairs, n_pairs * sizeof *copy);
-        qsort(copy, n_pairs, sizeof *copy, by_rank);
-    }
-    return copy;
 }
 
 static bool has_ties(const merge_pair *pairs, size_t n_pairs)
@@ -156,24 +142,23 @@ static bool add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
     return true;
 }
 
-merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs)
+merge_table *merge_table_new(merge_pair *pairs, size_t n_pairs)
 {
     merge_table *t = calloc(1, sizeof *t);
-    merge_pair *in_order = sort_pairs(pairs, n_pairs);
-    if (!t || !in_order || n_pairs >= RANK_MASK || !allocate_table(t, in_order, n_pairs)) {
+    if (n_pairs > 0)
+        qsort(pairs, n_pairs, sizeof *pairs, by_rank);
+    if (!t || n_pairs >= RANK_MASK || !allocate_table(t, pairs, n_pairs)) {
         merge_table_free(t);
-        free(in_order);
         return NULL;
     }
     uint32_t rank = 0;
     bool added = true;
     for (size_t i = 0; i < n_pairs && added; i++) {
-        const merge_pair *p = &in_order[i];
-        rank += i > 0 && p->rank != in_order[i - 1].rank;
+        const merge_pair *p = &pairs[i];
+        rank += i > 0 && p->rank != pairs[i - 1].rank;
         added = p->left < BOUNDARY && p->right < BOUNDARY && p->result < BOUNDARY &&
                 add_pair(t, p, rank);
     }
-    free(in_order);
     if (added)
         return t;
     merge_table_free(t);

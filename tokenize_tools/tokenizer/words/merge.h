@@ -18,18 +18,18 @@ typedef struct merge_pair {
 
 typedef struct merge_list { /* starts as {0}; the owner frees the pairs */
     merge_pair *pairs;
-    size_t n, capacity;
+    size_t n;
 } merge_list;
 /* false: err says that there are MERGE_MAX_PAIRS, or memory ran out. */
 bool merge_list_add(merge_list *list, merge_pair pair, failure *err);
 
 typedef struct merge_table merge_table;
 
-/* At most MERGE_MAX_PAIRS pairs; symbols and results must be less than 2^21 - 1. If a pair is given
+/* Sorts the pairs by rank. At most MERGE_MAX_PAIRS pairs; symbols and results must be less than 2^21 - 1. If a pair is given
  * twice, the lowest rank counts. Faster if results are numbered in the order of ranks. NULL: out of
  * memory, values out of range, or too many pairs with the same hash. */
 #define MERGE_MAX_PAIRS (((uint32_t)1 << 22) - 2)
-merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs);
+merge_table *merge_table_new(merge_pair *pairs, size_t n_pairs);
 void merge_table_free(merge_table *t);
 /* The result of merging the pair, or UINT32_MAX. *rank, which may be NULL, is a renumbered rank in
  * the same order. */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "tokenizer/words/merge_word.h"
 
 #define OVERLAP                                                                                    \
@@ -235,14 +236,10 @@ static void remove_tokens(row *r, size_t n)
 static bool append_tokens(row *r, const piece *p, size_t first)
 {
     const size_t n = p->n_tokens - first;
-    if (!r->tokens || r->capacity - r->n_tokens < n) {
-        const size_t capacity = (r->n_tokens + n) * 2 + 64;
-        uint32_t *grown = realloc(r->tokens, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        r->tokens = grown;
-        r->capacity = capacity;
-    }
+    uint32_t *tokens = array_reserve(r->tokens, &r->capacity, r->n_tokens + n, sizeof *tokens);
+    if (!tokens)
+        return false;
+    r->tokens = tokens;
     memcpy(r->tokens + r->n_tokens, p->tokens + first, n * sizeof *r->tokens);
     r->n_tokens += n;
     for (size_t i = first + 1; i <= p->n_tokens; i++)
