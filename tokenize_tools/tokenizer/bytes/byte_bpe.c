@@ -165,8 +165,8 @@ static bool list_listed(builder *w)
     return true;
 }
 
-/* Numbers the symbols in the order in which pairs, which come by rank, make them: the table of pairs
- * is faster then. */
+/* Numbers the symbols in the order in which pairs, which come by rank, make them: the table of
+ * pairs is faster then. */
 static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, merge_list *list)
 {
     uint32_t *numbers = malloc((n_symbols + 1) * sizeof *numbers); /* new by old */

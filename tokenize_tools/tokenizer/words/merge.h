@@ -25,9 +25,9 @@ bool merge_list_add(merge_list *list, merge_pair pair, failure *err);
 
 typedef struct merge_table merge_table;
 
-/* Sorts the pairs by rank. At most MERGE_MAX_PAIRS pairs; symbols and results must be less than 2^21 - 1. If a pair is given
- * twice, the lowest rank counts. Faster if results are numbered in the order of ranks. NULL: out of
- * memory, values out of range, or too many pairs with the same hash. */
+/* Sorts the pairs by rank. At most MERGE_MAX_PAIRS pairs; symbols and results must be less than
+ * 2^21 - 1. If a pair is given twice, the lowest rank counts. Faster if results are numbered in the
+ * order of ranks. NULL: out of memory, values out of range, or too many pairs of one hash. */
 #define MERGE_MAX_PAIRS (((uint32_t)1 << 22) - 2)
 merge_table *merge_table_new(merge_pair *pairs, size_t n_pairs);
 void merge_table_free(merge_table *t);
