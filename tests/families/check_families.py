@@ -30,8 +30,6 @@ TOKMAP = os.environ["TOKMAP"]
 
 # The families that tokmap refuses, and which part of the file its message names. Also with .pairs.
 REFUSED = {
-    "gemma_cuts": "Split at \" \" is not supported",
-    "nougat": "Split Removed, Digits individual_digits",
     "nougat_regex": "Split: a back-reference at byte 57 in the regex [\\(\\)\\[",
     "seamless": "Replace: the regex [\\n\\r\\t] is not supported",
 }

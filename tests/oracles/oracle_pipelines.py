@@ -29,7 +29,9 @@ def stages():
     """Each pre-tokenizer that splits."""
     found = [split(regex) for regex in EXPRESSIONS] + [split(LINES, "MergedWithNext")]
     found += [{"type": "Digits", "individual_digits": each} for each in (False, True)]
-    found += [{"type": "Punctuation", "behavior": b} for b in ("Isolated", "Contiguous")]
+    found += [{"type": "Punctuation", "behavior": b} for b in BEHAVIORS]
+    found += [{"type": "CharDelimiterSplit", "delimiter": "a"}, {"type": "FixedLength", "length": 3}]
+    found += [{**split(None), "pattern": {"String": text}, "behavior": b} for b in BEHAVIORS for text in (" ", "I", "n.")]
     found += [{"type": name} for name in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer")]
     return found + [byte_level(use, prefix) for use in (None, True, False)
                     for prefix in (False, True)]

@@ -77,7 +77,7 @@ REFUSED = {r"[[:alpha:]]+", r"x*", r"(a|b)\1", r"(?<=a)b", r"(?>a+)b", r"\p{Gree
            r"\d{2}?", r"[\p{L}--a]", r"\p{N}{,2}", r"(?i:s(?:s))", r"(?i:s\x73)", r"(?i:[a-z&&[^X]]+)",
            r"(?i:[^\s\p{L}]+)", r"[^[^\P{L}\P{N}]]+", r"\w+(?: \w+)*\.|\w| ", r"(?:ab)+c|[ab]",
            r"a[ab]*x|b[ab]*y|[ab]", "|" * 100000}
-BEHAVIORS = ["Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
+BEHAVIORS = ["Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
 
 def test_expressions():

@@ -20,16 +20,17 @@ struct word_engine {
     word_pieces *pieces;
 };
 
-typedef struct bitmap {
-    uint64_t *words;
+typedef struct found_words {
+    uint64_t *starts;
     size_t capacity;
-} bitmap;
+    text_buffer kept; /* without text that is removed */
+} found_words;
 
 struct word_scratch {
     const word_engine *e;
     word_cache *cache;
     merge_scratch merging;
-    bitmap starts, word_starts;
+    found_words words, inner; /* of the text, of a word with a blank before it */
     text_buffer prefixed;
 };
 
@@ -87,19 +88,30 @@ bool word_engine_takes_bytes(const word_engine *e)
 
 /* ---- Words ---- */
 
-/* Marks where the words of a text start. */
-static bool find_words(bitmap *b, const splitter *split, const uint8_t *text, size_t n_bytes)
+/* Marks where the words of a text start; the text becomes what stays of it. */
+static bool find_words(found_words *w, const splitter *split, text_span *text)
 {
-    const size_t n_words = n_bytes / 64 + 1;
-    if (b->capacity < n_words) {
-        free(b->words);
-        b->capacity = 0;
-        b->words = malloc(n_words * sizeof *b->words);
-        if (!b->words)
+    const size_t n_words = text->n_bytes / 64 + 1;
+    const bool removes = splitter_removes(split);
+    const size_t needed = removes ? 2 * n_words : n_words;
+    if (w->capacity < needed) {
+        free(w->starts);
+        w->capacity = 0;
+        w->starts = malloc(needed * sizeof *w->starts);
+        if (!w->starts)
             return false;
-        b->capacity = n_words;
+        w->capacity = needed;
     }
-    splitter_words(split, SIMD_BEST, text, n_bytes, b->words);
+    if (!removes) {
+        splitter_words(split, SIMD_BEST, text->bytes, text->n_bytes, w->starts);
+        return true;
+    }
+    w->kept.n_bytes = 0;
+    if (!text_buffer_reserve(&w->kept, text->n_bytes))
+        return false;
+    w->kept.n_bytes = splitter_kept_words(split, text->bytes, text->n_bytes, w->kept.bytes,
+                                          w->starts, w->starts + n_words);
+    *text = text_buffer_span(&w->kept);
     return true;
 }
 
@@ -111,10 +123,10 @@ static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes
     if (!text_buffer_append(&s->prefixed, " ", word[0] != ' ') ||
         !text_buffer_append(&s->prefixed, word, n_bytes))
         return false;
-    const text_span text = text_buffer_span(&s->prefixed);
-    if (!find_words(&s->word_starts, e->word_split, text.bytes, text.n_bytes))
+    text_span text = text_buffer_span(&s->prefixed);
+    if (!find_words(&s->inner, e->word_split, &text))
         return false;
-    const uint64_t *starts = s->word_starts.words;
+    const uint64_t *starts = s->inner.starts;
     for (size_t at = 0, end; at < text.n_bytes; at = end) {
         for (end = at + 1; end < text.n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
             end++;
@@ -163,16 +175,21 @@ void word_scratch_free(word_scratch *s)
         return;
     word_cache_free(s->cache);
     merge_scratch_free(&s->merging);
-    free(s->starts.words);
-    free(s->word_starts.words);
+    free(s->words.starts);
+    free(s->inner.starts);
+    text_buffer_free(&s->words.kept);
+    text_buffer_free(&s->inner.kept);
     text_buffer_free(&s->prefixed);
     free(s);
 }
 
 bool word_scratch_encode(word_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
+    text_span kept = {text, n_bytes};
     if (n_bytes == 0)
         return true;
-    return n_bytes < UINT32_MAX && find_words(&s->starts, s->e->split, text, n_bytes) &&
-           word_cache_encode(s->cache, text, n_bytes, s->starts.words, out);
+    if (n_bytes >= UINT32_MAX || !find_words(&s->words, s->e->split, &kept))
+        return false;
+    return kept.n_bytes == 0 ||
+           word_cache_encode(s->cache, kept.bytes, kept.n_bytes, s->words.starts, out);
 }

@@ -469,8 +469,7 @@ static bool read_file(hf_file *f)
     f->r.at = fields[FILE_ADDED_TOKENS].at;
     if (f->r.at && !read_added_tokens(f))
         return false;
-    if (!hf_check_split_text(f->m, fields[FILE_PRE_TOKENIZER].at, f->err))
-        return false;
+    hf_drop_absent_split(f->m);
     f->r.at = fields[FILE_DECODER].at;
     return hf_read_decoder(&f->r, f->m, f->err) &&
            read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);

@@ -12,10 +12,10 @@
 bool hf_read_normalizer(json_reader *r, model *m, failure *err);
 /* Sets m->kind to MODEL_BYTE_BPE if there is a ByteLevel. Call after hf_read_normalizer. */
 bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err);
-/* After the added tokens: whether m->split_text never occurs, so that a Split there does nothing.
- * Gemma's normalizer leaves no spaces, ChatGLM's no "<!dummy-prefix!>", and a newline is one of
- * Helium's added tokens. `at`: of the pre_tokenizer in the file. */
-bool hf_check_split_text(const model *m, size_t at, failure *err);
+/* After the added tokens: without m->split, if m->split_text never occurs. Gemma's normalizer
+ * leaves no spaces, ChatGLM's no "<!dummy-prefix!>", and a newline is one of Helium's added tokens.
+ */
+void hf_drop_absent_split(model *m);
 /* Reads a Metaspace, of a pre_tokenizer or a decoder. */
 bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex);
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,9 @@ typedef enum part_kind {
     PART_PUNCTUATION,
     PART_WHITESPACE_SPLIT,
     PART_WHITESPACE,
-    PART_BERT
+    PART_BERT,
+    PART_CHAR_DELIMITER,
+    PART_FIXED_LENGTH
 } part_kind;
 
 typedef enum behavior {
@@ -43,8 +46,8 @@ static const char *const behavior_names[] = {[ISOLATED] = "Isolated",
 typedef struct part {
     part_kind kind;
     bool prefix_space, use_regex; /* ByteLevel */
-    unsigned stage;               /* Split: a known one, or STAGE_OWN and more; */
-    char text[MAX_TEXT];          /* of a text with n_text bytes */
+    unsigned stage;               /* a known one, or STAGE_OWN and more */
+    char text[MAX_TEXT];          /* Split at a text with n_text bytes */
     size_t n_text;
     behavior behavior; /* Split, Punctuation */
     bool invert;       /* Split */
@@ -97,29 +100,24 @@ static bool is_split_of(const part *p, const split_stage *stage)
            (p->behavior == REMOVED && p->invert && stage->everything);
 }
 
-/* Any other expression is a stage of the model's own; a character of a text stands for itself. */
-static bool add_own(part_list *list, part *p, json_string text, bool regex)
+/* An expression that no known stage has is a stage of the model's own. */
+static bool add_own(part_list *list, part *p, json_string text, expression_dialect dialect)
 {
     model *m = list->m;
     split_own *own = &m->own[m->n_own];
-    const bool next = p->behavior == (p->invert ? MERGED_PREVIOUS : MERGED_NEXT);
-    own->join = p->behavior == CONTIGUOUS ? JOIN_MATCHES
-                : p->behavior == ISOLATED ? JOIN_NONE
-                : next                    ? JOIN_NEXT
-                                          : JOIN_PREVIOUS;
-    own->text = malloc(2 * text.n_bytes + 1);
-    if (!own->text)
-        return fail_memory(list->err);
-    m->n_own++;
-    own->n_bytes = 0;
-    for (size_t i = 0; i < text.n_bytes; i++) {
-        if (!regex && text.s[i] && strchr("\\|()[]{}.*+?^$&-", text.s[i]))
-            own->text[own->n_bytes++] = '\\';
-        own->text[own->n_bytes++] = text.s[i];
-    }
+    static const split_join joins[][2] = {[ISOLATED] = {JOIN_NONE, JOIN_NONE},
+                                          [REMOVED] = {JOIN_REMOVED, JOIN_KEPT},
+                                          [CONTIGUOUS] = {JOIN_MATCHES, JOIN_MATCHES},
+                                          [MERGED_PREVIOUS] = {JOIN_PREVIOUS, JOIN_NEXT},
+                                          [MERGED_NEXT] = {JOIN_NEXT, JOIN_PREVIOUS}};
+    model_text copy = {0};
     expression_error why;
-    expression *x = expression_new(own->text, own->n_bytes, EXPRESSION_RUBY, &why);
-    if (x && (own->join == JOIN_NONE || own->join == JOIN_PREVIOUS))
+    if (!model_text_set(&copy, text.s, text.n_bytes))
+        return fail_memory(list->err);
+    *own = (split_own){copy.s, copy.n_bytes, dialect, joins[p->behavior][p->invert], 0};
+    m->n_own++;
+    expression *x = expression_new(own->text, own->n_bytes, dialect, &why);
+    if (x && own->join != JOIN_NEXT && own->join != JOIN_MATCHES)
         own->cuts = expression_cuts(x);
     expression_free(x);
     p->stage = (unsigned)(STAGE_OWN + m->n_own - 1);
@@ -154,7 +152,7 @@ static bool read_split(json_reader *r, part *p, part_list *list)
     p->stage = is_text ? STAGE_NONE : known_regex_find(pattern.text.s, n);
     if (p->stage && !is_split_of(p, split_stages[p->stage]))
         p->stage = STAGE_NONE;
-    return p->stage || p->behavior == REMOVED || add_own(list, p, pattern.text, !is_text);
+    return p->stage || add_own(list, p, pattern.text, is_text ? EXPRESSION_TEXT : EXPRESSION_RUBY);
 }
 
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
@@ -196,18 +194,55 @@ static bool read_digits(json_reader *r, part *p)
            json_field_bool(r, &fields[1], &p->individual);
 }
 
-static bool read_punctuation(json_reader *r, part *p)
+static bool read_punctuation(json_reader *r, part *p, part_list *list)
 {
+    static const char each[] = "\\p{HfPunctuation}";
     json_field fields[] = {{"type", 0}, {"behavior", 0, JSON_STRING, true}};
-    return json_read_fields(r, "Punctuation", fields, HF_N(fields)) &&
-           read_behavior(r, &fields[1], p);
+    if (!json_read_fields(r, "Punctuation", fields, HF_N(fields)) ||
+        !read_behavior(r, &fields[1], p))
+        return false;
+    return p->behavior == ISOLATED || p->behavior == CONTIGUOUS ||
+           add_own(list, p, (json_string){each, strlen(each)}, EXPRESSION_OWN);
 }
 
-static const char *const part_names[] = {
-    [PART_BYTE_LEVEL] = "ByteLevel",    [PART_SPLIT] = "Split",
-    [PART_METASPACE] = "Metaspace",     [PART_DIGITS] = "Digits",
-    [PART_PUNCTUATION] = "Punctuation", [PART_WHITESPACE_SPLIT] = "WhitespaceSplit",
-    [PART_WHITESPACE] = "Whitespace",   [PART_BERT] = "BertPreTokenizer"};
+static bool read_delimiter(json_reader *r, part *p, part_list *list)
+{
+    json_field fields[] = {{"type", 0}, {"delimiter", 0, JSON_STRING, false}};
+    json_string delimiter;
+    uint32_t code_point;
+    if (!json_read_fields(r, "CharDelimiterSplit", fields, HF_N(fields)) ||
+        !json_field_string(r, &fields[1], &delimiter))
+        return false;
+    if (delimiter.n_bytes == 0 || utf8_decode((const uint8_t *)delimiter.s, delimiter.n_bytes,
+                                              &code_point) != delimiter.n_bytes)
+        return json_fail(r, "CharDelimiterSplit: the delimiter is not one character");
+    p->behavior = REMOVED;
+    return add_own(list, p, delimiter, EXPRESSION_TEXT);
+}
+
+static bool read_length(json_reader *r, part *p, part_list *list)
+{
+    json_field fields[] = {{"type", 0}, {"length", 0, JSON_NUMBER, false}};
+    char text[40];
+    uint64_t length = 5;
+    if (!json_read_fields(r, "FixedLength", fields, HF_N(fields)) ||
+        !json_field_uint(r, &fields[1], &length))
+        return false;
+    p->behavior = ISOLATED;
+    const int n = snprintf(text, sizeof text, "(?s:.){1,%" PRIu64 "}", length);
+    return add_own(list, p, (json_string){text, (size_t)n}, EXPRESSION_OWN);
+}
+
+static const char *const part_names[] = {[PART_BYTE_LEVEL] = "ByteLevel",
+                                         [PART_SPLIT] = "Split",
+                                         [PART_METASPACE] = "Metaspace",
+                                         [PART_DIGITS] = "Digits",
+                                         [PART_PUNCTUATION] = "Punctuation",
+                                         [PART_WHITESPACE_SPLIT] = "WhitespaceSplit",
+                                         [PART_WHITESPACE] = "Whitespace",
+                                         [PART_BERT] = "BertPreTokenizer",
+                                         [PART_CHAR_DELIMITER] = "CharDelimiterSplit",
+                                         [PART_FIXED_LENGTH] = "FixedLength"};
 
 static bool read_part(json_reader *r, size_t type, void *context)
 {
@@ -226,7 +261,11 @@ static bool read_part(json_reader *r, size_t type, void *context)
     case PART_DIGITS:
         return read_digits(r, p);
     case PART_PUNCTUATION:
-        return read_punctuation(r, p);
+        return read_punctuation(r, p, list);
+    case PART_CHAR_DELIMITER:
+        return read_delimiter(r, p, list);
+    case PART_FIXED_LENGTH:
+        return read_length(r, p, list);
     default:
         return hf_read_bare(r, part_names[type]);
     }
@@ -241,19 +280,19 @@ static split_stage_id find_stage(const part *p)
                                                  [PART_METASPACE] = COMPONENT_SPLIT,
                                                  [PART_DIGITS] = COMPONENT_DIGITS,
                                                  [PART_PUNCTUATION] = COMPONENT_PUNCTUATION,
+                                                 [PART_WHITESPACE] = COMPONENT_WHITESPACE,
                                                  [PART_WHITESPACE_SPLIT] =
                                                      COMPONENT_WHITESPACE_SPLIT,
-                                                 [PART_WHITESPACE] = COMPONENT_WHITESPACE,
                                                  [PART_BERT] = COMPONENT_BERT};
-    split_component component = components[p->kind];
-    if (p->kind == PART_SPLIT)
+    if (p->stage != STAGE_NONE)
         return (split_stage_id)p->stage;
+    split_component component = components[p->kind];
     if (p->kind == PART_BYTE_LEVEL && (!p->use_regex || p->prefix_space))
         component = COMPONENT_SPLIT;
     if (p->kind == PART_DIGITS && p->individual)
         component = COMPONENT_EACH_DIGIT;
-    if (p->kind == PART_PUNCTUATION && p->behavior != CONTIGUOUS)
-        component = p->behavior == ISOLATED ? COMPONENT_EACH_PUNCTUATION : COMPONENT_SPLIT;
+    if (p->kind == PART_PUNCTUATION && p->behavior == ISOLATED)
+        component = COMPONENT_EACH_PUNCTUATION;
     for (int id = STAGE_NONE + 1; id < STAGE_N && component != COMPONENT_SPLIT; id++) {
         if (split_stages[id]->component == component)
             return (split_stage_id)id;
@@ -261,19 +300,12 @@ static split_stage_id find_stage(const part *p)
     return STAGE_NONE;
 }
 
-/* After a stage that drops blanks which are still in its pieces: whether the pieces of this stage
- * are the same without them. */
-static bool may_follow_drop(const split_stage *stage)
-{
-    return stage && stage->component != COMPONENT_SPLIT && stage->component != COMPONENT_BYTE_LEVEL;
-}
-
 /* Every part is a stage. For words of bytes, one of them is a ByteLevel; one without an expression
  * is the last and no stage. After one with an expression, stages see the characters for bytes; if
  * none follows, it is a Split at GPT-2's. SPLIT_UNKNOWN: it is not known. */
 static split_pattern find_split(const part *p, size_t n, bool of_bytes)
 {
-    bool has_byte_level = false, blanks_left = false;
+    bool has_byte_level = false;
     split_pattern split = SPLIT_NONE;
     for (size_t i = 0; i < n; i++) {
         const bool bare = p[i].kind == PART_BYTE_LEVEL && !p[i].use_regex && !p[i].prefix_space;
@@ -283,16 +315,41 @@ static split_pattern find_split(const part *p, size_t n, bool of_bytes)
         split_stage_id id = find_stage(&p[i]);
         const split_stage *known = id < STAGE_N ? split_stages[id] : NULL;
         const bool drops_blanks = known && known->drops_blanks;
-        if (!id || (has_byte_level && (drops_blanks || p[i].kind == PART_BYTE_LEVEL)) ||
-            (blanks_left && !may_follow_drop(known)))
+        if (!id || (has_byte_level && (drops_blanks || p[i].kind == PART_BYTE_LEVEL)))
             return SPLIT_UNKNOWN;
-        blanks_left |= drops_blanks && p[i].kind != PART_SPLIT;
         if (id == STAGE_BYTE_LEVEL && last)
             id = STAGE_GPT2;
         split = SPLIT_THEN(split, id, i);
         has_byte_level |= p[i].kind == PART_BYTE_LEVEL;
     }
     return has_byte_level == of_bytes ? split : SPLIT_UNKNOWN;
+}
+
+/* The known stages of these leave a blank at the start of some words, which is dropped at last. If
+ * a later part would see it, or after ByteLevel, they are expressions, which are slower. */
+static bool replace_droppers(part_list *list)
+{
+    static const char *const expressions[PART_FIXED_LENGTH + 1] = {
+        [PART_WHITESPACE] = "\\w+|[^\\w\\s]+",
+        [PART_WHITESPACE_SPLIT] = "\\S+",
+        [PART_BERT] = "\\p{HfPunctuation}|[^\\s\\p{HfPunctuation}]+"};
+    bool seen = false;
+    size_t n_before_bytes = 0;
+    while (n_before_bytes < list->n && list->parts[n_before_bytes].kind != PART_BYTE_LEVEL)
+        n_before_bytes++;
+    for (size_t i = list->n; i-- > 0;) {
+        part *p = &list->parts[i];
+        const char *text = expressions[p->kind];
+        if (text && (seen || i > n_before_bytes)) {
+            p->behavior = REMOVED;
+            p->invert = true;
+            if (!add_own(list, p, (json_string){text, strlen(text)}, EXPRESSION_OWN))
+                return false;
+        }
+        const bool bare = !p->use_regex && !p->prefix_space && i + 1 == list->n;
+        seen |= p->stage != STAGE_NONE || (p->kind == PART_BYTE_LEVEL && !bare);
+    }
+    return true;
 }
 
 _Static_assert(MAX_PARTS <= SPLIT_MAX_STAGES, "each part may be a stage");
@@ -366,8 +423,9 @@ static bool set_characters(model *m, const part_list *list)
         metaspace && n == 2 && p[0].kind == PART_PUNCTUATION && p[0].behavior == ISOLATED;
     if (metaspace && (n == 1 || m->whitespace_split || m->punctuation_split))
         return set_metaspace(m, &p[n - 1], list->err);
-    if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert)
-        return model_text_set(&m->split_text, p[0].text, p[0].n_text) || fail_memory(list->err);
+    if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert &&
+        !model_text_set(&m->split_text, p[0].text, p[0].n_text))
+        return fail_memory(list->err);
     const split_pattern split = n > 0 ? find_split(p, n, false) : SPLIT_NONE;
     if (split == SPLIT_UNKNOWN)
         return fail_unknown(list);
@@ -403,7 +461,7 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
     part_list list = {.m = m, .err = err};
     const hf_sequence s = {"pre_tokenizer",  "pretokenizers", part_names,
                            HF_N(part_names), read_part,       &list};
-    if (!hf_read_components(r, &s, err))
+    if (!hf_read_components(r, &s, err) || !replace_droppers(&list))
         return false;
     m->kind = MODEL_CHAR_BPE;
     for (size_t i = 0; i < list.n; i++) {
@@ -476,10 +534,8 @@ static bool is_absent_text(const model *m, const model_text *text)
     return absent;
 }
 
-bool hf_check_split_text(const model *m, size_t at, failure *err)
+void hf_drop_absent_split(model *m)
 {
-    const model_text *text = &m->split_text;
-    return text->n_bytes == 0 || is_absent_text(m, text) ||
-           model_fail(err, at, "pre_tokenizer Split at \"%.*s\" is not supported",
-                      model_shown(text->n_bytes), text->s);
+    if (m->split_text.n_bytes > 0 && is_absent_text(m, &m->split_text))
+        m->split = SPLIT_NONE;
 }

@@ -142,9 +142,8 @@ typedef struct model {
     bool punctuation_split; /* Punctuation, isolated, before Metaspace */
     bool metaspace;         /* spaces become U+2581 ... */
     prepend_scheme prepend;
-    bool metaspace_split; /* ... and words begin there */
-    model_text
-        split_text; /* a Split at a text that never occurs, for the loader to check; or {0} */
+    bool metaspace_split;  /* ... and words begin there */
+    model_text split_text; /* where `split` splits: if it never occurs there is no split; or {0} */
     split_own own[SPLIT_MAX_STAGES]; /* owned texts, for STAGE_OWN + k of the patterns: */
     size_t n_own;
     split_pattern split;

@@ -14,7 +14,8 @@
 typedef enum expression_dialect {
     EXPRESSION_RUBY, /* Oniguruma with the syntax of Ruby: tokenizer.json */
     EXPRESSION_RUST, /* fancy-regex: tiktoken */
-    EXPRESSION_OWN   /* the same, with \p{HfNumber} and \p{HfPunctuation} (unicode.h) */
+    EXPRESSION_OWN,  /* the same, with \p{HfNumber} and \p{HfPunctuation} (unicode.h) */
+    EXPRESSION_TEXT  /* a text, whose characters stand for themselves */
 } expression_dialect;
 
 typedef struct expression expression;

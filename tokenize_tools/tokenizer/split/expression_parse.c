@@ -493,11 +493,22 @@ static uint32_t parse_alternatives(tree *t)
     return i;
 }
 
+static uint32_t parse_text(tree *t)
+{
+    uint32_t i = 0;
+    while (t->at < t->n_bytes) {
+        const uint32_t code_point = take_char(t);
+        const uint32_t next = add_set(t, add_range(t, code_point, code_point));
+        i = i ? add(t, THEN, i, next) : next;
+    }
+    return i;
+}
+
 uint32_t tree_parse(tree *t)
 {
     add(t, NOTHING, 0, 0);
     t->letter = ' ';
-    const uint32_t root = parse_alternatives(t);
+    const uint32_t root = t->dialect == EXPRESSION_TEXT ? parse_text(t) : parse_alternatives(t);
     if (!t->failed && t->at < t->n_bytes)
         tree_fail(t, "an unexpected character");
     if (!t->failed && may_be_empty(t, root))

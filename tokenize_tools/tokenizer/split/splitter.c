@@ -170,7 +170,10 @@ static void split_piece(const splitter *s, unsigned k, view *v, uint64_t *starts
         if (end > i && end < v->n_bytes && join != JOIN_NEXT)
             split_set_bit(starts, end);
         last = end > i ? end : last;
-        i = end > i ? end : i + char_at(v, i).n_bytes;
+        const size_t next = end > i ? end : i + char_at(v, i).n_bytes;
+        for (; join == (end > i ? JOIN_REMOVED : JOIN_KEPT) && i < next; i++)
+            split_set_bit(v->removed, i);
+        i = next;
     }
 }
 
@@ -214,9 +217,10 @@ static split_walker *walker_of(const split_walkers *w, simd_level level)
     return level == SIMD_AVX512 ? w->avx512 : level == SIMD_AVX2 ? w->avx2 : NULL;
 }
 
-void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
-                    uint64_t *starts)
+static void find_words(const splitter *s, simd_level e, view whole, uint64_t *starts)
 {
+    const uint8_t *text = whole.text;
+    const size_t n_bytes = whole.n_bytes;
     const simd_level level = e == SIMD_BEST ? simd_best() : e;
     split_walker *walk = s->list ? walker_of(&s->list->first, level) : NULL;
     memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
@@ -227,7 +231,6 @@ void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t
         walk(s, SPLIT_ALL, text, n_bytes, starts);
         return;
     }
-    view whole = {.text = text, .n_bytes = n_bytes};
     for (unsigned k = 0; k < s->n_stages; k++) {
         const split_stage *stage = s->stages[k];
         walk = whole.as_bytes ? NULL : walker_of(k == 0 ? &stage->first : &stage->after, level);
@@ -237,4 +240,37 @@ void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t
             split_pieces(s, k, &whole, starts);
         whole.as_bytes |= stage->component == COMPONENT_BYTE_LEVEL;
     }
+}
+
+void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
+                    uint64_t *starts)
+{
+    find_words(s, e, (view){.text = text, .n_bytes = n_bytes}, starts);
+}
+
+bool splitter_removes(const splitter *s)
+{
+    bool removes = false;
+    for (unsigned k = 0; k < s->n_stages; k++)
+        removes |= s->joins[k] == JOIN_REMOVED || s->joins[k] == JOIN_KEPT;
+    return removes;
+}
+
+size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, uint8_t *kept,
+                           uint64_t *starts, uint64_t *removed)
+{
+    size_t n_kept = 0;
+    memset(removed, 0, (n_bytes / 64 + 1) * sizeof *removed);
+    find_words(s, SIMD_BEST, (view){.text = text, .n_bytes = n_bytes, .removed = removed}, starts);
+    for (size_t at = 0, end; at < n_bytes; at = end) {
+        const uint64_t bit = (uint64_t)1 << at % 64;
+        end = split_next_start(starts, at + 1, n_bytes);
+        starts[at / 64] &= ~bit;
+        if ((removed[at / 64] & bit) != 0)
+            continue;
+        memcpy(kept + n_kept, text + at, end - at);
+        split_set_bit(starts, n_kept);
+        n_kept += end - at;
+    }
+    return n_kept;
 }

@@ -62,7 +62,9 @@ typedef enum split_join {
     JOIN_NONE,     /* both: Isolated */
     JOIN_NEXT,     /* where it begins: MergedWithNext, and MergedWithPrevious with invert */
     JOIN_PREVIOUS, /* where it ends: the other way around */
-    JOIN_MATCHES   /* both, but not between two matches: Contiguous */
+    JOIN_MATCHES,  /* both, but not between two matches: Contiguous */
+    JOIN_REMOVED,  /* both, and the match is no word: Removed */
+    JOIN_KEPT      /* both, and what is not matched is no word: Removed with invert */
 } split_join;
 
 typedef struct split_own {
@@ -135,5 +137,12 @@ void splitter_free(splitter *s);
  * readable bytes after n_bytes. */
 void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
                     uint64_t *starts);
+
+/* Whether stages remove text: JOIN_REMOVED, JOIN_KEPT. */
+bool splitter_removes(const splitter *s);
+/* For those: writes the words that stay to `kept`, for which n_bytes are enough; starts is of
+ * `kept`. `removed` is scratch space like starts. Returns the number of bytes. */
+size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, uint8_t *kept,
+                           uint64_t *starts, uint64_t *removed);
 
 #endif /* TOKMAP_SPLITTER_H */

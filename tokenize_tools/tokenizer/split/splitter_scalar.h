@@ -41,7 +41,8 @@ struct view {
     bool run_grouped;
     uint32_t vain_row; /* expression.c: at these bytes, this state leads to no match */
     size_t vain_from, vain_to;
-    bool as_bytes; /* each byte is the character that stands for it in ByteLevel */
+    bool as_bytes;     /* each byte is the character that stands for it in ByteLevel */
+    uint64_t *removed; /* a bit for each byte of text that a stage removes */
 };
 
 /* ---- Characters ---- */
