@@ -171,10 +171,10 @@ bool bench_missed(const bench_row *row)
                                         : false;
 }
 
-/* The ratio over / under of each round. */
-static void set_limit(bench_row *row, const bench_row *limit, const bench_row *over, double scale)
+void bench_set_limit(bench_row *row, const bench_row *limit, double scale)
 {
-    const bench_row *under = over == row ? limit : row;
+    const bool is_rate = strstr(row->unit, "/s") != NULL;
+    const bench_row *over = is_rate ? row : limit, *under = is_rate ? limit : row;
     bench_row ratios = {.n_values = 0};
     for (uint32_t i = 0; i < over->n_values && i < under->n_values; i++)
         bench_add_value(&ratios, over->values[i] * scale / under->values[i]);
@@ -182,16 +182,6 @@ static void set_limit(bench_row *row, const bench_row *limit, const bench_row *o
         return;
     snprintf(row->limit, sizeof row->limit, "%s", limit->name);
     row->fraction = bench_median(&ratios);
-}
-
-void bench_set_rate_limit(bench_row *row, const bench_row *limit, double scale)
-{
-    set_limit(row, limit, row, scale);
-}
-
-void bench_set_time_limit(bench_row *row, const bench_row *limit)
-{
-    set_limit(row, limit, limit, 1);
 }
 
 void bench_set_group(bench_row *row, const char *system, const char *group, ...)

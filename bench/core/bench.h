@@ -97,11 +97,9 @@ BENCH_TEXT(4)
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
                            const char *name, ...);
 void bench_set_goal(bench_row *row, bench_goal goal, double target);
-/* Call these after all values were added: the fraction is the median over the rounds. `scale`: how
- * many units of the limit one unit of the row is. */
-void bench_set_rate_limit(bench_row *row, const bench_row *limit, double scale);
-/* For times, the limit is the smaller value. */
-void bench_set_time_limit(bench_row *row, const bench_row *limit);
+/* Call it after all values were added: the fraction is the median over the rounds, of rates row /
+ * limit, of times limit / row. `scale`: how many units of the limit one unit of the row is. */
+void bench_set_limit(bench_row *row, const bench_row *limit, double scale);
 /* Where bench/report.py draws the row: with the others of its group. */
 BENCH_TEXT(3) void bench_set_group(bench_row *row, const char *system, const char *group, ...);
 void bench_set_x(bench_row *row, double x, const char *unit);

@@ -217,7 +217,7 @@ static void measure_all(cold *c, bench_report *report)
         const cold_rows *r = &rows[k];
         for (int i = 0; i < N_WAYS; i++)
             if (c->works[i])
-                bench_set_rate_limit(r->ways[i][RATE], limit_of(r, i), 1);
+                bench_set_limit(r->ways[i][RATE], limit_of(r, i), 1);
         if (c->works[BLOCK_SHUFFLE])
             bench_add_ratio(report, r->ways[BLOCK_SHUFFLE][RATE], r->plain[PLAIN_READS],
                             "%sblock shuffle / plain reads in order, %u tokens", c->what->prefix,

@@ -141,7 +141,7 @@ void bench_gpu(const bench_options *options, bench_report *report)
             measure_batches(&g, batch_rows[i], &batches[i]);
     }
     for (int i = 0; i < N_BATCHES; i++)
-        bench_set_rate_limit(batches[i].staged, copies[N_SIZES - 1], 1);
+        bench_set_limit(batches[i].staged, copies[N_SIZES - 1], 1);
     bench_set_goal(bench_add_ratio(report, batches[N_BATCHES - 1].staged, copies[N_SIZES - 1],
                                    "largest staged batches / largest copies"),
                    BENCH_AT_LEAST, 0.95);

@@ -223,9 +223,9 @@ static void measure_hot(const load_data *data, const bench_options *options, ben
                                        "gathered / memcpy, %u tokens", lengths[k]),
                        BENCH_AT_LEAST, 0.9);
         for (int i = TOKENS; i < N_KINDS; i++)
-            bench_set_rate_limit(r->kinds[i], limit, i == TOKENS ? 1 : data->info.token_bytes);
+            bench_set_limit(r->kinds[i], limit, i == TOKENS ? 1 : data->info.token_bytes);
         for (int i = 0; i < N_MODES && r->modes[i]; i++)
-            bench_set_rate_limit(r->modes[i], limit, 1);
+            bench_set_limit(r->modes[i], limit, 1);
     }
     free(h.buffer);
 }

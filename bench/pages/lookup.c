@@ -96,9 +96,9 @@ static void measure_size(const bench_options *options, uint64_t n_documents, ben
     load_data_unmap(s.index, s.index_bytes);
     load_data_close_made(&s.ds, 1);
     bench_set_goal(rows[FIND], BENCH_AT_MOST, 1000);
-    bench_set_time_limit(rows[FIND], rows[READ]);
-    bench_set_time_limit(rows[FIND_MANY], rows[READ_MANY]);
-    bench_set_time_limit(rows[DOCUMENT], rows[READ_MANY]);
+    bench_set_limit(rows[FIND], rows[READ], 1);
+    bench_set_limit(rows[FIND_MANY], rows[READ_MANY], 1);
+    bench_set_limit(rows[DOCUMENT], rows[READ_MANY], 1);
 }
 
 void bench_lookup(const bench_options *options, bench_report *report)

@@ -101,6 +101,6 @@ void bench_mix(const bench_options *options, bench_report *report)
     for (uint32_t i = 0; i < bench_rounds(options, ROUNDS) * N_MIXTURES; i++)
         measure_mixture(&m, i % N_MIXTURES, rows[i % N_MIXTURES]);
     for (int k = 1; k < N_MIXTURES; k++) /* beside one source alone */
-        bench_set_time_limit(rows[k][0], rows[0][0]);
+        bench_set_limit(rows[k][0], rows[0][0], 1);
     load_data_close_made(&m.ds, 1);
 }

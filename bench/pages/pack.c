@@ -160,7 +160,7 @@ void bench_pack(const bench_options *options, bench_report *report)
     for (int k = 1; k < N_STAGES; k++)
         if (bench_median(rows[k]) < bench_median(rows[least]))
             least = k;
-    bench_set_rate_limit(rows[N_STAGES], rows[least], 1);
+    bench_set_limit(rows[N_STAGES], rows[least], 1);
     bench_text_free(&s.text);
     id_buffer_free(&s.ids);
     free(s.ends);

@@ -240,7 +240,7 @@ static void measure_starts(subject *s, bench_report *report)
         measure_size(s, MANY, rows[MANY]);
     for (int i = 0; i < MANY * N_WAYS; i++)
         if (s->works[i % N_WAYS])
-            bench_set_time_limit(rows[i / N_WAYS][i % N_WAYS][OPEN], rows[i / N_WAYS][0][PLAIN]);
+            bench_set_limit(rows[i / N_WAYS][i % N_WAYS][OPEN], rows[i / N_WAYS][0][PLAIN], 1);
     bench_set_goal(bench_add_ratio(report, rows[ONE_OF_TEN][0][OPEN], rows[0][0][OPEN],
                                    "open, 10^12 tokens against 10^6"),
                    BENCH_AT_MOST, 1.5);

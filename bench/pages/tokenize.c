@@ -153,8 +153,8 @@ void bench_tokenize(const bench_options *options, bench_report *report)
     for (uint32_t i = 0; i < n_rounds * n_kinds; i++)
         measure_round(&j, file.tokenizer, &rows[i % n_kinds], i == 0 ? options->ids : NULL);
     for (uint32_t k = 0; k < n_kinds; k++) {
-        bench_set_rate_limit(rows[k].cold, rows[k].plain, 1);
-        bench_set_rate_limit(rows[k].warm, rows[k].plain, 1);
+        bench_set_limit(rows[k].cold, rows[k].plain, 1);
+        bench_set_limit(rows[k].warm, rows[k].plain, 1);
     }
     if (n_kinds == 2)
         bench_set_goal(

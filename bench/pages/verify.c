@@ -84,7 +84,7 @@ static void measure_verify(const subject *s, bench_report *report)
         bench_set_goal(bench_add_ratio(report, over, under, "%s, %s", ratios[i].name, kind),
                        BENCH_AT_LEAST, 0.8);
         if (i < 2) /* as many threads that only read */
-            bench_set_rate_limit(over, under, 1);
+            bench_set_limit(over, under, 1);
     }
 }
 
