@@ -7,11 +7,13 @@
 # `note TEXT` is shown and not counted. Shows failures and skips; the last line is `N passed, N
 # failed, N skipped`, after the reasons of the skips and how many there are of each. As many run at
 # a time as there are processors. Environment: TOKMAP_BUILD (folder of the programs [build]),
-# TOKMAP_TIMEOUT (seconds for one TEST), PYTHON, JOBS.
+# TOKMAP_TIMEOUT (seconds for one TEST), PYTHON [that of `make test`, if there is one], JOBS, ONLY (a
+# part of the name: scripts in Python run only these tests).
 
-export LC_ALL=C PYTHON=${PYTHON:-python3} PYTHONDONTWRITEBYTECODE=1
 root=$(cd "$(dirname "$0")/.." && pwd)
-export PYTHONPATH=$root/tests/oracles:$root/tests/support TOKMAP_BUILD=${TOKMAP_BUILD:-$root/build}
+export LC_ALL=C PYTHONDONTWRITEBYTECODE=1 TOKMAP_BUILD=${TOKMAP_BUILD:-$root/build}
+export PYTHON=${PYTHON:-$(sh "$root/.ci/python" -n "$TOKMAP_BUILD")}
+export PYTHONPATH=$root/tests/oracles:$root/tests/support
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 interpreter() # of the test $1, nothing for a program

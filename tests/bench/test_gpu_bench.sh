@@ -7,12 +7,14 @@
 cd "$(dirname "$0")/../.." || exit 1
 build=$(cd "${TOKMAP_BUILD:-build}" && pwd) || exit 1
 python=${PYTHON:-python3}
-if ! command -v "$python" >/dev/null; then
-    echo "skip gpu_bench: $python not found"
-    exit 77
-fi
-if [ ! -x "$build/test_gpu" ] || [ ! -x "$build/tokbench" ] || [ -n "${TOKMAP_SANITIZED-}" ]; then
-    echo "skip gpu_bench: not built, or sanitized"
+why=
+command -v "$python" >/dev/null || why="$python not found"
+for program in test_gpu tokbench; do
+    [ -x "$build/$program" ] || why="$program is not built: make build/$program"
+done
+[ -z "${TOKMAP_SANITIZED-}" ] || why="a sanitized library"
+if [ -n "$why" ]; then
+    echo "skip gpu_bench: $why"
     exit 77
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_gpu_XXXXXX") || exit 1

@@ -59,6 +59,8 @@ else
     echo "FAIL skips_are_grouped_by_reason: $(tr '\n' '/' <<<"$said")"
     status=1
 fi
+given named.py 'import sys; from ref_protocol import run_tests; sys.exit(run_tests([("one", str), ("another", str)]))'
+ONLY=other expect one_test_of_a_script_runs_alone 0 '1 passed, 0 failed, 0 skipped' named.py
 given folder.sh '[ -d "$TOKMAP_BUILD" ] && echo ok one'
 TOKMAP_BUILD='' expect the_folder_of_the_programs_has_a_default 0 '1 passed, 0 failed, 0 skipped' folder.sh
 exit $status
