@@ -4,34 +4,14 @@
 # holds no figure. With a driver that stands in for a device, what needs no framework is done. A device
 # of this machine is hidden.
 
-cd "$(dirname "$0")/../.." || exit 1
-build=$(cd "${TOKMAP_BUILD:-build}" && pwd) || exit 1
-python=${PYTHON:-python3}
-why=
-command -v "$python" >/dev/null || why="$python not found"
+. "$(dirname "$0")/../support/report.sh"
+"$python" -c 'import numpy' 2>/dev/null || skip_all gpu_bench "there is no NumPy for $python"
 for program in test_gpu tokbench; do
-    [ -x "$build/$program" ] || why="$program is not built: make build/$program"
+    [ -x "$build/$program" ] || skip_all gpu_bench "$program is not built: make build/$program"
 done
-[ -z "${TOKMAP_SANITIZED-}" ] || why="a sanitized library"
-if [ -n "$why" ]; then
-    echo "skip gpu_bench: $why"
-    exit 77
-fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_gpu_XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
+[ -z "${TOKMAP_SANITIZED-}" ] || skip_all gpu_bench "a sanitized library"
 export CUDA_VISIBLE_DEVICES='' PYTHONDONTWRITEBYTECODE=1
-status=0
 steps="stress h2d first pipeline"
-
-verdict() # name, what is wrong
-{
-    if [ -n "$2" ]; then
-        echo "FAIL $1: $(tr '\n' ' ' <<<"$2" | tail -c 600)"
-        status=1
-    else
-        echo "ok $1"
-    fi
-}
 
 gpu() # options; leaves `said` and `code`
 {

@@ -2,27 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Missing parts make a smaller build that says so, or one line that names the package.
 
-root=$(cd "$(dirname "$0")/../.." && pwd)
-[ -n "$TOKMAP_LONG" ] && [ -z "$TOKMAP_SANITIZED" ] || {
-    echo "skip build_without_parts: builds again and again; make test runs it"
-    exit 77
-}
-work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_build_XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$root" || exit 1
+. "$(dirname "$0")/../support/report.sh"
+[ -n "$TOKMAP_LONG" ] && [ -z "$TOKMAP_SANITIZED" ] ||
+    skip_all build_without_parts "builds again and again; make test runs it"
 unset CC CPPFLAGS LDFLAGS ZSTD ZLIB ISAL XXHASH
 export CFLAGS=-O0
-status=0
-
-verdict() # name, exit status of what was tested, reason
-{
-    if [ "$2" = 0 ]; then
-        echo "ok $1"
-    else
-        echo "FAIL $1: $(tr '\n' ' ' <<<"$3" | tail -c 600)"
-        status=1
-    fi
-}
 
 says() # text, pattern ...: all in the text
 {
@@ -44,13 +28,13 @@ END
 
 said=$(make -j2 BUILD="$work/small" ZSTD=no ZLIB=no ISAL=no 2>&1)
 says "$said" '^ *zstd +no +disabled by ZSTD=no' '^ *zlib +no +disabled by ZLIB=no' '^ *xxHash +yes'
-verdict parts_left_out_are_named $? "$said"
+outcome parts_left_out_are_named $? "$said"
 said=$("$work/small/tokmap" --version 2>&1)
 says "$said" '^zstd +not in this build' '^zlib +not in this build'
-verdict tokmap_works_without_the_optional_parts $? "$said"
+outcome tokmap_works_without_the_optional_parts $? "$said"
 said=$(ldd "$work/small/tokmap" "$work/small/libtokmap.so")
 ! says "$said" 'libzstd|libz\.|libisal'
-verdict it_is_linked_to_none_of_them $? "$said"
+outcome it_is_linked_to_none_of_them $? "$said"
 
 probe()
 {
@@ -61,13 +45,13 @@ probe()
 compiler_without zstd.h
 said=$(probe)
 says "$said" 'HAVE_ZSTD 0' && ! says "$said" 'HAVE_ZSTD 1'
-verdict the_probe_sees_that_a_header_is_missing $? "$said"
+outcome the_probe_sees_that_a_header_is_missing $? "$said"
 printf '#!/bin/sh\nexec cc "$@"\n' >"$work/cc"
 if echo 'int main(void) { return 0; }' |
     cc -include zstd.h -x c - -o "$work/with_zstd" -lzstd 2>/dev/null; then
     said=$(probe)
     says "$said" 'HAVE_ZSTD 1'
-    verdict a_package_installed_later_is_found $? "$said"
+    outcome a_package_installed_later_is_found $? "$said"
 else
     echo "skip a_package_installed_later_is_found: libzstd-dev is not here"
 fi
@@ -78,16 +62,16 @@ for missing in XXHASH=no CC="$work/cc"; do
     made=$?
     [ $made != 0 ] && [ "$(wc -l <<<"$said")" = 1 ] &&
         says "$said" 'install the package libxxhash-dev'
-    verdict "xxhash_missing_by_${missing%%=*}_is_one_line_with_the_package" $? "$said"
+    outcome "xxhash_missing_by_${missing%%=*}_is_one_line_with_the_package" $? "$said"
 done
 
 said=$(CC="$work/cc" sh .ci/need -n build 2>&1)
 [ $? = 1 ] && says "$said" 'apt-get install -y --no-install-recommends libxxhash-dev'
-verdict need_prints_the_line_that_installs_what_is_required $? "$said"
+outcome need_prints_the_line_that_installs_what_is_required $? "$said"
 compiler_without zlib.h
 said=$(CC="$work/cc" sh .ci/need -n build 2>&1)
 [ $? = 0 ] && says "$said" 'Optional and missing: .*zlib1g-dev'
-verdict need_goes_on_without_an_optional_part $? "$said"
+outcome need_goes_on_without_an_optional_part $? "$said"
 
 refused() # name, the reason, options of the compiler
 {
@@ -95,7 +79,7 @@ refused() # name, the reason, options of the compiler
     shift 2
     said=$(cc -Isrc -Iinclude -fsyntax-only -Wno-builtin-macro-redefined "$@" src/base/base.h 2>&1)
     [ $? != 0 ] && says "$said" "#error .*$reason"
-    verdict "$name" $? "$said"
+    outcome "$name" $? "$said"
 }
 
 refused big_endian_processors_are_refused_by_name 'needs a little-endian processor' \
@@ -103,6 +87,6 @@ refused big_endian_processors_are_refused_by_name 'needs a little-endian process
 refused processors_of_32_bits_are_refused_by_name 'needs a 64-bit processor' \
     -U__SIZEOF_POINTER__ -D__SIZEOF_POINTER__=4
 said=$(cc -Isrc -Iinclude -fsyntax-only src/base/base.h 2>&1)
-verdict this_processor_is_not_refused $? "$said"
+outcome this_processor_is_not_refused $? "$said"
 
 exit $status

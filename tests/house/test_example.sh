@@ -4,21 +4,7 @@
 # `tokmap pack` writes, read_dataset prints it, a training loop that was interrupted goes on
 # exactly where it stopped, in C and in Python, and tokenize_lines prints the ids of `tokmap encode`.
 
-cd "$(dirname "$0")/../.." || exit 1
-build=${TOKMAP_BUILD:-build}
-work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_example_XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-status=0
-
-verdict() # name, what is wrong
-{
-    if [ -n "$2" ]; then
-        echo "FAIL $1: $2"
-        status=1
-    else
-        echo "ok $1"
-    fi
-}
+. "$(dirname "$0")/../support/report.sh"
 
 # ---- Write and read ----
 
@@ -91,11 +77,11 @@ verdict a_short_state_is_refused "$([[ $said == *"too short"* ]] || echo "$said"
 
 python_loop() # checkpoint, steps, output
 {
-    TOKMAP_LIBRARY=$(realpath "$build/libtokmap.so") PYTHONPATH=python "$PYTHON" docs/examples/train_loop.py \
+    TOKMAP_LIBRARY=$build/libtokmap.so PYTHONPATH=python "$python" docs/examples/train_loop.py \
         "$work/data" "$work/$1.npz" "$2" >>"$work/$3" 2>>"$work/err" || echo "exit status $?: $(tail -n 1 "$work/err")"
 }
 
-if [ -z "$TOKMAP_SANITIZED" ] && "$PYTHON" -c 'import numpy' 2>/dev/null; then
+if [ -z "$TOKMAP_SANITIZED" ] && "$python" -c 'import numpy' 2>/dev/null; then
     verdict numpy_trains_in_one_run "$(python_loop model 9 numpy.whole)"
     verdict numpy_trains_in_two_runs "$(python_loop model_parts 4 numpy.parts; python_loop model_parts 5 numpy.parts)"
     verdict two_runs_of_numpy_print_what_one_prints "$(diff "$work/numpy.whole" "$work/numpy.parts" | head -n 3)"

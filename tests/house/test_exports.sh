@@ -3,21 +3,7 @@
 # Each library exports the names of its headers and no other, with the versions of abi.txt; each header
 # compiles alone, and so does the example at its top.
 
-cd "$(dirname "$0")/../.." || exit 1
-build=${TOKMAP_BUILD:-build}
-work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_exports_XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-status=0
-
-verdict() # name, file with what is wrong
-{
-    if [ -s "$2" ]; then
-        echo "FAIL $1: $(head -n 5 "$2" | tr '\n\t' '  ')"
-        status=1
-    else
-        echo "ok $1"
-    fi
-}
+. "$(dirname "$0")/../support/report.sh"
 
 header_names() # headers: what a program can call
 {
@@ -32,13 +18,12 @@ elif ! command -v nm >/dev/null; then
 else
     header_names include/*.h >"$work/headers"
     n_names=$(wc -l <"$work/headers")
-    [ "$n_names" -gt 20 ] || echo "only $n_names names" >"$work/few"
-    verdict headers_are_understood "$work/few"
+    verdict headers_are_understood "$([ "$n_names" -gt 20 ] || echo "only $n_names names")"
 
     while read -r name; do
         grep -qw "$name" docs/man/libtokmap.3 || echo "$name"
     done <"$work/headers" >"$work/log"
-    verdict the_man_page_names_all_calls "$work/log"
+    verdict the_man_page_names_all_calls "$(head -n 5 "$work/log")"
 
     for library in libtokmap libtokmap_tokenizer; do
         case $library in
@@ -48,7 +33,7 @@ else
         nm -D --defined-only "$build/$library.so" |
             awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort >"$work/shared"
         diff "$work/own" "$work/shared" >"$work/diff"
-        verdict "${library}_exports_the_header_names_only" "$work/diff"
+        verdict "${library}_exports_the_header_names_only" "$(head -n 5 "$work/diff")"
         nm -D --defined-only --with-symbol-versions "$build/$library.so" |
             awk '$2 != "A" { sub("@@", "() ", $3); print $3 }' >>"$work/built"
         readelf -d "$build/$library.so" |
@@ -56,13 +41,13 @@ else
     done
     sed -n 's/^\(tokmap_.*() [^:]*\):.*/\1/p; /^ABI/p' tests/house/abi.txt | sort >"$work/kept"
     sort -u "$work/built" | diff "$work/kept" - >"$work/diff"
-    verdict soname_and_symbol_versions_are_those_of_abi_txt "$work/diff"
+    verdict soname_and_symbol_versions_are_those_of_abi_txt "$(head -n 5 "$work/diff")"
     readelf -d "$build/libtokmap_tokenizer.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -vE '^(libc|libxxhash|ld-linux.*)\.so' >"$work/needed"
-    verdict libtokmap_tokenizer_needs_nothing_but_xxhash "$work/needed"
+    verdict libtokmap_tokenizer_needs_nothing_but_xxhash "$(head -n 5 "$work/needed")"
 
     nm -g --defined-only "$build/libtokmap.a" | awk 'NF == 3 && $3 !~ /^tokmap_/' >"$work/foreign"
-    verdict static_library_defines_only_tokmap_names "$work/foreign"
+    verdict static_library_defines_only_tokmap_names "$(head -n 5 "$work/foreign")"
 fi
 
 strict='-Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only'
@@ -72,11 +57,11 @@ for header in include/*.h; do
     echo 'size_t use(void); size_t use(void) { tokmap_dataset_info i = TOKMAP_INIT(tokmap_dataset_info); return i.struct_size; }' \
         >>"$work/alone.c"
     ${CC:-cc} -std=c11 $strict "$work/alone.c" 2>"$work/log"
-    verdict "${name}_alone_in_c11" "$work/log"
+    verdict "${name}_alone_in_c11" "$(head -n 5 "$work/log")"
     if command -v g++ >/dev/null; then
         cp "$work/alone.c" "$work/alone.cc"
         g++ -std=c++11 $strict "$work/alone.cc" 2>"$work/log"
-        verdict "${name}_alone_in_cxx11" "$work/log"
+        verdict "${name}_alone_in_cxx11" "$(head -n 5 "$work/log")"
     else
         echo "skip ${name}_alone_in_cxx11: g++ not found"
     fi
@@ -85,11 +70,11 @@ for header in include/*.h; do
     [ -s "$work/example" ] || echo '#error no example' >"$work/example"
     { printf '#include <stdio.h>\n#include "%s.h"\n' "$name"; cat "$work/example"; } >"$work/example.c"
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror -Iinclude -fsyntax-only "$work/example.c" 2>"$work/log"
-    verdict "${name}_example_in_c11" "$work/log"
+    verdict "${name}_example_in_c11" "$(head -n 5 "$work/log")"
     if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
         "${CXX:-c++}" -std=c++20 -Wall -Werror -Iinclude -fsyntax-only -x c++ \
             "$work/example.c" 2>"$work/log"
-        verdict "${name}_example_in_cxx20" "$work/log"
+        verdict "${name}_example_in_cxx20" "$(head -n 5 "$work/log")"
     else
         echo "skip ${name}_example_in_cxx20: no compiler for C++20"
     fi

@@ -4,32 +4,11 @@
 # protector, fortified calls, control-flow marks; no executable stack, text relocation or search path. It
 # does not name the folder where it was built.
 
-cd "$(dirname "$0")/../.." || exit 1
-build=${TOKMAP_BUILD:-build}
-work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_hardening_XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-status=0
-
-[ -z "${TOKMAP_SANITIZED#qemu}" ] || {
-    echo "skip hardening: a sanitizer changes what is linked"
-    exit 77
-}
-command -v readelf >/dev/null || {
-    echo "skip hardening: readelf not found (package binutils)"
-    exit 77
-}
+. "$(dirname "$0")/../support/report.sh"
+[ -z "${TOKMAP_SANITIZED#qemu}" ] || skip_all hardening "a sanitizer changes what is linked"
+command -v readelf >/dev/null || skip_all hardening "readelf not found (package binutils)"
 taken=$(sed -n 's/^OLD_HARDENING := //p' "$build/config.mk")
 export LC_ALL=C
-
-verdict() # name, what is wrong
-{
-    if [ -n "$2" ]; then
-        echo "FAIL $1: $2"
-        status=1
-    else
-        echo "ok $1"
-    fi
-}
 
 built() # product: its file; an emulator runs the one in elf/
 {

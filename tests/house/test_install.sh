@@ -2,26 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `make install` leaves: commands, man pages, a library that pkg-config and CMake find.
 
-root=$(cd "$(dirname "$0")/../.." && pwd)
-[ -n "$TOKMAP_LONG" ] && [ -z "$TOKMAP_SANITIZED" ] || {
-    echo "skip install: builds again; make test runs it"
-    exit 77
-}
-work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_install_XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$root" || exit 1
-build=${TOKMAP_BUILD:-build}
-status=0
-
-verdict() # name, exit status of what was tested, reason
-{
-    if [ "$2" = 0 ]; then
-        echo "ok $1"
-    else
-        echo "FAIL $1: $(tr '\n' ' ' <<<"$3" | tail -c 600)"
-        status=1
-    fi
-}
+. "$(dirname "$0")/../support/report.sh"
+[ -n "$TOKMAP_LONG" ] && [ -z "$TOKMAP_SANITIZED" ] || skip_all install "builds again; make test runs it"
 
 version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
 cat >"$work/program.c" <<'END'
@@ -56,45 +38,42 @@ prefix=$work/prefix
 mkdir "$work/build"
 cp -a "$build"/obj "$build"/config.* "$build"/expand_ptx.h "$work/build"
 said=$(make -j2 install BUILD="$work/build" PREFIX="$prefix" 2>&1)
-verdict make_install_works $? "$said"
+outcome make_install_works $? "$said"
 [ $status = 0 ] || exit 1
 
 said=$("$prefix/bin/tokmap" --version 2>&1 && "$prefix/bin/tokbench" --help 2>&1)
 [ $? = 0 ] && grep -q "^tokmap $version" <<<"$said"
-verdict installed_commands_run $? "$said"
+outcome installed_commands_run $? "$said"
 
 if command -v pkg-config >/dev/null; then
     export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
     said=$(cc "$work/program.c" -o "$work/program" $(pkg-config --cflags --libs tokmap) 2>&1 &&
         LD_LIBRARY_PATH=$prefix/lib "$work/program" && pkg-config --modversion tokmap)
     [ "$said" = "$version"$'\n'"$version" ]
-    verdict a_program_builds_with_pkg_config $? "$said"
+    outcome a_program_builds_with_pkg_config $? "$said"
     said=$(cc "$work/tokenizer.c" -o "$work/tokenizer" \
         $(pkg-config --cflags --libs tokmap_tokenizer) 2>&1 && LD_LIBRARY_PATH=$prefix/lib "$work/tokenizer")
-    verdict a_program_with_a_tokenizer_builds_with_pkg_config $? "$said"
+    outcome a_program_with_a_tokenizer_builds_with_pkg_config $? "$said"
     said=$(cc "$work/program.c" -o "$work/program" $(pkg-config --cflags tokmap) \
         "$prefix/lib/libtokmap.a" -pthread \
         $(pkg-config --static --libs-only-l tokmap | sed 's/-ltokmap//') 2>&1 && "$work/program")
     [ "$said" = "$version" ]
-    verdict a_program_builds_with_the_static_library $? "$said"
+    outcome a_program_builds_with_the_static_library $? "$said"
     if echo 'int main(void) { return 0; }' | cc -static -x c - -lxxhash -o "$work/probe" 2>"$work/why"; then
         said=$(cc -static "$work/program.c" -o "$work/program" \
             $(pkg-config --static --cflags --libs tokmap) 2>"$work/why" && "$work/program")
         [ "$said" = "$version" ]
-        verdict a_program_without_shared_libraries_builds_with_pkg_config $? "$said $(cat "$work/why")"
+        outcome a_program_without_shared_libraries_builds_with_pkg_config $? "$said $(cat "$work/why")"
     else
         echo "skip a_program_without_shared_libraries_builds_with_pkg_config: $(tail -n 1 "$work/why")"
     fi
 else
-    echo "skip a_program_builds_with_pkg_config: pkg-config not found"
-    echo "skip a_program_with_a_tokenizer_builds_with_pkg_config: pkg-config not found"
-    echo "skip a_program_builds_with_the_static_library: pkg-config not found"
-    echo "skip a_program_without_shared_libraries_builds_with_pkg_config: pkg-config not found"
+    echo "skip programs_build_with_pkg_config: pkg-config not found"
 fi
 
 # The same files below DESTDIR, as a package is made; CMake finds them where they lie.
 said=$(make install BUILD="$work/build" PREFIX=/usr DESTDIR="$work/stage" 2>&1)
-verdict make_install_obeys_destdir $? "$said"
+outcome make_install_obeys_destdir $? "$said"
 if command -v cmake >/dev/null; then
     mkdir "$work/cmake"
     cat >"$work/cmake/CMakeLists.txt" <<END
@@ -116,17 +95,15 @@ END
     said=$(cmake -S "$work/cmake" -B "$made" -DCMAKE_PREFIX_PATH="$work/stage/usr" 2>&1 &&
         cmake --build "$made" 2>&1 && "$made/shared" && "$made/static" &&
         "$made/tokenizer")
-    verdict a_program_builds_with_cmake $? "$said"
+    outcome a_program_builds_with_cmake $? "$said"
 else
     echo "skip a_program_builds_with_cmake: cmake not found"
 fi
 
-said=$(for page in docs/man/*.[1357]; do
+verdict man_pages_are_installed "$(for page in docs/man/*.[1357]; do
     name=$(basename "$page")
     cmp "$page" "$work/stage/usr/share/man/man${name##*.}/$name" 2>&1
-done)
-[ -z "$said" ]
-verdict man_pages_are_installed $? "$said"
+done)"
 
 touch "$work/some.bin" "$work/some.tmi" "$work/some.txt"
 said=$(PATH="$work/stage/usr/bin:$PATH" bash --norc -c '
@@ -145,10 +122,10 @@ megatron
 some
 some.txt
 stall" ]
-verdict completion_knows_commands_options_and_values $? "$said"
+outcome completion_knows_commands_options_and_values $? "$said"
 
 said=$(make uninstall PREFIX=/usr DESTDIR="$work/stage" 2>&1; find "$work/stage" -not -type d)
 ! grep -q "^$work/stage" <<<"$said"
-verdict uninstall_leaves_no_file $? "$said"
+outcome uninstall_leaves_no_file $? "$said"
 
 exit $status
