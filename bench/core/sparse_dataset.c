@@ -63,12 +63,16 @@ void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_to
     char path[4100];
     tokmap_error err;
     tokmap_i_index_writer *w;
+    int fd;
     tokmap_i_header header = {
         .n_tokens = n_tokens, .token_bytes = 2, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID};
     make_file(prefix.s, ".bin", NULL, 2 * n_tokens);
     memcpy(header.token_suffix, ".bin", sizeof ".bin");
     snprintf(path, sizeof path, "%s.tmi", prefix.s);
-    bench_check(tokmap_i_index_writer_open(&w, path, &err), &err);
+    const int error = tokmap_i_file_create(path, &fd);
+    if (error)
+        bench_fail("%s: %s", path, strerror(error));
+    bench_check(tokmap_i_index_writer_open(&w, path, fd, &err), &err);
     add_blocks(w, 2 * n_tokens);
     add_documents(w, n_tokens, n_documents);
     bench_check(tokmap_i_index_writer_finish(w, &header, "{}", 2, &err), &err);

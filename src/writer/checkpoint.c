@@ -29,12 +29,8 @@ static tokmap_status save_checkpoint(tokmap_writer *w, tokmap_i_checkpoint *now,
         status = tokmap_i_writer_sync(w, err);
     if (!status)
         status = tokmap_i_index_writer_save(w->index, now, err);
-    if (!status && w->meta) {
-        tokmap_i_meta_saved saved = {0};
-        status = tokmap_i_meta_writer_save(w->meta, &saved, err);
-        now->values_bytes = saved.n_bytes;
-        now->values_checksum = saved.checksum;
-    }
+    if (!status && w->meta)
+        status = tokmap_i_meta_writer_save(w->meta, now, err);
     const tokmap_i_journal_header header = {.token_bytes = w->header.token_bytes,
                                             .eod_id = w->header.eod_id,
                                             .vocab_size = w->header.vocab_size};
@@ -193,7 +189,6 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
 static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const tokmap_i_checkpoint *c = &w->journal.last;
-    const tokmap_i_meta_saved saved = {c->values_bytes, c->values_checksum, c->n_documents};
     const int error = tokmap_i_file_open_again(path, &w->token_fd);
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", path);
@@ -201,7 +196,7 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
     if (!status)
         status = tokmap_i_index_writer_check(w->index, c->ends_checksum, err);
     if (!status && c->values_bytes > 0)
-        status = tokmap_i_meta_writer_resume(&w->meta, w->names.values, &saved, err);
+        status = tokmap_i_meta_writer_resume(&w->meta, w->names.values, c, err);
     if (!status && w->meta)
         tokmap_i_index_writer_set_meta(w->index, w->meta);
     if (status || strcmp(path, w->names.token_partial) == 0)
@@ -219,7 +214,7 @@ static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
     if (!error)
         error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
     if (!error && w->meta)
-        error = tokmap_i_file_stat_fd(w->meta->spool.fd, &values);
+        error = tokmap_i_file_stat_fd(w->meta->fd, &values);
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
     if (stat.n_names > 1 || w->names.journal_file.n_names > 1 || values.n_names > 1)

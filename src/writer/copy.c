@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "writer/copy.h"
-
+/* copy.c - a flat dataset from a joined one, by many processes: each copies a share of the tokens
+ * to P.bin.partial, and the last one writes the index and gives the names.
+ *
+ * The file has the tokens, at their places, and after them a record for each unit of 16 MiB, which
+ * is written when the unit is on the disk. docs/FORMAT.md section 11. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "dataset/token_files.h"
+#include "writer/writer.h"
+
+#define MOST_PARTS (UINT64_C(1) << 32)
 
 enum {
     UNIT_BLOCKS = 16,
     UNIT_BYTES = UNIT_BLOCKS * TOKMAP_I_BLOCK_BYTES,
+    MOST_PENDING = 16,
     /* A page of its own, so that two machines never write to the same one. */
     RECORD_BYTES = 4096,
     AT_DATASET_ID = 8,
@@ -23,41 +33,51 @@ enum {
 
 static const uint8_t magic[8] = {0x89, 'T', 'M', 'C', '\r', '\n', 0x1a, '\n'};
 
-#define MOST_PENDING (sizeof((tokmap_i_copy_job *)0)->pending / sizeof(uint64_t))
+typedef struct copy_job {
+    const tokmap_dataset *ds;
+    tokmap_i_named_file to;
+    int index_fd; /* of ds */
+    uint64_t n_bytes, n_units, records_at, file_bytes;
+    uint8_t *unit, *block, *records;
+    uint64_t pending[MOST_PENDING]; /* units that have been written, but not flushed */
+    size_t n_pending;
+} copy_job;
 
-/* ---- Open and close ---- */
-
-uint64_t tokmap_i_copy_file_bytes(const tokmap_i_copy_job *job)
-{
-    return job->records_at + job->n_units * RECORD_BYTES;
-}
-
-tokmap_status tokmap_i_copy_open(tokmap_i_copy_job *job, const tokmap_dataset *ds,
-                                 tokmap_i_named_file to, tokmap_error *err)
+/* Opens the file of the tokens and gives it its size. A second name would be another file that we
+ * would write to. Close the job in any case; that does not close *fd. */
+static tokmap_status open_job(copy_job *job, const tokmap_dataset *ds, const char *path, int *fd,
+                              tokmap_error *err)
 {
     const uint64_t n_bytes = ds->header.n_tokens * ds->header.token_bytes;
     tokmap_i_file_stat stat = {0};
-    *job = (tokmap_i_copy_job){.ds = ds,
-                               .to = to,
-                               .index_fd = -1,
-                               .n_bytes = n_bytes,
-                               .n_units = div_up(n_bytes, UNIT_BYTES),
-                               .records_at = round_up(n_bytes, RECORD_BYTES),
-                               .unit = malloc(UNIT_BYTES),
-                               .block = malloc(TOKMAP_I_BLOCK_BYTES),
-                               .records = calloc(MOST_PENDING, RECORD_BYTES)};
+    int error = tokmap_i_file_open_or_create(path, fd);
+    if (!error)
+        error = tokmap_i_file_stat_fd(*fd, &stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot create", path);
+    if (stat.n_names > 1)
+        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: has a second name (a hard link); remove it", path);
+    *job = (copy_job){.ds = ds,
+                      .to = {*fd, path},
+                      .index_fd = -1,
+                      .n_bytes = n_bytes,
+                      .n_units = div_up(n_bytes, UNIT_BYTES),
+                      .records_at = round_up(n_bytes, RECORD_BYTES),
+                      .unit = malloc(UNIT_BYTES),
+                      .block = malloc(TOKMAP_I_BLOCK_BYTES),
+                      .records = calloc(MOST_PENDING, RECORD_BYTES)};
+    job->file_bytes = job->records_at + job->n_units * RECORD_BYTES;
     if (!job->unit || !job->block || !job->records)
         return FAIL_MEMORY(err);
-    int error = tokmap_i_file_stat_fd(to.fd, &stat);
-    if (!error && stat.n_bytes != tokmap_i_copy_file_bytes(job))
-        error = tokmap_i_file_resize(to.fd, tokmap_i_copy_file_bytes(job));
+    if (stat.n_bytes != job->file_bytes)
+        error = tokmap_i_file_resize(*fd, job->file_bytes);
     if (error)
-        return FAIL_IO(err, error, "%s: cannot make it %" PRIu64 " bytes large", to.name,
-                       tokmap_i_copy_file_bytes(job));
+        return FAIL_IO(err, error, "%s: cannot make it %" PRIu64 " bytes large", path,
+                       job->file_bytes);
     return tokmap_i_dataset_open_index(ds, &job->index_fd, err);
 }
 
-void tokmap_i_copy_close(tokmap_i_copy_job *job)
+static void close_job(copy_job *job)
 {
     tokmap_i_file_close(job->index_fd);
     free(job->unit);
@@ -67,13 +87,13 @@ void tokmap_i_copy_close(tokmap_i_copy_job *job)
 
 /* ---- Units ---- */
 
-static size_t unit_bytes(const tokmap_i_copy_job *job, uint64_t unit)
+static size_t unit_bytes(const copy_job *job, uint64_t unit)
 {
     return (size_t)MIN(job->n_bytes - unit * UNIT_BYTES, UNIT_BYTES);
 }
 
 /* Reads and checks the whole block of the source that holds a token. */
-static tokmap_status read_block(tokmap_i_copy_job *job, uint64_t token, tokmap_i_token_piece *piece,
+static tokmap_status read_block(copy_job *job, uint64_t token, tokmap_i_token_piece *piece,
                                 tokmap_error *err)
 {
     const tokmap_dataset *ds = job->ds;
@@ -98,7 +118,7 @@ static tokmap_status read_block(tokmap_i_copy_job *job, uint64_t token, tokmap_i
 
 /* ---- Records ---- */
 
-static void begin_record(const tokmap_i_copy_job *job, uint64_t unit, uint8_t *record)
+static void begin_record(const copy_job *job, uint64_t unit, uint8_t *record)
 {
     memset(record, 0, RECORD_BYTES);
     memcpy(record, magic, sizeof magic);
@@ -108,8 +128,8 @@ static void begin_record(const tokmap_i_copy_job *job, uint64_t unit, uint8_t *r
 }
 
 /* Whether the unit is done; then `record` is its record. */
-static tokmap_status read_record(const tokmap_i_copy_job *job, uint64_t unit, uint8_t *record,
-                                 bool *done, tokmap_error *err)
+static tokmap_status read_record(const copy_job *job, uint64_t unit, uint8_t *record, bool *done,
+                                 tokmap_error *err)
 {
     uint8_t wanted[RECORD_BYTES];
     const tokmap_status status = tokmap_i_read_exactly(
@@ -120,13 +140,13 @@ static tokmap_status read_record(const tokmap_i_copy_job *job, uint64_t unit, ui
     return status;
 }
 
-static tokmap_status sync_file(const tokmap_i_copy_job *job, tokmap_error *err)
+static tokmap_status sync_file(const copy_job *job, tokmap_error *err)
 {
     return CHECK_IO(err, tokmap_i_file_sync(job->to.fd), "%s: cannot write to the disk",
                     job->to.name);
 }
 
-static tokmap_status write_at(const tokmap_i_copy_job *job, const uint8_t *data, size_t n_bytes,
+static tokmap_status write_at(const copy_job *job, const uint8_t *data, size_t n_bytes,
                               uint64_t offset, tokmap_error *err)
 {
     return CHECK_IO_AT(err, tokmap_i_file_write(job->to.fd, data, n_bytes, offset), offset,
@@ -134,7 +154,7 @@ static tokmap_status write_at(const tokmap_i_copy_job *job, const uint8_t *data,
 }
 
 /* What a record says must be on the disk before it. */
-static tokmap_status write_records(tokmap_i_copy_job *job, tokmap_error *err)
+static tokmap_status write_records(copy_job *job, tokmap_error *err)
 {
     if (job->n_pending == 0)
         return TOKMAP_OK;
@@ -148,7 +168,7 @@ static tokmap_status write_records(tokmap_i_copy_job *job, tokmap_error *err)
 
 /* What a record of another dataset, whose copy was not finished, says must not stay with other
  * tokens: the next copy of that dataset would take them for its own. */
-static tokmap_status copy_unit(tokmap_i_copy_job *job, uint64_t unit, tokmap_error *err)
+static tokmap_status copy_unit(copy_job *job, uint64_t unit, tokmap_error *err)
 {
     static const uint8_t none[RECORD_BYTES];
     const uint32_t width = job->ds->header.token_bytes;
@@ -189,8 +209,8 @@ static tokmap_status copy_unit(tokmap_i_copy_job *job, uint64_t unit, tokmap_err
     return job->n_pending == MOST_PENDING ? write_records(job, err) : TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_copy_units(tokmap_i_copy_job *job, uint64_t first, uint64_t end,
-                                  tokmap_error *err)
+/* Copies the units of [first, end) that are not done, checks them, and makes them durable. */
+static tokmap_status copy_units(copy_job *job, uint64_t first, uint64_t end, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
     for (uint64_t unit = first; !status && unit < end; unit++)
@@ -198,8 +218,9 @@ tokmap_status tokmap_i_copy_units(tokmap_i_copy_job *job, uint64_t first, uint64
     return status ? status : write_records(job, err);
 }
 
-tokmap_status tokmap_i_copy_collect(tokmap_i_copy_job *job, tokmap_i_index_writer *index,
-                                    tokmap_i_content_hash *hash, tokmap_error *err)
+/* All units are done: adds their block checksums to the index, and their tokens to the hash. */
+static tokmap_status collect_units(copy_job *job, tokmap_i_index_writer *index,
+                                   tokmap_i_content_hash *hash, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
     for (uint64_t unit = 0; !status && unit < job->n_units; unit++) {
@@ -217,5 +238,148 @@ tokmap_status tokmap_i_copy_collect(tokmap_i_copy_job *job, tokmap_i_index_write
             job->records + AT_HASH, n_bytes / job->ds->header.token_bytes * 4);
         tokmap_i_content_hash_join(hash, &next);
     }
+    return status;
+}
+
+/* ---- The calls ---- */
+
+static tokmap_status take_options(tokmap_copy_options *o, const tokmap_copy_options *options,
+                                  tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_copy_options, replace)};
+    *o = (tokmap_copy_options){0};
+    tokmap_status status = options ? tokmap_i_take_options(o, options, &kind, err) : TOKMAP_OK;
+    if (!status)
+        status = tokmap_i_check_flag("replace", o->replace, err);
+    o->n_parts = MAX(o->n_parts, 1);
+    if (!status && (o->part >= o->n_parts || o->n_parts > MOST_PARTS))
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "part is %" PRIu64 " of %" PRIu64 " parts: must be below, at most 2^32",
+                      o->part, o->n_parts);
+    return status;
+}
+
+/* ---- A part ---- */
+
+/* The first of several processes removes what was left of other writers, with the lock for itself;
+ * if it must not copy, it removes the file of the lock too. Then it shares the lock. In between
+ * another process may have it for itself, so what is copied is compared in any case. */
+static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int *fd,
+                                tokmap_error *err)
+{
+    uint8_t mine[24], theirs[24]; /* what is copied: dataset_id, u64 token_bytes */
+    size_t n_read = 0;
+    memcpy(mine, ds->header.dataset_id, 16);
+    store_le64(mine + 16, ds->header.token_bytes);
+    tokmap_status status = tokmap_i_names_lock(n, fd, err);
+    if (!status && n->has_journal)
+        status = FAIL(err, TOKMAP_ERR_EXISTS,
+                      "%s: is the journal of an unfinished run that can be resumed", n->journal);
+    if (!status)
+        status = tokmap_i_names_claim(n, err);
+    int error = status ? 0 : tokmap_i_file_write(*fd, mine, sizeof mine, 0);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot write", n->index_partial);
+    if (status && status != TOKMAP_ERR_LOCKED)
+        return status;
+    n->owns_partials = false; /* they stay, for the other parts */
+    tokmap_i_error_clear(err);
+    error = tokmap_i_file_lock_shared(n->index_partial, fd);
+    if (error == EWOULDBLOCK)
+        return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another writer has this output open",
+                    n->index_partial);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot open", n->index_partial);
+    error = tokmap_i_file_read(*fd, theirs, sizeof theirs, 0, &n_read);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", n->index_partial);
+    if (n_read == sizeof theirs && memcmp(theirs, mine, sizeof mine) == 0)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_LOCKED,
+                "%s: another dataset is being copied to this output; wait for it, or choose "
+                "another name",
+                n->index_partial);
+}
+
+tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *prefix,
+                                      const tokmap_copy_options *options, tokmap_error *err)
+{
+    tokmap_copy_options o;
+    tokmap_i_names names = {.output = TOKMAP_I_OUTPUT_NEW, .keep_tokens = true};
+    copy_job job = {.index_fd = -1};
+    int lock_fd = -1, fd = -1;
+    tokmap_i_error_clear(err);
+    if (!ds || !prefix)
+        return FAIL_NULL(err);
+    tokmap_status status = take_options(&o, options, err);
+    if (status)
+        return status;
+    names.replace = o.replace != 0;
+    status = tokmap_i_names_open(&names, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
+    if (!status)
+        status = share_lock(&names, ds, &lock_fd, err);
+    if (!status)
+        status = open_job(&job, ds, names.token_partial, &fd, err);
+    if (!status)
+        status = copy_units(&job, job.n_units * o.part / o.n_parts,
+                            job.n_units * (o.part + 1) / o.n_parts, err);
+    close_job(&job);
+    tokmap_i_file_close(fd);
+    tokmap_i_names_close(&names);
+    tokmap_i_file_close(lock_fd);
+    return status;
+}
+
+/* ---- The end ---- */
+
+static tokmap_status take_dataset(tokmap_writer *w, const tokmap_dataset *ds, tokmap_error *err)
+{
+    const tokmap_i_header *h = &ds->header;
+    tokmap_i_append a = {.w = w, .ds = ds};
+    copy_job job = {.index_fd = -1};
+    size_t n_bytes;
+    const char *json = tokmap_dataset_metadata(ds, &n_bytes);
+    tokmap_status status = tokmap_i_append_open(&a, err);
+    if (!status)
+        status = open_job(&job, ds, w->names.token_partial, &w->token_fd, err);
+    if (!status)
+        status = copy_units(&job, 0, job.n_units, err);
+    if (!status)
+        status = collect_units(&job, w->index, &w->header.tokens_hash, err);
+    if (!status &&
+        memcmp(w->header.tokens_hash.crc, h->tokens_hash.crc, sizeof h->tokens_hash.crc) != 0)
+        status = tokmap_i_fail_tokens_hash(ds, err);
+    w->n_tokens = h->n_tokens;
+    w->header.largest_id = h->largest_id;
+    w->token_tail = job.file_bytes - job.n_bytes;
+    close_job(&job);
+    if (!status)
+        status = tokmap_i_append_index(&a, err);
+    tokmap_i_append_close(&a);
+    return status ? status : tokmap_writer_set_metadata(w, json, n_bytes, err);
+}
+
+tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *prefix,
+                                        const tokmap_copy_options *options, tokmap_error *err)
+{
+    tokmap_copy_options o;
+    tokmap_i_error_clear(err);
+    if (!ds || !prefix)
+        return FAIL_NULL(err);
+    tokmap_status status = take_options(&o, options, err);
+    tokmap_writer *w = status ? NULL : tokmap_i_writer_new();
+    if (status || !w)
+        return status ? status : FAIL_MEMORY(err);
+    w->names.replace = o.replace != 0;
+    w->names.keep_tokens = true;
+    w->header.vocab_size = ds->header.vocab_size;
+    w->header.token_bytes = ds->header.token_bytes;
+    w->header.eod_id = ds->header.eod_id;
+    status = tokmap_i_writer_begin(w, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
+    if (!status)
+        status = take_dataset(w, ds, err);
+    if (!status)
+        status = tokmap_writer_finish(w, err);
+    tokmap_writer_close(w);
     return status;
 }

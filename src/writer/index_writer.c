@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/index_writer.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -38,7 +37,7 @@ struct tokmap_i_index_writer {
     tokmap_i_bytes names;
     bool is_joined;
     tokmap_i_bytes segments, segment_names; /* as stored */
-    uint32_t n_sections, n_ended;           /* sections that the index will have, and has */
+    uint32_t n_sections;                    /* that the index will have */
     tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
 };
 
@@ -64,7 +63,7 @@ static uint64_t documents_start(const tokmap_i_index_writer *w)
     return tokmap_i_section_start(&counted, 0);
 }
 
-tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char *path, int fd,
+tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path, int fd,
                                          tokmap_error *err)
 {
     *out = NULL;
@@ -85,31 +84,6 @@ tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char
     }
     *out = w;
     return TOKMAP_OK;
-}
-
-tokmap_status tokmap_i_index_writer_clear(tokmap_i_index_writer *w, tokmap_error *err)
-{
-    return CHECK_IO(err, tokmap_i_file_resize(w->fd, 0), "%s: cannot empty", w->path);
-}
-
-tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
-                                         tokmap_error *err)
-{
-    int fd;
-    *out = NULL;
-    const int error = tokmap_i_file_lock(path, &fd);
-    if (error == EWOULDBLOCK)
-        return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another writer has this output open", path);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot create", path);
-    tokmap_status status = tokmap_i_index_writer_take(out, path, fd, err);
-    if (!status)
-        status = tokmap_i_index_writer_clear(*out, err);
-    if (status) {
-        tokmap_i_index_writer_close(*out);
-        *out = NULL;
-    }
-    return status;
 }
 
 void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
@@ -478,54 +452,38 @@ static tokmap_status put_table(tokmap_i_index_writer *w, const tokmap_i_bytes *e
     return status ? status : put_bytes(w, names->data, names->n_bytes, err);
 }
 
-/* Ends the current section, which began at the end of the previous one, and pads up to the next. */
-static tokmap_status end_section(tokmap_i_index_writer *w, tokmap_i_header *h, uint32_t kind,
-                                 tokmap_error *err)
-{
-    const uint32_t i = w->n_ended++;
-    const uint64_t start = tokmap_i_section_start(h, i);
-    const uint64_t end = w->written + w->out_used;
-    h->sections[i] =
-        (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
-    static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
-    const uint64_t padded =
-        w->n_ended == h->n_sections ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
-    const tokmap_status status = put_bytes(w, zeros, (size_t)(padded - end), err);
-    tokmap_i_hasher_reset(w->hasher);
-    return status;
-}
-
-static tokmap_status put_values(void *context, const void *data, size_t n_bytes, tokmap_error *err)
-{
-    return put_bytes(context, data, n_bytes, err);
-}
-
+/* Writes all sections, each from the end of the previous one, with zeros up to the next. */
 static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
                                   const char *metadata, size_t metadata_bytes, tokmap_error *err)
 {
-    tokmap_status status = put_rest_of_documents(w, err);
-    if (!status)
-        status = end_section(w, h, TOKMAP_I_DOCUMENTS, err);
-    if (!status)
-        status = put_bytes(w, w->blocks.data, w->blocks.n_bytes, err);
-    if (!status)
-        status = end_section(w, h, TOKMAP_I_CHECKSUMS, err);
-    if (!status)
-        status = put_table(w, &w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES, &w->names, err);
-    if (!status)
-        status = end_section(w, h, TOKMAP_I_INPUTS, err);
-    if (!status)
-        status = put_bytes(w, metadata, metadata_bytes, err);
-    if (!status)
-        status = end_section(w, h, TOKMAP_I_METADATA, err);
-    if (!status && w->meta)
-        status = tokmap_i_meta_writer_put(w->meta, put_values, w, err);
-    if (!status && w->meta)
-        status = end_section(w, h, TOKMAP_I_META, err);
-    if (!status && w->is_joined)
-        status = put_table(w, &w->segments, TOKMAP_I_SEGMENT_ENTRY_BYTES, &w->segment_names, err);
-    if (!status && w->is_joined)
-        status = end_section(w, h, TOKMAP_I_SEGMENTS, err);
+    static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
+    uint32_t n = 0;
+    tokmap_status status = TOKMAP_OK;
+    for (uint32_t kind = TOKMAP_I_DOCUMENTS; !status && kind <= TOKMAP_I_SEGMENTS; kind++) {
+        if ((kind == TOKMAP_I_META && !w->meta) || (kind == TOKMAP_I_SEGMENTS && !w->is_joined))
+            continue;
+        if (kind == TOKMAP_I_DOCUMENTS)
+            status = put_rest_of_documents(w, err);
+        else if (kind == TOKMAP_I_CHECKSUMS)
+            status = put_bytes(w, w->blocks.data, w->blocks.n_bytes, err);
+        else if (kind == TOKMAP_I_INPUTS)
+            status = put_table(w, &w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES, &w->names, err);
+        else if (kind == TOKMAP_I_METADATA)
+            status = put_bytes(w, metadata, metadata_bytes, err);
+        else if (kind == TOKMAP_I_META)
+            status = tokmap_i_meta_writer_put(w->meta, put_bytes, w, err);
+        else
+            status =
+                put_table(w, &w->segments, TOKMAP_I_SEGMENT_ENTRY_BYTES, &w->segment_names, err);
+        const uint64_t start = tokmap_i_section_start(h, n), end = w->written + w->out_used;
+        h->sections[n++] =
+            (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
+        const uint64_t padded =
+            n == h->n_sections ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
+        if (!status)
+            status = put_bytes(w, zeros, (size_t)(padded - end), err);
+        tokmap_i_hasher_reset(w->hasher);
+    }
     return status ? status : flush_out(w, err);
 }
 

@@ -12,14 +12,10 @@
 
 typedef struct tokmap_i_index_writer tokmap_i_index_writer;
 
-/* Creates or empties the file. TOKMAP_ERR_LOCKED if another process is writing it. */
-tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
+/* Takes over the fd of the file, even on failure. The file is empty, is emptied by the caller
+ * before anything is written, or is resumed. */
+tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path, int fd,
                                          tokmap_error *err);
-/* The same for a file that the caller has opened and locked. It takes over the fd even on failure.
- * The content of the file stays until it is cleared or resumed. */
-tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char *path, int fd,
-                                         tokmap_error *err);
-tokmap_status tokmap_i_index_writer_clear(tokmap_i_index_writer *w, tokmap_error *err);
 /* The next document ends at token `end`, counted from the first token of the dataset. */
 tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
                                              tokmap_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta_transpose.c - writes the section of values: reads the spool once or more for each column. */
+/* meta_transpose.c - writes the section of values: reads P.tmv.partial once or more for each
+ * column. */
 #include "format/meta_section.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -23,12 +24,6 @@ typedef struct string_table {
     uint32_t slots[TABLE_SLOTS]; /* number + 1; 0: free */
 } string_table;
 
-typedef enum string_result {
-    STRING_FOUND,
-    STRING_TOO_MANY,
-    STRING_NO_MEMORY
-} string_result;
-
 static void close_table(string_table *t)
 {
     if (t)
@@ -43,33 +38,38 @@ static bool is_string(const string_table *t, uint32_t number, const char *text, 
            (n_bytes == 0 || memcmp(t->text.data + start, text, n_bytes) == 0);
 }
 
-/* The number of a string, which is added if it is new. */
-static string_result number_of(string_table *t, const char *text, size_t n_bytes, uint32_t *number)
+/* The number of a string, which is added if it is new. *fits becomes false if there are too
+ * many. */
+static tokmap_status number_string(string_table *t, const tokmap_value *v, uint32_t *number,
+                                   bool *fits, tokmap_error *err)
 {
-    size_t slot = tokmap_i_checksum(text, n_bytes) % TABLE_SLOTS;
+    size_t slot = tokmap_i_checksum(v->text, v->text_bytes) % TABLE_SLOTS;
+    *fits = true;
     while (t->slots[slot] != 0) {
         *number = t->slots[slot] - 1;
-        if (is_string(t, *number, text, n_bytes))
-            return STRING_FOUND;
+        if (is_string(t, *number, v->text, v->text_bytes))
+            return TOKMAP_OK;
         slot = (slot + 1) % TABLE_SLOTS;
     }
-    if (t->n_strings == TOKMAP_I_MAX_META_DICTIONARY || n_bytes > TABLE_BYTES - t->text.n_bytes)
-        return STRING_TOO_MANY;
-    uint8_t *p = tokmap_i_bytes_add(&t->text, n_bytes);
+    *fits = t->n_strings < TOKMAP_I_MAX_META_DICTIONARY &&
+            v->text_bytes <= TABLE_BYTES - t->text.n_bytes;
+    if (!*fits)
+        return TOKMAP_OK;
+    uint8_t *p = tokmap_i_bytes_add(&t->text, v->text_bytes);
     if (!p)
-        return STRING_NO_MEMORY;
-    if (n_bytes > 0)
-        memcpy(p, text, n_bytes);
+        return FAIL_MEMORY(err);
+    if (v->text_bytes > 0)
+        memcpy(p, v->text, v->text_bytes);
     *number = t->n_strings++;
     t->ends[*number] = (uint32_t)t->text.n_bytes;
     t->slots[slot] = t->n_strings;
-    return STRING_FOUND;
+    return TOKMAP_OK;
 }
 
 typedef struct transpose {
     tokmap_i_meta_writer *w;
     tokmap_i_meta_put *put;
-    void *context;
+    struct tokmap_i_index_writer *to;
     uint64_t at;       /* bytes of the section so far */
     uint64_t text_end; /* of the strings so far */
     uint8_t *piece;
@@ -85,7 +85,7 @@ static tokmap_status flush_piece(transpose *t, tokmap_error *err)
 {
     const size_t n_bytes = t->piece_used;
     t->piece_used = 0;
-    return n_bytes == 0 ? TOKMAP_OK : t->put(t->context, t->piece, n_bytes, err);
+    return n_bytes == 0 ? TOKMAP_OK : t->put(t->to, t->piece, n_bytes, err);
 }
 
 static tokmap_status put_bytes(transpose *t, const void *data, size_t n_bytes, tokmap_error *err)
@@ -95,7 +95,7 @@ static tokmap_status put_bytes(transpose *t, const void *data, size_t n_bytes, t
     if (n_bytes > PIECE_BYTES - t->piece_used)
         status = flush_piece(t, err);
     if (!status && n_bytes > PIECE_BYTES)
-        return t->put(t->context, data, n_bytes, err);
+        return t->put(t->to, data, n_bytes, err);
     if (!status && n_bytes > 0)
         memcpy(t->piece + t->piece_used, data, n_bytes);
     t->piece_used += n_bytes;
@@ -115,19 +115,11 @@ static tokmap_status pad_to(transpose *t, uint64_t at, tokmap_error *err)
     if (at < t->at || at - t->at >= sizeof zeros)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
                     "%s: changed while it was read; another process changed it, or the disk failed",
-                    t->w->spool.path);
+                    t->w->path);
     return put_bytes(t, zeros, (size_t)(at - t->at), err);
 }
 
 /* ---- What a column will be ---- */
-
-static tokmap_status number_string(string_table *strings, const tokmap_value *v, uint32_t *number,
-                                   bool *fits, tokmap_error *err)
-{
-    const string_result result = number_of(strings, v->text, v->text_bytes, number);
-    *fits = result == STRING_FOUND;
-    return result == STRING_NO_MEMORY ? FAIL_MEMORY(err) : TOKMAP_OK;
-}
 
 /* A dictionary if it is smaller than the strings themselves. */
 static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error *err)
@@ -136,7 +128,7 @@ static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error 
     string_table *strings = calloc(1, sizeof(string_table));
     if (!strings)
         return FAIL_MEMORY(err);
-    tokmap_i_meta_cursor cursor = tokmap_i_meta_cursor_at(&t->w->spool, column);
+    tokmap_i_meta_cursor cursor = tokmap_i_meta_cursor_at(t->w, column);
     tokmap_status status = TOKMAP_OK;
     bool fits = true;
     while (!status && fits) {
@@ -172,8 +164,8 @@ static tokmap_status describe(transpose *t, uint32_t column, tokmap_error *err)
         .n_nulls = state->n_nulls,
         .n_strings = state->type == TOKMAP_VALUE_STRING ? t->w->n_rows : 0,
         .text_bytes = state->text_bytes,
-        .name = t->w->spool.names[column],
-        .name_bytes = strlen(t->w->spool.names[column]),
+        .name = t->w->names[column],
+        .name_bytes = strlen(t->w->names[column]),
     };
     return c->type == TOKMAP_I_META_STRING ? choose_strings(t, column, err) : TOKMAP_OK;
 }
@@ -233,7 +225,7 @@ static tokmap_status put_part(transpose *t, uint32_t column, tokmap_i_meta_part 
             status = put_u64(t, t->strings->ends[i], err);
         return status;
     }
-    tokmap_i_meta_cursor cursor = tokmap_i_meta_cursor_at(&t->w->spool, column);
+    tokmap_i_meta_cursor cursor = tokmap_i_meta_cursor_at(t->w, column);
     for (t->row = 0; !status; t->row++) {
         tokmap_value v;
         status = tokmap_i_meta_cursor_next(&cursor, &v, err);
@@ -269,13 +261,13 @@ static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err
 static tokmap_status put_all(transpose *t, tokmap_error *err)
 {
     uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
-    tokmap_status status = tokmap_i_meta_spool_flush(&t->w->spool, err);
-    t->meta.n_columns = t->w->spool.n_columns;
+    tokmap_status status = tokmap_i_meta_writer_flush(t->w, err);
+    t->meta.n_columns = t->w->n_columns;
     t->meta.n_documents = t->w->n_rows;
     for (uint32_t i = 0; !status && i < t->meta.n_columns; i++)
         status = describe(t, i, err);
     if (!status && !tokmap_i_meta_place(&t->meta))
-        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the values are too large", t->w->spool.path);
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the values are too large", t->w->path);
     if (!status)
         status = put_bytes(t, directory, tokmap_i_meta_encode(&t->meta, directory), err);
     for (uint32_t i = 0; !status && i < t->meta.n_columns; i++)
@@ -286,13 +278,13 @@ static tokmap_status put_all(transpose *t, tokmap_error *err)
 }
 
 tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_meta_put *put,
-                                       void *context, tokmap_error *err)
+                                       struct tokmap_i_index_writer *to, tokmap_error *err)
 {
     transpose *t = calloc(1, sizeof *t);
     uint8_t *piece = malloc(PIECE_BYTES);
     tokmap_status status = TOKMAP_OK;
     if (t && piece) {
-        *t = (transpose){.w = w, .put = put, .context = context, .piece = piece};
+        *t = (transpose){.w = w, .put = put, .to = to, .piece = piece};
         status = put_all(t, err);
     } else {
         status = FAIL_MEMORY(err);

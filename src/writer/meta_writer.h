@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta_writer.h - values of documents: takes them row by row, and writes their section. */
+/* meta_writer.h - values of documents: takes them row by row, and writes their section.
+ *
+ * Values come by document and are stored by column, so they wait in P.tmv.partial until finish. It
+ * is a list of chunks; a chunk has a segment for each column, with the values of the same
+ * documents. docs/FORMAT.md section 9.4. */
 #ifndef TOKMAP_META_WRITER_H
 #define TOKMAP_META_WRITER_H
 
-#include "writer/meta_spool.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "format/format_limits.h"
+#include "format/journal_record.h"
+#include "tokmap.h"
 
 /* What is known of a column so far. */
 typedef struct tokmap_i_meta_state {
@@ -17,9 +25,17 @@ typedef struct tokmap_i_meta_state {
 } tokmap_i_meta_state;
 
 typedef struct tokmap_i_meta_writer {
-    tokmap_i_meta_spool spool;
-    uint64_t n_rows; /* documents that have ended */
-    bool has_row;    /* the next document has values: */
+    char *path;
+    int fd; /* -1: not open */
+    uint32_t n_columns;
+    uint64_t head_bytes;     /* of the file: the names */
+    uint64_t n_bytes;        /* written or checked so far */
+    tokmap_i_hasher *hasher; /* of the heads, which have the checksums of the rest */
+    char *names[TOKMAP_I_MAX_META_COLUMNS];
+    uint64_t n_in_chunk;                                /* documents in the segments */
+    tokmap_i_bytes segments[TOKMAP_I_MAX_META_COLUMNS]; /* of the chunk that is being filled */
+    uint64_t n_rows;                                    /* documents that have ended */
+    bool has_row;                                       /* the next document has values: */
     tokmap_value row[TOKMAP_I_MAX_META_COLUMNS];
     tokmap_i_bytes row_text;
     tokmap_i_meta_state columns[TOKMAP_I_MAX_META_COLUMNS];
@@ -29,14 +45,11 @@ typedef struct tokmap_i_meta_writer {
 tokmap_status tokmap_i_meta_writer_open(tokmap_i_meta_writer **out, const char *path,
                                         const char *const *names, uint32_t n_columns,
                                         tokmap_error *err);
-/* Reads the first n_bytes of the file again, which hold n_rows documents, without changing it.
- * TOKMAP_ERR_CORRUPT if they do not match the checksum. */
-typedef struct tokmap_i_meta_saved {
-    uint64_t n_bytes, checksum, n_rows;
-} tokmap_i_meta_saved;
+/* Reads again what the file held at a checkpoint, without changing it. TOKMAP_ERR_CORRUPT if it
+ * does not match the checksum. */
 tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char *path,
-                                          const tokmap_i_meta_saved *saved, tokmap_error *err);
-/* Cuts off what comes after them. */
+                                          const tokmap_i_checkpoint *c, tokmap_error *err);
+/* Cuts off what comes after that checkpoint. */
 tokmap_status tokmap_i_meta_writer_cut(tokmap_i_meta_writer *w, tokmap_error *err);
 /* Accepts NULL. Does not remove the file. */
 void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w);
@@ -49,14 +62,36 @@ tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_val
                                        tokmap_error *err);
 /* A document ends. */
 tokmap_status tokmap_i_meta_writer_end(tokmap_i_meta_writer *w, tokmap_error *err);
-/* Makes the documents that have ended durable. */
-tokmap_status tokmap_i_meta_writer_save(tokmap_i_meta_writer *w, tokmap_i_meta_saved *saved,
+/* Makes the documents that have ended durable, and fills in their part of a checkpoint. */
+tokmap_status tokmap_i_meta_writer_save(tokmap_i_meta_writer *w, tokmap_i_checkpoint *now,
+                                        tokmap_error *err);
+
+/* ---- For meta_transpose.c: reading what was written ---- */
+
+/* Writes the chunk. */
+tokmap_status tokmap_i_meta_writer_flush(tokmap_i_meta_writer *w, tokmap_error *err);
+
+typedef struct tokmap_i_meta_cursor {
+    tokmap_i_meta_writer *w;
+    uint32_t column;
+    uint64_t chunk; /* where the next chunk begins */
+    uint64_t rows_left;
+    size_t at;
+    tokmap_i_bytes segment;
+} tokmap_i_meta_cursor;
+
+/* Before the first value of a column; the caller frees segment.data. */
+tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t column);
+/* The next value, valid until the next call. TOKMAP_END after the last one. TOKMAP_ERR_CORRUPT: the
+ * file does not hold what was written to it. */
+tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *out,
                                         tokmap_error *err);
 
 /* Writes the section with `put`, from its first byte to its last. */
-typedef tokmap_status tokmap_i_meta_put(void *context, const void *data, size_t n_bytes,
-                                        tokmap_error *err);
+struct tokmap_i_index_writer;
+typedef tokmap_status tokmap_i_meta_put(struct tokmap_i_index_writer *to, const void *data,
+                                        size_t n_bytes, tokmap_error *err);
 tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_meta_put *put,
-                                       void *context, tokmap_error *err);
+                                       struct tokmap_i_index_writer *to, tokmap_error *err);
 
 #endif /* TOKMAP_META_WRITER_H */

@@ -38,7 +38,7 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
     if (!status)
         status = tokmap_i_names_lock(&w->names, &fd, err);
     if (!status)
-        status = tokmap_i_index_writer_take(&w->index, w->names.index_partial, fd, err);
+        status = tokmap_i_index_writer_open(&w->index, w->names.index_partial, fd, err);
     if (!status && w->unfinished == TOKMAP_UNFINISHED_RESUME)
         status = tokmap_i_writer_resume(w, &resumed, err);
     if (status || resumed)
@@ -48,7 +48,9 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
         status = tokmap_i_writer_refuse_unfinished(w, err);
     if (!status)
         status = tokmap_i_names_discard(&w->names, err);
-    return status ? status : tokmap_i_index_writer_clear(w->index, err);
+    return status ? status
+                  : CHECK_IO(err, tokmap_i_file_resize(fd, 0), "%s: cannot empty",
+                             w->names.index_partial);
 }
 
 static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_error *err)
@@ -444,7 +446,7 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
             error = tokmap_i_file_sync(w->token_fd);
         status = CHECK_IO(failure, error, "%s: cannot shorten", w->names.token_partial);
     }
-    if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->spool.fd, &w->names.values_file))
+    if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->fd, &w->names.values_file))
         status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
         status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.token_partial);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h - what the files of this room share: writer.c (a new token file), adopt.c (an existing
- * one), join.c (those of other datasets), append_dataset.c, checkpoint.c, values.c. */
+ * one), append.c and copy.c (those of other datasets), checkpoint.c, values.c. */
 #ifndef TOKMAP_WRITER_INTERNAL_H
 #define TOKMAP_WRITER_INTERNAL_H
 
@@ -88,7 +88,7 @@ tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_err
 /* With the lock: TOKMAP_ERR_EXISTS if there is a dataset that can be resumed. */
 tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err);
 
-/* ---- append_index.c: adds a dataset to the output, what merging and joining do alike ---- */
+/* ---- append.c: adds a dataset to the output, what merging, joining and copying do alike ---- */
 
 typedef struct tokmap_i_append {
     tokmap_writer *w;

@@ -404,7 +404,8 @@ static void store_wide_dataset(const char *prefix)
     uint8_t *zeros = calloc(1, block);
     CHECK(zeros != NULL);
     tokmap_i_index_writer *w = NULL;
-    CHECK_INT(tokmap_i_index_writer_open(&w, with_suffix(prefix, ".tmi"), NULL), TOKMAP_OK);
+    const int index_fd = open(with_suffix(prefix, ".tmi"), O_RDWR | O_CREAT | O_TRUNC, 0666);
+    CHECK_INT(tokmap_i_index_writer_open(&w, "index", index_fd, NULL), TOKMAP_OK);
     for (uint64_t d = 0; d < WIDE_DOCUMENTS; d++) /* the first group is wide */
         CHECK_INT(
             tokmap_i_index_writer_document(w, WIDE_TOKENS - WIDE_DOCUMENTS + d + (d > 1), NULL),

@@ -2,6 +2,8 @@
 /* The document index against the naive answer, a scan over all lengths. Shapes are random and
  * chosen; lookups are at every boundary and at random tokens; wide groups are included; no files
  * are used. */
+#include <fcntl.h>
+
 #include "support/check.h"
 
 #include "base/base.h"
@@ -225,7 +227,8 @@ static void write_wide(const char *prefix, const shape *s)
     tokmap_i_index_writer *w;
     tokmap_i_header header = {.token_bytes = 2, .eod_id = TOKMAP_NO_ID, .token_suffix = ".bin"};
     snprintf(path, sizeof path, "%s.tmi", prefix);
-    CHECK_INT(tokmap_i_index_writer_open(&w, path, &err), TOKMAP_OK);
+    const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    CHECK_INT(tokmap_i_index_writer_open(&w, path, fd, &err), TOKMAP_OK);
     for (uint64_t i = 0; i < s->n_documents; i++) {
         header.n_tokens += s->lengths[i];
         CHECK_INT(tokmap_i_index_writer_document(w, header.n_tokens, &err), TOKMAP_OK);

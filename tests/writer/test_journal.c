@@ -331,7 +331,7 @@ static void index_in_parts(const char *path, uint64_t n, uint64_t part, bool wid
     for (uint64_t first = 0; first < n; first += part) {
         tokmap_i_index_writer *w = NULL;
         const int fd = open(path, O_RDWR | O_CREAT, 0666);
-        CHECK_INT(tokmap_i_index_writer_take(&w, path, fd, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_i_index_writer_open(&w, path, fd, NULL), TOKMAP_OK);
         for (int i = 0; i < n_parts; i++)
             CHECK_INT(tokmap_i_index_writer_restore(w, &all[i].c, &all[i].parts, NULL), TOKMAP_OK);
         const tokmap_i_checkpoint *last = n_parts > 0 ? &all[n_parts - 1].c : &none;
@@ -357,7 +357,8 @@ static void compare_index(uint64_t n, uint64_t part, bool wide)
 {
     tokmap_i_index_writer *w = NULL;
     const char *one = check_path("one.tmi"), *parts = check_path("parts.tmi");
-    CHECK_INT(tokmap_i_index_writer_open(&w, one, NULL), TOKMAP_OK);
+    const int fd = open(one, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    CHECK_INT(tokmap_i_index_writer_open(&w, one, fd, NULL), TOKMAP_OK);
     index_documents(w, 0, n, wide);
     index_finish(w);
     index_in_parts(parts, n, part, wide);

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* append.c - adds whole datasets to the output of a writer: merging copies their tokens, joining
+ * leaves them where they are. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/status.h"
+#include "dataset/token_files.h"
+#include "format/token_scan.h"
+#include "system/platform.h"
+#include "writer/writer.h"
+
+enum {
+    SHOWN_BYTES = 150 /* of a name in a message */
+};
+
+static tokmap_status check_fit(const tokmap_i_append *a, tokmap_error *err)
+{
+    const tokmap_i_header *h = &a->ds->header;
+    const tokmap_writer *w = a->w;
+    if (h->token_bytes != w->header.token_bytes)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: has tokens of %" PRIu32 " bytes, but the output has tokens of %" PRIu32,
+                    a->ds->token_path, h->token_bytes, w->header.token_bytes);
+    if (w->header.vocab_size > 0 && h->n_tokens > 0 && h->largest_id >= w->header.vocab_size)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: has id %" PRIu32 ", but the vocabulary size of the output is %" PRIu64,
+                    a->ds->token_path, h->largest_id, w->header.vocab_size);
+    if (h->n_tokens > 0 && h->n_documents == 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document boundaries are not known",
+                    a->ds->token_path);
+    if (tokmap_i_index_writer_last_end(w->index) != w->n_tokens || (w->meta && w->meta->has_row))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->names.token_path);
+    if (h->n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
+    return TOKMAP_OK;
+}
+
+/* Reads and checks a section; the caller frees it. */
+static tokmap_status load_section(tokmap_i_append *a, const tokmap_i_section *section,
+                                  uint8_t **out, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_index_reader_checksum(&a->reader, section, err);
+    return status ? status : tokmap_i_index_reader_load(&a->reader, section, out, err);
+}
+
+tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_CHECKSUMS);
+    a->reader.fd = -1;
+    a->checksums_bytes = section->n_bytes;
+    a->first_document = tokmap_i_index_writer_n_documents(a->w->index);
+    a->first_token = a->w->n_tokens;
+    tokmap_status status = check_fit(a, err);
+    if (!status)
+        status = tokmap_i_writer_fit_columns(a->w, a->ds, err);
+    if (!status)
+        status = tokmap_i_index_reader_open(&a->reader, a->ds, err);
+    return status ? status : load_section(a, section, &a->checksums, err);
+}
+
+void tokmap_i_append_close(tokmap_i_append *a)
+{
+    tokmap_i_index_reader_close(&a->reader);
+    free(a->checksums);
+}
+
+tokmap_status tokmap_i_fail_tokens_hash(const tokmap_dataset *ds, tokmap_error *err)
+{
+    return FAIL(err, TOKMAP_ERR_CORRUPT,
+                "%s: damaged: the hash of the tokens in its header is not theirs", ds->index_path);
+}
+
+/* ---- Documents and inputs ---- */
+
+static tokmap_status add_ends(void *context, const uint64_t *ends, uint32_t n_ends,
+                              tokmap_error *err)
+{
+    tokmap_i_append *a = context;
+    tokmap_status status = TOKMAP_OK;
+    for (uint32_t i = 0; !status && i < n_ends; i++)
+        status = tokmap_i_index_writer_document(a->w->index, a->first_token + ends[i], err);
+    return status;
+}
+
+static tokmap_status add_input(tokmap_i_append *a, const tokmap_input_info *info, tokmap_error *err)
+{
+    tokmap_writer *w = a->w;
+    const tokmap_i_new_input input = {
+        .name = info->name,
+        .name_bytes = info->name_bytes,
+        .end_document = a->first_document + info->first_document + info->n_documents,
+        .end_token = a->first_token + info->first_token + info->n_tokens,
+        .input_bytes = info->input_bytes,
+        .input_checksum = info->input_checksum,
+    };
+    if (!a->continues_input)
+        return tokmap_i_writer_input(w, &input, err);
+    a->continues_input = false;
+    size_t name_bytes;
+    const char *name = tokmap_i_index_writer_last_input(w->index, &name_bytes);
+    if (!name)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: there is no input that could continue",
+                    w->names.index_path);
+    if (name_bytes != input.name_bytes || memcmp(name, input.name, name_bytes) != 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: the input '%.*s' is not the rest of '%.*s'",
+                    w->names.index_path, (int)MIN(input.name_bytes, SHOWN_BYTES), input.name,
+                    (int)MIN(name_bytes, SHOWN_BYTES), name);
+    w->input_end_document = input.end_document;
+    w->input_end_token = input.end_token;
+    tokmap_i_index_writer_extend_input(w->index, &input);
+    return TOKMAP_OK;
+}
+
+/* A dataset that names no input files still gets an entry, because the table must cover its
+ * documents. So do documents before it that have none: they would otherwise count as part of its
+ * first input. */
+static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
+{
+    const tokmap_i_header *h = &a->ds->header;
+    const tokmap_i_section *section = tokmap_i_section_find(h, TOKMAP_I_INPUTS);
+    const tokmap_input_info unnamed_before = {.name = ""};
+    const tokmap_input_info unnamed = {
+        .name = "", .n_documents = h->n_documents, .n_tokens = h->n_tokens};
+    tokmap_i_inputs inputs = a->ds->inputs;
+    uint8_t *bytes = NULL;
+    tokmap_status status = load_section(a, section, &bytes, err);
+    if (status)
+        return status;
+    inputs.bytes = bytes;
+    const char *problem = tokmap_i_inputs_check(&inputs);
+    if (problem)
+        status = tokmap_i_fail_damaged(a->ds, section->offset, problem, err);
+    if (!status && a->w->input_end_document < a->first_document)
+        status = add_input(a, &unnamed_before, err);
+    for (uint64_t i = 0; !status && i < inputs.n_inputs; i++) {
+        tokmap_input_info input;
+        status = tokmap_i_inputs_get(&inputs, i, &input);
+        if (!status)
+            status = add_input(a, &input, err);
+    }
+    if (!status && inputs.n_inputs == 0)
+        status = add_input(a, &unnamed, err);
+    free(bytes);
+    return status;
+}
+
+tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_DOCUMENTS);
+    tokmap_status status = tokmap_i_writer_append_values(a->w, a->ds, err);
+    if (!status)
+        status = tokmap_i_index_reader_checksum(&a->reader, section, err);
+    if (!status)
+        status = tokmap_i_index_reader_documents(&a->reader, add_ends, a, err);
+    return status ? status : append_inputs(a, err);
+}
+
+/* ---- Merging ---- */
+
+/* The tokens are always read and checked. Where the file system can copy them itself (by sharing
+ * blocks on XFS and btrfs, on the server with NFS), they are not written again. */
+typedef struct append_job {
+    tokmap_i_append a;
+    uint8_t *block;
+    bool copy_in_place; /* until the file system refuses */
+} append_job;
+
+static bool copy_block(append_job *job, const tokmap_i_token_piece *block, uint64_t to_byte)
+{
+    tokmap_i_named_file from;
+    if (!job->copy_in_place || tokmap_i_token_file_borrow(job->a.ds, block->file, &from, NULL))
+        return false;
+    const tokmap_i_copy copy = {from.fd, job->a.w->token_fd, block->first_byte, to_byte,
+                                block->n_bytes};
+    job->copy_in_place = tokmap_i_file_copy(&copy) == 0;
+    tokmap_i_token_file_give_back(block->file, &from);
+    return job->copy_in_place;
+}
+
+static tokmap_status append_block(append_job *job, uint64_t block_index, tokmap_error *err)
+{
+    const tokmap_i_header *h = &job->a.ds->header;
+    tokmap_writer *w = job->a.w;
+    const tokmap_i_token_piece block = tokmap_i_block_piece(job->a.ds, block_index);
+    tokmap_status status = tokmap_i_token_piece_read(job->a.ds, &block, job->block, err);
+    if (status)
+        return status;
+    if (tokmap_i_checksum(job->block, (size_t)block.n_bytes) !=
+        load_le64(job->a.checksums + 8 * block_index))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, block.first_byte,
+                       "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
+                       ") does not match its checksum",
+                       block.file->path, block_index, block.first_byte,
+                       block.first_byte + block.n_bytes - 1);
+    const uint32_t largest =
+        tokmap_i_largest_id(job->block, (size_t)block.n_tokens, h->token_bytes);
+    if (largest > h->largest_id)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, block.first_byte,
+                       "%s: damaged: block %" PRIu64 " has id %" PRIu32
+                       ", above the largest id in its header",
+                       block.file->path, block_index, largest);
+    w->header.largest_id = MAX(w->header.largest_id, largest);
+    const uint64_t to_byte = w->n_tokens * w->header.token_bytes;
+    if (!copy_block(job, &block, to_byte))
+        status = CHECK_IO_AT(
+            err, tokmap_i_file_write(w->token_fd, job->block, (size_t)block.n_bytes, to_byte),
+            to_byte, "%s: cannot write", w->names.token_partial);
+    if (!status)
+        status = tokmap_i_writer_hash(w, job->block, (size_t)block.n_bytes, err);
+    w->n_tokens += block.n_tokens;
+    return status;
+}
+
+static tokmap_status append_all(append_job *job, tokmap_error *err)
+{
+    tokmap_i_append *a = &job->a;
+    const tokmap_i_content_hash *now = &a->w->header.tokens_hash;
+    tokmap_status status = tokmap_i_append_open(a, err);
+    if (status)
+        return status;
+    job->block = malloc(TOKMAP_I_BLOCK_BYTES);
+    if (!job->block)
+        return FAIL_MEMORY(err);
+    tokmap_i_content_hash expected = *now;
+    tokmap_i_content_hash_join(&expected, &a->ds->header.tokens_hash);
+    status = tokmap_i_writer_flush(a->w, err);
+    for (uint64_t i = 0; !status && i < a->checksums_bytes / 8; i++)
+        status = append_block(job, i, err);
+    if (!status && (now->crc[0] != expected.crc[0] || now->crc[1] != expected.crc[1]))
+        status = tokmap_i_fail_tokens_hash(a->ds, err);
+    return status ? status : tokmap_i_append_index(a, err);
+}
+
+tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
+                                           tokmap_error *err)
+{
+    tokmap_status status = tokmap_i_writer_enter(w, ds, TOKMAP_I_OUTPUT_NEW, __func__, err);
+    if (status)
+        return status;
+    append_job job = {.a = {.w = w, .ds = ds}, .copy_in_place = true};
+    status = append_all(&job, &w->failure);
+    tokmap_i_append_close(&job.a);
+    free(job.block);
+    return tokmap_i_writer_leave(w, status, err);
+}
+
+/* ---- Joining ---- */
+
+static tokmap_status add_segment(tokmap_writer *w, const tokmap_i_token_file *file,
+                                 tokmap_error *err)
+{
+    char *name;
+    const char *slash = strrchr(w->names.bin_path, '/');
+    tokmap_status status = tokmap_i_relative_path_name(&w->paths, file->path, &name, err);
+    if (status)
+        return status;
+    const tokmap_i_new_segment segment = {name, w->n_tokens + file->n_tokens, file->token_offset};
+    /* A dataset may be on its way to be replaced by the output, which would take its tokens. */
+    if (strcmp(name, slash ? slash + 1 : w->names.bin_path) == 0)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "%s: has the name of the output, and would be removed; give the output "
+                      "another one",
+                      w->names.bin_path);
+    if (!status)
+        status = tokmap_i_index_writer_segment(w->index, &segment, err);
+    w->n_tokens = segment.end_token;
+    free(name);
+    return status;
+}
+
+static tokmap_status join_all(tokmap_i_append *a, tokmap_error *err)
+{
+    tokmap_writer *w = a->w;
+    const tokmap_i_header *h = &a->ds->header;
+    tokmap_status status = tokmap_i_append_open(a, err);
+    /* The caller makes the metadata of the whole from those of the parts; opening one does not
+     * check them. */
+    if (!status)
+        status = tokmap_i_index_reader_checksum(&a->reader,
+                                                tokmap_i_section_find(h, TOKMAP_I_METADATA), err);
+    for (uint64_t i = 0; !status && i < a->ds->n_files; i++)
+        if (a->ds->files[i].n_tokens > 0)
+            status = add_segment(w, &a->ds->files[i], err);
+    if (!status)
+        status =
+            tokmap_i_index_writer_blocks(w->index, a->checksums, (size_t)a->checksums_bytes, err);
+    if (status)
+        return status;
+    tokmap_i_content_hash_join(&w->header.tokens_hash, &h->tokens_hash);
+    w->header.largest_id = MAX(w->header.largest_id, h->largest_id);
+    return tokmap_i_append_index(a, err);
+}
+
+tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
+                                 const tokmap_join_options *options, tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_join_options, continues_input)};
+    tokmap_join_options o = {0};
+    tokmap_status status = tokmap_i_writer_enter(w, ds, TOKMAP_I_OUTPUT_JOINED, __func__, err);
+    if (status)
+        return status;
+    if (options)
+        status = tokmap_i_take_options(&o, options, &kind, &w->failure);
+    if (!status)
+        status = tokmap_i_check_flag("continues_input", o.continues_input, &w->failure);
+    if (!status) {
+        tokmap_i_append a = {.w = w, .ds = ds, .continues_input = o.continues_input != 0};
+        status = join_all(&a, &w->failure);
+        tokmap_i_append_close(&a);
+    }
+    return tokmap_i_writer_leave(w, status, err);
+}
