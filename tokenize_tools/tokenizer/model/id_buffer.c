@@ -3,17 +3,19 @@
 
 #include <stdlib.h>
 
-#include "text/array.h"
-
 bool id_buffer_reserve(id_buffer *b, size_t n_more)
 {
     if (b->capacity - b->n >= n_more)
         return true;
     if (n_more > SIZE_MAX / 16 - b->n)
         return false;
-    uint32_t *ids = array_reserve(b->ids, &b->capacity, b->n + n_more, sizeof *ids);
-    b->ids = ids ? ids : b->ids;
-    return ids != NULL;
+    const size_t capacity = b->n + n_more + b->capacity / 2 + 64;
+    uint32_t *ids = realloc(b->ids, capacity * sizeof *ids);
+    if (!ids)
+        return false;
+    b->ids = ids;
+    b->capacity = capacity;
+    return true;
 }
 
 bool id_buffer_append(id_buffer *b, uint32_t id)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
 #include "tokenizer/split/splitter.h"
 
 bool text_buffer_reserve(text_buffer *t, size_t n_more)
@@ -13,9 +12,13 @@ bool text_buffer_reserve(text_buffer *t, size_t n_more)
         return true;
     if (n_more > SIZE_MAX / 4 || t->n_bytes > SIZE_MAX / 4)
         return false;
-    uint8_t *bytes = array_reserve(t->bytes, &t->capacity, t->n_bytes + n_more + TEXT_PADDING, 1);
-    t->bytes = bytes ? bytes : t->bytes;
-    return bytes != NULL;
+    const size_t capacity = t->n_bytes + t->n_bytes / 2 + n_more + TEXT_PADDING;
+    uint8_t *bytes = realloc(t->bytes, capacity);
+    if (!bytes)
+        return false;
+    t->bytes = bytes;
+    t->capacity = capacity;
+    return true;
 }
 
 bool text_buffer_append(text_buffer *t, const void *bytes, size_t n_bytes)
