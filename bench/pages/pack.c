@@ -93,7 +93,7 @@ static void write_ids(subject *s)
     tokmap_writer_options options = load_data_writer_options();
     tokmap_writer *w;
     tokmap_error err;
-    options.vocab_size = tokenizer_vocab_size(s->file.tokenizer);
+    options.vocab_size = tokenizer_get_info(s->file.tokenizer)->vocab_size;
     bench_check(tokmap_writer_open(&w, s->prefix.s, &options, &err), &err);
     for (size_t i = 0, at = 0; i < s->n_documents; at = s->ends[i++]) {
         bench_check(tokmap_writer_append(w, s->ids.ids + at, s->ends[i] - at, &err), &err);

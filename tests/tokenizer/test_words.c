@@ -102,7 +102,7 @@ TEST(pieces_are_the_longest_from_left_to_right_or_the_word_is_unknown)
 {
     static const vocabulary_case v = {{"[U]", "un", "una", "##ble", "##able", "##b", "##", "a"}, 8};
     tokenizer *t = make_tokenizer(WORDPIECE_FIELDS, &v, "WhitespaceSplit", "null");
-    CHECK_STR(tokenizer_family(t), "WordPiece");
+    CHECK_STR(tokenizer_get_info(t)->family, "WordPiece");
     encodes_to(t, "unable", IDS(2, 3));
     encodes_to(t, "  unb  a\n", IDS(1, 5, 7));
     encodes_to(t, "unx", IDS(0));
@@ -128,7 +128,7 @@ static void decodes_to(const tokenizer *t, const uint32_t *ids, size_t n, const 
 {
     model_text text = {0};
     size_t bad;
-    CHECK(tokenizer_decodes(t) && tokenizer_decode(t, ids, n, &text, &bad));
+    CHECK(tokenizer_get_info(t)->decodes && tokenizer_decode(t, ids, n, &text, &bad));
     CHECK_STR(text.s, wanted);
     free(text.s);
 }
@@ -166,7 +166,7 @@ TEST(decoders_put_blanks_between_words)
     decodes_to(t, IDS(1, 2, 3, 10), "ab . .");
     tokenizer_free(t);
     t = make_tokenizer(WORDLEVEL_FIELDS, &v, "Whitespace", "null");
-    CHECK_STR(tokenizer_family(t), "WordLevel");
+    CHECK_STR(tokenizer_get_info(t)->family, "WordLevel");
     decodes_to(t, IDS(1, 2, 3), "a ##b .");
     tokenizer_free(t);
 }
@@ -207,7 +207,7 @@ TEST(words_of_bert_are_normalized)
                "A",
                IDS(0, 0));
     encodes_to(t, "a NEW x a new\tX", IDS(5, 6, 5, 6));
-    CHECK(!tokenizer_takes_bytes(t));
+    CHECK(!tokenizer_get_info(t)->takes_bytes);
     uint8_t text[8 + TEXT_PADDING] = "new\nx a";
     CHECK_EQ(tokenizer_safe_cut(t, text, 0, 7), 0);
     tokenizer_free(t);

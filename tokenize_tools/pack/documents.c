@@ -61,7 +61,7 @@ void pack_documents_free(pack_documents *d)
 
 const pack_position *pack_documents_position(const pack_documents *d)
 {
-    const bool in_order = d->at.open && tokenizer_in_order(d->o.tokenizer);
+    const bool in_order = d->at.open && tokenizer_get_info(d->o.tokenizer)->in_order;
     return d->holding || in_order ? NULL : &d->at;
 }
 

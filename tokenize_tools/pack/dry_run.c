@@ -212,11 +212,11 @@ static void print_token(const char *role, uint32_t id)
 static void print_tokenizer(const pack_parts *parts)
 {
     const tokenizer_file *t = parts->tokenizer;
-    const char *unicode = tokenizer_unicode(t->tokenizer);
+    const char *unicode = tokenizer_get_info(t->tokenizer)->unicode;
     print_heading("tokenizer:");
     cli_print_plain(stdout, t->name, strlen(t->name));
     if (t->from_file)
-        printf(", %s", tokenizer_family(t->tokenizer));
+        printf(", %s", tokenizer_get_info(t->tokenizer)->family);
     if (unicode)
         printf(", Unicode %s", unicode);
     printf(", %s ids", cli_count(parts->tokens->vocab_size).s);

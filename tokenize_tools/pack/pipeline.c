@@ -125,7 +125,8 @@ static bool may_take_text(const pack_pipeline *p)
     if (p->n_taken == p->n_read)
         return false;
     const pack_job *job = &p->slots[p->n_taken % p->n_slots].job;
-    return p->last_done || !job->batch.continues || !tokenizer_in_order(p->options.tokenizer);
+    return p->last_done || !job->batch.continues ||
+           !tokenizer_get_info(p->options.tokenizer)->in_order;
 }
 
 /* Waits for the next job to encode. NULL: there are no more. */
@@ -159,7 +160,7 @@ static void encode_all(pack_pipeline *p, encoder *e)
         ok = encode_job(&p->options, e, &slot->job);
         tokmap_i_mutex_lock(&p->lock);
         slot->done = true;
-        if (number + 1 == p->n_taken && tokenizer_in_order(p->options.tokenizer)) {
+        if (number + 1 == p->n_taken && tokenizer_get_info(p->options.tokenizer)->in_order) {
             p->last_state = encoder_save(e);
             p->last_done = true;
             tokmap_i_condition_broadcast(&p->text);

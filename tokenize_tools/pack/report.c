@@ -107,9 +107,9 @@ static void put_tokenizer(json_object *in, const tokenizer_file *t)
             put_hash(&o, "merges_xxh3", t->merges_xxh3);
         if (t->specials_xxh3)
             put_hash(&o, "specials_xxh3", t->specials_xxh3);
-        put_string(&o, "family", tokenizer_family(t->tokenizer));
+        put_string(&o, "family", tokenizer_get_info(t->tokenizer)->family);
         put_string(&o, "pattern", t->pattern);
-        put_string(&o, "unicode", tokenizer_unicode(t->tokenizer));
+        put_string(&o, "unicode", tokenizer_get_info(t->tokenizer)->unicode);
     }
     putc('}', o.out);
 }

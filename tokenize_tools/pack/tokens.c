@@ -86,7 +86,7 @@ static int choose_id(uint32_t *id, const char *word, const token_role *role,
 static void include_id(pack_tokens *tokens, uint32_t id, const token_role *role,
                        const tokenizer_file *file)
 {
-    uint64_t known = tokenizer_vocab_size(file->tokenizer), n_before = tokens->vocab_size;
+    uint64_t known = tokenizer_get_info(file->tokenizer)->vocab_size, n_before = tokens->vocab_size;
     if (id == MODEL_NO_ID || id < known)
         return;
     if (id >= n_before)
@@ -107,7 +107,7 @@ static int choose_tokens(pack_tokens *tokens, const pack_options *options,
     int code = choose_id(&tokens->eod_id, options->eod, &ends, file);
     if (code == CLI_OK)
         code = choose_id(&tokens->bos_id, options->bos, &begins, file);
-    tokens->vocab_size = tokenizer_vocab_size(file->tokenizer);
+    tokens->vocab_size = tokenizer_get_info(file->tokenizer)->vocab_size;
     if (code == CLI_OK) {
         include_id(tokens, tokens->eod_id, &ends, file);
         include_id(tokens, tokens->bos_id, &begins, file);
@@ -120,7 +120,8 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
     int code = tokenizer_choice_open(file, &options->tokenizer);
     if (code == CLI_OK)
         code = choose_tokens(tokens, options, file);
-    if (code == CLI_OK && options->utf8 == UTF8_RAW && !tokenizer_takes_bytes(file->tokenizer))
+    if (code == CLI_OK && options->utf8 == UTF8_RAW &&
+        !tokenizer_get_info(file->tokenizer)->takes_bytes)
         code =
             cli_usage("--utf8 raw: %s encodes characters, not bytes; use --utf8 replace or error",
                       file->name);

@@ -30,18 +30,19 @@ struct tokenizer {
     size_t n_tokens;
     uint8_t *token_bytes;
     vocabulary *normal, *control;
-    uint32_t bos_id, eos_id, eos_rival;
-    bool eos_guessed;
-    bool decodes;
-    const char *family;
-    const char *unicode; /* or NULL */
+    tokenizer_info info;
 };
 
 /* ---- What is supported ---- */
 
-/* Words of a pattern. */
-static bool set_words(tokenizer *t, const model *m, failure *err)
+/* Words of a pattern, or characters. */
+static bool set_engine(tokenizer *t, const model *m, failure *err)
 {
+    const bool has_words =
+        m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
+        (m->kind == MODEL_CHAR_BPE && (m->split != SPLIT_NONE || m->word_suffix.n_bytes > 0));
+    if (!has_words)
+        return (t->chars = char_engine_new(m, err)) != NULL;
     if (m->metaspace || m->whitespace_split)
         return model_fail(err, 0, "Metaspace or WhitespaceSplit before %s is not supported",
                           m->family);
@@ -51,19 +52,6 @@ static bool set_words(tokenizer *t, const model *m, failure *err)
     t->words = word_engine_new(m, err);
     t->cuts = normalizer_text_cuts(m);
     return t->words != NULL;
-}
-
-static bool has_words(const model *m)
-{
-    return m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
-           (m->kind == MODEL_CHAR_BPE && (m->split != SPLIT_NONE || m->word_suffix.n_bytes > 0));
-}
-
-static bool set_engine(tokenizer *t, const model *m, failure *err)
-{
-    if (has_words(m))
-        return set_words(t, m, err);
-    return (t->chars = char_engine_new(m, err)) != NULL;
 }
 
 /* ---- Decoding ---- */
@@ -180,24 +168,19 @@ static void limit_cuts(tokenizer *t, const model *m)
         t->cuts &= ~cuts_against(&m->added[i]);
 }
 
-static bool is_nfc(const model *m)
-{
-    for (size_t i = 0; i < m->n_steps; i++)
-        if (m->steps[i].kind != NORMALIZE_NFC)
-            return false;
-    return true;
-}
-
 /* Those that are searched for in normalized text; the engine over characters finds its own. */
 static bool set_normalized(tokenizer *t, const model *m, failure *err)
 {
     model normalized;
+    bool is_nfc = true;
+    for (size_t i = 0; i < m->n_steps; i++)
+        is_nfc &= m->steps[i].kind == NORMALIZE_NFC;
     model_init(&normalized);
     bool set = normalizer_add_tokens(t->normalizer, m, &normalized, err);
     if (set)
         set = (t->normalized = added_tokens_new(&normalized, true, err)) != NULL;
     limit_cuts(t, &normalized);
-    for (size_t i = 0; i < normalized.n_added && !is_nfc(m); i++)
+    for (size_t i = 0; i < normalized.n_added && !is_nfc; i++)
         t->cuts &= ~cuts_against_normalized(&normalized.added[i].content);
     model_free(&normalized);
     return set;
@@ -210,11 +193,6 @@ size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_sear
         return n_bytes;
     return t->chars ? char_engine_cut(t->chars, text, n_searched, n_bytes)
                     : text_cut(text, n_searched, n_bytes, t->cuts);
-}
-
-bool tokenizer_in_order(const tokenizer *t)
-{
-    return t->chars && char_engine_in_order(t->chars);
 }
 
 /* ---- New and free ---- */
@@ -243,18 +221,23 @@ tokenizer *tokenizer_new(const model *m, failure *err)
         tokenizer_free(t);
         return NULL;
     }
-    t->bos_id = m->bos_id;
-    t->eos_id = m->eos_id;
-    t->decodes = m->decode != DECODE_UNKNOWN;
-    t->eos_guessed = m->eos_guessed;
-    t->eos_rival = m->eos_rival;
-    t->family = m->family;
+    bool made = set_engine(t, m, err);
+    t->info = (tokenizer_info){
+        .vocab_size = (uint32_t)m->n_tokens,
+        .bos_id = m->bos_id,
+        .eos_id = m->eos_id,
+        .eos_guessed = m->eos_guessed,
+        .eos_rival = m->eos_rival,
+        .takes_bytes = t->words && !t->normalizer && word_engine_takes_bytes(t->words),
+        .decodes = m->decode != DECODE_UNKNOWN,
+        .in_order = t->chars && char_engine_in_order(t->chars),
+        .family = m->family,
+    };
     if (m->kind != MODEL_BYTE_BPE || m->split != SPLIT_NONE || m->n_steps > 0)
-        t->unicode = UNICODE_VERSION;
+        t->info.unicode = UNICODE_VERSION;
     for (size_t i = 0; i < m->n_steps; i++)
         if (m->steps[i].kind == NORMALIZE_CHARSMAP)
-            t->unicode = GRAPHEME_UNICODE;
-    bool made = set_engine(t, m, err);
+            t->info.unicode = GRAPHEME_UNICODE;
     if (made)
         made = (t->raw = added_tokens_new(m, false, err)) != NULL;
     if (made && t->words)
@@ -287,11 +270,14 @@ tokenizer *tokenizer_new_bytes(void)
                                &err);
     }
     if (made) {
-        t->builtin = t->decodes = true;
-        t->bos_id = MODEL_NO_ID;
-        t->eos_id = BYTES_TOKENIZER_EOD;
-        t->eos_rival = MODEL_NO_ID;
-        t->family = "bytes";
+        t->builtin = true;
+        t->info = (tokenizer_info){.vocab_size = BYTES_TOKENIZER_VOCAB_SIZE,
+                                   .bos_id = MODEL_NO_ID,
+                                   .eos_id = BYTES_TOKENIZER_EOD,
+                                   .eos_rival = MODEL_NO_ID,
+                                   .takes_bytes = true,
+                                   .decodes = true,
+                                   .family = "bytes"};
         made = keep_tokens(t, &m);
     }
     model_free(&m);
@@ -320,50 +306,15 @@ void tokenizer_free(tokenizer *t)
 
 /* ---- Questions ---- */
 
-uint32_t tokenizer_vocab_size(const tokenizer *t)
+const tokenizer_info *tokenizer_get_info(const tokenizer *t)
 {
-    return (uint32_t)t->n_tokens;
-}
-
-uint32_t tokenizer_eos(const tokenizer *t)
-{
-    return t->eos_id;
-}
-
-uint32_t tokenizer_eos_rival(const tokenizer *t)
-{
-    return t->eos_rival;
-}
-
-bool tokenizer_eos_guessed(const tokenizer *t)
-{
-    return t->eos_guessed;
-}
-
-uint32_t tokenizer_bos(const tokenizer *t)
-{
-    return t->bos_id;
+    return &t->info;
 }
 
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes)
 {
     const uint32_t id = vocabulary_find_text(t->control, content, n_bytes);
     return id != MODEL_NO_ID ? id : vocabulary_find_text(t->normal, content, n_bytes);
-}
-
-const char *tokenizer_family(const tokenizer *t)
-{
-    return t->family;
-}
-
-const char *tokenizer_unicode(const tokenizer *t)
-{
-    return t->unicode;
-}
-
-bool tokenizer_takes_bytes(const tokenizer *t)
-{
-    return t->builtin || (t->words && !t->normalizer && word_engine_takes_bytes(t->words));
 }
 
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)
@@ -428,7 +379,7 @@ void encoder_set_specials(encoder *e, specials_policy specials)
 
 encoder_state encoder_save(const encoder *e)
 {
-    if (!tokenizer_in_order(e->t))
+    if (!e->t->info.in_order)
         return (encoder_state){0};
     const char_sentence sentence = char_scratch_save(e->chars);
     return (encoder_state){sentence.score, sentence.unknown};
@@ -436,7 +387,7 @@ encoder_state encoder_save(const encoder *e)
 
 void encoder_restore(encoder *e, encoder_state state)
 {
-    if (tokenizer_in_order(e->t))
+    if (e->t->info.in_order)
         char_scratch_restore(e->chars, (char_sentence){state.sum, state.unknown});
 }
 
@@ -555,30 +506,18 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
 
 /* ---- Decode ---- */
 
-bool tokenizer_decodes(const tokenizer *t)
-{
-    return t->decodes;
-}
-
-static size_t first_unknown(const tokenizer *t, const uint32_t *ids, size_t n_ids, size_t *n_bytes)
-{
-    size_t n;
-    *n_bytes = 0;
-    for (size_t i = 0; i < n_ids; i++) {
-        if (!tokenizer_token_bytes(t, ids[i], &n))
-            return i;
-        *n_bytes += n;
-    }
-    return SIZE_MAX;
-}
-
 bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,
                       size_t *bad)
 {
-    size_t n_bytes, n;
-    *bad = first_unknown(t, ids, n_ids, &n_bytes);
-    if (*bad != SIZE_MAX)
-        return false;
+    size_t n_bytes = 0, n;
+    *bad = SIZE_MAX;
+    for (size_t i = 0; i < n_ids; i++) {
+        if (!tokenizer_token_bytes(t, ids[i], &n)) {
+            *bad = i;
+            return false;
+        }
+        n_bytes += n;
+    }
     if (t->decoder)
         return char_decode(t->decoder, ids, n_ids, text);
     text->s = malloc(n_bytes + 1);

@@ -33,32 +33,30 @@ tokenizer *tokenizer_new(const model *m, failure *err);
 tokenizer *tokenizer_new_bytes(void);
 void tokenizer_free(tokenizer *t);
 
-/* The largest possible id + 1, including added tokens. */
-uint32_t tokenizer_vocab_size(const tokenizer *t);
-/* The token that ends a document: the eos of the file or the preset, or MODEL_NO_ID. */
-uint32_t tokenizer_eos(const tokenizer *t);
-/* Whether that is only a guess from the usual name of a special token; *rival is another candidate,
- * or MODEL_NO_ID. */
-bool tokenizer_eos_guessed(const tokenizer *t);
-uint32_t tokenizer_eos_rival(const tokenizer *t);
-uint32_t tokenizer_bos(const tokenizer *t);
+typedef struct tokenizer_info {
+    uint32_t vocab_size;     /* the largest possible id + 1, including added tokens */
+    uint32_t bos_id, eos_id; /* around documents: as the file or the preset says, or MODEL_NO_ID */
+    bool eos_guessed;        /* from the usual name of a special token ... */
+    uint32_t eos_rival;      /* ... and this is another candidate, or MODEL_NO_ID */
+    bool takes_bytes;        /* it encodes bytes that are not UTF-8 (byte-level) */
+    bool decodes;            /* false: the decoder of the tokenizer.json is not supported */
+    /* The second part of a text that is cut needs the state of the encoder after the first: with
+     * Unigram the best result depends on rounded sums from the beginning of the document. If not,
+     * any encoder may take it. */
+    bool in_order;
+    const char *family;
+    const char *unicode; /* the version of the tables that take part, such as "16.0.0", or NULL */
+} tokenizer_info;
+/* Valid as long as the tokenizer. */
+const tokenizer_info *tokenizer_get_info(const tokenizer *t);
 /* The id of the token with this content, specials first; MODEL_NO_ID: there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);
-const char *tokenizer_family(const tokenizer *t);
-/* The version of the Unicode tables that take part, such as "16.0.0", or NULL. */
-const char *tokenizer_unicode(const tokenizer *t);
-/* Whether it encodes bytes that are not UTF-8 (byte-level). */
-bool tokenizer_takes_bytes(const tokenizer *t);
 
 /* The largest offset at which the text may be cut: encoding the first part with TEXT_FIRST and then
  * the second without gives the ids of the whole text, whatever follows text[n_bytes]. 0: there is
  * none. n_searched: for the first n_searched bytes the answer was 0. */
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_searched,
                           size_t n_bytes);
-/* Whether the second part needs the state of the encoder after the first: with Unigram the best
- * result depends on rounded sums from the beginning of the document. If not, any encoder may take
- * it. */
-bool tokenizer_in_order(const tokenizer *t);
 
 /* ---- Encode ---- */
 
@@ -82,10 +80,10 @@ void encoder_free(encoder *e);
 /* For the next text. */
 void encoder_set_specials(encoder *e, specials_policy specials);
 /* Appends the ids of the text. It has TEXT_PADDING readable bytes after it and is UTF-8, or any
- * bytes if tokenizer_takes_bytes. */
+ * bytes if the tokenizer takes bytes. */
 tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
                                id_buffer *out);
-/* The state between two parts of a document, if tokenizer_in_order. */
+/* The state between two parts of a document, if they are encoded in order. */
 typedef struct encoder_state {
     double sum;
     bool unknown; /* inside a run of unknown characters, which becomes one id */
@@ -99,9 +97,7 @@ uint64_t encoder_specials_seen(const encoder *e);
 
 /* The text of one id inside a text; NULL: there is no such id. For specials, their content. */
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes);
-/* false: the decoder of the tokenizer.json is not supported. */
-bool tokenizer_decodes(const tokenizer *t);
-/* The text of the ids, malloced, if tokenizer_decodes: as by the reference decoder (U+2581 to
+/* The text of the ids, malloced, if it decodes: as by the reference decoder (U+2581 to
  * spaces, without SentencePiece's leading space, with byte fallback). false: out of memory (*bad is
  * SIZE_MAX), or ids[*bad] does not exist. */
 bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,

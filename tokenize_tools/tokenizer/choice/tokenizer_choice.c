@@ -38,7 +38,7 @@ int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
 int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *choice)
 {
     int code = tokenizer_choice_open(file, choice);
-    if (code == CLI_OK && !tokenizer_decodes(file->tokenizer))
+    if (code == CLI_OK && !tokenizer_get_info(file->tokenizer)->decodes)
         code = cli_error(CLI_INPUT,
                          "tokenizer: %s: its decoder is not supported with its model; 'man "
                          "tokmap-tokenizers' lists those that are",

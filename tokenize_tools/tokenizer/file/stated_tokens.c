@@ -141,7 +141,7 @@ static bool read_beside(stated_tokens *tokens, const char *role, const char *nam
 bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file,
                         failure *err)
 {
-    const tokenizer *t = file->tokenizer;
+    const tokenizer_info *t = tokenizer_get_info(file->tokenizer);
     const bool ends = strcmp(role, "eos") == 0;
     *tokens = (stated_tokens){.n = 0};
     if (file->from_file && (!read_beside(tokens, role, CONFIG, file, err) ||
@@ -150,13 +150,13 @@ bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer
     if (tokens->none)
         tokens->n = 0;
     else if (!ends)
-        add_stated(tokens, tokenizer_bos(t), file->name);
-    else if (!tokenizer_eos_guessed(t))
-        add_stated(tokens, tokenizer_eos(t), file->name);
+        add_stated(tokens, t->bos_id, file->name);
+    else if (!t->eos_guessed)
+        add_stated(tokens, t->eos_id, file->name);
     if (ends && tokens->n == 0) {
-        tokens->guessed = tokenizer_eos(t) != MODEL_NO_ID;
-        add_stated(tokens, tokenizer_eos(t), file->name);
-        add_stated(tokens, tokenizer_eos_rival(t), file->name);
+        tokens->guessed = t->eos_id != MODEL_NO_ID;
+        add_stated(tokens, t->eos_id, file->name);
+        add_stated(tokens, t->eos_rival, file->name);
     }
     return true;
 }

@@ -133,7 +133,7 @@ static bool add_long(encode_plan *plan, uint64_t index, tokmap_text text, const 
     bool added = true;
     for (size_t at = 0, n; added && at < text.n_bytes; at += n) {
         const size_t left = text.n_bytes - at;
-        n = tokenizer_in_order(t) ? left : encode_part_bytes(t, bytes + at, left);
+        n = tokenizer_get_info(t)->in_order ? left : encode_part_bytes(t, bytes + at, left);
         added = add_job(
             plan, (encode_job){
                       .first = index, .n_ended = at + n == text.n_bytes, .from = at, .to = at + n});
@@ -198,14 +198,6 @@ static void end_job(encode_output *o, size_t k, size_t n_ids)
         o->jobs[o->n_known].first_id = o->n_ids;
         o->n_ids += o->jobs[o->n_known].n_ids;
     }
-    tokmap_i_mutex_unlock(&o->lock);
-}
-
-static void stop_output(encode_output *o)
-{
-    tokmap_i_mutex_lock(&o->lock);
-    o->stopped = true;
-    tokmap_i_condition_broadcast(&o->changed);
     tokmap_i_mutex_unlock(&o->lock);
 }
 
@@ -309,17 +301,6 @@ static size_t count_valid(const uint8_t *text, size_t n_bytes)
     return MIN(n_valid, n_bytes);
 }
 
-static bool encode_part(encode_worker *w, text_part part, id_buffer *out)
-{
-    const size_t n_bytes = part.n_bytes;
-    if (!tokenizer_takes_bytes(w->run->tokenizer))
-        part.n_bytes = count_valid(part.bytes, n_bytes);
-    if (!encode_valid(w, part, out))
-        return false;
-    return part.n_bytes == n_bytes ||
-           fail_in(w, TOKMAP_ERR_ARGUMENT, part.text, part.at + part.n_bytes);
-}
-
 static const uint8_t *copy_text(encode_kit *kit, const uint8_t *text, size_t n_bytes)
 {
     if (kit->capacity < n_bytes + TEXT_PADDING) {
@@ -346,9 +327,14 @@ static bool encode_text(encode_worker *w, text_part part, size_t to, id_buffer *
         part.bytes = copy_text(w->kit, own, part.n_bytes);
         if (!part.bytes)
             return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
-        if (!encode_part(w, part, out))
+        const size_t n_bytes = part.n_bytes;
+        if (!tokenizer_get_info(w->run->tokenizer)->takes_bytes)
+            part.n_bytes = count_valid(part.bytes, n_bytes);
+        if (!encode_valid(w, part, out))
             return false;
         part.at += part.n_bytes;
+        if (part.n_bytes < n_bytes)
+            return fail_in(w, TOKMAP_ERR_ARGUMENT, part.text, part.at);
     } while (part.at < to);
     return true;
 }
@@ -398,13 +384,18 @@ static void place_pending(encode_worker *w, bool all)
         w->kit->ids.n = 0;
 }
 
+/* Stops the others: jobs after k are not needed, and nothing more is placed. */
 static void note_failure(encode_worker *w, size_t k)
 {
+    encode_output *o = &w->run->output;
     size_t end = atomic_load(&w->run->end);
     w->failed_job = k;
     while (k < end && !atomic_compare_exchange_weak(&w->run->end, &end, k))
         continue;
-    stop_output(&w->run->output);
+    tokmap_i_mutex_lock(&o->lock);
+    o->stopped = true;
+    tokmap_i_condition_broadcast(&o->changed);
+    tokmap_i_mutex_unlock(&o->lock);
 }
 
 static void *encode_jobs(void *arg)
@@ -478,18 +469,12 @@ static void learn_ids(tokmap_tokenizer *t, const encode_plan *plan, size_t n_ids
                               memory_order_relaxed);
 }
 
-static uint32_t count_workers(const encode_run *run, uint32_t n_threads)
-{
-    const size_t most = MIN(run->plan.n, MAX_THREADS);
-    if (most <= 1)
-        return 1;
-    return (uint32_t)MIN(most, n_threads ? n_threads : tokmap_i_n_processors());
-}
-
 /* At least one worker has a kit, or memory ran out. */
 static bool hire_workers(encode_run *run, tokmap_tokenizer *t, const tokmap_encode_options *o)
 {
-    const uint32_t n = count_workers(run, o->n_threads);
+    const size_t most = MIN(run->plan.n, MAX_THREADS);
+    const size_t wanted = most <= 1 ? 1 : o->n_threads ? o->n_threads : tokmap_i_n_processors();
+    const uint32_t n = (uint32_t)MAX(MIN(most, wanted), 1);
     run->workers = calloc(n, sizeof *run->workers);
     for (; run->workers && run->n_workers < n; run->n_workers++) {
         encode_worker *w = &run->workers[run->n_workers];
@@ -500,28 +485,6 @@ static bool hire_workers(encode_run *run, tokmap_tokenizer *t, const tokmap_enco
         encoder_set_specials(w->kit->encoder, (specials_policy)o->specials);
     }
     return run->n_workers > 0;
-}
-
-static tokmap_status encode_all(encode_run *run, tokmap_tokenizer *t,
-                                const tokmap_encode_options *o, tokmap_error *err)
-{
-    if (!make_plan(&run->plan, &run->texts, run->tokenizer) ||
-        !begin_output(&run->output, &run->plan, run->texts.n, expect_ids(t, &run->plan)) ||
-        !hire_workers(run, t, o))
-        return FAIL_MEMORY(err);
-    atomic_store(&run->end, run->plan.n);
-    work_together(run);
-    return find_failure(run, err);
-}
-
-static tokmap_status check_texts(const text_list *texts, tokmap_error *err)
-{
-    for (uint64_t i = 0; i < texts->n; i++) {
-        const tokmap_text text = text_list_get(texts, i);
-        if (!text.bytes && text.n_bytes > 0)
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "text number %" PRIu64 " is NULL", i);
-    }
-    return TOKMAP_OK;
 }
 
 static tokmap_status check_options(tokmap_encode_options *o, const tokmap_encode_options *options,
@@ -544,18 +507,6 @@ static tokmap_status check_options(tokmap_encode_options *o, const tokmap_encode
     return TOKMAP_OK;
 }
 
-static void free_run(encode_run *run, tokmap_tokenizer *t)
-{
-    for (uint32_t i = 0; i < run->n_workers; i++)
-        tokmap_i_return_kit(t, run->workers[i].kit);
-    result_memory_free(run->output.ids);
-    result_memory_free(run->output.offsets);
-    tokmap_i_mutex_free(&run->output.lock);
-    tokmap_i_condition_free(&run->output.changed);
-    free(run->plan.jobs);
-    free(run->workers);
-}
-
 tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_options *options,
                                       tokmap_encoding *out, tokmap_error *err)
 {
@@ -574,10 +525,20 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         .tokenizer = t->file.tokenizer,
         .texts = {(const uint8_t *)o.texts, o.text_stride, o.n_texts},
     };
-    status = check_texts(&run.texts, err);
-    if (status)
-        return status;
-    status = encode_all(&run, t, &o, err);
+    for (uint64_t i = 0; i < o.n_texts; i++) {
+        const tokmap_text text = text_list_get(&run.texts, i);
+        if (!text.bytes && text.n_bytes > 0)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "text number %" PRIu64 " is NULL", i);
+    }
+    if (make_plan(&run.plan, &run.texts, run.tokenizer) &&
+        begin_output(&run.output, &run.plan, o.n_texts, expect_ids(t, &run.plan)) &&
+        hire_workers(&run, t, &o)) {
+        atomic_store(&run.end, run.plan.n);
+        work_together(&run);
+        status = find_failure(&run, err);
+    } else {
+        status = FAIL_MEMORY(err);
+    }
     if (!status) {
         encode_output *made = &run.output;
         const bool wasteful = made->capacity - made->n_ids > made->n_ids / 2 + 1024;
@@ -590,6 +551,13 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         made->offsets = NULL;
         status = tokmap_i_give_struct(out, &full, &kind, err);
     }
-    free_run(&run, t);
+    for (uint32_t i = 0; i < run.n_workers; i++)
+        tokmap_i_return_kit(t, run.workers[i].kit);
+    result_memory_free(run.output.ids);
+    result_memory_free(run.output.offsets);
+    tokmap_i_mutex_free(&run.output.lock);
+    tokmap_i_condition_free(&run.output.changed);
+    free(run.plan.jobs);
+    free(run.workers);
     return status;
 }

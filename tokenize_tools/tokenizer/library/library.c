@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - a tokenizer of libtokmap_tokenizer: open, what it is, decode. */
+/* library.c - a tokenizer of libtokmap_tokenizer: open, what it is, decode; the memory of what
+ * calls return. */
 #include "tokenizer/library/library.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/status.h"
+#include "system/platform_memory.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/file/stated_tokens.h"
 
@@ -17,6 +19,56 @@ _Static_assert(TOKMAP_NO_ID == MODEL_NO_ID, "one value for both");
 const char *tokmap_tokenizer_version(void)
 {
     return TOKMAP_VERSION_TEXT;
+}
+
+/* ---- The memory of results ---- */
+
+/* glibc keeps smaller blocks, so that the next call gets the same pages. */
+#define LARGE_BYTES ((size_t)32 << 20)
+
+/* Before the memory. */
+typedef struct result_header {
+    _Alignas(max_align_t) size_t mapped_bytes; /* 0: malloced */
+} result_header;
+
+void *result_memory_new(size_t n_bytes)
+{
+    if (n_bytes > SIZE_MAX / 2)
+        return NULL;
+    const size_t all_bytes = sizeof(result_header) + n_bytes;
+    const bool large = all_bytes >= LARGE_BYTES;
+    result_header *header = large ? tokmap_i_big_memory_new(all_bytes) : malloc(all_bytes);
+    if (!header)
+        return NULL;
+    header->mapped_bytes = large ? all_bytes : 0;
+    return header + 1;
+}
+
+void *result_memory_shrink(void *memory, size_t n_bytes)
+{
+    result_header *header = (result_header *)memory - 1;
+    const size_t all_bytes = sizeof *header + n_bytes;
+    if (header->mapped_bytes == 0) {
+        result_header *smaller = realloc(header, all_bytes);
+        return (smaller ? smaller : header) + 1; /* cppcheck-suppress memleak */
+    }
+    const size_t kept_bytes = round_up(all_bytes, TOKMAP_I_HUGE_PAGE_BYTES);
+    if (kept_bytes < header->mapped_bytes) {
+        tokmap_i_big_memory_free((uint8_t *)header + kept_bytes, header->mapped_bytes - kept_bytes);
+        header->mapped_bytes = kept_bytes;
+    }
+    return memory;
+}
+
+void result_memory_free(const void *memory)
+{
+    if (!memory)
+        return;
+    result_header *header = (result_header *)(uintptr_t)memory - 1;
+    if (header->mapped_bytes > 0)
+        tokmap_i_big_memory_free(header, header->mapped_bytes);
+    else
+        free(header);
 }
 
 void tokmap_tokenizer_free(const void *memory)
@@ -92,13 +144,6 @@ static bool find_stated(tokmap_tokenizer *t, const stated_role *role)
     return *role->reason != NULL;
 }
 
-static bool find_all_stated(tokmap_tokenizer *t)
-{
-    const stated_role eod = {"eos", "ends", &t->eod_id, &t->eod_reason};
-    const stated_role bos = {"bos", "begins", &t->bos_id, &t->bos_reason};
-    return find_stated(t, &eod) && find_stated(t, &bos);
-}
-
 /* ---- Kits: handed out without a lock ---- */
 
 #define KEPT_BYTES ((size_t)1 << 20) /* of each buffer of a kit */
@@ -113,19 +158,6 @@ static void free_kit(encode_kit *kit)
     free(kit);
 }
 
-static encode_kit *new_kit(const tokmap_tokenizer *t)
-{
-    static const encoder_options options;
-    encode_kit *kit = calloc(1, sizeof *kit);
-    if (!kit)
-        return NULL;
-    kit->encoder = encoder_new(t->file.tokenizer, &options);
-    if (kit->encoder)
-        return kit;
-    free(kit);
-    return NULL;
-}
-
 /* The kits that were used last are at the beginning. */
 encode_kit *tokmap_i_take_kit(tokmap_tokenizer *t)
 {
@@ -134,7 +166,12 @@ encode_kit *tokmap_i_take_kit(tokmap_tokenizer *t)
         if (kit && (kit = atomic_exchange(&t->kits[i], NULL)) != NULL)
             return kit;
     }
-    return new_kit(t);
+    static const encoder_options options;
+    encode_kit *kit = calloc(1, sizeof *kit);
+    if (kit && (kit->encoder = encoder_new(t->file.tokenizer, &options)) != NULL)
+        return kit;
+    free(kit);
+    return NULL;
 }
 
 void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit)
@@ -191,8 +228,10 @@ tokmap_status tokmap_tokenizer_open(tokmap_tokenizer **out, const char *path,
     const tokenizer_choice choice = {t->path, o.pattern, o.specials_file};
     bool opened = tokenizer_file_open(&t->file, &choice, &why);
     t->file.pattern = NULL; /* the caller's */
+    const stated_role eod = {"eos", "ends", &t->eod_id, &t->eod_reason};
+    const stated_role bos = {"bos", "begins", &t->bos_id, &t->bos_reason};
     if (opened)
-        opened = find_all_stated(t) || fail_memory(&why);
+        opened = (find_stated(t, &eod) && find_stated(t, &bos)) || fail_memory(&why);
     if (!opened) {
         tokmap_tokenizer_close(t);
         return fail_open(err, &why, path);
@@ -221,16 +260,16 @@ tokmap_status tokmap_tokenizer_get_info(const tokmap_tokenizer *t, tokmap_tokeni
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_tokenizer_info, bos_reason)};
     if (!t)
         return TOKMAP_ERR_ARGUMENT;
-    const tokenizer *own = t->file.tokenizer;
+    const tokenizer_info *own = tokenizer_get_info(t->file.tokenizer);
     const tokmap_tokenizer_info full = {
-        .vocab_size = tokenizer_vocab_size(own),
+        .vocab_size = own->vocab_size,
         .eod_id = t->eod_id,
         .bos_id = t->bos_id,
         .eod_is_guess = t->eod_guessed,
-        .takes_bytes = tokenizer_takes_bytes(own),
-        .decodes = tokenizer_decodes(own),
-        .family = tokenizer_family(own),
-        .unicode = tokenizer_unicode(own),
+        .takes_bytes = own->takes_bytes,
+        .decodes = own->decodes,
+        .family = own->family,
+        .unicode = own->unicode,
         .eod_reason = t->eod_reason,
         .bos_reason = t->bos_reason,
     };
@@ -261,7 +300,7 @@ tokmap_status tokmap_tokenizer_decode(const tokmap_tokenizer *t, const uint32_t 
         *out = (tokmap_text){0};
     if (!t || !out || (!ids && n_ids > 0))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "a pointer is NULL");
-    if (!tokenizer_decodes(t->file.tokenizer))
+    if (!tokenizer_get_info(t->file.tokenizer)->decodes)
         return FAIL(err, TOKMAP_ERR_UNSUPPORTED, "%s: its decoder is not supported", t->path);
     model_text text = {0};
     size_t bad = SIZE_MAX;
