@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "corpus/arrow_reader.h"
+#include "corpus/reader_kind.h"
 #include "corpus/input.h"
 #include "corpus/tar_header.h"
 #include "oracles/corpus_model.h"

@@ -9,6 +9,7 @@
 
 #include "arrow/schema.h"
 #include "corpus/input_codec.h"
+#include "corpus/reader_kind.h"
 #include "corpus/window.h"
 #include "text/little_endian.h"
 
@@ -240,37 +241,27 @@ const char *arrow_columns_text_name(const arrow_columns *c)
     return c->options->field ? c->options->field : "text";
 }
 
-static bool check_where(const arrow_columns *c, failure *err)
-{
-    tokmap_value_type types[FIELD_LIST_MAX];
-    if (!c->options->fields || !c->options->where)
-        return true;
-    for (size_t i = 0; i < c->options->fields->n_fields; i++) {
-        const size_t column = c->value_columns[i];
-        const arrow_field *f = column == SIZE_MAX ? NULL : c->columns[column].field;
-        types[i] = f && arrow_is_text(f)        ? TOKMAP_VALUE_STRING
-                   : f && f->type == ARROW_NULL ? TOKMAP_VALUE_NULL
-                                                : TOKMAP_VALUE_INT64;
-    }
-    return where_check_types(c->options->where, types, err) ||
-           fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
-}
-
 static bool choose_columns(arrow_columns *c, failure *err)
 {
     const field_list *fields = c->options->fields;
+    tokmap_value_type types[FIELD_LIST_MAX];
     size_t column;
     if (!choose_column(c, arrow_columns_text_name(c), true, &column, err))
         return fail(err, "%s; use --field to name the column of the text", err->text);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         c->value_columns[i] = SIZE_MAX;
+        types[i] = TOKMAP_VALUE_INT64;
         if (strcmp(fields->names[i], FIELD_ROW) == 0)
             continue;
-        if (!choose_column(c, fields->names[i], false, &c->value_columns[i], err))
+        if (!choose_column(c, fields->names[i], false, &column, err))
             return false;
-        c->text_is_value = c->text_is_value || c->value_columns[i] == 0;
+        const arrow_field *f = c->columns[column].field;
+        c->value_columns[i] = column;
+        c->text_is_value = c->text_is_value || column == 0;
+        if (arrow_is_text(f) || f->type == ARROW_NULL)
+            types[i] = arrow_is_text(f) ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_NULL;
     }
-    return check_where(c, err);
+    return reader_check_where(c->options, types, err);
 }
 
 arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s, failure *err)

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "corpus/arrow_reader.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +6,7 @@
 #include <string.h>
 
 #include "corpus/arrow_columns.h"
+#include "corpus/reader_kind.h"
 #include "system/platform.h"
 #include "text/array.h"
 #include "text/little_endian.h"
@@ -400,8 +399,6 @@ static reader_result next_arrow(reader *base, reader_text *text, failure *err)
     arrow_reader *r = arrow_of(base);
     const reader_result result =
         r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
-    if (result == READER_FAILED)
-        window_fail(&base->window, err);
     text->offset = r->message_at;
     text->line = r->first_row + (r->row > 0 ? r->row - 1 : 0);
     return result;
@@ -426,8 +423,7 @@ static bool skip_arrow(reader *base, reader_raw *raw, failure *err)
            fail(err,
                 "row %" PRIu64 ": a bad document of more than %zu bytes in a compressed "
                 "record batch cannot be collected; raise --memory",
-                r->row - 1, r->base.options->max_piece_bytes) ||
-           window_fail(&base->window, err);
+                r->row - 1, r->base.options->max_piece_bytes);
 }
 
 /* ---- Places ---- */
@@ -441,9 +437,10 @@ static int fail_missing(reader_place to, failure *err)
     return -1;
 }
 
-static int find_place(arrow_reader *r, reader_place to, uint64_t max_bytes, failure *err)
+static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
-    window *w = &r->base.window;
+    arrow_reader *r = arrow_of(base);
+    window *w = &base->window;
     const uint64_t from = w->offset;
     if (!r->begun && !begin_input(r, err))
         return -1;
@@ -468,14 +465,6 @@ static int find_place(arrow_reader *r, reader_place to, uint64_t max_bytes, fail
     return 1;
 }
 
-static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, failure *err)
-{
-    const int result = find_place(arrow_of(base), to, max_bytes, err);
-    if (result < 0)
-        window_fail(&base->window, err);
-    return result;
-}
-
 static reader_place place_of_arrow(const reader *base)
 {
     const arrow_reader *r = (const arrow_reader *)base;
@@ -495,11 +484,6 @@ static void describe_arrow(const reader *base, reader_place place, uint64_t offs
              offset > place.offset ? offset - place.offset : 0);
 }
 
-static input_prefix stored_of_arrow(const reader *base)
-{
-    return stream_stored(base->window.stream);
-}
-
 static void summarize_arrow(const reader *base, reader_summary *summary)
 {
     const arrow_reader *r = (const arrow_reader *)base;
@@ -510,6 +494,15 @@ static void summarize_arrow(const reader *base, reader_summary *summary)
     summary->why_column = is_default ? "the default" : "named by --field";
 }
 
+static bool open_arrow(reader *base, failure *err)
+{
+    (void)err;
+    base->format = CORPUS_ARROW;
+    base->names_byte = true;
+    arrow_of(base)->name = base->window.name;
+    return true;
+}
+
 static void close_arrow(reader *base)
 {
     arrow_reader *r = arrow_of(base);
@@ -518,27 +511,15 @@ static void close_arrow(reader *base)
     free(r->piece);
 }
 
-static const reader_kind arrow_reader_kind = {
+const reader_kind arrow_reader_kind = {
+    .reader_bytes = sizeof(arrow_reader),
+    .open = open_arrow,
     .close = close_arrow,
     .next = next_arrow,
     .skip = skip_arrow,
     .seek = seek_arrow,
     .where = place_of_arrow,
-    .stored = stored_of_arrow,
     .describe = describe_arrow,
     .summarize = summarize_arrow,
     .keep = keep_arrow,
 };
-
-reader *arrow_reader_open(const corpus_options *options, const window *w, failure *err)
-{
-    arrow_reader *r = calloc(1, sizeof *r);
-    if (!r) {
-        fail_memory(err);
-        return NULL;
-    }
-    r->base = (reader){
-        .kind = &arrow_reader_kind, .options = options, .format = CORPUS_ARROW, .window = *w};
-    r->name = w->name;
-    return &r->base;
-}

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/parquet_reader.h"
-#include "corpus/reader.h"
+#include "corpus/reader_kind.h"
 #include "system/files.h"
 #include "system/platform.h"
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "corpus/parquet_reader.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +6,7 @@
 #include <string.h>
 
 #include "corpus/parquet_column.h"
+#include "corpus/reader_kind.h"
 #include "system/files.h"
 #include "system/input_file.h"
 #include "system/platform.h"
@@ -92,37 +91,29 @@ static void close_parquet(reader *base)
     parquet_file_close(&r->file);
 }
 
-static bool check_where(parquet_reader *r, failure *err)
-{
-    const corpus_options *o = r->base.options;
-    tokmap_value_type types[FIELD_LIST_MAX];
-    if (!o->fields || !o->where)
-        return true;
-    for (size_t i = 0; i < o->fields->n_fields; i++) {
-        const parquet_element *e = r->fields[i].element;
-        const bool bytes = e && (e->type == PARQUET_BYTE_ARRAY || e->type == PARQUET_FIXED_BYTES);
-        const bool none = e && !bytes && parquet_is_null(&r->file.footer, e);
-        types[i] = bytes ? TOKMAP_VALUE_STRING : none ? TOKMAP_VALUE_NULL : TOKMAP_VALUE_INT64;
-    }
-    return where_check_types(o->where, types, err) ||
-           fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
-}
-
 static bool choose_columns(parquet_reader *r, failure *err)
 {
+    const parquet_footer *f = &r->file.footer;
     const field_list *fields = r->base.options->fields;
     const char *field = r->base.options->field;
-    r->element = parquet_text_column(&r->file.footer, field ? field : "text", err);
+    tokmap_value_type types[FIELD_LIST_MAX];
+    r->element = parquet_text_column(f, field ? field : "text", err);
     if (!r->element)
         return false;
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
+        types[i] = TOKMAP_VALUE_INT64;
         if (strcmp(fields->names[i], FIELD_ROW) == 0)
             continue;
-        r->fields[i].element = parquet_value_column(&r->file.footer, fields->names[i], err);
-        if (!r->fields[i].element)
+        const parquet_element *e = parquet_value_column(f, fields->names[i], err);
+        if (!e)
             return false;
+        r->fields[i].element = e;
+        if (e->type == PARQUET_BYTE_ARRAY || e->type == PARQUET_FIXED_BYTES)
+            types[i] = TOKMAP_VALUE_STRING;
+        else if (parquet_is_null(f, e))
+            types[i] = TOKMAP_VALUE_NULL;
     }
-    return check_where(r, err);
+    return reader_check_where(r->base.options, types, err);
 }
 
 /* The columns of fields take turns in the calling thread, and share the memory. */
@@ -417,6 +408,7 @@ static void summarize_parquet(const reader *base, reader_summary *summary)
 }
 
 static const reader_kind parquet_reader_kind = {
+    .reader_bytes = sizeof(parquet_reader),
     .close = close_parquet,
     .next = next_row,
     .skip = skip_row,
@@ -465,15 +457,12 @@ static bool begin_part(parquet_reader *r, const input_part *part, failure *err)
 reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                             failure *err)
 {
-    parquet_reader *r = calloc(1, sizeof *r);
-    if (!r) {
-        fail_memory(err);
+    const window no_window = {.name = source->path};
+    parquet_reader *r =
+        (parquet_reader *)reader_new(&parquet_reader_kind, options, &no_window, err);
+    if (!r)
         return NULL;
-    }
-    r->base = (reader){.kind = &parquet_reader_kind,
-                       .options = options,
-                       .format = CORPUS_PARQUET,
-                       .window = {.name = source->path}};
+    r->base.format = CORPUS_PARQUET;
     r->prefix = source->prefix;
     r->check_version = source->version && source->version->known;
     r->stop_fd = stop_fd;
@@ -483,7 +472,6 @@ reader *parquet_reader_open(const input_source *source, const corpus_options *op
         ok = check_prefix(r, err);
     if (ok)
         return &r->base;
-    parquet_file_close(&r->file);
-    free(r);
+    reader_close(&r->base);
     return NULL;
 }

@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/reader.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/arrow_reader.h"
-#include "corpus/parquet_reader.h"
 #include "corpus/reader_kind.h"
 #include "corpus/tar_header.h"
-#include "corpus/tar_reader.h"
-#include "corpus/text_reader.h"
 #include "text/exact_number.h"
 
-/* Tar is recognized whatever the format is: it holds files of that format. */
-static bool choose_tar(const corpus_options *options, const uint8_t *head, size_t n_bytes)
+/* By the first bytes. */
+static const reader_kind *choose_kind(const corpus_options *options, const window *w)
 {
-    (void)options;
-    return n_bytes >= TAR_BLOCK_BYTES && tar_is_header(head);
+    const uint8_t *head = window_text(w);
+    const size_t n_bytes = window_size(w);
+    if (w->part) /* what begins in the middle of a file says nothing about it */
+        return &text_reader_kind;
+    if (options->format == CORPUS_ARROW ||
+        (options->format == CORPUS_AUTO && arrow_is_magic(head, n_bytes)))
+        return &arrow_reader_kind;
+    /* Tar is recognized whatever the format is: it holds files of that format. */
+    return n_bytes >= TAR_BLOCK_BYTES && tar_is_header(head) ? &tar_reader_kind : &text_reader_kind;
 }
-
-static bool choose_arrow(const corpus_options *options, const uint8_t *head, size_t n_bytes)
-{
-    return options->format == CORPUS_ARROW ||
-           (options->format == CORPUS_AUTO && arrow_is_magic(head, n_bytes));
-}
-
-/* The kinds of files that are read as a stream of plain bytes, by the first ones. What is of no
- * other kind is text. */
-static const struct {
-    bool (*choose)(const corpus_options *options, const uint8_t *head, size_t n_bytes);
-    reader *(*open)(const corpus_options *options, const window *w, failure *err);
-} stream_kinds[] = {{choose_arrow, arrow_reader_open}, {choose_tar, tar_reader_open}};
 
 static reader *open_stream(const corpus_options *options, window *w, failure *err)
 {
@@ -39,24 +30,7 @@ static reader *open_stream(const corpus_options *options, window *w, failure *er
         if (!window_fill(w, err))
             return NULL;
     }
-    /* What begins in the middle of a file says nothing about it. */
-    for (size_t i = 0; !w->part && i < sizeof stream_kinds / sizeof *stream_kinds; i++) {
-        if (stream_kinds[i].choose(options, window_text(w), window_size(w)))
-            return stream_kinds[i].open(options, w, err);
-    }
-    return text_reader_open(options, w, err);
-}
-
-static reader *open_window(const input_source *source, const corpus_options *options, int stop_fd,
-                           failure *err)
-{
-    window w;
-    reader *r = NULL;
-    if (window_open(&w, source, options, stop_fd, err))
-        r = open_stream(options, &w, err);
-    if (!r)
-        window_close(&w);
-    return r;
+    return reader_new(choose_kind(options, w), options, w, err);
 }
 
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
@@ -64,38 +38,75 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
 {
     int sys_errno;
     const bool parquet = parquet_reader_chooses(source, options, &sys_errno);
+    window w = {0};
     reader *r = NULL;
     if (sys_errno)
         fail_system(err, sys_errno, "cannot read");
-    else
-        r = parquet ? parquet_reader_open(source, options, stop_fd, err)
-                    : open_window(source, options, stop_fd, err);
-    if (r && options->fields && !(r->values = calloc(FIELD_LIST_MAX, sizeof *r->values))) {
-        fail_memory(err);
-        reader_close(r);
-        r = NULL;
-    }
-    if (!r)
+    else if (parquet)
+        r = parquet_reader_open(source, options, stop_fd, err);
+    else if (window_open(&w, source, options, stop_fd, err))
+        r = open_stream(options, &w, err);
+    if (!r) {
+        window_close(&w);
         fail_at(err, "%.200s: ", source->path);
+    }
     return r;
+}
+
+reader *reader_new(const reader_kind *kind, const corpus_options *options, const window *w,
+                   failure *err)
+{
+    reader *r = calloc(1, kind->reader_bytes);
+    tokmap_value *values = options->fields ? calloc(FIELD_LIST_MAX, sizeof *values) : NULL;
+    if (!r || (options->fields && !values)) {
+        free(r);
+        free(values);
+        fail_memory(err);
+        return NULL;
+    }
+    *r = (reader){.kind = kind, .options = options, .window = *w, .inner = r, .values = values};
+    if (!kind->open || kind->open(r, err))
+        return r;
+    r->window = (window){0};
+    reader_close(r);
+    return NULL;
 }
 
 void reader_close(reader *r)
 {
     if (!r)
         return;
-    r->kind->close(r);
+    if (r->kind->close)
+        r->kind->close(r);
+    if (r->inner != r)
+        reader_close(r->inner);
     window_close(&r->window);
     free(r->values);
     free(r);
 }
 
-static void set_row(reader *r, uint64_t row)
+/* Puts the name, and the byte if the content is wrong, before the text. */
+static bool name_place(const reader *r, failure *err)
+{
+    const window *w = &r->inner->window;
+    if (r->names_byte && err->status <= 0)
+        return fail_at(err, "%.200s: byte %" PRIu64 ": ", w->name, w->offset);
+    return fail_at(err, "%.200s: ", w->name);
+}
+
+bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err)
+{
+    return !o->where || where_check_types(o->where, types, err) ||
+           fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
+}
+
+static void set_row(reader *r, uint64_t line)
 {
     const field_list *fields = r->options->fields;
+    const uint64_t row = reader_is_archive(r) ? r->inner->n_records - 1 : line;
     const size_t i = field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW));
     if (i < fields->n_fields)
-        r->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
+        r->inner->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
 }
 
 static bool check_kept(const reader *r, const reader_text *text, failure *err)
@@ -120,25 +131,25 @@ reader_result reader_next(reader *r, reader_text *text, failure *err)
     *text = (reader_text){0};
     reader_result result = r->kind->next(r, text, err);
     if (result >= READER_TEXT && text->values) {
-        set_row(r, r->kind->row ? r->kind->row(r) : text->line);
+        set_row(r, text->line);
         if (r->options->where && !where_holds(r->options->where, text->values))
             result = READER_FILTERED;
         else if (result == READER_TEXT && !check_kept(r, text, err))
             result = READER_FAILED;
     }
     if (result == READER_FAILED)
-        fail_at(err, "%.200s: ", r->window.name);
+        name_place(r, err);
     return result;
 }
 
 void reader_keep(reader *r, size_t n_bytes)
 {
-    r->kind->keep(r, n_bytes);
+    r->inner->kind->keep(r->inner, n_bytes);
 }
 
 bool reader_skip(reader *r, reader_raw *raw, failure *err)
 {
-    return r->kind->skip(r, raw, err) || fail_at(err, "%.200s: ", r->window.name);
+    return r->inner->kind->skip(r->inner, raw, err) || name_place(r, err);
 }
 
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err)
@@ -146,7 +157,7 @@ int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err)
     r->resumed = to.n_records > 0;
     const int result = r->kind->seek(r, to, max_bytes, err);
     if (result < 0)
-        fail_at(err, "%.200s: ", r->window.name);
+        name_place(r, err);
     return result;
 }
 
@@ -158,22 +169,22 @@ reader_place reader_where(const reader *r)
 void reader_describe(const reader *r, reader_place place, uint64_t offset, char *text,
                      size_t text_bytes)
 {
-    r->kind->describe(r, place, offset, text, text_bytes);
+    r->inner->kind->describe(r->inner, place, offset, text, text_bytes);
 }
 
 bool reader_is_archive(const reader *r)
 {
-    return r->kind->is_archive;
+    return r->inner != r;
 }
 
 uint64_t reader_n_begun(const reader *r)
 {
-    return r->kind->n_begun ? r->kind->n_begun(r) : 0;
+    return r->inner->kind->n_begun ? r->inner->kind->n_begun(r->inner) : 0;
 }
 
 void reader_want(reader *r, uint64_t n)
 {
-    r->kind->want(r, n);
+    r->inner->kind->want(r->inner, n);
 }
 
 corpus_format reader_format(const reader *r)
@@ -188,20 +199,23 @@ uint64_t reader_n_records(const reader *r)
 
 void reader_note_fields(const reader *r)
 {
-    if (r->options->note && r->kind->note_fields && !r->resumed)
-        r->kind->note_fields(r);
+    if (r->options->note && r->inner->kind->note_fields && !r->resumed)
+        r->inner->kind->note_fields(r->inner);
 }
 
 void reader_summarize(const reader *r, reader_summary *summary)
 {
-    const char *codec = r->window.stream ? stream_codec(r->window.stream) : NULL;
+    const bool is_archive = reader_is_archive(r);
+    const stream *s = r->inner->window.stream;
+    const char *codec = s ? stream_codec(s) : NULL;
     *summary = (reader_summary){.n_records = reader_n_records(r)};
-    snprintf(summary->codec, sizeof summary->codec, "%s", codec ? codec : "");
+    snprintf(summary->codec, sizeof summary->codec, "%s%s%s", is_archive ? "tar" : "",
+             is_archive && codec ? ", " : "", codec ? codec : "");
     if (r->kind->summarize)
         r->kind->summarize(r, summary);
 }
 
 input_prefix reader_stored(const reader *r)
 {
-    return r->kind->stored(r);
+    return r->kind->stored ? r->kind->stored(r) : stream_stored(r->inner->window.stream);
 }

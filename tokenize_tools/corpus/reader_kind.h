@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader_kind.h - what a kind of file has to provide to be read by reader.h. */
+/* reader_kind.h - what a kind of file has to provide to be read by reader.h, and the kinds. */
 #ifndef TOKMAP_READER_KIND_H
 #define TOKMAP_READER_KIND_H
 
@@ -8,25 +8,26 @@
 
 /* The functions have the meaning of those in reader.h with the same names. With the first text of a
  * record, `next` fills r->values and sets text->values; FIELD_ROW and options->where are the
- * business of reader.c. The records in the place that `where` returns are counted where the
- * position moves on, not where a record is handed out: pack compares the two. */
+ * business of reader.c, and so is the name of the input in a failure. The records in the place that
+ * `where` returns are counted where the position moves on, not where a record is handed out: pack
+ * compares the two. */
 typedef struct reader_kind {
-    void (*close)(reader *r); /* frees all but the reader itself and its window */
+    size_t reader_bytes; /* of a structure that begins with a `reader` */
+    /* Begins at the window, which r->window has; all else is 0. After a failure, `close` is called;
+     * the window still belongs to the caller. */
+    bool (*open)(reader *r, failure *err);
+    void (*close)(reader *r); /* frees all but the reader itself, its window and its inner reader */
     reader_result (*next)(reader *r, reader_text *text, failure *err);
     bool (*skip)(reader *r, reader_raw *raw, failure *err);
     int (*seek)(reader *r, reader_place to, uint64_t max_bytes, failure *err);
     reader_place (*where)(const reader *r);
-    input_prefix (*stored)(const reader *r);
     void (*describe)(const reader *r, reader_place place, uint64_t offset, char *text,
                      size_t text_bytes);
 
-    uint64_t (*row)(const reader *r);       /* the value of FIELD_ROW; NULL: that of the line */
-    uint64_t (*n_records)(const reader *r); /* NULL: unknown */
+    input_prefix (*stored)(const reader *r);                     /* NULL: of the window's stream */
+    uint64_t (*n_records)(const reader *r);                      /* NULL: unknown */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
-
     void (*note_fields)(const reader *r); /* NULL: the format says which fields there are */
-
-    bool is_archive;
 
     /* NULL if documents always come in one piece: */
     void (*keep)(reader *r, size_t n_bytes);
@@ -40,9 +41,48 @@ struct reader {
     const corpus_options *options;
     corpus_format format; /* CORPUS_AUTO: not decided yet */
     window window;        /* the plain bytes of the input */
+    bool names_byte;      /* a failure is told with the place of the window */
     uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
     bool resumed;         /* the beginning was not read */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
+    /* Itself, but for an archive: what reads the members, and has the window and the values. The
+     * functions that an archive does not provide are those of this one. */
+    reader *inner;
 };
+
+/* Takes over the window, except on failure. */
+reader *reader_new(const reader_kind *kind, const corpus_options *options, const window *w,
+                   failure *err);
+/* For inputs that know the types of their fields: what where_check_types finds is a failure. */
+bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err);
+
+/* ---- The kinds ---- */
+
+/* Text, lines and JSON lines. The format is an option, or is decided by the first line. */
+extern const reader_kind text_reader_kind;
+/* Reads what follows in the window as if it were another input. one_record: all of it is one,
+ * JSON over any number of lines. */
+void text_reader_restart(reader *r, corpus_format format, bool one_record);
+
+/* The members of a tar archive: a layer over the reader of text, which reads each member that holds
+ * documents as if it were an input. Other members are named and left out. With CORPUS_AUTO, the
+ * first member that is text or JSON decides which of the two is read. */
+extern const reader_kind tar_reader_kind;
+
+/* Arrow's IPC format: a column of texts, one record batch after another. A stream and a file are
+ * read in the same way, from front to back. The place of a document is the offset of its record
+ * batch and the number of its row in the input. */
+extern const reader_kind arrow_reader_kind;
+bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes);
+
+/* A Parquet file: each row is a document, and a column of strings is its text. */
+reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
+                            failure *err);
+/* Whether an input is to be read as Parquet. The file is opened for its first bytes; *sys_errno
+ * is set if they cannot be read. */
+bool parquet_reader_chooses(const input_source *source, const corpus_options *options,
+                            int *sys_errno);
+/* As corpus_cutter_next, with the reader of a whole file. */
+int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, failure *err);
 
 #endif /* TOKMAP_READER_KIND_H */

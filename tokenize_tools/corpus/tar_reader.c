@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "corpus/tar_reader.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "corpus/reader_kind.h"
 #include "corpus/tar_header.h"
-#include "corpus/text_reader.h"
 
 #define MAX_REPORTED 10 /* members of an archive */
 
 typedef struct tar_reader {
-    reader base;      /* its window is empty: */
-    reader *text;     /* reads the members, and has the window */
+    reader base;      /* its inner reader reads text */
     const char *name; /* of the archive */
     char label[200];  /* the archive and the member, for messages */
     tar_member member;
@@ -30,13 +27,7 @@ static tar_reader *tar_of(reader *base)
 
 static window *window_of(tar_reader *t)
 {
-    return &t->text->window;
-}
-
-/* What is wrong in a member has its place in the text. */
-static bool name_place(tar_reader *t, failure *err)
-{
-    return t->in_member ? fail_at(err, "%.200s: ", t->label) : window_fail(window_of(t), err);
+    return &t->base.inner->window;
 }
 
 /* ---- Members that hold no documents ---- */
@@ -227,11 +218,12 @@ static bool next_member(tar_reader *t, bool quietly, failure *err)
         const uint64_t n_bytes = t->member.data_bytes;
         if (is_wanted(t, kind)) {
             t->in_member = true;
+            t->base.names_byte = false; /* but the place in the text */
             t->n_read++;
             t->end = w->offset + n_bytes;
             set_label(t);
             window_limit(w, n_bytes);
-            text_reader_restart(t->text, t->base.format, kind == TAR_JSON);
+            text_reader_restart(t->base.inner, t->base.format, kind == TAR_JSON);
             return true;
         }
         leave_out(t, quietly);
@@ -255,6 +247,7 @@ static bool leave_member(tar_reader *t, failure *err)
     window_limit(w, UINT64_MAX);
     w->name = t->name;
     t->in_member = false;
+    t->base.names_byte = true;
     return skip_bytes(t, next - w->offset, err);
 }
 
@@ -263,36 +256,29 @@ static bool leave_member(tar_reader *t, failure *err)
 static reader_result next_tar(reader *base, reader_text *text, failure *err)
 {
     tar_reader *t = tar_of(base);
-    reader_result result = READER_END;
-    t->text->values = base->values;
-    while (!t->at_end && result == READER_END) {
+    while (!t->at_end) {
         if (!t->in_member && !next_member(t, false, err))
-            result = READER_FAILED;
-        else if (t->in_member)
-            result = t->text->kind->next(t->text, text, err);
-        if (result == READER_END && t->in_member && !leave_member(t, err))
-            result = READER_FAILED;
+            return READER_FAILED;
+        const reader_result result =
+            t->in_member ? base->inner->kind->next(base->inner, text, err) : READER_END;
+        if (result != READER_END)
+            return result;
+        if (t->in_member && !leave_member(t, err))
+            return READER_FAILED;
     }
-    if (result == READER_FAILED)
-        name_place(t, err);
-    return result;
-}
-
-static bool skip_tar(reader *base, reader_raw *raw, failure *err)
-{
-    tar_reader *t = tar_of(base);
-    return t->text->kind->skip(t->text, raw, err) || name_place(t, err);
+    return READER_END;
 }
 
 /* A place is in a member, or at an end of the archive. */
-static int find_place(tar_reader *t, reader_place to, uint64_t max_bytes, failure *err)
+static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
+    tar_reader *t = tar_of(base);
     window *w = window_of(t);
     const uint64_t from = w->offset;
-    t->text->n_records = to.n_records;
+    base->inner->n_records = to.n_records;
     while (w->offset < to.offset || t->in_member) {
         if (t->in_member && to.offset <= t->end)
-            return t->text->kind->seek(t->text, to, max_bytes, err);
+            return base->inner->kind->seek(base->inner, to, max_bytes, err);
         if (t->in_member && !leave_member(t, err))
             return -1;
         if (w->offset - from >= max_bytes)
@@ -309,107 +295,29 @@ static int find_place(tar_reader *t, reader_place to, uint64_t max_bytes, failur
     return 1;
 }
 
-static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, failure *err)
-{
-    const int result = find_place(tar_of(base), to, max_bytes, err);
-    if (result < 0)
-        name_place(tar_of(base), err);
-    return result;
-}
-
 static reader_place place_of_tar(const reader *base)
 {
-    const tar_reader *t = (const tar_reader *)base;
-    return t->in_member
-               ? t->text->kind->where(t->text)
-               : (reader_place){.offset = t->text->window.offset, .n_records = t->text->n_records};
+    const reader *text = base->inner;
+    return ((const tar_reader *)base)->in_member
+               ? text->kind->where(text)
+               : (reader_place){.offset = text->window.offset, .n_records = text->n_records};
 }
 
-static void describe_tar(const reader *base, reader_place place, uint64_t offset, char *text,
-                         size_t text_bytes)
+static bool open_tar(reader *base, failure *err)
 {
-    const reader *inner = ((const tar_reader *)base)->text;
-    inner->kind->describe(inner, place, offset, text, text_bytes);
+    tar_reader *t = tar_of(base);
+    base->format = base->options->format;
+    base->names_byte = true;
+    base->inner = reader_new(&text_reader_kind, base->options, &base->window, err);
+    t->name = base->window.name;
+    base->window = (window){0};
+    return base->inner != NULL;
 }
 
-static input_prefix stored_of_tar(const reader *base)
-{
-    return stream_stored(((const tar_reader *)base)->text->window.stream);
-}
-
-static void keep_tar(reader *base, size_t n_bytes)
-{
-    reader *text = tar_of(base)->text;
-    text->kind->keep(text, n_bytes);
-}
-
-static uint64_t row_of_tar(const reader *base)
-{
-    return ((const tar_reader *)base)->text->n_records - 1;
-}
-
-static uint64_t count_begun(const reader *base)
-{
-    const reader *text = ((const tar_reader *)base)->text;
-    return text->kind->n_begun(text);
-}
-
-static void want_string(reader *base, uint64_t n)
-{
-    reader *text = tar_of(base)->text;
-    text->kind->want(text, n);
-}
-
-static void note_fields(const reader *base)
-{
-    const reader *inner = ((const tar_reader *)base)->text;
-    inner->kind->note_fields(inner);
-}
-
-static void summarize_tar(const reader *base, reader_summary *summary)
-{
-    const reader *text = ((const tar_reader *)base)->text;
-    const char *codec = stream_codec(text->window.stream);
-    snprintf(summary->codec, sizeof summary->codec, "tar%s%s", codec ? ", " : "",
-             codec ? codec : "");
-}
-
-static void close_tar(reader *base)
-{
-    reader *text = tar_of(base)->text;
-    text->values = NULL; /* they belong to the base */
-    reader_close(text);
-}
-
-static const reader_kind tar_kind_of_reader = {
-    .close = close_tar,
+const reader_kind tar_reader_kind = {
+    .reader_bytes = sizeof(tar_reader),
+    .open = open_tar,
     .next = next_tar,
-    .skip = skip_tar,
     .seek = seek_tar,
     .where = place_of_tar,
-    .stored = stored_of_tar,
-    .describe = describe_tar,
-    .row = row_of_tar,
-    .summarize = summarize_tar,
-    .is_archive = true,
-    .keep = keep_tar,
-    .n_begun = count_begun,
-    .want = want_string,
-    .note_fields = note_fields,
 };
-
-reader *tar_reader_open(const corpus_options *options, const window *w, failure *err)
-{
-    tar_reader *t = calloc(1, sizeof *t);
-    if (!t) {
-        fail_memory(err);
-        return NULL;
-    }
-    t->base = (reader){.kind = &tar_kind_of_reader, .options = options, .format = options->format};
-    t->base.window.name = t->name = w->name;
-    t->text = text_reader_open(options, w, err);
-    if (t->text)
-        return &t->base;
-    free(t);
-    return NULL;
-}

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "corpus/text_reader.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "corpus/json_line.h"
+#include "corpus/reader_kind.h"
 #include "corpus/wrong_file.h"
 #include "text/array.h"
 
@@ -311,12 +310,15 @@ static text_reader *text_of(reader *base)
     return (text_reader *)base; /* the base is its first member */
 }
 
-static bool prepare_json(text_reader *r, failure *err)
+static bool open_text(reader *base, failure *err)
 {
-    const char *field = r->base.options->field ? r->base.options->field : "text";
+    text_reader *r = text_of(base);
+    const char *field = base->options->field ? base->options->field : "text";
+    r->checked = base->window.part != NULL;
+    set_format(r, base->options->format);
     if (!json_path_fits(field))
         return fail(err, "the field %.200s has more than %d parts", field, JSON_MAX_DEPTH);
-    r->paths = json_paths_new(field, r->base.options->fields);
+    r->paths = json_paths_new(field, base->options->fields);
     if (r->paths)
         r->scanner = json_line_scanner_new(&(json_line_options){.paths = r->paths});
     return r->scanner || fail_memory(err);
@@ -699,18 +701,14 @@ static void note_fields(const reader *base)
     o->note(o->context, why.text);
 }
 
-static input_prefix stored_now(const reader *base)
-{
-    return stream_stored(base->window.stream);
-}
-
-static const reader_kind text_kind = {
+const reader_kind text_reader_kind = {
+    .reader_bytes = sizeof(text_reader),
+    .open = open_text,
     .close = close_text,
     .next = next_text,
     .skip = skip_document,
     .seek = seek_place,
     .where = place_now,
-    .stored = stored_now,
     .describe = describe_place,
     .keep = keep_bytes,
     .n_begun = count_begun,
@@ -727,21 +725,4 @@ void text_reader_restart(reader *base, corpus_format format, bool one_record)
     r->begin = r->base.window.offset;
     r->line = 0;
     r->checked = r->in_white = r->at_hand = r->in_pieces = false;
-}
-
-reader *text_reader_open(const corpus_options *options, const window *w, failure *err)
-{
-    text_reader *r = calloc(1, sizeof *r);
-    if (!r) {
-        fail_memory(err);
-        return NULL;
-    }
-    r->base = (reader){.kind = &text_kind, .options = options, .window = *w};
-    r->checked = w->part != NULL;
-    set_format(r, options->format);
-    if (prepare_json(r, err))
-        return &r->base;
-    close_text(&r->base);
-    free(r);
-    return NULL;
 }

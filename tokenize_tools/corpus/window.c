@@ -217,13 +217,6 @@ const char *stream_codec(const stream *s)
 
 /* ---- Windows ---- */
 
-bool window_fail(const window *w, failure *err)
-{
-    if (err->status > 0)
-        return fail_at(err, "%.200s: ", w->name);
-    return fail_at(err, "%.200s: byte %" PRIu64 ": ", w->name, w->offset);
-}
-
 bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
                  failure *err)
 {

@@ -54,7 +54,4 @@ bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, fail
  * found, those in which it cannot begin. No terminator: never found. */
 bool window_find(window *w, const char *terminator, size_t terminator_bytes, size_t *n_bytes);
 
-/* Puts the name, and the offset if the content is wrong, before the text. Returns false. */
-bool window_fail(const window *w, failure *err);
-
 #endif /* TOKMAP_WINDOW_H */

@@ -290,7 +290,7 @@ static bool check_known(const wrong_file_head *head, const corpus_options *optio
                     known->name);
     if (given && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
         return true;
-    if (known == &tar) /* tar_reader.h reads the outer one */
+    if (known == &tar) /* tar_reader.c reads the outer one */
         return fail(err, "is a tar archive inside another; unpack the outer one first");
     if (known->kind == ARCHIVE)
         return fail(err, "is %s, which tokmap does not read; unpack it first", known->name);
