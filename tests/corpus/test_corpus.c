@@ -102,15 +102,6 @@ static void ended(void *context, const corpus_counts *counts)
     g->ended[g->n_ended++] = *counts;
 }
 
-static size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
-{
-    (void)n_searched;
-    (void)context;
-    (void)text;
-    (void)n_bytes;
-    return 0;
-}
-
 static void take_piece(got *g, const uint8_t *text, size_t n_bytes)
 {
     if (!g->open) {
@@ -368,7 +359,6 @@ static corpus_options random_options(void)
         .on_error = (corpus_on_error)random_below(3),
         .batch_bytes = batches[random_below(6)],
         .max_piece_bytes = pieces[random_below(6)],
-        .max_document_bytes = random_below(6) ? 0 : 40,
         .read_bytes = reads[random_below(6)],
         .read_ahead = random_below(8) == 0,
         .safe_cut = random_below(2) ? cut_before_space : NULL,
@@ -648,8 +638,6 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
          ":2: byte 9: the document is not valid UTF-8 at its byte 4 (use --on-error skip to leave "
          "out such "
          "documents)"},
-        {CORPUS_TEXT, "0123456789012345678901234567890123456789x",
-         ":1: byte 0: longer than 40 bytes (use --on-error skip to leave out such documents)"},
         {CORPUS_TEXT, "more than 32 bytes without anything",
          ":1: byte 0: more than 32 bytes without a place to cut; raise --memory (use --on-error "
          "skip to leave out such documents)"},
@@ -671,8 +659,7 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
         o.utf8 = UTF8_ERROR;
         o.batch_bytes = 8;
         o.max_piece_bytes = 32;
-        o.max_document_bytes = strstr(sayings[i].said, "longer") ? 40 : 0;
-        o.safe_cut = o.max_document_bytes ? NULL : cut_nowhere;
+        o.safe_cut = cut_nowhere;
         got g = read_corpus(&name, 1, o, NULL);
         snprintf(said, sizeof said, "%s%s", path, sayings[i].said);
         CHECK_INT(g.result, -1);

@@ -52,7 +52,6 @@ static corpus_options random_options(void)
         .on_error = (corpus_on_error)random_below(3),
         .batch_bytes = batches[random_below(6)],
         .max_piece_bytes = pieces[random_below(6)],
-        .max_document_bytes = random_below(6) ? 0 : 40,
         .read_bytes = reads[random_below(6)],
         .read_ahead = random_below(8) == 0,
         .safe_cut = random_below(2) ? cut_before_space : NULL,
@@ -600,7 +599,7 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
         const corpus_options o = {
             .batch_bytes = random_below(2) ? 4 : 1000,
             .max_piece_bytes = random_below(2) ? 16 : 1000,
-            .max_document_bytes = random_below(4) ? 0 : 8,
+            .safe_cut = random_below(4) ? NULL : cut_nowhere,
             .on_error = (corpus_on_error)random_below(3),
             .n_decoders = random_below(3),
             .fields = random_below(2) ? &row : NULL,

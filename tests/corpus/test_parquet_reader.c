@@ -5,6 +5,7 @@
 #include "corpus/input.h"
 #include "fields/where.h"
 #include "support/check.h"
+#include "support/random_input.h"
 #include "system/files.h"
 #include "system/platform.h"
 #include "system/input_file.h"
@@ -224,7 +225,7 @@ TEST(fields_of_a_row_decide_and_are_kept)
 TEST(a_bad_text_is_named_by_its_row)
 {
     static reading r;
-    corpus_options o = {.max_document_bytes = 8};
+    corpus_options o = {.batch_bytes = 8, .max_piece_bytes = 8, .safe_cut = cut_nowhere};
     if (!readable(names[0], &(corpus_options){0}, &r))
         SKIP("it cannot be read");
     read_all(&r, names[0], &o, NULL);

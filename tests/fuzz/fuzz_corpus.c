@@ -58,7 +58,6 @@ static corpus_options choose_options(const uint8_t *d)
         .separator = separators[d[1] & 3],
         .batch_bytes = sizes[d[2] & 7],
         .max_piece_bytes = sizes[d[2] >> 4 & 7],
-        .max_document_bytes = d[3] & 1 ? d[3] : 0,
         .read_bytes = d[4] ? d[4] : 4096,
         .safe_cut = d[1] & 4 ? cut_before_space : NULL,
         .collect = collect,

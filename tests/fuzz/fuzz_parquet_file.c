@@ -11,6 +11,7 @@
 
 #include "corpus/parquet_column.h"
 #include "support/part_reading.h"
+#include "support/random_input.h"
 
 enum {
     MAX_ROWS = 100000
@@ -75,7 +76,7 @@ static void check_parts(const char *name, const char *path, size_t size)
         .format = CORPUS_PARQUET,
         .field = path,
         .on_error = (corpus_on_error)(size % 3),
-        .max_document_bytes = size % 5 ? 0 : 8,
+        .safe_cut = size % 5 ? NULL : cut_nowhere,
         .batch_bytes = size % 2 ? 4 : 1000,
         .max_piece_bytes = 1000,
         .n_decoders = size % 7 ? 0 : 2,

@@ -169,7 +169,6 @@ static void model_take(model *m, const corpus_options *o, const uint8_t *plain, 
     }
     if (!d.filtered && !d.is_null) {
         model_repair(&d, o);
-        d.bad = d.bad || (o->max_document_bytes && d.n_bytes > o->max_document_bytes);
         d.bad = d.bad || !model_can_be_cut(&d, o);
     }
     model_add(m, d);

@@ -167,3 +167,12 @@ size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, s
     const uint8_t *space = n_bytes > 1 ? memrchr(text + 1, ' ', n_bytes - 1) : NULL;
     return space ? (size_t)(space - text) : 0;
 }
+
+size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
+{
+    (void)n_searched;
+    (void)context;
+    (void)text;
+    (void)n_bytes;
+    return 0;
+}

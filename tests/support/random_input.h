@@ -22,5 +22,6 @@ input_bytes random_input(uint64_t *random, corpus_format format);
 int input_file(char name[64], const void *bytes, size_t n_bytes);
 /* For corpus_options.safe_cut: cuts before a space only. */
 size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
+size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
 
 #endif /* TOKMAP_RANDOM_INPUT_H */

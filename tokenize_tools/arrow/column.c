@@ -162,12 +162,12 @@ static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, f
     size_t from = 0, to = d->n_parts; /* the part is in [from, to) */
     while (to - from > 1) {
         const size_t middle = from + (to - from) / 2;
-        if (d->firsts[middle] <= (uint64_t)index)
+        if (d->parts[middle].first <= (uint64_t)index)
             from = middle;
         else
             to = middle;
     }
-    return arrow_read_value(&d->parts[from], (uint64_t)index - d->firsts[from], v, err);
+    return arrow_read_value(&d->parts[from], (uint64_t)index - d->parts[from].first, v, err);
 }
 
 static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)

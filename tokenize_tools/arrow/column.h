@@ -18,11 +18,11 @@ typedef struct arrow_column {
     /* The last buffer, of a string that is not a view, is not in memory; this is its size. */
     bool without_text;
     uint64_t text_bytes;
+    uint64_t first; /* of a part of a dictionary: the number of its first value */
 } arrow_column;
 
 struct arrow_dictionary {
     arrow_column *parts;
-    uint64_t *firsts; /* the number of the first value of each part */
     size_t n_parts;
     uint64_t n_values;
 };

@@ -11,6 +11,7 @@
 #include "corpus/input_codec.h"
 #include "corpus/reader_kind.h"
 #include "corpus/window.h"
+#include "text/array.h"
 #include "text/little_endian.h"
 
 /* After a buffer: the text of a document is followed by readable bytes. */
@@ -208,16 +209,13 @@ static size_t add_column(arrow_columns *c, size_t field)
     return i;
 }
 
-static void add_dictionary(arrow_columns *c, const arrow_field *f)
+static dictionary *find_dictionary(const arrow_columns *c, int64_t id)
 {
-    size_t i = 0;
-    while (i < c->n_dictionaries && c->dictionaries[i].id != f->dictionary_id)
-        i++;
-    if (!f->has_dictionary || i < c->n_dictionaries)
-        return;
-    dictionary *d = &c->dictionaries[c->n_dictionaries++];
-    d->id = f->dictionary_id;
-    d->schema = arrow_dictionary_schema(f, &d->field);
+    for (size_t i = 0; i < c->n_dictionaries; i++) {
+        if (c->dictionaries[i].id == id)
+            return &c->dictionaries[i];
+    }
+    return NULL;
 }
 
 /* The column of a text or a field, which must have values of that kind. */
@@ -232,7 +230,11 @@ static bool choose_column(arrow_columns *c, const char *name, bool is_text, size
         return fail(err, "the column \"%.100s\" is of type %s, which is not read%s", name,
                     arrow_type_name(f), is_text ? " as text" : "");
     *column = add_column(c, field);
-    add_dictionary(c, f);
+    if (f->has_dictionary && !find_dictionary(c, f->dictionary_id)) {
+        dictionary *d = &c->dictionaries[c->n_dictionaries++];
+        d->id = f->dictionary_id;
+        d->schema = arrow_dictionary_schema(f, &d->field);
+    }
     return true;
 }
 
@@ -307,7 +309,6 @@ static void free_dictionary(arrow_columns *c, arrow_dictionary *d)
     for (size_t i = 0; i < d->n_parts; i++)
         free_buffers(c, &d->parts[i]);
     free(d->parts);
-    free(d->firsts);
     *d = (arrow_dictionary){0};
 }
 
@@ -347,81 +348,50 @@ typedef struct request {
     size_t n_needed;
 } request;
 
-/* Lists the buffers of a column that are not empty. */
-static bool list_column(request *q, size_t which, arrow_extent *extents, failure *err)
+/* Lists the buffers that are not empty, in the order of the input. */
+static bool list_buffers(request *q, failure *err)
 {
-    arrow_column *column = &q->columns[which];
-    size_t n;
-    if (!arrow_count_buffers(q->batch, q->schema, q->fields[which], &n, err) ||
-        !arrow_find_buffers(q->batch, q->schema, q->fields[which], extents, err))
-        return false;
-    column->field = &q->schema->fields[q->fields[which]];
-    column->n_rows = q->batch->n_rows;
-    column->without_text = false;
-    column->buffers = calloc(n + 1, sizeof *column->buffers);
-    if (!column->buffers)
-        return fail_memory(err);
-    column->n_buffers = n;
-    for (size_t i = 0; i < n; i++) {
-        if (extents[i].n_bytes > 0)
-            q->needed[q->n_needed++] = (needed){extents[i], column, i};
+    for (size_t i = 0; i < q->n_columns; i++) {
+        arrow_column *column = &q->columns[i];
+        size_t n;
+        if (!arrow_count_buffers(q->batch, q->schema, q->fields[i], &n, err))
+            return false;
+        column->field = &q->schema->fields[q->fields[i]];
+        column->n_rows = q->batch->n_rows;
+        column->without_text = false;
+        column->buffers = calloc(n + 1, sizeof *column->buffers);
+        column->n_buffers = column->buffers ? n : 0;
+        arrow_extent *extents = calloc(n + 1, sizeof *extents);
+        needed *all = realloc(q->needed, (q->n_needed + n + 1) * sizeof *all);
+        q->needed = all ? all : q->needed;
+        bool done = (column->buffers && extents && all) || fail_memory(err);
+        done = done && arrow_find_buffers(q->batch, q->schema, q->fields[i], extents, err);
+        for (size_t k = 0; k < n && done; k++) {
+            if (extents[k].n_bytes > 0)
+                all[q->n_needed++] = (needed){extents[k], column, k};
+        }
+        free(extents);
+        if (!done)
+            return false;
     }
+    qsort(q->needed, q->n_needed, sizeof *q->needed, by_offset);
     return true;
 }
 
-/* In the order of the input. */
-static bool list_buffers(request *q, failure *err)
-{
-    size_t n_all = 0, n;
-    for (size_t i = 0; i < q->n_columns; i++) {
-        if (!arrow_count_buffers(q->batch, q->schema, q->fields[i], &n, err))
-            return false;
-        n_all += n;
-    }
-    arrow_extent *extents = calloc(n_all + 1, sizeof *extents);
-    q->needed = calloc(n_all + 1, sizeof *q->needed);
-    bool done = extents && q->needed;
-    if (!done)
-        fail_memory(err);
-    for (size_t i = 0; i < q->n_columns && done; i++)
-        done = list_column(q, i, extents, err);
-    free(extents);
-    if (done)
-        qsort(q->needed, q->n_needed, sizeof *q->needed, by_offset);
-    return done;
-}
-
-static bool hold(arrow_columns *c, const needed *n, uint64_t n_bytes, failure *err)
+/* same: the bytes, which another column has too, because both are in a struct; else they are taken
+ * from the body. */
+static bool hold(arrow_columns *c, const needed *n, uint64_t n_bytes, const uint8_t *same,
+                 failure *err)
 {
     uint8_t *bytes = malloc((size_t)n_bytes + PADDING);
     if (!bytes)
         return fail_memory(err);
     memset(bytes + n_bytes, 0, PADDING);
+    if (same)
+        memcpy(bytes, same, (size_t)n_bytes);
     n->column->buffers[n->which] = (arrow_bytes){bytes, (size_t)n_bytes};
     c->n_held += n_bytes;
-    return arrow_body_take(&c->body, bytes, n_bytes, err);
-}
-
-static bool is_same(const arrow_extent *a, const arrow_extent *b)
-{
-    return a->offset == b->offset && a->n_bytes == b->n_bytes;
-}
-
-/* The buffer is that of the entry before: two columns are in the same struct. */
-static bool hold_again(arrow_columns *c, const needed *n, failure *err)
-{
-    const arrow_bytes *same = &n[-1].column->buffers[n[-1].which];
-    uint8_t *bytes = malloc(same->n_bytes + PADDING);
-    if (!bytes)
-        return fail_memory(err);
-    memset(bytes, 0, same->n_bytes + PADDING);
-    if (same->n_bytes > 0)
-        memcpy(bytes, same->bytes, same->n_bytes);
-    arrow_bytes *to = &n->column->buffers[n->which];
-    to->bytes = bytes;
-    to->n_bytes = same->n_bytes;
-    c->n_held += same->n_bytes;
-    return true;
+    return same || arrow_body_take(&c->body, bytes, n_bytes, err);
 }
 
 /* Leaves the text in the input, if it is the last that is wanted. */
@@ -449,8 +419,10 @@ static bool read_buffers(arrow_columns *c, const request *q, failure *err)
     uint64_t n_more = 0, n_bytes = 0;
     for (size_t i = 0; i < q->n_needed; i++) {
         const needed *n = &q->needed[i];
-        if (i > 0 && is_same(&n->extent, &n[-1].extent)) {
-            if (n_more == 0 && !hold_again(c, n, err))
+        if (i > 0 && n->extent.offset == n[-1].extent.offset &&
+            n->extent.n_bytes == n[-1].extent.n_bytes) {
+            const arrow_bytes *same = &n[-1].column->buffers[n[-1].which];
+            if (n_more == 0 && !hold(c, n, same->n_bytes, same->bytes, err))
                 return false;
             continue;
         }
@@ -464,7 +436,7 @@ static bool read_buffers(arrow_columns *c, const request *q, failure *err)
         } else if (n_more > 0 || n_bytes > c->max_held - c->n_held) {
             /* Looks only how much there is. */
             n_more = n_bytes < UINT64_MAX - n_more ? n_more + n_bytes : UINT64_MAX;
-        } else if (!hold(c, n, n_bytes, err)) {
+        } else if (!hold(c, n, n_bytes, NULL, err)) {
             return false;
         }
     }
@@ -482,26 +454,6 @@ static bool read_columns(arrow_columns *c, request *q, failure *err)
     return done;
 }
 
-static dictionary *find_dictionary(const arrow_columns *c, int64_t id)
-{
-    for (size_t i = 0; i < c->n_dictionaries; i++) {
-        if (c->dictionaries[i].id == id)
-            return &c->dictionaries[i];
-    }
-    return NULL;
-}
-
-static bool grow_dictionary(arrow_dictionary *d)
-{
-    arrow_column *parts = realloc(d->parts, (d->n_parts + 1) * sizeof *parts);
-    if (parts)
-        d->parts = parts;
-    uint64_t *firsts = realloc(d->firsts, (d->n_parts + 1) * sizeof *firsts);
-    if (firsts)
-        d->firsts = firsts;
-    return parts && firsts;
-}
-
 static bool read_dictionary(arrow_columns *c, const arrow_batch *b, failure *err)
 {
     static const size_t first_field = 0;
@@ -511,15 +463,16 @@ static bool read_dictionary(arrow_columns *c, const arrow_batch *b, failure *err
     arrow_dictionary *values = &d->values;
     if (!b->is_delta)
         free_dictionary(c, values);
-    if (!grow_dictionary(values))
+    arrow_column *parts = array_grow(values->parts, values->n_parts, sizeof *parts);
+    if (!parts)
         return fail_memory(err);
+    values->parts = parts;
     request q = {.batch = b,
                  .schema = &d->schema,
-                 .columns = &values->parts[values->n_parts],
+                 .columns = &parts[values->n_parts],
                  .fields = &first_field,
                  .n_columns = 1};
-    values->parts[values->n_parts] = (arrow_column){0};
-    values->firsts[values->n_parts++] = values->n_values;
+    parts[values->n_parts++] = (arrow_column){.first = values->n_values};
     if (!read_columns(c, &q, err))
         return false;
     values->n_values += b->n_rows;

@@ -114,19 +114,6 @@ static bool begin_schema(arrow_reader *r, const arrow_message *m, failure *err)
     return fail_at(err, "%.200s: ", r->name);
 }
 
-static bool begin_batch(arrow_reader *r, const arrow_message *m, failure *err)
-{
-    char part[50];
-    snprintf(part, sizeof part, "record batch %" PRIu64, r->batch);
-    set_label(r, part);
-    if (!arrow_columns_read(r->columns, m, &r->base.window, err))
-        return false;
-    r->in_batch = true;
-    r->n_rows = arrow_columns_n_rows(r->columns);
-    r->row = 0;
-    return true;
-}
-
 /* Goes on to the next message. */
 static bool leave_message(arrow_reader *r, failure *err)
 {
@@ -142,33 +129,35 @@ static bool leave_message(arrow_reader *r, failure *err)
     return true;
 }
 
-/* Reads only how many rows there are. */
-static bool skip_batch(arrow_reader *r, const arrow_message *m, failure *err)
-{
-    arrow_batch b;
-    if (!arrow_read_batch(&b, m, err))
-        return false;
-    r->in_batch = true;
-    r->n_rows = b.n_rows;
-    return leave_message(r, err);
-}
-
-/* unloaded: a record batch before this offset in the input is skipped. */
+/* unloaded: of a record batch before this offset in the input, only the number of rows is read. */
 static bool take_message(arrow_reader *r, const arrow_message *m, uint64_t unloaded, failure *err)
 {
     window *w = &r->base.window;
+    char part[50];
+    arrow_batch b;
     r->end = w->offset + m->body_bytes;
     if (r->end < w->offset)
         return fail(err, "damaged: a message of %" PRIu64 " bytes", m->body_bytes);
     if (m->kind != ARROW_SCHEMA && !r->columns)
         return fail(err, "damaged: a message before the schema");
-    if (m->kind == ARROW_RECORDS)
-        return r->message_at < unloaded ? skip_batch(r, m, err) : begin_batch(r, m, err);
-    set_label(r, m->kind == ARROW_DICTIONARY ? "dictionary" : "");
+    if (m->kind == ARROW_RECORDS && r->message_at < unloaded) {
+        if (!arrow_read_batch(&b, m, err))
+            return false;
+        r->in_batch = true;
+        r->n_rows = b.n_rows;
+        return leave_message(r, err);
+    }
+    snprintf(part, sizeof part, "record batch %" PRIu64, r->batch);
+    set_label(r, m->kind == ARROW_RECORDS ? part : m->kind == ARROW_DICTIONARY ? "dictionary" : "");
     if (m->kind == ARROW_SCHEMA ? !begin_schema(r, m, err)
                                 : !arrow_columns_read(r->columns, m, w, err))
         return false;
-    return leave_message(r, err);
+    if (m->kind != ARROW_RECORDS)
+        return leave_message(r, err);
+    r->in_batch = true;
+    r->n_rows = arrow_columns_n_rows(r->columns);
+    r->row = 0;
+    return true;
 }
 
 /* ---- The end ---- */
@@ -220,10 +209,8 @@ static bool begin_input(arrow_reader *r, failure *err)
 {
     window *w = &r->base.window;
     r->begun = true;
-    while (window_size(w) < FILE_HEAD_BYTES && !w->at_end) {
-        if (!window_fill(w, err))
-            return false;
-    }
+    if (!window_reach(w, FILE_HEAD_BYTES, err))
+        return false;
     if (!arrow_is_magic(window_text(w), window_size(w)))
         return fail(err, "is not Arrow");
     r->is_file = memcmp(window_text(w), file_magic, MAGIC_BYTES) == 0;
@@ -268,18 +255,6 @@ static bool take_bare_schema(arrow_reader *r, uint8_t prefix[ARROW_PREFIX_BYTES]
     return arrow_read_message(&m, r->metadata, n, err) && begin_schema(r, &m, err);
 }
 
-/* The format allows it, but a writer that was interrupted leaves the same. */
-static void report_missing_end(const arrow_reader *r)
-{
-    const corpus_options *o = r->base.options;
-    char text[320];
-    snprintf(text, sizeof text,
-             "%.200s: the stream has no end marker; its writer may have been interrupted",
-             r->base.window.name);
-    if (o->report)
-        o->report(o->context, text);
-}
-
 /* A stream may end without its end marker, between two messages. */
 static bool next_message(arrow_reader *r, uint64_t unloaded, failure *err)
 {
@@ -292,7 +267,10 @@ static bool next_message(arrow_reader *r, uint64_t unloaded, failure *err)
     if (!window_take(w, prefix, sizeof prefix, &n_taken, err))
         return false;
     if (n_taken == 0 && !r->is_file) {
-        report_missing_end(r);
+        /* The format allows it, but a writer that was interrupted leaves the same. */
+        reader_report(&r->base,
+                      "%.200s: the stream has no end marker; its writer may have been interrupted",
+                      w->name);
         return end_input(r, err);
     }
     if (n_taken < sizeof prefix)
@@ -327,20 +305,6 @@ static bool find_row(arrow_reader *r, failure *err)
 
 /* ---- Documents ---- */
 
-static bool reserve_piece(arrow_reader *r, size_t n_bytes, failure *err)
-{
-    if (r->piece && n_bytes <= r->piece_capacity)
-        return true;
-    const size_t capacity = n_bytes + n_bytes / 4;
-    uint8_t *piece = realloc(r->piece, capacity + PADDING);
-    if (!piece)
-        return fail_memory(err);
-    memset(piece + capacity, 0, PADDING);
-    r->piece = piece;
-    r->piece_capacity = capacity;
-    return true;
-}
-
 /* The next n_bytes of the document, after those that were kept. */
 static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *text, failure *err)
 {
@@ -350,13 +314,18 @@ static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *te
     if (r->text.bytes) {
         text->bytes = r->text.bytes + (r->n_given - n_kept);
     } else {
-        if (!reserve_piece(r, n_kept + n_bytes, err))
+        uint8_t *piece = array_reserve(r->piece, &r->piece_capacity, n_kept + n_bytes + PADDING, 1);
+        if (!piece) {
+            fail_memory(err);
             return READER_FAILED;
+        }
+        r->piece = piece;
         if (n_kept)
             memmove(r->piece, r->piece + r->piece_bytes - n_kept, n_kept);
         if (!arrow_columns_take(r->columns, r->piece + n_kept, n_bytes, err))
             return READER_FAILED;
         r->piece_bytes = text->n_bytes;
+        memset(r->piece + r->piece_bytes, 0, PADDING);
         text->bytes = r->piece;
     }
     r->n_given += n_bytes;

@@ -191,30 +191,20 @@ static add_result make_room(assembler *a)
     return reserve_bytes(&batch->text, &batch->capacity, a->limit) ? ADD_DONE : ADD_NO_MEMORY;
 }
 
-static bool check_document(assembler *a, const reader_text *text)
-{
-    uint64_t max = a->options->max_document_bytes;
-    a->bad_at = 0;
-    if (max && assembler_document_bytes(a) > max) {
-        snprintf(a->reason, sizeof a->reason, "longer than %" PRIu64 " bytes", max);
-        return false;
-    }
-    if (text->last && text->n_bytes == 0 && text->lone_surrogates &&
-        a->options->utf8 == UTF8_ERROR) {
-        snprintf(a->reason, sizeof a->reason, "a lone surrogate in the text");
-        return false;
-    }
-    return true;
-}
-
 add_result assembler_add(assembler *a, reader_text *text)
 {
     for (;;) {
         stop stopped = repair_text(a, text);
         bool discarding = a->n_discard > 0;
         discard_seen_text(a);
-        if (stopped == STOP_BAD || !check_document(a, text))
+        if (stopped == STOP_BAD)
             return ADD_BAD;
+        if (text->last && text->n_bytes == 0 && text->lone_surrogates &&
+            a->options->utf8 == UTF8_ERROR) {
+            a->bad_at = 0;
+            snprintf(a->reason, sizeof a->reason, "a lone surrogate in the text");
+            return ADD_BAD;
+        }
         if (stopped == STOP_END) {
             if (text->last)
                 a->replacements += text->lone_surrogates;

@@ -84,55 +84,6 @@ corpus_options corpus_options_complete(const corpus_options *options)
 
 /* ---- Batches ---- */
 
-/* The values of one document. Start with {0}. */
-typedef struct document_values {
-    uint8_t *bytes;
-    size_t n_bytes, capacity;
-} document_values;
-
-static bool document_values_set(document_values *v, const tokmap_value *values, size_t n)
-{
-    v->n_bytes = value_bytes_size(values, n);
-    uint8_t *bytes = array_reserve(v->bytes, &v->capacity, v->n_bytes, 1);
-    if (!bytes)
-        return false;
-    v->bytes = bytes;
-    value_bytes_put(v->bytes, values, n);
-    return true;
-}
-
-static void document_values_free(document_values *v)
-{
-    free(v->bytes);
-}
-
-/* Add at the end of the batch. false: out of memory. */
-static bool batch_add_end(corpus_batch *batch, corpus_end end)
-{
-    corpus_end *ends =
-        array_reserve(batch->ends, &batch->ends_capacity, batch->n_ends + 1, sizeof *ends);
-    if (!ends)
-        return false;
-    batch->ends = ends;
-    end.at = batch->n_bytes;
-    batch->ends[batch->n_ends++] = end;
-    return true;
-}
-
-static bool batch_add_values(corpus_batch *batch, const document_values *v)
-{
-    if (v->n_bytes == 0)
-        return true;
-    uint8_t *values =
-        array_reserve(batch->values, &batch->values_capacity, batch->values_bytes + v->n_bytes, 1);
-    if (!values)
-        return false;
-    batch->values = values;
-    memcpy(batch->values + batch->values_bytes, v->bytes, v->n_bytes);
-    batch->values_bytes += v->n_bytes;
-    return true;
-}
-
 void corpus_batch_free(corpus_batch *b)
 {
     free(b->text);
@@ -174,8 +125,9 @@ struct corpus {
     bool spoiled; /* its text is bad, unless its key appears again */
     bool resumes; /* the first document began in another process */
 
-    document_values values; /* of the current document */
-    unsigned n_left_out;    /* records in a row that were not documents */
+    uint8_t *values; /* of the current document, as in a batch */
+    size_t values_bytes, values_capacity;
+    unsigned n_left_out; /* records in a row that were not documents */
 
     corpus_counts counts;
     uint64_t plain_bytes; /* of the inputs that have ended */
@@ -246,7 +198,7 @@ void corpus_close(corpus *c)
     reader_close(c->reader);
     second_look_free(c->look);
     assembler_free(&c->assembler);
-    document_values_free(&c->values);
+    free(c->values);
     input_stop_close(&c->stop);
     free(c);
 }
@@ -296,9 +248,14 @@ static int hand_out(corpus *c, corpus_batch *batch)
 
 static step add_end(corpus *c, corpus_end end)
 {
-    const corpus_batch *batch = c->assembler.batch;
-    if (!batch_add_end(c->assembler.batch, end))
+    corpus_batch *batch = c->assembler.batch;
+    corpus_end *ends =
+        array_reserve(batch->ends, &batch->ends_capacity, batch->n_ends + 1, sizeof *ends);
+    if (!ends)
         return fail_memory(&c->error);
+    batch->ends = ends;
+    end.at = batch->n_bytes;
+    batch->ends[batch->n_ends++] = end;
     if (c->options.ended) {
         const corpus_place now = place_now(c);
         c->options.ended(c->options.context, &now.counts);
@@ -431,16 +388,22 @@ static bool begin_document(corpus *c)
     a->n_discard = c->resumes ? c->from.piece_offset : 0;
     /* A document that may turn out bad and have to be left out is checked before it is cut. */
     a->may_cut = c->resumes || (c->options.on_error == ON_ERROR_FAIL && (c->whole || !is_json(c)));
-    return !c->text.values || document_values_set(&c->values, c->text.values, c->options.n_kept);
+    if (!c->text.values)
+        return true;
+    c->values_bytes = value_bytes_size(c->text.values, c->options.n_kept);
+    uint8_t *values = array_reserve(c->values, &c->values_capacity, c->values_bytes, 1);
+    if (!values)
+        return false;
+    c->values = values;
+    value_bytes_put(values, c->text.values, c->options.n_kept);
+    return true;
 }
 
 /* A fast check that nearly all documents pass. */
 static bool whole_is_good(const corpus *c, const reader_text *whole)
 {
     const corpus_options *o = &c->options;
-    if (whole->n_bytes > o->max_piece_bytes ||
-        (o->max_document_bytes && whole->n_bytes > o->max_document_bytes) ||
-        (o->utf8 == UTF8_ERROR && whole->lone_surrogates))
+    if (whole->n_bytes > o->max_piece_bytes || (o->utf8 == UTF8_ERROR && whole->lone_surrogates))
         return false;
     return o->utf8 == UTF8_RAW || utf8_valid_prefix(whole->bytes, whole->n_bytes) == whole->n_bytes;
 }
@@ -489,8 +452,16 @@ static step end_document(corpus *c)
         fail_changed(&c->error, "has changed: the document is shorter than in the earlier run");
         return fail_at_byte(c, c->place.offset);
     }
-    if (!batch_add_values(a->batch, &c->values))
-        return fail_memory(&c->error);
+    if (c->values_bytes > 0) {
+        corpus_batch *batch = a->batch;
+        uint8_t *values = array_reserve(batch->values, &batch->values_capacity,
+                                        batch->values_bytes + c->values_bytes, 1);
+        if (!values)
+            return fail_memory(&c->error);
+        batch->values = values;
+        memcpy(values + batch->values_bytes, c->values, c->values_bytes);
+        batch->values_bytes += c->values_bytes;
+    }
     c->n_left_out = 0;
     c->counts.input_records++;
     c->counts.documents++;
@@ -568,18 +539,6 @@ static step check_records(corpus *c)
     return STEP_ON;
 }
 
-/* Sets what is known of the whole input at the end of its part. */
-static step describe_whole(corpus *c, corpus_end *end)
-{
-    file_facts facts;
-    const int sys_errno = file_describe_input(c->names[c->input], &facts);
-    if (sys_errno)
-        return fail_system(&c->error, sys_errno, "cannot read");
-    end->stored_bytes = facts.n_bytes;
-    end->checksum = 0; /* not known */
-    return STEP_ON;
-}
-
 /* The document that an earlier run has packed in part is not there. */
 static step fail_resumed(corpus *c, const char *how)
 {
@@ -600,8 +559,14 @@ static step end_input(corpus *c)
         return fail_resumed(c, "is missing");
     if (check_records(c) == STEP_FAILED)
         return STEP_FAILED;
-    if (c->is_part && describe_whole(c, &end) == STEP_FAILED)
-        return STEP_FAILED;
+    if (c->is_part) { /* what is known of the whole input */
+        file_facts facts;
+        const int sys_errno = file_describe_input(c->names[c->input], &facts);
+        if (sys_errno)
+            return fail_system(&c->error, sys_errno, "cannot read");
+        end.stored_bytes = facts.n_bytes;
+        end.checksum = 0;
+    }
     corpus_note_fields(c);
     c->counts.stored_bytes += stored.n_bytes;
     c->plain_bytes += reader_where(c->reader).offset;
@@ -609,9 +574,10 @@ static step end_input(corpus *c)
     second_look_free(c->look);
     c->reader = NULL;
     c->look = NULL;
-    c->input++;
     c->n_reported = 0;
-    return add_end(c, end);
+    c->input++;
+    const step added = add_end(c, end);
+    return added == STEP_FAILED ? fail_at(&c->error, "%.200s: ", c->names[c->input - 1]) : added;
 }
 
 static step open_input(corpus *c)

@@ -95,7 +95,6 @@ typedef struct corpus_options {
     corpus_on_error on_error;
     size_t batch_bytes;            /* usual size of a batch's text; 0: 1 MiB */
     size_t max_piece_bytes;        /* its largest size, where no cut is possible; 0: 16 MiB */
-    uint64_t max_document_bytes;   /* of text; a longer document is bad; 0: no limit */
     const input_version *versions; /* the inputs must have these; NULL: any */
     /* A part of the inputs: `begin` is in the first one, and `end`, where the next part begins, in
      * the last one. For an input of which a part is read, formats[i] must be its format, as

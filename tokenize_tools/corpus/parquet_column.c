@@ -11,9 +11,6 @@
 
 /* ---- Pages, read ahead ---- */
 
-/* The pages of a column, read ahead by threads; for parquet_column.c. */
-typedef struct parquet_pages parquet_pages;
-
 typedef struct slot {
     parquet_page_place place;
     parquet_page page;
@@ -21,7 +18,7 @@ typedef struct slot {
     failure err;
 } slot;
 
-struct parquet_pages {
+typedef struct parquet_pages { /* of the column, read ahead by threads */
     parquet_column_options options;
     tokmap_i_mutex mutex;
     tokmap_i_condition room, ready; /* signalled when a slot became free; when one became ready */
@@ -38,12 +35,10 @@ struct parquet_pages {
     tokmap_i_thread *threads;
     unsigned n_threads; /* that were started */
     bool started;
-};
+} parquet_pages;
 
-static void parquet_pages_free(parquet_pages *p)
+static void pages_close(parquet_pages *p)
 {
-    if (!p)
-        return;
     tokmap_i_mutex_lock(&p->mutex);
     p->stopping = true;
     tokmap_i_condition_broadcast(&p->room);
@@ -59,15 +54,12 @@ static void parquet_pages_free(parquet_pages *p)
     tokmap_i_mutex_free(&p->mutex);
     free(p->threads);
     free(p->slots);
-    free(p);
 }
 
-static parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *column,
-                                        parquet_rows rows, const parquet_column_options *options)
+/* false: out of memory; it is to be closed too. */
+static bool pages_open(parquet_pages *p, const parquet_file *f, const parquet_element *column,
+                       parquet_rows rows, const parquet_column_options *options)
 {
-    parquet_pages *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
     p->options = *options;
     p->n_slots = options->n_threads ? (size_t)options->n_threads * 2 + 2 : 1;
     p->slots = calloc(p->n_slots, sizeof *p->slots);
@@ -76,10 +68,7 @@ static parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_ele
     tokmap_i_condition_init(&p->room);
     tokmap_i_condition_init(&p->ready);
     parquet_scan_begin(&p->scan, f, column, rows);
-    if (p->slots && p->threads)
-        return p;
-    parquet_pages_free(p);
-    return NULL;
+    return p->slots && p->threads;
 }
 
 /* ---- Taking pages: with the mutex ---- */
@@ -214,10 +203,9 @@ static void read_one(parquet_pages *p)
     p->at_end = s->failed;
 }
 
-/* Moves the next page to *page, for parquet_pages_release. Before it waits for a page, the caller
+/* Moves the next page to *page, for pages_release. Before it waits for a page, the caller
  * must have released all but a dictionary of the same row group. 1, 0 at the end, or -1. */
-static int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *place,
-                              failure *err)
+static int pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *place, failure *err)
 {
     int result = 0;
     if (!p->started && !start_threads(p, err))
@@ -245,18 +233,8 @@ static int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page
     return result;
 }
 
-/* How many pages were larger than the memory, and so were taken alone. */
-static uint64_t parquet_pages_n_large(parquet_pages *p)
-{
-    tokmap_i_mutex_lock(&p->mutex);
-    const uint64_t n = p->n_large;
-    tokmap_i_mutex_unlock(&p->mutex);
-    return n;
-}
-
 /* Frees a page, whose memory counts as used until then. */
-static void parquet_pages_release(parquet_pages *p, parquet_page *page,
-                                  const parquet_page_place *place)
+static void pages_release(parquet_pages *p, parquet_page *page, const parquet_page_place *place)
 {
     if (!page->memory)
         return;
@@ -271,7 +249,7 @@ static void parquet_pages_release(parquet_pages *p, parquet_page *page,
 struct parquet_column {
     const parquet_file *file;
     const parquet_element *column;
-    parquet_pages *pages;
+    parquet_pages pages;
     parquet_page page, dictionary_page;
     parquet_page_place place, dictionary_place;
     parquet_dictionary dictionary;
@@ -286,23 +264,21 @@ parquet_column *parquet_column_open(const parquet_file *f, const parquet_element
                                     failure *err)
 {
     parquet_column *c = calloc(1, sizeof *c);
-    parquet_pages *pages = c ? parquet_pages_new(f, column, rows, options) : NULL;
-    if (!pages) {
-        free(c);
-        fail_memory(err);
-        return NULL;
+    if (c && pages_open(&c->pages, f, column, rows, options)) {
+        c->file = f;
+        c->column = column;
+        c->row = rows.begin;
+        return c;
     }
-    c->file = f;
-    c->column = column;
-    c->pages = pages;
-    c->row = rows.begin;
-    return c;
+    parquet_column_close(c);
+    fail_memory(err);
+    return NULL;
 }
 
 static void drop_dictionary(parquet_column *c)
 {
     parquet_dictionary_free(&c->dictionary);
-    parquet_pages_release(c->pages, &c->dictionary_page, &c->dictionary_place);
+    pages_release(&c->pages, &c->dictionary_page, &c->dictionary_place);
 }
 
 void parquet_column_close(parquet_column *c)
@@ -311,8 +287,8 @@ void parquet_column_close(parquet_column *c)
         return;
     parquet_values_free(&c->values);
     drop_dictionary(c);
-    parquet_pages_release(c->pages, &c->page, &c->place);
-    parquet_pages_free(c->pages);
+    pages_release(&c->pages, &c->page, &c->place);
+    pages_close(&c->pages);
     free(c);
 }
 
@@ -331,9 +307,12 @@ uint64_t parquet_column_dictionary_checksum(const parquet_column *c)
     return c->dictionary_page.checksum;
 }
 
-uint64_t parquet_column_n_large(const parquet_column *c)
+uint64_t parquet_column_n_large(parquet_column *c)
 {
-    return parquet_pages_n_large(c->pages);
+    tokmap_i_mutex_lock(&c->pages.mutex);
+    const uint64_t n = c->pages.n_large;
+    tokmap_i_mutex_unlock(&c->pages.mutex);
+    return n;
 }
 
 static void fail_value(const parquet_column *c, failure *err)
@@ -354,7 +333,7 @@ static void leave_page(parquet_column *c)
 {
     const parquet_row_group *group = &c->file->footer.groups[c->place.group];
     const uint64_t end = c->place.first_row + c->place.header.n_values;
-    parquet_pages_release(c->pages, &c->page, &c->place);
+    pages_release(&c->pages, &c->page, &c->place);
     c->has_page = false;
     if (end == group->first_row + group->n_rows)
         drop_dictionary(c);
@@ -387,11 +366,11 @@ static int next_page(parquet_column *c, failure *err)
 {
     parquet_page page;
     parquet_page_place place;
-    int result = parquet_pages_next(c->pages, &page, &place, err);
+    int result = pages_next(&c->pages, &page, &place, err);
     if (result > 0 && parquet_page_is_dictionary(&place)) {
         c->dictionary_page = page;
         c->dictionary_place = place;
-        result = take_dictionary(c, err) ? parquet_pages_next(c->pages, &page, &place, err) : -1;
+        result = take_dictionary(c, err) ? pages_next(&c->pages, &page, &place, err) : -1;
     }
     if (result <= 0)
         return result;

@@ -36,6 +36,6 @@ uint64_t parquet_column_checksum(const parquet_column *c);
 /* The part of it that is the dictionary of the current page. */
 uint64_t parquet_column_dictionary_checksum(const parquet_column *c);
 /* How many pages were larger than the memory, and so were read alone. */
-uint64_t parquet_column_n_large(const parquet_column *c);
+uint64_t parquet_column_n_large(parquet_column *c);
 
 #endif /* TOKMAP_PARQUET_COLUMN_H */

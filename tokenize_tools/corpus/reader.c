@@ -2,6 +2,7 @@
 #include "corpus/reader.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,9 @@ static const reader_kind *choose_kind(const corpus_options *options, const windo
 
 static reader *open_stream(const corpus_options *options, window *w, failure *err)
 {
-    while (window_size(w) < TAR_BLOCK_BYTES && !w->at_end) {
-        if (!window_fill(w, err))
-            return NULL;
-    }
-    return reader_new(choose_kind(options, w), options, w, err);
+    return window_reach(w, TAR_BLOCK_BYTES, err)
+               ? reader_new(choose_kind(options, w), options, w, err)
+               : NULL;
 }
 
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
@@ -98,6 +97,17 @@ bool reader_check_where(const corpus_options *o, const tokmap_value_type *types,
 {
     return !o->where || where_check_types(o->where, types, err) ||
            fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
+}
+
+void reader_report(const reader *r, const char *format, ...)
+{
+    char text[640];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (r->options->report)
+        r->options->report(r->options->context, text);
 }
 
 static void set_row(reader *r, uint64_t line)

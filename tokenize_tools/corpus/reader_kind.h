@@ -56,6 +56,9 @@ reader *reader_new(const reader_kind *kind, const corpus_options *options, const
 /* For inputs that know the types of their fields: what where_check_types finds is a failure. */
 bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err);
 
+/* Calls options->report. */
+void reader_report(const reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* ---- The kinds ---- */
 
 /* Text, lines and JSON lines. The format is an option, or is decided by the first line. */

@@ -17,8 +17,7 @@ struct second_look {
     reader *reader; /* NULL: not opened yet */
     assembler assembler;
     corpus_batch batch;
-    window window; /* for collecting */
-    bool has_window;
+    window window; /* for collecting; {0}: not opened yet */
 };
 
 bool second_look_possible(const char *name)
@@ -49,8 +48,7 @@ void second_look_free(second_look *s)
     reader_close(s->reader);
     assembler_free(&s->assembler);
     corpus_batch_free(&s->batch);
-    if (s->has_window)
-        window_close(&s->window);
+    window_close(&s->window);
     free(s);
 }
 
@@ -131,18 +129,10 @@ bool second_look_check(second_look *s, reader_place place, second_look_report *r
 
 /* ---- Collecting ---- */
 
-static bool open_window(second_look *s, failure *err)
-{
-    if (s->has_window)
-        return true;
-    s->has_window = true;
-    return window_open(&s->window, &s->source, &s->options, s->stop_fd, err);
-}
-
 bool second_look_collect(second_look *s, uint64_t begin_at, uint64_t end_at, failure *err)
 {
     window *w = &s->window;
-    if (!open_window(s, err))
+    if (!w->stream && !window_open(w, &s->source, &s->options, s->stop_fd, err))
         return false;
     while (w->offset < end_at) {
         if (window_size(w) == 0 && !window_fill(w, err))

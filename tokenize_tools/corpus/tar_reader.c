@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,57 +31,33 @@ static window *window_of(tar_reader *t)
 
 /* ---- Members that hold no documents ---- */
 
-static void report(const tar_reader *t, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void report(const tar_reader *t, const char *format, ...)
-{
-    char text[640];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (t->base.options->report)
-        t->base.options->report(t->base.options->context, text);
-}
-
 static const char *why_left_out(const tar_reader *t)
 {
     const tar_member *m = &t->member;
-    if (m->type == '1' || m->type == '2')
-        return m->type == '1' ? "a hard link" : "a symbolic link";
-    if (m->type == '6')
-        return "a pipe";
-    if (m->type == '3' || m->type == '4')
-        return "a device";
+    static const char *const types[] = {['1'] = "a hard link",
+                                        ['2'] = "a symbolic link",
+                                        ['3'] = "a device",
+                                        ['4'] = "a device",
+                                        ['6'] = "a pipe"};
+    const uint8_t type = (uint8_t)m->type;
+    if (type < sizeof types / sizeof *types && types[type])
+        return types[type];
     if (m->kind == TAR_FILE && tar_document_kind(m->name) != TAR_NO_DOCUMENT)
         return t->base.format == CORPUS_JSON_LINES ? "JSON is read from this archive"
                                                    : "text is read from this archive";
     return m->kind == TAR_FILE ? "neither text nor JSON by its name" : "not a file";
 }
 
-static bool is_folder(const tar_member *m)
-{
-    const size_t n = strlen(m->name);
-    return m->type == '5' || (m->kind == TAR_OTHER && n > 0 && m->name[n - 1] == '/');
-}
-
 /* quietly: it was reported before. Folders are not worth a word: they hold nothing. */
 static void leave_out(tar_reader *t, bool quietly)
 {
-    if (is_folder(&t->member))
+    const tar_member *m = &t->member;
+    const size_t n = strlen(m->name);
+    if (m->type == '5' || (m->kind == TAR_OTHER && n > 0 && m->name[n - 1] == '/'))
         return;
     if (t->n_left_out++ < MAX_REPORTED && !quietly)
-        report(t, "%.200s: member %.300s is left out: %s", t->name, t->member.name,
-               why_left_out(t));
-}
-
-static void report_rest(const tar_reader *t)
-{
-    const uint64_t n = t->n_left_out - MAX_REPORTED;
-    if (t->n_left_out > MAX_REPORTED)
-        report(t, "%.200s: %" PRIu64 " more member%s left out", t->name, n,
-               n == 1 ? " is" : "s are");
+        reader_report(&t->base, "%.200s: member %.300s is left out: %s", t->name, m->name,
+                      why_left_out(t));
 }
 
 /* ---- From member to member ---- */
@@ -124,16 +99,6 @@ static bool take_extra(tar_reader *t, failure *err)
     return done && skip_bytes(t, tar_padding(m->data_bytes), err);
 }
 
-/* Reads a block. *n_taken is 0 at the end of the input. */
-static bool take_block(tar_reader *t, uint8_t *block, uint64_t *n_taken, failure *err)
-{
-    window *w = window_of(t);
-    if (!window_take(w, block, TAR_BLOCK_BYTES, n_taken, err))
-        return false;
-    return *n_taken == 0 || *n_taken == TAR_BLOCK_BYTES ||
-           fail(err, "the archive is truncated: it ends in a block");
-}
-
 /* After a block of zeros. tar pads archives with any number of them. */
 static bool check_end(tar_reader *t, failure *err)
 {
@@ -163,8 +128,10 @@ static bool next_header(tar_reader *t, failure *err)
     uint64_t n_taken;
     do {
         const uint64_t at = w->offset;
-        if (!take_block(t, block, &n_taken, err))
+        if (!window_take(w, block, TAR_BLOCK_BYTES, &n_taken, err))
             return false;
+        if (n_taken > 0 && n_taken < TAR_BLOCK_BYTES)
+            return fail(err, "the archive is truncated: it ends in a block");
         const char *why = n_taken ? tar_read_header(&t->member, block)
                                   : "the archive is truncated: its end is missing";
         if (why)
@@ -230,8 +197,10 @@ static bool next_member(tar_reader *t, bool quietly, failure *err)
         if (!skip_bytes(t, n_bytes + tar_padding(n_bytes), err))
             return false;
     }
-    if (!quietly)
-        report_rest(t);
+    const uint64_t n_more = t->n_left_out > MAX_REPORTED ? t->n_left_out - MAX_REPORTED : 0;
+    if (!quietly && n_more > 0)
+        reader_report(&t->base, "%.200s: %" PRIu64 " more member%s left out", t->name, n_more,
+                      n_more == 1 ? " is" : "s are");
     /* Otherwise an archive of .csv or .txt.gz would be lost without an error. */
     return t->n_read > 0 || t->n_left_out == 0 ||
            fail(err,

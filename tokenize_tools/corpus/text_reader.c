@@ -34,11 +34,6 @@ typedef struct text_reader {
     char reason[256];
 } text_reader;
 
-static inline bool is_white(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 #define TEXT_BOM_BYTES 3
 
 static const char byte_order_mark[] = "\xef\xbb\xbf";
@@ -79,15 +74,6 @@ static size_t bom_bytes(const text_reader *r)
     return found ? TEXT_BOM_BYTES : 0;
 }
 
-static bool fill_window(text_reader *r, size_t n_bytes, failure *err)
-{
-    while (window_size(&r->base.window) < n_bytes && !r->base.window.at_end) {
-        if (!window_fill(&r->base.window, err))
-            return false;
-    }
-    return true;
-}
-
 /* Finds the first byte from there on that is not white space; *at is max_piece_bytes if there is
  * none before that. */
 static bool find_black(text_reader *r, size_t from, size_t *at, failure *err)
@@ -95,11 +81,11 @@ static bool find_black(text_reader *r, size_t from, size_t *at, failure *err)
     window *w = &r->base.window;
     size_t max_bytes = r->base.options->max_piece_bytes;
     for (*at = from; *at < max_bytes; ++*at) {
-        if (!fill_window(r, *at + 1, err))
+        if (!window_reach(&r->base.window, *at + 1, err))
             return false;
         if (*at == window_size(w))
             *at = max_bytes;
-        if (*at == max_bytes || !is_white(window_text(w)[*at]))
+        if (*at == max_bytes || !json_is_space(window_text(w)[*at]))
             return true;
     }
     return true;
@@ -187,16 +173,6 @@ static wrong_file_head head_of(const text_reader *r)
     };
 }
 
-/* Refuses an input that is not meant to be packed as text. */
-static bool check_head(text_reader *r, failure *err)
-{
-    r->checked = true;
-    if (!fill_window(r, head_bytes(r), err))
-        return false;
-    const wrong_file_head head = head_of(r);
-    return wrong_file_check(&head, r->base.options, err);
-}
-
 /* Whether the line is an object whose beginning is missing. */
 static bool is_cut_line(text_reader *r, const first_line *line)
 {
@@ -209,7 +185,7 @@ static bool is_cut_line(text_reader *r, const first_line *line)
     };
     const uint8_t *bytes = window_text(&r->base.window) + line->from;
     size_t n = line->to - line->from;
-    while (n > 0 && is_white(bytes[n - 1]))
+    while (n > 0 && json_is_space(bytes[n - 1]))
         n--;
     if (n == 0 || bytes[n - 1] != '}' || !memchr(bytes, '"', n))
         return false;
@@ -258,7 +234,7 @@ static bool decide_format(text_reader *r, failure *err)
 {
     size_t from;
     first_line line;
-    if (!fill_window(r, TEXT_BOM_BYTES, err))
+    if (!window_reach(&r->base.window, TEXT_BOM_BYTES, err))
         return false;
     if (window_size(&r->base.window) == 0)
         return true;
@@ -299,8 +275,15 @@ static bool check_fields(const text_reader *r, failure *err)
 
 static bool begin_input(text_reader *r, failure *err)
 {
-    return (r->checked || check_head(r, err)) &&
-           (r->base.format != CORPUS_AUTO || decide_format(r, err)) && check_fields(r, err);
+    if (!r->checked) { /* whether it is meant to be packed as text */
+        r->checked = true;
+        if (!window_reach(&r->base.window, head_bytes(r), err))
+            return false;
+        const wrong_file_head head = head_of(r);
+        if (!wrong_file_check(&head, r->base.options, err))
+            return false;
+    }
+    return (r->base.format != CORPUS_AUTO || decide_format(r, err)) && check_fields(r, err);
 }
 
 /* ---- Open, close ---- */
@@ -388,7 +371,7 @@ static bool all_white(const text_reader *r, size_t n_bytes)
 {
     const uint8_t *bytes = window_text(&r->base.window);
     size_t i = 0;
-    while (i < n_bytes && is_white(bytes[i]))
+    while (i < n_bytes && json_is_space(bytes[i]))
         i++;
     return i == n_bytes;
 }
@@ -408,7 +391,7 @@ static bool skip_white(text_reader *r, failure *err)
     while (r->in_white) {
         const uint8_t *bytes = window_text(w);
         size_t n = 0;
-        while (n < window_size(w) && bytes[n] != '\n' && is_white(bytes[n]))
+        while (n < window_size(w) && bytes[n] != '\n' && json_is_space(bytes[n]))
             n++;
         bool newline = n < window_size(w) && bytes[n] == '\n';
         r->in_white = n == window_size(w) && !w->at_end;
@@ -546,7 +529,7 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
     window *w = &r->base.window;
     finish_document(r);
     if (json && r->base.window.offset == r->begin) {
-        if (!fill_window(r, TEXT_BOM_BYTES, err))
+        if (!window_reach(&r->base.window, TEXT_BOM_BYTES, err))
             return READER_FAILED;
         window_consume(&r->base.window, bom_bytes(r));
     }
@@ -629,20 +612,17 @@ static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure
     if (!begin_input(r, err))
         return -1;
     finish_document(r);
-    while (w->offset < to.offset && max_bytes > 0) {
-        if (window_size(w) == 0 && !window_fill(w, err))
-            return -1;
-        if (window_size(w) == 0) {
-            fail_changed(err,
-                         "has changed: it ends at byte %" PRIu64
-                         ", but an earlier run read up to byte %" PRIu64,
-                         w->offset, to.offset);
-            return -1;
-        }
-        uint64_t n_bytes = to.offset - w->offset < max_bytes ? to.offset - w->offset : max_bytes;
-        n_bytes = n_bytes < window_size(w) ? n_bytes : window_size(w);
-        window_consume(w, (size_t)n_bytes);
-        max_bytes -= n_bytes;
+    const uint64_t n_left = to.offset > w->offset ? to.offset - w->offset : 0;
+    const uint64_t n_bytes = n_left < max_bytes ? n_left : max_bytes;
+    uint64_t n_taken;
+    if (!window_take(w, NULL, n_bytes, &n_taken, err))
+        return -1;
+    if (n_taken < n_bytes) {
+        fail_changed(err,
+                     "has changed: it ends at byte %" PRIu64
+                     ", but an earlier run read up to byte %" PRIu64,
+                     w->offset, to.offset);
+        return -1;
     }
     r->line = to.line;
     base->n_records = to.n_records;

@@ -15,16 +15,6 @@
 
 /* ---- Streams ---- */
 
-/* The thread fills a ring of four blocks and ends at the end of the input. The bytes, and errors
- * with their place, are the same with and without it. */
-typedef struct stream_options {
-    bool ahead;
-    size_t block_bytes; /* of the ring */
-    /* When it becomes readable, reading fails with ECANCELED. Required with `ahead`: it stops the
-     * thread of a stream that is closed before its end. */
-    int stop_fd;
-} stream_options;
-
 #define N_BLOCKS 4
 
 typedef struct block {
@@ -33,10 +23,11 @@ typedef struct block {
     input_prefix stored; /* of the input, up to the end of the block */
 } block;
 
-/* The reader fills blocks[n_filled % N_BLOCKS], the user empties blocks[n_emptied % N_BLOCKS]. */
+/* A thread fills blocks[n_filled % N_BLOCKS], and ends at the end of the input; the user empties
+ * blocks[n_emptied % N_BLOCKS]. The bytes, and errors with their place, are the same without it. */
 struct stream {
     input *in; /* used by the thread, while there is one */
-    bool ahead, has_thread;
+    bool has_thread;
     tokmap_i_thread reader;
     tokmap_i_mutex mutex; /* for the members below */
     tokmap_i_condition changed;
@@ -69,45 +60,28 @@ static ssize_t fill_block(stream *s, block *b, failure *err)
     return n;
 }
 
-/* False: the stream is being closed. */
-static bool wait_for_room(stream *s)
-{
-    tokmap_i_mutex_lock(&s->mutex);
-    while (!s->closing && s->n_filled - s->n_emptied == N_BLOCKS)
-        tokmap_i_condition_wait(&s->changed, &s->mutex);
-    bool closing = s->closing;
-    tokmap_i_mutex_unlock(&s->mutex);
-    return !closing;
-}
-
 static void *read_ahead(void *arg)
 {
     stream *s = arg;
     failure err = {0};
-    ssize_t n = 1;
-    for (uint64_t i = 0; n > 0 && wait_for_room(s); i++) {
-        n = fill_block(s, &s->blocks[i % N_BLOCKS], &err);
+    tokmap_i_mutex_lock(&s->mutex);
+    while (!s->closing && !s->at_end) {
+        if (s->n_filled - s->n_emptied == N_BLOCKS) {
+            tokmap_i_condition_wait(&s->changed, &s->mutex);
+            continue;
+        }
+        block *b = &s->blocks[s->n_filled % N_BLOCKS];
+        tokmap_i_mutex_unlock(&s->mutex);
+        const ssize_t n = fill_block(s, b, &err);
         tokmap_i_mutex_lock(&s->mutex);
         s->n_filled++;
         s->at_end = n <= 0;
         s->failed = n < 0;
         s->error = err;
         tokmap_i_condition_signal(&s->changed);
-        tokmap_i_mutex_unlock(&s->mutex);
     }
+    tokmap_i_mutex_unlock(&s->mutex);
     return NULL;
-}
-
-static int start_thread(stream *s)
-{
-    for (int i = 0; i < N_BLOCKS; i++) {
-        s->blocks[i].bytes = malloc(s->block_bytes);
-        if (!s->blocks[i].bytes)
-            return ENOMEM;
-    }
-    const int sys_errno = tokmap_i_thread_start(&s->reader, read_ahead, s);
-    s->has_thread = sys_errno == 0;
-    return sys_errno;
 }
 
 /* If the thread may still be reading, make stop_fd readable first: that stops it. */
@@ -130,8 +104,23 @@ static void stream_close(stream *s)
     free(s);
 }
 
-/* The path must stay valid until the stream is closed. */
-static stream *stream_open(const input_source *source, const stream_options *options, failure *err)
+static bool start_thread(stream *s, failure *err)
+{
+    for (int i = 0; i < N_BLOCKS; i++) {
+        s->blocks[i].bytes = malloc(s->block_bytes);
+        if (!s->blocks[i].bytes)
+            return fail_system(err, ENOMEM, "cannot start a thread");
+    }
+    const int sys_errno = tokmap_i_thread_start(&s->reader, read_ahead, s);
+    s->has_thread = sys_errno == 0;
+    return s->has_thread || fail_system(err, sys_errno, "cannot start a thread");
+}
+
+/* The path must stay valid until the stream is closed. When stop_fd becomes readable, reading fails
+ * with ECANCELED. Required with `ahead`: it stops the thread of a stream that is closed before its
+ * end. */
+static stream *stream_open(const input_source *source, bool ahead, size_t block_bytes, int stop_fd,
+                           failure *err)
 {
     stream *s = calloc(1, sizeof *s);
     if (!s) {
@@ -140,74 +129,51 @@ static stream *stream_open(const input_source *source, const stream_options *opt
     }
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->changed);
-    s->ahead = options->ahead;
-    s->block_bytes = options->block_bytes;
-    s->in = input_open_with(source, &(input_options){.stop_fd = options->stop_fd}, err);
-    if (!s->in) {
-        stream_close(s);
-        return NULL;
-    }
-    int sys_errno = s->ahead ? start_thread(s) : 0;
-    if (sys_errno) {
-        fail_system(err, sys_errno, "cannot start a thread");
-        stream_close(s);
-        return NULL;
-    }
-    return s;
+    s->block_bytes = block_bytes;
+    s->in = input_open_with(source, &(input_options){.stop_fd = stop_fd}, err);
+    if (s->in && (!ahead || start_thread(s, err)))
+        return s;
+    stream_close(s);
+    return NULL;
 }
 
-/* Waits for the next block. NULL: the input has ended or failed. */
-static block *wait_for_block(stream *s)
+/* Like input_read. */
+static ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, failure *err)
 {
-    tokmap_i_mutex_lock(&s->mutex);
-    while (s->n_filled == s->n_emptied && !s->at_end)
-        tokmap_i_condition_wait(&s->changed, &s->mutex);
-    block *b = s->n_filled == s->n_emptied ? NULL : &s->blocks[s->n_emptied % N_BLOCKS];
-    tokmap_i_mutex_unlock(&s->mutex);
-    return b;
-}
-
-static void give_block_back(stream *s)
-{
-    tokmap_i_mutex_lock(&s->mutex);
-    s->n_emptied++;
-    tokmap_i_condition_signal(&s->changed);
-    tokmap_i_mutex_unlock(&s->mutex);
-    s->n_taken = 0;
-}
-
-static ssize_t read_ring(stream *s, void *buffer, size_t n_bytes, failure *err)
-{
+    if (!s->has_thread)
+        return input_read(s->in, buffer, n_bytes, err);
     for (;;) {
-        block *b = wait_for_block(s);
-        if (!b) {
+        tokmap_i_mutex_lock(&s->mutex);
+        while (s->n_filled == s->n_emptied && !s->at_end)
+            tokmap_i_condition_wait(&s->changed, &s->mutex);
+        const bool has_block = s->n_filled > s->n_emptied;
+        tokmap_i_mutex_unlock(&s->mutex);
+        if (!has_block) {
             *err = s->error;
             return s->failed ? -1 : 0;
         }
+        const block *b = &s->blocks[s->n_emptied % N_BLOCKS];
         size_t n = b->n_bytes - s->n_taken;
         n = n < n_bytes ? n : n_bytes;
         if (n > 0)
             memcpy(buffer, b->bytes + s->n_taken, n);
         s->n_taken += n;
         s->stored = b->stored;
-        if (s->n_taken == b->n_bytes)
-            give_block_back(s);
+        if (s->n_taken == b->n_bytes) { /* the thread may fill it again */
+            tokmap_i_mutex_lock(&s->mutex);
+            s->n_emptied++;
+            tokmap_i_condition_signal(&s->changed);
+            tokmap_i_mutex_unlock(&s->mutex);
+            s->n_taken = 0;
+        }
         if (n > 0)
             return (ssize_t)n;
     }
 }
 
-/* Like input_read. */
-static ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, failure *err)
-{
-    if (s->ahead)
-        return read_ring(s, buffer, n_bytes, err);
-    return input_read(s->in, buffer, n_bytes, err);
-}
-
 input_prefix stream_stored(const stream *s)
 {
-    return s->ahead ? s->stored : stored_so_far(s);
+    return s->has_thread ? s->stored : stored_so_far(s);
 }
 
 const char *stream_codec(const stream *s)
@@ -221,8 +187,6 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
                  failure *err)
 {
     size_t read_bytes = options->read_bytes ? options->read_bytes : READ_BYTES;
-    stream_options how = {
-        .ahead = options->read_ahead, .block_bytes = read_bytes, .stop_fd = stop_fd};
     *w = (window){.name = source->path,
                   .part = source->part,
                   .offset = source->part ? source->part->begin.offset : 0,
@@ -235,7 +199,7 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
     w->bytes = calloc(1, w->capacity + WINDOW_PADDING);
     if (!w->bytes)
         return fail_memory(err);
-    w->stream = stream_open(source, &how, err);
+    w->stream = stream_open(source, options->read_ahead, read_bytes, stop_fd, err);
     return w->stream != NULL;
 }
 
@@ -290,6 +254,15 @@ bool window_fill(window *w, failure *err)
     return w->limit == UINT64_MAX ||
            fail(err, "is truncated: the input ends at byte %" PRIu64 ", and this at byte %" PRIu64,
                 w->offset + window_size(w), w->limit);
+}
+
+bool window_reach(window *w, size_t n_bytes, failure *err)
+{
+    while (window_size(w) < n_bytes && !w->at_end) {
+        if (!window_fill(w, err))
+            return false;
+    }
+    return true;
 }
 
 void window_consume(window *w, size_t n_bytes)

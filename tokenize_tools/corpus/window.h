@@ -36,6 +36,8 @@ void window_close(window *w);
 
 /* Reads more bytes, or sets at_end. The window must not be full. */
 bool window_fill(window *w, failure *err);
+/* Reads until there are n_bytes, or the input ends. */
+bool window_reach(window *w, size_t n_bytes, failure *err);
 static inline const uint8_t *window_text(const window *w)
 {
     return w->bytes + w->begin;
