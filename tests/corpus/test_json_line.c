@@ -148,183 +148,6 @@ static json_line_status check_line(const path_parts *path, const void *line, siz
     return expected.status;
 }
 
-static json_line_status check_text(const char *line)
-{
-    return check_line(&path_text, line, strlen(line), 0);
-}
-
-/* ---- What is JSON ---- */
-
-static const char *const values[] = {"{}",
-                                     "[]",
-                                     "\"\"",
-                                     "0",
-                                     "-0",
-                                     "-1",
-                                     "10",
-                                     "1.5",
-                                     "1e9",
-                                     "1E+09",
-                                     "1.25e-3",
-                                     "0e0",
-                                     "-0.0",
-                                     "1e999",
-                                     "123456789012345678901234567890",
-                                     "true",
-                                     "false",
-                                     "null",
-                                     " { } ",
-                                     "\t[\n1 ,\r2 ] ",
-                                     "{\"a\":1,\"b\":[{\"c\":null}]}",
-                                     "{\"a\":1,\"a\":2}",
-                                     "[[],[[]],{}]",
-                                     "{\"\":0}",
-                                     "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\uD83D\\ude00\"",
-                                     "\"\\ud800\"",
-                                     "\"\\udc00\\ud800\"",
-                                     "\"\\uDBFF\\uDFFF\"",
-                                     "\"\\u0000\"",
-                                     "\"\xc3\xa4\"",
-                                     "\"\xf0\x9f\x98\x80\"",
-                                     "\"\xff\x80\"",
-                                     "\"\x7f\"",
-                                     "[1,\"a\",true,{\"k\":[null]}]",
-                                     "{\"text\":{\"text\":\"no\"}}",
-                                     "1.0E-1"};
-
-static const char *const no_values[] = {"",
-                                        " ",
-                                        "{",
-                                        "}",
-                                        "[",
-                                        "]",
-                                        "[1",
-                                        "[1,",
-                                        "[1,]",
-                                        "[,1]",
-                                        "[1 2]",
-                                        "[}",
-                                        "{]",
-                                        "{\"a\"}",
-                                        "{\"a\":}",
-                                        "{\"a\":1,}",
-                                        "{,}",
-                                        "{a:1}",
-                                        "{'a':1}",
-                                        "{1:2}",
-                                        "{\"a\":1 \"b\":2}",
-                                        "{\"a\"::1}",
-                                        "{\"a\":1]",
-                                        "[1}",
-                                        "01",
-                                        "-01",
-                                        "00",
-                                        "-",
-                                        "--1",
-                                        "+1",
-                                        "1.",
-                                        ".5",
-                                        "1.e1",
-                                        "1e",
-                                        "1e+",
-                                        "1e+-1",
-                                        "1ee1",
-                                        "1.1.1",
-                                        "0x10",
-                                        "1_0",
-                                        "NaN",
-                                        "nan",
-                                        "Infinity",
-                                        "-Infinity",
-                                        "-inf",
-                                        "tru",
-                                        "True",
-                                        "nul",
-                                        "nullx",
-                                        "truefalse",
-                                        "t",
-                                        "1 2",
-                                        "{} {}",
-                                        "[] ,",
-                                        ",",
-                                        ":",
-                                        "\"",
-                                        "\"a",
-                                        "\"\\\"",
-                                        "\"\\x41\"",
-                                        "\"\\u12\"",
-                                        "\"\\u12g4\"",
-                                        "\"\\u\"",
-                                        "\"\\uD83D\\u\"",
-                                        "\"\\uD83D\\u12\"",
-                                        "\"\\uD83D\\x\"",
-                                        "\"\\U0041\"",
-                                        "\"\\'\"",
-                                        "\"\\\n\"",
-                                        "\"a\nb\"",
-                                        "\"a\tb\"",
-                                        "\"\x1f\"",
-                                        "// x\n1",
-                                        "/* */ 1",
-                                        "1 // x",
-                                        "\xef\xbb\xbf{}",
-                                        "'a'",
-                                        "undefined",
-                                        "{\"a\":1}x",
-                                        "\"a\"b",
-                                        "\v1",
-                                        "\f1",
-                                        "\xa0",
-                                        "[1,,2]",
-                                        "{\"a\":1,,\"b\":2}",
-                                        "{\"a\" 1}",
-                                        "{\"a\":1;\"b\":2}",
-                                        "(1)",
-                                        "[\"a\":1]",
-                                        "{\"a\",1}",
-                                        "\"\\",
-                                        "\"\\u",
-                                        "\"\\u0",
-                                        "-a",
-                                        "1a"};
-
-enum {
-    N_VALUES = sizeof values / sizeof *values,
-    N_NO_VALUES = sizeof no_values / sizeof *no_values
-};
-
-/* The places in a line where a value may be. */
-static const char *const frames[][2] = {{"{\"id\":", ",\"text\":\"t\"}"},
-                                        {"{\"text\":\"t\",\"x\":[", "]}"},
-                                        {"{\"text\":\"t\", \"x\" : ", " }"},
-                                        {"{\"text\":", "}"},
-                                        {"{\"x\":{\"y\":[[", "],1]},\"text\":\"\\n\"}"}};
-
-static void check_framed(const char *const *list, size_t n, bool valid)
-{
-    for (size_t i = 0; i < n; i++) {
-        bool nothing = strspn(list[i], " ") == strlen(list[i]);
-        CHECK((check_text(list[i]) != JSON_LINE_MALFORMED) == valid);
-        for (size_t f = 0; f < sizeof frames / sizeof *frames && !nothing; f++) {
-            char line[256];
-            snprintf(line, sizeof line, "%s%s%s", frames[f][0], list[i], frames[f][1]);
-            json_line_status status = check_text(line);
-            if ((status != JSON_LINE_MALFORMED) != valid)
-                CHECK_FAIL("status %d: %s", status, line);
-        }
-    }
-}
-
-TEST(takes_what_is_json_at_every_place)
-{
-    check_framed(values, N_VALUES, true);
-}
-
-TEST(refuses_what_is_not_json_at_every_place)
-{
-    check_framed(no_values, N_NO_VALUES, false);
-}
-
 /* `n` times `open`, the middle, `n` times `close`. */
 static json_line_status check_nested(size_t n, const char *open, const char *middle,
                                      const char *close)
@@ -538,74 +361,35 @@ TEST(special_bytes_are_seen_at_every_place_of_every_alignment)
                    alignment);
 }
 
-/* Appends mostly valid JSON. Returns the new end. */
-static char *make_value(char *at, unsigned depth);
-
-static char *make_string(char *at)
-{
-    static const char *const pieces[] = {"\\n",      "\\\"",    "\\\\",    "\\u0041",
-                                         "\\ud83d",  "\\ude00", "\\u00e4", "a",
-                                         "\xc3\xa4", " ",       "text",    "\\u0000"};
-    *at++ = '"';
-    for (uint32_t n = random_below(random_below(8) ? 6 : 60); n > 0; n--)
-        at = stpcpy(at, pieces[random_below(sizeof pieces / sizeof *pieces)]);
-    *at++ = '"';
-    return at;
-}
-
-static char *make_items(char *at, unsigned depth)
-{
-    static const char *const keys[] = {"\"text\"", "\"a\"", "\"b\"", "\"te\\u0078t\"",
-                                       "\"\\u0062\""};
-    bool object = depth == 0 ? random_below(50) > 0 : random_below(3) > 0;
-    *at++ = object ? '{' : '[';
-    for (uint32_t n = random_below(depth == 0 ? 8 : 4); n > 0; n--) {
-        if (object)
-            at = stpcpy(stpcpy(at, keys[random_below(sizeof keys / sizeof *keys)]), ":");
-        at = make_value(at, depth + 1);
-        if (n > 1)
-            *at++ = ',';
-    }
-    *at++ = object ? '}' : ']';
-    return at;
-}
-
-static char *make_value(char *at, unsigned depth)
-{
-    static const char *const simple[] = {"1", "-2.5e+3", "true", "null", " false ", "0", "{}"};
-    uint32_t what = random_below(10);
-    if (what < 4)
-        return make_string(at);
-    if (what < 7 || depth > 3)
-        return stpcpy(at, simple[random_below(sizeof simple / sizeof *simple)]);
-    return make_items(at, depth);
-}
-
+/* A line that is JSON, with up to two changes. */
 static size_t make_line(char *line)
 {
-    static const char alphabet[] = "\"\\{}[]:,0123456789truefalsnu-+.eE \t\r\n\x01\x80\xff"
-                                   "dD8cC";
-    char *end = make_items(line, 0);
-    for (uint32_t n = random_below(3) ? 0 : 1 + random_below(2); n > 0 && end > line; n--) {
-        char *place = line + random_below((uint32_t)(end - line));
-        uint32_t what = random_below(3);
-        if (what == 0) {
-            *place = alphabet[random_below(sizeof alphabet - 1)];
-        } else if (what == 1) {
-            memmove(place, place + 1, (size_t)(end - place - 1));
-            end--;
-        } else {
-            memmove(place + 1, place, (size_t)(end - place));
-            *place = alphabet[random_below(sizeof alphabet - 1)];
-            end++;
-        }
+    static const char *const lines[] = {
+        "{\"text\":\"x\\n\\u00e4\\ud83d\\ude00\",\"a\":[1,-2.5e+3,{\"text\":true}],\"b\":null}",
+        "{\"a\":{\"c\":\"\",\"b\":\"\\ud83d y\",\"a\":{}},\"te\\u0078t\":\"\\\"\", \"text\" : "
+        "\"z\"}",
+        "{\"text\":null,\"a\":{\"\\u0062\":\"\\\\\"},\"a\":{\"b\":null}}",
+        "[{\"text\":\"x\"}, 0]",
+    };
+    static const char *const pieces[] = {"\"",   "\\",   "{",    "}",         "[",       "]", ":",
+                                         ",",    "0",    "-",    ".",         "e",       "+", " ",
+                                         "\t",   "u",    "d",    "8",         "C",       "t", "f",
+                                         "\x01", "\x80", "null", "\"text\":", "\\u0041", ""};
+    size_t n_bytes = (size_t)(stpcpy(line, lines[random_below(4)]) - line);
+    for (uint32_t n = random_below(3); n > 0; n--) {
+        const size_t at = random_below((uint32_t)n_bytes), n_removed = random_below(2);
+        const char *piece = pieces[random_below(sizeof pieces / sizeof *pieces)];
+        const size_t n_added = strlen(piece);
+        memmove(line + at + n_added, line + at + n_removed, n_bytes - at - n_removed);
+        memcpy(line + at, piece, n_added);
+        n_bytes += n_added - n_removed;
     }
-    return (size_t)(end - line);
+    return n_bytes;
 }
 
 TEST(random_lines_agree_with_the_naive_reader)
 {
-    static char line[1 << 20];
+    char line[300];
     uint64_t n_of[5] = {0};
     int n_lines = check_sanitized() ? 50000 : check_long() ? 500000 : 120000;
     random_state = 20;

@@ -56,6 +56,21 @@ LINES = [
     b'{"a":{"b":{"b":"x"}}}', b'{"\\u0061":{"\\u0062":"x\\ud800"}}', b'{"a.b":"x"}', b'{"b":"x","a":{"c":1}}',
 ]
 
+# What is a value and what is none, for each place of a line.
+VALUES = (
+    rb'{}|[]|""|0|-0|-1|10|1.5|1e9|1E+09|1.25e-3|0e0|-0.0|1e999|123456789012345678901234567890|true|false|null| { } '
+    rb'|{"a":1,"b":[{"c":null}]}|{"a":1,"a":2}|[[],[[]],{}]|{"":0}|"\"\\\/\b\f\n\r\t\u00e4\uD83D\ude00"|"\ud800"'
+    rb'|"\udc00\ud800"|"\uDBFF\uDFFF"|"\u0000"|[1,"a",true,{"k":[null]}]|{"text":{"text":"no"}}|1.0E-1'
+    rb'|| |{|}|[|]|[1|[1,|[1,]|[,1]|[1 2]|[}|{]|{"a"}|{"a":}|{"a":1,}|{,}|{a:1}|{1:2}|{"a":1 "b":2}|{"a"::1}|{"a":1]|[1}'
+    rb'|01|-01|00|-|--1|+1|1.|.5|1.e1|1e|1e+|1e+-1|1ee1|1.1.1|0x10|1_0|NaN|nan|Infinity|-Infinity|-inf|tru|True|nul|nullx'
+    rb'|truefalse|t|1 2|{} {}|[] ,|,|:|"|"a|"\"|"\x41"|"\u12"|"\u12g4"|"\u"|"\uD83D\u"|"\uD83D\u12"|"\uD83D\x"|"\U0041"'
+    rb'|/* */ 1|1 // x|undefined|{"a":1}x|"a"b|[1,,2]|{"a":1,,"b":2}|{"a" 1}|{"a":1;"b":2}|(1)'
+    rb'|["a":1]|{"a",1}|"\|"\u|"\u0|-a|1a').split(b"|") + [
+    b"\t[\n1 ,\r2 ] ", b'"\xc3\xa4"', b'"\xf0\x9f\x98\x80"', b'"\xff\x80"', b'"\x7f"', b'"\\\n"', b'"a\nb"', b'"a\tb"',
+    b'"\x1f"', b'"\\\'"', b"'a'", b"{'a':1}", b"// x\n1", b"\xef\xbb\xbf{}", b"\v1", b"\f1", b"\xa0"]
+PLACES = (b"%s", b'{"id":%s,"text":"t"}', b'{"text":"t","x":[%s]}', b'{"text":"t", "x" : %s }', b'{"text":%s}',
+          b'{"x":{"y":[[%s],1]},"text":"\\n"}')
+
 
 def refuse(constant):
     raise ValueError(constant)
@@ -166,7 +181,8 @@ def compare(lines):
 
 
 def test_known_lines():
-    return "%d lines, %d ok" % (len(LINES), compare(LINES))
+    lines = LINES + [place.replace(b"%s", value) for value in VALUES for place in PLACES]
+    return "%d lines, %d ok" % (len(lines), compare(lines))
 
 
 ALPHABET = [
