@@ -188,7 +188,7 @@ TEST(a_file_that_is_written_to_has_changed)
     while ((r.result = corpus_read(c, &batch, &r.err)) > 0) {
     }
     CHECK(r.result < 0 && r.err.status == FAILURE_CHANGED &&
-          strstr(r.err.text, "it was modified or replaced"));
+          strstr(r.err.text, "has changed: it had "));
     corpus_batch_free(&batch);
     corpus_close(c);
     remove(name);

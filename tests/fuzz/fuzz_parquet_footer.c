@@ -6,13 +6,12 @@
 static void check_element(const parquet_footer *f, size_t i)
 {
     const parquet_element *e = &f->elements[i];
-    char path[4096], type[64];
+    char path[4096];
     failure err;
     require(e->parent < i || i == 0);
     require(!e->is_leaf || e->leaf < f->n_leaves);
     parquet_path(f, e, path, sizeof path);
-    parquet_type_text(e, type, sizeof type);
-    require(strlen(path) < sizeof path && strlen(type) > 0);
+    require(strlen(path) < sizeof path);
     const parquet_element *text = parquet_text_column(f, path, &err);
     require(text || strlen(err.text) > 0);
     require(!text || (text->max_repetition == 0 &&

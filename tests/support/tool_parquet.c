@@ -69,13 +69,12 @@ static int print_column(const parquet_file *f, const parquet_element *element, c
 static int print_choice(const parquet_file *f)
 {
     failure why;
-    char path[200], type[60];
+    char path[200];
     const parquet_element *element = parquet_text_column(&f->footer, "text", &why);
     if (!element)
         return complain(why.text);
     parquet_path(&f->footer, element, path, sizeof path);
-    parquet_type_text(element, type, sizeof type);
-    printf("%s: %s, %" PRIu64 " rows\n", path, type, f->footer.n_rows);
+    printf("%s: %" PRIu64 " rows\n", path, f->footer.n_rows);
     return 0;
 }
 

@@ -330,26 +330,6 @@ static bool is_path_of(const arrow_schema *s, size_t field, const char *path)
     }
 }
 
-size_t arrow_find_field(const arrow_schema *s, const char *path, failure *err)
-{
-    char columns[256];
-    size_t found = ARROW_NO_FIELD;
-    for (size_t i = 0; i < s->n_fields; i++) {
-        if (!is_path_of(s, i, path))
-            continue;
-        if (found != ARROW_NO_FIELD) {
-            fail(err, "has two columns named \"%.100s\"", path);
-            return ARROW_NO_FIELD;
-        }
-        found = i;
-    }
-    if (found == ARROW_NO_FIELD) {
-        arrow_list_columns(s, columns, sizeof columns);
-        fail(err, "has no column \"%.100s\"; there are: %s", path, columns);
-    }
-    return found;
-}
-
 /* Writes "a.b (type)"; false if there is not enough room. */
 static bool write_column(const arrow_schema *s, size_t field, char *text, size_t text_bytes)
 {
@@ -381,7 +361,8 @@ static bool is_shown(const arrow_schema *s, size_t field)
     return f->type != ARROW_STRUCT || f->has_dictionary;
 }
 
-void arrow_list_columns(const arrow_schema *s, char *text, size_t text_bytes)
+/* "id (int64), text (string)", as many as there is room for. */
+static void list_columns(const arrow_schema *s, char *text, size_t text_bytes)
 {
     const size_t room_for_more = 5;
     size_t n = 0;
@@ -398,6 +379,26 @@ void arrow_list_columns(const arrow_schema *s, char *text, size_t text_bytes)
         memcpy(text + n, ", ", comma);
         n += strlen(text + n);
     }
+}
+
+size_t arrow_find_field(const arrow_schema *s, const char *path, failure *err)
+{
+    char columns[256];
+    size_t found = ARROW_NO_FIELD;
+    for (size_t i = 0; i < s->n_fields; i++) {
+        if (!is_path_of(s, i, path))
+            continue;
+        if (found != ARROW_NO_FIELD) {
+            fail(err, "has two columns named \"%.100s\"", path);
+            return ARROW_NO_FIELD;
+        }
+        found = i;
+    }
+    if (found == ARROW_NO_FIELD) {
+        list_columns(s, columns, sizeof columns);
+        fail(err, "has no column \"%.100s\"; there are: %s", path, columns);
+    }
+    return found;
 }
 
 /* ---- Record batches and dictionaries ---- */

@@ -106,8 +106,6 @@ void arrow_free_schema(arrow_schema *s);
 size_t arrow_find_field(const arrow_schema *s, const char *path, failure *err);
 /* "string", "dictionary of string" */
 const char *arrow_type_name(const arrow_field *f);
-/* "id (int64), text (string)", as many as there is room for. */
-void arrow_list_columns(const arrow_schema *s, char *text, size_t text_bytes);
 bool arrow_is_view(arrow_type type);
 /* Strings and bytes of any form. */
 bool arrow_is_text(const arrow_field *f);

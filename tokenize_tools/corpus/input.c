@@ -50,23 +50,22 @@ input_version input_version_of(const file_facts *facts)
     };
 }
 
-/* Whether the file is still the version that was asked for. */
-static bool check_version(const input *in, failure *err)
+bool input_version_check(const input_version *was, int fd, failure *err)
 {
     file_facts facts;
-    if (!in->version.known)
+    if (!was->known)
         return true;
-    const int sys_errno = file_describe_open(in->fd, &facts);
+    const int sys_errno = file_describe_open(fd, &facts);
     if (sys_errno)
         return fail_system(err, sys_errno, "cannot read");
-    const input_version now = input_version_of(&facts), *was = &in->version;
+    const input_version now = input_version_of(&facts);
     if (!now.known)
-        return fail_changed(err, "it is no longer a regular file");
+        return fail_changed(err, "has changed: it is no longer a regular file");
     if (now.n_bytes != was->n_bytes)
-        return fail_changed(err, "it had %" PRIu64 " bytes and now has %" PRIu64, was->n_bytes,
-                            now.n_bytes);
+        return fail_changed(err, "has changed: it had %" PRIu64 " bytes and now has %" PRIu64,
+                            was->n_bytes, now.n_bytes);
     if (now.mtime_ns != was->mtime_ns || now.ctime_ns != was->ctime_ns)
-        return fail_changed(err, "it was modified or replaced");
+        return fail_changed(err, "has changed: it was modified or replaced");
     return true;
 }
 
@@ -74,20 +73,22 @@ static bool check_version(const input *in, failure *err)
 static bool check_length(const input *in, failure *err)
 {
     const uint64_t expected = in->version.n_bytes;
-    if (in->at_end && !check_version(in, err))
+    if (in->at_end && !input_version_check(&in->version, in->fd, err))
         return false;
     const bool part = in->part_bytes != UINT64_MAX;
     if (part && in->at_end && in->n_read < in->part_bytes)
-        return fail_changed(err, "it now ends here, and was to be read up to byte %" PRIu64,
+        return fail_changed(err,
+                            "has changed: it now ends here, and was to be read up to byte %" PRIu64,
                             in->begin + in->part_bytes);
     if (!part && in->version.known &&
         (in->n_read > expected || (in->at_end && in->n_read < expected)))
-        return fail_changed(err, "it had %" PRIu64 " bytes, but %s were read", expected,
-                            in->n_read > expected ? "more" : "fewer");
+        return fail_changed(err, "has changed: it had %" PRIu64 " bytes, but %s were read",
+                            expected, in->n_read > expected ? "more" : "fewer");
     if (in->at_end && in->prefix.n_bytes > 0)
-        return fail_changed(
-            err, "it now ends before byte %" PRIu64 ", up to which an earlier run read it",
-            in->prefix.n_bytes);
+        return fail_changed(err,
+                            "has changed: it now ends before byte %" PRIu64
+                            ", up to which an earlier run read it",
+                            in->prefix.n_bytes);
     return true;
 }
 
@@ -101,9 +102,9 @@ static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, fai
         bytes += left;
         n_bytes -= (size_t)left;
         if (XXH3_64bits_digest(in->checksum) != in->prefix.checksum)
-            return fail_changed(err,
-                                "its first %" PRIu64 " bytes are not the ones that were packed",
-                                in->prefix.n_bytes);
+            return fail_changed(
+                err, "has changed: its first %" PRIu64 " bytes are not the ones that were packed",
+                in->prefix.n_bytes);
         in->prefix.n_bytes = 0;
     }
     XXH3_64bits_update(in->checksum, bytes, n_bytes);
@@ -132,22 +133,16 @@ static bool fill_buffer(input *in, size_t wanted, failure *err)
     return true;
 }
 
-/* The first codec for these bytes that this build has; if it has none, one of the others. */
-static const input_codec *find_codec(const input *in)
-{
-    const input_codec *found = NULL;
-    for (size_t i = 0; i < in->n_codecs && !(found && found->create); i++) {
-        if (in->codecs[i].is_magic(in->buffers.in, in->buffers.in_bytes))
-            found = &in->codecs[i];
-    }
-    return found;
-}
-
 static bool choose_codec(input *in, failure *err)
 {
     if (!fill_buffer(in, INPUT_CODEC_MAGIC_BYTES, err))
         return false;
-    const input_codec *codec = find_codec(in);
+    /* The first one for these bytes that this build has; if it has none, one of the others. */
+    const input_codec *codec = NULL;
+    for (size_t i = 0; i < in->n_codecs && !(codec && codec->create); i++) {
+        if (in->codecs[i].is_magic(in->buffers.in, in->buffers.in_bytes))
+            codec = &in->codecs[i];
+    }
     if (!codec)
         return true;
     if (!codec->create)
@@ -179,14 +174,16 @@ static bool begin_part(input *in, const input_part *part, failure *err)
         return fail(err, "only a regular file can be read in parts");
     const uint64_t end = part->has_end ? part->end.offset : facts.n_bytes;
     if (!sys_errno && (part->begin.offset > end || end > facts.n_bytes))
-        return fail_changed(err, "it has %" PRIu64 " bytes, and not the part that is to be read",
-                            facts.n_bytes);
+        return fail_changed(
+            err, "has changed: it has %" PRIu64 " bytes, and not the part that is to be read",
+            facts.n_bytes);
     if (!sys_errno)
         sys_errno = find_line_start(in, part->begin.offset, facts.n_bytes, &begins);
     if (!sys_errno)
         sys_errno = find_line_start(in, end, facts.n_bytes, &ends);
     if (!begins || !ends)
-        return fail_changed(err, "no line begins at byte %" PRIu64 ", where it was cut",
+        return fail_changed(err,
+                            "has changed: no line begins at byte %" PRIu64 ", where it was cut",
                             begins ? end : part->begin.offset);
     if (!sys_errno)
         sys_errno = input_file_skip_to(in->fd, part->begin.offset);
@@ -202,26 +199,23 @@ static void name_place(const input *in, failure *err)
     if (err->status > 0)
         fail_at(err, "%.200s: ", in->name);
     else
-        fail_at(err, "%.200s: byte %" PRIu64 ": %s", in->name,
-                in->begin + in->n_read - in->buffers.in_bytes,
-                err->status == FAILURE_CHANGED ? "has changed: " : "");
+        fail_at(err, "%.200s: byte %" PRIu64 ": ", in->name,
+                in->begin + in->n_read - in->buffers.in_bytes);
 }
 
 input *input_open_with(const input_source *source, const input_options *options, failure *err)
 {
-    const char *path = source->path;
     input *in = calloc(1, sizeof *in + STORED_BYTES);
-    XXH3_state_t *checksum = XXH3_createState();
-    if (!in || !checksum) {
-        fail_memory(err);
-        fail_at(err, "%.200s: ", path);
+    if (in)
+        in->checksum = XXH3_createState();
+    if (!in || !in->checksum) {
         free(in);
-        XXH3_freeState(checksum);
+        fail_memory(err);
+        fail_at(err, "%.200s: ", source->path);
         return NULL;
     }
-    XXH3_64bits_reset(checksum);
-    in->checksum = checksum;
-    in->name = path;
+    XXH3_64bits_reset(in->checksum);
+    in->name = source->path;
     in->version = source->version ? *source->version : (input_version){0};
     in->prefix = source->prefix;
     in->codecs = options->codecs ? options->codecs : input_codecs;
@@ -230,16 +224,15 @@ input *input_open_with(const input_source *source, const input_options *options,
     in->buffers.in = in->stored;
     in->between_frames = true;
     in->part_bytes = UINT64_MAX;
-    in->fd = input_file_open(path);
+    in->fd = input_file_open(in->name);
     if (in->fd < 0)
         fail_system(err, errno, "cannot open");
-    const bool opened = in->fd >= 0 && check_version(in, err);
-    if (!opened || !(source->part ? begin_part(in, source->part, err) : choose_codec(in, err))) {
-        name_place(in, err);
-        input_close(in);
-        return NULL;
-    }
-    return in;
+    const bool opened = in->fd >= 0 && input_version_check(&in->version, in->fd, err);
+    if (opened && (source->part ? begin_part(in, source->part, err) : choose_codec(in, err)))
+        return in;
+    name_place(in, err);
+    input_close(in);
+    return NULL;
 }
 
 input *input_open(const char *path, failure *err)
@@ -277,15 +270,6 @@ static bool decode_step(input *in, failure *err)
     return !stuck;
 }
 
-static ssize_t read_plain(input *in, void *buffer, size_t n_bytes)
-{
-    size_t n = n_bytes < in->buffers.in_bytes ? n_bytes : in->buffers.in_bytes;
-    memcpy(buffer, in->buffers.in, n);
-    in->buffers.in += n;
-    in->buffers.in_bytes -= n;
-    return (ssize_t)n;
-}
-
 ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err)
 {
     in->buffers.out = buffer;
@@ -294,8 +278,13 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err)
         /* A magic number must be in the buffer as a whole. */
         const size_t wanted = in->between_frames ? INPUT_CODEC_MAGIC_BYTES : 1;
         ok = in->buffers.in_bytes >= wanted || fill_buffer(in, wanted, err);
-        if (ok && !in->codec)
-            return read_plain(in, buffer, n_bytes);
+        if (ok && !in->codec) {
+            const size_t n = n_bytes < in->buffers.in_bytes ? n_bytes : in->buffers.in_bytes;
+            memcpy(buffer, in->buffers.in, n);
+            in->buffers.in += n;
+            in->buffers.in_bytes -= n;
+            return (ssize_t)n;
+        }
         if (ok && in->at_end && in->buffers.in_bytes == 0 && in->between_frames)
             return 0;
         ok = ok && decode_step(in, err);

@@ -36,6 +36,8 @@ typedef struct input_version {
     uint64_t n_bytes, mtime_ns, ctime_ns;
 } input_version;
 input_version input_version_of(const file_facts *facts);
+/* Whether the open file still has this version, if that is known. */
+bool input_version_check(const input_version *was, int fd, failure *err);
 
 typedef struct input_prefix {
     uint64_t n_bytes, checksum; /* of stored bytes; XXH3-64 */

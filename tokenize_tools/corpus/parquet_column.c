@@ -136,18 +136,14 @@ static bool has_room(const parquet_pages *p)
     return alone || p->in_use + parquet_page_use(&p->pending) <= p->options.memory_bytes;
 }
 
-static bool has_slot(const parquet_pages *p)
-{
-    return p->n_taken - p->n_handed_out < p->n_slots;
-}
-
 static void *read_pages(void *context)
 {
     parquet_pages *p = context;
     parquet_page_reader reader = {0};
     tokmap_i_mutex_lock(&p->mutex);
     while (!p->stopping && !p->at_end) {
-        if (!has_slot(p) || (find_pending(p) && !has_room(p))) {
+        const bool has_slot = p->n_taken - p->n_handed_out < p->n_slots;
+        if (!has_slot || (find_pending(p) && !has_room(p))) {
             tokmap_i_condition_wait(&p->room, &p->mutex);
             continue;
         }

@@ -19,24 +19,6 @@
 
 /* ---- The file ---- */
 
-static bool same_version(const input_version *a, const input_version *b)
-{
-    return a->n_bytes == b->n_bytes && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
-bool parquet_file_unchanged(const parquet_file *f, failure *err)
-{
-    file_facts facts;
-    const int sys_errno = file_describe_open(f->fd, &facts);
-    if (sys_errno)
-        return fail_system(err, sys_errno, "cannot read");
-    const input_version now = input_version_of(&facts);
-    if (!now.known)
-        return fail_changed(err, "has changed: it is no longer a regular file");
-    return same_version(&now, &f->version) ||
-           fail_changed(err, "has changed: it was modified or replaced");
-}
-
 /* The bytes must be there: the size of the file was checked. */
 static bool read_at(const parquet_file *f, uint64_t offset, uint8_t *to, size_t n_bytes,
                     failure *err)
@@ -116,21 +98,16 @@ static bool read_footer(parquet_file *f, failure *err)
 static bool open_file(parquet_file *f, const input_source *source, failure *err)
 {
     file_facts facts;
-    const input_version *wanted = source->version;
     if (strcmp(source->path, "-") == 0)
         return fail(err, "Parquet cannot be read from stdin: copy it to a file");
     const int sys_errno = file_open(source->path, &f->fd, &facts);
     if (sys_errno)
         return fail_system(err, sys_errno, "cannot open");
     f->version = input_version_of(&facts);
+    f->n_bytes = facts.n_bytes;
     if (!f->version.known)
         return fail(err, "Parquet can be read only from a regular file: copy it to one");
-    if (wanted && wanted->known && wanted->n_bytes != f->version.n_bytes)
-        return fail_changed(err, "has changed: it has another size");
-    if (wanted && wanted->known && !same_version(wanted, &f->version))
-        return fail_changed(err, "has changed: it was modified or replaced");
-    f->n_bytes = facts.n_bytes;
-    return true;
+    return !source->version || input_version_check(source->version, f->fd, err);
 }
 
 bool parquet_file_open(parquet_file *f, const input_source *source, failure *err)
@@ -236,21 +213,16 @@ static bool fill_scan(parquet_scan *s, size_t n_bytes, failure *err)
     return read_at(f, s->offset, s->bytes, n_bytes, err);
 }
 
-/* How much to read for a header and what follows it: if pages are large, not much more than the
- * header, which is usually as long as the one before. */
-static size_t header_room(const parquet_page_header *before)
-{
-    const size_t room = (size_t)before->header_bytes * 2 + 256;
-    return before->stored_bytes > SCAN_BYTES && room < SCAN_BYTES ? room : SCAN_BYTES;
-}
-
 /* Most headers are short, but one may have the smallest and largest value of its page. */
 static bool read_header(parquet_scan *s, failure *err)
 {
     parquet_page_header *h = &s->next.header;
     const uint64_t data_end = s->next.file->data_end;
     const char *why = "there are fewer pages than rows";
-    size_t wanted = header_room(h);
+    /* If pages are large, not much more than the header, which is usually as long as the one
+     * before. */
+    const size_t room = (size_t)h->header_bytes * 2 + 256;
+    size_t wanted = h->stored_bytes > SCAN_BYTES && room < SCAN_BYTES ? room : SCAN_BYTES;
     *h = (parquet_page_header){.type = PARQUET_PAGE_DATA};
     if (s->offset >= s->end)
         return parquet_page_fail(&s->next, why, err);
@@ -449,34 +421,21 @@ static bool decompress(parquet_page *page, const parquet_page_place *at, parquet
     return !why || parquet_page_fail(at, why == parquet_no_memory ? why : text, err);
 }
 
-static bool is_stored_plain(const parquet_page_place *at)
-{
-    const parquet_page_header *h = &at->header;
-    return parquet_chunk_of(&at->file->footer, at->group, at->column)->codec == 0 ||
-           !h->is_compressed;
-}
-
-/* r->stored, or memory that becomes the page's own if it is not compressed. */
-static uint8_t *memory_for_stored(parquet_page_reader *r, size_t n_bytes, bool plain)
-{
-    if (plain)
-        return malloc(n_bytes);
-    if (n_bytes > r->capacity) {
-        free(r->stored);
-        r->stored = malloc(n_bytes);
-        r->capacity = r->stored ? n_bytes : 0;
-    }
-    return r->stored;
-}
-
 bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet_page_reader *r,
                        failure *err)
 {
     const parquet_page_header *h = &at->header;
     const size_t n_bytes = (size_t)h->header_bytes + h->stored_bytes;
-    const bool plain = is_stored_plain(at);
-    uint8_t *stored = memory_for_stored(r, n_bytes, plain);
-    page->memory = plain ? stored : malloc((size_t)h->plain_bytes + 1);
+    const bool plain =
+        parquet_chunk_of(&at->file->footer, at->group, at->column)->codec == 0 || !h->is_compressed;
+    if (!plain && n_bytes > r->capacity) {
+        free(r->stored);
+        r->stored = malloc(n_bytes);
+        r->capacity = r->stored ? n_bytes : 0;
+    }
+    /* What is not compressed becomes the page's own. */
+    page->memory = malloc(plain ? n_bytes : (size_t)h->plain_bytes + 1);
+    uint8_t *stored = plain ? page->memory : r->stored;
     if (!stored || !page->memory)
         return fail_system(err, ENOMEM, "a page of %zu bytes", n_bytes);
     if (!read_at(at->file, at->offset, stored, n_bytes, err))

@@ -27,8 +27,6 @@ typedef struct parquet_file {
  * allowed and not needed. */
 bool parquet_file_open(parquet_file *f, const input_source *source, failure *err);
 void parquet_file_close(parquet_file *f);
-/* Whether the file is still the version that was opened. */
-bool parquet_file_unchanged(const parquet_file *f, failure *err);
 
 /* ---- Pages ---- */
 

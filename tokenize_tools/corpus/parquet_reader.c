@@ -235,30 +235,6 @@ static input_prefix stored_of_parquet(const reader *base)
 
 /* ---- Rows ---- */
 
-static void finish_row(parquet_reader *r)
-{
-    if (!r->at_hand)
-        return;
-    r->row++;
-    r->offset += r->n_bytes;
-    r->at_hand = false;
-}
-
-/* Such pages are slow, because nothing is read ahead of them. */
-static void report_large_pages(const parquet_reader *r)
-{
-    const corpus_options *o = r->base.options;
-    const uint64_t n = r->column ? parquet_column_n_large(r->column) : 0;
-    char text[400];
-    if (n == 0 || !o->report)
-        return;
-    snprintf(text, sizeof text,
-             "%.200s: %" PRIu64 " page%s did not fit the memory for pages and %s read alone; a "
-             "larger --memory is faster",
-             r->file.name, n, n == 1 ? "" : "s", n == 1 ? "was" : "were");
-    o->report(o->context, text);
-}
-
 static reader_result finish_input(parquet_reader *r, failure *err)
 {
     if (r->row > r->rows.end) {
@@ -269,9 +245,15 @@ static reader_result finish_input(parquet_reader *r, failure *err)
         fail(err, "damaged: it has not as many rows as its footer says");
         return READER_FAILED;
     }
-    if (r->check_version && !parquet_file_unchanged(&r->file, err))
+    if (r->check_version && !input_version_check(&r->file.version, r->file.fd, err))
         return READER_FAILED;
-    report_large_pages(r);
+    const uint64_t n_large = r->column ? parquet_column_n_large(r->column) : 0;
+    if (n_large > 0) /* they are slow, because nothing is read ahead of them */
+        reader_report(&r->base,
+                      "%.200s: %" PRIu64 " page%s did not fit the memory for pages and %s read "
+                      "alone; a larger --memory is faster",
+                      r->file.name, n_large, n_large == 1 ? "" : "s",
+                      n_large == 1 ? "was" : "were");
     r->stored_end = end_of_part(r);
     return READER_END;
 }
@@ -287,23 +269,24 @@ static bool next_values(parquet_reader *r, failure *err)
     return true;
 }
 
-static bool begin_page(parquet_reader *r, failure *err)
-{
-    return !stopped(r, err) && count_page(r, err);
-}
-
 static reader_result read_row(parquet_reader *r, reader_text *text, failure *err)
 {
     const reader *base = &r->base;
     tokmap_value value;
-    finish_row(r);
+    if (r->at_hand) {
+        r->row++;
+        r->offset += r->n_bytes;
+        r->at_hand = false;
+    }
     if (!r->column && !open_columns(r, err))
         return READER_FAILED;
     const int result = parquet_column_next(r->column, &value, err);
     if (result <= 0)
         return result < 0 ? READER_FAILED : finish_input(r, err);
     const bool begins = !r->has_page || parquet_column_page(r->column)->offset != r->page_offset;
-    if ((begins && !begin_page(r, err)) || (base->options->fields && !next_values(r, err)))
+    if (begins && (stopped(r, err) || !count_page(r, err)))
+        return READER_FAILED;
+    if (base->options->fields && !next_values(r, err))
         return READER_FAILED;
     if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING) {
         fail(err, "damaged: a text is a number, in a column without values");
@@ -329,7 +312,7 @@ static reader_result next_row(reader *base, reader_text *text, failure *err)
     failure changed = {0};
     const reader_result result = read_row(r, text, err);
     if (result == READER_FAILED && r->check_version && err->status == FAILURE_CONTENT &&
-        !parquet_file_unchanged(&r->file, &changed))
+        !input_version_check(&r->file.version, r->file.fd, &changed))
         *err = changed;
     return result;
 }

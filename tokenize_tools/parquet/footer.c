@@ -154,7 +154,6 @@ typedef struct reading { /* a footer that is being read */
     int64_t n_rows;     /* as the footer says */
     int64_t group_rows; /* of the current row group; -1: not known */
     bool has_chunks;    /* the current row group */
-    thrift_bytes created_by;
 } reading;
 
 static void read_schema(thrift *t, uint8_t type, void *to)
@@ -335,12 +334,10 @@ static void read_row_groups(thrift *t, uint8_t type, void *to)
 bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes,
                          uint64_t file_bytes, failure *err)
 {
-    static const thrift_field file_fields[] = {
-        {2, read_schema, 0, NULL},
-        {3, thrift_integer, offsetof(reading, n_rows), NULL},
-        {4, read_row_groups, 0, NULL},
-        {6, thrift_binary, offsetof(reading, created_by), NULL},
-        {0}};
+    static const thrift_field file_fields[] = {{2, read_schema, 0, NULL},
+                                               {3, thrift_integer, offsetof(reading, n_rows), NULL},
+                                               {4, read_row_groups, 0, NULL},
+                                               {0}};
     thrift t = {.at = bytes, .end = bytes + n_bytes};
     reading r = {.f = f, .file_bytes = file_bytes, .n_rows = -1};
     *f = (parquet_footer){0};
@@ -349,8 +346,6 @@ bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes
         thrift_fail(&t, "it has no schema or no row groups");
     else if (r.n_rows < 0 || (uint64_t)r.n_rows != f->n_rows)
         thrift_fail(&t, "its row groups do not have as many rows as the file");
-    f->created_by = r.created_by.data;
-    f->created_by_bytes = r.created_by.n_bytes;
     if (!t.why)
         return true;
     parquet_footer_free(f);
@@ -457,11 +452,6 @@ static const char *type_name(const parquet_element *e)
     return type_names[e->type];
 }
 
-void parquet_type_text(const parquet_element *e, char *text, size_t n_bytes)
-{
-    snprintf(text, n_bytes, "%s %s", e->max_definition ? "optional" : "required", type_name(e));
-}
-
 void parquet_encodings_text(uint32_t encodings, char *text, size_t n_bytes)
 {
     line l = {.text = text, .capacity = n_bytes};
@@ -505,28 +495,6 @@ static bool has_path(const parquet_footer *f, const parquet_element *e, const ch
     return n == 0;
 }
 
-/* NULL: there is none, or two. */
-static const parquet_element *find(const parquet_footer *f, const char *path, bool *twice,
-                                   failure *err)
-{
-    const parquet_element *found = NULL;
-    *twice = false;
-    for (size_t i = 1; i < f->n_elements; i++) {
-        const parquet_element *e = &f->elements[i];
-        if (!has_path(f, e, path))
-            continue;
-        if (found) {
-            fail(err, "it has two columns \"%.100s\", which cannot be told apart", path);
-            *twice = true;
-            return NULL;
-        }
-        found = e;
-    }
-    if (!found)
-        fail(err, "it has no column \"%.100s\"", path);
-    return found;
-}
-
 /* Lists the columns that could be meant. */
 static void list_columns(const parquet_footer *f, bool (*fits)(const parquet_element *),
                          failure *err)
@@ -556,9 +524,17 @@ static bool is_list(const parquet_footer *f, const parquet_element *e)
 static const parquet_element *choose(const parquet_footer *f, const char *path,
                                      bool (*fits)(const parquet_element *), failure *err)
 {
-    bool twice;
-    const parquet_element *e = find(f, path, &twice, err);
-    if (twice || (e && (fits(e) || (is_value(e) && parquet_is_null(f, e)))))
+    const parquet_element *e = NULL;
+    for (size_t i = 1; i < f->n_elements; i++) {
+        if (!has_path(f, &f->elements[i], path))
+            continue;
+        if (e) {
+            fail(err, "it has two columns \"%.100s\", which cannot be told apart", path);
+            return NULL;
+        }
+        e = &f->elements[i];
+    }
+    if (e && (fits(e) || (is_value(e) && parquet_is_null(f, e))))
         return e;
     const char *what = fits == is_text ? "text" : "a value";
     if (e && is_list(f, e))
@@ -568,6 +544,8 @@ static const parquet_element *choose(const parquet_footer *f, const char *path,
     else if (e)
         fail(err, "the column \"%.100s\" has the type %s, which cannot be %s", path, type_name(e),
              what);
+    else
+        fail(err, "it has no column \"%.100s\"", path);
     list_columns(f, fits, err);
     return NULL;
 }

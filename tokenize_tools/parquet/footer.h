@@ -73,8 +73,6 @@ typedef struct parquet_footer {
     parquet_row_group *groups;
     parquet_chunk *chunks; /* n_leaves for each row group */
     size_t n_groups;
-    const uint8_t *created_by;
-    size_t created_by_bytes;
 } parquet_footer;
 
 /* The reason that functions of this room return when memory is short: compare the pointer. */
@@ -106,8 +104,6 @@ const parquet_element *parquet_value_column(const parquet_footer *f, const char 
                                             failure *err);
 /* Writes the dotted path, cut to n_bytes, with ? for bytes that are not plain ASCII text. */
 void parquet_path(const parquet_footer *f, const parquet_element *e, char *text, size_t n_bytes);
-/* "required string", "optional int64" */
-void parquet_type_text(const parquet_element *e, char *text, size_t n_bytes);
 /* "PLAIN, RLE_DICTIONARY" */
 void parquet_encodings_text(uint32_t encodings, char *text, size_t n_bytes);
 

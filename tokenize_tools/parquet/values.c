@@ -106,11 +106,6 @@ static bool take_plain_boolean(parquet_values *v, tokmap_value *value)
 
 /* ---- Dictionary ---- */
 
-size_t parquet_dictionary_bytes(const parquet_page_header *header)
-{
-    return (size_t)header->n_values * sizeof(uint32_t);
-}
-
 /* The offsets of all byte arrays, each of which begins with its length. */
 static const char *list_offsets(parquet_dictionary *d)
 {
@@ -139,7 +134,7 @@ const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_elemen
         return d->n_bytes / size_of(column->type) >= d->n_values ? NULL : past_end;
     if (d->n_bytes / 4 < d->n_values)
         return past_end;
-    d->offsets = malloc(parquet_dictionary_bytes(header) + 1);
+    d->offsets = malloc((size_t)header->n_values * sizeof *d->offsets + 1);
     return d->offsets ? list_offsets(d) : parquet_no_memory;
 }
 

@@ -25,9 +25,6 @@ const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_elemen
                                      const parquet_page_header *header, const uint8_t *bytes);
 void parquet_dictionary_free(parquet_dictionary *d);
 
-/* Memory for the table above: 4 bytes a value. */
-size_t parquet_dictionary_bytes(const parquet_page_header *header);
-
 typedef struct parquet_values {
     const parquet_element *column;
     const parquet_dictionary *dictionary;
