@@ -191,6 +191,20 @@ tokmap_i_fetch *ahead_fetch(const tokmap_i_fetch_options *o)
     return f;
 }
 
+tokmap_i_fetch *ahead_begin(fetch_case *c, tokmap_i_fetch_kind kind)
+{
+    const tokmap_i_fetch_options o = ahead_options(c, kind);
+    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch_restart(f, 0, 9, 9);
+    return f;
+}
+
+void ahead_end(fetch_case *c, tokmap_i_fetch *f)
+{
+    tokmap_i_fetch_close(f);
+    ahead_close(c);
+}
+
 /* ---- What came ---- */
 
 static bool ahead_is_right(const fetch_case *c, const tokmap_i_fetch_row *row, const void *tokens)

@@ -50,6 +50,9 @@ tokmap_i_fetch_row ahead_row(const fetch_case *c, uint64_t sample);
 tokmap_i_fetch_options ahead_options(fetch_case *c, tokmap_i_fetch_kind kind);
 /* Skips the test where the machine cannot read directly. */
 tokmap_i_fetch *ahead_fetch(const tokmap_i_fetch_options *o);
+/* With the usual options, and from sample 0 on in steps of nine rows. */
+tokmap_i_fetch *ahead_begin(fetch_case *c, tokmap_i_fetch_kind kind);
+void ahead_end(fetch_case *c, tokmap_i_fetch *f);
 
 /* ---- What came ---- */
 

@@ -80,8 +80,7 @@ static void holds_long_rows(tokmap_i_fetch_kind kind)
     tokmap_i_fetch_restart(f, 0, 3, 3);
     for (uint64_t i = 0; i < 12; i++)
         ahead_expect(&c, f, 3, i * 3);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(holds_long_rows)
 
@@ -98,8 +97,7 @@ static void holds_many_rows(tokmap_i_fetch_kind kind)
     tokmap_i_fetch_restart(f, 7, 1000, 300);
     for (uint64_t i = 0; i < 20; i++)
         ahead_expect(&c, f, 300, 7 + i * 1000);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(holds_many_rows)
 
@@ -108,17 +106,14 @@ static void leaves_what_is_lent(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 6};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, kind);
-    tokmap_i_fetch *f = ahead_fetch(&o);
-    tokmap_i_fetch_restart(f, 0, 9, 9);
+    tokmap_i_fetch *f = ahead_begin(&c, kind);
     for (uint64_t i = 0; i < 20; i++) {
         const tokmap_i_fetch_row *rows;
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
         usleep(3000);
         ahead_compare(&c, rows, 9, i * 9);
     }
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(leaves_what_is_lent)
 
@@ -140,8 +135,7 @@ static void restarts_while_it_reads(tokmap_i_fetch_kind kind)
         for (uint64_t k = 0; k < (random >> 8) % 4; k++)
             ahead_expect(&c, f, r.n_rows, r.first + k * r.stride);
     }
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(restarts_while_it_reads)
 
@@ -164,8 +158,7 @@ static void ends_where_the_plan_does(tokmap_i_fetch_kind kind)
             CHECK(rows == NULL);
         }
     }
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(ends_where_the_plan_does)
 
@@ -174,11 +167,9 @@ static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 2, .refused_sample = 31, .n_refusals = 2};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, kind);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, kind);
     const tokmap_i_fetch_row *rows;
     tokmap_error err;
-    tokmap_i_fetch_restart(f, 0, 9, 9);
     uint32_t n_refused = 0;
     for (uint64_t i = 0; i < 12; i++) {
         if (i == 3 && tokmap_i_fetch_next(f, &rows, &err)) {
@@ -202,8 +193,7 @@ static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_ERR_CORRUPT);
     tokmap_i_fetch_restart(f, 36, 9, 9);
     ahead_expect(&c, f, 9, 36);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(refuses_a_step_and_tries_it_again)
 
@@ -359,8 +349,7 @@ TEST(the_thread_takes_no_signal)
     int taken;
     sigwait(&set, &taken);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 
 /* ---- fork ---- */
@@ -416,8 +405,7 @@ static void is_left_alone_by_a_child(tokmap_i_fetch_kind kind)
         for (int k = 0; k < 5 && i % 10 == 9; k++)
             expect_good_end(children[k]);
     }
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(is_left_alone_by_a_child)
 
@@ -447,8 +435,7 @@ static void counts_what_it_waits_for(tokmap_i_fetch_kind kind)
     const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(f);
     CHECK(counts.n_waits > 0 && counts.ns_waited > 0);
     CHECK((counts.bytes_read > 0) == (kind != TOKMAP_I_FETCH_POPULATE));
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(counts_what_it_waits_for)
 
@@ -605,9 +592,7 @@ static void read_rows_alone(tokmap_i_fetch_kind kind, bool joined)
     const uint64_t n_more = joined ? 2 * N_COLD_FILES : 0;
     add_cold(&c, 4000000, joined);
     make_cold(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, kind);
-    tokmap_i_fetch *f = ahead_fetch(&o);
-    tokmap_i_fetch_restart(f, 0, 9, 9);
+    tokmap_i_fetch *f = ahead_begin(&c, kind);
     for (uint64_t i = 0; i < 4; i++)
         ahead_expect(&c, f, 9, i * 9);
     tokmap_i_fetch_close(f);

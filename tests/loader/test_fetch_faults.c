@@ -199,8 +199,7 @@ static void survives_files_that_are_cut(tokmap_i_fetch_kind kind)
     static const off_t sizes[] = {0, 1, 511, 4096, 20000, 40001, 2 * N_TOKENS - 1};
     fetch_case c = {.seed = 1};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, kind);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, kind);
     for (size_t k = 0; k < 2 * sizeof sizes / sizeof *sizes; k++) {
         const off_t size = sizes[k / 2];
         const uint32_t dataset = k % 2 ? 2 : 0;
@@ -219,8 +218,7 @@ static void survives_files_that_are_cut(tokmap_i_fetch_kind kind)
         make_whole(&file);
         expect_steps(&c, f, i, 20);
     }
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(survives_files_that_are_cut)
 
@@ -230,8 +228,7 @@ static void serves_no_zeros_behind_a_cut(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 2, .max_tokens = 1100, .from = 8001, .to = 9101};
     ahead_add(&c, N_TOKENS, 2);
-    tokmap_i_fetch_options o = ahead_options(&c, kind);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, kind);
     cut_file file = cut(ahead_path(0, ".bin"), 2 * 9100 - 1);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     tokmap_error err = {0};
@@ -239,8 +236,7 @@ static void serves_no_zeros_behind_a_cut(tokmap_i_fetch_kind kind)
     CHECK_INT(err.sys_errno, 0);
     CHECK_EQ(err.file_offset, 2 * 9100 - 1);
     make_whole(&file);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 EACH_KIND(serves_no_zeros_behind_a_cut)
 
@@ -282,8 +278,7 @@ TEST(read_names_the_byte_that_cannot_be_read)
 {
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_READ);
     fault.pread_hook = fail_bad_bytes;
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 3);
@@ -299,8 +294,7 @@ TEST(populate_names_the_byte_that_cannot_be_read)
     static const int errors[] = {EFAULT, EHWPOISON, EIO, ENOMEM, EINVAL, EPERM, ENOSYS};
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_POPULATE);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_POPULATE);
     fault.pread_hook = fail_bad_bytes;
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -337,9 +331,7 @@ TEST(populate_is_not_stopped_by_what_passes)
 {
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_POPULATE);
-    tokmap_i_fetch *f = ahead_fetch(&o);
-    tokmap_i_fetch_restart(f, 0, 9, 9);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_POPULATE);
     for (uint64_t i = 0; i < 50; i++) {
         trouble.madvise_errno = i % 2 ? EAGAIN : EINTR;
         trouble.n_madvise = 1;
@@ -347,16 +339,14 @@ TEST(populate_is_not_stopped_by_what_passes)
     }
     trouble.n_madvise = 0;
     CHECK(trouble.n_changed > 0);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 
 TEST(read_goes_on_after_short_and_interrupted_reads)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_READ);
     fault_arm(FAULT_SHORT, FAULT_PREAD, 0, 1);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 20);
@@ -392,8 +382,7 @@ TEST(direct_names_the_byte_that_cannot_be_read)
     fetch_case c = {.seed = 5};
     add_all(&c);
     need_injection(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(&c, f, 0, 3);
@@ -401,8 +390,7 @@ TEST(direct_names_the_byte_that_cannot_be_read)
         trouble.n_read = FOR_EVER;
         expect_bad_disk(&c, f, errors[k]);
     }
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 
 /* One read of many fails: read ahead, its step is tried again before anybody hears of it. */
@@ -412,9 +400,7 @@ TEST(direct_is_not_stopped_by_what_passes)
     fetch_case c = {.seed = 6};
     add_all(&c);
     need_injection(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = ahead_fetch(&o);
-    tokmap_i_fetch_restart(f, 0, 9, 9);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
     for (uint64_t i = 0; i < 200; i++) {
         const tokmap_i_fetch_row *rows;
         const bool asked_again = i % 4 != 0;
@@ -431,16 +417,14 @@ TEST(direct_is_not_stopped_by_what_passes)
     }
     trouble.n_read = 0;
     CHECK(trouble.n_changed > 0);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 
 TEST(direct_goes_on_after_short_reads)
 {
     fetch_case c = {.seed = 7};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
     trouble.n_changed = 0;
     trouble.shorten = 4096;
     tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -448,8 +432,7 @@ TEST(direct_goes_on_after_short_reads)
     trouble.shorten = 0;
     CHECK(trouble.n_changed > 0);
     expect_steps(&c, f, 40, 20);
-    tokmap_i_fetch_close(f);
-    ahead_close(&c);
+    ahead_end(&c, f);
 }
 
 /* Submitting reads fails: briefly, without effect; permanently, with an error. */
@@ -458,9 +441,7 @@ TEST(direct_survives_a_system_that_takes_no_reads)
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM, EINTR, EPERM};
     fetch_case c = {.seed = 8};
     add_all(&c);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = ahead_fetch(&o);
-    tokmap_i_fetch_restart(f, 0, 9, 9);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
     uint64_t i = 0;
     for (size_t k = 0; k < 4; k++) {
         trouble.enter_errno = errors[k];
@@ -522,6 +503,21 @@ static void in_a_child(void (*work)(fetch_case *c), fetch_case *c)
     ahead_close(c);
 }
 
+static void need_direct(fetch_case *c)
+{
+    const tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch_close(ahead_fetch(&o));
+}
+
+static void with_the_usual(void (*work)(fetch_case *c), bool direct)
+{
+    fetch_case c = {.seed = 9};
+    add_all(&c);
+    if (direct)
+        need_direct(&c);
+    in_a_child(work, &c);
+}
+
 static void expect_refusal(fetch_case *c, tokmap_i_fetch_kind kind, int sys_errno,
                            const char *reason)
 {
@@ -556,18 +552,9 @@ static void with_uring_refused(fetch_case *c)
     expect_working(c, TOKMAP_I_FETCH_READ);
 }
 
-static void need_direct(fetch_case *c)
-{
-    const tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch_close(ahead_fetch(&o));
-}
-
 TEST(direct_is_refused_where_io_uring_is)
 {
-    fetch_case c = {.seed = 9};
-    add_all(&c);
-    need_direct(&c);
-    in_a_child(with_uring_refused, &c);
+    with_the_usual(with_uring_refused, true);
 }
 
 static void with_enter_refused(fetch_case *c)
@@ -579,10 +566,7 @@ static void with_enter_refused(fetch_case *c)
 
 TEST(direct_is_refused_where_io_uring_takes_no_reads)
 {
-    fetch_case c = {.seed = 9};
-    add_all(&c);
-    need_direct(&c);
-    in_a_child(with_enter_refused, &c);
+    with_the_usual(with_enter_refused, true);
 }
 
 static void with_enter_refused_later(fetch_case *c)
@@ -601,10 +585,7 @@ static void with_enter_refused_later(fetch_case *c)
 
 TEST(direct_reads_in_its_own_thread_alone)
 {
-    fetch_case c = {.seed = 9};
-    add_all(&c);
-    need_direct(&c);
-    in_a_child(with_enter_refused_later, &c);
+    with_the_usual(with_enter_refused_later, true);
 }
 
 static void with_threads_refused(fetch_case *c)
@@ -627,9 +608,7 @@ static void with_threads_refused(fetch_case *c)
 
 TEST(no_thread_is_an_error_of_the_system_and_not_of_the_kind)
 {
-    fetch_case c = {.seed = 9};
-    add_all(&c);
-    in_a_child(with_threads_refused, &c);
+    with_the_usual(with_threads_refused, false);
 }
 
 static void with_few_descriptors(fetch_case *c)
@@ -672,10 +651,7 @@ static void with_little_locked_memory(fetch_case *c)
 
 TEST(little_locked_memory_is_enough)
 {
-    fetch_case c = {.seed = 9};
-    add_all(&c);
-    need_direct(&c);
-    in_a_child(with_little_locked_memory, &c);
+    with_the_usual(with_little_locked_memory, true);
 }
 
 TEST(direct_is_refused_where_files_cannot_be_opened_for_it)
