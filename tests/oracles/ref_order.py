@@ -105,25 +105,6 @@ class Permutation:
             if x < n:
                 return x
 
-    def round(self, i, v, m):
-        z = (v ^ self.round_keys[i]) * MIX_1 & M64
-        z = (z ^ z >> 32) * MIX_2 & M64
-        return z * m >> 64
-
-    def inverse(self, y):
-        if self.n <= LARGEST_TABLE:
-            return self.table.index(y)
-        while True:
-            left, right = divmod(y, self.b)
-            for i in reversed(range(len(self.round_keys))):
-                if i % 2:
-                    right = (right - self.round(i, left, self.b)) % self.b
-                else:
-                    left = (left - self.round(i, right, self.a)) % self.a
-            y = left * self.b + right
-            if y < self.n:
-                return y
-
 
 def shuffled(n, key):
     table = list(range(n))

@@ -10,8 +10,7 @@
 __extension__ typedef __int128 wide;
 
 enum {
-    MAX_SOURCES = 64,
-    MAX_PHASES = 8
+    MAX_SOURCES = 64
 };
 
 /* ---- Quotas ---- */
@@ -151,28 +150,6 @@ TEST(the_largest_number_of_sources_has_quotas)
         weights[k] = 1 + (double)(tokmap_i_mix(k) >> 11) * 0x1p-53;
     CHECK(quotas_of(weights, n, quotas));
     CHECK_EQ(sum_of(quotas, n), TOKMAP_I_MIXTURE_PERIOD);
-}
-
-/* ---- Mixtures, and a plain one beside them ---- */
-
-typedef struct plain_mixture {
-    uint32_t n_sources, n_phases;
-    tokmap_i_mixture_source sources[MAX_SOURCES];
-    uint64_t from[MAX_PHASES];
-    uint32_t quotas[MAX_PHASES][MAX_SOURCES];
-    /* Where the walk through it stands. */
-    uint64_t g, given[MAX_SOURCES];
-    uint32_t phase, slot, slots[MAX_SOURCES];
-} plain_mixture;
-
-static tokmap_i_mixture *mixture_of(const plain_mixture *plain)
-{
-    tokmap_i_mixture *m = tokmap_i_mixture_new(plain->sources, plain->n_sources);
-    CHECK(m);
-    for (uint32_t i = 0; i < plain->n_phases; i++)
-        CHECK(tokmap_i_mixture_add_phase(m, plain->from[i], plain->quotas[i]));
-    CHECK_EQ(tokmap_i_mixture_n_phases(m), plain->n_phases);
-    return m;
 }
 
 /* ---- Share and exactness far out ---- */
@@ -368,22 +345,6 @@ TEST(one_source_is_a_period_of_one)
     }
     tokmap_i_mixture_free(m);
     tokmap_i_mixture_free(NULL);
-}
-
-TEST(the_hash_covers_starts_quotas_and_epochs)
-{
-    plain_mixture plain = {.n_sources = 2, .n_phases = 2, .from = {0, 50}};
-    plain.sources[0] = (tokmap_i_mixture_source){5, 0};
-    plain.sources[1] = (tokmap_i_mixture_source){6, 7};
-    memcpy(plain.quotas[0], (const uint32_t[]){3, 1}, 8);
-    memcpy(plain.quotas[1], (const uint32_t[]){0, 2}, 8);
-    tokmap_i_mixture *m = mixture_of(&plain);
-    static const uint64_t said[] = {0, 3, 1, 50, 0, 2, 0, 7};
-    uint64_t h = TOKMAP_I_HASH_START;
-    for (int i = 0; i < 8; i++)
-        h = tokmap_i_hash_add(h, said[i]);
-    CHECK_EQ(tokmap_i_mixture_hash(m), h);
-    tokmap_i_mixture_free(m);
 }
 
 TEST(periods_out_of_range_are_refused)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal - checkpoints and resuming: a resumed dataset is byte for byte the one that nobody
  * interrupted, and work that can be resumed is never lost by accident. (test_journal_damage has
- * what becomes of damaged files, test_journal_kill kills and failing calls, test_journal_power
- * power cuts.) */
+ * what becomes of damaged files, test_journal_kill kills, power cuts and failing calls.) */
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal_kill - resumable writers whose every system call fails, falls short or is the last
- * one before kill -9; who meet each other and run out of disk. What
- * a checkpoint held is never lost, and the dataset ends as that of one go. */
+ * one before kill -9 or a power cut; who meet each other and run out of disk. What a checkpoint held
+ * is never lost, and the dataset ends as that of one go.
+ *
+ * A power cut loses what was not flushed, or half of it: a process that is killed at call n keeps
+ * account of what the disk would hold: of each file what it was at its last fsync, of the folder
+ * which names led where at its last fsync. From that the folder is put together as it might be found
+ * after the cut. */
 #include "writer/journal_plans.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "support/fault_sweeps.h"
 
 static const plan WORK = {
-    .seed = 6, .n_steps = 13, .most_tokens = 400, .vocab_size = 70000, .n_columns = 2};
+    .seed = 6, .n_steps = 10, .most_tokens = 400, .vocab_size = 70000, .n_columns = 2};
 static const shape OLD = {.name = "old",
                           .vocab_size = 700,
                           .n_tokens = 77,
@@ -21,7 +29,152 @@ static const shape OLD = {.name = "old",
                           .seed = 5,
                           .metadata = "{\"old\": true}"};
 
-static volatile uint64_t *n_made; /* checkpoints, counted by whichever process makes them */
+/* Written by whichever process makes checkpoints, or finishes. */
+static volatile uint64_t *n_made, *finished;
+
+/* ---- The disk ---- */
+
+static char disk[600]; /* a folder: `names`, and a file for each inode that was ever flushed */
+
+static const char *disk_path(uint64_t inode)
+{
+    static char path[700];
+    snprintf(path, sizeof path, "%s/%" PRIu64, disk, inode);
+    return path;
+}
+
+static uint64_t inode_of(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) ? 0 : st.st_ino;
+}
+
+static void flush_names(void)
+{
+    char path[700];
+    snprintf(path, sizeof path, "%s/names", disk);
+    unlink(path); /* emptying a file would make some file systems write it out at once */
+    FILE *out = fopen(path, "w");
+    for (int i = 0; i < N_SUFFIXES; i++)
+        fprintf(out, "%" PRIu64 "\n", inode_of(with_suffix(prefix, all_suffixes[i])));
+    fclose(out);
+}
+
+/* The descriptor is kept, so that the number of the inode is not given to another file. */
+static void flush_file(int fd, uint64_t inode)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    file_bytes now = file_load(path);
+    unlink(disk_path(inode));
+    if (dup(fd) < 0 || !now.data || !file_store(disk_path(inode), now.data, now.n_bytes))
+        _exit(3);
+    free(now.data);
+}
+
+static void flush_any(int fd)
+{
+    struct stat st;
+    const bool armed = fault.armed;
+    fault.armed = false;
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        flush_names();
+    else
+        flush_file(fd, st.st_ino);
+    fault.armed = armed;
+}
+
+/* All existing files count as flushed. */
+static void start_account(void)
+{
+    for (int i = 0; i < N_SUFFIXES; i++) {
+        const int fd = open(with_suffix(prefix, all_suffixes[i]), O_RDONLY);
+        if (fd >= 0)
+            flush_any(fd);
+    }
+    flush_names();
+    fault.sync_hook = flush_any;
+}
+
+typedef enum cut {
+    ALL_LOST,   /* names and bytes as last flushed */
+    BYTES_LOST, /* names and lengths are new, the new bytes are zero */
+    NAMES_LOST, /* bytes are new, names are as last flushed */
+    SOME_LOST,  /* by lot, for each file */
+    NOTHING_LOST
+} cut;
+
+static file_bytes after_cut(uint64_t inode, cut how, file_bytes current)
+{
+    file_bytes flushed = file_load(disk_path(inode));
+    if (current.data && (how == NAMES_LOST || !flushed.data)) {
+        memset(current.data, 0, flushed.data ? 0 : current.n_bytes);
+        free(flushed.data);
+        return current;
+    }
+    if (how == BYTES_LOST && current.data) {
+        const size_t n = current.n_bytes < flushed.n_bytes ? current.n_bytes : flushed.n_bytes;
+        memcpy(current.data, flushed.data, n);
+        memset(current.data + n, 0, current.n_bytes - n);
+        free(flushed.data);
+        return current;
+    }
+    free(current.data);
+    return flushed;
+}
+
+static file_bytes load_inode(const files *current, const uint64_t inodes[N_SUFFIXES],
+                             uint64_t inode)
+{
+    file_bytes copy = {0};
+    for (int i = 0; i < N_SUFFIXES; i++)
+        if (inodes[i] == inode && current->f[i].data && !copy.data) {
+            copy.n_bytes = current->f[i].n_bytes;
+            copy.data = malloc(copy.n_bytes + 1);
+            if (copy.data)
+                memcpy(copy.data, current->f[i].data, copy.n_bytes);
+        }
+    return copy;
+}
+
+static void read_names(uint64_t inodes[N_SUFFIXES])
+{
+    char path[700];
+    snprintf(path, sizeof path, "%s/names", disk);
+    FILE *in = fopen(path, "r");
+    CHECK(in != NULL);
+    for (int i = 0; i < N_SUFFIXES; i++)
+        CHECK_INT(fscanf(in, "%" SCNu64, &inodes[i]), 1);
+    fclose(in);
+}
+
+/* The folder as it may be found. */
+static void cut_power(cut how, uint64_t lot)
+{
+    uint64_t is[N_SUFFIXES], will_be[N_SUFFIXES];
+    files current = load_files(prefix);
+    for (int i = 0; i < N_SUFFIXES; i++)
+        is[i] = inode_of(with_suffix(prefix, all_suffixes[i]));
+    read_names(will_be);
+    if (how == BYTES_LOST || (how == SOME_LOST && lot % 2))
+        memcpy(will_be, is, sizeof is);
+    remove_all_of(prefix);
+    for (int i = 0; i < N_SUFFIXES; i++) {
+        int same = 0;
+        while (same < i && will_be[same] != will_be[i])
+            same++;
+        const char *path = with_suffix(prefix, all_suffixes[i]);
+        if (will_be[i] && same < i)
+            CHECK(link(with_suffix(prefix, all_suffixes[same]), path) == 0);
+        if (!will_be[i] || same < i)
+            continue;
+        const cut mine = how == SOME_LOST ? (cut)(mix(lot, (uint64_t)i) % 3) : how;
+        file_bytes f = after_cut(will_be[i], mine, load_inode(&current, is, will_be[i]));
+        CHECK(file_store(path, f.data ? (const void *)f.data : "", f.n_bytes));
+        free(f.data);
+    }
+    free_files(&current);
+}
 
 /* ---- Scenarios ---- */
 
@@ -42,17 +195,21 @@ static const scenario BACK = {
     .begun = true, .unfinished = TOKMAP_UNFINISHED_RESUME, .resume_checkpoint = 1, .n_safe = 1};
 static const scenario OVER = {.begun = true, .unfinished = TOKMAP_UNFINISHED_DISCARD};
 
-static files whole, begun;
+static files whole, begun, old;
 
 static void set_up(void)
 {
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
+    snprintf(disk, sizeof disk, "%s", check_path("disk"));
     if (!n_made)
         n_made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(n_made != MAP_FAILED);
+    finished = n_made + 1;
+    CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
+    old = load_files(prefix);
     whole = uninterrupted(&WORK);
     remove_all_of(prefix);
-    run_well((run){.plan = &WORK, .checkpoint_every = 3, .stop_at = 8});
+    run_well((run){.plan = &WORK, .checkpoint_every = 3, .stop_at = 7});
     begun = load_files(prefix);
     CHECK(begun.f[2].data && begun.f[3].n_bytes > 384 && begun.f[4].data);
 }
@@ -62,25 +219,23 @@ static void tear_down(void)
     remove_all_of(prefix);
     free_files(&whole);
     free_files(&begun);
+    free_files(&old);
 }
 
 static void prepare(const scenario *s)
 {
-    const files nothing = {0};
-    store_files(s->begun ? &begun : &nothing);
+    files all = {0};
+    if (s->begun)
+        all = begun;
     if (s->replace) {
-        files old;
-        char kept[sizeof prefix];
-        memcpy(kept, prefix, sizeof kept);
-        snprintf(prefix, sizeof prefix, "%s", check_path("old"));
-        CHECK_INT(shape_write(&OLD, prefix, true, NULL), TOKMAP_OK);
-        old = load_files(prefix);
-        memcpy(prefix, kept, sizeof kept);
-        CHECK(file_store(with_suffix(prefix, ".bin"), old.f[0].data, old.f[0].n_bytes));
-        CHECK(file_store(with_suffix(prefix, ".tmi"), old.f[1].data, old.f[1].n_bytes));
-        free_files(&old);
+        all.f[0] = old.f[0];
+        all.f[1] = old.f[1];
     }
+    store_files(&all);
     *n_made = s->n_safe;
+    *finished = 0;
+    check_remove(disk);
+    CHECK(mkdir(disk, 0777) == 0);
 }
 
 static run run_of(const scenario *s)
@@ -129,63 +284,76 @@ static bool has_leftovers(void)
 }
 
 /* The same once more, without faults. Of what is complete it is told so, but where a dataset was to
- * be replaced and nothing says that this has been done. */
-static void expect_resumes(const scenario *s, const char *what)
+ * be replaced and nothing says that this has been done. A power cut may leave other files. */
+static void expect_resumes(const scenario *s, cut how, const char *what)
 {
     tokmap_error err;
     expect_nothing_half(s, what);
     const bool complete = is_complete(), told = complete && (!s->replace || has_leftovers());
     const uint64_t n_safe = *n_made;
+    if (!complete && *finished)
+        CHECK_FAIL("%s: a finished dataset is not there", what);
     run r = {.plan = &WORK, .unfinished = TOKMAP_UNFINISHED_RESUME, .replace = s->replace};
-    if (run_plan(&r, &err))
+    const tokmap_status status = run_plan(&r, &err);
+    if (status && !(how != NOTHING_LOST && complete && status == TOKMAP_ERR_EXISTS))
         CHECK_FAIL("%s: the next run: %s", what, err.text);
-    if (told && !r.complete)
+    if (how == NOTHING_LOST && told && !r.complete)
         CHECK_FAIL("%s: P is complete, and the next run began anew", what);
     if (!complete && r.resumed_from < n_safe)
         CHECK_FAIL("%s: checkpoint %d is lost, went on from %d", what, (int)n_safe,
                    (int)r.resumed_from);
-    expect_files(&whole, what);
+    if (how == NOTHING_LOST)
+        expect_files(&whole, what);
+    CHECK(is_complete());
 }
 
 /* ---- Kills at every call ---- */
 
-static pid_t start_run(const scenario *s, fault_mode mode, uint64_t n)
+/* False when the run came to its end. */
+static bool run_until(const scenario *s, cut how, fault_mode mode, uint64_t n)
 {
+    int status;
     const pid_t child = fork();
     if (child == 0) {
         run r = run_of(s);
+        tokmap_writer *w = NULL;
+        if (how != NOTHING_LOST)
+            start_account();
         fault_arm(mode, FAULT_ALL_FILE_CALLS, 0, n);
-        _exit(run_plan(&r, NULL) ? 1 : 0);
+        if (open_run(&r, &w, NULL) || play(&r, w, NULL))
+            _exit(1);
+        *finished = 1;
+        tokmap_writer_close(w);
+        _exit(0);
     }
     CHECK(child > 0);
-    return child;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
 }
 
-static bool was_killed(pid_t child)
+/* Returns how often the run was ended. */
+static uint64_t end_at_every_call(const scenario *s, cut how, fault_mode mode, uint64_t lot)
 {
-    int status;
-    CHECK_INT(waitpid(child, &status, 0), child);
-    if (WIFEXITED(status))
-        CHECK_INT(WEXITSTATUS(status), 0);
-    return WIFSIGNALED(status);
+    uint64_t n = 1;
+    char what[100];
+    for (bool killed = true; killed; n++) {
+        snprintf(what, sizeof what, "cut %d, killed %s call %" PRIu64, (int)how,
+                 mode == FAULT_KILL_BEFORE ? "before" : "after", n);
+        prepare(s);
+        killed = run_until(s, how, mode, n);
+        if (how != NOTHING_LOST)
+            cut_power(how, mix(lot, n));
+        expect_resumes(s, how, what);
+    }
+    return n - 2;
 }
 
 static void kill_everywhere(const scenario *s)
 {
-    uint64_t n_kills = 0;
-    char what[100];
     set_up();
-    for (fault_mode mode = FAULT_KILL_BEFORE; mode <= FAULT_KILL_AFTER; mode++) {
-        bool killed = true;
-        for (uint64_t n = 1; killed; n++) {
-            snprintf(what, sizeof what, "killed %s call %" PRIu64,
-                     mode == FAULT_KILL_BEFORE ? "before" : "after", n);
-            prepare(s);
-            killed = was_killed(start_run(s, mode, n));
-            n_kills += killed;
-            expect_resumes(s, what);
-        }
-    }
+    const uint64_t n_kills = end_at_every_call(s, NOTHING_LOST, FAULT_KILL_BEFORE, 0) +
+                             end_at_every_call(s, NOTHING_LOST, FAULT_KILL_AFTER, 0);
     tear_down();
     printf("note %" PRIu64 " kills\n", n_kills);
     CHECK(n_kills > 60);
@@ -205,6 +373,25 @@ TEST(without_hard_links_a_kill_at_any_call_costs_no_checkpoint)
     kill_everywhere(&FRESH);
     kill_everywhere(&AGAIN_REPLACE);
     fault.missing = 0;
+}
+
+static void cut_everywhere(const scenario *s)
+{
+    const uint64_t n_lots = check_long() ? 5 : 1;
+    uint64_t n_cuts = 0;
+    set_up();
+    for (uint64_t i = 0; i < SOME_LOST + n_lots; i++)
+        n_cuts += end_at_every_call(s, i < SOME_LOST ? (cut)i : SOME_LOST,
+                                    i % 2 ? FAULT_KILL_BEFORE : FAULT_KILL_AFTER, i);
+    tear_down();
+    printf("note %" PRIu64 " power cuts\n", n_cuts);
+    CHECK(n_cuts > 80);
+}
+
+TEST(a_power_cut_at_any_call_costs_no_checkpoint)
+{
+    for (const scenario *const *s = ALL; *s != &OVER; s++)
+        cut_everywhere(*s);
 }
 
 /* ---- Failing calls ---- */
@@ -234,7 +421,7 @@ bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
     if (status && sw->mode == FAULT_ONCE && s->resume_checkpoint == 0 &&
         s->unfinished == TOKMAP_UNFINISHED_RESUME)
         expect_checkpoints(what);
-    expect_resumes(s, what);
+    expect_resumes(s, NOTHING_LOST, what);
     return fired;
 }
 
@@ -295,7 +482,7 @@ TEST(a_full_disk_costs_no_checkpoint)
         CHECK_INT(waitpid(child, &status, 0), child);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
         n_failed += WEXITSTATUS(status);
-        expect_resumes(&FRESH, "after a full disk");
+        expect_resumes(&FRESH, NOTHING_LOST, "after a full disk");
     }
     tear_down();
     printf("note %d times full\n", n_failed);
@@ -335,7 +522,7 @@ TEST(a_second_writer_is_told_that_it_is_locked)
     CHECK_INT(waitpid(child, &status, 0), child);
     close(ready[0]);
     close(ready[1]);
-    expect_resumes(&AGAIN, "after the first one");
+    expect_resumes(&AGAIN, NOTHING_LOST, "after the first one");
     free_files(&now);
     tear_down();
 }
