@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/fault_sweeps.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "support/check.h"
+#include "support/joined.h"
 
 const sweep sweeps_of_calls[N_SWEEPS] = {
     {FAULT_ONCE, FAULT_ALL_FILE_CALLS | FAULT_MMAP, EIO, false},
@@ -35,20 +35,9 @@ uint64_t sweep_all(const scenario *s, const sweep *sw)
     return n - 2;
 }
 
-static uint64_t count_open_files(void)
-{
-    uint64_t n = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (folder && readdir(folder))
-        n++;
-    if (folder)
-        closedir(folder);
-    return n;
-}
-
 swept begin_swept(const sweep *sw, uint64_t n)
 {
-    const swept before = {count_open_files(), fault_n_live};
+    const swept before = {n_open_files(), fault_n_live};
     fault_arm(sw->mode, sw->calls, sw->errno_value, n);
     return before;
 }
@@ -71,7 +60,7 @@ bool end_swept(const sweep *sw, const swept *before, tokmap_status status, const
 {
     const int64_t n_lost = fault_n_live - before->n_live;
     const bool fired = fault_disarm();
-    if (count_open_files() != before->n_files || (n_lost != 0 && sw->calls == FAULT_MEMORY))
+    if (n_open_files() != before->n_files || (n_lost != 0 && sw->calls == FAULT_MEMORY))
         CHECK_FAIL("%s: open files or memory are left", what);
     if (status && (!fired || sw->invisible))
         CHECK_FAIL("%s: %s", what, err->text);

@@ -85,44 +85,33 @@ static long fault_after(bool hit, long result)
         return fault_fails(hit) ? -1 : (int)fault_after(hit, syscall(__VA_ARGS__));                \
     } while (0)
 
-static int fault_open(int folder_fd, const char *path, int flags, mode_t mode)
+static int fault_open(int folder_fd, const char *path, int flags, va_list *args)
 {
+    const mode_t mode = flags & O_CREAT ? va_arg(*args, mode_t) : 0;
     if (fault.open_hook)
         fault.open_hook(path);
     FAULT_CALL(FAULT_OPEN, SYS_openat, folder_fd, path, flags, mode);
 }
 
-#define FAULT_OPEN_MODE(flags)                                                                     \
-    va_list args;                                                                                  \
-    va_start(args, flags);                                                                         \
-    const mode_t mode = (flags)&O_CREAT ? va_arg(args, mode_t) : 0;                                \
-    va_end(args)
-
 int open(const char *path, int flags, ...)
 {
-    FAULT_OPEN_MODE(flags);
-    return fault_open(AT_FDCWD, path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-    FAULT_OPEN_MODE(flags);
-    return fault_open(AT_FDCWD, path, flags, mode);
+    va_list args;
+    va_start(args, flags);
+    const int fd = fault_open(AT_FDCWD, path, flags, &args);
+    va_end(args);
+    return fd;
 }
 
 int openat(int folder_fd, const char *path, int flags, ...)
 {
-    FAULT_OPEN_MODE(flags);
-    return fault_open(folder_fd, path, flags, mode);
+    va_list args;
+    va_start(args, flags);
+    const int fd = fault_open(folder_fd, path, flags, &args);
+    va_end(args);
+    return fd;
 }
 
-int openat64(int folder_fd, const char *path, int flags, ...)
-{
-    FAULT_OPEN_MODE(flags);
-    return fault_open(folder_fd, path, flags, mode);
-}
-
-static ssize_t fault_pread(int fd, void *dst, size_t n_bytes, off_t offset)
+ssize_t pread(int fd, void *dst, size_t n_bytes, off_t offset)
 {
     const int error = fault.pread_hook ? fault.pread_hook(fd, (uint64_t)offset, n_bytes) : 0;
     if (error) {
@@ -135,32 +124,12 @@ static ssize_t fault_pread(int fd, void *dst, size_t n_bytes, off_t offset)
     return fault_after(hit, syscall(SYS_pread64, fd, dst, fault_shorten(hit, n_bytes), offset));
 }
 
-ssize_t pread(int fd, void *dst, size_t n_bytes, off_t offset)
-{
-    return fault_pread(fd, dst, n_bytes, offset);
-}
-
-ssize_t pread64(int fd, void *dst, size_t n_bytes, off_t offset)
-{
-    return fault_pread(fd, dst, n_bytes, offset);
-}
-
-static ssize_t fault_pwrite(int fd, const void *src, size_t n_bytes, off_t offset)
+ssize_t pwrite(int fd, const void *src, size_t n_bytes, off_t offset)
 {
     const bool hit = fault_hits(FAULT_PWRITE);
     if (fault_fails(hit))
         return -1;
     return fault_after(hit, syscall(SYS_pwrite64, fd, src, fault_shorten(hit, n_bytes), offset));
-}
-
-ssize_t pwrite(int fd, const void *src, size_t n_bytes, off_t offset)
-{
-    return fault_pwrite(fd, src, n_bytes, offset);
-}
-
-ssize_t pwrite64(int fd, const void *src, size_t n_bytes, off_t offset)
-{
-    return fault_pwrite(fd, src, n_bytes, offset);
 }
 
 ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n_bytes,
@@ -189,37 +158,17 @@ int ftruncate(int fd, off_t n_bytes)
     FAULT_CALL(FAULT_FTRUNCATE, SYS_ftruncate, fd, n_bytes);
 }
 
-int ftruncate64(int fd, off_t n_bytes)
+int fcntl(int fd, int command, ...)
 {
-    FAULT_CALL(FAULT_FTRUNCATE, SYS_ftruncate, fd, n_bytes);
-}
-
-static int fault_fcntl(int fd, int command, va_list *args)
-{
-    const long argument = va_arg(*args, long);
+    va_list args;
+    va_start(args, command);
+    const long argument = va_arg(args, long);
+    va_end(args);
     const bool asks = command == F_SETFL && (argument & O_DIRECT);
     const bool hit = asks && fault_hits(FAULT_DIRECT);
     if (fault_fails(hit))
         return -1;
     return (int)fault_after(hit, syscall(SYS_fcntl, fd, command, argument));
-}
-
-int fcntl(int fd, int command, ...)
-{
-    va_list args;
-    va_start(args, command);
-    const int result = fault_fcntl(fd, command, &args);
-    va_end(args);
-    return result;
-}
-
-int fcntl64(int fd, int command, ...)
-{
-    va_list args;
-    va_start(args, command);
-    const int result = fault_fcntl(fd, command, &args);
-    va_end(args);
-    return result;
 }
 
 int flock(int fd, int operation)
@@ -269,24 +218,25 @@ int lstat64(const char *path, struct stat64 *out)
 }
 #endif
 
-static void *fault_mmap(const void *where[1], size_t n_bytes, const int how[3], off_t offset)
+void *mmap(void *where, size_t n_bytes, int protection, int flags, int fd, off_t offset)
 {
     const bool hit = fault_hits(FAULT_MMAP);
     if (fault_fails(hit))
         return MAP_FAILED;
-    const long map = syscall(SYS_mmap, where[0], n_bytes, how[0], how[1], how[2], offset);
+    const long map = syscall(SYS_mmap, where, n_bytes, protection, flags, fd, offset);
     return (void *)fault_after(hit, map);
 }
 
-void *mmap(void *where, size_t n_bytes, int protection, int flags, int fd, off_t offset)
-{
-    return fault_mmap((const void *[]){where}, n_bytes, (int[]){protection, flags, fd}, offset);
-}
-
+/* Their names for large files: off_t has 64 bits. */
+#define FAULT_SAME(function) __attribute__((alias(#function)))
+int open64(const char *path, int flags, ...) FAULT_SAME(open);
+int openat64(int folder_fd, const char *path, int flags, ...) FAULT_SAME(openat);
+int fcntl64(int fd, int command, ...) FAULT_SAME(fcntl);
+int ftruncate64(int fd, off_t n_bytes) FAULT_SAME(ftruncate);
+ssize_t pread64(int fd, void *dst, size_t n_bytes, off_t offset) FAULT_SAME(pread);
+ssize_t pwrite64(int fd, const void *src, size_t n_bytes, off_t offset) FAULT_SAME(pwrite);
 void *mmap64(void *where, size_t n_bytes, int protection, int flags, int fd, off_t offset)
-{
-    return fault_mmap((const void *[]){where}, n_bytes, (int[]){protection, flags, fd}, offset);
-}
+    FAULT_SAME(mmap);
 
 /* ---- Memory ---- */
 
