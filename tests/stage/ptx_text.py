@@ -125,31 +125,27 @@ def mask_of(bits):
     return hex((1 << bits) - 1)
 
 
-def signed(value, bits):
-    top = hex(1 << (bits - 1))
-    return "((%s ^ %s) - %s)" % (value, top, top)
-
-
-# a and b as they are read, with `m` for the mask
-PLAIN = {
+# What becomes of a and b, unsigned numbers of w bits whose mask is m. A shift takes its 32 bits of b; more than there
+# are is all of them.
+FORMS = {
     "add": "(%(a)s + %(b)s) & %(m)s",
     "sub": "(%(a)s - %(b)s) & %(m)s",
     "mul.lo": "(%(a)s * %(b)s) & %(m)s",
+    "mul.wide": "%(a)s * %(b)s",
+    "div": "%(a)s // %(b)s",
+    "rem": "%(a)s %% %(b)s",
+    "min": "min(%(a)s, %(b)s)",
+    "max": "max(%(a)s, %(b)s)",
     "and": "%(a)s & %(b)s",
     "or": "%(a)s | %(b)s",
-    "xor": "%(a)s ^ %(b)s",
+    "shl": "(%(a)s << min(%(b)s, %(w)d)) & %(m)s",
+    "shr": "%(a)s >> min(%(b)s, %(w)d)",
+    "not": "%(a)s ^ %(m)s",
+    "popc": "bin(%(a)s).count('1')",
+    "clz": "%(w)d - (%(a)s).bit_length()",
 }
-# a and b as numbers, with their sign where the type has one; results that fit
-BY_SIGN = {
-    "min": "min(%(a)s, %(b)s) & %(m)s",
-    "max": "max(%(a)s, %(b)s) & %(m)s",
-    "mul.wide": "(%(a)s * %(b)s) & %(m)s",
-}
-# b counts bits and is 32 bits wide; more than there are bits is all of them
-SHIFTS = {"shl": "(%(a)s << min(%(b)s, %(w)d)) & %(m)s",
-          "shr": "(%(a)s >> min(%(b)s, %(w)d)) & %(m)s"}
-UNARY = {"not": "%(a)s ^ %(m)s", "popc": "bin(%(a)s).count('1')",
-         "clz": "%(w)d - (%(a)s).bit_length()"}
+# That give the same bits whether there is a sign or not. Of others with a sign, the kernel has none.
+OF_ANY_SIGN = ("add", "sub", "mul.lo")
 COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
@@ -187,11 +183,6 @@ class Translator:
             return str(number & ((1 << bits) - 1))
         return self.target(operand, bits)
 
-    def number(self, operand, kind):
-        """value, with its sign where the type has one."""
-        value = self.value(operand, bits_of(kind))
-        return signed(value, bits_of(kind)) if kind[0] == "s" else value
-
     def address(self, operand, bits):
         match = re.fullmatch(r"\[([%\w]+)(?:\+(-?\d+))?\]", operand)
         if not match:
@@ -215,31 +206,15 @@ class Translator:
 
     def simple(self, name, parts, operands):
         base, kind = ".".join(parts[:-1]), parts[-1]
-        tables = (PLAIN, BY_SIGN, SHIFTS, UNARY)
-        if not any(base in table for table in tables) and name not in ("div.u32", "rem.u32",
-                                                                       "mad.lo.s32", "mad.lo.u32"):
+        if base not in FORMS or (kind[0] == "s" and base not in OF_ANY_SIGN):
             return None
-        bits = bits_of(kind)
-        to = self.target(operands[0], 32 if base in ("popc", "clz") else
-                         bits * 2 if base == "mul.wide" else bits)
-        names = {"m": mask_of(bits * 2 if base == "mul.wide" else bits), "w": bits}
-        self.count(name, operands, 2 if base in UNARY else 4 if base == "mad.lo" else 3)
-        if base in BY_SIGN or (base == "shr" and kind[0] == "s"):
-            names["a"] = self.number(operands[1], kind)
-        else:
-            names["a"] = self.value(operands[1], bits)
-        if base in SHIFTS:
-            names["b"] = self.value(operands[2], 32)
-        elif base in BY_SIGN:
-            names["b"] = self.number(operands[2], kind)
-        elif base not in UNARY:
-            names["b"] = self.value(operands[2], bits)
-        if base == "mad.lo":
-            names["c"] = self.value(operands[3], bits)
-        own = {"div": "%(a)s // %(b)s", "rem": "%(a)s %% %(b)s",
-               "mad.lo": "(%(a)s * %(b)s + %(c)s) & %(m)s"}
-        form = next((table[base] for table in (*tables, own) if base in table))
-        return ["%s = %s" % (to, form % names)]
+        bits, unary = bits_of(kind), "%(b)s" not in FORMS[base]
+        self.count(name, operands, 2 if unary else 3)
+        result_bits = 32 if base in ("popc", "clz") else bits * 2 if base == "mul.wide" else bits
+        names = {"m": mask_of(bits), "w": bits, "a": self.value(operands[1], bits)}
+        if not unary:
+            names["b"] = self.value(operands[2], 32 if base in ("shl", "shr") else bits)
+        return ["%s = %s" % (self.target(operands[0], result_bits), FORMS[base] % names)]
 
     @staticmethod
     def count(name, operands, n):
@@ -248,10 +223,10 @@ class Translator:
 
     def compare(self, name, parts, operands):
         if parts[0] == "setp" and len(parts) == 3 and parts[1] in COMPARISONS:
+            if parts[2][0] != "u" and parts[1] not in ("eq", "ne"):
+                return None
             self.count(name, operands, 3)
-            a, b = (self.number(o, parts[2]) for o in operands[1:])
-            if parts[2][0] == "b" and parts[1] not in ("eq", "ne"):
-                raise PtxError("%s: bits have no order" % name)
+            a, b = (self.value(o, bits_of(parts[2])) for o in operands[1:])
             return ["%s = %s %s %s" % (self.target(operands[0], 1), a, COMPARISONS[parts[1]], b)]
         if parts[0] == "selp" and len(parts) == 2:
             self.count(name, operands, 4)
@@ -264,9 +239,9 @@ class Translator:
     def move(self, name, parts, operands):
         if name == "cvta.to.global.u64":
             return ["%s = %s" % (self.target(operands[0], 64), self.value(operands[1], 64))]
-        if parts[0] == "cvt" and len(parts) == 3 and "b" not in parts[1][0] + parts[2][0]:
+        if name in ("cvt.u32.u64", "cvt.u64.u32"):
             to, bits = self.target(operands[0], bits_of(parts[1])), bits_of(parts[1])
-            return ["%s = %s & %s" % (to, self.number(operands[1], parts[2]), mask_of(bits))]
+            return ["%s = %s & %s" % (to, self.value(operands[1], bits_of(parts[2])), mask_of(bits))]
         if parts[0] != "mov" or len(parts) != 2:
             return None
         self.count(name, operands, 2)
