@@ -7,7 +7,6 @@
 
 enum {
     OPTION_BYTES = 8,
-    MAX_VALUES = 1 << 16,
     MAX_PLAIN = 1 << 16
 };
 

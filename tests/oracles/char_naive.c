@@ -158,32 +158,6 @@ void naive_scored_bpe(const model *m, const uint8_t *text, size_t n, naive_ids *
 
 /* ---- sentencepiece's char and word ---- */
 
-static size_t naive_word(const uint8_t *text, size_t n)
-{
-    size_t end = naive_char(text);
-    while (end < n && memcmp(text + end, NAIVE_MARK, 3) != 0)
-        end += naive_char(text + end);
-    return end;
-}
-
-void naive_unmerged(const model *m, const uint8_t *text, size_t n, naive_ids *out)
-{
-    for (size_t i = 0, length; i < n; i += length) {
-        const size_t user = naive_user_match(m, text + i, n - i);
-        length = user > 0 ? user : naive_char(text + i);
-        if (m->whole_word_first)
-            length = naive_word(text + i, n - i);
-        const unsigned kinds = 1u << TOKEN_NORMAL | 1u << TOKEN_USER_DEFINED;
-        const uint32_t id = naive_find(m, kinds, text + i, length);
-        if (id != MODEL_NO_ID)
-            naive_put(out, id);
-        else if (m->byte_fallback)
-            naive_put_bytes(m, text + i, length, out);
-        else if (out->n == 0 || out->ids[out->n - 1] != m->unknown_id)
-            naive_put(out, m->unknown_id);
-    }
-}
-
 /* ---- The BPE of tokenizer.json ---- */
 
 static size_t naive_listed_symbols(const model *m, const uint8_t *text, size_t n, uint32_t *symbols)

@@ -28,9 +28,6 @@ uint32_t naive_find(const model *m, unsigned kinds, const uint8_t *bytes, size_t
 
 void naive_scored_bpe(const model *m, const uint8_t *text, size_t n, naive_ids *out);
 
-/* sentencepiece's char, and word if m->whole_word_first. */
-void naive_unmerged(const model *m, const uint8_t *text, size_t n, naive_ids *out);
-
 /* ---- The BPE of tokenizer.json ---- */
 
 void naive_listed_bpe(const model *m, const uint8_t *text, size_t n, naive_ids *out);

@@ -7,33 +7,15 @@
  * engine here.
  * `documents FORMAT FILE...`: stdout is the documents, each after its length in 4 bytes. FORMAT is
  * auto, text, lines or json. All numbers are little-endian. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "corpus/corpus.h"
 #include "corpus/json_line.h"
+#include "support/pipes.h"
 
 #define PADDING 64
-
-static void put_u32(uint64_t value)
-{
-    for (int i = 0; i < 4; i++)
-        putchar((int)(value >> 8 * i & 0xff));
-}
-
-static bool get_u32(uint32_t *value)
-{
-    *value = 0;
-    for (int i = 0; i < 4; i++) {
-        int c = getchar();
-        if (c == EOF)
-            return false;
-        *value |= (uint32_t)c << 8 * i;
-    }
-    return true;
-}
 
 /* ---- json ---- */
 
@@ -42,10 +24,8 @@ static void put_line(json_line_status status, const json_line_result *r, const u
 {
     bool ok = status == JSON_LINE_OK;
     putchar((int)status);
-    put_u32(ok ? r->lone_surrogates : 0);
-    put_u32(ok ? n_bytes : 0);
-    if (ok)
-        fwrite(text, 1, n_bytes, stdout);
+    put_number(ok ? r->lone_surrogates : 0, 4);
+    put_bytes(text, ok ? n_bytes : 0);
 }
 
 static void read_pieces(const json_line_options *options, uint8_t *line, size_t n_bytes,
@@ -70,12 +50,9 @@ static void read_pieces(const json_line_options *options, uint8_t *line, size_t 
 
 static int read_json(const json_line_options *options, size_t piece_bytes)
 {
-    for (uint32_t n_bytes; get_u32(&n_bytes);) {
+    for (size_t n_bytes; get_length(&n_bytes);) {
         json_line_result r;
-        uint8_t *line = malloc((size_t)n_bytes + PADDING), *out = malloc((size_t)n_bytes + 1);
-        if (!line || !out || fread(line, 1, n_bytes, stdin) != n_bytes)
-            exit(2);
-        memset(line + n_bytes, '"', PADDING);
+        uint8_t *line = get_bytes(n_bytes, PADDING, '"'), *out = malloc(n_bytes + 1);
         if (piece_bytes) {
             read_pieces(options, line, n_bytes, piece_bytes);
         } else {
@@ -124,8 +101,7 @@ static void put_batch(document *d, const corpus_batch *b)
             continue;
         add_text(d, b->text + at, b->ends[i].at - at);
         at = b->ends[i].at;
-        put_u32(d->n_bytes);
-        fwrite(d->text, 1, d->n_bytes, stdout);
+        put_bytes(d->text, d->n_bytes);
         d->n_bytes = 0;
     }
     add_text(d, b->text + at, b->n_bytes - at);

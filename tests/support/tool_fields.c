@@ -14,21 +14,15 @@
 
 #include "corpus/json_line.h"
 #include "fields/where.h"
+#include "support/pipes.h"
 
 #define PADDING 64
 
-static void put(uint64_t value, int n_bytes)
-{
-    for (int i = 0; i < n_bytes; i++)
-        putchar((int)(value >> 8 * i & 0xff));
-}
-
 static void put_error(const failure *err)
 {
-    put(1, 1);
-    put(err->place, 4);
-    put(strlen(err->text), 4);
-    fputs(err->text, stdout);
+    put_number(1, 1);
+    put_number(err->place, 4);
+    put_bytes(err->text, strlen(err->text));
 }
 
 static void put_names(const field_list *l)
@@ -36,8 +30,8 @@ static void put_names(const field_list *l)
     size_t n_bytes = 0;
     for (size_t i = 0; i < l->n_fields; i++)
         n_bytes += strlen(l->names[i]) + (i > 0);
-    put(0, 1);
-    put(n_bytes, 4);
+    put_number(0, 1);
+    put_number(n_bytes, 4);
     for (size_t i = 0; i < l->n_fields; i++)
         printf("%s%s", i ? "," : "", l->names[i]);
 }
@@ -45,15 +39,14 @@ static void put_names(const field_list *l)
 static void put_value(const tokmap_value *v)
 {
     uint64_t bits = (uint64_t)v->integer;
-    put(v->type, 1);
+    put_number(v->type, 1);
     if (v->type == TOKMAP_VALUE_FLOAT64)
         memcpy(&bits, &v->real, sizeof bits);
     if (v->type != TOKMAP_VALUE_STRING) {
-        put(bits, 8);
+        put_number(bits, 8);
         return;
     }
-    put(v->text_bytes, 4);
-    fwrite(v->text, 1, v->text_bytes, stdout);
+    put_bytes(v->text, v->text_bytes);
 }
 
 typedef struct state {
@@ -73,15 +66,15 @@ static void take_line(state *s, const uint8_t *line, size_t n_bytes, uint8_t *ou
     const json_line_options options = {.paths = s->paths};
     const json_line_status status = json_line_text(&options, line, n_bytes, out, values, &r);
     if (status == JSON_LINE_MALFORMED) {
-        put(0, 1);
+        put_number(0, 1);
         return;
     }
     if (status == JSON_LINE_NO_OBJECT) /* then they mean nothing */
         memset(values, 0, sizeof values);
-    put(1, 1);
+    put_number(1, 1);
     for (size_t i = 0; i < s->list.n_fields; i++)
         put_value(&values[i]);
-    put(!s->where || where_holds(s->where, values), 1);
+    put_number(!s->where || where_holds(s->where, values), 1);
 }
 
 static void take_text(state *s, char kind, const char *text)
@@ -111,13 +104,11 @@ int main(void)
 {
     state s = {0};
     for (int kind; (kind = getchar()) != EOF;) {
-        size_t n_bytes = 0;
-        for (int i = 0; i < 4; i++)
-            n_bytes |= (size_t)getchar() << 8 * i;
-        uint8_t *text = malloc(n_bytes + PADDING), *out = malloc(n_bytes + 1);
-        if (!text || !out || fread(text, 1, n_bytes, stdin) != n_bytes)
+        size_t n_bytes;
+        if (!get_length(&n_bytes))
             return 2;
-        memset(text + n_bytes, kind == 'L' ? '"' : 0, PADDING);
+        uint8_t *text = get_bytes(n_bytes, PADDING, kind == 'L' ? '"' : 0);
+        uint8_t *out = malloc(n_bytes + 1);
         if (kind == 'L')
             take_line(&s, text, n_bytes, out);
         else

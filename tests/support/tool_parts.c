@@ -14,6 +14,7 @@
 
 #include "corpus/cutter.h"
 #include "support/part_reading.h"
+#include "support/pipes.h"
 
 static int complain(const char *why)
 {
@@ -28,10 +29,7 @@ static void put_documents(const part_reading *all)
     const uint64_t *ends = (const uint64_t *)(const void *)all->ends.bytes;
     uint64_t at = 0;
     for (size_t i = 0; i < all->ends.n_bytes / sizeof *ends; i++) {
-        const uint64_t n = ends[i] - at;
-        for (int k = 0; k < 4; k++)
-            putchar((int)(n >> 8 * k & 0xff));
-        fwrite(all->text.bytes + at, 1, n, stdout);
+        put_bytes(all->text.bytes + at, ends[i] - at);
         at = ends[i];
     }
 }

@@ -12,20 +12,14 @@
 #include <string.h>
 
 #include "plan/plan_file.h"
-
-static void put(uint64_t value, int n_bytes)
-{
-    for (int i = 0; i < n_bytes; i++)
-        putchar((int)(value >> 8 * i & 0xff));
-}
+#include "support/pipes.h"
 
 static void put_text(const char *text)
 {
-    put(strlen(text), 4);
-    fputs(text, stdout);
+    put_bytes(text, strlen(text));
 }
 
-static void put_number(uint64_t value)
+static void put_decimal(uint64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, value);
@@ -36,9 +30,9 @@ static void put_cell(const plan_file *plan, size_t which)
 {
     const plan_cell *c = &plan->cells[which];
     char hash[24];
-    put_number(c->input);
-    put_number(c->offset);
-    put_number(c->row);
+    put_decimal(c->input);
+    put_decimal(c->offset);
+    put_decimal(c->row);
     snprintf(hash, sizeof hash, "%016" PRIx64, plan_file_cell_hash(plan, which));
     put_text(hash);
     put_text(plan_file_cell_path(plan, which, "", "").s);
@@ -48,11 +42,11 @@ static void put_cell(const plan_file *plan, size_t which)
 static void put_plan(const plan_file *plan)
 {
     char hash[24];
-    put(1, 1);
-    put(4 + 2 * plan->n_options + plan->n_facts + 4 * plan->n_inputs + 6 * plan->n_cells, 4);
+    put_number(1, 1);
+    put_number(4 + 2 * plan->n_options + plan->n_facts + 4 * plan->n_inputs + 6 * plan->n_cells, 4);
     put_text(plan->folder);
     put_text(plan->cells_folder);
-    put_number(plan->cell_bytes);
+    put_decimal(plan->cell_bytes);
     snprintf(hash, sizeof hash, "%016" PRIx64, plan->hash);
     put_text(hash);
     for (size_t i = 0; i < plan->n_options; i++) {
@@ -62,8 +56,8 @@ static void put_plan(const plan_file *plan)
     for (size_t i = 0; i < plan->n_facts; i++)
         put_text(plan->facts[i]);
     for (size_t i = 0; i < plan->n_inputs; i++) {
-        put_number(plan->inputs[i].n_bytes);
-        put_number(plan->inputs[i].mtime_ns);
+        put_decimal(plan->inputs[i].n_bytes);
+        put_decimal(plan->inputs[i].mtime_ns);
         put_text(plan->inputs[i].format);
         put_text(plan->inputs[i].name);
     }
@@ -71,25 +65,16 @@ static void put_plan(const plan_file *plan)
         put_cell(plan, i);
 }
 
-static bool read_all(void *to, size_t n_bytes)
-{
-    return fread(to, 1, n_bytes, stdin) == n_bytes;
-}
-
 int main(void)
 {
-    uint8_t head[4];
-    while (read_all(head, sizeof head)) {
-        size_t n = head[0] | head[1] << 8 | head[2] << 16 | (size_t)head[3] << 24;
-        char *text = malloc(n ? n : 1);
+    for (size_t n; get_length(&n);) {
+        char *text = (char *)get_bytes(n, 0, 0);
         plan_file plan = {0};
         failure err;
-        if (!text || !read_all(text, n))
-            return 2;
         if (plan_file_parse(&plan, text, n, &err))
             put_plan(&plan);
         else
-            put(0, 1);
+            put_number(0, 1);
         plan_file_free(&plan);
         free(text);
     }

@@ -7,41 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/little_endian.h"
+#include "support/pipes.h"
 #include "support/split_words.h"
 
-static bool put32(uint64_t number)
+static void split_one(split_pattern p, simd_level e, size_t n_bytes)
 {
-    uint8_t bytes[4];
-    le_put(bytes, number, sizeof bytes);
-    return fwrite(bytes, sizeof bytes, 1, stdout) == 1;
-}
-
-static bool print_words(const uint64_t *starts, size_t n_bytes)
-{
+    uint8_t *text = get_bytes(n_bytes, TEXT_PADDING, 0);
+    const size_t n = n_bytes / 64 + 1;
+    uint64_t *starts = malloc(n * sizeof *starts);
     size_t n_words = 0;
-    for (size_t k = 0; k < n_bytes / 64 + 1; k++)
+    split_words(p, e, text, n_bytes, starts);
+    for (size_t k = 0; k < n; k++)
         n_words += (size_t)__builtin_popcountll(starts[k]);
-    bool ok = put32(n_words);
-    for (size_t i = 1; ok && i < n_bytes; i++) {
+    put_number(n_words, 4);
+    for (size_t i = 1; i < n_bytes; i++)
         if (starts[i / 64] >> i % 64 & 1)
-            ok = put32(i);
-    }
-    return ok && (n_bytes == 0 || put32(n_bytes));
-}
-
-static bool split_one(split_pattern p, simd_level e, size_t n_bytes)
-{
-    uint8_t *text = calloc(1, n_bytes + TEXT_PADDING);
-    uint64_t *starts = malloc((n_bytes / 64 + 1) * sizeof *starts);
-    bool ok = text && starts && fread(text, 1, n_bytes, stdin) == n_bytes;
-    if (ok) {
-        split_words(p, e, text, n_bytes, starts);
-        ok = print_words(starts, n_bytes);
-    }
+            put_number(i, 4);
+    if (n_bytes > 0)
+        put_number(n_bytes, 4);
     free(text);
     free(starts);
-    return ok;
 }
 
 int main(int argc, char **argv)
@@ -61,9 +46,7 @@ int main(int argc, char **argv)
     }
     if (!simd_works((simd_level)e))
         return 77;
-    uint8_t size[4];
-    bool ok = true;
-    while (ok && fread(size, sizeof size, 1, stdin) == 1)
-        ok = split_one(p, (simd_level)e, le_get32(size));
-    return ok && fflush(stdout) == 0 ? 0 : 1;
+    for (size_t n_bytes; get_length(&n_bytes);)
+        split_one(p, (simd_level)e, n_bytes);
+    return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -9,6 +9,7 @@
 
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
+#include "support/pipes.h"
 
 static size_t repair(const uint8_t *text, size_t n_bytes, uint8_t *out)
 {
@@ -27,35 +28,23 @@ static size_t repair(const uint8_t *text, size_t n_bytes, uint8_t *out)
     return n_out;
 }
 
-static uint8_t digit_value(char c)
-{
-    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 static int filter(bool is_nfc)
 {
     nfc_scratch scratch = {0};
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t length;
     bool ok = true;
-    while (ok && (length = getline(&line, &capacity, stdin)) > 0) {
-        const size_t n_bytes = (size_t)length / 2;
-        uint8_t *text = malloc(n_bytes + 1), *out = malloc(n_bytes * 3 + 4);
+    size_t n_bytes;
+    for (uint8_t *text; ok && (text = get_hex_line(&n_bytes, 0));) {
+        uint8_t *out = malloc(n_bytes * 3 + 4);
         size_t n_out = 0;
-        for (size_t i = 0; i < n_bytes; i++)
-            text[i] = (uint8_t)(digit_value(line[2 * i]) << 4 | digit_value(line[2 * i + 1]));
         if (is_nfc)
             ok = nfc_normalize(&scratch, text, n_bytes, out, &n_out);
         else
             n_out = repair(text, n_bytes, out);
-        for (size_t i = 0; i < n_out; i++)
-            printf("%02x", out[i]);
+        put_hex(out, n_out);
         putchar('\n');
         free(text);
         free(out);
     }
-    free(line);
     nfc_scratch_free(&scratch);
     return ok ? 0 : 1;
 }
