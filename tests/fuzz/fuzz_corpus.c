@@ -4,7 +4,6 @@
  * input can be cut, its parts give what the whole gives. */
 #include "fuzz/fuzz.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "corpus/reader_kind.h"
@@ -215,10 +214,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < OPTION_BYTES)
         return 0;
     corpus_options o = choose_options(data);
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    require(fd >= 0);
-    require(write(fd, data + OPTION_BYTES, size - OPTION_BYTES) == (ssize_t)(size - OPTION_BYTES));
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    const int fd = input_file(name, data + OPTION_BYTES, size - OPTION_BYTES);
     bool readable = read_plain(name, plain, &n_plain);
     if (is_of_another_target(plain, n_plain)) {
         close(fd);

@@ -4,7 +4,6 @@
  * parts give what the whole gives. */
 #include "fuzz/fuzz.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -94,9 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     parquet_file f;
     failure err;
     failure why;
-    const int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    const int fd = input_file(name, data, size);
     const input_source source = {.path = name};
     if (parquet_file_open(&f, &source, &err)) {
         for (size_t i = 1; i < f.footer.n_elements && i < 8; i++) {

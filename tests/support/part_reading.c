@@ -91,6 +91,8 @@ static void report(void *context, const char *text)
     one_reading *o = context;
     char copy[700];
     snprintf(copy, sizeof copy, "%s", text);
+    if (!*text || strchr(text, '\n'))
+        o->why = "a message is not one line";
     if (!strstr(copy, ": byte "))
         return; /* about the whole input */
     take_message(o, copy);
@@ -147,6 +149,8 @@ static void read_one(one_reading *o, const part *p, const corpus_place *from)
         take_batch(o, &b);
     if (o->r.result == 0 && corpus_stored_bytes(c) != o->r.counts.stored_bytes && o->n_places)
         o->why = "the stored bytes of progress are not those of the counts";
+    if (o->r.result < 0 && (!*o->r.err.text || strchr(o->r.err.text, '\n')))
+        o->why = "a message of failure is not one line";
     take_message(o, o->r.err.text);
     corpus_close(c);
     corpus_batch_free(&b);
@@ -184,6 +188,17 @@ static const char *compare_rest(const one_reading *o, const part *p, uint64_t *r
         why = "a part that is resumed ends at another place";
     why = why ? why : rest.why;
     part_reading_free(&rest.r);
+    return why;
+}
+
+const char *part_reading_resume(part_reading *r, const char *name, const corpus_options *options,
+                                uint64_t *random)
+{
+    static one_reading o;
+    const part p = {.names = &name, .n = 1, .options = *options};
+    read_one(&o, &p, NULL);
+    const char *why = o.why ? o.why : compare_rest(&o, &p, random);
+    *r = o.r;
     return why;
 }
 

@@ -25,6 +25,9 @@ typedef struct part_reading {
  * compares with the whole. NULL, or how they differ. The functions in the options are replaced. */
 const char *part_reading_compare(part_reading *all, const char *const *names, size_t n_names,
                                  const corpus_options *options, uint64_t *random);
+/* Reads an input into *r, and a second time from a random place on. NULL, or how they differ. */
+const char *part_reading_resume(part_reading *r, const char *name, const corpus_options *options,
+                                uint64_t *random);
 void part_reading_free(part_reading *r);
 
 #endif /* TOKMAP_PART_READING_H */
