@@ -56,4 +56,30 @@ static size_t take_text(input *in, char *text, size_t n_bytes)
     return n;
 }
 
+/* The ids are those that the definition wants, from the merges and then from the cache; and they
+ * can be decoded. */
+static void require_ids(const model *m, const char *text, size_t n, const naive_ids *want)
+{
+    static uint8_t padded[2 * NAIVE_MAX_BYTES];
+    failure err;
+    id_buffer out = {0};
+    model_text back = {0};
+    size_t bad;
+    tokenizer *t = tokenizer_new(m, &err);
+    require(t != NULL);
+    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1 << 14});
+    require(e != NULL);
+    memcpy(padded, text, n);
+    for (int again = 0; again < 2; again++) {
+        out.n = 0;
+        require(encoder_encode(e, padded, n, TEXT_FIRST, &out) == TOKENIZE_OK);
+        require(out.n == want->n && (out.n == 0 || memcmp(out.ids, want->ids, 4 * out.n) == 0));
+    }
+    require(tokenizer_decode(t, out.ids, out.n, &back, &bad));
+    free(back.s);
+    id_buffer_free(&out);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
 #endif /* TOKMAP_CHAR_INPUT_H */

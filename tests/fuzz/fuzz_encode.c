@@ -47,12 +47,6 @@ enum {
     N_PIECES = sizeof pieces / sizeof *pieces
 };
 
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static tokenizer *make(split_pattern pattern, bool whole_word_first)
 {
     model m;
@@ -65,15 +59,16 @@ static tokenizer *make(split_pattern pattern, bool whole_word_first)
     for (uint32_t id = 0; id < 256 + N_PIECES; id++) {
         const uint8_t byte = (uint8_t)id;
         const bool single = id < 256;
-        must(model_set_token(&m,
-                             &(new_token){.id = id,
-                                          .bytes = single ? &byte : (const void *)pieces[id - 256],
-                                          .n_bytes = single ? 1 : strlen(pieces[id - 256]),
-                                          .kind = TOKEN_NORMAL},
-                             &err));
+        require(
+            model_set_token(&m,
+                            &(new_token){.id = id,
+                                         .bytes = single ? &byte : (const void *)pieces[id - 256],
+                                         .n_bytes = single ? 1 : strlen(pieces[id - 256]),
+                                         .kind = TOKEN_NORMAL},
+                            &err));
     }
     tokenizer *t = tokenizer_new(&m, &err);
-    must(t != NULL);
+    require(t != NULL);
     model_free(&m);
     return t;
 }
@@ -97,7 +92,7 @@ static subject *choose(uint8_t byte)
         s->tokenizer = make(pattern, byte & 1);
         s->encoder = encoder_new(s->tokenizer, &(encoder_options){.cache_bytes = 1 << 20});
         s->forgetful = encoder_new(s->tokenizer, &(encoder_options){.cache_bytes = 1});
-        must(s->encoder && s->forgetful);
+        require(s->encoder && s->forgetful);
     }
     return s;
 }
@@ -130,18 +125,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     id_buffer ids = {0}, others = {0};
     model_text decoded = {0};
     size_t bad;
-    must(text != NULL);
+    require(text != NULL);
     memcpy(text, data + 1, n);
-    must(encoder_encode(s->encoder, text, n, TEXT_FIRST, &ids) == TOKENIZE_OK);
+    require(encoder_encode(s->encoder, text, n, TEXT_FIRST, &ids) == TOKENIZE_OK);
     const size_t cut = tokenizer_safe_cut(s->tokenizer, text, 0, n);
-    must(cut <= n);
-    must(encoder_encode(s->forgetful, text, cut, TEXT_FIRST, &others) == TOKENIZE_OK);
-    must(encoder_encode(s->forgetful, text + cut, n - cut, 0, &others) == TOKENIZE_OK);
-    must(same(&ids, &others));
-    must(tokenizer_decode(s->tokenizer, ids.ids, ids.n, &decoded, &bad));
+    require(cut <= n);
+    require(encoder_encode(s->forgetful, text, cut, TEXT_FIRST, &others) == TOKENIZE_OK);
+    require(encoder_encode(s->forgetful, text + cut, n - cut, 0, &others) == TOKENIZE_OK);
+    require(same(&ids, &others));
+    require(tokenizer_decode(s->tokenizer, ids.ids, ids.n, &decoded, &bad));
     if (split_drops_blanks(s->pattern))
         n = remove_blanks(text, n);
-    must(decoded.n_bytes == n && (n == 0 || memcmp(decoded.s, text, n) == 0));
+    require(decoded.n_bytes == n && (n == 0 || memcmp(decoded.s, text, n) == 0));
     free(decoded.s);
     id_buffer_free(&ids);
     id_buffer_free(&others);

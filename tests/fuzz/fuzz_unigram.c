@@ -38,36 +38,16 @@ static void define(const model *m, const char *text, size_t n, naive_ids *want)
     }
 }
 
-static void compare(const model *m, const char *text, size_t n)
-{
-    static naive_ids want;
-    static char padded[2 * NAIVE_MAX_BYTES];
-    failure err;
-    id_buffer out = {0};
-    tokenizer *t = tokenizer_new(m, &err);
-    require(t != NULL);
-    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1 << 14});
-    require(e != NULL);
-    memcpy(padded, text, n);
-    define(m, text, n, &want);
-    for (int again = 0; again < 2; again++) {
-        out.n = 0;
-        require(encoder_encode(e, (const uint8_t *)padded, n, TEXT_FIRST, &out) == TOKENIZE_OK);
-        require(out.n == want.n && (want.n == 0 || memcmp(out.ids, want.ids, 4 * want.n) == 0));
-    }
-    id_buffer_free(&out);
-    encoder_free(e);
-    tokenizer_free(t);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char text[NAIVE_MAX_BYTES];
+    static char text[NAIVE_MAX_BYTES];
+    static naive_ids want;
     input in = {data, data + size};
     model m;
     make(&in, &m);
     const size_t n = take_text(&in, text, 300);
-    compare(&m, text, n);
+    define(&m, text, n, &want);
+    require_ids(&m, text, n, &want);
     model_free(&m);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The permutation of docs/ORDER.md, section 2: that it is one, and that it can be undone. That it is the
- * published one is in test_order.py. */
+/* The permutation of docs/ORDER.md, section 2: that it is one, and that it can be undone. That it
+ * is the published one is in test_order.py. */
 #include "support/check.h"
 #include "order/order_key.h"
 #include "order/permute.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_journal_kill - resumable writers whose every system call fails, falls short or is the last
- * one before kill -9 or a power cut; who meet each other and run out of disk. What a checkpoint held
- * is never lost, and the dataset ends as that of one go.
+ * one before kill -9 or a power cut; who meet each other and run out of disk. What a checkpoint
+ * held is never lost, and the dataset ends as that of one go.
  *
  * A power cut loses what was not flushed, or half of it: a process that is killed at call n keeps
  * account of what the disk would hold: of each file what it was at its last fsync, of the folder
- * which names led where at its last fsync. From that the folder is put together as it might be found
- * after the cut. */
+ * which names led where at its last fsync. From that the folder is put together as it might be
+ * found after the cut. */
 #include "writer/journal_plans.h"
 
 #include <dirent.h>
