@@ -132,15 +132,15 @@ def loaders(folder, *arguments, prepare=None):
     return run, json.loads((folder / "out.json").read_text())
 
 
-def stand_in(folder):
-    path = folder / "tokbench"
+def stand_in(place):
+    path = place / "tokbench"
     path.write_text(STAND_IN)
     path.chmod(0o755)
     return path
 
 
-def calls_of(folder):
-    return [json.loads(line) for line in (folder / "calls").read_text().splitlines()]
+def calls_of(place):
+    return [json.loads(line) for line in (place / "calls").read_text().splitlines()]
 
 
 def figures_of(result, system):
@@ -451,8 +451,8 @@ def a_far_size_that_fails_leaves_nobody_out(folder):
     expect_equal(system.why_not_far, "no memory", "the reason")
 
 
-def tokbench_options(folder):
-    return argparse.Namespace(tokbench=stand_in(folder), folder=folder, running=set(),
+def tokbench_options(place):
+    return argparse.Namespace(tokbench=stand_in(place), folder=place, running=set(),
                               stopped=False)
 
 
@@ -520,20 +520,4 @@ def requirements_are_read_line_by_line(folder):
         expect(packages and not loose, "%s: versions are not told: %s" % (file, loose))
 
 
-def main():
-    tests = (slow_wrong_and_absent_systems_are_reported,
-             what_hangs_is_given_up_and_a_stop_leaves_no_data,
-             a_sound_run_ends_well_and_is_shown_again, a_part_that_fails_leaves_the_rest,
-             tokbench_reads_the_cold_file_and_a_far_size_comes_once,
-             numpy_systems_hand_out_the_file, numpy_systems_that_advise_hand_out_the_file,
-             a_hole_has_the_index_that_megatron_reads, megatron_builds_its_indexes_at_each_start,
-             rows_are_compared_token_by_token, ratios_are_taken_within_a_round,
-             ratios_of_new_arrays_stand_beside_those_of_reused_ones,
-             what_grows_is_reckoned_along_a_line, a_far_size_that_fails_leaves_nobody_out,
-             fractions_of_tokbench_are_those_of_all_rounds, a_stop_ends_all_that_tokbench_started,
-             requirements_are_read_line_by_line)
-    return run_in_folders("loader_peers_", tests)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(run_in_folders("loader_peers_"))

@@ -247,13 +247,13 @@ def the_way_to_a_gpu_is_measured_where_there_is_one(folder):
             assert row["median"] <= rows[name[:-3] + "p99"]["median"], name
 
 
-def make_u32_dataset(folder):
+def make_u32_dataset(place):
     """As numpy writes it, so that tokens begin within a page."""
     n = 1_300_000
     text = "{'descr': '<u4', 'fortran_order': False, 'shape': (%d,), }" % n
     head = text.encode().ljust(117) + b"\n"
     tokens = random.Random(1).choices(range(100_000), k=n)
-    path = folder / "own.npy"
+    path = place / "own.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head +
                      struct.pack("<%dI" % n, *tokens))
     subprocess.run([TOKMAP, "index", "-q", "--eod", "7", path], check=True)
@@ -376,14 +376,4 @@ def a_run_compares_with_itself(folder):
     assert made.returncode == run.returncode == 0 and " 0 differ" in run.stdout, (made, run)
 
 
-TESTS = (every_page_gives_figures,
-         fractions_are_those_of_the_rounds, tokenizing_is_measured, packing_is_measured,
-         a_result_stays_until_another_is_there,
-         cold_reads_are_measured,
-         stalls_are_ordered, own_data_are_measured_and_left_alone,
-         data_that_are_too_small_are_refused,
-         the_way_to_a_gpu_is_measured_where_there_is_one, json_on_stdout_is_alone_there,
-         colours_are_for_terminals_that_want_them, marks_are_explained_where_they_are_used,
-         busy_neighbours_are_named, a_stopped_run_leaves_no_data,
-         failures_are_told, no_other_file_is_written_into, a_run_compares_with_itself)
-sys.exit(run_in_folders("tokbench_", TESTS))
+sys.exit(run_in_folders("tokbench_"))

@@ -24,4 +24,4 @@ def ranks_with_kills(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_checks("mpi: ", (ranks_with_kills,)))
+    sys.exit(run_checks("mpi: "))

@@ -41,4 +41,4 @@ def eight_tasks_with_kills(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_checks("ray: ", (eight_tasks_with_kills,)))
+    sys.exit(run_checks("ray: "))

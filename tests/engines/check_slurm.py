@@ -70,4 +70,4 @@ def steps_of_srun(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_checks("slurm: ", (an_array_of_eight_tasks_with_kills, steps_of_srun)))
+    sys.exit(run_checks("slurm: "))

@@ -60,4 +60,4 @@ def three_hosts_with_kills(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_checks("ssh: ", (three_hosts_with_kills,)))
+    sys.exit(run_checks("ssh: "))

@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "tests/pack"))
 
 from marked import environment_of, send  # noqa: E402
 from pack_corpus import has_zstd, small_vocabulary  # noqa: E402
-from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders  # noqa: E402
+from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders, tests_of_script  # noqa: E402
 
 KIND_DOCUMENTS, KIND_METADATA = 1, 4
 # make test-engines: all checks pack the same corpus, and say what the result is.
@@ -177,8 +177,8 @@ def need_programs(*names):
             raise Skip("%s is not installed" % name)
 
 
-def run_checks(prefix, tests):
-    """In folders of their own. Returns the exit status."""
+def run_checks(prefix):
+    """Runs the tests of the script in folders of their own. Returns the exit status."""
     def shown(test):
         @functools.wraps(test)
         def run(folder):
@@ -189,4 +189,4 @@ def run_checks(prefix, tests):
 
         return run
 
-    return run_in_folders(prefix, [shown(test) for test in tests])
+    return run_in_folders(prefix, [shown(test) for test in tests_of_script(None)])

@@ -42,4 +42,4 @@ def three_machines_with_kills(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_checks("ssh: ", (three_machines_with_kills,)))
+    sys.exit(run_checks("ssh: "))

@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 
-from frameworks import loss_of, make_gpt, need, run_chosen, take
+from frameworks import loss_of, make_gpt, need, run_checks, take
 
 if __name__ == "__main__":
     need("huggingface", "torch", "transformers", "accelerate")
@@ -141,7 +141,7 @@ check.run_rank({folder!r})
 """
 
 
-def run_rank(folder):
+def run_rank(place):
     """One of two ranks: trains for 6 steps, and writes down what it was given."""
     rows = []
 
@@ -149,12 +149,12 @@ def run_rank(folder):
         rows.append([row["input_ids"].tolist() for row in batch])
         return transformers.default_data_collator(batch)
 
-    data = tokmap.huggingface.CausalLMDataset(pathlib.Path(folder) / "train", sequence_length=33, seed=3)
+    data = tokmap.huggingface.CausalLMDataset(pathlib.Path(place) / "train", sequence_length=33, seed=3)
     arguments = transformers.TrainingArguments(
-        f"{folder}/ranks", max_steps=6, per_device_train_batch_size=2, report_to=[], disable_tqdm=True, use_cpu=True,
+        f"{place}/ranks", max_steps=6, per_device_train_batch_size=2, report_to=[], disable_tqdm=True, use_cpu=True,
         ddp_backend="gloo", save_steps=6, train_sampling_strategy="sequential")
     transformers.Trainer(model(), arguments, train_dataset=data, data_collator=collate).train()
-    pathlib.Path(folder, f"rank{arguments.process_index}.json").write_text(json.dumps(rows[:6]))
+    pathlib.Path(place, f"rank{arguments.process_index}.json").write_text(json.dumps(rows[:6]))
 
 
 def ranks_share_a_step(folder):
@@ -203,7 +203,4 @@ def accelerate_skips_what_was_trained_on(folder):
 
 
 if __name__ == "__main__":
-    tests = (
-        rows_have_the_expected_shape, only_labels_are_masked, documents_of_a_row_are_separate, trainer_resumes_with_the_same_losses,
-        ranks_share_a_step,         accelerate_saves_and_loads_the_loader, accelerate_skips_what_was_trained_on)
-    sys.exit(run_chosen("huggingface_", tests))
+    sys.exit(run_checks("huggingface_"))

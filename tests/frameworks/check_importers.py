@@ -6,7 +6,7 @@ import io
 import subprocess
 import sys
 
-from frameworks import need, run_chosen
+from frameworks import need, run_checks
 
 if __name__ == "__main__":
     need("importers", "numpy")
@@ -148,4 +148,4 @@ def what_is_wrong_is_said(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_chosen("import_", (hdf5, lmdb, tfrecord, webdataset, hf_datasets, parquet, what_is_wrong_is_said)))
+    sys.exit(run_checks("import_"))

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-from frameworks import need, run_chosen
+from frameworks import need, run_checks
 
 if __name__ == "__main__":
     need("jax", "jax")
@@ -64,4 +64,4 @@ def rows_are_distributed_over_devices_and_processes(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_chosen("jax_", (rows_are_distributed_over_devices_and_processes,)))
+    sys.exit(run_checks("jax_"))

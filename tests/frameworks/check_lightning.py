@@ -7,7 +7,7 @@ import sys
 import tempfile
 import warnings
 
-from frameworks import loss_of, make_gpt, need, run_chosen
+from frameworks import loss_of, make_gpt, need, run_checks
 
 if __name__ == "__main__":
     need("lightning", "torch", "lightning")
@@ -109,5 +109,4 @@ def ranks_are_those_of_the_trainer(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_chosen("lightning_", (losses_are_the_same_after_a_resume, a_step_that_failed_is_repeated,
-                                       ranks_are_those_of_the_trainer)))
+    sys.exit(run_checks("lightning_"))

@@ -5,7 +5,7 @@ draws."""
 
 import sys
 
-from frameworks import need, run_chosen
+from frameworks import need, run_checks
 
 if __name__ == "__main__":
     need("nanogpt", "torch")
@@ -27,8 +27,8 @@ def draw(path):
     return torch.from_numpy(inputs), torch.from_numpy(labels)
 
 
-def recipes(folder):
-    texts = [text.replace("data/", f"{folder}/") for title, _, text in blocks("recipes.md") if title == "nanoGPT"]
+def recipes(place):
+    texts = [text.replace("data/", f"{place}/") for title, _, text in blocks("recipes.md") if title == "nanoGPT"]
     for text in texts:
         names = {"block_size": BLOCK, "batch_size": ROWS, "device": "cpu"}
         exec(text, names)
@@ -57,4 +57,4 @@ def each_window_comes_once(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_chosen("nanogpt_", (get_batch_draws_what_train_py_draws, each_window_comes_once)))
+    sys.exit(run_checks("nanogpt_"))

@@ -5,7 +5,7 @@
 import pickle
 import sys
 
-from frameworks import need, run_chosen, take
+from frameworks import need, run_checks, take
 
 if __name__ == "__main__":
     need("torch", "torch", "torchdata")
@@ -224,8 +224,4 @@ def a_distributed_checkpoint_resumes_on_other_ranks(folder):
 
 
 if __name__ == "__main__":
-    tests = (
-        the_order_is_the_same_for_any_number_of_workers, all_outputs_pass_through_workers,
-        the_state_of_a_batch_continues_after_it, persistent_workers_begin_where_the_dataset_says, stateful_data_loader_is_exact, a_map_dataset_is_for_samplers,
-        a_profile_has_a_range_for_each_batch,         a_distributed_checkpoint_resumes_on_other_ranks)
-    sys.exit(run_chosen("torch_", tests))
+    sys.exit(run_checks("torch_"))

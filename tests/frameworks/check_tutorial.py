@@ -55,4 +55,4 @@ def tutorial_is_run_as_written(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_in_folders("", (tutorial_is_run_as_written,), prepare))
+    sys.exit(run_in_folders("", prepare=prepare))

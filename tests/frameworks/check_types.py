@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tokenize
 
-from frameworks import ROOT, need, run_chosen
+from frameworks import ROOT, need, run_checks
 
 if __name__ == "__main__":
     need("types", "mypy", "torch")
@@ -87,5 +87,4 @@ def each_module_is_short_and_documented(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_chosen("types_", (the_versions_are_those_of_the_requirements, the_package_is_typed, a_user_is_typed,
-                                   each_module_is_short_and_documented)))
+    sys.exit(run_checks("types_"))

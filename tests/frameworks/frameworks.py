@@ -40,11 +40,11 @@ def write_text(folder):
         w.document(list((ROOT / "README.md").read_bytes()) + [EOD])
 
 
-def run_chosen(prefix, tests):
-    """Runs the tests that the command line names, or all. Returns the exit status."""
+def run_checks(prefix):
+    """Runs the tests of the script. Returns the exit status."""
     from ref_protocol import run_in_folders
 
-    return run_in_folders(prefix, [t for t in tests if t.__name__ in sys.argv[1:] or not sys.argv[1:]], write_text)
+    return run_in_folders(prefix, prepare=write_text)
 
 
 def take(n, iterable):

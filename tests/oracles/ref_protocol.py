@@ -3,9 +3,11 @@
 
 import functools
 import gc
+import inspect
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import traceback
 
@@ -66,8 +68,16 @@ def run_tests(tests):
     return 0 if n_ok > 0 else 77
 
 
-def run_in_folders(prefix, tests, prepare=lambda folder: None):
-    """Runs each test in a folder of its own, which `prepare` may fill. Returns the exit status."""
+def tests_of_script(prepare):
+    """The functions of the running script whose only parameter is `folder`, in their order, but not `prepare`."""
+    found = vars(sys.modules["__main__"]).values()
+    return [test for test in found if inspect.isfunction(test) and test.__module__ == "__main__"
+            and test is not prepare and list(inspect.signature(test).parameters) == ["folder"]]
+
+
+def run_in_folders(prefix, tests=None, prepare=lambda folder: None):
+    """Runs each test, those of the script if none are given, in a folder of its own, which `prepare` may fill.
+    Returns the exit status."""
 
     def run(test):
         with tempfile.TemporaryDirectory() as name:
@@ -76,7 +86,8 @@ def run_in_folders(prefix, tests, prepare=lambda folder: None):
         gc.collect()
         return note
 
-    return run_tests([(prefix + test.__name__, functools.partial(run, test)) for test in tests])
+    return run_tests([(prefix + test.__name__, functools.partial(run, test))
+                      for test in tests or tests_of_script(prepare)])
 
 
 def program(name):

@@ -229,7 +229,4 @@ def a_loader_with_a_device_takes_the_options_of_its_stage(folder):
     assert loader._stage._core.user_log == lines.append
 
 
-sys.exit(run_in_folders("python_arguments_", (
-    only_integers_are_integers, a_flag_is_no_text, each_range_is_said_once, weights_and_states_are_named, python_speaks_python,
-    what_is_no_dataset_says_what_to_do, reused_boundaries_are_bounded, torch_before_2_0_is_enough,
-    what_a_killed_writer_left_is_removed, a_loader_with_a_device_takes_the_options_of_its_stage), prepare))
+sys.exit(run_in_folders("python_arguments_", prepare=prepare))

@@ -287,6 +287,4 @@ def without_a_device_the_error_says_so(folder):
     run_on_device(folder, NO_DEVICE, FAKE_NO_DEVICE="1")
 
 
-sys.exit(run_in_folders("python_", (
-    streams_reach_the_driver, failures_of_a_device_are_told, a_batch_that_is_collected_during_a_capture_comes_back,
-    log_may_wait_for_who_deletes_a_tensor, without_a_device_the_error_says_so), stage.write))
+sys.exit(run_in_folders("python_", prepare=stage.write))

@@ -112,5 +112,4 @@ def missing_packages_are_named(folder):
         assert len(done.stderr.splitlines()) == 1 and not (folder / "new.tmi").exists()
 
 
-sys.exit(run_in_folders("python_import_", (tar_becomes_a_dataset, arrays_become_datasets, nothing_in_a_file_is_unpickled,
-                                            missing_packages_are_named)))
+sys.exit(run_in_folders("python_import_"))

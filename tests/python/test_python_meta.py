@@ -155,8 +155,5 @@ def damaged_values_are_refused(folder):
         assert "p.tmi" in str(raises(tokmap.DamagedError, call))
 
 
-TESTS = (written_values_are_read_back, the_index_is_that_of_the_format, numbers_are_views_of_the_map,
-         several_datasets_are_joined, wrong_values_are_refused, damaged_values_are_refused)
-
 if __name__ == "__main__":
-    sys.exit(run_in_folders("python_", TESTS))
+    sys.exit(run_in_folders("python_"))

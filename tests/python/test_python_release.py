@@ -69,4 +69,4 @@ def states_of_releases_give_the_same_rows(folder):
     return "%d rows" % n
 
 
-sys.exit(run_in_folders("", (states_of_releases_give_the_same_rows,), copy_releases))
+sys.exit(run_in_folders("", prepare=copy_releases))

@@ -116,6 +116,4 @@ def loaders_that_take_turns_have_all_batches(folder):
                     assert (got.inputs == wanted.inputs).all() and got.state == wanted.state
 
 
-sys.exit(run_in_folders("python_samples_", (
-    samples_are_the_rows_of_a_loader, a_subclass_is_pickled_with_its_attributes, what_a_loader_has_itself_is_not_given_beside_it,
-    threads_and_children_share_samples, loaders_that_take_turns_have_all_batches), prepare))
+sys.exit(run_in_folders("python_samples_", prepare=prepare))

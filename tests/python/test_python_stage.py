@@ -726,21 +726,5 @@ def an_interpreter_may_end_with_torch_tensors_alive(folder):
     run_end(folder, "torch", LIBRARIES_AT_THE_END["torch"])
 
 
-TESTS = (structs_are_those_of_the_header, batches_hold_what_the_loader_says,
-         only_outputs_that_were_asked_for_are_there, a_state_goes_on_in_stages_and_loaders,
-         a_batch_has_the_state_after_it, an_interrupted_batch_comes_again,
-         an_end_is_told_and_can_be_left, batches_are_held_and_released_in_any_order,
-         batches_that_nobody_looks_at_come_back,
-         batches_in_circles_are_collected_when_slots_are_short, a_batch_keeps_its_stage_open,
-         a_loader_that_is_lent_says_so, collected_together_all_are_closed_in_their_order,
-         a_capsule_that_nobody_takes_costs_nothing, a_tensor_keeps_its_memory,
-         what_dlpack_asks_for_is_answered, fill_writes_where_it_is_told,
-         edit_changes_what_is_staged, what_edit_raises_comes_with_its_step, info_counts, what_a_stage_cannot_take_is_refused, batches_are_let_go_of_in_other_threads,
-         a_stage_may_be_collected_in_its_own_thread, a_stage_is_not_closed_under_a_call,
-         a_child_leaves_the_stage_of_its_parent_alone, an_interpreter_may_end_with_anything_alive,
-         an_interpreter_may_end_with_arrays_alive, an_interpreter_may_end_with_torch_tensors_alive,
-         numpy_takes_arrays, torch_takes_batches, jax_takes_arrays)
-
-
 if __name__ == "__main__":
-    sys.exit(run_in_folders("python_", TESTS, write))
+    sys.exit(run_in_folders("python_", prepare=write))

@@ -45,17 +45,17 @@ def random_texts(n, longest=200):
     return ["".join(rng.choice(PARTS) for _ in range(rng.randrange(longest))) for _ in range(n)]
 
 
-def write_words(folder):
+def write_words(place):
     """A tokenizer of words, which does not take bytes."""
     vocab = {"[U]": 0, "the": 1, "a": 2, "##a": 3, "\u4e00": 4, "</s>": 5}
-    (folder / "tokenizer.json").write_text(json.dumps({
+    (place / "tokenizer.json").write_text(json.dumps({
         "added_tokens": [{"id": 5, "content": "</s>", "single_word": False, "lstrip": False, "rstrip": False,
                           "normalized": False, "special": True}],
         "normalizer": None, "pre_tokenizer": {"type": "Whitespace"},
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": False},
         "model": {"type": "WordPiece", "unk_token": "[U]", "continuing_subword_prefix": "##",
                   "max_input_chars_per_word": 100, "vocab": vocab}}))
-    return tokmap.Tokenizer(folder / "tokenizer.json")
+    return tokmap.Tokenizer(place / "tokenizer.json")
 
 
 def parts_of(encoded):
@@ -257,7 +257,4 @@ def structs_are_those_of_the_header(folder):
 
 
 if __name__ == "__main__":  # a spawned process imports this file
-    sys.exit(run_in_folders("tokenizer_", (
-        ids_are_those_of_the_command, all_forms_of_texts_are_the_same, arrays_are_of_the_library_and_live_alone,
-        text_comes_back, facts_and_pickle, what_is_wrong_is_named, threads_use_one_tokenizer,
-        processes_use_a_tokenizer, results_are_freed, structs_are_those_of_the_header)))
+    sys.exit(run_in_folders("tokenizer_"))
