@@ -214,8 +214,8 @@ TEST(wrong_expressions_are_refused_at_their_character)
     check_refused("x == \"\xc3\xa4\n\"", 8, "a control character in a string");
     check_refused("x == '\\x41'", 7, "unknown escape");
     check_refused("x == '\\u00g0'", 7, "\\u needs four hexadecimal digits");
-    check_refused("x == '\\ud800\\u0041'", 7, "half of a surrogate pair");
-    check_refused("x == '\\udc00'", 7, "half of a surrogate pair");
+    check_refused("x == '\\ud800\\u0041'", 7, "a lone surrogate");
+    check_refused("x == '\\udc00'", 7, "a lone surrogate");
     check_refused("x == '\\", 7, "unknown escape");
     check_refused("`a == 1", 1, "a name without its closing `");
     check_refused("x == ``", 7, "expected the name of a field");

@@ -9,11 +9,6 @@
 
 /* ---- Sizes ---- */
 
-static bool is_large(arrow_type type)
-{
-    return type == ARROW_LARGE_BINARY || type == ARROW_LARGE_UTF8;
-}
-
 enum {
     VIEW_BYTES = 16,
     INLINE_BYTES = 12 /* the longest text that is in its view */
@@ -28,7 +23,9 @@ static unsigned element_bits(const arrow_field *f)
         return 1;
     if (arrow_is_view(f->type))
         return VIEW_BYTES * 8;
-    return arrow_is_text(f) ? (is_large(f->type) ? 64 : 32) : f->bits;
+    if (arrow_is_text(f))
+        return f->type == ARROW_LARGE_BINARY || f->type == ARROW_LARGE_UTF8 ? 64 : 32;
+    return f->bits;
 }
 
 bool arrow_has_offsets(const arrow_field *f)
@@ -39,11 +36,6 @@ bool arrow_has_offsets(const arrow_field *f)
 static const arrow_bytes *own_buffer(const arrow_column *c, size_t n)
 {
     return &c->buffers[c->field->depth + n];
-}
-
-static uint64_t text_size(const arrow_column *c)
-{
-    return c->without_text ? c->text_bytes : own_buffer(c, 2)->n_bytes;
 }
 
 bool arrow_check_column(const arrow_column *c, failure *err)
@@ -122,7 +114,8 @@ bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, fa
     const unsigned bits = element_bits(c->field);
     const int64_t from = read_integer(offsets, row, bits, false);
     const int64_t to = read_integer(offsets, row + 1, bits, false);
-    if (from < 0 || to < from || (uint64_t)to > text_size(c))
+    const uint64_t text_bytes = c->without_text ? c->text_bytes : own_buffer(c, 2)->n_bytes;
+    if (from < 0 || to < from || (uint64_t)to > text_bytes)
         return fail(err, "damaged: the text is outside its buffer");
     *text = (arrow_extent){.offset = (uint64_t)from, .n_bytes = (uint64_t)(to - from)};
     return true;

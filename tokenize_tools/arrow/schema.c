@@ -136,11 +136,6 @@ bool arrow_is_text(const arrow_field *f)
            f->type == ARROW_LARGE_UTF8 || arrow_is_view(f->type);
 }
 
-static bool is_integer_size(unsigned bits)
-{
-    return bits == 8 || bits == 16 || bits == 32 || bits == 64;
-}
-
 bool arrow_is_value(const arrow_field *f)
 {
     switch (f->type) {
@@ -152,7 +147,7 @@ bool arrow_is_value(const arrow_field *f)
     case ARROW_TIME:
     case ARROW_TIMESTAMP:
     case ARROW_DURATION:
-        return is_integer_size(f->bits);
+        return f->bits == 8 || f->bits == 16 || f->bits == 32 || f->bits == 64;
     case ARROW_FLOAT:
         return f->bits >= 32;
     default:
@@ -221,15 +216,6 @@ static size_t count_own_buffers(const arrow_schema *s, const arrow_field *f, con
     return 1 + (size_t)dense + s->is_v4;
 }
 
-static arrow_field *add_field(arrow_schema *s)
-{
-    arrow_field *fields = array_grow(s->fields, s->n_fields, sizeof *fields);
-    if (!fields)
-        return NULL;
-    s->fields = fields;
-    return &s->fields[s->n_fields++];
-}
-
 static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, failure *err);
 
 static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, failure *err)
@@ -258,10 +244,11 @@ static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, fail
     s->n_views += arrow_is_view(f.type) && !f.has_dictionary;
     if (s->n_fields == MAX_FIELDS || f.depth >= MAX_DEPTH)
         return fail(err, "too many columns, or too many levels of them");
-    arrow_field *added = add_field(s);
-    if (!added)
+    arrow_field *fields = array_grow(s->fields, s->n_fields, sizeof *fields);
+    if (!fields)
         return fail_memory(err);
-    *added = f;
+    s->fields = fields;
+    s->fields[s->n_fields++] = f;
     /* The children of a dictionary are in its own batches. */
     return f.has_dictionary || read_fields(s, &children, s->n_fields - 1, err);
 }
@@ -448,11 +435,8 @@ bool arrow_read_batch(arrow_batch *b, const arrow_message *m, failure *err)
     b->nodes = flat_items(&batch, BATCH_NODES, PAIR_BYTES);
     b->buffers = flat_items(&batch, BATCH_BUFFERS, PAIR_BYTES);
     b->view_counts = flat_items(&batch, BATCH_VIEW_COUNTS, 8);
-    if (!read_compression(b, &batch, err))
+    if (!read_compression(b, &batch, err) || !check_damage(&m->buffer, err))
         return false;
-    if (m->buffer.damage)
-        return fail(err, "damaged metadata: %s (byte %zu of the metadata)", m->buffer.damage,
-                    m->buffer.damage_at);
     if (n_rows < 0)
         return fail(err, "damaged: %" PRId64 " rows", n_rows);
     b->n_rows = (uint64_t)n_rows;
@@ -468,11 +452,6 @@ static const uint8_t *pair_at(const flat_list *l, size_t index)
 static uint64_t view_count(const arrow_batch *b, size_t n)
 {
     return le_get64(b->view_counts.buffer->bytes + b->view_counts.at + n * 8);
-}
-
-static bool has_view_count(const arrow_field *f)
-{
-    return arrow_is_view(f->type) && !f->has_dictionary;
 }
 
 /* The number of the first buffer of a field in this batch, after the further buffers of views. */
@@ -494,7 +473,7 @@ bool arrow_count_buffers(const arrow_batch *b, const arrow_schema *s, size_t fie
     uint64_t first, n_own = f->n_buffers;
     if (b->nodes.n < s->n_nodes || b->view_counts.n < s->n_views || !find_first(b, f, &first))
         return fail(err, "damaged: the record batch does not fit the schema");
-    if (has_view_count(f))
+    if (arrow_is_view(f->type) && !f->has_dictionary)
         n_own += view_count(b, f->n_views);
     if (n_own > b->buffers.n || first > b->buffers.n - n_own)
         return fail(err, "damaged: the record batch has too few buffers");

@@ -238,17 +238,12 @@ static bool choose_column(arrow_columns *c, const char *name, bool is_text, size
     return true;
 }
 
-const char *arrow_columns_text_name(const arrow_columns *c)
-{
-    return c->options->field ? c->options->field : "text";
-}
-
 static bool choose_columns(arrow_columns *c, failure *err)
 {
     const field_list *fields = c->options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
     size_t column;
-    if (!choose_column(c, arrow_columns_text_name(c), true, &column, err))
+    if (!choose_column(c, corpus_field(c->options), true, &column, err))
         return fail(err, "%s; use --field to name the column of the text", err->text);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         c->value_columns[i] = SIZE_MAX;

@@ -19,9 +19,6 @@ bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err);
 arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s,
                                  failure *err);
 void arrow_columns_free(arrow_columns *c);
-/* Whether the column of the text was chosen by --field, and its name. */
-const char *arrow_columns_text_name(const arrow_columns *c);
-
 /* Reads what is wanted of a record batch or a dictionary whose body begins in the window. */
 bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, failure *err);
 

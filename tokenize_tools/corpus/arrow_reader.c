@@ -455,12 +455,8 @@ static void describe_arrow(const reader *base, reader_place place, uint64_t offs
 
 static void summarize_arrow(const reader *base, reader_summary *summary)
 {
-    const arrow_reader *r = (const arrow_reader *)base;
-    if (!r->columns)
-        return;
-    snprintf(summary->column, sizeof summary->column, "%s", arrow_columns_text_name(r->columns));
-    const bool is_default = strcmp(summary->column, "text") == 0;
-    summary->why_column = is_default ? "the default" : "named by --field";
+    if (((const arrow_reader *)base)->columns)
+        snprintf(summary->column, sizeof summary->column, "%s", corpus_field(base->options));
 }
 
 static bool open_arrow(reader *base, failure *err)

@@ -328,15 +328,6 @@ static bool collect_document(corpus *c, const reader_raw *raw)
     return open_second_look(c) && second_look_collect(c->look, raw->begin, raw->end, &c->error);
 }
 
-static void report_bad_document(corpus *c, const char *reason, uint64_t offset)
-{
-    char text[2 * SPOT_BYTES + 2], spot[SPOT_BYTES];
-    if (!c->options.report || c->n_reported++ >= MAX_REPORTED)
-        return;
-    snprintf(text, sizeof text, "%s: %.*s", describe(c, offset, spot), SPOT_BYTES - 1, reason);
-    c->options.report(c->options.context, text);
-}
-
 /* The current record is not a document. */
 static step leave_out(corpus *c, uint64_t *count)
 {
@@ -349,6 +340,7 @@ static step leave_out(corpus *c, uint64_t *count)
 static step bad_document(corpus *c, const char *reason, uint64_t offset)
 {
     reader_raw raw;
+    char spot[SPOT_BYTES], text[2 * SPOT_BYTES + 2];
     char copy[320]; /* `reason` may point into the reader, which goes on */
     snprintf(copy, sizeof copy, "%s", reason);
     if (c->options.on_error == ON_ERROR_FAIL) {
@@ -362,7 +354,10 @@ static step bad_document(corpus *c, const char *reason, uint64_t offset)
         return STEP_FAILED;
     if (c->options.on_error == ON_ERROR_COLLECT && !collect_document(c, &raw))
         return STEP_FAILED;
-    report_bad_document(c, copy, offset);
+    if (c->options.report && c->n_reported++ < MAX_REPORTED) {
+        snprintf(text, sizeof text, "%s: %s", describe(c, offset, spot), copy);
+        c->options.report(c->options.context, text);
+    }
     c->counts.bad_bytes += raw.end - raw.begin;
     return leave_out(c, &c->counts.bad_documents);
 }
@@ -399,22 +394,16 @@ static bool begin_document(corpus *c)
     return true;
 }
 
-/* A fast check that nearly all documents pass. */
-static bool whole_is_good(const corpus *c, const reader_text *whole)
-{
-    const corpus_options *o = &c->options;
-    if (whole->n_bytes > o->max_piece_bytes || (o->utf8 == UTF8_ERROR && whole->lone_surrogates))
-        return false;
-    return o->utf8 == UTF8_RAW || utf8_valid_prefix(whole->bytes, whole->n_bytes) == whole->n_bytes;
-}
-
 static step check_whole(corpus *c)
 {
     second_look_report report;
     reader_text whole = c->text;
     whole.bytes = c->whole_text;
     whole.n_bytes = c->whole_bytes;
-    if (whole_is_good(c, &whole))
+    /* A fast check that nearly all documents pass. */
+    const corpus_options *o = &c->options;
+    if (whole.n_bytes <= o->max_piece_bytes && !(o->utf8 == UTF8_ERROR && whole.lone_surrogates) &&
+        (o->utf8 == UTF8_RAW || utf8_valid_prefix(whole.bytes, whole.n_bytes) == whole.n_bytes))
         return STEP_ON;
     if (!open_second_look(c) || !second_look_check_whole(c->look, &whole, &report, &c->error))
         return STEP_FAILED;

@@ -235,52 +235,38 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     return ok;
 }
 
-typedef struct noun {
-    const char *one, *many;
-} noun;
-
-static void report_left_out(const input_list *list, const char *path, size_t n, noun what)
-{
-    char text[640];
-    if (n == 0 || !list->report)
-        return;
-    snprintf(text, sizeof text, "%.400s: left out %zu %s", path, n, n == 1 ? what.one : what.many);
-    list->report(list->context, text);
-}
-
-static void report_beside(const walk *w, const char *path)
-{
-    char text[640], more[32] = "";
-    if (w->n_beside == 0 || !w->list->report)
-        return;
-    if (w->n_beside > MAX_NAMED)
-        snprintf(more, sizeof more, " and %zu more", w->n_beside - MAX_NAMED);
-    snprintf(text, sizeof text, "%.300s: left out %s%s, which only describe%s data", path,
-             w->beside, more, w->n_beside == 1 ? "s" : "");
-    w->list->report(w->list->context, text);
-}
-
 static bool add_folder(input_list *list, const char *path, file_id folder, failure *err)
 {
-    static const noun hidden = {"hidden name (one that begins with a dot)",
-                                "hidden names (ones that begin with a dot)"};
-    static const noun special = {"name that is neither a file nor a folder",
-                                 "names that are neither a file nor a folder"};
-    static const noun again = {"folder that was already listed through another link",
-                               "folders that were already listed through another link"};
     walk w = {.list = list, .root_bytes = strlen(path), .err = err};
-    size_t n_names = list->n_names;
-    bool ok = walk_folder(&w, path, folder);
+    const size_t n_names = list->n_names;
+    char text[640], more[32] = "";
+    const bool ok = walk_folder(&w, path, folder);
     tdestroy(w.seen, free);
     if (!ok)
         return false;
-    report_left_out(list, path, w.n_hidden, hidden);
-    report_left_out(list, path, w.n_special, special);
-    report_left_out(list, path, w.n_again, again);
-    report_beside(&w, path);
-    if (list->n_names == n_names)
-        return fail(err, "%.400s: the folder contains no files to pack", path);
-    return true;
+    const struct {
+        size_t n;
+        const char *one, *many;
+    } left_out[] = {{w.n_hidden, "hidden name (one that begins with a dot)",
+                     "hidden names (ones that begin with a dot)"},
+                    {w.n_special, "name that is neither a file nor a folder",
+                     "names that are neither a file nor a folder"},
+                    {w.n_again, "folder that was already listed through another link",
+                     "folders that were already listed through another link"}};
+    for (size_t i = 0; list->report && i < sizeof left_out / sizeof *left_out; i++) {
+        snprintf(text, sizeof text, "%.400s: left out %zu %s", path, left_out[i].n,
+                 left_out[i].n == 1 ? left_out[i].one : left_out[i].many);
+        if (left_out[i].n > 0)
+            list->report(list->context, text);
+    }
+    if (w.n_beside > MAX_NAMED)
+        snprintf(more, sizeof more, " and %zu more", w.n_beside - MAX_NAMED);
+    snprintf(text, sizeof text, "%.300s: left out %s%s, which only describe%s data", path, w.beside,
+             more, w.n_beside == 1 ? "s" : "");
+    if (list->report && w.n_beside > 0)
+        list->report(list->context, text);
+    return list->n_names > n_names ||
+           fail(err, "%.400s: the folder contains no files to pack", path);
 }
 
 /* ---- Arguments ---- */
@@ -393,20 +379,6 @@ static bool add_argument(input_list *list, const char *arg, failure *err)
     return add_found(list, arg, err);
 }
 
-/* In a list, a name that begins with - or @ is a name. */
-static bool add_line(input_list *list, const char *line, failure *err)
-{
-    char *path;
-    if (strcmp(line, "-") != 0)
-        return add_argument(list, line, err);
-    path = strdup("./-");
-    if (!path)
-        return fail_memory(err);
-    bool ok = add_argument(list, path, err);
-    free(path);
-    return ok;
-}
-
 /* Removes the newline, and a carriage return unless a file with exactly that name exists. */
 static size_t end_line(char *line, size_t n)
 {
@@ -441,8 +413,8 @@ static bool add_list(input_list *list, const char *name, failure *err)
         number++;
         if (strlen(line) != n)
             ok = fail(err, "%.400s: is followed by a NUL", line);
-        else if (n > 0)
-            ok = add_line(list, line, err);
+        else if (n > 0) /* a name that begins with - or @ is a name */
+            ok = add_argument(list, strcmp(line, "-") == 0 ? "./-" : line, err);
         if (!ok)
             prefix_line(err, name, number, line);
     }

@@ -84,17 +84,6 @@ static slot *take_slot(parquet_pages *p, const parquet_page_place *place)
     return s;
 }
 
-/* Reports an error in order, after the pages before it. */
-static void take_error(parquet_pages *p, const failure *err)
-{
-    slot *s = &p->slots[p->n_taken++ % p->n_slots];
-    s->place = (parquet_page_place){0};
-    s->ready = s->failed = true;
-    s->err = *err;
-    p->at_end = true;
-    tokmap_i_condition_signal(&p->ready);
-}
-
 /* A page must fit together with the dictionary of its column chunk. */
 static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place, failure *err)
 {
@@ -120,11 +109,16 @@ static bool find_pending(parquet_pages *p)
     const int found = parquet_scan_next(&p->scan, &p->pending, &err);
     if (found > 0 && fits_at_all(p, &p->pending, &err)) {
         p->has_pending = true;
-    } else if (found == 0) {
+    } else {
         p->at_end = true;
         tokmap_i_condition_signal(&p->ready);
-    } else {
-        take_error(p, &err);
+    }
+    if (found < 0 ||
+        (found > 0 && !p->has_pending)) { /* an error comes after the pages before it */
+        slot *s = &p->slots[p->n_taken++ % p->n_slots];
+        s->place = (parquet_page_place){0};
+        s->ready = s->failed = true;
+        s->err = err;
     }
     return p->has_pending;
 }
@@ -335,14 +329,6 @@ static void leave_page(parquet_column *c)
         drop_dictionary(c);
 }
 
-static bool take_dictionary(parquet_column *c, failure *err)
-{
-    const char *why = parquet_dictionary_begin(
-        &c->dictionary, c->column, &c->dictionary_place.header, c->dictionary_page.bytes);
-    c->pending = c->dictionary_page.checksum;
-    return !why || parquet_page_fail(&c->dictionary_place, why, err);
-}
-
 /* Rows before the first one that is wanted. */
 static bool skip_rows(parquet_column *c, failure *err)
 {
@@ -366,7 +352,12 @@ static int next_page(parquet_column *c, failure *err)
     if (result > 0 && parquet_page_is_dictionary(&place)) {
         c->dictionary_page = page;
         c->dictionary_place = place;
-        result = take_dictionary(c, err) ? pages_next(&c->pages, &page, &place, err) : -1;
+        c->pending = page.checksum;
+        const char *why =
+            parquet_dictionary_begin(&c->dictionary, c->column, &place.header, page.bytes);
+        if (why && !parquet_page_fail(&place, why, err))
+            return -1;
+        result = pages_next(&c->pages, &page, &place, err);
     }
     if (result <= 0)
         return result;

@@ -95,9 +95,8 @@ static bool choose_columns(parquet_reader *r, failure *err)
 {
     const parquet_footer *f = &r->file.footer;
     const field_list *fields = r->base.options->fields;
-    const char *field = r->base.options->field;
     tokmap_value_type types[FIELD_LIST_MAX];
-    r->element = parquet_text_column(f, field ? field : "text", err);
+    r->element = parquet_text_column(f, corpus_field(r->base.options), err);
     if (!r->element)
         return false;
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
@@ -258,17 +257,6 @@ static reader_result finish_input(parquet_reader *r, failure *err)
     return READER_END;
 }
 
-static bool next_values(parquet_reader *r, failure *err)
-{
-    const field_list *fields = r->base.options->fields;
-    for (size_t i = 0; i < fields->n_fields; i++) {
-        if (r->fields[i].element &&
-            parquet_column_next(r->fields[i].column, &r->base.values[i], err) <= 0)
-            return false;
-    }
-    return true;
-}
-
 static reader_result read_row(parquet_reader *r, reader_text *text, failure *err)
 {
     const reader *base = &r->base;
@@ -286,8 +274,11 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
     const bool begins = !r->has_page || parquet_column_page(r->column)->offset != r->page_offset;
     if (begins && (stopped(r, err) || !count_page(r, err)))
         return READER_FAILED;
-    if (base->options->fields && !next_values(r, err))
-        return READER_FAILED;
+    for (size_t i = 0; base->options->fields && i < base->options->fields->n_fields; i++) {
+        if (r->fields[i].element &&
+            parquet_column_next(r->fields[i].column, &base->values[i], err) <= 0)
+            return READER_FAILED;
+    }
     if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING) {
         fail(err, "damaged: a text is a number, in a column without values");
         return READER_FAILED;
@@ -376,8 +367,6 @@ static void summarize_parquet(const reader *base, reader_summary *summary)
     const parquet_reader *r = (const parquet_reader *)base;
     const parquet_footer *f = &r->file.footer;
     const uint32_t levels = 1u << PARQUET_ENCODING_RLE | 1u << PARQUET_ENCODING_BIT_PACKED;
-    const char *field = base->options->field;
-    const bool is_default = !field || strcmp(field, "text") == 0;
     uint32_t encodings = 0;
     for (size_t i = 0; i < f->n_groups; i++)
         encodings |= parquet_chunk_of(f, i, r->element)->encodings;
@@ -386,7 +375,6 @@ static void summarize_parquet(const reader *base, reader_summary *summary)
                  parquet_codec_name(parquet_chunk_of(f, 0, r->element)->codec));
     parquet_encodings_text(encodings & ~levels, summary->encodings, sizeof summary->encodings);
     parquet_path(f, r->element, summary->column, sizeof summary->column);
-    summary->why_column = is_default ? "the default" : "named by --field";
     summary->n_groups = f->n_groups;
 }
 

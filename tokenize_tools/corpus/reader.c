@@ -223,6 +223,9 @@ void reader_summarize(const reader *r, reader_summary *summary)
              is_archive && codec ? ", " : "", codec ? codec : "");
     if (r->kind->summarize)
         r->kind->summarize(r, summary);
+    if (*summary->column)
+        summary->why_column =
+            strcmp(corpus_field(r->options), "text") == 0 ? "the default" : "named by --field";
 }
 
 input_prefix reader_stored(const reader *r)

@@ -53,6 +53,11 @@ struct reader {
 /* Takes over the window, except on failure. */
 reader *reader_new(const reader_kind *kind, const corpus_options *options, const window *w,
                    failure *err);
+/* Where the text of a record is. */
+static inline const char *corpus_field(const corpus_options *o)
+{
+    return o->field ? o->field : "text";
+}
 /* For inputs that know the types of their fields: what where_check_types finds is a failure. */
 bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err);
 

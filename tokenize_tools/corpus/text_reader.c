@@ -57,7 +57,7 @@ static bool reserve_decoded(text_reader *r, size_t n_bytes, failure *err)
 
 static void set_reason(text_reader *r, json_line_status status, const json_line_result *result)
 {
-    const char *field = r->base.options->field ? r->base.options->field : "text";
+    const char *field = corpus_field(r->base.options);
     if (status == JSON_LINE_MALFORMED)
         snprintf(r->reason, sizeof r->reason, "not JSON: %s", result->reason);
     else if (status == JSON_LINE_NO_FIELD)
@@ -296,7 +296,7 @@ static text_reader *text_of(reader *base)
 static bool open_text(reader *base, failure *err)
 {
     text_reader *r = text_of(base);
-    const char *field = base->options->field ? base->options->field : "text";
+    const char *field = corpus_field(base->options);
     r->checked = base->window.part != NULL;
     set_format(r, base->options->format);
     if (!json_path_fits(field))

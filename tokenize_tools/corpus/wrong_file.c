@@ -7,6 +7,7 @@
 
 #include "corpus/input_codec.h"
 #include "corpus/tar_header.h"
+#include "text/little_endian.h"
 #include "text/utf8.h"
 
 /* ---- Magic numbers ---- */
@@ -144,7 +145,7 @@ static bool is_pe(const uint8_t *b, size_t n)
 {
     if (n < 64 || memcmp(b, "MZ", 2) != 0)
         return false;
-    size_t at = b[60] | (size_t)b[61] << 8 | (size_t)b[62] << 16 | (size_t)b[63] << 24;
+    const size_t at = le_get32(b + 60);
     return at <= n - 4 && memcmp(b + at, "PE\0\0", 4) == 0;
 }
 
@@ -216,16 +217,6 @@ static bool is_wide(const uint8_t *b, size_t n, size_t unit_bytes, bool big_endi
     return n >= unit_bytes && (unit_bytes == 4 || (n_blank > 0 && n_latin > 3 * n_low_nul));
 }
 
-/* For bytes with a NUL among them. */
-static const char *find_wide(const uint8_t *b, size_t n)
-{
-    if (is_wide(b, n, 4, false) || is_wide(b, n, 4, true))
-        return "UTF-32 text without a byte order mark";
-    if (is_wide(b, n, 2, false) || is_wide(b, n, 2, true))
-        return "UTF-16 text without a byte order mark";
-    return NULL;
-}
-
 static size_t count_malformed(const wrong_file_head *head)
 {
     size_t n_bad = 0;
@@ -243,17 +234,11 @@ static size_t count_malformed(const wrong_file_head *head)
 
 /* ---- JSON ---- */
 
-static size_t skip_white(const wrong_file_head *head, size_t at)
-{
-    while (at < head->n_bytes && is_one_of(head->bytes[at], " \t\r\n"))
-        at++;
-    return at;
-}
-
 /* The first byte that is not white space, or 0; *at: the offset after it. */
 static uint8_t next_black(const wrong_file_head *head, size_t *at)
 {
-    *at = skip_white(head, *at);
+    while (*at < head->n_bytes && is_one_of(head->bytes[*at], " \t\r\n"))
+        ++*at;
     return *at < head->n_bytes ? head->bytes[(*at)++] : 0;
 }
 
@@ -319,10 +304,14 @@ static bool check_nul(const wrong_file_head *head, const corpus_options *options
     bool separates = options->separator && options->separator_bytes == 1 && !*options->separator;
     if (!nul || separates || options->utf8 == UTF8_RAW)
         return true;
-    const char *wide = find_wide(head->bytes, head->n_bytes);
+    for (size_t unit_bytes = 4; unit_bytes >= 2; unit_bytes /= 2) {
+        if (is_wide(head->bytes, head->n_bytes, unit_bytes, false) ||
+            is_wide(head->bytes, head->n_bytes, unit_bytes, true))
+            return fail(
+                err, "is UTF-%zu text without a byte order mark; convert it to UTF-8, or " ANYWAY,
+                unit_bytes * 8);
+    }
     size_t at;
-    if (wide)
-        return fail(err, "is %s; convert it to UTF-8, or " ANYWAY, wide);
     return first_black(head, &at) == '{' ||
            fail(err,
                 "byte %zu: a NUL, so this is not text; if NULs end its documents, use "

@@ -200,65 +200,27 @@ static bool read_number(parser *p, token *t)
     return true;
 }
 
-/* The four digits of a \uXXXX at `text`. */
-static bool read_unit(const char *text, uint32_t *unit)
-{
-    *unit = 0;
-    for (int i = 0; i < 4; i++) {
-        const uint8_t value = json_hex_digits[(uint8_t)text[i]];
-        if (!value)
-            return false;
-        *unit = *unit << 4 | (value - 1u);
-    }
-    return true;
-}
-
-/* The escape at p->at, after its backslash. */
-static bool read_escape(parser *p, char *out, size_t *n_bytes)
-{
-    const char *text = p->text + p->at;
-    const uint8_t simple = *text == '\'' ? '\'' : json_simple_escapes[(uint8_t)*text];
-    uint32_t unit, low;
-    if (simple) {
-        *out = (char)simple;
-        *n_bytes = 1;
-        p->at++;
-        return true;
-    }
-    if (*text != 'u')
-        return FAIL(p, p->at - 1, "unknown escape");
-    if (!read_unit(text + 1, &unit))
-        return FAIL(p, p->at - 1, "\\u needs four hexadecimal digits");
-    p->at += 5;
-    if (unit >= 0xd800 && unit <= 0xdfff) {
-        if (unit > 0xdbff || text[5] != '\\' || text[6] != 'u' || !read_unit(text + 7, &low) ||
-            low < 0xdc00 || low > 0xdfff)
-            return FAIL(p, p->at - 6, "half of a surrogate pair");
-        unit = json_join_surrogates(unit, low);
-        p->at += 6;
-    }
-    *n_bytes = utf8_encode(unit, (uint8_t *)out);
-    return true;
-}
-
 static bool read_string(parser *p, token *t)
 {
     const char quote = p->text[p->at++];
     char *const begin = p->w->strings + p->n_strings;
     char *out = begin;
     while (p->text[p->at] != quote) {
-        size_t n_bytes = 1;
-        const char c = p->text[p->at];
+        const char c = p->text[p->at], *const text = p->text + p->at + 1;
         if (!c)
             return FAIL(p, t->at, "a string without its closing %c", quote);
         if ((uint8_t)c < 0x20)
             return FAIL(p, p->at, "a control character in a string");
-        p->at++;
-        if (c != '\\')
-            *out = c;
-        else if (!read_escape(p, out, &n_bytes))
-            return false;
-        out += n_bytes;
+        json_escape e = {.text = {(uint8_t)c}, .n_bytes = 1};
+        if (c == '\\' && *text == '\'')
+            e = (json_escape){.text = {'\''}, .n_bytes = 1, .n_read = 1};
+        else if (c == '\\')
+            e = json_read_escape((const uint8_t *)text, strlen(text));
+        if (e.why)
+            return FAIL(p, p->at, "%s", e.why);
+        memcpy(out, e.text, e.n_bytes);
+        out += e.n_bytes;
+        p->at += 1 + e.n_read;
     }
     p->at++;
     t->kind = TOKEN_LITERAL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/exact_number.h"
 #include "text/little_endian.h"
 
@@ -74,15 +75,23 @@ static bool set_boolean(tokmap_value *value, bool is_true)
 
 static const char past_end[] = "a value goes beyond its end";
 
+/* The number of bytes of what follows it. */
+static bool take_size(parquet_values *v, uint32_t *n_bytes)
+{
+    if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
+        return fail_page(v, past_end);
+    *n_bytes = le_get32(v->at);
+    v->at += 4;
+    return true;
+}
+
 static bool take_plain_text(parquet_values *v, tokmap_value *value)
 {
-    if (v->end - v->at < 4)
-        return fail_page(v, past_end);
-    const uint32_t n_bytes = le_get32(v->at);
-    if (n_bytes > (size_t)(v->end - v->at) - 4)
-        return fail_page(v, past_end);
-    set_text(value, v->at + 4, n_bytes);
-    v->at += 4 + (size_t)n_bytes;
+    uint32_t n_bytes;
+    if (!take_size(v, &n_bytes))
+        return false;
+    set_text(value, v->at, n_bytes);
+    v->at += n_bytes;
     return true;
 }
 
@@ -187,9 +196,10 @@ static bool begin_boolean_runs(parquet_values *v)
     v->take = take_run;
     if (v->at == v->end)
         return true; /* no values but nulls */
-    if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
-        return fail_page(v, past_end);
-    parquet_runs_begin(&v->runs, 1, v->at + 4, le_get32(v->at));
+    uint32_t n_bytes;
+    if (!take_size(v, &n_bytes))
+        return false;
+    parquet_runs_begin(&v->runs, 1, v->at, n_bytes);
     v->at = v->end;
     return true;
 }
@@ -240,18 +250,6 @@ static bool begin_delta_length(parquet_values *v)
     return v->at == v->end || begin_lengths(v, &v->numbers);
 }
 
-static bool reserve_value(parquet_values *v, size_t n_bytes)
-{
-    if (n_bytes <= v->value_capacity)
-        return true;
-    uint8_t *value = realloc(v->value, n_bytes + n_bytes / 4 + 1);
-    if (!value)
-        return fail_page(v, parquet_no_memory);
-    v->value = value;
-    v->value_capacity = n_bytes + n_bytes / 4 + 1;
-    return true;
-}
-
 /* A value is the beginning of the one before and a suffix; it is never longer than the page. */
 static bool take_delta_bytes(parquet_values *v, tokmap_value *value)
 {
@@ -261,8 +259,10 @@ static bool take_delta_bytes(parquet_values *v, tokmap_value *value)
         return fail_page(v, past_end);
     if (prefix > v->value_bytes)
         return fail_page(v, "the prefix of a value is longer than the value before");
-    if (!reserve_value(v, (size_t)(prefix + suffix)))
-        return false;
+    uint8_t *bytes = array_reserve(v->value, &v->value_capacity, (size_t)(prefix + suffix), 1);
+    if (!bytes)
+        return fail_page(v, parquet_no_memory);
+    v->value = bytes;
     if (suffix)
         memcpy(v->value + prefix, v->at, (size_t)suffix);
     v->value_bytes = (size_t)(prefix + suffix);
@@ -311,25 +311,31 @@ static bool begin_split(parquet_values *v)
 
 static bool begin_encoding(parquet_values *v)
 {
-    const parquet_type type = v->column->type;
-    const bool is_text = type == PARQUET_BYTE_ARRAY;
-    const bool is_integer = type == PARQUET_INT32 || type == PARQUET_INT64;
-    const bool is_number = is_integer || type == PARQUET_FLOAT || type == PARQUET_DOUBLE;
-    if (v->encoding == PARQUET_ENCODING_PLAIN)
-        return begin_plain(v);
-    if (v->encoding == PARQUET_ENCODING_PLAIN_DICTIONARY ||
-        v->encoding == PARQUET_ENCODING_RLE_DICTIONARY)
-        return begin_indexes(v);
-    if (v->encoding == PARQUET_ENCODING_RLE && type == PARQUET_BOOLEAN)
-        return begin_boolean_runs(v);
-    if (v->encoding == PARQUET_ENCODING_DELTA_BINARY && is_integer)
-        return begin_delta(v);
-    if (v->encoding == PARQUET_ENCODING_DELTA_LENGTH && is_text)
-        return begin_delta_length(v);
-    if (v->encoding == PARQUET_ENCODING_DELTA_BYTES && is_text)
-        return begin_delta_bytes(v);
-    if (v->encoding == PARQUET_ENCODING_SPLIT && is_number)
-        return begin_split(v);
+    enum {
+        BOOLEAN = 1 << PARQUET_BOOLEAN,
+        TEXT = 1 << PARQUET_BYTE_ARRAY,
+        INTEGER = 1 << PARQUET_INT32 | 1 << PARQUET_INT64,
+        NUMBER = INTEGER | 1 << PARQUET_FLOAT | 1 << PARQUET_DOUBLE,
+        ANY = 0xff
+    };
+    static const struct {
+        parquet_encoding encoding;
+        unsigned types; /* of columns: a bit for each */
+        bool (*begin)(parquet_values *);
+    } encodings[] = {
+        {PARQUET_ENCODING_PLAIN, ANY, begin_plain},
+        {PARQUET_ENCODING_PLAIN_DICTIONARY, ANY, begin_indexes},
+        {PARQUET_ENCODING_RLE_DICTIONARY, ANY, begin_indexes},
+        {PARQUET_ENCODING_RLE, BOOLEAN, begin_boolean_runs},
+        {PARQUET_ENCODING_DELTA_BINARY, INTEGER, begin_delta},
+        {PARQUET_ENCODING_DELTA_LENGTH, TEXT, begin_delta_length},
+        {PARQUET_ENCODING_DELTA_BYTES, TEXT, begin_delta_bytes},
+        {PARQUET_ENCODING_SPLIT, NUMBER, begin_split},
+    };
+    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
+        if (v->encoding == encodings[i].encoding && encodings[i].types >> v->column->type & 1)
+            return encodings[i].begin(v);
+    }
     return fail_page(v, "its encoding cannot be read for a column of its type");
 }
 
@@ -346,10 +352,10 @@ static bool begin_levels(parquet_values *v, const parquet_page_header *h)
             return fail_page(v, "its definition levels are BIT_PACKED, which cannot be read");
         if (h->level_encoding != PARQUET_ENCODING_RLE)
             return fail_page(v, "its definition levels have an unknown encoding");
-        if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
+        uint32_t stored;
+        if (!take_size(v, &stored))
             return fail_page(v, "its definition levels go beyond its end");
-        n_bytes = le_get32(v->at);
-        v->at += 4;
+        n_bytes = stored;
     }
     while (max >> width)
         width++;

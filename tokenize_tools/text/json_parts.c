@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/json_parts.h"
 
+#include "text/utf8.h"
+
 const uint8_t json_simple_escapes[256] = {
     ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
     ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
@@ -11,6 +13,46 @@ const uint8_t json_hex_digits[256] = {
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
     ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
+
+/* The digits of a \uXXXX, from *at on. */
+static bool read_unit(const uint8_t *bytes, size_t n_bytes, size_t *at, uint32_t *unit)
+{
+    *unit = 0;
+    for (int i = 0; i < 4; i++, ++*at) {
+        const uint8_t value = *at < n_bytes ? json_hex_digits[bytes[*at]] : 0;
+        if (value == 0)
+            return false;
+        *unit = *unit << 4 | (value - 1u);
+    }
+    return true;
+}
+
+json_escape json_read_escape(const uint8_t *bytes, size_t n_bytes)
+{
+    const uint8_t c = n_bytes > 0 ? bytes[0] : 0;
+    uint32_t unit, low = 0;
+    if (json_simple_escapes[c])
+        return (json_escape){.n_read = 1, .text = {json_simple_escapes[c]}, .n_bytes = 1};
+    if (c != 'u')
+        return (json_escape){.why = "unknown escape"};
+    json_escape e = {.n_read = 1};
+    bool digits = read_unit(bytes, n_bytes, &e.n_read, &unit);
+    const bool is_high = digits && unit >= 0xd800 && unit <= 0xdbff;
+    if (is_high && n_bytes - e.n_read >= 2 && bytes[e.n_read] == '\\' &&
+        bytes[e.n_read + 1] == 'u') {
+        e.n_read += 2;
+        digits = read_unit(bytes, n_bytes, &e.n_read, &low);
+    }
+    if (is_high && low >= 0xdc00 && low <= 0xdfff)
+        unit = json_join_surrogates(unit, low);
+    if (!digits)
+        e.why = "\\u needs four hexadecimal digits";
+    else if (unit >= 0xd800 && unit <= 0xdfff)
+        e.why = "a lone surrogate";
+    else
+        e.n_bytes = utf8_encode(unit, e.text);
+    return e;
+}
 
 /* The columns of json_number_next. */
 enum {

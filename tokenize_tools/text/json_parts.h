@@ -22,6 +22,17 @@ extern const uint8_t json_simple_escapes[256];
 /* The value of a hexadecimal digit + 1; 0 for other bytes. */
 extern const uint8_t json_hex_digits[256];
 
+typedef struct json_escape {
+    size_t
+        n_read; /* bytes after the backslash; of a malformed one, before the byte that is wrong */
+    const char *why; /* NULL: it is not malformed */
+    uint8_t text[4];
+    size_t n_bytes; /* of the text */
+} json_escape;
+
+/* Decodes the escape whose backslash is before these bytes. Surrogates must be in pairs. */
+json_escape json_read_escape(const uint8_t *bytes, size_t n_bytes);
+
 /* The character of the surrogate pair that \uXXXX\uXXXX spells. */
 static inline uint32_t json_join_surrogates(uint32_t high, uint32_t low)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/utf8.h"
 
 enum {
@@ -130,68 +131,6 @@ bool json_next_item(json_reader *r)
 
 /* ---- Strings ---- */
 
-/* The four digits after \u. */
-static bool read_unit(json_reader *r, uint32_t *unit)
-{
-    *unit = 0;
-    for (int i = 0; i < 4; i++, r->at++) {
-        const uint8_t value = byte_at(r) < 0 ? 0 : json_hex_digits[byte_at(r)];
-        if (value == 0)
-            return refuse(r, "\\u needs four hexadecimal digits");
-        *unit = *unit << 4 | (value - 1u);
-    }
-    return true;
-}
-
-static bool read_code_point(json_reader *r, uint32_t *code_point)
-{
-    uint32_t low = 0;
-    if (!read_unit(r, code_point))
-        return false;
-    if (*code_point < 0xD800 || *code_point > 0xDFFF)
-        return true;
-    const bool pair = *code_point < 0xDC00 && r->n_bytes - r->at >= 2 && r->text[r->at] == '\\' &&
-                      r->text[r->at + 1] == 'u';
-    if (pair) {
-        r->at += 2;
-        if (!read_unit(r, &low))
-            return false;
-    }
-    if (low < 0xDC00 || low > 0xDFFF)
-        return json_fail(r, "a lone surrogate");
-    *code_point = json_join_surrogates(*code_point, low);
-    return true;
-}
-
-/* Steps over the escape after the backslash. Returns the length of its text, 1 to 4 bytes, or 0. */
-static size_t read_escape(json_reader *r, uint8_t out[4])
-{
-    const int c = byte_at(r);
-    uint32_t code_point;
-    if (c != 'u' && (c < 0 || !json_simple_escapes[c])) {
-        refuse(r, "unknown escape");
-        return 0;
-    }
-    r->at++;
-    if (c == 'u')
-        return read_code_point(r, &code_point) ? utf8_encode(code_point, out) : 0;
-    out[0] = json_simple_escapes[c];
-    return 1;
-}
-
-static bool reserve_buffer(json_reader *r, size_t n_bytes)
-{
-    if (n_bytes <= r->capacity)
-        return true;
-    const size_t capacity = n_bytes * 2 + 64;
-    char *buffer = realloc(r->buffer, capacity);
-    if (!buffer)
-        return json_no_memory(r);
-    r->buffer = buffer;
-    r->capacity = capacity;
-    return true;
-}
-
 /* Steps over bytes that are neither a quote, a backslash nor a control character. */
 static void skip_plain(json_reader *r)
 {
@@ -206,24 +145,28 @@ static bool scan_string(json_reader *r, json_string *s)
 {
     size_t n = 0, plain = ++r->at;
     bool copied = false;
-    uint8_t skipped[4] = {0};
     for (;;) {
         skip_plain(r);
         const int c = byte_at(r);
         const size_t n_plain = r->at - plain;
         copied |= s && c == '\\';
-        if (copied && !reserve_buffer(r, n + n_plain + 4))
-            return false;
-        if (copied)
+        if (copied) {
+            char *buffer = array_reserve(r->buffer, &r->capacity, n + n_plain + 4, 1);
+            if (!buffer)
+                return json_no_memory(r);
+            r->buffer = buffer;
             memcpy(r->buffer + n, r->text + plain, n_plain);
+        }
         n += n_plain;
         if (c != '\\')
             break;
-        r->at++;
-        const size_t n_escaped = read_escape(r, copied ? (uint8_t *)r->buffer + n : skipped);
-        if (n_escaped == 0)
-            return false;
-        n += n_escaped;
+        const json_escape e = json_read_escape(r->text + r->at + 1, r->n_bytes - r->at - 1);
+        r->at += 1 + e.n_read;
+        if (e.why)
+            return refuse(r, e.why);
+        if (copied)
+            memcpy(r->buffer + n, e.text, sizeof e.text);
+        n += e.n_bytes;
         plain = r->at;
     }
     if (byte_at(r) != '"')

@@ -4,15 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/little_endian.h"
 #include "text/utf8.h"
 
 #define MAX_MATCHES 32 /* sentencepiece considers this many rules, the shortest ones */
 #define TRIE_BLOCK 1024
-
-static uint32_t load_le32(const uint8_t *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 /* ---- Loading ---- */
 
@@ -49,7 +45,7 @@ static void find_plain(charsmap *c)
 bool charsmap_load(charsmap *c, const model_text *blob, failure *err)
 {
     const uint8_t *data = (const uint8_t *)blob->s;
-    const size_t trie_bytes = blob->n_bytes > 4 ? load_le32(data) : 0;
+    const size_t trie_bytes = blob->n_bytes > 4 ? le_get32(data) : 0;
     if (blob->n_bytes <= 4 || trie_bytes >= blob->n_bytes - 4)
         return model_fail(err, 0, "precompiled_charsmap: its trie is longer than the data");
     if (trie_bytes < TRIE_BLOCK || trie_bytes % TRIE_BLOCK != 0)
@@ -64,7 +60,7 @@ bool charsmap_load(charsmap *c, const model_text *blob, failure *err)
     if (!c->rules.units || !c->replacements)
         return fail_memory(err);
     for (size_t i = 0; i < c->rules.n_units; i++)
-        c->rules.units[i] = load_le32(data + 4 + 4 * i);
+        c->rules.units[i] = le_get32(data + 4 + 4 * i);
     memcpy(c->replacements, data + 4 + trie_bytes, c->n_replacements);
     if (!double_array_check(&c->rules, (uint32_t)c->n_replacements) || !values_are_text(c))
         return model_fail(err, 0, "precompiled_charsmap: its trie is damaged");
