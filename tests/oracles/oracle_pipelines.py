@@ -176,7 +176,7 @@ class Maker:
     def pre_tokenizers(self, kind, of_bytes):
         rng = self.rng
         parts = [self.splitting() for _ in range(rng.choice((0, 0, 1, 1, 1, 2, 2, 3)))]
-        if kind == "unigram" and not self.wild:
+        if kind == "unigram" and not self.wild and self.flag():
             parts = rng.choice(([], [], [{"type": "WhitespaceSplit"}],
                                 [{"type": "Punctuation", "behavior": "Isolated"}]))
         parts = [part for part in parts if not is_byte_level(part)]
@@ -184,7 +184,6 @@ class Maker:
             at = len(parts) if self.chance(0.8) else rng.randint(0, len(parts))
             parts.insert(at, byte_level(rng.choice((None, True, False, False)), self.chance(0.2)))
         elif self.chance(0.8 if kind == "unigram" else 0.3) and (kind in ("bpe", "unigram") or self.wild):
-            parts = parts if self.wild or kind == "unigram" else []
             parts.append(self.metaspace())
         return self.sequence("pretokenizers", parts)
 

@@ -362,7 +362,8 @@ TEST(what_is_not_supported_is_refused_by_name)
     m.rule = MERGE_RANKED;
     refused(&m, "ranks");
     make_listed(&m, 4);
-    m.metaspace = m.whitespace_split = true;
+    m.metaspace = true;
+    m.split = SPLIT_WHITESPACE_SPLIT;
     m.prepend = PREPEND_FIRST;
     refused(&m, "first");
     make_scored(&m, 4);

@@ -515,7 +515,6 @@ TEST(pre_tokenizers_of_characters_become_patterns)
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
         CHECK_INT(m.kind, MODEL_CHAR_BPE);
         CHECK_EQ(m.split, cases[i].split);
-        CHECK(!m.whitespace_split && !m.punctuation_split);
     }
 }
 
@@ -596,29 +595,31 @@ TEST(metaspace)
     static const struct {
         const char *pre_tokenizer;
         prepend_scheme prepend;
-        bool split, whitespace;
+        bool metaspace_split;
+        split_pattern split;
     } cases[] = {
-        {METASPACE(""), PREPEND_ALWAYS, true, false},
+        {METASPACE(""), PREPEND_ALWAYS, true, SPLIT_NONE},
         {METASPACE(", \"add_prefix_space\": true, \"str_rep\": \"" MARK "\""), PREPEND_ALWAYS, true,
-         false},
+         SPLIT_NONE},
         {METASPACE(", \"prepend_scheme\": \"first\", \"split\": false"), PREPEND_FIRST, false,
-         false},
+         SPLIT_NONE},
         {METASPACE(", \"prepend_scheme\": \"never\", \"add_prefix_space\": false"), PREPEND_NEVER,
-         true, false},
-        {SEQUENCE("{\"type\": \"WhitespaceSplit\"}," METASPACE("")), PREPEND_ALWAYS, true, true},
+         true, SPLIT_NONE},
+        {SEQUENCE("{\"type\": \"WhitespaceSplit\"}," METASPACE("")), PREPEND_ALWAYS, true,
+         SPLIT_WHITESPACE_SPLIT},
+        {SEQUENCE(PUNCTUATION("Isolated") "," METASPACE("")), PREPEND_ALWAYS, true,
+         SPLIT_EACH_PUNCTUATION},
+        {SEQUENCE(PUNCTUATION("Contiguous") "," METASPACE("")), PREPEND_ALWAYS, true,
+         STAGE_PUNCTUATION},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
         CHECK_INT(m.kind, MODEL_CHAR_BPE);
         CHECK(m.metaspace);
         CHECK_INT(m.prepend, cases[i].prepend);
-        CHECK(m.metaspace_split == cases[i].split);
-        CHECK(m.whitespace_split == cases[i].whitespace);
+        CHECK(m.metaspace_split == cases[i].metaspace_split);
+        CHECK_EQ(m.split, cases[i].split);
     }
-    expect_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(PUNCTUATION("Isolated") "," METASPACE(""))});
-    CHECK(m.metaspace && m.punctuation_split && !m.whitespace_split);
-    refuse_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(PUNCTUATION("Contiguous") "," METASPACE(""))},
-              "not supported: Punctuation Contiguous, Metaspace");
     refuse_hf(&(hf_parts){.pre_tokenizer = "{\"type\": \"Metaspace\", \"replacement\": \"_\"}"},
               "the replacement is \"_\", not U+2581");
     refuse_hf(&(hf_parts){.pre_tokenizer = METASPACE(", \"prepend_scheme\": \"last\"")},

@@ -48,8 +48,7 @@ static void make_huggingface(model *m, size_t n_kinds)
         m->metaspace_split = naive_any(2);
     }
     if (naive_any(3) == 0) {
-        m->punctuation_split = m->metaspace && m->metaspace_split && naive_any(2);
-        m->whitespace_split = !m->punctuation_split;
+        m->split = m->metaspace && naive_any(2) ? SPLIT_EACH_PUNCTUATION : SPLIT_WHITESPACE_SPLIT;
         m->prepend = m->prepend == PREPEND_FIRST ? PREPEND_ALWAYS : m->prepend;
     }
 }

@@ -40,12 +40,12 @@ static bool set_engine(tokenizer *t, const model *m, failure *err)
 {
     const bool has_words =
         m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
-        (m->kind == MODEL_CHAR_BPE && (m->split != SPLIT_NONE || m->word_suffix.n_bytes > 0));
+        (m->kind == MODEL_CHAR_BPE &&
+         ((m->split != SPLIT_NONE && !m->metaspace) || m->word_suffix.n_bytes > 0));
     if (!has_words)
         return (t->chars = char_engine_new(m, err)) != NULL;
-    if (m->metaspace || m->whitespace_split)
-        return model_fail(err, 0, "Metaspace or WhitespaceSplit before %s is not supported",
-                          m->family);
+    if (m->metaspace)
+        return model_fail(err, 0, "Metaspace before %s is not supported", m->family);
     if (m->n_steps > 0 && !(t->normalizer = normalizer_new(m, true, err)))
         return false;
     t->prefix_space = m->prefix_space;

@@ -7,6 +7,7 @@
 #include "tokenizer/bytes/byte_bpe.h"
 #include "tokenizer/chars/char_bpe.h"
 #include "tokenizer/normalize/text_buffer.h"
+#include "tokenizer/split/found_words.h"
 #include "tokenizer/words/word_cache.h"
 #include "tokenizer/words/word_pieces.h"
 
@@ -19,12 +20,6 @@ struct word_engine {
     char_bpe *chars;      /* or */
     word_pieces *pieces;
 };
-
-typedef struct found_words {
-    uint64_t *starts;
-    size_t capacity;
-    text_buffer kept; /* without text that is removed */
-} found_words;
 
 struct word_scratch {
     const word_engine *e;
@@ -88,33 +83,6 @@ bool word_engine_takes_bytes(const word_engine *e)
 
 /* ---- Words ---- */
 
-/* Marks where the words of a text start; the text becomes what stays of it. */
-static bool find_words(found_words *w, const splitter *split, text_span *text)
-{
-    const size_t n_words = text->n_bytes / 64 + 1;
-    const bool removes = splitter_removes(split);
-    const size_t needed = removes ? 2 * n_words : n_words;
-    if (w->capacity < needed) {
-        free(w->starts);
-        w->capacity = 0;
-        w->starts = malloc(needed * sizeof *w->starts);
-        if (!w->starts)
-            return false;
-        w->capacity = needed;
-    }
-    if (!removes) {
-        splitter_words(split, SIMD_BEST, text->bytes, text->n_bytes, w->starts);
-        return true;
-    }
-    w->kept.n_bytes = 0;
-    if (!text_buffer_reserve(&w->kept, text->n_bytes))
-        return false;
-    w->kept.n_bytes = splitter_kept_words(split, text->bytes, text->n_bytes, w->kept.bytes,
-                                          w->starts, w->starts + n_words);
-    *text = text_buffer_span(&w->kept);
-    return true;
-}
-
 /* Puts a blank before the word if it has none, and splits it again. */
 static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
@@ -123,14 +91,13 @@ static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes
     if (!text_buffer_append(&s->prefixed, " ", word[0] != ' ') ||
         !text_buffer_append(&s->prefixed, word, n_bytes))
         return false;
-    text_span text = text_buffer_span(&s->prefixed);
-    if (!find_words(&s->inner, e->word_split, &text))
+    const text_span text = text_buffer_span(&s->prefixed);
+    const found_words *w = &s->inner;
+    if (!found_words_find(&s->inner, e->word_split, text.bytes, text.n_bytes))
         return false;
-    const uint64_t *starts = s->inner.starts;
-    for (size_t at = 0, end; at < text.n_bytes; at = end) {
-        for (end = at + 1; end < text.n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
-            end++;
-        if (!byte_bpe_encode(e->bytes, &s->merging, text.bytes + at, end - at, out))
+    for (size_t at = 0, end; at < w->n_bytes; at = end) {
+        end = split_next_start(w->starts, at + 1, w->n_bytes);
+        if (!byte_bpe_encode(e->bytes, &s->merging, w->text + at, end - at, out))
             return false;
     }
     return true;
@@ -175,21 +142,18 @@ void word_scratch_free(word_scratch *s)
         return;
     word_cache_free(s->cache);
     merge_scratch_free(&s->merging);
-    free(s->words.starts);
-    free(s->inner.starts);
-    text_buffer_free(&s->words.kept);
-    text_buffer_free(&s->inner.kept);
+    found_words_free(&s->words);
+    found_words_free(&s->inner);
     text_buffer_free(&s->prefixed);
     free(s);
 }
 
 bool word_scratch_encode(word_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
-    text_span kept = {text, n_bytes};
+    found_words *w = &s->words;
     if (n_bytes == 0)
         return true;
-    if (n_bytes >= UINT32_MAX || !find_words(&s->words, s->e->split, &kept))
+    if (n_bytes >= UINT32_MAX || !found_words_find(w, s->e->split, text, n_bytes))
         return false;
-    return kept.n_bytes == 0 ||
-           word_cache_encode(s->cache, kept.bytes, kept.n_bytes, s->words.starts, out);
+    return w->n_bytes == 0 || word_cache_encode(s->cache, w->text, w->n_bytes, w->starts, out);
 }

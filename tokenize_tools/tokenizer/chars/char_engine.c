@@ -8,6 +8,7 @@
 #include "tokenizer/chars/char_bpe.h"
 #include "tokenizer/chars/char_words.h"
 #include "tokenizer/chars/unigram.h"
+#include "tokenizer/split/found_words.h"
 #include "tokenizer/unicode/unicode.h"
 #include "tokenizer/words/word_cache.h"
 #include "text/utf8.h"
@@ -16,10 +17,9 @@ static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
 /* Which stretches of text are sentences, which are encoded independently. */
 typedef enum sentence_kind {
-    WHOLE_TEXT,         /* the whole text is one sentence */
-    BETWEEN_MARKS,      /* a sentence begins at each U+2581 */
-    BETWEEN_BLANKS,     /* sentences have no blanks; one may also begin at each U+2581 */
-    BETWEEN_PUNCTUATION /* each punctuation mark is one, and one begins at each U+2581 */
+    WHOLE_TEXT,    /* the whole text is one sentence */
+    BETWEEN_MARKS, /* a sentence begins at each U+2581 */
+    PIECES         /* of the splits; one may also begin at each U+2581 */
 } sentence_kind;
 
 /* Where the part after a cut may begin. */
@@ -48,9 +48,10 @@ struct char_engine {
     unigram *pieces;
     char_words words;
     sentence_kind sentences;
-    bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS, BETWEEN_PUNCTUATION */
-    added_tokens *added;                /* in normalized text, or NULL */
-    bool blanks_only;                   /* to find `added`, all U+2581 in the text become blanks */
+    splitter *split; /* PIECES: */
+    bool drops_blanks, prefix_words, splits_at_marks;
+    added_tokens *added; /* in normalized text, or NULL */
+    bool blanks_only;    /* to find `added`, all U+2581 in the text become blanks */
     char_cuts cuts;
     bool in_order; /* Unigram: sums continue across cuts */
 };
@@ -59,6 +60,7 @@ struct char_scratch {
     const char_engine *e;
     normalize_scratch normalizing;
     text_buffer prefixed, word; /* word: the whole text, if blanks_only */
+    found_words pieces;
     uint64_t *starts;
     size_t starts_capacity;
     merge_scratch merging;
@@ -230,16 +232,28 @@ size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searc
     return 0;
 }
 
+/* Whether no word has a blank, and the words on both sides of one do not depend on each other. */
+static bool first_drops_blanks(const model *m)
+{
+    return split_drops_blanks(split_first(m->split));
+}
+
+/* The same of U+2581. */
+static bool is_at_punctuation(const model *m)
+{
+    return m->split == SPLIT_EACH_PUNCTUATION && m->metaspace_split;
+}
+
 static cut_place place_of_cuts(const char_engine *e, const model *m)
 {
     const bool needs_sentences = e->pieces || m->whole_word_first;
     if (m->rule == MERGE_NONE && m->whole_word_first && char_bpe_must_know(e->bpe) > 0)
         return CUT_NOWHERE; /* the words on both sides may be unknown, and become one id */
     switch (e->sentences) {
-    case BETWEEN_BLANKS:
-        return CUT_BEFORE_BLANKS;
-    case BETWEEN_PUNCTUATION:
-        return CUT_BEFORE_MARKS;
+    case PIECES:
+        if (first_drops_blanks(m))
+            return CUT_BEFORE_BLANKS;
+        return is_at_punctuation(m) ? CUT_BEFORE_MARKS : CUT_NOWHERE;
     case BETWEEN_MARKS:
         return needs_sentences ? CUT_BEFORE_MARKS : CUT_BEFORE_ANY;
     default:
@@ -267,21 +281,15 @@ static bool load_cuts(char_engine *e, const model *m, failure *err)
 
 static bool is_supported(const model *m, failure *err)
 {
-    if (m->split != SPLIT_NONE)
-        return model_fail(err, 0, "pattern %s before a tokenizer over characters is not supported",
-                          split_pattern_name(m->split));
     if (m->prefix_space)
         return model_fail(err, 0,
                           "add_prefix_space before a tokenizer over characters is not supported");
     if (m->n_tokens > WORD_CACHE_MAX_ID)
         return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
-    if ((m->whitespace_split || m->punctuation_split) && m->metaspace &&
-        m->prepend == PREPEND_FIRST)
-        return model_fail(err, 0,
-                          "Metaspace with prepend_scheme \"first\" after %s is not supported",
-                          m->whitespace_split ? "WhitespaceSplit" : "Punctuation");
-    return !m->punctuation_split || m->metaspace_split ||
-           model_fail(err, 0, "Metaspace without split after Punctuation is not supported");
+    return m->split == SPLIT_NONE || !m->metaspace || m->prepend != PREPEND_FIRST ||
+           model_fail(err, 0,
+                      "Metaspace with prepend_scheme \"first\" after another pre_tokenizer is not "
+                      "supported");
 }
 
 /* Copies the text with a blank for each U+2581. */
@@ -358,13 +366,14 @@ static bool may_be_blanked(const model *m)
     }
     for (size_t i = 0; i < m->n_added; i++)
         replaced &= !(m->added[i].normalized && (m->added[i].lstrip || m->added[i].rstrip));
-    return replaced && !m->metaspace && !m->whitespace_split;
+    return replaced && !m->metaspace && m->split == SPLIT_NONE;
 }
 
 static bool load_normalizer(char_engine *e, const model *m, failure *err)
 {
     const bool has_tokens = has_normalized_tokens(m);
-    bool all_steps = m->whitespace_split || (has_tokens && !may_be_blanked(m));
+    bool all_steps =
+        (m->split != SPLIT_NONE && !is_at_punctuation(m)) || (has_tokens && !may_be_blanked(m));
     e->normalizer = normalizer_new(m, all_steps, err);
     if (e->normalizer && has_tokens && !all_steps) {
         e->blanks_only = normalizer_form(e->normalizer).spaces_are_marks;
@@ -383,12 +392,16 @@ static bool load_normalizer(char_engine *e, const model *m, failure *err)
 static void choose_words(char_engine *e, const model *m)
 {
     e->words = e->bpe ? *char_bpe_words(e->bpe) : *unigram_char_words(e->pieces);
-    if (m->whitespace_split || m->punctuation_split) {
-        e->sentences = m->whitespace_split ? BETWEEN_BLANKS : BETWEEN_PUNCTUATION;
+    if (m->split != SPLIT_NONE) {
+        e->sentences = PIECES;
+        e->drops_blanks = split_drops_blanks(m->split);
         e->prefix_words = m->metaspace && m->prepend == PREPEND_ALWAYS;
         e->splits_at_marks = m->metaspace && m->metaspace_split;
         char_words_init(&e->words, e->form.spaces_are_marks);
-        char_words_join_all_but_blanks(&e->words);
+        if (first_drops_blanks(m) || is_at_punctuation(m))
+            char_words_join_all_but_blanks(&e->words);
+        else
+            char_words_join_all(&e->words);
     } else if (m->rule == MERGE_NONE && m->whole_word_first) {
         e->sentences = BETWEEN_MARKS;
     } else if (m->metaspace && m->metaspace_split) {
@@ -410,6 +423,8 @@ static bool load_engine(char_engine *e, const model *m, failure *err)
         e->pieces = unigram_new(m, e->form.spaces_are_marks, err);
     if ((!e->bpe && !e->pieces) || !load_added(e, m, err))
         return false;
+    if (m->split != SPLIT_NONE && !(e->split = splitter_new(m->split, m->own)))
+        return fail_memory(err);
     choose_words(e, m);
     e->in_order = e->pieces && e->sentences == WHOLE_TEXT;
     return load_cuts(e, m, err);
@@ -433,6 +448,7 @@ void char_engine_free(char_engine *e)
     normalizer_free(e->normalizer);
     char_bpe_free(e->bpe);
     unigram_free(e->pieces);
+    splitter_free(e->split);
     added_tokens_free(e->added);
     char_pairs_free(&e->cuts.pairs);
     free(e);
@@ -511,24 +527,20 @@ static bool encode_piece(char_scratch *s, text_span text, id_buffer *out)
     return e->splits_at_marks ? encode_between_marks(s, text, out) : encode_sentence(s, text, out);
 }
 
-/* Blanks vanish, and each punctuation mark is a piece. */
 static bool encode_pieces(char_scratch *s, text_span text, id_buffer *out)
 {
-    const bool at_blanks = s->e->sentences == BETWEEN_BLANKS;
-    size_t start = 0;
-    for (size_t at = 0; at < text.n_bytes;) {
-        uint32_t c;
-        const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
-        if (length > 0 &&
-            (at_blanks ? unicode_class_of(c) == CLASS_SPACE : unicode_hf_is(HF_PUNCTUATION, c))) {
-            if (!encode_piece(s, (text_span){text.bytes + start, at - start}, out) ||
-                (!at_blanks && !encode_piece(s, (text_span){text.bytes + at, length}, out)))
-                return false;
-            start = at + length;
-        }
-        at += length > 0 ? length : 1;
+    const char_engine *e = s->e;
+    const found_words *w = &s->pieces;
+    if (!found_words_find(&s->pieces, e->split, text.bytes, text.n_bytes))
+        return false;
+    for (size_t at = 0, end; at < w->n_bytes; at = end) {
+        end = split_next_start(w->starts, at + 1, w->n_bytes);
+        if (e->drops_blanks)
+            at += split_leading_blanks(w->text + at, end - at);
+        if (!encode_piece(s, (text_span){w->text + at, end - at}, out))
+            return false;
     }
-    return encode_piece(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
+    return true;
 }
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
@@ -536,8 +548,7 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
     char_scratch *s = context;
     const text_span text = {word, n_bytes};
     switch (s->e->sentences) {
-    case BETWEEN_BLANKS:
-    case BETWEEN_PUNCTUATION:
+    case PIECES:
         return encode_pieces(s, text, out);
     case BETWEEN_MARKS:
         return encode_between_marks(s, text, out);
@@ -681,6 +692,7 @@ void char_scratch_free(char_scratch *s)
     normalize_scratch_free(&s->normalizing);
     text_buffer_free(&s->prefixed);
     text_buffer_free(&s->word);
+    found_words_free(&s->pieces);
     free(s->starts);
     merge_scratch_free(&s->merging);
     word_cache_free(s->cache);

@@ -418,19 +418,14 @@ static bool set_characters(model *m, const part_list *list)
     const part *p = list->parts;
     const size_t n = list->n;
     const bool metaspace = n > 0 && p[n - 1].kind == PART_METASPACE;
-    m->whitespace_split = metaspace && n == 2 && p[0].kind == PART_WHITESPACE_SPLIT;
-    m->punctuation_split =
-        metaspace && n == 2 && p[0].kind == PART_PUNCTUATION && p[0].behavior == ISOLATED;
-    if (metaspace && (n == 1 || m->whitespace_split || m->punctuation_split))
-        return set_metaspace(m, &p[n - 1], list->err);
     if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert &&
         !model_text_set(&m->split_text, p[0].text, p[0].n_text))
         return fail_memory(list->err);
-    const split_pattern split = n > 0 ? find_split(p, n, false) : SPLIT_NONE;
+    const split_pattern split = find_split(p, n - metaspace, false);
     if (split == SPLIT_UNKNOWN)
         return fail_unknown(list);
     m->split = split;
-    return true;
+    return !metaspace || set_metaspace(m, &p[n - 1], list->err);
 }
 
 /* A ByteLevel with add_prefix_space sees the pieces of the parts before it, and puts a blank before

@@ -138,9 +138,7 @@ typedef struct model {
 
     normalize_step steps[MODEL_MAX_STEPS];
     size_t n_steps;
-    bool whitespace_split;  /* WhitespaceSplit before Metaspace */
-    bool punctuation_split; /* Punctuation, isolated, before Metaspace */
-    bool metaspace;         /* spaces become U+2581 ... */
+    bool metaspace; /* spaces become U+2581 ... */
     prepend_scheme prepend;
     bool metaspace_split;  /* ... and words begin there */
     model_text split_text; /* where `split` splits: if it never occurs there is no split; or {0} */

@@ -213,7 +213,7 @@ static bool is_text(const model_text *t, const char *s)
  * text. Returns how many steps remain here. */
 static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
 {
-    bool replaced = m->metaspace && !m->whitespace_split, prefixed = false;
+    bool replaced = m->metaspace && !split_drops_blanks(m->split), prefixed = false;
     size_t n_steps = m->n_steps;
     for (; n_steps > 0 && !all_steps; n_steps--) {
         const normalize_step *s = &m->steps[n_steps - 1];
@@ -227,7 +227,7 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
     }
     n->form.spaces_are_marks = n->form.blank_prefix = replaced;
     n->form.prefix_all = prefixed;
-    if (m->metaspace && !m->whitespace_split && !m->punctuation_split && !prefixed) {
+    if (m->metaspace && m->split == SPLIT_NONE && !prefixed) {
         n->form.prefix_all = m->prepend == PREPEND_ALWAYS;
         n->form.prefix_first = m->prepend == PREPEND_FIRST;
         n->form.not_twice = true;

@@ -114,7 +114,13 @@ typedef struct split_own {
 #define SPLIT_CLIP_GPT2 SPLIT_LIST(STAGE_CLIP, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
 #define SPLIT_CLIP_OLD_GPT2 SPLIT_LIST(STAGE_CLIP_OLD, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
 
+#define SPLIT_EACH_PUNCTUATION ((split_pattern)STAGE_EACH_PUNCTUATION)
 #define SPLIT_UNKNOWN UINT64_MAX
+/* The first stage alone. */
+static inline split_pattern split_first(split_pattern p)
+{
+    return p & 0xFF;
+}
 /* The patterns that have a name, by number; SPLIT_UNKNOWN after the last. */
 split_pattern split_known(size_t i);
 /* "gpt2", "deepseek3", ... for messages; "several splits" if it has no name. */
@@ -137,6 +143,9 @@ void splitter_free(splitter *s);
  * readable bytes after n_bytes. */
 void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
                     uint64_t *starts);
+
+/* The first bit from `at` on; `end` if there is none before it. */
+size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
 
 /* Whether stages remove text: JOIN_REMOVED, JOIN_KEPT. */
 bool splitter_removes(const splitter *s);

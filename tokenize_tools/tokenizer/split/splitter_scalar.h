@@ -144,9 +144,6 @@ int split_youtu_class(uint32_t code_point);
 /* Whether it is in Oniguruma's \w. */
 bool split_is_word(character c);
 
-/* The first bit from `at` on; `end` if there is none before it. */
-size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
-
 /* Splits [begin, end) as if it were a text; sets the bits in starts. */
 void split_range(const splitter *s, const uint8_t *text, size_t begin, size_t end,
                  uint64_t *starts);
