@@ -68,6 +68,12 @@ static tokmap_dataset *open_dataset(const char *prefix)
     return ds;
 }
 
+static tokmap_dataset *store_and_open(const char *prefix)
+{
+    store_dataset(prefix);
+    return open_dataset(prefix);
+}
+
 /* ---- What verify says ---- */
 
 enum {
@@ -175,8 +181,7 @@ static void expect_bad_blocks(const tokmap_dataset *ds, unsigned bad, uint32_t n
 TEST(verify_names_every_damaged_block_with_its_documents)
 {
     const char *prefix = check_path("p");
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     unsigned was_bad = 0;
     for (unsigned bad = 0; bad < 1u << N_BLOCKS; bad += check_sanitized() ? 7 : 1) {
         for (unsigned block = 0; block < N_BLOCKS; block++)
@@ -196,8 +201,7 @@ TEST(as_many_threads_verify_as_the_header_says)
 {
     const char *prefix = check_path("p");
     tokmap_error err;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = 64};
     CHECK_INT(tokmap_dataset_verify(ds, &options, NULL, &err), TOKMAP_OK);
     options.n_threads++;
@@ -211,8 +215,7 @@ TEST(a_token_file_cut_while_verify_runs_is_an_error)
     const char *prefix = check_path("p");
     static findings f;
     for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
-        store_dataset(prefix);
-        tokmap_dataset *ds = open_dataset(prefix);
+        tokmap_dataset *ds = store_and_open(prefix);
         f.shorten = with_suffix(prefix, ".bin");
         f.shorten_to = 5 * TOKMAP_I_BLOCK_BYTES + 11; /* the last block is read late or never */
         verify(ds, n_threads, &f);
@@ -237,8 +240,7 @@ TEST(an_index_cut_while_verify_runs_is_an_error)
 {
     const char *prefix = check_path("p");
     static findings f;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     f.shorten = with_suffix(prefix, ".tmi");
     f.shorten_to = 1000;
     verify(ds, 1, &f);
@@ -253,8 +255,7 @@ TEST(an_index_cut_or_gone_before_verify_is_refused)
 {
     const char *prefix = check_path("p");
     static findings f;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     CHECK_INT(truncate(with_suffix(prefix, ".tmi"), 1000), 0);
     verify(ds, 1, &f);
     CHECK_INT(f.status, TOKMAP_ERR_IO);
@@ -271,8 +272,7 @@ TEST(reading_a_token_file_that_was_cut_names_the_place)
     const char *prefix = check_path("p");
     static uint16_t tokens[N_TOKENS];
     tokmap_error err;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     CHECK_INT(truncate(with_suffix(prefix, ".bin"), 2001), 0);
     CHECK_INT(tokmap_dataset_read(ds, 0, 1000, tokens, &err), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_read(ds, 900, 101, tokens, &err), TOKMAP_ERR_IO);
@@ -311,8 +311,7 @@ TEST(verify_names_unreadable_blocks_and_goes_on)
 {
     const char *prefix = check_path("p");
     static findings f;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     damage_byte(with_suffix(prefix, ".bin"), 4 * TOKMAP_I_BLOCK_BYTES);
     for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
         break_disk(with_suffix(prefix, ".bin"), TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
@@ -335,8 +334,7 @@ TEST(verify_survives_unreadable_places_of_the_index)
 {
     const char *prefix = check_path("p");
     static findings f;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
     const file_bytes index = file_load(with_suffix(prefix, ".tmi"));
     const size_t n_index_bytes = index.n_bytes;
@@ -368,8 +366,7 @@ TEST(documents_that_become_unreadable_between_two_passes_are_not_reported)
 {
     const char *prefix = check_path("p");
     static findings f;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
     for (n_good_reads = 0; n_good_reads < 12; n_good_reads++) {
         break_disk(with_suffix(prefix, ".tmi"), 0, UINT64_MAX);
@@ -390,8 +387,7 @@ TEST(reading_names_the_place_that_cannot_be_read)
     const char *prefix = check_path("p");
     static uint16_t tokens[N_TOKENS];
     tokmap_error err;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     break_disk(with_suffix(prefix, ".bin"), 4000, 4001);
     CHECK_INT(tokmap_dataset_read(ds, 2000, 9, tokens, &err), TOKMAP_ERR_IO);
     fault.pread_hook = NULL;
@@ -408,8 +404,7 @@ TEST(merging_stops_at_what_cannot_be_read_or_is_damaged)
         .struct_size = sizeof options, .vocab_size = 5000, .eod_id = TOKMAP_NO_ID};
     const char *prefix = check_path("p"), *out = check_path("out");
     tokmap_error err;
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     tokmap_writer *w = NULL;
     CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
     break_disk(with_suffix(prefix, ".bin"), 2 * TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
@@ -563,8 +558,7 @@ static tokmap_verify_report verify_sample(const tokmap_dataset *ds, const sample
 TEST(a_sample_reads_its_share_of_blocks_and_the_whole_index)
 {
     const char *prefix = check_path("p");
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     uint64_t n_checked = 0;
     const sample none = {1e-15, 3}, all = {1, 3}, bad = {1.5, 0}, negative = {-0.5, 0};
     CHECK_EQ(verify_sample(ds, &none).n_blocks_checked, 1);
@@ -587,8 +581,7 @@ TEST(a_sample_reads_its_share_of_blocks_and_the_whole_index)
 TEST(a_sample_finds_damage_in_the_index_and_in_its_blocks_alone)
 {
     const char *prefix = check_path("p");
-    store_dataset(prefix);
-    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_dataset *ds = store_and_open(prefix);
     const sample first_only = {1e-15, 3};
     damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
     CHECK_EQ(verify_sample(ds, &first_only).n_damages, 0);

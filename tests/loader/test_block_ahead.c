@@ -99,11 +99,9 @@ static tokmap_loader *open_variant(const variant *v)
     second[0] = shapes[2].ds;
     const tokmap_loader_source sources[] = {{.datasets = first, .n_datasets = 2, .weight = 3},
                                             {.datasets = second, .n_datasets = 1, .weight = 1}};
-    const tokmap_loader_options o = {.struct_size = sizeof o,
+    const tokmap_loader_options o = {LOADER_SIZES,
                                      .sources = sources,
                                      .n_sources = v->n_sources,
-                                     .source_stride = sizeof(tokmap_loader_source),
-                                     .row_stride = sizeof(tokmap_row),
                                      .sequence_length = v->length,
                                      .batch_rows = 4,
                                      .seed = 5,
@@ -230,16 +228,10 @@ TEST(the_loader_asks_for_blocks_and_not_for_rows)
     open_shapes();
     const tokmap_dataset *list[] = {shapes[0].ds};
     const tokmap_loader_source source = {.datasets = list, .n_datasets = 1, .weight = 1};
-    tokmap_loader_options o = {.struct_size = sizeof o,
-                               .sources = &source,
-                               .n_sources = 1,
-                               .source_stride = sizeof(tokmap_loader_source),
-                               .row_stride = sizeof(tokmap_row),
-                               .sequence_length = 64,
-                               .batch_rows = 4,
-                               .shuffle = TOKMAP_SHUFFLE_BLOCK,
-                               .block_windows = 32,
-                               .group_blocks = 4};
+    tokmap_loader_options o = {LOADER_SIZES,        .sources = &source,
+                               .n_sources = 1,      .sequence_length = 64,
+                               .batch_rows = 4,     .shuffle = TOKMAP_SHUFFLE_BLOCK,
+                               .block_windows = 32, .group_blocks = 4};
     for (int i = 0; i < 4; i++) {
         const uint32_t ranks = i % 2 ? 9 : 1;
         tokmap_loader *l;

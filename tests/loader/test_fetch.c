@@ -3,7 +3,6 @@
  * whichever way they come; and nothing is left behind by whoever closes. */
 #include "support/check.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 
 #include "loader/fetch_case.h"
+#include "support/joined.h"
 
 static const uint32_t N_TOKENS = 70001;
 
@@ -249,37 +249,21 @@ typedef struct footprint {
     uint64_t n_descriptors, n_threads, n_maps, n_mapped_kib, heap_bytes;
 } footprint;
 
-static uint64_t count_entries(const char *path)
-{
-    uint64_t n = 0;
-    DIR *dir = opendir(path);
-    CHECK(dir != NULL);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
 /* A thread that was joined may be listed for a moment yet. */
 static uint64_t count_threads(uint64_t expected)
 {
-    uint64_t n = count_entries("/proc/self/task");
+    uint64_t n = n_entries("/proc/self/task");
     for (int k = 0; n > expected && k < 2000; k++) {
         usleep(1000);
-        n = count_entries("/proc/self/task");
+        n = n_entries("/proc/self/task");
     }
     return n;
 }
 
 static footprint take_footprint(uint64_t n_threads)
 {
-    footprint p = {.n_descriptors = count_entries("/proc/self/fd"),
-                   .n_threads = count_threads(n_threads)};
-    FILE *maps = fopen("/proc/self/maps", "r");
-    CHECK(maps != NULL);
-    for (int c; (c = fgetc(maps)) != EOF;)
-        p.n_maps += c == '\n';
-    fclose(maps);
+    footprint p = {.n_descriptors = n_open_files(), .n_threads = count_threads(n_threads)};
+    p.n_maps = n_mapped_files("");
     FILE *statm = fopen("/proc/self/statm", "r");
     CHECK(statm != NULL && fscanf(statm, "%" SCNu64, &p.n_mapped_kib) == 1);
     fclose(statm);
@@ -312,7 +296,7 @@ static void leaves_nothing_behind(tokmap_i_fetch_kind kind)
     tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.drop_behind = true;
     ahead_open_files(&c);
-    const uint64_t n_threads = count_entries("/proc/self/task");
+    const uint64_t n_threads = n_entries("/proc/self/task");
     for (uint32_t i = 0; i < 20; i++)
         close_somewhere(&c, &o, i);
     const footprint before = take_footprint(n_threads);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader - every window once an epoch, the same sequence however it is dealt out, saved and
  * restored, and rows that hold the tokens they say. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "support/joined.h"
 #include "support/loader_corpus.h"
 
 enum {
@@ -64,14 +64,11 @@ static void set_up(setup *s, uint32_t n_sources)
     s->later[0] = 1;
     s->later[1] = 2;
     s->phases[0] = (tokmap_loader_phase){101, s->later};
-    s->options = (tokmap_loader_options){.struct_size = sizeof s->options,
+    s->options = (tokmap_loader_options){LOADER_SIZES,
                                          .sources = s->sources,
                                          .n_sources = n_sources,
-                                         .source_stride = sizeof(tokmap_loader_source),
-                                         .row_stride = sizeof(tokmap_row),
                                          .phases = s->phases,
                                          .n_phases = n_sources - 1,
-                                         .phase_stride = sizeof(tokmap_loader_phase),
                                          .sequence_length = LENGTH,
                                          .batch_rows = 1,
                                          .seed = 42};
@@ -431,28 +428,9 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
 
 /* ---- Ways of reading ---- */
 
-/* Lines of a file of /proc, or entries of a folder: maps, descriptors, threads. */
-static size_t count_of(const char *path)
-{
-    size_t n = 0;
-    char line[512];
-    FILE *f = strstr(path, "maps") ? fopen(path, "r") : NULL;
-    DIR *folder = f ? NULL : opendir(path);
-    while (f && fgets(line, sizeof line, f))
-        n++;
-    while (folder && readdir(folder))
-        n++;
-    if (f)
-        fclose(f);
-    if (folder)
-        closedir(folder);
-    return n;
-}
-
 TEST(opening_and_closing_leaves_nothing)
 {
-    static const char *const paths[] = {"/proc/self/fd", "/proc/self/task", "/proc/self/maps"};
-    size_t before[3] = {0};
+    unsigned n_files = 0, n_threads = 0, n_maps = 0;
     const int n = check_sanitized() ? 300 : check_long() ? 10000 : 1000;
     open_all();
     for (int i = 0; i < n + 200; i++) {
@@ -466,14 +444,17 @@ TEST(opening_and_closing_leaves_nothing)
             expect_next(l, &b);
         tokmap_loader_close(l);
         /* By now, libraries have what they need, and each file of a joined dataset was opened. */
-        for (int k = 0; k < 3 && i == 199; k++)
-            before[k] = count_of(paths[k]);
+        if (i == 199) {
+            n_files = n_open_files();
+            n_threads = n_entries("/proc/self/task");
+            n_maps = n_mapped_files("");
+        }
     }
-    CHECK_EQ(count_of(paths[0]), before[0]);
-    for (int i = 0; i < 1000 && count_of(paths[1]) != before[1]; i++)
+    CHECK_EQ(n_open_files(), n_files);
+    for (int i = 0; i < 1000 && n_entries("/proc/self/task") != n_threads; i++)
         usleep(1000); /* one that was joined may still be going */
-    CHECK_EQ(count_of(paths[1]), before[1]);
-    CHECK(check_sanitized() || count_of(paths[2]) <= before[2] + 4); /* malloc may have grown */
+    CHECK_EQ(n_entries("/proc/self/task"), n_threads);
+    CHECK(check_sanitized() || n_mapped_files("") <= n_maps + 4); /* malloc may have grown */
     close_all();
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "dataset/token_files.h"
+#include "support/joined.h"
 #include "support/loader_corpus.h"
 #include "tokmap_stage.h"
 
@@ -247,7 +248,7 @@ TEST(a_state_moves_between_a_flat_and_a_joined_dataset)
 
 /* ---- Limits ---- */
 
-/* Of /proc/self/fd or /proc/self/maps: those that name a piece. */
+/* Those that name a piece. */
 static uint32_t count_descriptors(void)
 {
     uint32_t n = 0;
@@ -261,19 +262,6 @@ static uint32_t count_descriptors(void)
         n += strncmp(path, piece_path(0), strlen(joined.path) + 1) == 0;
     }
     closedir(dir);
-    return n;
-}
-
-static uint32_t count_maps(void)
-{
-    char line[1200], name[700];
-    uint32_t n = 0;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    CHECK(maps != NULL);
-    snprintf(name, sizeof name, "%s-", joined.path);
-    while (fgets(line, sizeof line, maps))
-        n += strstr(line, name) != NULL;
-    fclose(maps);
     return n;
 }
 
@@ -300,8 +288,8 @@ TEST(the_number_of_files_decides_how_they_are_read)
             tokmap_loader_close(b);
         }
         CHECK(count_descriptors() <= 256);
-        CHECK(count_maps() <= 1024);
-        CHECK(count_maps() > 0);
+        CHECK(n_mapped_files("/joined-") <= 1024);
+        CHECK(n_mapped_files("/joined-") > 0);
         close_all();
     }
 }

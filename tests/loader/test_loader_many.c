@@ -23,14 +23,9 @@ static tokmap_loader_options options_for(size_t n_sources)
     dataset = corpus.ds;
     for (size_t k = 0; k < n_sources; k++)
         sources[k] = (tokmap_loader_source){.datasets = &dataset, .n_datasets = 1, .weight = 1};
-    return (tokmap_loader_options){.struct_size = sizeof(tokmap_loader_options),
-                                   .sources = sources,
-                                   .n_sources = n_sources,
-                                   .source_stride = sizeof(tokmap_loader_source),
-                                   .row_stride = sizeof(tokmap_row),
-                                   .sequence_length = 16,
-                                   .batch_rows = 4,
-                                   .io = TOKMAP_IO_MAP};
+    return (tokmap_loader_options){LOADER_SIZES,           .sources = sources,
+                                   .n_sources = n_sources, .sequence_length = 16,
+                                   .batch_rows = 4,        .io = TOKMAP_IO_MAP};
 }
 
 /* ---- Memory ---- */

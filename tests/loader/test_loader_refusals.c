@@ -28,17 +28,9 @@ static tokmap_loader_options good(void)
     weights[0] = weights[1] = 1;
     phases[0] = (tokmap_loader_phase){10, weights};
     phases[1] = (tokmap_loader_phase){20, weights};
-    return (tokmap_loader_options){.struct_size = sizeof(tokmap_loader_options),
-                                   .sources = sources,
-                                   .n_sources = 2,
-                                   .source_stride = sizeof(tokmap_loader_source),
-                                   .row_stride = sizeof(tokmap_row),
-                                   .phases = phases,
-                                   .n_phases = 2,
-                                   .phase_stride = sizeof(tokmap_loader_phase),
-                                   .sequence_length = 16,
-                                   .batch_rows = 4,
-                                   .n_ranks = 2};
+    return (tokmap_loader_options){LOADER_SIZES,     .sources = sources, .n_sources = 2,
+                                   .phases = phases, .n_phases = 2,      .sequence_length = 16,
+                                   .batch_rows = 4,  .n_ranks = 2};
 }
 
 static void open_all(void)

@@ -18,14 +18,8 @@ static tokmap_loader *open_loader(tokmap_io io)
 {
     datasets[0] = data.ds;
     source = (tokmap_loader_source){.datasets = datasets, .n_datasets = 1};
-    const tokmap_loader_options o = {.struct_size = sizeof o,
-                                     .sources = &source,
-                                     .n_sources = 1,
-                                     .source_stride = sizeof(tokmap_loader_source),
-                                     .row_stride = sizeof(tokmap_row),
-                                     .sequence_length = 7,
-                                     .batch_rows = 2,
-                                     .io = io};
+    const tokmap_loader_options o = {LOADER_SIZES,         .sources = &source, .n_sources = 1,
+                                     .sequence_length = 7, .batch_rows = 2,    .io = io};
     unsetenv("TOKMAP_IO");
     return corpus_open_loader(&o);
 }

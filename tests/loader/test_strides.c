@@ -68,17 +68,10 @@ static tokmap_loader_options open_corpus(void)
     }
     for (uint64_t i = 0; i < 2; i++)
         newer_phases[i].known = phases[i] = (tokmap_loader_phase){20 * (i + 1), later};
-    return (tokmap_loader_options){.struct_size = sizeof(tokmap_loader_options),
-                                   .sources = sources,
-                                   .n_sources = 3,
-                                   .source_stride = sizeof(tokmap_loader_source),
-                                   .phases = phases,
-                                   .n_phases = 2,
-                                   .phase_stride = sizeof(tokmap_loader_phase),
-                                   .row_stride = sizeof(tokmap_row),
-                                   .sequence_length = LENGTH,
-                                   .batch_rows = ROWS,
-                                   .row_parts = TOKMAP_ROW_LOSS_MASK};
+    return (tokmap_loader_options){LOADER_SIZES,       .sources = sources,
+                                   .n_sources = 3,     .phases = phases,
+                                   .n_phases = 2,      .sequence_length = LENGTH,
+                                   .batch_rows = ROWS, .row_parts = TOKMAP_ROW_LOSS_MASK};
 }
 
 static void close_corpus(void)

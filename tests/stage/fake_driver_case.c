@@ -17,11 +17,9 @@ static case_sample case_samples[CASE_SAMPLES];
 tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, uint64_t max_epochs)
 {
     case_sources[0].max_epochs = max_epochs;
-    const tokmap_loader_options o = {.struct_size = sizeof o,
+    const tokmap_loader_options o = {LOADER_SIZES,
                                      .sources = case_sources,
                                      .n_sources = 2,
-                                     .source_stride = sizeof(tokmap_loader_source),
-                                     .row_stride = sizeof(tokmap_row),
                                      .sequence_length = CASE_LENGTH,
                                      .batch_rows = n_rows,
                                      .seed = 7,
@@ -123,6 +121,27 @@ static void case_look_now(void *context)
 }
 
 /* ---- A stage ---- */
+
+#define CALLERS_CONTEXT ((void *)(uintptr_t)0x77)
+enum {
+    CALLERS_MODE = 1
+};
+
+void case_begin_caller(void)
+{
+    fake_thread.stack[0] = CALLERS_CONTEXT;
+    fake_thread.n = 1;
+    fake_thread.mode = CALLERS_MODE;
+}
+
+void case_check_caller(void)
+{
+    if (fake.failed & FAKE_BIT(FAKE_POP) || fake.failed_to_restore)
+        case_begin_caller();
+    CHECK_INT(fake_thread.n, 1);
+    CHECK(fake_thread.stack[0] == CALLERS_CONTEXT);
+    CHECK_INT(fake_thread.mode, CALLERS_MODE);
+}
 
 static void case_hung(int signal)
 {

@@ -43,6 +43,10 @@ void case_expect(const case_look *look, int output, uint32_t i, int64_t expected
 
 /* ---- A stage ---- */
 
+/* The caller's thread gets a context and a capture mode of its own, and must have them after each
+ * call, whatever the stage did; unless putting them back is what failed. */
+void case_begin_caller(void);
+void case_check_caller(void);
 /* Ends the program with a FAIL line unless it is called again within ten minutes. */
 void case_watch(void);
 

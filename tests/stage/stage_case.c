@@ -50,6 +50,32 @@ tokmap_loader *open_loader(const options *o)
     return corpus_open_loader(&lo);
 }
 
+tokmap_stage *open_stage(tokmap_loader *l, tokmap_stage_options o)
+{
+    tokmap_stage *s = NULL;
+    tokmap_error err;
+    o.struct_size = sizeof o;
+    o.loader = l;
+    if (tokmap_stage_open(&s, &o, &err))
+        CHECK_FAIL("%s", err.text);
+    return s;
+}
+
+void next(tokmap_stage *s, tokmap_stage_batch *b, void *stream)
+{
+    tokmap_error err;
+    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
+    if (tokmap_stage_next(s, b, stream, &err))
+        CHECK_FAIL("%s", err.text);
+}
+
+void release(tokmap_stage *s, const tokmap_stage_batch *b, void *stream)
+{
+    tokmap_error err;
+    if (tokmap_stage_release(s, b, stream, &err))
+        CHECK_FAIL("%s", err.text);
+}
+
 int64_t value(const void *array, uint32_t width, size_t i)
 {
     return width == 8 ? ((const int64_t *)array)[i] : ((const int32_t *)array)[i];

@@ -32,6 +32,9 @@ typedef struct options {
 } options;
 
 tokmap_loader *open_loader(const options *o);
+tokmap_stage *open_stage(tokmap_loader *l, tokmap_stage_options o);
+void next(tokmap_stage *s, tokmap_stage_batch *b, void *stream);
+void release(tokmap_stage *s, const tokmap_stage_batch *b, void *stream);
 int64_t value(const void *array, uint32_t width, size_t i);
 /* Against the rows of a loader of the same order that has a row's every part. */
 void check_batch(const tokmap_stage_batch *b, const tokmap_batch *rows,

@@ -68,32 +68,6 @@ static void open_gpu(void)
     need(gpu.set_context(gpu.context), "entering it");
 }
 
-static tokmap_stage *open_stage(tokmap_loader *l, tokmap_stage_options o)
-{
-    tokmap_stage *s = NULL;
-    tokmap_error err;
-    o.struct_size = sizeof o;
-    o.loader = l;
-    if (tokmap_stage_open(&s, &o, &err))
-        CHECK_FAIL("%s", err.text);
-    return s;
-}
-
-static void next(tokmap_stage *s, tokmap_stage_batch *b, void *stream)
-{
-    tokmap_error err;
-    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
-    if (tokmap_stage_next(s, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
-}
-
-static void release(tokmap_stage *s, const tokmap_stage_batch *b, void *stream)
-{
-    tokmap_error err;
-    if (tokmap_stage_release(s, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
-}
-
 static void *new_stream(void)
 {
     void *stream;

@@ -5,31 +5,10 @@
 
 #include "stage/stage_case.h"
 
-static tokmap_stage *open_stage(tokmap_loader *l, tokmap_stage_options o)
+static tokmap_stage *open_on_host(tokmap_loader *l, tokmap_stage_options o)
 {
-    tokmap_stage *s = NULL;
-    tokmap_error err;
-    o.struct_size = sizeof o;
-    o.loader = l;
     o.device = TOKMAP_STAGE_HOST;
-    if (tokmap_stage_open(&s, &o, &err))
-        CHECK_FAIL("%s", err.text);
-    return s;
-}
-
-static void next(tokmap_stage *s, tokmap_stage_batch *b)
-{
-    tokmap_error err;
-    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
-    if (tokmap_stage_next(s, b, NULL, &err))
-        CHECK_FAIL("%s", err.text);
-}
-
-static void release(tokmap_stage *s, const tokmap_stage_batch *b)
-{
-    tokmap_error err;
-    if (tokmap_stage_release(s, b, NULL, &err))
-        CHECK_FAIL("%s", err.text);
+    return open_stage(l, o);
 }
 
 /* What most tests have: two loaders of the same samples, one of them with a stage. */
@@ -43,7 +22,7 @@ static void begin(const options *o, tokmap_stage_options so)
 {
     mine = open_loader(o);
     l = open_loader(o);
-    s = open_stage(l, so);
+    s = open_on_host(l, so);
     b = (tokmap_stage_batch){.struct_size = sizeof b};
     wanted = (tokmap_batch){.struct_size = sizeof wanted};
 }
@@ -59,10 +38,10 @@ static void expect_steps(int n, const tokmap_stage_options *so)
 {
     for (int step = 0; step < n; step++) {
         CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
-        next(s, &b);
+        next(s, &b, NULL);
         check_batch(&b, &wanted, so ? so : &(tokmap_stage_options){.ignore_index = -100});
         CHECK_EQ(tokmap_stage_position(s), tokmap_loader_position(mine));
-        release(s, &b);
+        release(s, &b, NULL);
     }
 }
 
@@ -120,9 +99,9 @@ TEST(says_the_end_in_its_place_and_goes_on_after_seek)
     for (int round = 0; round < 3; round++) {
         uint32_t n = 0;
         for (; tokmap_loader_next(mine, &wanted, &err) == TOKMAP_OK; n++) {
-            next(s, &b);
+            next(s, &b, NULL);
             check_batch(&b, &wanted, &(tokmap_stage_options){.ignore_index = -100});
-            release(s, &b);
+            release(s, &b, NULL);
         }
         CHECK(n > 5);
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_END);
@@ -132,7 +111,7 @@ TEST(says_the_end_in_its_place_and_goes_on_after_seek)
         CHECK_INT(tokmap_loader_seek(mine, (uint64_t)round * MAX_ROWS, &err), TOKMAP_OK);
     }
     CHECK_INT(tokmap_stage_seek(s, UINT64_MAX, &err), TOKMAP_ERR_ARGUMENT);
-    next(s, &b);
+    next(s, &b, NULL);
     end(); /* with a batch that is held */
     close_corpus();
 }
@@ -150,7 +129,7 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
           (tokmap_stage_options){.outputs = ALL, .n_slots = HELD + 1});
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < HELD; i++)
-            next(s, &held[i]);
+            next(s, &held[i], NULL);
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "n_slots to at least 6") != NULL);
         for (int i = 0; i < HELD; i++) {
@@ -158,7 +137,7 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
             check_batch(&held[i], &wanted, &(tokmap_stage_options){.ignore_index = -100});
         }
         for (int i = 0; i < HELD; i++)
-            release(s, &held[(i * 3 + round) % HELD]);
+            release(s, &held[(i * 3 + round) % HELD], NULL);
         CHECK_INT(tokmap_stage_release(s, &held[0], NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "is not held") != NULL);
     }
@@ -189,7 +168,7 @@ TEST(fills_memory_of_the_callers)
             check_batch(&b, &wanted, &(tokmap_stage_options){.ignore_index = -100});
         }
         tokmap_stage_close(s);
-        s = open_stage(l, (tokmap_stage_options){.no_thread = no_thread});
+        s = open_on_host(l, (tokmap_stage_options){.no_thread = no_thread});
         b = (tokmap_stage_batch){.struct_size = sizeof b, .position_ids = positions};
         CHECK_INT(tokmap_stage_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "position_ids is not one of the outputs") != NULL);
@@ -238,7 +217,7 @@ TEST(edited_rows_are_staged)
               (tokmap_stage_options){.no_thread = no_thread, .edit = swap_halves, .context = &e});
         for (int step = 0; step < 20; step++) {
             CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
-            next(s, &b);
+            next(s, &b, NULL);
             for (uint32_t at = 0; at < b.n_rows * LENGTH; at++) {
                 const tokmap_row *row = &wanted.rows[at / LENGTH];
                 const uint32_t i = at % LENGTH, n = row->n_tokens, half = n / 2;
@@ -249,7 +228,7 @@ TEST(edited_rows_are_staged)
                 CHECK_INT(value(b.labels, 8, at),
                           swapped && i % 3 ? -100 : (int64_t)corpus_id(row, then));
             }
-            release(s, &b);
+            release(s, &b, NULL);
         }
         end();
         for (uint32_t i = 0; i < MIN(e.n_calls, 100); i++)
@@ -345,7 +324,7 @@ static void cut_file_under(const tokmap_stage_options *so, const options *o)
     for (int i = 0; i < 100 && !status; i++) {
         status = tokmap_stage_next(s, &b, NULL, &err);
         if (!status)
-            release(s, &b);
+            release(s, &b, NULL);
     }
     CHECK_INT(status, TOKMAP_ERR_IO);
     CHECK(strstr(err.text, cut_path) != NULL);
@@ -393,7 +372,7 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     tokmap_stage_batch kept, more = {.struct_size = sizeof more};
     dlpack *tensors[5];
     CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
-    next(s, &kept);
+    next(s, &kept, NULL);
     for (uint32_t i = 0; i < 5; i++) {
         t.output = 1u << i;
         CHECK_INT(tokmap_stage_export(s, &kept, &t, &err), TOKMAP_OK);
@@ -402,10 +381,10 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     t.output = 32;
     CHECK_INT(tokmap_stage_export(s, &kept, &t, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(t.managed == NULL);
-    release(s, &kept);
+    release(s, &kept, NULL);
     for (int step = 0; step < 10; step++) { /* its slot is not used again */
-        next(s, &b);
-        release(s, &b);
+        next(s, &b, NULL);
+        release(s, &b, NULL);
     }
     check_batch(&kept, &wanted, &(tokmap_stage_options){.ignore_index = -100});
     CHECK(tensors[1]->data == kept.labels && tensors[1]->bits == 64 && tensors[1]->code == 0);
@@ -414,7 +393,7 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     CHECK_INT(tensors[0]->shape[0] * 1000 + tensors[0]->shape[1], MAX_ROWS * 1000 + LENGTH);
     CHECK_INT(tensors[4]->shape[0], MAX_ROWS * LENGTH + 1);
     CHECK_INT(tensors[4]->n_dimensions, 1);
-    next(s, &b);
+    next(s, &b, NULL);
     CHECK_INT(tokmap_stage_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
     for (int i = 0; i < 4; i++)
         tensors[i]->deleter(tensors[i]);
@@ -422,7 +401,7 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     t.output = TOKMAP_STAGE_INPUTS;
     CHECK_INT(tokmap_stage_export(s, &b, &t, &err), TOKMAP_OK);
     tensors[4]->deleter(tensors[4]);
-    next(s, &more);
+    next(s, &more, NULL);
     const int64_t first = value(b.inputs, 4, 0);
     end();
     tensors[0] = t.managed; /* outlives the stage */
@@ -474,8 +453,8 @@ TEST(open_says_which_option_is_wrong)
     CHECK_INT(tokmap_stage_open(&s, &unsized, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_stage_open(NULL, &unsized, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_stage_close(NULL);
-    s = open_stage(lp,
-                   (tokmap_stage_options){.outputs = TOKMAP_STAGE_CU_SEQLENS, .max_documents = 1});
+    s = open_on_host(
+        lp, (tokmap_stage_options){.outputs = TOKMAP_STAGE_CU_SEQLENS, .max_documents = 1});
     b = (tokmap_stage_batch){.struct_size = sizeof b};
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "more than max_documents (1)") != NULL);
@@ -483,9 +462,9 @@ TEST(open_says_which_option_is_wrong)
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_stage_close(s);
     /* Position ids of rows need no documents. */
-    s = open_stage(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_POSITION_IDS |
-                                                        TOKMAP_STAGE_ROW_POSITIONS});
-    next(s, &b);
+    s = open_on_host(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_POSITION_IDS |
+                                                          TOKMAP_STAGE_ROW_POSITIONS});
+    next(s, &b, NULL);
     for (int32_t i = 0; i < MAX_ROWS * LENGTH; i++)
         CHECK_INT(b.position_ids[i], i % LENGTH);
     CHECK(!b.inputs && !b.labels && !b.document_ids && !b.cu_seqlens);
@@ -505,10 +484,10 @@ TEST(max_documents_is_what_images_have_room_for)
     const options o = {.row_parts = TOKMAP_ROW_DOCUMENTS, .n_rows = 999};
     for (int i = 0; i < 3; i++) {
         l = open_loader(&o);
-        s = open_stage(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_DOCUMENT_IDS,
-                                                 .max_documents = most[i],
-                                                 .n_host_slots = 4,
-                                                 .no_thread = 1});
+        s = open_on_host(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_DOCUMENT_IDS,
+                                                   .max_documents = most[i],
+                                                   .n_host_slots = 4,
+                                                   .no_thread = 1});
         tokmap_stage_info info = {.struct_size = sizeof info};
         b = (tokmap_stage_batch){.struct_size = sizeof b};
         const bool fits = most[i] != 999;
@@ -532,13 +511,8 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
     corpus_shape_open(&large);
     const tokmap_dataset *datasets[] = {large.ds};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1, .weight = 1};
-    const tokmap_loader_options lo = {.struct_size = sizeof lo,
-                                      .sources = &source,
-                                      .n_sources = 1,
-                                      .source_stride = sizeof(tokmap_loader_source),
-                                      .row_stride = sizeof(tokmap_row),
-                                      .sequence_length = 4,
-                                      .batch_rows = 1};
+    const tokmap_loader_options lo = {LOADER_SIZES, .sources = &source, .n_sources = 1,
+                                      .sequence_length = 4, .batch_rows = 1};
     l = corpus_open_loader(&lo);
     tokmap_stage_options so = {.struct_size = sizeof so, .loader = l, .device = TOKMAP_STAGE_HOST};
     s = NULL;
@@ -560,12 +534,12 @@ TEST(a_loader_has_one_stage_at_a_time)
     const tokmap_stage_options so = {
         .struct_size = sizeof so, .loader = l, .device = TOKMAP_STAGE_HOST};
     for (int round = 0; round < 3; round++) {
-        s = open_stage(l, so);
+        s = open_on_host(l, so);
         for (int i = 0; i < 2; i++) {
             CHECK_INT(tokmap_stage_open(&second, &so, &err), TOKMAP_ERR_ARGUMENT);
             CHECK(strstr(err.text, "already has a stage") != NULL && second == NULL);
         }
-        next(s, &b);
+        next(s, &b, NULL);
         CHECK_EQ(b.first_sample, round * MAX_ROWS);
         tokmap_batch taken = {.struct_size = sizeof taken};
         uint8_t state[TOKMAP_STATE_BYTES];
@@ -614,8 +588,8 @@ TEST(counts_what_it_does)
     begin(&(options){0}, (tokmap_stage_options){.no_thread = 1, .n_slots = 3});
     tokmap_stage_info info = {.struct_size = sizeof info};
     for (int i = 0; i < 10; i++) {
-        next(s, &b);
-        release(s, &b);
+        next(s, &b, NULL);
+        release(s, &b, NULL);
     }
     tokmap_stage_get_info(s, &info);
     CHECK_EQ(info.n_batches, 10);

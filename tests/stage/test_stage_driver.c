@@ -5,11 +5,6 @@
 
 #include "stage/fake_driver_case.h"
 
-enum {
-    CALLERS_MODE = 1
-};
-#define CALLERS_CONTEXT ((void *)(uintptr_t)0x77)
-
 static stage_case c;
 static tokmap_stage_batch b;
 static tokmap_error err;
@@ -18,28 +13,14 @@ static tokmap_error err;
 static void begin(fake_policy policy, uint64_t seed)
 {
     fake_begin(policy, seed);
-    fake_thread.stack[fake_thread.n++] = CALLERS_CONTEXT;
-    fake_thread.mode = CALLERS_MODE;
-}
-
-/* Whatever the stage did, the thread has what it had; unless putting it back is what failed. */
-static void check_caller(void)
-{
-    if (fake.failed & FAKE_BIT(FAKE_POP) || fake.failed_to_restore) {
-        fake_thread.stack[0] = CALLERS_CONTEXT;
-        fake_thread.n = 1;
-        fake_thread.mode = CALLERS_MODE;
-    }
-    CHECK_INT(fake_thread.n, 1);
-    CHECK(fake_thread.stack[0] == CALLERS_CONTEXT);
-    CHECK_INT(fake_thread.mode, CALLERS_MODE);
+    case_begin_caller();
 }
 
 static void end(void)
 {
     case_settle();
     case_close_stage(&c);
-    check_caller();
+    case_check_caller();
     fake_check();
     fake_check_leaks();
     CHECK_INT(fake.n_pushed, 0);
@@ -78,23 +59,23 @@ TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
     uint8_t state[TOKMAP_STATE_BYTES];
     start(FAKE_RANDOM, 3);
     case_open_stage(&c, (tokmap_stage_options){0});
-    check_caller();
+    case_check_caller();
     const tokmap_stage_batch memory = case_memory(&c);
     for (int i = 0; i < 50; i++) {
         case_next(&c, &b, NULL);
-        check_caller();
+        case_check_caller();
         case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
-        check_caller();
+        case_check_caller();
         case_release(&c, &b, NULL);
-        check_caller();
+        case_check_caller();
         t->deleter(t);
-        check_caller();
+        case_check_caller();
         CHECK_INT(case_try_fill(&c, &memory, NULL, &err), TOKMAP_OK);
-        check_caller();
+        case_check_caller();
         CHECK_INT(tokmap_stage_save(c.stage, state, &err), TOKMAP_OK);
         CHECK_INT(tokmap_stage_restore(c.stage, state, &err), TOKMAP_OK);
         CHECK_INT(tokmap_stage_seek(c.stage, c.position, &err), TOKMAP_OK);
-        check_caller();
+        case_check_caller();
     }
     finish();
 }
@@ -113,7 +94,7 @@ TEST(two_devices_have_their_own_stages_and_contexts)
         const int d = i * 7 / 3 % FAKE_DEVICES;
         case_next(&two[d], &b, streams[d]);
         case_release(&two[d], &b, streams[d]);
-        check_caller();
+        case_check_caller();
     }
     case_settle();
     case_close_stage(&two[0]);
@@ -133,7 +114,7 @@ TEST(a_device_that_is_not_there_is_named)
     begin_without_stage();
     CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.device = 2}, &err), TOKMAP_ERR_DEVICE);
     CHECK_STR(err.text, "there is no device 2: the driver has 2");
-    check_caller();
+    case_check_caller();
     fake_check();
     fake_check_leaks();
     tokmap_loader_close(c.loader);
@@ -190,7 +171,7 @@ TEST(a_stream_that_is_captured_is_refused_and_not_touched)
         CHECK(strstr(err.text, "captured") != NULL);
         CHECK_INT(tokmap_stage_release(c.stage, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
         CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_ERR_ARGUMENT);
-        check_caller();
+        case_check_caller();
         fake.streams[fake_number(stream)].capturing = false;
         case_release(&c, &b, free_stream);
         pass(stream);
@@ -325,7 +306,7 @@ TEST(open_says_why_the_kernel_cannot_be_compiled)
     CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.n_slots = 2}, &err), TOKMAP_ERR_DEVICE);
     CHECK(strstr(err.text, "ptxas says no: error 218") != NULL);
     fake.load_error = 0;
-    check_caller();
+    case_check_caller();
     fake_check_leaks();
     tokmap_loader_close(c.loader);
     case_close();
@@ -389,7 +370,7 @@ TEST(a_tensor_is_deleted_after_close_without_a_call_of_the_driver)
     tokmap_stage_close(NULL);
     fake_check();
     fake_check_leaks();
-    check_caller();
+    case_check_caller();
     case_close();
 }
 
@@ -657,7 +638,7 @@ TEST(close_waits_for_what_callers_queued_before_release)
         CHECK_EQ(fake.n_frees_in_use, 0);
         fake_check();
         fake_check_leaks();
-        check_caller();
+        case_check_caller();
     }
     case_close();
 }

@@ -7,10 +7,8 @@
 enum {
     N_TRIES = 4,
     ROOM = 8,
-    CALLERS_MODE = 1,
     FOR_EVER = 1 << 30
 };
-#define CALLERS_CONTEXT ((void *)(uintptr_t)0x77)
 
 /* What is done: n, m: next in one stream or the other; r, l: release the first or the last batch;
  * f: fill; e, d: export and delete a tensor; s: seek; v, w: save and restore; p: the device goes on
@@ -30,19 +28,6 @@ typedef struct run {
     bool gave_up;
     uint64_t close_call;
 } run;
-
-/* A failed call of another thread may be any. */
-static void check_caller(void)
-{
-    if (fake.failed & FAKE_BIT(FAKE_POP) || fake.failed_to_restore) {
-        fake_thread.stack[0] = CALLERS_CONTEXT;
-        fake_thread.n = 1;
-        fake_thread.mode = CALLERS_MODE;
-    }
-    CHECK_INT(fake_thread.n, 1);
-    CHECK(fake_thread.stack[0] == CALLERS_CONTEXT);
-    CHECK_INT(fake_thread.mode, CALLERS_MODE);
-}
 
 static tokmap_status do_next(run *t, int stream, tokmap_error *err)
 {
@@ -143,7 +128,7 @@ static void run_script(run *t)
         tokmap_status status = TOKMAP_ERR_DEVICE;
         for (int attempt = 0; attempt < N_TRIES && status; attempt++) {
             status = do_step(t, *what, attempt, &err);
-            check_caller();
+            case_check_caller();
             fake_check();
             if (status)
                 check_error(status, &err);
@@ -188,12 +173,12 @@ static void close_run(run *t)
     const uint64_t position = t->c.position;
     CHECK_INT(tokmap_stage_save(t->c.stage, state, &err), TOKMAP_OK);
     do_delete(t);
-    check_caller();
+    case_check_caller();
     case_settle();
     t->close_call = fake.n_calls;
     fake.is_open = false;
     case_close_stage(&t->c);
-    check_caller();
+    case_check_caller();
     fake_check();
     if (!may_leak(t))
         fake_check_leaks();
@@ -216,8 +201,7 @@ static bool run_plan(const plan *p)
     t = (run){0};
     case_watch();
     fake_begin(p->policy, p->from);
-    fake_thread.stack[fake_thread.n++] = CALLERS_CONTEXT;
-    fake_thread.mode = CALLERS_MODE;
+    case_begin_caller();
     fake.context_works = p->context_works;
     fake.fail_from = p->from;
     fake.fail_to = p->n ? p->from + p->n : 0;
@@ -226,7 +210,7 @@ static bool run_plan(const plan *p)
     t.memory = case_memory(&(stage_case){.options = {.input_bytes = 4, .label_bytes = 8}});
     t.c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
     const tokmap_status status = case_try_stage(&t.c, p->options, &err);
-    check_caller();
+    case_check_caller();
     fake_check();
     if (status) {
         check_error(status, &err);

@@ -74,6 +74,13 @@ const shape SHAPE_VALUES = {.name = "values",
                             .metadata = "{}",
                             .n_columns = SHAPE_MAX_COLUMNS};
 
+const shape SHAPE_OLD = {.name = "old",
+                         .vocab_size = 700,
+                         .n_tokens = 77,
+                         .n_documents = 5,
+                         .seed = 5,
+                         .metadata = "{\"old\": true}"};
+
 const shape *const SMALL_SHAPES[N_SMALL_SHAPES] = {
     &SHAPE_TINY, &SHAPE_WIDE_IDS, &SHAPE_NO_DOCUMENTS, &SHAPE_EMPTY, &SHAPE_ADOPTED, &SHAPE_VALUES};
 

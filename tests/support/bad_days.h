@@ -43,6 +43,7 @@ enum {
     N_SMALL_SHAPES = 6, /* these */
     SHAPE_MAX_COLUMNS = 5
 };
+extern const shape SHAPE_OLD; /* of what is replaced */
 extern const shape *const SMALL_SHAPES[N_SMALL_SHAPES];
 
 uint32_t shape_id(const shape *s, uint64_t token);

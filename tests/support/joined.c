@@ -229,16 +229,21 @@ void joined_store_uneven(const char *flat, const char *prefix, const char *name,
     free(ends);
 }
 
-unsigned n_open_files(void)
+unsigned n_entries(const char *folder)
 {
     unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
+    DIR *d = opendir(folder);
     if (!d)
         SKIP("no /proc");
     while (readdir(d))
         n++;
     closedir(d);
     return n;
+}
+
+unsigned n_open_files(void)
+{
+    return n_entries("/proc/self/fd");
 }
 
 unsigned n_mapped_files(const char *part_of_name)

@@ -23,7 +23,9 @@ void joined_store_even(const char *flat, const char *prefix, const char *name, u
  * of its tokens. */
 void joined_store_uneven(const char *flat, const char *prefix, const char *name, size_t n_parts);
 
-/* What this process has open, and has mapped of files with this in their names. */
+/* Of a folder of /proc. */
+unsigned n_entries(const char *folder);
+/* What this process has open, and has mapped of files with this in their names ("": everything). */
 unsigned n_open_files(void);
 unsigned n_mapped_files(const char *part_of_name);
 

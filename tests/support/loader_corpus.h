@@ -8,6 +8,11 @@
 #include "tokmap_loader.h"
 #include "tokmap_writer.h"
 
+/* Sizes and strides in tokmap_loader_options. */
+#define LOADER_SIZES                                                                               \
+    .struct_size = sizeof(tokmap_loader_options), .source_stride = sizeof(tokmap_loader_source),   \
+    .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row)
+
 enum {
     CORPUS_MAX_TOKENS = 100000,
     CORPUS_MAX_DOCUMENTS = 3000

@@ -30,12 +30,6 @@ static const shape SMALL = {.name = "small",
                             .n_documents = 30,
                             .n_inputs = 1,
                             .metadata = "{}"};
-static const shape OLD = {.name = "old",
-                          .vocab_size = 700,
-                          .n_tokens = 77,
-                          .n_documents = 5,
-                          .seed = 5,
-                          .metadata = "{\"old\": true}"};
 
 static char flat[600], joined[600], out[600];
 
@@ -316,16 +310,16 @@ TEST(existing_datasets_are_refused_or_replaced)
 {
     make_datasets(&SMALL);
     tokmap_error err;
-    CHECK_INT(shape_write(&OLD, out, false, NULL), TOKMAP_OK);
+    CHECK_INT(shape_write(&SHAPE_OLD, out, false, NULL), TOKMAP_OK);
     CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_EXISTS);
-    CHECK(!shape_compare(&OLD, out) && !has_partials(out));
+    CHECK(!shape_compare(&SHAPE_OLD, out) && !has_partials(out));
     tokmap_dataset *ds = NULL;
     const tokmap_copy_options options = part_of(0, 1, true);
     CHECK_INT(tokmap_dataset_open(&ds, joined, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_copy_part(ds, out, &options, &err), TOKMAP_OK);
     tokmap_dataset_close(ds);
-    CHECK(!shape_compare(&OLD, out));
+    CHECK(!shape_compare(&SHAPE_OLD, out));
     CHECK_INT(copy_finish(true, &err), TOKMAP_OK);
     CHECK(!shape_compare(&SMALL, out) && !has_partials(out));
 }
@@ -362,8 +356,8 @@ TEST(a_writer_of_the_same_name_excludes_copies)
     remove_dataset(out);
     CHECK_INT(unlink(with_suffix(out, ".tmj.partial")), 0);
     must_copy(0, 1);
-    CHECK_INT(shape_write(&OLD, out, false, &err), TOKMAP_OK); /* discards the copy */
-    CHECK(!shape_compare(&OLD, out) && !has_partials(out));
+    CHECK_INT(shape_write(&SHAPE_OLD, out, false, &err), TOKMAP_OK); /* discards the copy */
+    CHECK(!shape_compare(&SHAPE_OLD, out) && !has_partials(out));
 }
 
 TEST(arguments_are_checked)

@@ -22,12 +22,6 @@ static shape LARGE = {.name = "large",
                       .n_tokens = 1100000,
                       .n_documents = 130,
                       .metadata = "{}"};
-static const shape OLD = {.name = "old",
-                          .vocab_size = 700,
-                          .n_tokens = 77,
-                          .n_documents = 5,
-                          .seed = 5,
-                          .metadata = "{\"old\": true}"};
 static shape FOREIGN = {.name = "foreign",
                         .vocab_size = 60000,
                         .n_documents = 130,
@@ -54,7 +48,7 @@ static void prepare_empty(void)
 static void prepare_old(void)
 {
     remove_dataset(prefix);
-    CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
+    CHECK_INT(shape_write(&SHAPE_OLD, prefix, false, NULL), TOKMAP_OK);
 }
 
 static void prepare_foreign(void)
@@ -179,7 +173,7 @@ static tokmap_status run_copy(tokmap_error *err)
 static void prepare_old_and_input(void)
 {
     prepare_input();
-    CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
+    CHECK_INT(shape_write(&SHAPE_OLD, prefix, false, NULL), TOKMAP_OK);
 }
 
 static void prepare_joined(void)
@@ -190,7 +184,7 @@ static void prepare_joined(void)
 
 static tokmap_status run_replace_joined(tokmap_error *err)
 {
-    return shape_write(&OLD, prefix, true, err);
+    return shape_write(&SHAPE_OLD, prefix, true, err);
 }
 
 static tokmap_status run_read(tokmap_error *err)
@@ -211,13 +205,13 @@ static tokmap_status run_read(tokmap_error *err)
 
 static const scenario WRITE = {prepare_empty, run_write, NULL, &NEW};
 static const scenario WRITE_LARGE = {prepare_empty, run_write_large, NULL, &LARGE};
-static const scenario REPLACE = {prepare_old, run_replace, &OLD, &NEW};
+static const scenario REPLACE = {prepare_old, run_replace, &SHAPE_OLD, &NEW};
 static const scenario ADOPT = {prepare_foreign, run_adopt, NULL, &FOREIGN};
 static const scenario ADOPT_REPLACE = {prepare_old_foreign, run_adopt_replace, &FOREIGN, &FOREIGN};
 static const scenario MERGE = {prepare_input, run_merge, NULL, &NEW};
 static const scenario JOIN = {prepare_input, run_join, NULL, &NEW};
-static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join_replace, &OLD, &NEW};
-static const scenario REPLACE_JOINED = {prepare_joined, run_replace_joined, &NEW, &OLD};
+static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join_replace, &SHAPE_OLD, &NEW};
+static const scenario REPLACE_JOINED = {prepare_joined, run_replace_joined, &NEW, &SHAPE_OLD};
 static const scenario COPY = {prepare_input, run_copy, NULL, &NEW};
 static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
 
@@ -472,19 +466,19 @@ static uint64_t meet_rival_everywhere(const scenario *s, const shape *with, bool
 
 TEST(another_writer_at_any_call_harms_nobody)
 {
-    CHECK(meet_rival_everywhere(&WRITE, &OLD, false) > 10);
-    CHECK(meet_rival_everywhere(&WRITE, &OLD, true) > 10);
-    CHECK(meet_rival_everywhere(&REPLACE, &OLD, true) > 10);
-    CHECK(meet_rival_everywhere(&JOIN, &OLD, false) > 10);
-    CHECK(meet_rival_everywhere(&JOIN_REPLACE, &OLD, true) > 10);
+    CHECK(meet_rival_everywhere(&WRITE, &SHAPE_OLD, false) > 10);
+    CHECK(meet_rival_everywhere(&WRITE, &SHAPE_OLD, true) > 10);
+    CHECK(meet_rival_everywhere(&REPLACE, &SHAPE_OLD, true) > 10);
+    CHECK(meet_rival_everywhere(&JOIN, &SHAPE_OLD, false) > 10);
+    CHECK(meet_rival_everywhere(&JOIN_REPLACE, &SHAPE_OLD, true) > 10);
 }
 
 TEST(another_writer_at_any_call_harms_nobody_without_hard_links)
 {
     fault.missing = FAULT_LINK;
-    CHECK(meet_rival_everywhere(&JOIN_REPLACE, &OLD, true) > 10);
-    CHECK(meet_rival_everywhere(&WRITE, &OLD, false) > 10);
-    CHECK(meet_rival_everywhere(&REPLACE, &OLD, true) > 10);
+    CHECK(meet_rival_everywhere(&JOIN_REPLACE, &SHAPE_OLD, true) > 10);
+    CHECK(meet_rival_everywhere(&WRITE, &SHAPE_OLD, false) > 10);
+    CHECK(meet_rival_everywhere(&REPLACE, &SHAPE_OLD, true) > 10);
     fault.missing = 0;
 }
 

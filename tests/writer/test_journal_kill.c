@@ -22,12 +22,6 @@
 
 static const plan WORK = {
     .seed = 6, .n_steps = 10, .most_tokens = 400, .vocab_size = 70000, .n_columns = 2};
-static const shape OLD = {.name = "old",
-                          .vocab_size = 700,
-                          .n_tokens = 77,
-                          .n_documents = 5,
-                          .seed = 5,
-                          .metadata = "{\"old\": true}"};
 
 /* Written by whichever process makes checkpoints, or finishes. */
 static volatile uint64_t *n_made, *finished;
@@ -205,7 +199,7 @@ static void set_up(void)
         n_made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(n_made != MAP_FAILED);
     finished = n_made + 1;
-    CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
+    CHECK_INT(shape_write(&SHAPE_OLD, prefix, false, NULL), TOKMAP_OK);
     old = load_files(prefix);
     whole = uninterrupted(&WORK);
     remove_all_of(prefix);
@@ -268,7 +262,7 @@ static void expect_nothing_half(const scenario *s, const char *what)
 {
     if (is_absent(prefix) || is_complete())
         return;
-    const char *problem = s->replace ? shape_compare(&OLD, prefix) : "is there";
+    const char *problem = s->replace ? shape_compare(&SHAPE_OLD, prefix) : "is there";
     if (problem)
         CHECK_FAIL("%s: the old dataset: %s", what, problem);
 }
