@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
@@ -17,6 +18,13 @@ static inline void require(bool condition)
 {
     if (!condition)
         abort();
+}
+
+/* A folder of its own, in memory if there is such a file system. */
+static inline void make_folder(char folder[64])
+{
+    snprintf(folder, 64, "%s/tokmap_fuzz_XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+    require(mkdtemp(folder) != NULL);
 }
 
 #endif /* TESTS_FUZZ_H */

@@ -8,11 +8,7 @@
  * the true journal; 4 makes all their checksums fit as well. */
 #include "fuzz/fuzz.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "tokmap_writer.h"
+#include "support/bad_days.h"
 #include "base/base.h"
 #include "base/hash.h"
 #include "format/journal_record.h"
@@ -35,21 +31,10 @@ static stored tokens = {.suffix = ".bin.partial"}, ends = {.suffix = ".tmi.parti
               journal = {.suffix = ".tmj.partial"}, values = {.suffix = ".tmv.partial"};
 static uint64_t tokens_at[N_CHECKPOINTS + 1], documents_at[N_CHECKPOINTS + 1];
 
-static const char *path_of(const char *suffix)
-{
-    static char paths[4][128];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s%s", prefix, suffix);
-    return path;
-}
-
 static void remove_files(void)
 {
-    static const char *const suffixes[] = {".bin",         ".tmi",         ".bin.partial",
-                                           ".tmi.partial", ".tmj.partial", ".tmv.partial"};
-    for (int i = 0; i < 6; i++)
-        unlink(path_of(suffixes[i]));
+    remove_dataset(prefix);
+    unlink(with_suffix(prefix, journal.suffix));
 }
 
 static void remove_folder(void)
@@ -60,17 +45,15 @@ static void remove_folder(void)
 
 static void load(stored *s)
 {
-    FILE *in = fopen(path_of(s->suffix), "rb");
-    require(in != NULL);
-    s->n_bytes = fread(s->bytes, 1, sizeof s->bytes, in);
-    require(s->n_bytes > 0 && s->n_bytes < sizeof s->bytes);
-    fclose(in);
+    const file_bytes file = file_load(with_suffix(prefix, s->suffix));
+    require(file.n_bytes > 0 && file.n_bytes < sizeof s->bytes);
+    memcpy(s->bytes, file.data, s->n_bytes = file.n_bytes);
+    free(file.data);
 }
 
 static void store(const char *suffix, const uint8_t *bytes, size_t n_bytes)
 {
-    FILE *out = fopen(path_of(suffix), "wb");
-    require(out && fwrite(bytes, 1, n_bytes, out) == n_bytes && fclose(out) == 0);
+    require(file_store(with_suffix(prefix, suffix), bytes, n_bytes));
 }
 
 /* ---- The true one ---- */
@@ -102,9 +85,7 @@ static void add_documents(tokmap_writer *w, uint32_t n)
 
 static void make_true_one(void)
 {
-    snprintf(folder, sizeof folder, "%s/tokmap_fuzz_XXXXXX",
-             access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
-    require(mkdtemp(folder) != NULL);
+    make_folder(folder);
     snprintf(prefix, sizeof prefix, "%s/p", folder);
     atexit(remove_folder);
     tokmap_writer *w;

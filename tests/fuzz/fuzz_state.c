@@ -6,12 +6,10 @@
  * rest over a saved state and makes the checksum fit. */
 #include "fuzz/fuzz.h"
 
-#include <unistd.h>
-
 #include "base/base.h"
 #include "base/hash.h"
 #include "tokmap_loader.h"
-#include "tokmap_writer.h"
+#include "support/bad_days.h"
 
 enum {
     N_TOKENS = 1000,
@@ -24,12 +22,12 @@ enum {
 /* A dataset of the numbers 0 to 999, whose files are gone as soon as it is open. */
 static tokmap_dataset *make_dataset(void)
 {
-    char folder[] = "/tmp/fuzz_state_XXXXXX", path[64];
+    char folder[64], path[80];
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = N_TOKENS, .eod_id = TOKMAP_NO_ID};
     tokmap_writer *w;
     tokmap_dataset *ds;
-    require(mkdtemp(folder) != NULL);
+    make_folder(folder);
     snprintf(path, sizeof path, "%s/d", folder);
     require(tokmap_writer_open(&w, path, &options, NULL) == TOKMAP_OK);
     for (uint32_t id = 0; id < N_TOKENS; id++)
@@ -38,10 +36,7 @@ static tokmap_dataset *make_dataset(void)
     require(tokmap_writer_finish(w, NULL) == TOKMAP_OK);
     tokmap_writer_close(w);
     require(tokmap_dataset_open(&ds, path, NULL) == TOKMAP_OK);
-    snprintf(path, sizeof path, "%s/d.bin", folder);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/d.tmi", folder);
-    unlink(path);
+    remove_dataset(path);
     rmdir(folder);
     return ds;
 }

@@ -4,10 +4,8 @@
 #include "fuzz/fuzz.h"
 
 #include <inttypes.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "tokmap_writer.h"
+#include "support/bad_days.h"
 
 enum {
     MAX_TOKENS = 1200000, /* more than two blocks of 1 MiB, even of u16 */
@@ -70,21 +68,6 @@ static uint8_t next_byte(play *p)
     return p->at < p->end ? *p->at++ : 0;
 }
 
-static const char *path_of(const char *of, const char *suffix)
-{
-    static char paths[4][128];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s%s", of, suffix);
-    return path;
-}
-
-static bool there(const char *path)
-{
-    struct stat st;
-    return lstat(path, &st) == 0;
-}
-
 static uint32_t token_bytes(const model *m)
 {
     return m->vocab_size <= 65536 ? 2 : 4;
@@ -104,23 +87,16 @@ static uint64_t covered_documents(const model *m)
 
 static void remove_folder(void)
 {
-    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
-                                           ".tmv.partial"};
-    for (int i = 0; i < 7; i++) {
-        unlink(path_of(prefix, suffixes[i]));
-        unlink(path_of(previous_prefix, suffixes[i]));
-    }
+    remove_dataset(prefix);
+    remove_dataset(previous_prefix);
     rmdir(folder);
 }
 
-static void make_folder(void)
+static void begin_folder(void)
 {
     if (folder[0])
         return;
-    snprintf(folder, sizeof folder, "%s/tokmap_fuzz_XXXXXX",
-             access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
-    require(mkdtemp(folder) != NULL);
+    make_folder(folder);
     snprintf(prefix, sizeof prefix, "%s/p", folder);
     snprintf(previous_prefix, sizeof previous_prefix, "%s/previous", folder);
     atexit(remove_folder);
@@ -549,8 +525,9 @@ static void close_writer(play *p)
 {
     tokmap_writer_close(p->w);
     p->w = NULL;
-    require(!there(path_of(prefix, ".bin.partial")) && !there(path_of(prefix, ".tmi.partial")) &&
-            !there(path_of(prefix, ".tmv.partial")));
+    require(!file_is_there(with_suffix(prefix, ".bin.partial")) &&
+            !file_is_there(with_suffix(prefix, ".tmi.partial")) &&
+            !file_is_there(with_suffix(prefix, ".tmv.partial")));
 }
 
 static void finish(play *p)
@@ -558,13 +535,14 @@ static void finish(play *p)
     tokmap_error err;
     const bool finished = agreed(p, tokmap_writer_finish(p->w, &err), finish_refusal(p), &err);
     close_writer(p);
-    require(there(path_of(prefix, ".bin")) == (finished && !p->joins));
-    require(there(path_of(prefix, ".tmi")) == finished);
+    require(file_is_there(with_suffix(prefix, ".bin")) == (finished && !p->joins));
+    require(file_is_there(with_suffix(prefix, ".tmi")) == finished);
     if (finished) {
         read_back(prefix, &now);
         /* A joined one goes on using the tokens of the previous. */
-        require(p->joins || rename(path_of(prefix, ".bin"), path_of(previous_prefix, ".bin")) == 0);
-        require(rename(path_of(prefix, ".tmi"), path_of(previous_prefix, ".tmi")) == 0);
+        require(p->joins ||
+                rename(with_suffix(prefix, ".bin"), with_suffix(previous_prefix, ".bin")) == 0);
+        require(rename(with_suffix(prefix, ".tmi"), with_suffix(previous_prefix, ".tmi")) == 0);
         memcpy(&previous, &now, offsetof(model, ids) + now.n_tokens * sizeof now.ids[0]);
         memcpy(&previous.n_tokens, &now.n_tokens, sizeof now - offsetof(model, n_tokens));
         p->has_previous = true;
@@ -595,7 +573,8 @@ static void act(play *p)
         break;
     case 6:
         close_writer(p);
-        require(!there(path_of(prefix, ".bin")) && !there(path_of(prefix, ".tmi")));
+        require(!file_is_there(with_suffix(prefix, ".bin")) &&
+                !file_is_there(with_suffix(prefix, ".tmi")));
         open_writer(p);
         break;
     case 7:
@@ -619,12 +598,12 @@ static void act(play *p)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     play p = {.at = data, .end = data + n_bytes};
-    make_folder();
+    begin_folder();
     open_writer(&p);
     while (p.at < p.end)
         act(&p);
     finish(&p);
-    unlink(path_of(previous_prefix, ".bin"));
-    unlink(path_of(previous_prefix, ".tmi"));
+    unlink(with_suffix(previous_prefix, ".bin"));
+    unlink(with_suffix(previous_prefix, ".tmi"));
     return 0;
 }
