@@ -69,8 +69,11 @@ class Adapter:
 
     def tokens_of(self, batch):
         """(inputs, labels) of each row: objects that give their numbers as a buffer. If labels is
-        None, inputs also has the label of the last one."""
-        raise NotImplementedError
+        None, inputs also has the label of the last one. Here: of two arrays or tensors, or of
+        rows."""
+        if self.work == I64:
+            return list(zip(*map(as_array, batch)))
+        return [(row, None) for row in as_array(batch)]
 
     def starts(self, batch):
         """For order "random": the start of each row in the stream."""
@@ -97,6 +100,33 @@ class Adapter:
 
     def close(self):
         pass
+
+
+def as_array(part):
+    """Of a tensor, or what it is."""
+    return part.numpy() if hasattr(part, "numpy") else part
+
+
+class InDataLoader(Adapter):
+    """A data set in PyTorch's DataLoader."""
+
+    def loader_class(self):
+        import torch
+
+        return torch.utils.data.DataLoader
+
+    def data_loader(self, dataset, **options):
+        import torch
+
+        torch.manual_seed(self.seed)
+        if self.workers:
+            options.update(persistent_workers=True, prefetch_factor=4)
+        return self.loader_class()(
+            dataset, batch_size=self.rows, num_workers=self.workers, drop_last=True, **options
+        )
+
+    def epoch(self):
+        return iter(self.loader)
 
 
 def variant(base, **attributes):
@@ -221,8 +251,7 @@ class ReadBlocksI64(ReadBlocks):
             tokens[1:].astype(numpy.int64).reshape(shape),
         )
 
-    def tokens_of(self, batch):
-        return list(zip(*batch))
+    tokens_of = Adapter.tokens_of
 
 
 ADAPTERS = {

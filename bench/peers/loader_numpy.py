@@ -3,7 +3,7 @@
 
 import mmap
 
-from loader_adapter import I64, U16, VIEWS, Adapter, NotSupported, variant
+from loader_adapter import I64, U16, VIEWS, Adapter, InDataLoader, NotSupported, variant
 
 
 class Memmap(Adapter):
@@ -43,11 +43,6 @@ class Memmap(Adapter):
             inputs[i] = tokens[w * n : w * n + n]
             labels[i] = tokens[w * n + 1 : w * n + n + 1]
         return inputs, labels
-
-    def tokens_of(self, batch):
-        if self.work == I64:
-            return list(zip(*batch))
-        return [(row, None) for row in batch]
 
 
 class MemmapTuned(Memmap):
@@ -169,7 +164,7 @@ def as_it_is(batch):
     return batch
 
 
-class DataLoader(Adapter):
+class DataLoader(InDataLoader):
     """Map-style over the memory map, shuffle=True."""
 
     packages = ("torch", "numpy")
@@ -187,33 +182,11 @@ class DataLoader(Adapter):
 
     def __init__(self, data, length, rows, seed=1):
         super().__init__(data, length, rows, seed)
-        import torch
-
-        torch.manual_seed(seed)
-        self.torch = torch
-        self.loader = self.make_loader(torch_rows()[self.at_once])
-
-    def options(self):
-        options = {"num_workers": self.workers, "pin_memory": self.pin_memory}
-        if self.workers:
-            options.update(persistent_workers=True, prefetch_factor=4)
-        if self.at_once:
-            options["collate_fn"] = as_it_is
-        return options
-
-    def make_loader(self, dataset_class):
-        dataset = dataset_class(self.data["flat"], self.length, self.work == I64)
-        return self.torch.utils.data.DataLoader(
-            dataset, batch_size=self.rows, shuffle=True, drop_last=True, **self.options()
+        dataset = torch_rows()[self.at_once](data["flat"], length, self.work == I64)
+        options = {"collate_fn": as_it_is} if self.at_once else {}
+        self.loader = self.data_loader(
+            dataset, shuffle=True, pin_memory=self.pin_memory, **options
         )
-
-    def epoch(self):
-        return iter(self.loader)
-
-    def tokens_of(self, batch):
-        if self.work == I64:
-            return list(zip(*(part.numpy() for part in batch)))
-        return [(row, None) for row in batch.numpy()]
 
     def close(self):
         del self.loader
@@ -224,13 +197,10 @@ class StatefulDataLoader(DataLoader):
     imports = ("torchdata.stateful_dataloader", "torch", "numpy")
     pages = ("hot", "resume")
 
-    def make_loader(self, dataset_class):
+    def loader_class(self):
         from torchdata.stateful_dataloader import StatefulDataLoader
 
-        dataset = dataset_class(self.data["flat"], self.length, True)
-        return StatefulDataLoader(
-            dataset, batch_size=self.rows, shuffle=True, drop_last=True, **self.options()
-        )
+        return StatefulDataLoader
 
     def save(self):
         return self.loader.state_dict()
@@ -281,9 +251,6 @@ class NanoGpt(Adapter):
     def batches(self):
         while True:
             yield self.get_batch()
-
-    def tokens_of(self, batch):
-        return list(zip(*(part.numpy() for part in batch)))
 
     def starts(self, batch):
         return self.places.tolist()

@@ -5,7 +5,7 @@ Each has its own copy; if it stores rows, these are the windows of the flat file
 import os
 import struct
 
-from loader_adapter import Adapter, open_flat, variant
+from loader_adapter import Adapter, InDataLoader, open_flat, variant
 
 AT_ONCE = 1 << 22  # tokens
 SHARD_ROWS = 4096
@@ -45,9 +45,6 @@ class RowStore(Adapter):
             for i, window in enumerate(order[first : first + self.rows]):
                 rows[i] = self.row(window)
             yield rows[:, :-1], rows[:, 1:]
-
-    def tokens_of(self, batch):
-        return list(zip(*batch))
 
 
 class Hdf5(RowStore):
@@ -128,26 +125,12 @@ def row_batch(samples):
     return rows[:, :-1], rows[:, 1:]
 
 
-class Stream(Adapter):
+class Stream(InDataLoader):
     shuffle_rows = 1000
 
     def __init__(self, data, length, rows, seed=1):
         super().__init__(data, length, rows, seed)
-        import torch
-
-        torch.manual_seed(seed)
-        options = {"num_workers": self.workers}
-        if self.workers:
-            options.update(persistent_workers=True, prefetch_factor=4)
-        self.loader = torch.utils.data.DataLoader(
-            self.dataset(), batch_size=rows, collate_fn=row_batch, drop_last=True, **options
-        )
-
-    def epoch(self):
-        return iter(self.loader)
-
-    def tokens_of(self, batch):
-        return list(zip(*(part.numpy() for part in batch)))
+        self.loader = self.data_loader(self.dataset(), collate_fn=row_batch)
 
 
 def tfrecord_row(record):
@@ -226,7 +209,7 @@ class WebDataset(Stream):
 # ---- Arrow ----
 
 
-class Datasets(Adapter):
+class Datasets(InDataLoader):
     """HuggingFace datasets: a column of fixed-size rows, as torch tensors, by DataLoader."""
 
     packages = ("datasets", "torch", "numpy")
@@ -253,24 +236,14 @@ class Datasets(Adapter):
     def __init__(self, data, length, rows, seed=1):
         super().__init__(data, length, rows, seed)
         import datasets
-        import torch
 
-        torch.manual_seed(seed)
         stored = datasets.load_from_disk(os.path.join(self.path(), "rows"))
-        options = {"num_workers": self.workers}
-        if self.workers:
-            options.update(persistent_workers=True, prefetch_factor=4)
-        self.loader = torch.utils.data.DataLoader(
-            stored.with_format("torch"), batch_size=rows, shuffle=True, drop_last=True, **options
-        )
+        self.loader = self.data_loader(stored.with_format("torch"), shuffle=True)
 
     def epoch(self):
         for batch in self.loader:
             rows = batch["input_ids"]
             yield rows[:, :-1], rows[:, 1:]
-
-    def tokens_of(self, batch):
-        return list(zip(*(part.numpy() for part in batch)))
 
 
 ADAPTERS = {

@@ -4,7 +4,7 @@ and MosaicML Streaming on copies in their formats."""
 
 import os
 
-from loader_adapter import Adapter, open_flat, variant
+from loader_adapter import Adapter, InDataLoader, open_flat, variant
 from loader_stores import pair, windows_of
 
 CHUNK_BYTES = 64 << 20  # what both take when nobody says otherwise
@@ -154,14 +154,11 @@ class LitData(Adapter):
             rows = batch.to(torch.int64)
             yield rows[:, :-1], rows[:, 1:]
 
-    def tokens_of(self, batch):
-        return list(zip(*(part.numpy() for part in batch)))
-
 
 # ---- MosaicML Streaming ----
 
 
-class Mds(Adapter):
+class Mds(InDataLoader):
     """Rows as arrays in MDS shards, by StreamingDataset and PyTorch's DataLoader."""
 
     packages = ("mosaicml-streaming", "torch", "numpy")
@@ -183,7 +180,6 @@ class Mds(Adapter):
     def __init__(self, data, length, rows, seed=1):
         super().__init__(data, length, rows, seed)
         import streaming
-        import torch
 
         streaming.base.util.clean_stale_shared_memory()
         stored = streaming.StreamingDataset(
@@ -192,18 +188,7 @@ class Mds(Adapter):
             shuffle_seed=seed,
             batch_size=rows,
         )
-        options = {"num_workers": self.workers}
-        if self.workers:
-            options.update(persistent_workers=True, prefetch_factor=4)
-        self.loader = torch.utils.data.DataLoader(
-            stored, batch_size=rows, collate_fn=mds_batch, drop_last=True, **options
-        )
-
-    def epoch(self):
-        return iter(self.loader)
-
-    def tokens_of(self, batch):
-        return list(zip(*(part.numpy() for part in batch)))
+        self.loader = self.data_loader(stored, collate_fn=mds_batch)
 
 
 def mds_batch(samples):

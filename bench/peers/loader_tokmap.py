@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """loader_tokmap.py - tokmap inside the frameworks that people train with."""
 
-from loader_adapter import Tokmap, variant, I64
+from loader_adapter import I64, Adapter, Tokmap, variant
 
 
 class TokmapTorch(Tokmap):
@@ -14,8 +14,7 @@ class TokmapTorch(Tokmap):
     pages = ("hot",)
     options = {"framework": "torch"}
 
-    def tokens_of(self, batch):
-        return list(zip(*(part.numpy() for part in batch)))
+    tokens_of = Adapter.tokens_of
 
 
 class TokmapDataLoader(Tokmap):
@@ -48,8 +47,7 @@ class TokmapDataLoader(Tokmap):
             self.state = batch["state"]
             yield batch["inputs"], batch["labels"]
 
-    def tokens_of(self, batch):
-        return list(zip(*(part.numpy() for part in batch)))
+    tokens_of = Adapter.tokens_of
 
     def save(self):
         return self.state
@@ -103,8 +101,7 @@ class TokmapDali(Tokmap):
         while True:
             yield tuple(output.as_array() for output in pipeline.run())
 
-    def tokens_of(self, batch):
-        return list(zip(*batch))
+    tokens_of = Adapter.tokens_of
 
 
 ADAPTERS = {
