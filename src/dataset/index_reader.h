@@ -35,7 +35,7 @@ typedef tokmap_status tokmap_i_use_ends(void *context, const uint64_t *ends, uin
 tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i_use_ends *use,
                                               void *context, tokmap_error *err);
 
-/* The values of documents (verify_meta.c): reads all parts and checks what the format says about
+/* The values of documents: reads all parts and checks what the format says about
  * them. Open has checked the directory. */
 tokmap_status tokmap_i_verify_meta(tokmap_i_index_reader *r, tokmap_error *err);
 

@@ -51,6 +51,24 @@ tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t to
     return tokmap_i_documents_find(&ds->documents, NULL, token, out);
 }
 
+tokmap_status tokmap_dataset_get_segment(const tokmap_dataset *ds, uint64_t index,
+                                         tokmap_segment_info *info)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_segment_info, token_offset)};
+    if (!ds || !ds->is_joined || index >= ds->n_files)
+        return TOKMAP_ERR_ARGUMENT;
+    const tokmap_i_token_file *file = &ds->files[index];
+    const char *path = file->path + ds->folder_bytes;
+    const tokmap_segment_info full = {
+        .path = path,
+        .path_bytes = strlen(path),
+        .first_token = file->first_token,
+        .n_tokens = file->n_tokens,
+        .token_offset = file->token_offset,
+    };
+    return tokmap_i_give_struct(info, &full, &kind, NULL);
+}
+
 tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
                                        tokmap_input_info *info)
 {

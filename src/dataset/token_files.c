@@ -7,7 +7,8 @@
 #include "base/base.h"
 #include "base/status.h"
 
-static tokmap_status fail_read(tokmap_i_named_file file, int error, uint64_t at, tokmap_error *err)
+tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t at,
+                                 tokmap_error *err)
 {
     if (error)
         return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, file.name, at);
@@ -26,7 +27,7 @@ static inline tokmap_status read_exactly(tokmap_i_named_file file, uint64_t offs
     const int error = tokmap_i_file_read(file.fd, dst, n_bytes, offset, &n_read);
     if (!error && n_read == n_bytes)
         return TOKMAP_OK;
-    return fail_read(file, error, offset + n_read, err);
+    return tokmap_i_fail_read(file, error, offset + n_read, err);
 }
 
 tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
@@ -35,25 +36,26 @@ tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, s
     return read_exactly(file, offset, n_bytes, dst, err);
 }
 
-tokmap_i_token_file *tokmap_i_search_file(const tokmap_dataset *ds, uint64_t token)
+/* The last file that begins at this token or block, or before. */
+static inline tokmap_i_token_file *search_files(const tokmap_dataset *ds, bool by_block, uint64_t x)
 {
     tokmap_i_token_file *file = ds->files;
     for (uint64_t n = ds->n_files; n > 1;) {
         const uint64_t half = n / 2;
-        file += file[half].first_token <= token ? half : 0;
+        file += (by_block ? file[half].first_block : file[half].first_token) <= x ? half : 0;
         n -= half;
     }
     return file;
 }
 
+tokmap_i_token_file *tokmap_i_search_file(const tokmap_dataset *ds, uint64_t token)
+{
+    return search_files(ds, false, token);
+}
+
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block)
 {
-    tokmap_i_token_file *file = ds->files;
-    for (uint64_t n = ds->n_files; n > 1;) {
-        const uint64_t half = n / 2;
-        file += file[half].first_block <= block ? half : 0;
-        n -= half;
-    }
+    tokmap_i_token_file *file = search_files(ds, true, block);
     const uint64_t block_tokens = TOKMAP_I_BLOCK_BYTES / ds->header.token_bytes;
     const uint64_t in_file = (block - file->first_block) * block_tokens;
     const uint64_t n = MIN(file->n_tokens - in_file, block_tokens);

@@ -27,6 +27,10 @@ typedef struct tokmap_i_named_file {
 tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
                                     void *dst, tokmap_error *err);
 
+/* The error of a read that stopped at byte `at`. error: errno, or 0 if the file ends there. */
+tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t at,
+                                 tokmap_error *err);
+
 /* Consecutive tokens in one file. */
 typedef struct tokmap_i_token_piece {
     tokmap_i_token_file *file;
@@ -123,13 +127,5 @@ tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i
                                         const tokmap_i_file_stat *stat, tokmap_error *err);
 /* Unmaps and closes what is kept. */
 void tokmap_i_token_files_close(tokmap_dataset *ds);
-
-/* ---- segments.c: those of a joined dataset, as its index lists them ---- */
-
-/* Reads and checks the segments section of an index, which must have one, and opens the folder of
- * the index; opens no token file. */
-tokmap_status tokmap_i_segments_open(tokmap_dataset *ds, tokmap_i_named_file index,
-                                     tokmap_error *err);
-void tokmap_i_segments_close(tokmap_dataset *ds);
 
 #endif /* TOKMAP_TOKEN_FILES_H */

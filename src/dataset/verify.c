@@ -350,39 +350,34 @@ static bool check_inputs(verify_job *job)
     return report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
 }
 
-static void report_header(verify_job *job, const char *problem)
+/* The largest id, and the hashes of which the dataset id is made, if nothing else is wrong. */
+static void check_header(verify_job *job)
 {
+    const tokmap_i_header *h = &job->ds->header;
     tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
-    FAIL(&damage.error, TOKMAP_ERR_CORRUPT, "%s: damaged: %s", job->ds->index_path, problem);
-    report_damage(job, &damage);
-}
-
-static void check_largest(verify_job *job)
-{
-    const tokmap_i_header *h = &job->ds->header;
-    char problem[100];
-    if (job->report.n_damages > 0 || job->report.n_blocks_checked < job->n_blocks ||
-        job->largest_id == h->largest_id)
-        return;
-    snprintf(problem, sizeof problem,
-             "the largest id is %" PRIu32 " by its header, %" PRIu32 " in the tokens",
-             h->largest_id, job->largest_id);
-    report_header(job, problem);
-}
-
-/* The hashes of which the dataset id is made. */
-static void check_hashes(verify_job *job)
-{
-    const tokmap_i_header *h = &job->ds->header;
     tokmap_i_content_hash tokens = {0};
-    if (job->report.n_damages > 0 || !job->block_hashes)
+    char largest[100];
+    const char *problem = NULL;
+    if (job->report.n_damages > 0)
         return;
-    for (uint64_t i = 0; i < job->n_blocks; i++)
+    for (uint64_t i = 0; job->block_hashes && i < job->n_blocks; i++)
         tokmap_i_content_hash_join(&tokens, &job->block_hashes[i]);
-    if (memcmp(tokens.crc, h->tokens_hash.crc, sizeof tokens.crc) != 0)
-        report_header(job, "the hash of the tokens in its header is not theirs");
-    else if (memcmp(job->documents_hash.crc, h->documents_hash.crc, sizeof tokens.crc) != 0)
-        report_header(job, "the hash of the document lengths in its header is not theirs");
+    if (job->report.n_blocks_checked == job->n_blocks && job->largest_id != h->largest_id) {
+        snprintf(largest, sizeof largest,
+                 "the largest id is %" PRIu32 " by its header, %" PRIu32 " in the tokens",
+                 h->largest_id, job->largest_id);
+        problem = largest;
+    } else if (!job->block_hashes) {
+        return;
+    } else if (memcmp(tokens.crc, h->tokens_hash.crc, sizeof tokens.crc) != 0) {
+        problem = "the hash of the tokens in its header is not theirs";
+    } else if (memcmp(job->documents_hash.crc, h->documents_hash.crc, sizeof tokens.crc) != 0) {
+        problem = "the hash of the document lengths in its header is not theirs";
+    }
+    if (!problem)
+        return;
+    tokmap_i_fail_damaged(job->ds, 0, problem, &damage.error);
+    report_damage(job, &damage);
 }
 
 /* Whether a check of a section succeeded, or was reported. */
@@ -418,8 +413,7 @@ static void check_all(verify_job *job)
         job->bad[i].first_document = 0; /* not known: the documents end before their block */
     for (size_t i = 0; i < job->n_bad; i++)
         report_block(job, &job->bad[i]);
-    check_largest(job);
-    check_hashes(job);
+    check_header(job);
 }
 
 static tokmap_status take_options(verify_job *job, const tokmap_verify_options *options,

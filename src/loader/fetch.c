@@ -23,7 +23,6 @@
 #include "base/status.h"
 
 enum {
-    MAX_STEPS = 1024,
     MAX_ROWS = 1 << 26, /* of all steps together */
     MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
     PLANS_AT_ONCE = 2   /* not 1, so that the look-ahead grows after a restart; not all steps, so
@@ -50,7 +49,6 @@ typedef struct step {
 
 struct tokmap_i_fetch {
     tokmap_i_fetch_options o;
-    const tokmap_dataset **datasets;
     uint32_t n_slots;
     step *steps; /* of each slot */
     tokmap_i_fetch_row *rows;
@@ -87,11 +85,9 @@ static step *step_at(const tokmap_i_fetch *f, uint64_t i)
     return &f->steps[i % f->n_slots];
 }
 
-/* ---- Rows ---- */
-
 static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row)
 {
-    return (tokmap_i_token_range){f->datasets[row->dataset], row->first_token, row->n_tokens};
+    return (tokmap_i_token_range){f->o.datasets[row->dataset], row->first_token, row->n_tokens};
 }
 
 /* ---- Steps, in the thread, without the lock ---- */
@@ -104,29 +100,15 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, u
     if (f->o.ahead)
         f->o.ahead(f->o.context, sample);
     const tokmap_status status = f->o.plan(f->o.context, sample, n_rows, s->rows, &s->err);
-    for (uint32_t r = 0; r < n_rows && !status; r++) {
-        const tokmap_i_fetch_row *row = &s->rows[r];
-        if (row->dataset >= f->o.n_datasets || row->n_tokens == 0 ||
-            row->n_tokens > f->o.max_tokens)
-            return FAIL(&s->err, TOKMAP_ERR_ARGUMENT,
-                        "a planned row has an invalid dataset or length");
-        const tokmap_dataset *ds = f->datasets[row->dataset];
-        if (row->first_token >= ds->header.n_tokens || row->n_tokens > ds->header.n_tokens)
-            return FAIL(&s->err, TOKMAP_ERR_ARGUMENT, "%s: a planned row is outside of the dataset",
-                        ds->token_path);
-    }
     if (status)
         return status;
     s->n_left = n_rows;
     s->status = TOKMAP_OK;
     for (uint32_t r = 0; r < n_rows; r++) {
-        const tokmap_i_fetch_row *row = &s->rows[r];
-        const tokmap_i_ring_row start = {(uint32_t)(i % f->n_slots), r, row->dataset, row->n_tokens,
-                                         row->first_token};
         if (f->o.kind == TOKMAP_I_FETCH_DIRECT)
-            tokmap_i_ring_start(f->ring, &start);
+            tokmap_i_ring_start(f->ring, (uint32_t)(i % f->n_slots), r, &s->rows[r]);
         else if (!f->o.ahead)
-            tokmap_i_pages_will_need(range_of(f, row));
+            tokmap_i_pages_will_need(range_of(f, &s->rows[r]));
     }
     return TOKMAP_OK;
 }
@@ -332,7 +314,7 @@ static void announce_order(tokmap_i_fetch *f, bool random)
 {
     f->expects = random;
     for (uint32_t i = 0; i < f->o.n_datasets; i++)
-        tokmap_i_token_files_expect(f->datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
+        tokmap_i_token_files_expect(f->o.datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
 }
 
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows)
@@ -344,7 +326,7 @@ void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, 
     f->head = 0;
     f->first = first;
     f->stride = stride;
-    f->n_rows = n_rows <= f->o.max_rows ? n_rows : 0;
+    f->n_rows = n_rows;
     f->restarted = true;
     atomic_store(&f->hurry, true);
     unlock_and_wake(f, true);
@@ -387,10 +369,6 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     *rows = NULL;
     tokmap_i_mutex_lock(&f->mutex);
     return_step(f);
-    if (f->n_rows == 0) {
-        unlock_and_wake(f, false);
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "read-ahead: a step has no rows, or too many");
-    }
     step *s = step_at(f, f->head);
     wait_for_step(f, s);
     const tokmap_status status = s->status;
@@ -427,8 +405,7 @@ tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f)
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f)
 {
     const uint64_t step_bytes = sizeof *f->steps + f->o.max_rows * sizeof *f->rows;
-    return sizeof *f + f->o.n_datasets * sizeof(*f->datasets) + f->n_slots * step_bytes +
-           (f->ring ? tokmap_i_ring_bytes(f->ring) : 0);
+    return sizeof *f + f->n_slots * step_bytes + (f->ring ? tokmap_i_ring_bytes(f->ring) : 0);
 }
 
 /* ---- Open and close ---- */
@@ -437,8 +414,7 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
                                   tokmap_error *err)
 {
     *out = NULL;
-    if (o->n_steps < 1 || o->n_steps > MAX_STEPS || o->n_datasets < 1 || o->max_rows < 1 ||
-        o->max_tokens < 1 || (o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
+    if ((o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead: its steps have more than 2^26 rows");
     tokmap_i_fetch *f = calloc(1, sizeof *f);
     if (!f)
@@ -448,24 +424,13 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
     tokmap_i_mutex_init(&f->mutex);
     tokmap_i_condition_init(&f->work);
     tokmap_i_condition_init(&f->settled);
-    f->datasets = calloc(o->n_datasets, sizeof *f->datasets);
     f->steps = calloc(f->n_slots, sizeof *f->steps);
     f->rows = calloc((size_t)f->n_slots * o->max_rows, sizeof *f->rows);
-    tokmap_status status = f->datasets && f->steps && f->rows ? TOKMAP_OK : FAIL_MEMORY(err);
-    if (!status) {
-        memcpy(f->datasets, o->datasets, o->n_datasets * sizeof *f->datasets);
-        f->o.datasets = f->datasets;
-        for (uint32_t k = 0; k < f->n_slots; k++)
-            f->steps[k].rows = f->rows + (size_t)k * o->max_rows;
-    }
-    const tokmap_i_ring_options ring = {.datasets = f->datasets,
-                                        .n_datasets = o->n_datasets,
-                                        .n_slots = f->n_slots,
-                                        .max_rows = o->max_rows,
-                                        .max_tokens = o->max_tokens,
-                                        .direct = o->kind == TOKMAP_I_FETCH_DIRECT};
+    tokmap_status status = f->steps && f->rows ? TOKMAP_OK : FAIL_MEMORY(err);
+    for (uint32_t k = 0; !status && k < f->n_slots; k++)
+        f->steps[k].rows = f->rows + (size_t)k * o->max_rows;
     if (!status && o->kind != TOKMAP_I_FETCH_POPULATE)
-        status = tokmap_i_ring_open(&f->ring, &ring, err);
+        status = tokmap_i_ring_open(&f->ring, o, err);
     if (!status)
         status = CHECK_IO(err, tokmap_i_thread_start(&f->thread, run_thread, f),
                           "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
@@ -480,7 +445,6 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
 static void give_memory_back(tokmap_i_fetch *f)
 {
     tokmap_i_ring_close(f->ring);
-    free(f->datasets);
     free(f->steps);
     free(f->rows);
     free(f);

@@ -11,49 +11,13 @@
  * A step that could not be read is tried again when the caller asks for it. If it fails then, the
  * call returns the error, and the next call tries again.
  *
- * The datasets must stay open as long as the fetch. One thread at a time calls it. */
+ * The list of datasets must stay as it is, and they open, as long as the fetch. One thread at a
+ * time calls it. */
 #ifndef TOKMAP_FETCH_H
 #define TOKMAP_FETCH_H
 
-#include "dataset/token_files.h"
+#include "loader/fetch_options.h"
 #include "loader/latency.h"
-
-typedef enum tokmap_i_fetch_kind {
-    TOKMAP_I_FETCH_POPULATE,
-    TOKMAP_I_FETCH_DIRECT,
-    TOKMAP_I_FETCH_READ
-} tokmap_i_fetch_kind;
-
-/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around to its token
- * 0. */
-typedef struct tokmap_i_fetch_row {
-    uint32_t dataset; /* index in the list of the options */
-    uint32_t n_tokens;
-    uint64_t first_token;
-    const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
-                           one file, which was not checked: copy it with tokmap_i_pages_read */
-} tokmap_i_fetch_row;
-
-/* Fills in the n_rows rows of a step, the first of which is sample `sample`. Called only in the
- * thread of the fetch, and again for a step that is tried again. No row is longer than its dataset.
- * TOKMAP_END: this step and later ones do not exist. */
-typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t sample, uint32_t n_rows,
-                                          tokmap_i_fetch_row *rows, tokmap_error *err);
-
-typedef struct tokmap_i_fetch_options {
-    tokmap_i_fetch_kind kind;
-    const tokmap_dataset *const *datasets;
-    uint32_t n_datasets;
-    uint32_t n_steps;    /* read ahead: 1 to 1024 */
-    uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
-    uint32_t max_tokens; /* of a row */
-    bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
-    tokmap_i_fetch_plan *plan;
-    /* NULL, or called in the same thread before a step is planned, with its first sample. It reads
-     * in larger pieces than rows, so POPULATE does not request rows one by one. */
-    void (*ahead)(void *context, uint64_t sample);
-    void *context;
-} tokmap_i_fetch_options;
 
 typedef struct tokmap_i_fetch tokmap_i_fetch;
 
@@ -68,10 +32,10 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f);
  * does not affect the parent's fetch. */
 void tokmap_i_fetch_abandon(tokmap_i_fetch *f);
 
-/* Sets the next steps: step i has n_rows rows (1 to max_rows), beginning with sample first + i *
- * stride. Drops what was read ahead, and ends the loan of the last step. Does not wait: a running
- * call of `plan` continues to its end. The first call announces to the system how the data will be
- * read, so close a fetch that this one replaces before it. */
+/* Comes before the first call of next. Sets the next steps: step i has n_rows rows (1 to max_rows),
+ * beginning with sample first + i * stride. Drops what was read ahead, and ends the loan of the
+ * last step. Does not wait: a running call of `plan` continues to its end. The first call announces
+ * to the system how the data will be read, so close a fetch that this one replaces before it. */
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows);
 /* Waits for the next step and lends its rows until the next call of next, restart or close. After
  * an error, and at the end, the next call is for the same step. If the step is ready, the only

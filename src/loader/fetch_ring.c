@@ -27,7 +27,6 @@ enum {
     TRIAL_TOKENS = 1024,
     CACHE_LINE = 64
 };
-#define MAX_ROW_BYTES (UINT64_C(1) << 30)
 
 typedef struct direct_file {
     int fd; /* -1: not open */
@@ -47,7 +46,8 @@ typedef struct row_read {
 } row_read;
 
 struct tokmap_i_ring {
-    tokmap_i_ring_options o;
+    tokmap_i_fetch_options o;
+    bool direct;
     void *memory;
     uint8_t *places;
     uint64_t memory_bytes, place_bytes;
@@ -91,13 +91,14 @@ static void put_back(tokmap_i_ring *r, uint32_t place)
     r->waiting[(r->first_waiting + r->n_waiting++) % r->n_places] = place;
 }
 
-void tokmap_i_ring_start(tokmap_i_ring *r, const tokmap_i_ring_row *row)
+void tokmap_i_ring_start(tokmap_i_ring *r, uint32_t slot, uint32_t row,
+                         const tokmap_i_fetch_row *tokens)
 {
-    const tokmap_dataset *ds = r->o.datasets[row->dataset];
-    const uint32_t place = row->slot * r->o.max_rows + row->row;
-    tokmap_i_token_range rest = {ds, row->first_token, row->n_tokens};
+    const tokmap_dataset *ds = r->o.datasets[tokens->dataset];
+    const uint32_t place = slot * r->o.max_rows + row;
+    tokmap_i_token_range rest = {ds, tokens->first_token, tokens->n_tokens};
     const tokmap_i_token_piece p = tokmap_i_pages_take(&rest);
-    const uint32_t file = r->first_file[row->dataset] + (uint32_t)(p.file - ds->files);
+    const uint32_t file = r->first_file[tokens->dataset] + (uint32_t)(p.file - ds->files);
     const uint64_t begin = p.first_byte & ~(uint64_t)(r->files[file].alignment - 1);
     r->reads[place] = (row_read){.file = file,
                                  .begin = begin,
@@ -108,22 +109,6 @@ void tokmap_i_ring_start(tokmap_i_ring *r, const tokmap_i_ring_row *row)
 }
 
 /* ---- Results ---- */
-
-static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int error,
-                               tokmap_error *err)
-{
-    const direct_file *file = &r->files[read->file];
-    const char *path = file->file->path;
-    uint64_t at = MAX(read->begin + read->n_done, read->begin + read->skip);
-    if (error)
-        return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, path, at);
-    tokmap_i_file_stat stat;
-    if (tokmap_i_file_stat_fd(file->fd, &stat) == 0)
-        at = MIN(read->begin + read->n_done, stat.n_bytes);
-    return FAIL_IO_AT(err, 0, at,
-                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use", path,
-                      at);
-}
 
 /* Handles the result of a read. True: the row is done or has failed; false: it waits for another
  * read. */
@@ -159,9 +144,13 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
     out->tokens = tokens;
     /* What is not in the file of the first token is read through the page cache. Such rows are
      * rare, or the files are small. */
-    out->status = read->n_done < wanted
-                      ? fail_read(r, read, result < 0 ? -result : 0, err)
-                      : tokmap_i_pages_read(read->rest, tokens + read->n_bytes, err);
+    const direct_file *file = &r->files[read->file];
+    if (read->n_done >= wanted)
+        out->status = tokmap_i_pages_read(read->rest, tokens + read->n_bytes, err);
+    else
+        out->status = tokmap_i_fail_read(
+            (tokmap_i_named_file){file->fd, file->file->path}, result < 0 ? -result : 0,
+            read->begin + (result < 0 ? MAX(read->n_done, read->skip) : read->n_done), err);
     return true;
 }
 
@@ -229,8 +218,8 @@ void tokmap_i_ring_drain(tokmap_i_ring *r)
 
 /* ---- Open and close ---- */
 
-/* Numbers the files of all datasets. */
-static tokmap_status count_files(tokmap_i_ring *r, tokmap_error *err)
+/* Opens the files first, because the size of a place depends on their alignment. */
+static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
 {
     r->first_file = calloc(r->o.n_datasets + 1ull, sizeof *r->first_file);
     if (!r->first_file)
@@ -248,15 +237,8 @@ static tokmap_status count_files(tokmap_i_ring *r, tokmap_error *err)
         r->first_file[d + 1] = r->first_file[d] + (uint32_t)ds->n_files;
     }
     r->files = calloc(r->first_file[r->o.n_datasets] + 1ull, sizeof *r->files);
-    return r->files ? TOKMAP_OK : FAIL_MEMORY(err);
-}
-
-/* Opens the files first, because the size of a place depends on their alignment. */
-static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
-{
-    tokmap_status status = count_files(r, err);
-    if (status)
-        return status;
+    if (!r->files)
+        return FAIL_MEMORY(err);
     for (uint32_t i = 0; i < r->first_file[r->o.n_datasets]; i++)
         r->files[i] = (direct_file){.fd = -1, .alignment = 1};
     for (uint32_t d = 0; d < r->o.n_datasets; d++) {
@@ -266,7 +248,7 @@ static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
             tokmap_i_named_file lent;
             int error = 0;
             out->file = &ds->files[k];
-            status = tokmap_i_token_file_borrow(ds, &ds->files[k], &lent, err);
+            const tokmap_status status = tokmap_i_token_file_borrow(ds, &ds->files[k], &lent, err);
             if (!status) {
                 error = tokmap_i_file_open_direct(lent.fd, &out->fd, &out->alignment);
                 tokmap_i_token_file_give_back(&ds->files[k], &lent);
@@ -281,21 +263,18 @@ static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
 
 static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
 {
-    const uint64_t n_places = (uint64_t)r->o.n_slots * r->o.max_rows;
+    const uint64_t n_places = (r->o.n_steps + 1ull) * r->o.max_rows;
     const uint32_t page = tokmap_i_page_bytes();
     uint64_t row_bytes = 0;
     uint32_t alignment = 1;
     for (uint32_t d = 0; d < r->o.n_datasets; d++)
         row_bytes =
             MAX(row_bytes, (uint64_t)r->o.max_tokens * r->o.datasets[d]->header.token_bytes);
-    for (uint32_t i = 0; r->o.direct && i < r->first_file[r->o.n_datasets]; i++)
+    for (uint32_t i = 0; r->direct && i < r->first_file[r->o.n_datasets]; i++)
         alignment = MAX(alignment, r->files[i].alignment);
-    if (row_bytes > MAX_ROW_BYTES || n_places > UINT32_MAX)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu64 " rows of %" PRIu64 " bytes to read ahead",
-                    n_places, row_bytes);
     r->n_places = n_places;
-    r->place_bytes = r->o.direct ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))
-                                 : round_up(row_bytes, CACHE_LINE);
+    r->place_bytes = r->direct ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))
+                               : round_up(row_bytes, CACHE_LINE);
     r->memory_bytes = r->place_bytes * n_places + (alignment > page ? alignment : 0);
     if (r->memory_bytes > tokmap_i_memory_available())
         return FAIL(err, TOKMAP_ERR_MEMORY,
@@ -324,11 +303,11 @@ static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
         device = stat.device;
         const tokmap_i_token_file *file = r->files[i].file;
         const uint64_t n_tokens = MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), file->n_tokens);
-        const tokmap_i_ring_row row = {
+        const tokmap_i_fetch_row row = {
             .dataset = d, .n_tokens = (uint32_t)n_tokens, .first_token = file->first_token};
         tokmap_i_ring_result result = {0};
         tokmap_error cause;
-        tokmap_i_ring_start(r, &row);
+        tokmap_i_ring_start(r, 0, 0, &row);
         if (tokmap_i_ring_take(r, true, &result, &cause) && result.status)
             return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, cause.sys_errno, cause.file_offset,
                               "%s: cannot be read by io_uring past the page cache", file->path);
@@ -337,7 +316,7 @@ static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_ring_options *o,
+tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_fetch_options *o,
                                  tokmap_error *err)
 {
     *out = NULL;
@@ -345,11 +324,12 @@ tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_ring_option
     if (!r)
         return FAIL_MEMORY(err);
     r->o = *o;
+    r->direct = o->kind == TOKMAP_I_FETCH_DIRECT;
     r->uring.fd = -1;
-    tokmap_status status = o->direct ? open_files(r, err) : TOKMAP_OK;
+    tokmap_status status = r->direct ? open_files(r, err) : TOKMAP_OK;
     if (!status)
         status = take_places(r, err);
-    if (!status && o->direct) {
+    if (!status && r->direct) {
         r->reads = calloc(r->n_places, sizeof *r->reads);
         r->waiting = calloc(r->n_places, sizeof *r->waiting);
         const int error = r->reads && r->waiting ? tokmap_i_uring_open(&r->uring, MAX_READS) : 0;

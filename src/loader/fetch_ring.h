@@ -7,19 +7,13 @@
 #ifndef TOKMAP_FETCH_RING_H
 #define TOKMAP_FETCH_RING_H
 
-#include "dataset/dataset.h"
+#include "loader/fetch_options.h"
 
 typedef struct tokmap_i_ring tokmap_i_ring;
 
-typedef struct tokmap_i_ring_options {
-    const tokmap_dataset *const *datasets;
-    uint32_t n_datasets;
-    uint32_t n_slots, max_rows, max_tokens;
-    bool direct;
-} tokmap_i_ring_options;
-
-/* TOKMAP_ERR_UNSUPPORTED: direct reads do not work here; err says why. Each file is tried. */
-tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_ring_options *o,
+/* A direct ring for the kind DIRECT, with n_steps + 1 slots. TOKMAP_ERR_UNSUPPORTED: direct reads
+ * do not work here; err says why. Each file is tried. */
+tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_fetch_options *o,
                                  tokmap_error *err);
 /* No read may be in flight. In a forked child it does not affect the parent's ring. */
 void tokmap_i_ring_close(tokmap_i_ring *r);
@@ -28,15 +22,10 @@ void tokmap_i_ring_close(tokmap_i_ring *r);
  * dataset. */
 void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row);
 
-/* A row to be read into a slot. Its tokens may be in several files, and wrap around to token 0. */
-typedef struct tokmap_i_ring_row {
-    uint32_t slot, row;
-    uint32_t dataset, n_tokens;
-    uint64_t first_token;
-} tokmap_i_ring_row;
-
-/* Adds a row to the queue. Starts no read: take does. */
-void tokmap_i_ring_start(tokmap_i_ring *r, const tokmap_i_ring_row *row);
+/* Adds a row to the queue, which is to be read into row number `row` of a slot. Starts no read:
+ * take does. */
+void tokmap_i_ring_start(tokmap_i_ring *r, uint32_t slot, uint32_t row,
+                         const tokmap_i_fetch_row *tokens);
 
 typedef struct tokmap_i_ring_result {
     uint32_t slot, row;

@@ -238,7 +238,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     n_bytes += tokmap_i_mixture_bytes(l->mixture);
     for (uint32_t k = 0; k < l->n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
-        n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->ends);
+        n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->before);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
     }

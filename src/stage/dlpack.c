@@ -85,33 +85,6 @@ static void delete_tensor(managed_tensor *self)
     free(t);
 }
 
-static tensor *make_tensor(const tokmap_stage *s, const tokmap_i_device_slot *d, int output)
-{
-    tensor *t = calloc(1, sizeof *t);
-    if (!t)
-        return NULL;
-    const bool flat = 1 << output == TOKMAP_STAGE_CU_SEQLENS;
-    const uint32_t width = output == 0   ? s->options.input_bytes
-                           : output == 1 ? s->options.label_bytes
-                                         : 4;
-    t->shape[0] = flat ? (int64_t)s->n_cu : (int64_t)s->shape.n_rows;
-    t->shape[1] = (int64_t)s->shape.length;
-    t->strides[0] = flat ? 1 : t->shape[1];
-    t->strides[1] = 1;
-    t->managed.tensor = (dl_tensor){.data = (void *)(uintptr_t)d->outputs[output],
-                                    .device_type = s->options.device < 0 ? ON_HOST : ON_DEVICE,
-                                    .device_id = MAX(s->options.device, 0),
-                                    .n_dimensions = flat ? 1 : 2,
-                                    .type_code = SIGNED,
-                                    .type_bits = (uint8_t)(8 * width),
-                                    .type_lanes = 1,
-                                    .shape = t->shape,
-                                    .strides = t->strides};
-    t->managed.context = t;
-    t->managed.deleter = delete_tensor;
-    return t;
-}
-
 /* With the mutex held. */
 static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
                                    tokmap_stage_tensor *wanted, tokmap_error *err)
@@ -130,11 +103,32 @@ static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
         s, s->driver->stream_wait(wanted->stream, d->ready, 0), "waiting for an event", err);
     if (status)
         return status;
-    tensor *t = make_tensor(s, d, index);
+    tensor *t = calloc(1, sizeof *t);
     if (!t)
         return FAIL_MEMORY(err);
+    const bool flat = wanted->output == TOKMAP_STAGE_CU_SEQLENS;
+    uint32_t width = 4;
+    if (wanted->output == TOKMAP_STAGE_INPUTS)
+        width = s->options.input_bytes;
+    else if (wanted->output == TOKMAP_STAGE_LABELS)
+        width = s->options.label_bytes;
     t->stage = s;
     t->slot = d;
+    t->shape[0] = flat ? (int64_t)s->n_cu : (int64_t)s->shape.n_rows;
+    t->shape[1] = (int64_t)s->shape.length;
+    t->strides[0] = flat ? 1 : t->shape[1];
+    t->strides[1] = 1;
+    t->managed.tensor = (dl_tensor){.data = (void *)(uintptr_t)d->outputs[index],
+                                    .device_type = s->options.device < 0 ? ON_HOST : ON_DEVICE,
+                                    .device_id = MAX(s->options.device, 0),
+                                    .n_dimensions = flat ? 1 : 2,
+                                    .type_code = SIGNED,
+                                    .type_bits = (uint8_t)(8 * width),
+                                    .type_lanes = 1,
+                                    .shape = t->shape,
+                                    .strides = t->strides};
+    t->managed.context = t;
+    t->managed.deleter = delete_tensor;
     use->stream = wanted->stream;
     use->is_used = true;
     use->n_tensors++;

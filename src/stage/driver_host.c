@@ -50,9 +50,9 @@ static int exchange_capture_mode(int *mode)
     return 0;
 }
 
-static int create_stream(tokmap_i_stream *stream, unsigned flags)
+static int create(void **stream_or_event, unsigned flags)
 {
-    *stream = NULL;
+    *stream_or_event = NULL;
     return 0;
 }
 
@@ -64,12 +64,6 @@ static int is_capturing(tokmap_i_stream stream, int *status)
 
 static int stream_wait(tokmap_i_stream stream, tokmap_i_event event, unsigned flags)
 {
-    return 0;
-}
-
-static int create_event(tokmap_i_event *event, unsigned flags)
-{
-    *event = NULL;
     return 0;
 }
 
@@ -137,12 +131,12 @@ const tokmap_i_driver *tokmap_i_driver_host(void)
                                          .push_context = take_pointer,
                                          .pop_context = pop_context,
                                          .exchange_capture_mode = exchange_capture_mode,
-                                         .create_stream = create_stream,
+                                         .create_stream = create,
                                          .destroy_stream = take_pointer,
                                          .wait_stream = take_pointer,
                                          .is_capturing = is_capturing,
                                          .stream_wait = stream_wait,
-                                         .create_event = create_event,
+                                         .create_event = create,
                                          .destroy_event = take_pointer,
                                          .record = record,
                                          .query = take_pointer,

@@ -30,31 +30,6 @@ int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *conte
     return error;
 }
 
-void tokmap_i_thread_join(tokmap_i_thread t)
-{
-    pthread_join(t, NULL);
-}
-
-void tokmap_i_mutex_init(tokmap_i_mutex *m)
-{
-    pthread_mutex_init(m, NULL);
-}
-
-void tokmap_i_mutex_free(tokmap_i_mutex *m)
-{
-    pthread_mutex_destroy(m);
-}
-
-void tokmap_i_mutex_lock(tokmap_i_mutex *m)
-{
-    pthread_mutex_lock(m);
-}
-
-void tokmap_i_mutex_unlock(tokmap_i_mutex *m)
-{
-    pthread_mutex_unlock(m);
-}
-
 void tokmap_i_condition_init(tokmap_i_condition *c)
 {
     pthread_condattr_t attr;
@@ -64,35 +39,10 @@ void tokmap_i_condition_init(tokmap_i_condition *c)
     pthread_condattr_destroy(&attr);
 }
 
-void tokmap_i_condition_free(tokmap_i_condition *c)
-{
-    pthread_cond_destroy(c);
-}
-
-void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m)
-{
-    pthread_cond_wait(c, m);
-}
-
 bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uint64_t until_ns)
 {
     const struct timespec until = {(time_t)(until_ns / SECOND_NS), (long)(until_ns % SECOND_NS)};
     return pthread_cond_timedwait(c, m, &until) != ETIMEDOUT;
-}
-
-void tokmap_i_condition_signal(tokmap_i_condition *c)
-{
-    pthread_cond_signal(c);
-}
-
-void tokmap_i_condition_broadcast(tokmap_i_condition *c)
-{
-    pthread_cond_broadcast(c);
-}
-
-void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void))
-{
-    pthread_once(once, work);
 }
 
 uint64_t tokmap_i_now_ns(void)

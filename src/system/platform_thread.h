@@ -15,24 +15,24 @@ typedef pthread_once_t tokmap_i_once; /* initialized with TOKMAP_I_ONCE */
 
 /* Returns 0 or an errno value. The thread has 2 MiB of stack, and no signal is delivered to it. */
 int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context);
-void tokmap_i_thread_join(tokmap_i_thread t);
-
-void tokmap_i_mutex_init(tokmap_i_mutex *m);
-void tokmap_i_mutex_free(tokmap_i_mutex *m);
-void tokmap_i_mutex_lock(tokmap_i_mutex *m);
-void tokmap_i_mutex_unlock(tokmap_i_mutex *m);
 
 void tokmap_i_condition_init(tokmap_i_condition *c);
-void tokmap_i_condition_free(tokmap_i_condition *c);
-/* May return without a signal: check the condition again. */
-void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m);
-/* The same, at most until tokmap_i_now_ns() is until_ns: false: the time is up. */
+/* Waits at most until tokmap_i_now_ns() is until_ns: false: the time is up. */
 bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uint64_t until_ns);
-void tokmap_i_condition_signal(tokmap_i_condition *c);
-void tokmap_i_condition_broadcast(tokmap_i_condition *c);
 
+/* What POSIX has as we need it. */
+#define tokmap_i_thread_join(t) pthread_join(t, NULL)
+#define tokmap_i_mutex_init(m) pthread_mutex_init(m, NULL)
+#define tokmap_i_mutex_free(m) pthread_mutex_destroy(m)
+#define tokmap_i_mutex_lock(m) pthread_mutex_lock(m)
+#define tokmap_i_mutex_unlock(m) pthread_mutex_unlock(m)
+#define tokmap_i_condition_free(c) pthread_cond_destroy(c)
+/* May return without a signal: check the condition again. */
+#define tokmap_i_condition_wait(c, m) pthread_cond_wait(c, m)
+#define tokmap_i_condition_signal(c) pthread_cond_signal(c)
+#define tokmap_i_condition_broadcast(c) pthread_cond_broadcast(c)
 /* The first call does the work; all others wait until it is done. */
-void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void));
+#define tokmap_i_run_once(once, work) pthread_once(once, work)
 
 /* Of a monotonic clock. */
 uint64_t tokmap_i_now_ns(void);

@@ -66,6 +66,19 @@ void tokmap_i_append_close(tokmap_i_append *a)
     free(a->checksums);
 }
 
+tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t block,
+                                         uint64_t checksum, uint8_t *dst, tokmap_error *err)
+{
+    const tokmap_i_token_piece piece = tokmap_i_block_piece(ds, block);
+    const tokmap_status status = tokmap_i_token_piece_read(ds, &piece, dst, err);
+    if (status || tokmap_i_checksum(dst, (size_t)piece.n_bytes) == checksum)
+        return status;
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, piece.first_byte,
+                   "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
+                   ") does not match its checksum",
+                   piece.file->path, block, piece.first_byte, piece.first_byte + piece.n_bytes - 1);
+}
+
 tokmap_status tokmap_i_fail_tokens_hash(const tokmap_dataset *ds, tokmap_error *err)
 {
     return FAIL(err, TOKMAP_ERR_CORRUPT,
@@ -184,16 +197,10 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, tokmap_
     const tokmap_i_header *h = &job->a.ds->header;
     tokmap_writer *w = job->a.w;
     const tokmap_i_token_piece block = tokmap_i_block_piece(job->a.ds, block_index);
-    tokmap_status status = tokmap_i_token_piece_read(job->a.ds, &block, job->block, err);
+    tokmap_status status = tokmap_i_append_read_block(
+        job->a.ds, block_index, load_le64(job->a.checksums + 8 * block_index), job->block, err);
     if (status)
         return status;
-    if (tokmap_i_checksum(job->block, (size_t)block.n_bytes) !=
-        load_le64(job->a.checksums + 8 * block_index))
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, block.first_byte,
-                       "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
-                       ") does not match its checksum",
-                       block.file->path, block_index, block.first_byte,
-                       block.first_byte + block.n_bytes - 1);
     const uint32_t largest =
         tokmap_i_largest_id(job->block, (size_t)block.n_tokens, h->token_bytes);
     if (largest > h->largest_id)
@@ -213,26 +220,6 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, tokmap_
     return status;
 }
 
-static tokmap_status append_all(append_job *job, tokmap_error *err)
-{
-    tokmap_i_append *a = &job->a;
-    const tokmap_i_content_hash *now = &a->w->header.tokens_hash;
-    tokmap_status status = tokmap_i_append_open(a, err);
-    if (status)
-        return status;
-    job->block = malloc(TOKMAP_I_BLOCK_BYTES);
-    if (!job->block)
-        return FAIL_MEMORY(err);
-    tokmap_i_content_hash expected = *now;
-    tokmap_i_content_hash_join(&expected, &a->ds->header.tokens_hash);
-    status = tokmap_i_writer_flush(a->w, err);
-    for (uint64_t i = 0; !status && i < a->checksums_bytes / 8; i++)
-        status = append_block(job, i, err);
-    if (!status && (now->crc[0] != expected.crc[0] || now->crc[1] != expected.crc[1]))
-        status = tokmap_i_fail_tokens_hash(a->ds, err);
-    return status ? status : tokmap_i_append_index(a, err);
-}
-
 tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                            tokmap_error *err)
 {
@@ -240,7 +227,22 @@ tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_datase
     if (status)
         return status;
     append_job job = {.a = {.w = w, .ds = ds}, .copy_in_place = true};
-    status = append_all(&job, &w->failure);
+    const tokmap_i_content_hash *now = &w->header.tokens_hash;
+    tokmap_i_content_hash expected = *now;
+    tokmap_i_content_hash_join(&expected, &ds->header.tokens_hash);
+    status = tokmap_i_append_open(&job.a, &w->failure);
+    if (!status)
+        job.block = malloc(TOKMAP_I_BLOCK_BYTES);
+    if (!status && !job.block)
+        status = FAIL_MEMORY(&w->failure);
+    if (!status)
+        status = tokmap_i_writer_flush(w, &w->failure);
+    for (uint64_t i = 0; !status && i < job.a.checksums_bytes / 8; i++)
+        status = append_block(&job, i, &w->failure);
+    if (!status && memcmp(now->crc, expected.crc, sizeof now->crc) != 0)
+        status = tokmap_i_fail_tokens_hash(ds, &w->failure);
+    if (!status)
+        status = tokmap_i_append_index(&job.a, &w->failure);
     tokmap_i_append_close(&job.a);
     free(job.block);
     return tokmap_i_writer_leave(w, status, err);
@@ -270,29 +272,6 @@ static tokmap_status add_segment(tokmap_writer *w, const tokmap_i_token_file *fi
     return status;
 }
 
-static tokmap_status join_all(tokmap_i_append *a, tokmap_error *err)
-{
-    tokmap_writer *w = a->w;
-    const tokmap_i_header *h = &a->ds->header;
-    tokmap_status status = tokmap_i_append_open(a, err);
-    /* The caller makes the metadata of the whole from those of the parts; opening one does not
-     * check them. */
-    if (!status)
-        status = tokmap_i_index_reader_checksum(&a->reader,
-                                                tokmap_i_section_find(h, TOKMAP_I_METADATA), err);
-    for (uint64_t i = 0; !status && i < a->ds->n_files; i++)
-        if (a->ds->files[i].n_tokens > 0)
-            status = add_segment(w, &a->ds->files[i], err);
-    if (!status)
-        status =
-            tokmap_i_index_writer_blocks(w->index, a->checksums, (size_t)a->checksums_bytes, err);
-    if (status)
-        return status;
-    tokmap_i_content_hash_join(&w->header.tokens_hash, &h->tokens_hash);
-    w->header.largest_id = MAX(w->header.largest_id, h->largest_id);
-    return tokmap_i_append_index(a, err);
-}
-
 tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
                                  const tokmap_join_options *options, tokmap_error *err)
 {
@@ -305,10 +284,26 @@ tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
         status = tokmap_i_take_options(&o, options, &kind, &w->failure);
     if (!status)
         status = tokmap_i_check_flag("continues_input", o.continues_input, &w->failure);
+    if (status)
+        return tokmap_i_writer_leave(w, status, err);
+    tokmap_i_append a = {.w = w, .ds = ds, .continues_input = o.continues_input != 0};
+    status = tokmap_i_append_open(&a, &w->failure);
+    /* The caller makes the metadata of the whole from those of the parts; opening one does not
+     * check them. */
+    if (!status)
+        status = tokmap_i_index_reader_checksum(
+            &a.reader, tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA), &w->failure);
+    for (uint64_t i = 0; !status && i < ds->n_files; i++)
+        if (ds->files[i].n_tokens > 0)
+            status = add_segment(w, &ds->files[i], &w->failure);
+    if (!status)
+        status = tokmap_i_index_writer_blocks(w->index, a.checksums, (size_t)a.checksums_bytes,
+                                              &w->failure);
     if (!status) {
-        tokmap_i_append a = {.w = w, .ds = ds, .continues_input = o.continues_input != 0};
-        status = join_all(&a, &w->failure);
-        tokmap_i_append_close(&a);
+        tokmap_i_content_hash_join(&w->header.tokens_hash, &ds->header.tokens_hash);
+        w->header.largest_id = MAX(w->header.largest_id, ds->header.largest_id);
+        status = tokmap_i_append_index(&a, &w->failure);
     }
+    tokmap_i_append_close(&a);
     return tokmap_i_writer_leave(w, status, err);
 }

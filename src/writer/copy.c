@@ -103,17 +103,11 @@ static tokmap_status read_block(copy_job *job, uint64_t token, tokmap_i_token_pi
     const uint64_t checksums = tokmap_i_section_find(&ds->header, TOKMAP_I_CHECKSUMS)->offset;
     uint8_t checksum[8];
     *piece = tokmap_i_block_piece(ds, block);
-    tokmap_status status = tokmap_i_token_piece_read(ds, piece, job->block, err);
-    if (!status)
-        status = tokmap_i_read_exactly((tokmap_i_named_file){job->index_fd, ds->index_path},
-                                       checksums + 8 * block, sizeof checksum, checksum, err);
-    if (status || tokmap_i_checksum(job->block, (size_t)piece->n_bytes) == load_le64(checksum))
-        return status;
-    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, piece->first_byte,
-                   "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
-                   ") does not match its checksum",
-                   piece->file->path, block, piece->first_byte,
-                   piece->first_byte + piece->n_bytes - 1);
+    const tokmap_status status =
+        tokmap_i_read_exactly((tokmap_i_named_file){job->index_fd, ds->index_path},
+                              checksums + 8 * block, sizeof checksum, checksum, err);
+    return status ? status
+                  : tokmap_i_append_read_block(ds, block, load_le64(checksum), job->block, err);
 }
 
 /* ---- Records ---- */
@@ -332,40 +326,17 @@ tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *pref
 
 /* ---- The end ---- */
 
-static tokmap_status take_dataset(tokmap_writer *w, const tokmap_dataset *ds, tokmap_error *err)
-{
-    const tokmap_i_header *h = &ds->header;
-    tokmap_i_append a = {.w = w, .ds = ds};
-    copy_job job = {.index_fd = -1};
-    size_t n_bytes;
-    const char *json = tokmap_dataset_metadata(ds, &n_bytes);
-    tokmap_status status = tokmap_i_append_open(&a, err);
-    if (!status)
-        status = open_job(&job, ds, w->names.token_partial, &w->token_fd, err);
-    if (!status)
-        status = copy_units(&job, 0, job.n_units, err);
-    if (!status)
-        status = collect_units(&job, w->index, &w->header.tokens_hash, err);
-    if (!status &&
-        memcmp(w->header.tokens_hash.crc, h->tokens_hash.crc, sizeof h->tokens_hash.crc) != 0)
-        status = tokmap_i_fail_tokens_hash(ds, err);
-    w->n_tokens = h->n_tokens;
-    w->header.largest_id = h->largest_id;
-    w->token_tail = job.file_bytes - job.n_bytes;
-    close_job(&job);
-    if (!status)
-        status = tokmap_i_append_index(&a, err);
-    tokmap_i_append_close(&a);
-    return status ? status : tokmap_writer_set_metadata(w, json, n_bytes, err);
-}
-
 tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *prefix,
                                         const tokmap_copy_options *options, tokmap_error *err)
 {
     tokmap_copy_options o;
+    copy_job job = {.index_fd = -1};
     tokmap_i_error_clear(err);
     if (!ds || !prefix)
         return FAIL_NULL(err);
+    const tokmap_i_content_hash *hash = &ds->header.tokens_hash;
+    size_t n_bytes;
+    const char *json = tokmap_dataset_metadata(ds, &n_bytes);
     tokmap_status status = take_options(&o, options, err);
     tokmap_writer *w = status ? NULL : tokmap_i_writer_new();
     if (status || !w)
@@ -376,10 +347,28 @@ tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *pr
     w->header.token_bytes = ds->header.token_bytes;
     w->header.eod_id = ds->header.eod_id;
     status = tokmap_i_writer_begin(w, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
+    tokmap_i_append a = {.w = w, .ds = ds, .reader = {.fd = -1}};
     if (!status)
-        status = take_dataset(w, ds, err);
+        status = tokmap_i_append_open(&a, err);
+    if (!status)
+        status = open_job(&job, ds, w->names.token_partial, &w->token_fd, err);
+    if (!status)
+        status = copy_units(&job, 0, job.n_units, err);
+    if (!status)
+        status = collect_units(&job, w->index, &w->header.tokens_hash, err);
+    if (!status && memcmp(w->header.tokens_hash.crc, hash->crc, sizeof hash->crc) != 0)
+        status = tokmap_i_fail_tokens_hash(ds, err);
+    w->n_tokens = ds->header.n_tokens;
+    w->header.largest_id = ds->header.largest_id;
+    w->token_tail = job.file_bytes - job.n_bytes;
+    if (!status)
+        status = tokmap_i_append_index(&a, err);
+    if (!status)
+        status = tokmap_writer_set_metadata(w, json, n_bytes, err);
     if (!status)
         status = tokmap_writer_finish(w, err);
+    close_job(&job);
+    tokmap_i_append_close(&a);
     tokmap_writer_close(w);
     return status;
 }

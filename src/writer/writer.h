@@ -106,6 +106,9 @@ tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err);
 /* Adds its documents, with their values, and its inputs. The tokens have been added. */
 tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err);
 void tokmap_i_append_close(tokmap_i_append *a);
+/* Reads a whole block of tokens, and compares its checksum. */
+tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t block,
+                                         uint64_t checksum, uint8_t *dst, tokmap_error *err);
 /* TOKMAP_ERR_CORRUPT: its tokens do not have the hash that its index says. */
 tokmap_status tokmap_i_fail_tokens_hash(const tokmap_dataset *ds, tokmap_error *err);
 

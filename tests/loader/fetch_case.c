@@ -140,8 +140,7 @@ tokmap_i_fetch_row ahead_row(const fetch_case *c, uint64_t sample)
         first = (k >> 20) % (n_all - n + 1);
     if (c->from < c->to)
         first = c->from + k % (c->to - c->from - n + 1);
-    return (tokmap_i_fetch_row){
-        .dataset = dataset, .n_tokens = (uint32_t)(n + c->add_tokens), .first_token = first};
+    return (tokmap_i_fetch_row){.dataset = dataset, .n_tokens = (uint32_t)n, .first_token = first};
 }
 
 static tokmap_status ahead_plan(void *context, uint64_t sample, uint32_t n_rows,

@@ -29,7 +29,6 @@ typedef struct fetch_case {
     unsigned plan_us;        /* how long planning a step takes */
     atomic_int n_refusals;
     atomic_uint_fast64_t n_planned; /* samples up to here */
-    atomic_uint add_tokens;         /* to the length of all rows: more than was agreed */
 } fetch_case;
 
 uint64_t ahead_hash(uint64_t a, uint64_t b);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fetch_options.h - which rows a fetch reads ahead, and how. */
+#ifndef TOKMAP_FETCH_OPTIONS_H
+#define TOKMAP_FETCH_OPTIONS_H
+
+#include "dataset/token_files.h"
+
+typedef enum tokmap_i_fetch_kind {
+    TOKMAP_I_FETCH_POPULATE,
+    TOKMAP_I_FETCH_DIRECT,
+    TOKMAP_I_FETCH_READ
+} tokmap_i_fetch_kind;
+
+/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around to its token
+ * 0. */
+typedef struct tokmap_i_fetch_row {
+    uint32_t dataset; /* index in the list of the options */
+    uint32_t n_tokens;
+    uint64_t first_token;
+    const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
+                           one file, which was not checked: copy it with tokmap_i_pages_read */
+} tokmap_i_fetch_row;
+
+/* Fills in the n_rows rows of a step, the first of which is sample `sample`. Called only in the
+ * thread of the fetch, and again for a step that is tried again. A row is inside its dataset, and
+ * has 1 to max_tokens tokens.
+ * TOKMAP_END: this step and later ones do not exist. */
+typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t sample, uint32_t n_rows,
+                                          tokmap_i_fetch_row *rows, tokmap_error *err);
+
+typedef struct tokmap_i_fetch_options {
+    tokmap_i_fetch_kind kind;
+    const tokmap_dataset *const *datasets;
+    uint32_t n_datasets;
+    uint32_t n_steps;    /* read ahead: 1 to 1024 */
+    uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
+    uint32_t max_tokens; /* of a row */
+    bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
+    tokmap_i_fetch_plan *plan;
+    /* NULL, or called in the same thread before a step is planned, with its first sample. It reads
+     * in larger pieces than rows, so POPULATE does not request rows one by one. */
+    void (*ahead)(void *context, uint64_t sample);
+    void *context;
+} tokmap_i_fetch_options;
+
+#endif /* TOKMAP_FETCH_OPTIONS_H */
