@@ -300,13 +300,6 @@ TEST(swapped_tokens_of_the_same_size_are_found_by_verify)
     tokmap_dataset_close(ds);
 }
 
-TEST(a_token_file_that_is_not_the_one_of_the_index_is_refused)
-{
-    store(&SHAPE_TINY);
-    CHECK(file_store(file(".ds"), "abc", 3));
-    expect_refusal(file(".ds"), TOKMAP_ERR_MISMATCH, 0);
-}
-
 /* ---- What is no file ---- */
 
 TEST(folders_are_refused)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "support/bad_days.h"
 #include "system/output_file.h"
 
 /* 0: calls the real function. Replaces libc's for the whole program. */
@@ -33,9 +34,7 @@ int linkat(int old_folder, const char *old, int new_folder, const char *new, int
 
 static void write_text(const char *path, const char *text)
 {
-    FILE *f = fopen(path, "w");
-    CHECK(f && fputs(text, f) >= 0);
-    CHECK(fclose(f) == 0);
+    CHECK(file_store(path, text, strlen(text)));
 }
 
 static const char *text_of(const char *path)
@@ -47,12 +46,6 @@ static const char *text_of(const char *path)
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
     return text;
-}
-
-static bool exists(const char *path)
-{
-    struct stat st;
-    return lstat(path, &st) == 0;
 }
 
 /* Runs `call`; returns its stderr. */
@@ -108,7 +101,7 @@ TEST(only_a_lock_of_another_is_called_one)
         if (!strstr(text, cases[i].says))
             CHECK_FAIL("errno %d: it says %s", cases[i].sys_errno, text);
         CHECK_INT(out.fd, -1);
-        CHECK_INT(exists(out.partial), cases[i].sys_errno == EWOULDBLOCK);
+        CHECK_INT(file_is_there(out.partial), cases[i].sys_errno == EWOULDBLOCK);
         unlink(out.partial);
     }
 }
@@ -137,7 +130,7 @@ TEST(a_copy_replaces_the_old_output_where_no_link_can_be_made)
     CHECK_INT(share(&out), CLI_OK);
     linkat_errno = 0;
     CHECK_STR(text_of(out.path), "tokens");
-    CHECK(!exists(out.partial));
+    CHECK(!file_is_there(out.partial));
     output_close(&out);
 }
 
@@ -152,7 +145,7 @@ TEST(a_link_takes_the_name_in_one_step_and_leaves_no_partial_file)
         }
         CHECK_INT(share(&out), CLI_OK);
         CHECK_STR(text_of(out.path), "tokens");
-        CHECK(!exists(out.partial));
+        CHECK(!file_is_there(out.partial));
         output_close(&out);
     }
 }
@@ -167,7 +160,7 @@ TEST(a_link_never_replaces_unasked)
     CHECK_INT(code, CLI_EXISTS);
     output_abandon(&out);
     CHECK_STR(text_of(out.path), "made meanwhile");
-    CHECK(!exists(out.partial));
+    CHECK(!file_is_there(out.partial));
 }
 
 TEST(a_partial_link_that_is_in_use_is_left_alone)
@@ -180,10 +173,10 @@ TEST(a_partial_link_that_is_in_use_is_left_alone)
     CHECK(flock(fd, LOCK_SH) == 0);
     said(share, &out, &code);
     CHECK_INT(code, CLI_EXISTS);
-    CHECK(exists(out.partial));
+    CHECK(file_is_there(out.partial));
     close(fd);
     CHECK_INT(share(&out), CLI_OK); /* its maker has died */
-    CHECK(!exists(out.partial));
+    CHECK(!file_is_there(out.partial));
     output_close(&out);
 }
 

@@ -219,33 +219,6 @@ TEST(token_files_are_not_opened)
     compare_datasets(check_path("joined"), check_path("flat"));
 }
 
-TEST(an_index_alone_finds_its_tokens_when_they_are_used)
-{
-    const parts p = make_parts(check_path("cells"), 0);
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
-    const char *bin = with_suffix(p.prefixes[0], ".bin");
-    const void *tokens;
-    uint16_t token;
-    CHECK_INT(rename(bin, check_path("away")), 0);
-    CHECK_INT(tokmap_dataset_open_index(&ds, p.prefixes[0], &err), TOKMAP_OK);
-    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
-    tokmap_dataset_get_info(ds, &info);
-    CHECK_EQ(info.n_tokens, 1000);
-    CHECK_EQ(info.token_file_bytes, 2000);
-    CHECK_STR(info.token_path, bin);
-    CHECK_INT(tokmap_dataset_tokens(ds, 0, 1, &tokens), TOKMAP_ERR_IO);
-    CHECK_INT(tokmap_dataset_read(ds, 0, 1, &token, &err), TOKMAP_ERR_IO);
-    CHECK(strstr(err.text, bin) != NULL);
-    CHECK_INT(rename(check_path("away"), bin), 0);
-    CHECK_INT(tokmap_dataset_read(ds, 0, 1, &token, &err), TOKMAP_OK);
-    const shape s = part_shape(0, 0);
-    CHECK_EQ(token, shape_id(&s, 0));
-    CHECK_INT(tokmap_dataset_tokens(ds, 999, 1, &tokens), TOKMAP_OK);
-    CHECK_EQ(load_le16(tokens), shape_id(&s, 999));
-    tokmap_dataset_close(ds);
-}
-
 /* ---- Inputs that continue ---- */
 
 typedef struct cut_input {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer: its rules, its promises about names, adopting and merging. */
+/* The writer: its promises about names, adopting and merging. (fuzz_writer has its rules.) */
 #include "support/check.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tokmap_writer.h"
+#include "support/bad_days.h"
 
 static const tokmap_writer_options plain = {
     .struct_size = sizeof plain, .vocab_size = 1000, .eod_id = TOKMAP_NO_ID};
 
 static bool exists(const char *name)
 {
-    struct stat st;
-    return lstat(check_path(name), &st) == 0;
+    return file_is_there(check_path(name));
 }
 
 static tokmap_writer *begin(const char *name, const tokmap_writer_options *options)
@@ -170,49 +169,6 @@ TEST(a_forked_child_cannot_write_to_the_files_of_its_parent)
     tokmap_writer_close(w);
 }
 
-TEST(tokens_after_the_last_document_and_documents_after_the_last_input_are_errors)
-{
-    tokmap_writer *w = begin("t", &plain);
-    add(w, 3, 0);
-    const uint32_t id = 1;
-    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
-    tokmap_writer_close(w);
-    w = begin("t", &plain);
-    add(w, 3, 0);
-    CHECK_INT(tokmap_writer_end_input(w, "s", 0, 0, NULL), TOKMAP_OK);
-    add(w, 0, 0);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
-    tokmap_writer_close(w);
-}
-
-TEST(an_input_cannot_end_within_a_document)
-{
-    const uint32_t id = 1;
-    tokmap_writer *w = begin("m", &plain);
-    add(w, 3, 0);
-    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_end_input(w, "s", 0, 0, NULL), TOKMAP_ERR_ARGUMENT);
-    tokmap_writer_close(w);
-    w = begin("m",
-              &plain); /* the first document: only at the end does it show that there are any */
-    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_end_input(w, "s", 0, 0, NULL), TOKMAP_OK);
-    add(w, 1, 0);
-    CHECK_INT(tokmap_writer_end_input(w, "t", 0, 0, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
-    tokmap_writer_close(w);
-}
-
-TEST(a_first_input_may_have_an_empty_name)
-{
-    tokmap_writer *w = begin("n", &plain);
-    add(w, 3, 0);
-    CHECK_INT(tokmap_writer_end_input(w, "", 0, 0, NULL), TOKMAP_OK);
-    finish(w);
-    tokmap_dataset_close(open_sound("n"));
-}
-
 TEST(after_finish_only_close_is_left)
 {
     tokmap_writer *w = begin("f", &plain);
@@ -255,12 +211,6 @@ TEST(same_calls_write_the_same_bytes_however_the_tokens_are_cut)
     free(ids);
 }
 
-static void put_file(const char *name, const void *data, size_t n_bytes)
-{
-    FILE *f = fopen(check_path(name), "wb");
-    CHECK(f && fwrite(data, 1, n_bytes, f) == n_bytes && fclose(f) == 0);
-}
-
 TEST(adopting_gives_the_id_of_the_same_content_written)
 {
     tokmap_writer *w = begin("n", &plain);
@@ -274,7 +224,7 @@ TEST(adopting_gives_the_id_of_the_same_content_written)
     uint16_t file[512 + 500] = {0};
     CHECK_INT(tokmap_dataset_read(ds, 0, 500, file + 512, NULL), TOKMAP_OK);
     tokmap_dataset_close(ds);
-    put_file("h.shard", file, sizeof file);
+    CHECK(file_store(check_path("h.shard"), file, sizeof file));
 
     const tokmap_adopt_options options = {.struct_size = sizeof options,
                                           .token_offset = 1024,
@@ -319,8 +269,8 @@ TEST(adopting_gives_the_id_of_the_same_content_written)
 TEST(adopting_refuses_wrong_sizes_names_and_ids)
 {
     const uint16_t ids[4] = {1, 2, 3, 70};
-    put_file("s.bin", ids, sizeof ids);
-    put_file("noname", ids, sizeof ids);
+    CHECK(file_store(check_path("s.bin"), ids, sizeof ids));
+    CHECK(file_store(check_path("noname"), ids, sizeof ids));
     tokmap_adopt_options o = {
         .struct_size = sizeof o, .n_tokens = 4, .token_bytes = 2, .eod_id = TOKMAP_NO_ID};
     tokmap_writer *w;
@@ -349,7 +299,7 @@ TEST(the_index_of_another_token_file_is_never_replaced)
     add(w, 4, 0);
     finish(w);
     const uint16_t ids[2] = {1, 2};
-    put_file("v1.npy", ids, sizeof ids);
+    CHECK(file_store(check_path("v1.npy"), ids, sizeof ids));
     const tokmap_adopt_options adopt = {.struct_size = sizeof adopt,
                                         .n_tokens = 2,
                                         .token_bytes = 2,
@@ -361,7 +311,7 @@ TEST(the_index_of_another_token_file_is_never_replaced)
     tokmap_dataset_close(open_sound("v1"));
     CHECK(!exists("v1.tmi.partial") && !exists("v1.tmi.replaced"));
 
-    put_file("v2.npy", ids, sizeof ids);
+    CHECK(file_store(check_path("v2.npy"), ids, sizeof ids));
     CHECK_INT(tokmap_writer_adopt(&w, check_path("v2.npy"), &adopt, &err), TOKMAP_OK);
     const void *tokens;
     size_t n_tokens;
