@@ -184,41 +184,6 @@ TEST(a_document_costs_at_most_4_25_bytes)
     }
 }
 
-/* A sound section with some bytes changed, as a damaged or hostile file would have it. */
-TEST(damaged_sections_give_errors_or_documents_inside_the_dataset)
-{
-    uint64_t seed = 42, n_found = 0, n_refused = 0;
-    shape s = {.lengths = malloc(5000 * sizeof(uint64_t))};
-    for (int round = 0; round < 1000; round++) {
-        s.n_documents = 1 + random_u64(&seed) % 5000;
-        for (uint64_t i = 0; i < s.n_documents; i++)
-            s.lengths[i] = length_by(round % 7, i, &seed);
-        encode(&s);
-        for (int i = 0; i < 1 + round % 50; i++)
-            s.bytes[random_u64(&seed) % s.n_bytes] = (uint8_t)random_u64(&seed);
-        tokmap_i_documents docs;
-        tokmap_i_documents_view(&docs, s.bytes, s.n_bytes, s.n_documents, s.n_tokens);
-        for (int i = 0; s.n_tokens > 0 && i < 300; i++) {
-            tokmap_document out;
-            const uint64_t token = random_u64(&seed) % s.n_tokens;
-            if (tokmap_i_documents_find(&docs, NULL, token, &out) == TOKMAP_OK) {
-                CHECK(out.index < s.n_documents && out.first_token <= token);
-                CHECK(token - out.first_token < out.n_tokens && out.n_tokens <= s.n_tokens);
-                n_found++;
-            } else {
-                n_refused++;
-            }
-            const uint64_t index = random_u64(&seed) % s.n_documents;
-            if (tokmap_i_documents_get(&docs, index, &out) == TOKMAP_OK)
-                CHECK(out.first_token <= s.n_tokens &&
-                      out.n_tokens <= s.n_tokens - out.first_token);
-        }
-        free(s.bytes);
-    }
-    free(s.lengths);
-    CHECK(n_found > 0 && n_refused > 0);
-}
-
 /* Ends of documents that span more than 2^32 tokens, written by the library to a file of holes. */
 static void write_wide(const char *prefix, const shape *s)
 {
