@@ -240,9 +240,13 @@ static bool add_piece(builder *w, uint32_t id, double_array_key *keys, size_t *n
     return true;
 }
 
+/* keys: with room for all tokens. */
 static bool build_pieces(builder *w, double_array_key *keys)
 {
     size_t n = 0, n_scores = 0;
+    w->scores = malloc(w->m->n_tokens * sizeof *w->scores + 1);
+    if (!keys || !w->scores)
+        return fail_memory(w->err);
     for (uint32_t id = 0; id < w->m->n_tokens; id++)
         if (!add_piece(w, id, keys, &n))
             return false;
@@ -259,15 +263,6 @@ static bool build_pieces(builder *w, double_array_key *keys)
             w->scores[n_scores++] = w->scores[i];
     w->n_scores = n_scores;
     return double_array_build(&w->pieces, keys, n) || fail_memory(w->err);
-}
-
-static bool load_pieces(builder *w)
-{
-    double_array_key *keys = malloc(w->m->n_tokens * sizeof *keys + 1);
-    w->scores = malloc(w->m->n_tokens * sizeof *w->scores + 1);
-    const bool built = keys && w->scores ? build_pieces(w, keys) : fail_memory(w->err);
-    free(keys);
-    return built;
 }
 
 /* The symbol of a part of a piece, which begins with the character c. */
@@ -318,6 +313,11 @@ static bool add_splits(builder *w, uint32_t id)
 
 static bool add_scored_pairs(builder *w)
 {
+    double_array_key *keys = malloc(w->m->n_tokens * sizeof *keys + 1);
+    const bool built = build_pieces(w, keys);
+    free(keys);
+    if (!built)
+        return false;
     for (uint32_t id = 0; id < w->m->n_tokens; id++) {
         if (merges_lead_to(w->m, id) && !set_other_characters(w, id))
             return false;
@@ -585,13 +585,6 @@ static void limit_words(builder *w)
         char_words_join_all_but_blanks(&b->words);
 }
 
-static bool add_pairs(builder *w)
-{
-    if (w->m->rule == MERGE_LISTED)
-        return add_listed_pairs(w);
-    return w->m->rule != MERGE_SCORED || (load_pieces(w) && add_scored_pairs(w));
-}
-
 static bool build_tables(builder *w)
 {
     char_bpe *b = w->b;
@@ -601,7 +594,9 @@ static bool build_tables(builder *w)
     b->n_ids = b->n_symbols = (uint32_t)m->n_tokens;
     char_words_init(&b->words, b->spaces_are_marks);
     if (!load_fallback(w) || !set_symbol(w, 0, NO_SYMBOL) /* page 0 has no symbols */ ||
-        (!has_words(m) && !set_tokens_of_one(w)) || !add_pairs(w))
+        (!has_words(m) && !set_tokens_of_one(w)) ||
+        (m->rule == MERGE_LISTED && !add_listed_pairs(w)) ||
+        (m->rule == MERGE_SCORED && !add_scored_pairs(w)))
         return false;
     b->merges = merge_table_new(w->list.pairs, w->list.n);
     if (!b->merges)

@@ -173,11 +173,6 @@ static bool cuts_here(const char_engine *e, const uint32_t around[N_AROUND])
             (unsigned)is_known(e, beside[0]) + (unsigned)is_known(e, beside[1]) >= c->n_known);
 }
 
-static bool may_cut_ascii(const char_cuts *c, uint8_t left, uint8_t right)
-{
-    return (c->ascii[left][right / 64] >> right % 64 & 1) != 0;
-}
-
 /* When everything else is set. */
 static void mark_ascii(char_engine *e)
 {
@@ -188,11 +183,6 @@ static void mark_ascii(char_engine *e)
             const bool cuts = letter == CHAR_ANY || cuts_here(e, around);
             e->cuts.ascii[left][right / 64] |= (uint64_t)cuts << right % 64;
         }
-}
-
-static bool is_inside(uint8_t byte)
-{
-    return (byte & 0xC0) == 0x80;
 }
 
 /* The characters around a place; two of them are before it. */
@@ -223,8 +213,8 @@ size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searc
         return 0;
     for (size_t at = n_bytes < 2 ? 0 : n_bytes - 1; at > last; at--) {
         const uint8_t left = text[at - 1], right = text[at];
-        const bool ascii = (left | right) < 0x80;
-        if (ascii ? !may_cut_ascii(c, left, right) : is_inside(right))
+        const bool ascii = (left | right) < 0x80, inside = (right & 0xC0) == 0x80;
+        if (ascii ? (c->ascii[left][right / 64] >> right % 64 & 1) == 0 : inside)
             continue;
         if (read_around(text, n_bytes, at, around) && cuts_here(e, around))
             return at;
@@ -327,26 +317,19 @@ static bool has_normalized_tokens(const model *m)
     return false;
 }
 
-static bool find_normalized(char_engine *e, const model *m, model *normalized, failure *err)
-{
-    if (!has_normalized_tokens(m))
-        return true;
-    normalizer *all_steps = normalizer_new(m, true, err);
-    const bool found = all_steps && normalizer_add_tokens(all_steps, m, normalized, err);
-    normalizer_free(all_steps);
-    for (size_t i = 0; found && e->blanks_only && i < normalized->n_added; i++)
-        if (!blank_content(&normalized->added[i].content))
-            return fail_memory(err);
-    return found;
-}
-
+/* Those that are searched for in normalized text. */
 static bool load_added(char_engine *e, const model *m, failure *err)
 {
     model normalized;
+    if (!has_normalized_tokens(m))
+        return true;
     model_init(&normalized);
-    bool loaded = find_normalized(e, m, &normalized, err);
-    if (loaded && normalized.n_added > 0)
-        loaded = (e->added = added_tokens_new(&normalized, true, err)) != NULL;
+    normalizer *all_steps = normalizer_new(m, true, err);
+    bool loaded = all_steps && normalizer_add_tokens(all_steps, m, &normalized, err);
+    normalizer_free(all_steps);
+    for (size_t i = 0; loaded && e->blanks_only && i < normalized.n_added; i++)
+        loaded = blank_content(&normalized.added[i].content) || fail_memory(err);
+    loaded = loaded && (e->added = added_tokens_new(&normalized, true, err)) != NULL;
     for (size_t i = 0; i < normalized.n_added && loaded; i++)
         add_added_token(&e->cuts, &normalized.added[i]);
     model_free(&normalized);
@@ -360,9 +343,8 @@ static bool may_be_blanked(const model *m)
     bool replaced = false;
     for (size_t i = 0; i < m->n_steps; i++) {
         const normalize_step *step = &m->steps[i];
-        replaced |= step->kind == NORMALIZE_REPLACE && step->from.n_bytes == 1 &&
-                    step->from.s[0] == ' ' && step->to.n_bytes == sizeof mark &&
-                    memcmp(step->to.s, mark, sizeof mark) == 0;
+        replaced |= step->kind == NORMALIZE_REPLACE && model_text_is(&step->from, " ") &&
+                    model_text_is(&step->to, "\xE2\x96\x81");
     }
     for (size_t i = 0; i < m->n_added; i++)
         replaced &= !(m->added[i].normalized && (m->added[i].lstrip || m->added[i].rstrip));
@@ -594,16 +576,6 @@ static size_t take_last_word(char_scratch *s, size_t n_bytes)
     return block * 64 + bit;
 }
 
-static bool encode_chunk(char_scratch *s, text_span chunk, id_buffer *out)
-{
-    const bool cached = chunk.n_bytes < MAX_CACHED_BYTES;
-    if (s->e->in_order)
-        return cached ? unigram_words(s->search, chunk.bytes, chunk.n_bytes, s->starts, out)
-                      : unigram_word(s->search, chunk.bytes, chunk.n_bytes, out);
-    return cached ? word_cache_encode(s->cache, chunk.bytes, chunk.n_bytes, s->starts, out)
-                  : encode_word(s, chunk.bytes, chunk.n_bytes, out);
-}
-
 static bool encode_words(char_scratch *s, text_span text, id_buffer *out)
 {
     size_t size = CHUNK_BYTES;
@@ -615,7 +587,15 @@ static bool encode_words(char_scratch *s, text_span text, id_buffer *out)
             size *= 2;
             continue;
         }
-        if (!encode_chunk(s, (text_span){text.bytes, n}, out))
+        const bool cached = n < MAX_CACHED_BYTES;
+        bool encoded;
+        if (s->e->in_order)
+            encoded = cached ? unigram_words(s->search, text.bytes, n, s->starts, out)
+                             : unigram_word(s->search, text.bytes, n, out);
+        else
+            encoded = cached ? word_cache_encode(s->cache, text.bytes, n, s->starts, out)
+                             : encode_word(s, text.bytes, n, out);
+        if (!encoded)
             return false;
         text.bytes += n;
         text.n_bytes -= n;

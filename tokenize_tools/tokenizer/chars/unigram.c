@@ -58,11 +58,6 @@ struct unigram_scratch {
 
 /* ---- New: the pieces ---- */
 
-static bool is_nul_piece(const model *m, uint32_t id)
-{
-    return m->tokens[id].n_bytes == 1 && *model_token_bytes(m, id) == 0;
-}
-
 /* Whether the token is searched for in texts. */
 static bool is_matched(const unigram *u, const model *m, uint32_t id)
 {
@@ -83,11 +78,6 @@ static double score_of(const unigram *u, const model *m, uint32_t id)
     return t->kind == TOKEN_USER_DEFINED ? (float)(0.1 * ((int)t->n_bytes - 1)) : (float)t->score;
 }
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 static bool load_scores(unigram *u, const model *m, failure *err)
 {
     double lowest = u->single ? FLT_MAX : INFINITY;
@@ -98,14 +88,16 @@ static bool load_scores(unigram *u, const model *m, failure *err)
         const model_token *t = &m->tokens[id];
         if (!isfinite(t->score))
             return model_fail(err, 0, "the score of the token with id %u is not a number", id);
-        u->scores[id] = score_of(u, m, id);
-        if (t->kind == TOKEN_NORMAL || (!u->single && is_matched(u, m, id)))
-            lowest = -larger(-lowest, -u->scores[id]);
-        if (is_matched(u, m, id))
-            u->largest = larger(u->largest, fabs(u->scores[id]));
+        const double score = u->scores[id] = score_of(u, m, id);
+        const bool matched = is_matched(u, m, id);
+        if ((t->kind == TOKEN_NORMAL || (!u->single && matched)) && score < lowest)
+            lowest = score;
+        if (matched && fabs(score) > u->largest)
+            u->largest = fabs(score);
     }
     u->unknown_score = u->single ? (float)(lowest - UNKNOWN_PENALTY) : lowest - UNKNOWN_PENALTY;
-    u->largest = larger(u->largest, fabs(u->unknown_score));
+    if (fabs(u->unknown_score) > u->largest)
+        u->largest = fabs(u->unknown_score);
     return true;
 }
 
@@ -120,7 +112,8 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, failure *err
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         const uint8_t *bytes = model_token_bytes(m, id);
-        if (!is_matched(u, m, id) || (u->single && u->byte_fallback && is_nul_piece(m, id)))
+        const bool nul = t->n_bytes == 1 && *bytes == 0;
+        if (!is_matched(u, m, id) || (nul && u->single && u->byte_fallback))
             continue;
         if (u->single && t->n_bytes >= MAX_PIECE_BYTES)
             return model_fail(err, 0, "the piece with id %u has %u bytes, which is too long", id,
@@ -144,17 +137,6 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, failure *err
     return true;
 }
 
-/* Of tokens with the same text, HuggingFace takes the last one. */
-static size_t drop_same(double_array_key *keys, size_t n_keys)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < n_keys; i++) {
-        n -= n > 0 && double_array_same(&keys[n - 1], &keys[i]);
-        keys[n++] = keys[i];
-    }
-    return n;
-}
-
 static bool load_trie(unigram *u, const model *m, failure *err)
 {
     key_list list = {.keys = malloc(m->n_tokens * sizeof *list.keys + 1)};
@@ -163,7 +145,11 @@ static bool load_trie(unigram *u, const model *m, failure *err)
     bool loaded = list_pieces(u, m, &list, err);
     if (loaded) {
         qsort(list.keys, list.n, sizeof *list.keys, double_array_compare);
-        const size_t n = drop_same(list.keys, list.n);
+        size_t n = 0;
+        for (size_t i = 0; i < list.n; i++) { /* of equal texts, HuggingFace takes the last one */
+            n -= n > 0 && double_array_same(&list.keys[n - 1], &list.keys[i]);
+            list.keys[n++] = list.keys[i];
+        }
         if (u->single && n < list.n)
             loaded = model_fail(err, 0, "two pieces have the same text");
         else if (!double_array_build(&u->trie, list.keys, n))
@@ -268,26 +254,18 @@ static bool end_run(const unigram *u, unigram_state *state, const uint8_t *end, 
     return id_buffer_append(out, id == MODEL_NO_ID ? u->unknown_id : id);
 }
 
-static bool append_unknown(const unigram *u, unigram_state *state, const uint8_t *text,
-                           size_t n_bytes, id_buffer *out)
+static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *text,
+                         size_t n_bytes, id_buffer *out)
 {
+    const uint32_t id = find_piece(u, text, n_bytes);
+    if (id != MODEL_NO_ID && id != u->unknown_id)
+        return (!state->unknown || end_run(u, state, text, out)) && id_buffer_append(out, id);
     if (u->single && u->byte_fallback)
         return append_bytes(u, text, n_bytes, out);
     if (state->unknown)
         return true;
     state->unknown = text;
     return !u->single || id_buffer_append(out, u->unknown_id);
-}
-
-static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *text,
-                         size_t n_bytes, id_buffer *out)
-{
-    const uint32_t id = find_piece(u, text, n_bytes);
-    if (id == MODEL_NO_ID || id == u->unknown_id)
-        return append_unknown(u, state, text, n_bytes, out);
-    if (state->unknown && !end_run(u, state, text, out))
-        return false;
-    return id_buffer_append(out, id);
 }
 
 /* Lists the pieces on the best path to the end of a window in s->row; SIZE_MAX: out of memory. */

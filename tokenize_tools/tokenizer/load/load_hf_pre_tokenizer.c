@@ -354,17 +354,11 @@ static bool replace_droppers(part_list *list)
 
 _Static_assert(MAX_PARTS <= SPLIT_MAX_STAGES, "each part may be a stage");
 
-static bool is_one_character(const model_text *text)
-{
-    uint32_t code_point;
-    return text->n_bytes > 0 &&
-           utf8_decode((const uint8_t *)text->s, text->n_bytes, &code_point) == text->n_bytes;
-}
-
 /* If a normalizer has replaced several characters by others, or removed some, tokenizers no longer
  * knows which one is the first. */
 static bool keeps_beginning(const normalize_step *s)
 {
+    uint32_t first;
     switch (s->kind) {
     case NORMALIZE_NFC:
     case NORMALIZE_PREPEND:
@@ -373,7 +367,7 @@ static bool keeps_beginning(const normalize_step *s)
     case NORMALIZE_STRIP:
         return !s->left;
     case NORMALIZE_REPLACE:
-        return is_one_character(&s->from) && s->to.n_bytes > 0;
+        return model_text_is_character(&s->from, &first) && s->to.n_bytes > 0;
     default:
         return false;
     }

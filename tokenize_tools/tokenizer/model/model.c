@@ -9,6 +9,7 @@
 
 #include "text/array.h"
 #include "text/json_reader.h"
+#include "text/utf8.h"
 #include "tokenizer/model/name_table.h"
 
 void model_init(model *m)
@@ -101,6 +102,17 @@ bool model_text_set(model_text *text, const void *s, size_t n_bytes)
     text->s = copy;
     text->n_bytes = n_bytes;
     return true;
+}
+
+bool model_text_is(const model_text *text, const char *s)
+{
+    return text->n_bytes == strlen(s) && memcmp(text->s, s, text->n_bytes) == 0;
+}
+
+bool model_text_is_character(const model_text *text, uint32_t *character)
+{
+    return text->n_bytes > 0 &&
+           utf8_decode((const uint8_t *)text->s, text->n_bytes, character) == text->n_bytes;
 }
 
 /* ---- Tokens ---- */

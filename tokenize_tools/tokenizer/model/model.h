@@ -198,6 +198,9 @@ normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
 unsigned model_byte_ids(const model *m, uint32_t byte_ids[256]);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 void model_text_free(model_text *text);
+bool model_text_is(const model_text *text, const char *s);
+/* Whether it is one character of UTF-8, and which. */
+bool model_text_is_character(const model_text *text, uint32_t *character);
 /* These return false. */
 /* Called after a table could not be made, with errno set to 0 before: out of memory, or too many
  * `entries` have the same hash. */

@@ -151,6 +151,16 @@ static void apply(const char_step *steps, size_t n_steps, char_image *image)
     }
 }
 
+/* Writes the text of the steps after CHAR_ORDER. */
+static size_t finish_image(const char_map *m, char_image *image, uint8_t text[LONGEST * 4])
+{
+    size_t n = 0;
+    apply(m->after, m->n_after, image);
+    for (size_t i = 0; i < image->n; i++)
+        n += utf8_encode(image->c[i], text + n);
+    return n;
+}
+
 static void sort_image(char_image *image)
 {
     for (size_t i = 1; i < image->n; i++) {
@@ -169,7 +179,6 @@ static bool make_entry(char_map *m, uint32_t c, map_entry *e)
 {
     uint8_t text[LONGEST * 4], own[4];
     char_image image = {{c}, 1};
-    size_t n = 0;
     *e = (map_entry){0};
     apply(m->before, m->n_before, &image);
     if (m->ordered)
@@ -180,9 +189,7 @@ static bool make_entry(char_map *m, uint32_t c, map_entry *e)
         e->lead = unicode_combining_class(image.c[0]);
         e->trail = unicode_combining_class(image.c[image.n - 1]);
     }
-    apply(m->after, m->n_after, &image);
-    for (size_t i = 0; i < image.n; i++)
-        n += utf8_encode(image.c[i], text + n);
+    const size_t n = finish_image(m, &image, text);
     const size_t n_own = utf8_encode(c, own);
     if (c < 128)
         m->ascii[c] = n == 1 ? text[0] : NO_BYTE;
@@ -376,17 +383,6 @@ static void put_entry(map_run *r, const map_entry *e, size_t length)
     }
 }
 
-static bool append_point(const char_map *m, uint32_t c, text_buffer *out)
-{
-    uint8_t text[LONGEST * 4];
-    char_image image = {{c}, 1};
-    size_t n = 0;
-    apply(m->after, m->n_after, &image);
-    for (size_t i = 0; i < image.n; i++)
-        n += utf8_encode(image.c[i], text + n);
-    return text_buffer_append(out, text, n);
-}
-
 /* Maps from the last starter to the next one again, with canonical order. */
 static bool run_unordered(map_run *r)
 {
@@ -408,8 +404,11 @@ static bool run_unordered(map_run *r)
     }
     r->out->n_bytes = r->starter_out;
     done = done && nfc_order(r->scratch, n);
-    for (size_t i = 0; i < n && done; i++)
-        done = append_point(r->m, r->scratch->code_points[i], r->out);
+    for (size_t i = 0; i < n && done; i++) {
+        uint8_t text[LONGEST * 4];
+        char_image image = {{r->scratch->code_points[i]}, 1};
+        done = text_buffer_append(r->out, text, finish_image(r->m, &image, text));
+    }
     r->at = r->starter_at = at;
     r->starter_out = r->out->n_bytes;
     r->class = 0;

@@ -155,29 +155,24 @@ static bool walk_character(rule_walk *w, uint32_t from, uint8_t *bytes, size_t n
     return true;
 }
 
-static bool walk_rules(rule_walk *w)
-{
-    uint8_t bytes[4];
-    w->first = true;
-    bool walked = walk_character(w, double_array_root(&w->c->rules), bytes, 0);
-    w->first = false;
-    while (walked && w->n_states > 0)
-        walked = walk_character(w, w->states[--w->n_states], bytes, 0);
-    return walked;
-}
-
 void charsmap_add_pairs(const charsmap *c, char_pairs *pairs)
 {
     const size_t n = c->rules.n_units;
     if (n == 0)
         return;
-    rule_walk w = {.c = c, .pairs = pairs};
+    rule_walk w = {.c = c, .pairs = pairs, .first = true};
+    uint8_t bytes[4];
     w.seen = calloc(n, 1);
     w.added = calloc(0x110000, 1);
     w.states = malloc(n * sizeof *w.states);
     pairs->no_memory |= !w.seen || !w.added || !w.states;
-    if (!pairs->no_memory)
-        pairs->all |= !walk_rules(&w);
+    if (!pairs->no_memory) {
+        bool walked = walk_character(&w, double_array_root(&c->rules), bytes, 0);
+        w.first = false;
+        while (walked && w.n_states > 0)
+            walked = walk_character(&w, w.states[--w.n_states], bytes, 0);
+        pairs->all |= !walked;
+    }
     free(w.seen);
     free(w.added);
     free(w.states);

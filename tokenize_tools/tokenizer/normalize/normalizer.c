@@ -99,17 +99,12 @@ static size_t normalize_prefix(const normalizer *n, text_span text, replacement 
     return length;
 }
 
-static bool is_one_blank(replacement r)
-{
-    return r.n_bytes == 1 && r.bytes[0] == ' ';
-}
-
 static text_span without_leading_blanks(const normalizer *n, text_span text)
 {
     while (text.n_bytes > 0) {
         replacement r;
         const size_t length = normalize_prefix(n, text, &r);
-        if (!is_one_blank(r))
+        if (r.n_bytes != 1 || r.bytes[0] != ' ')
             break;
         text.bytes += length;
         text.n_bytes -= length;
@@ -140,32 +135,21 @@ static size_t fast_prefix(const normalizer *n, text_span text, bool *after_blank
     return i - 1;
 }
 
-static bool append_collapsed(const normalizer *n, replacement r, bool *after_blank,
-                             text_buffer *out)
-{
-    while (*after_blank && r.n_bytes > 0 && r.bytes[0] == ' ') {
-        r.bytes++;
-        r.n_bytes--;
-    }
-    if (r.n_bytes == 0)
-        return true;
-    *after_blank = n->collapse && r.bytes[r.n_bytes - 1] == ' ';
-    return text_buffer_append(out, r.bytes, r.n_bytes);
-}
-
+/* After a blank, further ones are left out. */
 static bool append_all(const normalizer *n, text_span text, bool after_blank, text_buffer *out)
 {
     while (text.n_bytes > 0) {
-        replacement r;
         size_t length = fast_prefix(n, text, &after_blank);
-        if (length > 0) {
-            if (!text_buffer_append(out, text.bytes, length))
-                return false;
-        } else {
+        replacement r = {text.bytes, length};
+        if (length == 0) {
             length = normalize_prefix(n, text, &r);
-            if (!append_collapsed(n, r, &after_blank, out))
-                return false;
+            for (; after_blank && r.n_bytes > 0 && r.bytes[0] == ' '; r.n_bytes--)
+                r.bytes++;
+            if (r.n_bytes > 0)
+                after_blank = n->collapse && r.bytes[r.n_bytes - 1] == ' ';
         }
+        if (!text_buffer_append(out, r.bytes, r.n_bytes))
+            return false;
         text.bytes += length;
         text.n_bytes -= length;
     }
@@ -204,11 +188,6 @@ static bool normalize_sentencepiece(const normalizer *n, unsigned flags, text_sp
 
 /* ---- tokenizer.json ---- */
 
-static bool is_text(const model_text *t, const char *s)
-{
-    return t->n_bytes == strlen(s) && memcmp(t->s, s, t->n_bytes) == 0;
-}
-
 /* The last steps may be left to the reader of the text: blanks to U+2581, and one U+2581 before the
  * text. Returns how many steps remain here. */
 static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
@@ -217,10 +196,10 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
     size_t n_steps = m->n_steps;
     for (; n_steps > 0 && !all_steps; n_steps--) {
         const normalize_step *s = &m->steps[n_steps - 1];
-        if (s->kind == NORMALIZE_PREPEND && is_text(&s->to, "\xE2\x96\x81") && !prefixed)
+        if (s->kind == NORMALIZE_PREPEND && model_text_is(&s->to, "\xE2\x96\x81") && !prefixed)
             prefixed = true;
-        else if (s->kind == NORMALIZE_REPLACE && is_text(&s->from, " ") &&
-                 is_text(&s->to, "\xE2\x96\x81"))
+        else if (s->kind == NORMALIZE_REPLACE && model_text_is(&s->from, " ") &&
+                 model_text_is(&s->to, "\xE2\x96\x81"))
             replaced = true;
         else
             break;
@@ -233,13 +212,6 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
         n->form.not_twice = true;
     }
     return n_steps;
-}
-
-static bool load_steps(normalizer *n, const model *m, bool all_steps, failure *err)
-{
-    const size_t n_steps = leave_to_reader(n, m, all_steps);
-    n->identity = n_steps == 0;
-    return step_list_load(&n->list, m, n_steps, err);
 }
 
 /* ---- Cuts: whether the steps handle two neighbours in a text independently ---- */
@@ -270,33 +242,19 @@ static bool occurs_in(const model_text *text, uint32_t character)
     return false;
 }
 
-static bool is_one_character(const model_text *text, uint32_t *c)
-{
-    return text->n_bytes > 0 &&
-           utf8_decode((const uint8_t *)text->s, text->n_bytes, c) == text->n_bytes;
-}
-
 /* Whether the result for around[i] is known: it is unchanged, or replaced alone. */
 static bool replace_one(const normalize_step *step, uint32_t *around, size_t i)
 {
     uint32_t from, to;
     if (!occurs_in(&step->from, around[i]))
         return true;
-    if (!is_one_character(&step->from, &from))
+    if (!model_text_is_character(&step->from, &from))
         return false;
     if (step->kind == NORMALIZE_REPLACE_RUNS) /* one is not a run */
         return i == 2 && around[1] != from && around[3] != from;
-    if (!is_one_character(&step->to, &to))
+    if (!model_text_is_character(&step->to, &to))
         return false;
     around[i] = to;
-    return true;
-}
-
-static bool replace_all(const normalize_step *step, uint32_t *around)
-{
-    for (size_t i = 0; i < N; i++)
-        if (!replace_one(step, around, i))
-            return false;
     return true;
 }
 
@@ -340,14 +298,6 @@ static bool map_each(const normalize_step *step, const charsmap *map, uint32_t *
     return true;
 }
 
-static bool map_all(const char_map *map, uint32_t *around)
-{
-    for (size_t i = 0; i < N; i++)
-        if (!char_map_one(map, around[i], &around[i]))
-            return false;
-    return true;
-}
-
 static bool is_blank(uint32_t character)
 {
     return unicode_class_of(character) == CLASS_SPACE;
@@ -359,7 +309,7 @@ static bool replace_blanks(const normalize_step *step, uint32_t *around)
     if (is_blank(around[1]) || (is_blank(around[2]) && is_blank(around[3])))
         return false;
     if (is_blank(around[2]) && step->kind == NORMALIZE_REPLACE_BLANKS)
-        return is_one_character(&step->to, &around[2]);
+        return model_text_is_character(&step->to, &around[2]);
     return around[2] != '\n' && around[2] != '\r' && around[2] != '\t';
 }
 
@@ -371,9 +321,11 @@ static bool cut_steps(const step_list *list, const uint32_t *around, uint32_t be
     memcpy(now, around, sizeof now);
     for (size_t i = 0; i < list->n_steps; i++) {
         const normalize_step *step = &list->steps[i].step;
-        if (list->steps[i].map) {
-            if (mapped || !map_all(list->steps[i].map, now))
-                return false;
+        const char_map *map = list->steps[i].map;
+        if (map) {
+            for (size_t k = 0; k < N; k++)
+                if (mapped || !char_map_one(map, now[k], &now[k]))
+                    return false;
             continue;
         }
         switch (step->kind) {
@@ -385,8 +337,9 @@ static bool cut_steps(const step_list *list, const uint32_t *around, uint32_t be
             break;
         case NORMALIZE_REPLACE:
         case NORMALIZE_REPLACE_RUNS:
-            if (!replace_all(step, now))
-                return false;
+            for (size_t k = 0; k < N; k++)
+                if (!replace_one(step, now, k))
+                    return false;
             break;
         case NORMALIZE_REPLACE_BLANKS:
         case NORMALIZE_REPLACE_LONG_BLANKS:
@@ -409,10 +362,17 @@ static bool cut_steps(const step_list *list, const uint32_t *around, uint32_t be
 normalizer *normalizer_new(const model *m, bool all_steps, failure *err)
 {
     normalizer *n = calloc(1, sizeof *n);
-    const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
-    if (!n)
+    bool loaded = false;
+    if (!n) {
         fail_memory(err);
-    else if (sentencepiece ? load_sentencepiece_rules(n, m, err) : load_steps(n, m, all_steps, err))
+    } else if (m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE) {
+        loaded = load_sentencepiece_rules(n, m, err);
+    } else {
+        const size_t n_steps = leave_to_reader(n, m, all_steps);
+        n->identity = n_steps == 0;
+        loaded = step_list_load(&n->list, m, n_steps, err);
+    }
+    if (loaded)
         return n;
     normalizer_free(n);
     return NULL;
@@ -438,19 +398,6 @@ void normalizer_add_pairs(const normalizer *n, char_pairs *pairs)
     charsmap_add_pairs(n->sentencepiece ? &n->map : &n->list.charsmap, pairs);
 }
 
-/* A rule that includes one of these characters ends before the next one. Text in a user-defined
- * piece is not replaced. */
-static bool sentencepiece_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
-                               uint32_t beside[2])
-{
-    for (size_t i = 1; i < 4; i++)
-        if (char_pairs_has(pairs, CHAR_ANY, around[i]))
-            return false;
-    if (n->suffix || !cut_map(&n->map, &beside[0]) || !cut_map(&n->map, &beside[1]))
-        return false;
-    return n->user.n_units == 0 || (beside[0] == around[1] && beside[1] == around[2]);
-}
-
 bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
                      uint32_t beside[2])
 {
@@ -458,9 +405,16 @@ bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_
     beside[1] = around[2];
     if (n->identity)
         return true;
-    if (n->sentencepiece)
-        return sentencepiece_cuts(n, pairs, around, beside);
-    return cut_steps(&n->list, around, beside);
+    if (!n->sentencepiece)
+        return cut_steps(&n->list, around, beside);
+    /* A rule that includes one of these characters ends before the next one. Text in a user-defined
+     * piece is not replaced. */
+    for (size_t i = 1; i < 4; i++)
+        if (char_pairs_has(pairs, CHAR_ANY, around[i]))
+            return false;
+    if (n->suffix || !cut_map(&n->map, &beside[0]) || !cut_map(&n->map, &beside[1]))
+        return false;
+    return n->user.n_units == 0 || (beside[0] == around[1] && beside[1] == around[2]);
 }
 
 /* Characters farther away only forbid cuts. */
@@ -526,11 +480,6 @@ void normalize_scratch_free(normalize_scratch *s)
 
 /* ---- Words of a pattern ---- */
 
-static bool is_blank_text(const model_text *text)
-{
-    return text->n_bytes == 1 && text->s[0] == ' ';
-}
-
 /* Whether no match has a character that is beside a cut. */
 static bool is_beside_no_cut(const model_text *from)
 {
@@ -566,10 +515,10 @@ static unsigned cuts_of_step(const normalize_step *step, bool drops_blanks)
     case NORMALIZE_REPLACE:
         return is_beside_no_cut(&step->from) ? ascii : 0;
     case NORMALIZE_REPLACE_RUNS: /* the blank of a cut is a single one */
-        return is_blank_text(&step->from) ? ascii : 0;
+        return model_text_is(&step->from, " ") ? ascii : 0;
     case NORMALIZE_REPLACE_BLANKS:
     case NORMALIZE_REPLACE_LONG_BLANKS:
-        return is_blank_text(&step->to) ? CUT_AT_SPACE | CUT_AT_DIGIT : 0;
+        return model_text_is(&step->to, " ") ? CUT_AT_SPACE | CUT_AT_DIGIT : 0;
     default:
         return 0;
     }

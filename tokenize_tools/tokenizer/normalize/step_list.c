@@ -37,18 +37,6 @@ static bool add_character(step_list *l, char_steps *c, char_step step, failure *
     return true;
 }
 
-static bool add_bert(step_list *l, char_steps *c, const normalize_step *step, failure *err)
-{
-    if ((step->clean_text && !add_character(l, c, CHAR_CLEAN, err)) ||
-        (step->ideographs && !add_character(l, c, CHAR_IDEOGRAPHS, err)))
-        return false;
-    if (step->strip_accents &&
-        (!add_character(l, c, CHAR_NFD, err) || !add_character(l, c, CHAR_ORDER, err) ||
-         !add_character(l, c, CHAR_STRIP_NONSPACING, err)))
-        return false;
-    return !step->lowercase || add_character(l, c, CHAR_LOWERCASE, err);
-}
-
 static bool copy_text(model_text *to, const model_text *from)
 {
     return model_text_set(to, from->n_bytes > 0 ? from->s : "", from->n_bytes);
@@ -83,24 +71,46 @@ static bool add_step(step_list *l, char_steps *c, const normalize_step *from, fa
 static bool add_model_step(step_list *l, char_steps *c, const normalize_step *step, failure *err)
 {
     static const normalize_step nfc = {.kind = NORMALIZE_NFC};
+    char_step steps[6]; /* at most those of BertNormalizer */
+    size_t n = 0;
     switch (step->kind) {
     case NORMALIZE_NFD:
-        return add_character(l, c, CHAR_NFD, err) && add_character(l, c, CHAR_ORDER, err);
     case NORMALIZE_NFKD:
-        return add_character(l, c, CHAR_NFKD, err) && add_character(l, c, CHAR_ORDER, err);
+        steps[n++] = step->kind == NORMALIZE_NFD ? CHAR_NFD : CHAR_NFKD;
+        steps[n++] = CHAR_ORDER;
+        break;
     case NORMALIZE_NFKC:
-        return add_character(l, c, CHAR_COMPATIBLE, err) && add_step(l, c, &nfc, err);
+        steps[n++] = CHAR_COMPATIBLE;
+        break;
     case NORMALIZE_STRIP_ACCENTS:
-        return add_character(l, c, CHAR_STRIP_MARKS, err);
+        steps[n++] = CHAR_STRIP_MARKS;
+        break;
     case NORMALIZE_LOWERCASE:
-        return add_character(l, c, CHAR_LOWERCASE, err);
+        steps[n++] = CHAR_LOWERCASE;
+        break;
     case NORMALIZE_NMT:
-        return add_character(l, c, CHAR_NMT, err);
+        steps[n++] = CHAR_NMT;
+        break;
     case NORMALIZE_BERT:
-        return add_bert(l, c, step, err);
+        if (step->clean_text)
+            steps[n++] = CHAR_CLEAN;
+        if (step->ideographs)
+            steps[n++] = CHAR_IDEOGRAPHS;
+        if (step->strip_accents) {
+            steps[n++] = CHAR_NFD;
+            steps[n++] = CHAR_ORDER;
+            steps[n++] = CHAR_STRIP_NONSPACING;
+        }
+        if (step->lowercase)
+            steps[n++] = CHAR_LOWERCASE;
+        break;
     default:
         return add_step(l, c, step, err);
     }
+    for (size_t i = 0; i < n; i++)
+        if (!add_character(l, c, steps[i], err))
+            return false;
+    return step->kind != NORMALIZE_NFKC || add_step(l, c, &nfc, err);
 }
 
 bool step_list_load(step_list *l, const model *m, size_t n_steps, failure *err)
@@ -127,17 +137,6 @@ void step_list_free(step_list *l)
 
 /* ---- Replace ---- */
 
-static const uint8_t *find_text(const uint8_t *at, const uint8_t *end, const model_text *what)
-{
-    while ((size_t)(end - at) >= what->n_bytes) {
-        at = memchr(at, (uint8_t)what->s[0], (size_t)(end - at) - what->n_bytes + 1);
-        if (!at || memcmp(at, what->s, what->n_bytes) == 0)
-            return at;
-        at++;
-    }
-    return NULL;
-}
-
 /* The end of the run of `what` that begins here. */
 static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model_text *what)
 {
@@ -146,28 +145,15 @@ static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model
     return at;
 }
 
-/* Replaces each `from`, from left to right, by `to`; from must not be empty. */
-static bool step_replace(text_span text, const model_text *from, const model_text *to,
-                         text_buffer *out)
+/* Replaces each `from`, from left to right, by `to`; or each run of two or more by one `to`. */
+static bool step_replace(text_span text, const normalize_step *step, text_buffer *out)
 {
+    const bool runs = step->kind == NORMALIZE_REPLACE_RUNS;
+    const model_text *from = &step->from, *to = &step->to;
     const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
-    while ((match = find_text(at, end, from)) != NULL) {
-        if (!text_buffer_append(out, at, (size_t)(match - at)) ||
-            !text_buffer_append(out, to->s, to->n_bytes))
-            return false;
-        at = match + from->n_bytes;
-    }
-    return text_buffer_append(out, at, (size_t)(end - at));
-}
-
-/* Replaces each run of two or more `from` by one `to`. */
-static bool step_replace_runs(text_span text, const model_text *from, const model_text *to,
-                              text_buffer *out)
-{
-    const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
-    while ((match = find_text(at, end, from)) != NULL) {
-        const uint8_t *after = run_end(match, end, from);
-        const bool replace = after > match + from->n_bytes;
+    while ((match = memmem(at, (size_t)(end - at), from->s, from->n_bytes)) != NULL) {
+        const uint8_t *after = runs ? run_end(match, end, from) : match + from->n_bytes;
+        const bool replace = !runs || after > match + from->n_bytes;
         if (!text_buffer_append(out, at, (size_t)((replace ? match : after) - at)) ||
             (replace && !text_buffer_append(out, to->s, to->n_bytes)))
             return false;
@@ -217,22 +203,17 @@ static bool step_replace_blanks(text_span text, bool long_only, const model_text
 
 /* ---- Precompiled ---- */
 
-static bool append_mapped(const charsmap *map, text_span part, text_buffer *out)
-{
-    replacement r = {part.bytes, part.n_bytes};
-    charsmap_shortest(map, part.bytes, part.n_bytes, &r);
-    return text_buffer_append(out, r.bytes, r.n_bytes);
-}
-
 static bool append_characters(const charsmap *map, text_span text, text_buffer *out)
 {
     for (size_t i = 0; i < text.n_bytes;) {
         uint32_t c;
         const size_t n = utf8_decode(text.bytes + i, text.n_bytes - i, &c);
-        const text_span character = {text.bytes + i, n > 0 ? n : 1};
-        if (!append_mapped(map, character, out))
+        const size_t length = n > 0 ? n : 1;
+        replacement r = {text.bytes + i, length};
+        charsmap_shortest(map, r.bytes, length, &r);
+        if (!text_buffer_append(out, r.bytes, r.n_bytes))
             return false;
-        i += character.n_bytes;
+        i += length;
     }
     return true;
 }
@@ -323,10 +304,8 @@ static bool run_step(const step_list *l, const normalize_step *step, nfc_scratch
                text_buffer_append(out, text->bytes, text->n_bytes);
         break;
     case NORMALIZE_REPLACE:
-        done = step_replace(*text, &step->from, &step->to, out);
-        break;
     case NORMALIZE_REPLACE_RUNS:
-        done = step_replace_runs(*text, &step->from, &step->to, out);
+        done = step_replace(*text, step, out);
         break;
     case NORMALIZE_REPLACE_BLANKS:
     case NORMALIZE_REPLACE_LONG_BLANKS:
