@@ -185,11 +185,11 @@ static void add_rows(const cold *c, bench_report *report, cold_rows *r)
         bench_set_group(r->plain[i], plain_names[i][1], "cold, %u tokens", r->length);
     }
     for (int i = 0; i < N_WAYS; i++) {
-        for (int k = 0; k < N_FIGURES && c->works[i]; k++)
-            r->ways[i][k] = bench_add_cell(report, figures[k], "%s%s, %u tokens", c->what->prefix,
-                                           ways[i].name, r->length);
         if (!c->works[i])
             continue;
+        for (int k = 0; k < N_FIGURES; k++)
+            r->ways[i][k] = bench_add_cell(report, figures[k], "%s%s, %u tokens", c->what->prefix,
+                                           ways[i].name, r->length);
         bench_set_group(r->ways[i][RATE], ways[i].system, "cold, %u tokens", r->length);
         if (ways[i].least_share > 0)
             bench_set_goal(r->ways[i][SHARE], BENCH_AT_LEAST, ways[i].least_share);
