@@ -35,8 +35,8 @@ def said(*arguments):
     return out
 
 
-def make(folder):
-    flat, joined = folder / "flat", folder / "joined"
+def make(place):
+    flat, joined = place / "flat", place / "joined"
     ref_writer.write(str(flat), **ARGUMENTS)
     ref_writer.write(str(joined), **ARGUMENTS, segments=SEGMENTS)
     return flat, joined
@@ -137,9 +137,6 @@ def a_joined_dataset_without_tokens(folder):
     expect_equal(ref_reader.read(str(folder / "merged")).documents, [(0, 0), (0, 0)], "documents")
 
 
-TESTS = [info_lists_the_segments, cat_prints_the_same, verify_names_the_file, merge_and_export_read_all_segments,
-         files_of_segments_are_never_outputs, a_joined_dataset_without_tokens]
-
 if __name__ == "__main__":
     program("tokmap")
-    sys.exit(run_in_folders("joined: ", TESTS))
+    sys.exit(run_in_folders("joined: "))

@@ -44,12 +44,12 @@ def fill(folder):
     expect_equal(tokmap(folder, "pack", "-q", "a.jsonl", "-o", "ds").returncode, 0, "pack")
 
 
-def published(folder):
-    return {p.name: p.read_bytes() for p in sorted(folder.glob("out*")) if p.suffix in (".bin", ".tmi", ".bad")}
+def published(place):
+    return {p.name: p.read_bytes() for p in sorted(place.glob("out*")) if p.suffix in (".bin", ".tmi", ".bad")}
 
 
-def clean(folder):
-    for path in folder.glob("out*"):
+def clean(place):
+    for path in place.glob("out*"):
         path.unlink()
 
 
@@ -193,19 +193,4 @@ def a_pipe_whose_writer_comes_late_is_read(folder):
     expect_equal(tokmap(folder, "cat", "--text", "out").stdout, b"one\ntwo more\n", "documents")
 
 
-TESTS = [
-    without_memory_a_pack_ends_with_75_or_is_whole,
-    without_memory_a_pack_of_parquet_ends_with_75_or_is_whole,
-    without_memory_a_pack_of_arrow_ends_with_75_or_is_whole,
-    without_memory_a_join_ends_with_75_or_is_whole,
-    without_memory_other_commands_do_too,
-    without_memory_a_vocabulary_is_not_called_wrong,
-    little_address_space_is_75,
-    a_stack_of_64_KiB_is_enough,
-    a_limit_of_file_sizes_is_an_error_with_75,
-    a_pipe_without_a_writer_can_be_ended_by_signals,
-    a_pipe_whose_writer_comes_late_is_read,
-]
-
-
-sys.exit(run_in_folders("", TESTS, fill))
+sys.exit(run_in_folders("", prepare=fill))

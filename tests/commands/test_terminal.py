@@ -91,9 +91,9 @@ def texts_in_json_are_escaped_everywhere(folder):
     expect_equal(json.loads(out), text, "decoded")
 
 
-def pack_from_a_pipe(folder):
+def pack_from_a_pipe(place):
     """A run that has shown progress, and waits for input."""
-    session = terminal.Session([program("tokmap"), "pack", "--lines", "-", "-o", "P"], cwd=folder,
+    session = terminal.Session([program("tokmap"), "pack", "--lines", "-", "-o", "P"], cwd=place,
                                stdin=subprocess.PIPE, env=ENVIRONMENT)
     session.process.stdin.write(b"some words\n" * 100000)
     session.process.stdin.flush()
@@ -133,9 +133,4 @@ def an_early_interruption_says_that_nothing_was_kept(folder):
     expect_equal(os.listdir(folder), [], "files")
 
 
-TESTS = [names_of_files_are_escaped, text_is_escaped_on_a_terminal_and_as_it_is_in_a_pipe,
-         texts_in_json_are_escaped_everywhere, the_last_line_of_progress_has_time_and_rate,
-         a_line_of_progress_does_not_wrap, an_early_interruption_says_that_nothing_was_kept]
-
-
-sys.exit(run_in_folders("", TESTS))
+sys.exit(run_in_folders(""))

@@ -135,8 +135,5 @@ def verify_names_damaged_values(folder):
     expect(code == 4 and "the values section" in out + err, out + err)
 
 
-TESTS = [cat_prints_each_value, info_lists_the_columns, cat_refuses_what_it_cannot_print, merge_keeps_values,
-         many_datasets_are_merged, merge_refuses_other_columns, verify_names_damaged_values]
-
 if __name__ == "__main__":
-    sys.exit(run_in_folders("", TESTS))
+    sys.exit(run_in_folders(""))

@@ -272,9 +272,4 @@ def lz4_and_big_batches_are_refused_by_name(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_in_folders("", [
-        seeds_have_their_texts, files_of_the_real_writers_have_their_texts, the_same_on_stdin_and_compressed,
-        fields_decide_which_rows_are_packed, values_of_all_types_are_those_of_pyarrow, columns_without_a_value_are_null_texts,
-        columns_that_cannot_be_read_are_named, bad_texts_have_their_place, long_bad_texts_are_collected_or_refused,
-        a_long_good_text_is_packed_where_bad_ones_are_collected, damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
-    ]))
+    sys.exit(run_in_folders(""))

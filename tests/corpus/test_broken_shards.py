@@ -331,19 +331,4 @@ def encrypted_parquet_has_the_message_of_parquet(folder):
         expect(code == 3 and words in message and "NUL" not in message, message)
 
 
-TESTS = [
-    good_shards_are_packed,
-    alone,
-    beside_good_shards,
-    by_a_plan,
-    with_a_format_what_it_names_is_packed,
-    json_lines_that_were_cut_are_refused_whatever_their_name,
-    text_that_only_resembles_them_is_packed,
-    text_beside_records_is_refused_with_commands,
-    formats_and_empty_inputs_are_named,
-    records_that_are_read_as_text_must_be_forced,
-    encrypted_parquet_has_the_message_of_parquet,
-]
-
-
-sys.exit(run_in_folders("", TESTS))
+sys.exit(run_in_folders(""))

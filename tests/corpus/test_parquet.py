@@ -514,14 +514,5 @@ def columns_without_a_value_are_null_texts(folder):
     expect(done.returncode == 3 and b'"some" has the type int32, which cannot be text' in done.stderr, done.stderr.decode())
 
 
-TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns,
-         pack_gives_the_ids_of_the_same_texts_as_jsonl, parquet_on_stdin_or_compressed_is_refused_with_a_hint,
-         a_dry_run_tells_the_column_and_how_it_is_stored, joined_and_cut_files_are_refused,
-         what_a_footer_may_leave_out_or_get_wrong, damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
-         pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
-         memory_and_threads_do_not_change_values, large_pages_are_read_alone_and_counted,
-         the_memory_that_a_message_names_is_enough, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same,
-         fastparquet_writes_the_same, columns_without_a_value_are_null_texts]
-
 if __name__ == "__main__":
-    sys.exit(run_in_folders("", TESTS))
+    sys.exit(run_in_folders(""))

@@ -131,8 +131,5 @@ def a_part_of_a_large_file_reads_only_its_pages(folder):
     return "%d bytes for %d rows" % (n_read, records)
 
 
-TESTS = [pyarrow_files_in_parts_give_the_texts_that_were_written, other_writers_in_parts_give_the_texts_that_were_written,
-         a_part_of_a_large_file_reads_only_its_pages]
-
 if __name__ == "__main__":
-    sys.exit(run_in_folders("", TESTS))
+    sys.exit(run_in_folders(""))

@@ -264,19 +264,4 @@ def encode_and_decode_name_them_too(folder):
             refused((done.returncode, done.stderr.decode()), name)
 
 
-TESTS = [
-    wrong_files_are_refused_by_name_and_the_option_that_packs_them_is_named,
-    archives_are_refused_whatever_the_format,
-    they_are_refused_after_decompression_too,
-    what_is_compressed_twice_is_refused_whatever_the_format,
-    a_json_array_is_refused_and_text_in_brackets_is_not,
-    nuls_are_refused_unless_they_are_wanted,
-    more_than_one_percent_that_is_not_utf8_is_refused_unless_a_policy_is_given,
-    real_text_is_packed,
-    stdin_and_a_dry_run_refuse_the_same,
-    a_refused_file_leaves_nothing,
-    encode_and_decode_name_them_too,
-]
-
-
-sys.exit(run_in_folders("", TESTS))
+sys.exit(run_in_folders(""))

@@ -736,37 +736,5 @@ def the_status_says_how_far_the_work_is(folder):
     call(folder, "status", "0.jsonl", code=3)
 
 
-TESTS = [
-    a_mixed_folder_is_the_same_for_any_number_of_tasks,
-    texts_are_the_same_for_any_number_of_tasks,
-    fields_are_the_same_for_any_number_of_tasks,
-    rows_are_the_same_for_any_number_of_tasks,
-    compressed_lines_are_the_same_for_any_number_of_tasks,
-    odd_lines_are_the_same_in_cells,
-    cells_are_filled_in_order,
-    the_order_of_the_file_system_makes_no_difference,
-    what_cannot_be_planned_is_refused,
-    changes_are_named_before_anything_is_written,
-    cells_that_are_not_of_the_plan_are_named,
-    files_beside_an_absent_cell_are_replaced_by_force,
-    unfinished_cells_of_another_plan_are_named,
-    a_cell_that_another_process_packs_is_left_to_it,
-    files_of_bad_documents_are_those_of_the_cell,
-    damaged_cells_are_found_by_verify_and_packed_again,
-    a_repaired_input_changes_only_the_cells_that_read_it,
-    an_updated_plan_takes_cells_of_its_earlier_ones,
-    unfinished_work_of_an_earlier_plan_is_discarded,
-    updates_that_cannot_be_made_are_refused,
-    what_a_killed_task_left_beside_a_cell_is_removed,
-    done_cells_in_a_folder_that_cannot_be_written_need_no_work,
-    an_input_that_changes_during_a_task_is_named,
-    tasks_that_are_repeated_at_once_do_no_harm,
-    a_signal_ends_a_task_that_then_goes_on,
-    automatic_tasks_follow_the_engine,
-    a_task_without_a_cell_says_so,
-    reports_have_all_cells,
-    the_status_says_how_far_the_work_is,
-]
-
 if __name__ == "__main__":
-    sys.exit(ref_protocol.run_in_folders("", TESTS))
+    sys.exit(ref_protocol.run_in_folders(""))

@@ -18,9 +18,9 @@ from test_join import Cells, info
 SPLITS = ["option split valid=0.1", "option on-error collect"]
 
 
-def large(folder):
+def large(place):
     """Cells with several units of 16 MiB."""
-    cells = Cells(folder, SPLITS, splits=("", "-valid"))
+    cells = Cells(place, SPLITS, splits=("", "-valid"))
     for cell in (1, 2):
         lines = ["write 257 256 %s" % cells.prefix(cell), "metadata " + cells.metadata(cell, ""),
                  "documents 1000 %d" % (10000 + 7 * cell), "input 250 5 x%s" % b"in/a.jsonl".hex()]
@@ -210,11 +210,5 @@ def wrong_command_lines(folder):
         cells.refused(2, "task", arguments=["--flat", "--task", task])
 
 
-TESTS = [one_process_writes_all, tasks_in_any_order_and_number, many_at_once_with_kills,
-         what_a_killed_process_has_placed_is_taken, an_index_over_other_files_is_not_taken_for_the_joined_one,
-         a_copy_of_another_dataset_that_was_killed_leaves_no_tokens,
-         a_dataset_is_replaced_when_all_is_there, no_pattern_matches_the_index_of_a_copy,
-         a_copy_that_version_0_1_began_is_resumed, what_is_missing_or_damaged_is_named, wrong_command_lines]
-
 if __name__ == "__main__":
-    sys.exit(ref_protocol.run_in_folders("", TESTS))
+    sys.exit(ref_protocol.run_in_folders(""))

@@ -249,10 +249,5 @@ def many_cells_take_little(folder):
     return "%d cells: %.2f s of user time" % (n, used.ru_utime - before)
 
 
-TESTS = [joined_equals_merged, cells_and_output_can_be_moved_together, splits_and_bad_documents_are_joined,
-         without_bad_documents_there_is_no_file, missing_cells_are_counted, foreign_and_damaged_cells_are_named,
-         cells_of_different_programs_are_refused, outputs_are_no_inputs, what_is_no_plan_is_refused,
-         many_cells_take_little]
-
 if __name__ == "__main__":
-    sys.exit(ref_protocol.run_in_folders("", TESTS))
+    sys.exit(ref_protocol.run_in_folders(""))

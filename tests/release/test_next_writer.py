@@ -19,19 +19,19 @@ EXISTS = "-9"
 old_tool = None
 
 
-def build_release(folder):
+def build_release(place):
     """The tool with the library of 0.1.0."""
     archive = subprocess.run(["git", "-C", str(ROOT), "archive", RELEASE, "Makefile", "include", "src"], capture_output=True)
     if archive.returncode:
         raise Skip("the history of the repository is not here")
-    subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-    library = os.path.join(folder, "build", "libtokmap.a")
+    subprocess.run(["tar", "-x", "-C", place], input=archive.stdout, check=True)
+    library = os.path.join(place, "build", "libtokmap.a")
     compiler = os.environ.get("CC", "cc")
-    subprocess.run(["make", "-s", "-C", folder, "BUILD=build", "CFLAGS=-O0", "CC=" + compiler, "build/libtokmap.a"],
+    subprocess.run(["make", "-s", "-C", place, "BUILD=build", "CFLAGS=-O0", "CC=" + compiler, "build/libtokmap.a"],
                    check=True, stdout=subprocess.DEVNULL, env={**os.environ, "MAKEFLAGS": ""})
-    tool = os.path.join(folder, "tool_replace")
+    tool = os.path.join(place, "tool_replace")
     sources = [str(ROOT / "tests" / "support" / name) for name in ("tool_replace.c", "faults.c")]
-    subprocess.run([*compiler.split(), "-std=c11", "-D_GNU_SOURCE", "-w", "-I" + folder + "/include", "-I" + str(ROOT / "tests"),
+    subprocess.run([*compiler.split(), "-std=c11", "-D_GNU_SOURCE", "-w", "-I" + place + "/include", "-I" + str(ROOT / "tests"),
                     "-o", tool, *sources, library, "-lxxhash", "-ldl", "-pthread"], check=True)
     return tool
 
@@ -75,9 +75,6 @@ def this_version_restores_what_0_1_0_was_replacing(folder):
     return kill_at_each_step(folder, old_tool, program("tool_replace"))
 
 
-TESTS = [release_0_1_0_restores_what_this_version_was_replacing, the_same_without_hard_links,
-         this_version_restores_what_0_1_0_was_replacing]
-
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as release:
         def prepare(_):
@@ -86,4 +83,4 @@ if __name__ == "__main__":
                 raise Skip("the release would be built without the sanitizer")
             old_tool = old_tool or build_release(release)
 
-        sys.exit(run_in_folders("next_writer: ", TESTS, prepare))
+        sys.exit(run_in_folders("next_writer: ", prepare=prepare))

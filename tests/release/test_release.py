@@ -44,7 +44,7 @@ def copy_releases(folder):
                 raise Skip("no sparse file of 8 GiB: %s" % e) from None
 
 
-def the_files_of_releases_are_never_changed(_):
+def the_files_of_releases_are_never_changed(folder):
     for name, wanted in RELEASES.items():
         sums = (HERE / name / "SHA256SUMS").read_bytes()
         expect_equal(hashlib.sha256(sums).hexdigest(), wanted, name + "/SHA256SUMS")
@@ -83,17 +83,17 @@ def all_datasets_are_sound(folder):
         tokmap(folder / name, "verify", "--sample", "0.005", "huge")
 
 
-def moved_plan(folder):
+def moved_plan(place):
     """run.plan and its cells, as if they had been made in this folder."""
-    was = ref_plan.read_plan((folder / "run.plan").read_bytes())
-    text = (folder / "run.plan").read_bytes().replace(b"folder " + was["folder"], b"folder " + os.fsencode(folder))
+    was = ref_plan.read_plan((place / "run.plan").read_bytes())
+    text = (place / "run.plan").read_bytes().replace(b"folder " + was["folder"], b"folder " + os.fsencode(place))
     text = text[:text.rindex(b"checksum")]
     now = "%016x" % ref_xxh3.xxh3_64(text)
-    (folder / "run.plan").write_bytes(text + b"checksum %s\n" % now.encode())
-    for index in (folder / "cells").glob("*.tmi"):
+    (place / "run.plan").write_bytes(text + b"checksum %s\n" % now.encode())
+    for index in (place / "cells").glob("*.tmi"):
         data = index.read_bytes().replace(was["hash"].encode(), now.encode())
         index.write_bytes(ref_writer.sign(data))
-    return ref_plan.read_plan((folder / "run.plan").read_bytes())
+    return ref_plan.read_plan((place / "run.plan").read_bytes())
 
 
 def a_plan_of_a_release_is_shown_and_joined(folder):
@@ -112,14 +112,14 @@ def a_plan_of_a_release_is_shown_and_joined(folder):
 # ---- What only one version goes on with ----
 
 
-def other_version(folder):
+def other_version(place):
     """This program, if it had another version."""
     version = re.search(r'TOKMAP_VERSION_TEXT "(.*)"', (HERE / "../../include/tokmap.h").read_text())[1].encode()
     other = version[:-1] + (b"8" if version.endswith(b"9") else b"9")
-    path, program_path = folder / "other_tokmap", pathlib.Path(program("tokmap")).resolve()
+    path, program_path = place / "other_tokmap", pathlib.Path(program("tokmap")).resolve()
     emulated = program_path.parent / "elf/tokmap"  # if there is one, the program is a script that runs it
     if emulated.exists():
-        copy = folder / "other_elf"
+        copy = place / "other_elf"
         copy.write_bytes(emulated.read_bytes().replace(version, other))
         path.write_text(program_path.read_text().replace(str(emulated), str(copy.resolve())))
         copy.chmod(0o755)
@@ -209,14 +209,4 @@ def what_may_be_ignored_is_ignored_and_not_copied(folder):
     expect_equal((sorted(merged.sections), merged.format_version), ([1, 2, 3, 4], 1), "sections and version of the result")
 
 
-sys.exit(run_in_folders("", (
-    the_files_of_releases_are_never_changed,
-    the_library_sees_what_the_release_saw,
-    the_second_reader_and_order_agree,
-    all_datasets_are_sound,
-    a_plan_of_a_release_is_shown_and_joined,
-    an_unfinished_dataset_is_left_to_its_version,
-    cells_are_packed_by_the_version_that_planned_them,
-    a_newer_format_is_refused_by_name,
-    what_may_be_ignored_is_ignored_and_not_copied,
-), copy_releases))
+sys.exit(run_in_folders("", prepare=copy_releases))
