@@ -186,7 +186,7 @@ def a_skipped_input_may_be_spelled_in_any_way_but_must_be_one(folder):
     for spelled in ("in/b.txt", "./in/b.txt", "in//b.txt", "in/../in/b.txt", str(folder / "in/b.txt")):
         call(folder, "pack", "in", "--skip-input", spelled, "-o", "out", "-f")
         expect_equal(call(folder, "cat", "out", "--text").split(), ["a"], "what is packed without " + spelled)
-    call(folder, "pack", "in/a.txt", "gone.txt", "--skip-input", "./gone.txt", "-o", "out", "-f")
+    call(folder, "pack", "in/a.txt", "gone.txt", "--skip-input", "./gone.txt", "--separator", "x", "-o", "out", "-f")
     (folder / "list").write_text("in/a.txt\nin/gone.txt\n")
     (folder / "in/gone.txt").symlink_to("nowhere")
     for argument in ("in", "in/*", "@list"):

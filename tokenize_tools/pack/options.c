@@ -99,7 +99,6 @@ static int parse_separator(void *target, const char *text)
             out[n++] = meanings[letter - letters];
     }
     free(options->separator);
-    free(options->skipped);
     options->separator = out;
     options->separator_bytes = n;
     if (!letter)
