@@ -375,10 +375,39 @@ static uint64_t read_clock(void)
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet)
 {
     const char *term = getenv("TERM");
-    p->verb = verb;
-    p->enabled = !quiet;
+    *p = (cli_progress){.verb = verb, .enabled = !quiet};
     p->on_terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     p->started_ns = p->last_ns = read_clock();
+}
+
+uint64_t cli_progress_ns(const cli_progress *p)
+{
+    return read_clock() - p->started_ns;
+}
+
+bool cli_progress_is_due(cli_progress *p)
+{
+    const uint64_t now = read_clock(), pause = p->on_terminal ? 200000000u : 10000000000u;
+    if (!p->enabled || now - p->last_ns < pause)
+        return false;
+    p->last_ns = now;
+    return true;
+}
+
+cli_progress_text cli_progress_format(const cli_progress *p, uint64_t bytes_done,
+                                      uint64_t bytes_total)
+{
+    cli_progress_text text = {.left = ""};
+    const double rate = (double)(bytes_done - p->bytes_before) * 1e9 / (double)cli_progress_ns(p);
+    const int n = snprintf(text.done, sizeof text.done, "%s", cli_bytes(bytes_done).s);
+    if (bytes_total == 0)
+        return text;
+    snprintf(text.done + n, sizeof text.done - (size_t)n, " of %s (%.0f%%)",
+             cli_bytes(bytes_total).s, 100.0 * (double)bytes_done / (double)bytes_total);
+    if (rate > 0 && bytes_total >= bytes_done)
+        snprintf(text.left, sizeof text.left, ", %.0f s left",
+                 (double)(bytes_total - bytes_done) / rate);
+    return text;
 }
 
 void cli_progress_draw(const cli_progress *p, const char *format, ...)
@@ -396,23 +425,12 @@ void cli_progress_draw(const cli_progress *p, const char *format, ...)
 
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
 {
-    if (!p->enabled)
+    if (!cli_progress_is_due(p))
         return;
-    uint64_t now = read_clock();
-    if (now - p->last_ns < (p->on_terminal ? 200000000u : 10000000000u))
-        return;
-    p->last_ns = now;
-    double seconds = (double)(now - p->started_ns) / 1e9;
-    double rate = (double)bytes_done / seconds;
-    char total[160] = "", left[64] = "";
-    if (bytes_total) {
-        snprintf(total, sizeof total, " of %s (%.0f%%)", cli_bytes(bytes_total).s,
-                 100.0 * (double)bytes_done / (double)bytes_total);
-        if (rate > 0 && bytes_total >= bytes_done)
-            snprintf(left, sizeof left, ", %.0f s left", (double)(bytes_total - bytes_done) / rate);
-    }
-    cli_progress_draw(p, "%s: %s%s, %s/s%s", p->verb, cli_bytes(bytes_done).s, total,
-                      cli_bytes((uint64_t)rate).s, left);
+    const cli_progress_text text = cli_progress_format(p, bytes_done, bytes_total);
+    const double rate = (double)bytes_done * 1e9 / (double)cli_progress_ns(p);
+    cli_progress_draw(p, "%s: %s, %s/s%s", p->verb, text.done, cli_bytes((uint64_t)rate).s,
+                      text.left);
 }
 
 bool cli_progress_is_shown(const cli_progress *p)
@@ -422,7 +440,7 @@ bool cli_progress_is_shown(const cli_progress *p)
 
 void cli_progress_end(cli_progress *p, uint64_t bytes_done)
 {
-    double seconds = (double)(read_clock() - p->started_ns) / 1e9;
+    double seconds = (double)cli_progress_ns(p) / 1e9;
     if (!cli_progress_is_shown(p))
         return;
     fprintf(stderr, "\r%s: %s in %.1f s, %s/s\033[K\n", p->verb, cli_bytes(bytes_done).s, seconds,

@@ -81,18 +81,29 @@ typedef struct cli_progress {
     const char *verb; /* "verify" */
     bool enabled, on_terminal;
     uint64_t started_ns, last_ns;
+    uint64_t bytes_before; /* done before it began; the caller may set it after begin */
 } cli_progress;
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
+uint64_t cli_progress_ns(const cli_progress *p); /* since it began */
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total);
-/* Draws such a line, cut at the width of the terminal. */
-void cli_progress_draw(const cli_progress *p, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /* If a line was drawn on a terminal, replaces it with the time that the work took. */
 void cli_progress_end(cli_progress *p, uint64_t bytes_done);
-/* Whether a line was drawn on a terminal. */
-bool cli_progress_is_shown(const cli_progress *p);
 /* Removes the line on a terminal, so that messages can be printed; the next update draws it
  * again. */
 void cli_progress_clear(cli_progress *p);
+
+/* For lines with other contents: whether one is due. */
+bool cli_progress_is_due(cli_progress *p);
+/* "3.4 MiB of 3.4 GiB (0%)" and ", 12 s left"; without the parts that are not known. */
+typedef struct cli_progress_text {
+    char done[160], left[64];
+} cli_progress_text;
+cli_progress_text cli_progress_format(const cli_progress *p, uint64_t bytes_done,
+                                      uint64_t bytes_total);
+/* Draws such a line, cut at the width of the terminal. */
+void cli_progress_draw(const cli_progress *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Whether a line was drawn on a terminal. */
+bool cli_progress_is_shown(const cli_progress *p);
 
 #endif /* TOKMAP_CLI_H */

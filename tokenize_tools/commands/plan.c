@@ -8,14 +8,12 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "pack/look.h"
 #include "pack/options.h"
-#include "pack/plan_options.h"
 #include "pack/planner.h"
 #include "plan/plan_file.h"
 #include "system/output_file.h"
 #include "system/process.h"
-#include "text/json_text.h"
+#include "text/json_out.h"
 
 #define DEFAULT_CELL_BYTES ((uint64_t)1000000000)
 
@@ -138,10 +136,7 @@ static int write_plan(plan_file *plan, const plan_options *options)
         code = output_write(&out, text, n_bytes);
     if (code == CLI_OK)
         code = output_place(&out);
-    if (code == CLI_OK)
-        output_keep(&out);
-    else
-        output_close(&out);
+    output_close(&out);
     free(text);
     return code;
 }
@@ -156,13 +151,18 @@ static int print_result(const pack_planner *p, const plan_options *options)
         largest = n > largest ? n : largest;
     }
     if (options->pack.json) {
-        fputs("{\"schema_version\": 1, \"plan\": ", stdout);
-        json_text_print_string(stdout, options->pack.output, strlen(options->pack.output));
-        printf(", \"plan_hash\": \"%016" PRIx64 "\", \"n_inputs\": %zu, \"n_cells\": %zu, "
-               "\"input_bytes\": %" PRIu64 ", \"largest_cell_bytes\": %" PRIu64
-               ", \"changed_inputs\": %zu, \"changed_cells\": %zu}\n",
-               plan->hash, plan->n_inputs, plan->n_cells, n_bytes, largest, p->n_changed,
-               p->n_touched);
+        json_out o = {.out = stdout};
+        json_out_begin(&o, NULL, '{');
+        json_out_number(&o, "schema_version", 1);
+        json_out_string(&o, "plan", options->pack.output);
+        json_out_hash(&o, "plan_hash", plan->hash);
+        json_out_number(&o, "n_inputs", plan->n_inputs);
+        json_out_number(&o, "n_cells", plan->n_cells);
+        json_out_number(&o, "input_bytes", n_bytes);
+        json_out_number(&o, "largest_cell_bytes", largest);
+        json_out_number(&o, "changed_inputs", p->n_changed);
+        json_out_number(&o, "changed_cells", p->n_touched);
+        puts("}");
     } else if (!options->pack.quiet) {
         printf("%s: %s of %s, %s; the largest has %s", options->pack.output,
                cli_count_of(plan->n_inputs, "input").s, cli_bytes(n_bytes).s,
@@ -173,14 +173,6 @@ static int print_result(const pack_planner *p, const plan_options *options)
         putchar('\n');
     }
     return cli_finish();
-}
-
-static int check_inputs(const pack_inputs *inputs)
-{
-    if (!inputs->once)
-        return CLI_OK;
-    return cli_usage("%s: a plan needs files, which can be read by several processes and again",
-                     inputs->once);
 }
 
 static int check_folders(plan_file *plan, const plan_options *options)
@@ -198,7 +190,7 @@ static int check_folders(plan_file *plan, const plan_options *options)
 static int make_plan(const plan_options *options, const pack_parts *parts)
 {
     plan_file plan = {.cell_bytes = options->cell_bytes};
-    pack_planner planner = {.parts = parts, .plan = &plan};
+    pack_planner planner = {.options = parts->options, .inputs = parts->inputs, .plan = &plan};
     pack_facts facts = {0};
     int code = check_folders(&plan, options);
     if (code == CLI_OK)
@@ -229,21 +221,23 @@ static int run(plan_options *options, char **names, size_t n_names)
                               .tokenizer = &tokenizer_of,
                               .tokens = &tokens,
                               .inputs = &inputs};
+    options->pack.utf8_given = cli_is_given("utf8");
     int code = path_check_all((char **)&options->pack.output, 1);
     if (code == CLI_OK)
         code = pack_options_check(&options->pack);
     if (code == CLI_OK)
         code = pack_inputs_find(&inputs, names, n_names, &options->pack);
-    if (code == CLI_OK)
-        code = check_inputs(&inputs);
+    if (code == CLI_OK && inputs.once)
+        code = cli_usage("%s: a plan needs files, which can be read by several processes and again",
+                         inputs.once);
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &tokenizer_of, &options->pack);
     if (code == CLI_OK)
-        code = pack_look(&parts, &inputs.kinds, NULL);
+        code = pack_inputs_look(&inputs, &options->pack);
     if (code == CLI_OK)
         code = make_plan(options, &parts);
     if (code == CLI_OK)
-        pack_kinds_note(&parts);
+        pack_kinds_note(&inputs, &options->pack);
     if (code == CLI_OK)
         code = pack_options_say_bytes(&options->pack);
     tokenizer_file_close(&tokenizer_of);
@@ -253,8 +247,13 @@ static int run(plan_options *options, char **names, size_t n_names)
 
 /* ---- Updates ---- */
 
-static int check_with_update(size_t n_names)
+static int run_update(plan_options *options, size_t n_names)
 {
+    char absolute[PATH_PREFIX_BYTES];
+    plan_file plan = {0};
+    tokenizer_file file = {0};
+    pack_tokens tokens;
+    pack_planner planner = {.options = &options->pack, .plan = &plan};
     size_t n;
     const cli_setting *settings = cli_get_settings(&n);
     for (size_t i = 0; i < n; i++) {
@@ -262,22 +261,11 @@ static int check_with_update(size_t n_names)
         if (strcmp(name, "update") != 0 && strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0)
             return cli_usage("--%s does not work with --update: the plan stays as it is", name);
     }
-    return n_names == 0 ? CLI_OK : cli_usage("--update: the plan has the inputs; name none here");
-}
-
-static int run_update(plan_options *options, size_t n_names)
-{
-    char absolute[PATH_PREFIX_BYTES];
-    plan_file plan = {0};
-    tokenizer_file file = {0};
-    pack_tokens tokens;
-    const pack_parts parts = {.options = &options->pack};
-    pack_planner planner = {.parts = &parts, .plan = &plan};
+    if (n_names > 0)
+        return cli_usage("--update: the plan has the inputs; name none here");
     options->pack.output = options->update;
     options->pack.force = true;
-    int code = check_with_update(n_names);
-    if (code == CLI_OK)
-        code = plan_read_to_update(&plan, options->update);
+    int code = plan_read_to_update(&plan, options->update);
     if (code == CLI_OK)
         code = process_make_absolute(&options->pack.output, absolute, sizeof absolute);
     if (code == CLI_OK)
@@ -296,29 +284,22 @@ static int run_update(plan_options *options, size_t n_names)
     return code;
 }
 
-static int check_required(const plan_options *options, size_t n_names)
-{
-    if (n_names == 0)
-        return cli_usage("no input given");
-    if (!options->pack.cells_folder)
-        return cli_usage("option --cells DIR is required");
-    return options->pack.output ? CLI_OK : cli_usage("option --output FILE is required");
-}
-
 int plan_command(int argc, char **argv)
 {
     plan_options options = {.pack = pack_options_new(), .cell_bytes = DEFAULT_CELL_BYTES};
     cli_join_options(option_table, tables);
     int code = cli_parse_options(&manual, argc, argv, &options);
     const size_t n_names = (size_t)(argc - optind);
-    if (code == CLI_GO_ON && options.update) {
+    if (code == CLI_GO_ON && options.update)
         code = run_update(&options, n_names);
-    } else if (code == CLI_GO_ON) {
-        options.pack.utf8_given = cli_is_given("utf8");
-        code = check_required(&options, n_names);
-        if (code == CLI_OK)
-            code = run(&options, argv + optind, n_names);
-    }
+    else if (code == CLI_GO_ON && n_names == 0)
+        code = cli_usage("no input given");
+    else if (code == CLI_GO_ON && !options.pack.cells_folder)
+        code = cli_usage("option --cells DIR is required");
+    else if (code == CLI_GO_ON && !options.pack.output)
+        code = cli_usage("option --output FILE is required");
+    else if (code == CLI_GO_ON)
+        code = run(&options, argv + optind, n_names);
     pack_options_free(&options.pack);
     return code;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/dry_run.h"
+/* dry_run.c - pack_dry_run: a sample of the inputs, and an estimate. */
+#include "pack/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pack/look.h"
-#include "text/json_text.h"
+#include "text/json_out.h"
 
 #define MAX_SAMPLED 16
 #define SAMPLE_BYTES ((size_t)1 << 20)
@@ -34,37 +34,10 @@ static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, si
     return tokenizer_safe_cut(context, text, n_searched, n_bytes);
 }
 
-/* The run itself will report and collect these. */
-static void ignore_note(void *context, const char *text)
-{
-    (void)context;
-    (void)text;
-}
-
 static void print_note(void *context, const char *text)
 {
     (void)context;
     cli_warn("%s", text);
-}
-
-static void ignore_bytes(void *context, const uint8_t *data, size_t n_bytes, bool last)
-{
-    (void)context;
-    (void)data;
-    (void)n_bytes;
-    (void)last;
-}
-
-static corpus_options options_of(const pack_parts *parts)
-{
-    corpus_options options = pack_corpus_options(parts->options);
-    options.batch_bytes = SAMPLE_BYTES;
-    options.safe_cut = cut_text;
-    options.collect = ignore_bytes;
-    options.report = ignore_note;
-    options.note = parts->options->quiet ? NULL : print_note;
-    options.context = parts->tokenizer->tokenizer;
-    return options;
 }
 
 /* false: out of memory. */
@@ -137,7 +110,13 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     failure err;
     corpus_batch batch = {0};
     id_buffer ids = {0};
-    const corpus_options options = options_of(parts);
+    corpus_options options = pack_corpus_options(parts->options);
+    options.batch_bytes = SAMPLE_BYTES;
+    options.safe_cut = cut_text;
+    options.note = parts->options->quiet ? NULL : print_note;
+    options.context = parts->tokenizer->tokenizer;
+    if (options.on_error == ON_ERROR_COLLECT) /* the run itself will report and collect them */
+        options.on_error = ON_ERROR_SKIP;
     const char *const *name = parts->inputs->names + which;
     uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
@@ -161,7 +140,7 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     return code;
 }
 
-static int take_sample(sample *s, const pack_parts *parts, const pack_seen *seen)
+static int take_sample(sample *s, const pack_parts *parts)
 {
     const encoder_options options = {.specials = parts->options->specials};
     const pack_inputs *in = parts->inputs;
@@ -173,7 +152,7 @@ static int take_sample(sample *s, const pack_parts *parts, const pack_seen *seen
     for (size_t i = 0; i < n && code == CLI_OK; i++) {
         size_t which = i * in->n / n;
         if (in->versions[which].known)
-            code = sample_one(s, parts, e, which, &seen[which].summary);
+            code = sample_one(s, parts, e, which, &in->seen[which].summary);
     }
     encoder_free(e);
     return code;
@@ -201,14 +180,6 @@ static void print_outputs(const pack_parts *parts)
     }
 }
 
-static void print_token(const char *role, uint32_t id)
-{
-    if (id == MODEL_NO_ID)
-        printf(", nothing %s a document", role);
-    else
-        printf(", %" PRIu32 " %s a document", id, role);
-}
-
 static void print_tokenizer(const pack_parts *parts)
 {
     const tokenizer_file *t = parts->tokenizer;
@@ -221,9 +192,11 @@ static void print_tokenizer(const pack_parts *parts)
         printf(", Unicode %s", unicode);
     printf(", %s ids", cli_count(parts->tokens->vocab_size).s);
     if (parts->tokens->bos_id != MODEL_NO_ID)
-        print_token("begins", parts->tokens->bos_id);
-    print_token("ends", parts->tokens->eod_id);
-    putchar('\n');
+        printf(", %" PRIu32 " begins a document", parts->tokens->bos_id);
+    if (parts->tokens->eod_id != MODEL_NO_ID)
+        printf(", %" PRIu32 " ends a document\n", parts->tokens->eod_id);
+    else
+        puts(", nothing ends a document");
 }
 
 /* "parquet, snappy, PLAIN, 1,000 rows in 2 row groups, column text (the default)" */
@@ -246,7 +219,7 @@ static void print_summary(const pack_seen *seen)
     }
 }
 
-static void print_inputs(const pack_parts *parts, const pack_seen *seen)
+static void print_inputs(const pack_parts *parts)
 {
     const pack_inputs *in = parts->inputs;
     char kinds[PACK_KINDS_BYTES];
@@ -261,7 +234,7 @@ static void print_inputs(const pack_parts *parts, const pack_seen *seen)
         print_heading("");
         cli_print_plain(stdout, in->names[i], strlen(in->names[i]));
         if (in->versions[i].known) {
-            print_summary(&seen[i]);
+            print_summary(&in->seen[i]);
             printf(", %s\n", cli_bytes(in->versions[i].n_bytes).s);
         } else {
             puts(", can be read only once");
@@ -298,79 +271,67 @@ static void print_estimate(const sample *s, const pack_parts *parts)
     printf("about %s, %s\n", cli_count_of((uint64_t)tokens, "token").s, cli_bytes(n_bytes).s);
 }
 
-static void print_json_text(const char *key, const char *text)
-{
-    if (!text || !*text)
-        return;
-    printf(", \"%s\": ", key);
-    json_text_print_string(stdout, text, strlen(text));
-}
-
-static void print_json_summary(const pack_seen *seen, bool looked_at)
-{
-    const reader_summary *s = &seen->summary;
-    printf(", \"format\": \"%s\"",
-           looked_at ? pack_kind_name(seen->format) : cli_word_name(pack_formats, seen->format));
-    print_json_text("codec", s->codec);
-    print_json_text("encodings", s->encodings);
-    print_json_text("column", s->column);
-    print_json_text("column_reason", s->why_column);
-    if (s->n_records != READER_UNKNOWN)
-        printf(", \"records\": %" PRIu64, s->n_records);
-    if (s->n_groups)
-        printf(", \"row_groups\": %" PRIu64, s->n_groups);
-}
-
-static void print_json(const sample *s, const pack_parts *parts, const pack_seen *seen)
+static void print_json(const sample *s, const pack_parts *parts)
 {
     const pack_inputs *in = parts->inputs;
-    fputs("{\"schema_version\": 1, \"output\": ", stdout);
-    json_text_print_string(stdout, parts->options->prefix, strlen(parts->options->prefix));
-    fputs(", \"tokenizer\": ", stdout);
-    json_text_print_string(stdout, parts->tokenizer->name, strlen(parts->tokenizer->name));
-    printf(", \"vocab_size\": %" PRIu64 ", \"sample\": {\"inputs\": %" PRIu64
-           ", \"documents\": %" PRIu64 ", \"text_bytes\": %" PRIu64 ", \"tokens\": %" PRIu64
-           "}, \"estimated_tokens\": ",
-           parts->tokens->vocab_size, s->inputs, s->documents, s->text_bytes, s->tokens);
+    json_out o = {.out = stdout};
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema_version", 1);
+    json_out_string(&o, "output", parts->options->prefix);
+    json_out_string(&o, "tokenizer", parts->tokenizer->name);
+    json_out_number(&o, "vocab_size", parts->tokens->vocab_size);
+    json_out_begin(&o, "sample", '{');
+    json_out_number(&o, "inputs", s->inputs);
+    json_out_number(&o, "documents", s->documents);
+    json_out_number(&o, "text_bytes", s->text_bytes);
+    json_out_number(&o, "tokens", s->tokens);
+    json_out_end(&o, '}');
     if (in->once)
-        fputs("null", stdout);
+        json_out_string(&o, "estimated_tokens", NULL);
     else
-        printf("%.0f", estimate_tokens(s, in));
-    fputs(", \"inputs\": [", stdout);
+        json_out_print(&o, "estimated_tokens", "%.0f", estimate_tokens(s, in));
+    json_out_begin(&o, "inputs", '[');
     for (size_t i = 0; i < in->n; i++) {
-        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
-        json_text_print_string(stdout, in->names[i], strlen(in->names[i]));
-        if (in->versions[i].known)
-            printf(", \"input_bytes\": %" PRIu64, in->versions[i].n_bytes);
-        else
-            fputs(", \"input_bytes\": null", stdout);
-        print_json_summary(&seen[i], in->versions[i].known);
-        putchar('}');
+        const corpus_format format = in->seen[i].format;
+        const reader_summary *summary = &in->seen[i].summary;
+        const bool looked_at = in->versions[i].known;
+        json_out_begin(&o, NULL, '{');
+        json_out_string(&o, "name", in->names[i]);
+        json_out_known(&o, "input_bytes", in->versions[i].n_bytes, looked_at);
+        json_out_string(&o, "format",
+                        looked_at ? pack_kind_name(format) : cli_word_name(pack_formats, format));
+        if (*summary->codec)
+            json_out_string(&o, "codec", summary->codec);
+        if (*summary->encodings)
+            json_out_string(&o, "encodings", summary->encodings);
+        if (*summary->column)
+            json_out_string(&o, "column", summary->column);
+        if (summary->why_column && *summary->why_column)
+            json_out_string(&o, "column_reason", summary->why_column);
+        if (summary->n_records != READER_UNKNOWN)
+            json_out_number(&o, "records", summary->n_records);
+        if (summary->n_groups)
+            json_out_number(&o, "row_groups", summary->n_groups);
+        json_out_end(&o, '}');
     }
-    fputs("]}\n", stdout);
+    puts("]}");
 }
 
-int pack_dry_run(const pack_parts *parts, pack_kinds *kinds)
+int pack_dry_run(const pack_parts *parts)
 {
     sample s = {0};
-    pack_seen *seen = calloc(parts->inputs->n, sizeof *seen);
-    if (!seen)
-        return cli_no_memory();
-    int code = pack_look(parts, kinds, seen);
-    if (code == CLI_OK)
-        code = take_sample(&s, parts, seen);
+    int code = take_sample(&s, parts);
     if (code == CLI_OK && s.ended == parts->inputs->n && corpus_kept_none(&s.counts))
         code = cli_error(CLI_INPUT, CORPUS_KEPT_NONE, s.counts.records);
-    if (code == CLI_OK && parts->options->json) {
-        print_json(&s, parts, seen);
-        code = cli_finish();
-    } else if (code == CLI_OK) {
+    if (code != CLI_OK)
+        return code;
+    if (parts->options->json) {
+        print_json(&s, parts);
+    } else {
         print_outputs(parts);
         print_tokenizer(parts);
-        print_inputs(parts, seen);
+        print_inputs(parts);
         print_estimate(&s, parts);
-        code = cli_finish();
     }
-    free(seen);
-    return code;
+    return cli_finish();
 }

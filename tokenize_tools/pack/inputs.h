@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inputs.h - finds the inputs of tokmap pack, and their sizes and times. */
+/* inputs.h - finds the inputs of tokmap pack, their sizes and times, and what they are. */
 #ifndef TOKMAP_PACK_INPUTS_H
 #define TOKMAP_PACK_INPUTS_H
 
@@ -8,12 +8,19 @@
 #include <stdint.h>
 
 #include "corpus/input_list.h"
+#include "corpus/reader.h"
 #include "pack/options.h"
 
 #define PACK_N_KINDS (CORPUS_PARQUET + 1)
 typedef struct pack_kinds {
     size_t n[PACK_N_KINDS]; /* inputs of each corpus_format; n[CORPUS_AUTO]: empty ones */
 } pack_kinds;
+
+/* What an input is, by its beginning. */
+typedef struct pack_seen {
+    corpus_format format; /* CORPUS_AUTO: it is empty, or can be read only once */
+    reader_summary summary;
+} pack_seen;
 
 typedef struct pack_inputs {
     const char *const *names;
@@ -26,7 +33,8 @@ typedef struct pack_inputs {
     bool has_end;                 /* false: at the end of its last input */
     const corpus_format *formats; /* of each input, as corpus_options takes them; else NULL */
     input_list files;             /* owns the names of a plain pack */
-    pack_kinds kinds;             /* of a plain pack, set by pack_look */
+    pack_kinds kinds;             /* of a plain pack, set by pack_inputs_look */
+    pack_seen *seen;              /* of each input, for --dry-run; else NULL */
 } pack_inputs;
 
 /* Finds the files that the arguments stand for and checks each, so that a wrong name is reported
@@ -37,6 +45,17 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
 /* Describes and protects one input, which may be stdin. Returns an exit code, and prints the
  * error. */
 int pack_input_describe(const char *name, file_facts *facts);
+
+/* Opens each input that can be read again, and finds what it is or why it is refused: a bad input
+ * ends a run before anything is packed. With --format auto, text beside records is refused. Names
+ * all that cannot be packed. Returns an exit code, and prints errors and notes. */
+int pack_inputs_look(pack_inputs *inputs, const pack_options *options);
+const char *pack_kind_name(corpus_format kind); /* CORPUS_AUTO is "empty" */
+/* "118 jsonl, 2 parquet, 1 empty"; an empty text if none was looked at. */
+#define PACK_KINDS_BYTES 256
+void pack_kinds_text(const pack_kinds *kinds, char text[PACK_KINDS_BYTES]);
+/* Prints it unless the format was given. */
+void pack_kinds_note(const pack_inputs *inputs, const pack_options *options);
 
 /* ---- All of them ---- */
 

@@ -8,7 +8,8 @@
 
 #include "cli/cli.h"
 #include "corpus/cutter.h"
-#include "pack/plan_options.h"
+#include "system/memory_file.h"
+#include "system/process.h"
 #include "text/array.h"
 
 /* The first line of an input is usually in its first bytes. */
@@ -53,11 +54,10 @@ static void note_large(pack_planner *p, size_t which, uint64_t n_bytes,
                        const corpus_cutter_info *info)
 {
     char why[160];
-    if (n_bytes / 2 <= p->plan->cell_bytes || p->n_large++ >= MAX_NOTES || p->parts->options->quiet)
+    if (n_bytes / 2 <= p->plan->cell_bytes || p->n_large++ >= MAX_NOTES || p->options->quiet)
         return;
     describe_why(info, why);
-    cli_warn("%s: %s stay in one cell: %s", p->parts->inputs->names[which], cli_bytes(n_bytes).s,
-             why);
+    cli_warn("%s: %s stay in one cell: %s", p->inputs->names[which], cli_bytes(n_bytes).s, why);
 }
 
 /* ---- Inputs ---- */
@@ -65,7 +65,7 @@ static void note_large(pack_planner *p, size_t which, uint64_t n_bytes,
 /* Cuts the input wherever a cell is full. */
 static int cut_input(pack_planner *p, size_t which, corpus_cutter *cutter)
 {
-    const uint64_t n_bytes = p->parts->inputs->versions[which].n_bytes;
+    const uint64_t n_bytes = p->inputs->versions[which].n_bytes;
     const corpus_cutter_info info = corpus_cutter_describe(cutter);
     uint64_t begin = 0;
     for (uint64_t room = p->plan->cell_bytes - p->in_cell; n_bytes - begin > room;
@@ -91,7 +91,7 @@ static int cut_input(pack_planner *p, size_t which, corpus_cutter *cutter)
 
 static int place_input(pack_planner *p, size_t which, corpus_cutter *cutter)
 {
-    const uint64_t n_bytes = p->parts->inputs->versions[which].n_bytes;
+    const uint64_t n_bytes = p->inputs->versions[which].n_bytes;
     const uint64_t cell_bytes = p->plan->cell_bytes;
     const corpus_cutter_info info = corpus_cutter_describe(cutter);
     bool fits = p->in_cell <= cell_bytes && n_bytes <= cell_bytes - p->in_cell;
@@ -111,9 +111,9 @@ static int place_input(pack_planner *p, size_t which, corpus_cutter *cutter)
 /* Opens the input, and describes it in the plan. NULL: an error was printed. */
 static corpus_cutter *open_input(pack_planner *p, size_t which, int *code)
 {
-    const pack_inputs *inputs = p->parts->inputs;
+    const pack_inputs *inputs = p->inputs;
     const input_version *version = &inputs->versions[which];
-    corpus_options options = pack_corpus_options(p->parts->options);
+    corpus_options options = pack_corpus_options(p->options);
     failure err;
     options.versions = version;
     options.read_bytes = READ_BYTES;
@@ -131,19 +131,9 @@ static corpus_cutter *open_input(pack_planner *p, size_t which, int *code)
     return cutter;
 }
 
-static int add_input(pack_planner *p, size_t which)
-{
-    int code;
-    corpus_cutter *cutter = open_input(p, which, &code);
-    if (cutter)
-        code = place_input(p, which, cutter);
-    corpus_cutter_close(cutter);
-    return code;
-}
-
 int pack_planner_run(pack_planner *p)
 {
-    const size_t n = p->parts->inputs->n;
+    const size_t n = p->inputs->n;
     int code = CLI_OK;
     if (n > PLAN_MAX_INPUTS)
         return cli_usage("more than %zu inputs", PLAN_MAX_INPUTS);
@@ -151,9 +141,13 @@ int pack_planner_run(pack_planner *p)
     if (!p->plan->inputs)
         return cli_no_memory();
     p->plan->n_inputs = n;
-    for (size_t i = 0; i < n && code == CLI_OK; i++)
-        code = add_input(p, i);
-    if (code == CLI_OK && p->n_large > MAX_NOTES && !p->parts->options->quiet)
+    for (size_t i = 0; i < n && code == CLI_OK; i++) {
+        corpus_cutter *cutter = open_input(p, i, &code);
+        if (cutter)
+            code = place_input(p, i, cutter);
+        corpus_cutter_close(cutter);
+    }
+    if (code == CLI_OK && p->n_large > MAX_NOTES && !p->options->quiet)
         cli_warn("%s more like these", cli_count_of(p->n_large - MAX_NOTES, "large input").s);
     return code;
 }
@@ -197,7 +191,7 @@ static int update_input(void *context, size_t which)
         return cli_error(CLI_INPUT, "%s: is not a regular file", in->name);
     if (now.n_bytes == in->n_bytes && now.mtime_ns == in->mtime_ns)
         return CLI_OK;
-    p->parts->inputs->versions[which] = now;
+    p->inputs->versions[which] = now;
     p->n_changed++;
     corpus_cutter *cutter = open_input(p, which, &code);
     if (cutter)
@@ -221,7 +215,7 @@ static int note_update(pack_planner *p)
     for (size_t i = 0; i < plan->n_cells; i++) {
         const plan_part part = plan_file_part(plan, i);
         size_t which = part.first_input;
-        while (which < part.end_input && !p->parts->inputs->versions[which].known)
+        while (which < part.end_input && !p->inputs->versions[which].known)
             which++;
         if (which == part.end_input)
             continue;
@@ -237,16 +231,158 @@ int pack_planner_update(pack_planner *p)
     int code = pack_plan_inputs_begin(&of_plan, p->plan);
     const pack_inputs inputs = {
         .names = of_plan.names, .versions = of_plan.versions, .n = p->plan->n_inputs};
-    pack_parts parts = *p->parts;
-    pack_planner now = *p;
-    parts.inputs = &inputs;
-    now.parts = &parts;
+    p->inputs = &inputs;
     if (code == CLI_OK)
-        code = pack_inputs_each(&inputs, update_input, &now);
-    if (code == CLI_OK && now.n_changed > 0)
-        code = note_update(&now);
-    now.parts = p->parts;
-    *p = now;
+        code = pack_inputs_each(&inputs, update_input, p);
+    if (code == CLI_OK && p->n_changed > 0)
+        code = note_update(p);
+    p->inputs = NULL;
     pack_plan_inputs_free(&of_plan);
     return code;
+}
+
+/* ---- Sessions ---- */
+
+int pack_plan_options(const plan_file *plan, pack_options *options)
+{
+    const int error = process_enter_folder(plan->folder);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: the folder of the plan: %s", plan->folder,
+                         strerror(error));
+    for (size_t i = 0; i < plan->n_options; i++) {
+        const plan_option *o = &plan->options[i];
+        if (!pack_option_decides(o->name))
+            return cli_error(CLI_INPUT,
+                             "the plan has an option that this tokmap does not know: "
+                             "--%s; make a new plan",
+                             o->name);
+        int code = cli_set_option(pack_deciding_rows, o->name, o->value, options);
+        if (code != CLI_OK)
+            return code;
+    }
+    options->utf8_given = plan_file_option(plan, "utf8") != NULL;
+    return pack_options_check(options);
+}
+
+/* Compares the lines of the facts with those of the plan. */
+static int compare_facts(const plan_file *plan, const pack_facts *now)
+{
+    char difference[PACK_DIFFERENCE_BYTES];
+    memory_file then;
+    FILE *out = memory_file_open(&then);
+    for (size_t i = 0; out && i < plan->n_facts; i++)
+        fprintf(out, "%s\n", plan->facts[i]);
+    if (out && plan->n_facts == 0)
+        putc('\n', out);
+    if (!out || !memory_file_close(out, &then))
+        return cli_no_memory();
+    int code = CLI_OK;
+    if (then.n_bytes != now->n_bytes || memcmp(then.text, now->text, then.n_bytes) != 0) {
+        pack_facts_difference(now, then.text, then.n_bytes, difference);
+        code = cli_error(CLI_DATASET,
+                         "this is not what the plan was made with: %s; make a new "
+                         "plan, or use what it was made with",
+                         difference);
+    }
+    free(then.text);
+    return code;
+}
+
+int pack_plan_tokenizer(const plan_file *plan, const pack_options *options, pack_tokens *tokens,
+                        tokenizer_file *file)
+{
+    pack_facts now = {0};
+    const pack_parts parts = {.options = options, .tokenizer = file, .tokens = tokens};
+    int code = pack_tokens_open(tokens, file, options);
+    if (code == CLI_OK)
+        code = pack_facts_make(&now, &parts) ? compare_facts(plan, &now) : cli_no_memory();
+    pack_facts_free(&now);
+    return code;
+}
+
+/* CORPUS_AUTO also for formats of inputs that are never cut. */
+static corpus_format find_format(const char *word)
+{
+    for (const cli_word *w = pack_formats; w->name; w++) {
+        if (strcmp(w->name, word) == 0)
+            return (corpus_format)w->value;
+    }
+    return CORPUS_AUTO;
+}
+
+int pack_plan_inputs_begin(pack_plan_inputs *inputs, const plan_file *plan)
+{
+    inputs->plan = plan;
+    inputs->names = calloc(plan->n_inputs, sizeof *inputs->names);
+    inputs->versions = calloc(plan->n_inputs, sizeof *inputs->versions);
+    inputs->formats = calloc(plan->n_inputs, sizeof *inputs->formats);
+    if (!inputs->names || !inputs->versions || !inputs->formats)
+        return cli_no_memory();
+    for (size_t i = 0; i < plan->n_inputs; i++) {
+        inputs->names[i] = plan->inputs[i].name;
+        inputs->formats[i] = find_format(plan->inputs[i].format);
+    }
+    return CLI_OK;
+}
+
+static int check_input(pack_plan_inputs *inputs, size_t which)
+{
+    const plan_input *then = &inputs->plan->inputs[which];
+    file_facts facts;
+    int code = pack_input_describe(then->name, &facts);
+    if (code != CLI_OK)
+        return code;
+    const input_version now = inputs->versions[which] = input_version_of(&facts);
+    if (!now.known)
+        return cli_error(CLI_DATASET,
+                         "%s: is no longer a regular file, as it was when the plan "
+                         "was made",
+                         then->name);
+    if (now.n_bytes != then->n_bytes)
+        return cli_error(CLI_DATASET,
+                         "%s: has changed since the plan was made: it had %s and now "
+                         "has %s; update the plan with tokmap plan --update",
+                         then->name, cli_count_of(then->n_bytes, "byte").s,
+                         cli_count(now.n_bytes).s);
+    if (now.mtime_ns != then->mtime_ns)
+        return cli_error(
+            CLI_DATASET,
+            "%s: was modified since the plan was made; update the plan with tokmap plan --update",
+            then->name);
+    return CLI_OK;
+}
+
+int pack_plan_inputs_check(pack_plan_inputs *inputs, size_t cell)
+{
+    const plan_part part = plan_file_part(inputs->plan, cell);
+    int code = CLI_OK;
+    for (size_t i = part.first_input; i < part.end_input; i++) {
+        const int one = inputs->versions[i].known ? CLI_OK : check_input(inputs, i);
+        inputs->versions[i].known = true; /* named once; after a failure nothing is packed */
+        code = one == CLI_OK ? code : one;
+    }
+    return code;
+}
+
+pack_inputs pack_plan_inputs_of(const pack_plan_inputs *inputs, size_t cell)
+{
+    const plan_part part = plan_file_part(inputs->plan, cell);
+    return (pack_inputs){
+        .names = inputs->names + part.first_input,
+        .versions = inputs->versions + part.first_input,
+        .formats = inputs->formats + part.first_input,
+        .n = part.end_input - part.first_input,
+        .total_bytes = plan_file_cell_bytes(inputs->plan, cell),
+        .begin = {part.begin_offset, part.begin_row},
+        .end = {part.end_offset, part.end_row},
+        .has_end = part.end_offset > 0,
+    };
+}
+
+void pack_plan_inputs_free(pack_plan_inputs *inputs)
+{
+    free(inputs->names);
+    free(inputs->versions);
+    free(inputs->formats);
+    *inputs = (pack_plan_inputs){0};
 }

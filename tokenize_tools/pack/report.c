@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/report.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pack/look.h"
 #include "plan/cell_metadata.h"
 #include "system/files.h"
 #include "system/process.h"
-#include "text/json_text.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
 /* ---- Notes ---- */
@@ -26,7 +23,7 @@ void pack_report_notes(const pack_report *r)
     };
     const corpus_counts *c = &r->counts->corpus;
     uint64_t n_skipped = pack_counts_skipped(r->counts);
-    pack_kinds_note(r->parts);
+    pack_kinds_note(r->parts->inputs, r->parts->options);
     uint64_t n_specials = r->counts->packed.specials_seen;
     if (n_skipped && r->bad_documents)
         cli_warn("%s left out; they are in %s", cli_count_of(n_skipped, "bad document").s,
@@ -48,260 +45,173 @@ void pack_report_notes(const pack_report *r)
 
 /* ---- JSON ---- */
 
-typedef struct json_object {
-    FILE *out;
-    bool begun; /* it has a member already */
-} json_object;
-
-static json_object begin_object(FILE *out)
+static void put_tokenizer(json_out *o, const tokenizer_file *t)
 {
-    putc('{', out);
-    return (json_object){out, false};
-}
-
-static void put_key(json_object *o, const char *key)
-{
-    fprintf(o->out, "%s\"%s\": ", o->begun ? ", " : "", key);
-    o->begun = true;
-}
-
-static void put_string(json_object *o, const char *key, const char *value)
-{
-    put_key(o, key);
-    if (value)
-        json_text_print_string(o->out, value, strlen(value));
-    else
-        fputs("null", o->out);
-}
-
-static void put_number(json_object *o, const char *key, uint64_t value)
-{
-    put_key(o, key);
-    fprintf(o->out, "%" PRIu64, value);
-}
-
-/* A number, or null if there is none. */
-static void put_optional(json_object *o, const char *key, uint64_t value, uint64_t none)
-{
-    put_key(o, key);
-    if (value == none)
-        fputs("null", o->out);
-    else
-        fprintf(o->out, "%" PRIu64, value);
-}
-
-static void put_hash(json_object *o, const char *key, uint64_t hash)
-{
-    put_key(o, key);
-    fprintf(o->out, "\"%016" PRIx64 "\"", hash);
-}
-
-static void put_tokenizer(json_object *in, const tokenizer_file *t)
-{
-    put_key(in, "tokenizer");
-    json_object o = begin_object(in->out);
-    put_string(&o, "name", t->name);
+    json_out_begin(o, "tokenizer", '{');
+    json_out_string(o, "name", t->name);
     if (t->from_file) {
-        put_hash(&o, "file_xxh3", t->file_xxh3);
+        json_out_hash(o, "file_xxh3", t->file_xxh3);
         if (t->merges_xxh3)
-            put_hash(&o, "merges_xxh3", t->merges_xxh3);
+            json_out_hash(o, "merges_xxh3", t->merges_xxh3);
         if (t->specials_xxh3)
-            put_hash(&o, "specials_xxh3", t->specials_xxh3);
-        put_string(&o, "family", tokenizer_get_info(t->tokenizer)->family);
-        put_string(&o, "pattern", t->pattern);
-        put_string(&o, "unicode", tokenizer_get_info(t->tokenizer)->unicode);
+            json_out_hash(o, "specials_xxh3", t->specials_xxh3);
+        json_out_string(o, "family", tokenizer_get_info(t->tokenizer)->family);
+        json_out_string(o, "pattern", t->pattern);
+        json_out_string(o, "unicode", tokenizer_get_info(t->tokenizer)->unicode);
     }
-    putc('}', o.out);
-}
-
-static void put_splits(json_object *in, const pack_options *options)
-{
-    put_key(in, "splits");
-    json_object o = begin_object(in->out);
-    for (size_t i = 0; i < options->n_splits; i++) {
-        put_key(&o, options->splits[i].name);
-        fprintf(o.out, "%.10g", options->splits[i].fraction);
-    }
-    putc('}', o.out);
+    json_out_end(o, '}');
 }
 
 /* Options that decide what is in the dataset. */
-static void put_options(json_object *in, const pack_parts *parts)
+static void put_options(json_out *o, const pack_parts *parts)
 {
     const pack_options *options = parts->options;
-    put_key(in, "options");
-    json_object o = begin_object(in->out);
-    put_string(&o, "format", cli_word_name(pack_formats, options->format));
-    put_string(&o, "field", options->field);
-    put_key(&o, "separator");
+    const pack_tokens *tokens = parts->tokens;
+    json_out_begin(o, "options", '{');
+    json_out_string(o, "format", cli_word_name(pack_formats, options->format));
+    json_out_string(o, "field", options->field);
     if (options->separator)
-        json_text_print_string(o.out, options->separator, options->separator_bytes);
+        json_out_text(o, "separator", options->separator, options->separator_bytes);
     else
-        fputs("null", o.out);
-    for (size_t i = 0; i < options->n_skipped; i++) {
-        if (i == 0)
-            put_key(&o, "skip_input");
-        fputs(i ? ", " : "[", o.out);
-        json_text_print_string(o.out, options->skipped[i], strlen(options->skipped[i]));
-        fputs(i + 1 == options->n_skipped ? "]" : "", o.out);
+        json_out_string(o, "separator", NULL);
+    if (options->n_skipped > 0) {
+        json_out_begin(o, "skip_input", '[');
+        for (size_t i = 0; i < options->n_skipped; i++)
+            json_out_string(o, NULL, options->skipped[i]);
+        json_out_end(o, ']');
     }
     if (options->meta)
-        put_string(&o, "meta", options->meta);
+        json_out_string(o, "meta", options->meta);
     if (options->where_text)
-        put_string(&o, "where", options->where_text);
-    put_string(&o, "utf8", cli_word_name(pack_utf8_words, options->utf8));
-    put_string(&o, "on_error", cli_word_name(pack_on_error_words, options->on_error));
-    put_string(&o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
-    put_optional(&o, "eod", parts->tokens->eod_id, MODEL_NO_ID);
-    put_optional(&o, "bos", parts->tokens->bos_id, MODEL_NO_ID);
-    put_optional(&o, "limit_documents", options->limit_documents, PACK_NO_LIMIT);
-    put_optional(&o, "limit_tokens", options->limit_tokens, PACK_NO_LIMIT);
-    put_splits(&o, options);
-    putc('}', o.out);
-}
-
-/* Of a cell they are not counted. */
-static void put_formats(json_object *in, const pack_kinds *kinds)
-{
-    put_key(in, "formats");
-    json_object o = begin_object(in->out);
-    for (size_t i = 0; i < PACK_N_KINDS; i++) {
-        if (kinds->n[i])
-            put_number(&o, pack_kind_name(i), kinds->n[i]);
-    }
-    putc('}', o.out);
+        json_out_string(o, "where", options->where_text);
+    json_out_string(o, "utf8", cli_word_name(pack_utf8_words, options->utf8));
+    json_out_string(o, "on_error", cli_word_name(pack_on_error_words, options->on_error));
+    json_out_string(o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
+    json_out_known(o, "eod", tokens->eod_id, tokens->eod_id != MODEL_NO_ID);
+    json_out_known(o, "bos", tokens->bos_id, tokens->bos_id != MODEL_NO_ID);
+    json_out_known(o, "limit_documents", options->limit_documents,
+                   options->limit_documents != PACK_NO_LIMIT);
+    json_out_known(o, "limit_tokens", options->limit_tokens,
+                   options->limit_tokens != PACK_NO_LIMIT);
+    json_out_begin(o, "splits", '{');
+    for (size_t i = 0; i < options->n_splits; i++)
+        json_out_print(o, options->splits[i].name, "%.10g", options->splits[i].fraction);
+    json_out_end(o, '}');
+    json_out_end(o, '}');
 }
 
 /* What was left out or changed, for all outputs together. */
-static void put_care(json_object *o, const pack_counts *counts)
+static void put_care(json_out *o, const pack_counts *counts)
 {
     const corpus_counts *c = &counts->corpus;
-    put_number(o, "records", c->records);
-    put_number(o, "filtered_documents", c->filtered_documents);
-    put_number(o, "null_documents", c->null_documents);
-    put_number(o, "empty_documents", c->empty_documents);
-    put_number(o, "bad_documents", pack_counts_skipped(counts));
-    put_number(o, "bad_bytes", c->bad_bytes);
-    put_number(o, "repaired_documents", c->repaired_documents);
-    put_number(o, "replacements", c->replacements);
-    put_number(o, "specials_in_text", counts->packed.specials_seen);
+    json_out_number(o, "records", c->records);
+    json_out_number(o, "filtered_documents", c->filtered_documents);
+    json_out_number(o, "null_documents", c->null_documents);
+    json_out_number(o, "empty_documents", c->empty_documents);
+    json_out_number(o, "bad_documents", pack_counts_skipped(counts));
+    json_out_number(o, "bad_bytes", c->bad_bytes);
+    json_out_number(o, "repaired_documents", c->repaired_documents);
+    json_out_number(o, "replacements", c->replacements);
+    json_out_number(o, "specials_in_text", counts->packed.specials_seen);
 }
-
-/* ---- Metadata ---- */
 
 char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
 {
     memory_file json;
-    FILE *out = memory_file_open(&json);
-    if (!out)
+    json_out o = {.out = memory_file_open(&json)};
+    if (!o.out)
         return NULL;
     const pack_split *split = r->outputs->list[which].split;
-    char text[64];
-    json_object o = begin_object(out);
-    snprintf(text, sizeof text, "tokmap %s", tokmap_version());
-    put_string(&o, "created_by", text);
+    json_out_begin(&o, NULL, '{');
+    json_out_print(&o, "created_by", "\"tokmap %s\"", tokmap_version());
     put_tokenizer(&o, r->parts->tokenizer);
     put_options(&o, r->parts);
     if (split)
-        put_string(&o, "split", split->name);
-    put_key(&o, "counts");
-    json_object counts = begin_object(out);
-    put_care(&counts, r->counts);
-    putc('}', out);
+        json_out_string(&o, "split", split->name);
+    json_out_begin(&o, "counts", '{');
+    put_care(&o, r->counts);
+    json_out_end(&o, '}');
     const pack_cell *cell = r->parts->cell;
     if (cell)
-        cell_metadata_print_plan(out, &(cell_metadata){.hash = cell->plan_hash,
-                                                       .cell = cell->number,
-                                                       .bad_xxh3 = r->bad_xxh3});
-    putc('}', out);
-    memory_file_close(out, &json);
+        cell_metadata_print_plan(o.out, &(cell_metadata){.hash = cell->plan_hash,
+                                                         .cell = cell->number,
+                                                         .bad_xxh3 = r->bad_xxh3});
+    json_out_end(&o, '}');
+    memory_file_close(o.out, &json);
     *n_bytes = json.n_bytes;
     return json.text;
 }
 
 /* ---- Report ---- */
 
-static void put_input(FILE *out, const tokmap_input_info *entry)
+static void put_dataset(json_out *o, const tokmap_dataset *ds)
 {
-    json_object o = begin_object(out);
-    put_key(&o, "name");
-    json_text_print_string(out, entry->name, entry->name_bytes);
-    put_optional(&o, "input_bytes", entry->input_bytes, 0);
-    put_number(&o, "n_documents", entry->n_documents);
-    put_number(&o, "n_tokens", entry->n_tokens);
-    putc('}', out);
-}
-
-static void put_dataset(FILE *out, const tokmap_dataset *ds)
-{
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    json_object o = begin_object(out);
-    put_string(&o, "index_file", info.index_path);
-    put_string(&o, "token_file", info.token_path);
-    put_number(&o, "token_bytes", info.token_bytes);
-    put_number(&o, "n_tokens", info.n_tokens);
-    put_number(&o, "n_documents", info.n_documents);
-    put_string(&o, "dataset_id", cli_hex(info.dataset_id).s);
-    put_key(&o, "inputs");
-    putc('[', out);
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    json_out_begin(o, NULL, '{');
+    json_out_string(o, "index_file", info.index_path);
+    json_out_string(o, "token_file", info.token_path);
+    json_out_number(o, "token_bytes", info.token_bytes);
+    json_out_number(o, "n_tokens", info.n_tokens);
+    json_out_number(o, "n_documents", info.n_documents);
+    json_out_string(o, "dataset_id", cli_hex(info.dataset_id).s);
+    json_out_begin(o, "inputs", '[');
     for (uint64_t i = 0; i < info.n_inputs; i++) {
         tokmap_input_info entry = TOKMAP_INIT(tokmap_input_info);
         if (tokmap_dataset_get_input(ds, i, &entry) != TOKMAP_OK)
             break; /* damaged right after it was written */
-        fputs(i ? ", " : "", out);
-        put_input(out, &entry);
+        json_out_begin(o, NULL, '{');
+        json_out_text(o, "name", entry.name, entry.name_bytes);
+        json_out_known(o, "input_bytes", entry.input_bytes, entry.input_bytes != 0);
+        json_out_number(o, "n_documents", entry.n_documents);
+        json_out_number(o, "n_tokens", entry.n_tokens);
+        json_out_end(o, '}');
     }
-    fputs("]}", out);
+    json_out_end(o, ']');
+    json_out_end(o, '}');
 }
 
-static int put_datasets(json_object *o, const pack_outputs *outputs)
-{
-    put_key(o, "datasets");
-    putc('[', o->out);
-    for (size_t i = 0; i < outputs->n; i++) {
-        tokmap_dataset *ds;
-        tokmap_error err;
-        if (tokmap_dataset_open(&ds, outputs->list[i].index_path, &err) != TOKMAP_OK)
-            return cli_fail(&err);
-        fputs(i ? ", " : "", o->out);
-        put_dataset(o->out, ds);
-        tokmap_dataset_close(ds);
-    }
-    putc(']', o->out);
-    return CLI_OK;
-}
-
-static void put_work(json_object *o, const pack_report *r)
-{
-    put_number(o, "threads", r->parts->options->n_threads);
-    put_key(o, "resumed");
-    fputs(r->resumed ? "true" : "false", o->out);
-    put_key(o, "seconds");
-    fprintf(o->out, "%.3f", r->seconds);
-    put_number(o, "peak_memory_bytes", process_peak_bytes());
-}
-
-int pack_report_print(FILE *out, const pack_report *r)
+int pack_report_print(json_out *o, const pack_report *r)
 {
     const corpus_counts *c = &r->counts->corpus;
-    json_object o = begin_object(out);
-    put_number(&o, "schema_version", 1);
-    put_string(&o, "version", tokmap_version());
-    put_tokenizer(&o, r->parts->tokenizer);
-    put_options(&o, r->parts);
-    if (!r->parts->cell)
-        put_formats(&o, &r->parts->inputs->kinds);
-    put_number(&o, "n_documents", r->counts->packed.documents);
-    put_number(&o, "n_tokens", r->counts->packed.tokens);
-    put_number(&o, "text_bytes", c->text_bytes);
-    put_number(&o, "plain_bytes", c->plain_bytes);
-    put_number(&o, "stored_bytes", c->stored_bytes);
-    put_care(&o, r->counts);
-    put_string(&o, "bad_documents_file", r->bad_documents);
-    put_work(&o, r);
-    int code = put_datasets(&o, r->outputs);
-    putc('}', out);
+    const pack_kinds *kinds = &r->parts->inputs->kinds;
+    int code = CLI_OK;
+    json_out_begin(o, NULL, '{');
+    json_out_number(o, "schema_version", 1);
+    json_out_string(o, "version", tokmap_version());
+    put_tokenizer(o, r->parts->tokenizer);
+    put_options(o, r->parts);
+    if (!r->parts->cell) { /* of a cell they are not counted */
+        json_out_begin(o, "formats", '{');
+        for (size_t i = 0; i < PACK_N_KINDS; i++) {
+            if (kinds->n[i])
+                json_out_number(o, pack_kind_name(i), kinds->n[i]);
+        }
+        json_out_end(o, '}');
+    }
+    json_out_number(o, "n_documents", r->counts->packed.documents);
+    json_out_number(o, "n_tokens", r->counts->packed.tokens);
+    json_out_number(o, "text_bytes", c->text_bytes);
+    json_out_number(o, "plain_bytes", c->plain_bytes);
+    json_out_number(o, "stored_bytes", c->stored_bytes);
+    put_care(o, r->counts);
+    json_out_string(o, "bad_documents_file", r->bad_documents);
+    json_out_number(o, "threads", r->parts->options->n_threads);
+    json_out_bool(o, "resumed", r->resumed);
+    json_out_print(o, "seconds", "%.3f", r->seconds);
+    json_out_number(o, "peak_memory_bytes", process_peak_bytes());
+    json_out_begin(o, "datasets", '[');
+    for (size_t i = 0; i < r->outputs->n && code == CLI_OK; i++) {
+        tokmap_dataset *ds;
+        tokmap_error err;
+        if (tokmap_dataset_open(&ds, r->outputs->list[i].index_path, &err) != TOKMAP_OK) {
+            code = cli_fail(&err);
+            continue;
+        }
+        put_dataset(o, ds);
+        tokmap_dataset_close(ds);
+    }
+    json_out_end(o, ']');
+    json_out_end(o, '}');
     return code;
 }
 
@@ -323,8 +233,8 @@ int pack_report_begin(pack_report_file *file, const pack_options *options)
         code = output_begin(&file->out);
     if (code != CLI_OK)
         return code;
-    file->text_file = memory_file_open(&file->text);
-    if (file->text_file)
+    file->json.out = memory_file_open(&file->text);
+    if (file->json.out)
         return CLI_OK;
     output_close(&file->out);
     return cli_no_memory();
@@ -332,10 +242,10 @@ int pack_report_begin(pack_report_file *file, const pack_options *options)
 
 int pack_report_end(pack_report_file *file, int code)
 {
-    if (!file->text_file)
+    if (!file->json.out)
         return code;
-    putc('\n', file->text_file);
-    if (!memory_file_close(file->text_file, &file->text))
+    putc('\n', file->json.out);
+    if (!memory_file_close(file->json.out, &file->text))
         code = code == CLI_OK ? cli_no_memory() : code;
     if (code == CLI_OK)
         code = output_write(&file->out, file->text.text, file->text.n_bytes);

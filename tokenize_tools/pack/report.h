@@ -6,12 +6,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "pack/facts.h"
-#include "pack/progress.h"
+#include "pack/work.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
+#include "text/json_out.h"
 
 typedef struct pack_report {
     const pack_parts *parts;
@@ -28,15 +28,15 @@ void pack_report_notes(const pack_report *r);
 /* The metadata of output `which`: malloced JSON, which depends only on inputs and options. NULL:
  * out of memory. */
 char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes);
-/* Prints a JSON object. Returns an exit code, and prints the error. */
-int pack_report_print(FILE *out, const pack_report *r);
+/* Prints an object, the next value. Returns an exit code, and prints the error. */
+int pack_report_print(json_out *o, const pack_report *r);
 
 /* ---- The file of --report ---- */
 
 typedef struct pack_report_file {
     output_file out;
     memory_file text;
-    FILE *text_file; /* to print the report to; NULL: there is no --report */
+    json_out json; /* to print the report to; its file is NULL if there is no --report */
 } pack_report_file;
 
 /* Called before the work, so that hours of it do not end with a report that cannot be written. Both

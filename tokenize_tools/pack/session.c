@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "pack/dry_run.h"
-#include "pack/look.h"
 #include "pack/options.h"
 #include "pack/report.h"
 #include "pack/work.h"
@@ -34,7 +32,7 @@ static pack_report report_of(const pack_session *s, const pack_counts *counts)
         .bad_documents = has_bad ? s->bad_path : NULL,
         .bad_xxh3 = has_bad ? s->work.bad_mark.checksum : 0,
         .resumed = s->from.checkpoint > 0,
-        .seconds = (double)pack_progress_ns(&s->work.progress) / 1e9,
+        .seconds = (double)cli_progress_ns(&s->work.progress) / 1e9,
     };
 }
 
@@ -92,17 +90,17 @@ static int finish_outputs(pack_session *s, pack_error *err)
     return code == CLI_OK ? finish_output(s, &report, 0, err) : code;
 }
 
-static int print_results(pack_session *s, FILE *report_file)
+static int print_results(pack_session *s, json_out *json)
 {
     const pack_options *o = s->parts->options;
     int code = CLI_OK;
     pack_counts counts = pack_work_counts(&s->work);
     pack_report report = report_of(s, &counts);
-    pack_progress_end(&s->work.progress, &counts);
+    pack_work_print_end(&s->work);
     if (!o->quiet)
         pack_report_notes(&report);
-    if (report_file)
-        code = pack_report_print(report_file, &report);
+    if (json)
+        code = pack_report_print(json, &report);
     for (size_t i = 0; i < s->outputs.n; i++) {
         int printed = cli_print_result(s->outputs.list[i].prefix, NULL, o->json, o->quiet);
         code = code == CLI_OK ? printed : code;
@@ -205,7 +203,7 @@ static int open_outputs(pack_session *s)
     return code;
 }
 
-static int run_session(pack_session *s, FILE *report)
+static int run_session(pack_session *s, json_out *report)
 {
     pack_error err;
     if (!pack_facts_make(&s->facts, s->parts))
@@ -224,7 +222,7 @@ static int run_session(pack_session *s, FILE *report)
     return print_results(s, report);
 }
 
-int pack_session_run(const pack_parts *parts, FILE *report)
+int pack_session_run(const pack_parts *parts, json_out *report)
 {
     pack_session *s = calloc(1, sizeof *s);
     if (!s)
@@ -243,24 +241,12 @@ int pack_session_run(const pack_parts *parts, FILE *report)
 
 /* ---- Runs ---- */
 
-static int run_reported(const pack_parts *parts, pack_kinds *kinds)
-{
-    pack_report_file report;
-    process_catch_interrupts();
-    int code = pack_look(parts, kinds, NULL);
-    if (code == CLI_OK)
-        code = pack_report_begin(&report, parts->options);
-    if (code != CLI_OK)
-        return code;
-    code = pack_session_run(parts, report.text_file);
-    return pack_report_end(&report, code);
-}
-
 int pack_run(const pack_options *options, char **names, size_t n_names)
 {
     pack_inputs inputs;
     tokenizer_file file = {0};
     pack_tokens tokens;
+    pack_report_file report;
     const pack_parts parts = {
         .options = options, .tokenizer = &file, .tokens = &tokens, .inputs = &inputs};
     process_share_heap();
@@ -269,11 +255,20 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
         code = pack_tokens_open(&tokens, &file, options);
     if (code == CLI_OK)
         code = pack_names_check(options);
-    if (code == CLI_OK)
-        code = options->dry_run ? pack_dry_run(&parts, &inputs.kinds)
-                                : run_reported(&parts, &inputs.kinds);
     if (code == CLI_OK && !options->dry_run)
-        code = pack_options_say_bytes(options);
+        process_catch_interrupts();
+    if (code == CLI_OK)
+        code = pack_inputs_look(&inputs, options);
+    if (code == CLI_OK && options->dry_run) {
+        code = pack_dry_run(&parts);
+    } else if (code == CLI_OK) {
+        code = pack_report_begin(&report, options);
+        if (code == CLI_OK)
+            code = pack_report_end(&report,
+                                   pack_session_run(&parts, report.json.out ? &report.json : NULL));
+        if (code == CLI_OK)
+            code = pack_options_say_bytes(options);
+    }
     tokenizer_file_close(&file);
     pack_inputs_free(&inputs);
     return code;

@@ -4,13 +4,16 @@
 #ifndef TOKMAP_PACK_SESSION_H
 #define TOKMAP_PACK_SESSION_H
 
-#include <stdio.h>
-
 #include "pack/facts.h"
+#include "text/json_out.h"
 
-/* report: gets the report as a JSON object (report.h); NULL: none. Returns an exit code, and prints
- * the error, or the results. */
-int pack_session_run(const pack_parts *parts, FILE *report);
+/* report: gets the report as its next value (report.h); NULL: none. Returns an exit code, and
+ * prints the error, or the results. */
+int pack_session_run(const pack_parts *parts, json_out *report);
+
+/* Prints what a run would do, and an estimate of its size, from the beginnings of inputs that were
+ * looked at; writes nothing. The same. */
+int pack_dry_run(const pack_parts *parts);
 
 /* One run of tokmap pack, from the parsed options to finished datasets. The same. */
 int pack_run(const pack_options *options, char **names, size_t n_names);

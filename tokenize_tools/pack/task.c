@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "pack/cell_work.h"
 #include "pack/options.h"
-#include "pack/plan_options.h"
+#include "pack/planner.h"
 #include "pack/report.h"
 #include "pack/session.h"
 #include "plan/plan_file.h"
@@ -137,7 +137,6 @@ typedef struct pack_task {
     pack_tokens tokens;
     size_t first, end; /* its cells */
     pack_report_file report;
-    size_t n_reported;         /* cells in the report */
     size_t n_packed, n_before; /* cells that this process has packed; that were done before */
     bool *done;                /* which ones were done when the task began */
     size_t *left;              /* those that other processes pack */
@@ -163,9 +162,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
     int code = pack_names_check(&options);
     if (code != CLI_OK)
         return code;
-    if (t->report.text_file)
-        fputs(t->n_reported++ ? ", " : "", t->report.text_file);
-    code = pack_session_run(&parts, t->report.text_file);
+    code = pack_session_run(&parts, t->report.json.out ? &t->report.json : NULL);
     if (code != CLI_OK)
         cli_warn("%s: this cell is not done", options.prefix);
     return code;
@@ -315,14 +312,22 @@ static int pack_and_report(pack_task *t)
     int code = pack_report_begin(&t->report, o->options);
     if (code != CLI_OK)
         return code;
-    if (t->report.text_file)
-        fprintf(t->report.text_file,
-                "{\"schema_version\": 1, \"version\": \"%s\", \"plan_hash\": \"%016" PRIx64
-                "\", \"task\": %" PRIu64 ", \"tasks\": %" PRIu64 ", \"cells\": [",
-                tokmap_version(), t->plan.hash, o->task.i, o->task.n);
+    json_out *json = &t->report.json;
+    if (json->out) {
+        json_out_begin(json, NULL, '{');
+        json_out_number(json, "schema_version", 1);
+        json_out_string(json, "version", tokmap_version());
+        json_out_hash(json, "plan_hash", t->plan.hash);
+        json_out_number(json, "task", o->task.i);
+        json_out_number(json, "tasks", o->task.n);
+        json_out_begin(json, "cells", '[');
+    }
     code = pack_cells(t);
-    if (t->report.text_file)
-        fprintf(t->report.text_file, "], \"cells_done_before\": %zu}", t->n_before);
+    if (json->out) {
+        json_out_end(json, ']');
+        json_out_number(json, "cells_done_before", t->n_before);
+        json_out_end(json, '}');
+    }
     return pack_report_end(&t->report, code);
 }
 

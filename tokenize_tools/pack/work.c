@@ -147,17 +147,6 @@ static void pack_collector_after_read(void *context, pack_job *job)
  * The reader counts records by its position, which is where a resumed run continues; the corpus
  * counts those that it has handed out or left out. Neither is computed from the other, so a place
  * behind a record that nobody got is never stored. */
-typedef struct pack_balance {
-    const pack_inputs *inputs;
-    const pack_outputs *outputs;
-    const corpus_place *read;
-    uint64_t encoded_tokens;
-    const pack_position *packed;
-    bool limited;             /* a limit ended the work in the middle of an input */
-    bool collected;           /* bad documents were copied, */
-    uint64_t collected_bytes; /* and this many bytes of them */
-} pack_balance;
-
 /* Compares one pair of counts. */
 static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_error *err)
 {
@@ -172,24 +161,22 @@ static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_erro
     return CLI_DATASET;
 }
 
-static int check_inputs(const pack_balance *b, pack_error *err)
+static int check_inputs(const pack_work *w, const pack_position *packed, pack_error *err)
 {
     /* The input in which a limit was reached was not read to its end. */
-    const uint64_t n_whole = b->packed->input - b->limited;
+    const uint64_t n_whole = packed->input - w->limited;
     uint64_t n_bytes = 0;
-    int code =
-        b->limited ? CLI_OK : compare_counts("inputs", b->read->input, b->packed->input, err);
+    int code = w->limited ? CLI_OK : compare_counts("inputs", w->place.input, packed->input, err);
     for (uint64_t i = 0; i < n_whole && code == CLI_OK; i++)
-        n_bytes += b->inputs->versions[i].n_bytes;
+        n_bytes += w->parts->inputs->versions[i].n_bytes;
     return code == CLI_OK
-               ? compare_counts("bytes of the input files", n_bytes, b->packed->file_bytes, err)
+               ? compare_counts("bytes of the input files", n_bytes, packed->file_bytes, err)
                : code;
 }
 
-static int check_documents(const pack_balance *b, pack_error *err)
+static int check_documents(const pack_work *w, const pack_position *packed, pack_error *err)
 {
-    const corpus_counts *read = &b->read->counts;
-    const pack_position *packed = b->packed;
+    const corpus_counts *read = &w->place.counts;
     /* A document with a special token counts as left out from that token on, but as read only at
      * its end. */
     const uint64_t n_left_out = packed->special_documents - packed->dropped;
@@ -202,20 +189,20 @@ static int check_documents(const pack_balance *b, pack_error *err)
     if (code == CLI_OK)
         code = compare_counts("bytes of text", read->text_bytes, packed->text_bytes, err);
     if (code == CLI_OK)
-        code = compare_counts("tokens", b->encoded_tokens, packed->tokens + packed->special_tokens,
+        code = compare_counts("tokens", w->encoded_tokens, packed->tokens + packed->special_tokens,
                               err);
-    if (code == CLI_OK && b->collected)
+    if (code == CLI_OK && w->bad_file)
         code = compare_counts("bytes of bad documents", read->bad_bytes + read->bad_documents,
-                              b->collected_bytes, err); /* each document has a newline */
+                              w->bad_mark.n_bytes, err); /* each document has a newline */
     return code;
 }
 
-static int check_outputs(const pack_balance *b, pack_error *err)
+static int check_outputs(const pack_work *w, const pack_position *packed, pack_error *err)
 {
     uint64_t n_documents = 0, n_tokens = 0;
     int code = CLI_OK;
-    for (size_t i = 0; i < b->outputs->n && code == CLI_OK; i++) {
-        const pack_output *out = &b->outputs->list[i];
+    for (size_t i = 0; i < w->outputs->n && code == CLI_OK; i++) {
+        const pack_output *out = &w->outputs->list[i];
         n_documents += out->documents;
         n_tokens += out->tokens;
         if (!out->writer) /* it has its name already, and was compared when it was opened */
@@ -227,42 +214,70 @@ static int check_outputs(const pack_balance *b, pack_error *err)
                                   tokmap_writer_n_tokens(out->writer), err);
     }
     if (code == CLI_OK)
-        code = compare_counts("documents for the outputs", b->packed->documents, n_documents, err);
-    return code == CLI_OK
-               ? compare_counts("tokens for the outputs", b->packed->tokens, n_tokens, err)
-               : code;
+        code = compare_counts("documents for the outputs", packed->documents, n_documents, err);
+    return code == CLI_OK ? compare_counts("tokens for the outputs", packed->tokens, n_tokens, err)
+                          : code;
 }
 
-/* CLI_OK, or CLI_DATASET with the first difference. */
-static int pack_balance_check(const pack_balance *b, pack_error *err)
+int pack_work_check_balance(const pack_work *w, pack_error *err)
 {
-    int code = check_inputs(b, err);
+    const pack_position *packed = pack_documents_counts(w->documents);
+    int code = check_inputs(w, packed, err);
     if (code == CLI_OK)
-        code = check_documents(b, err);
-    return code == CLI_OK ? check_outputs(b, err) : code;
+        code = check_documents(w, packed, err);
+    return code == CLI_OK ? check_outputs(w, packed, err) : code;
 }
 
-/* ---- Checkpoints ---- */
+/* ---- Progress ---- */
+
+uint64_t pack_counts_skipped(const pack_counts *counts)
+{
+    return counts->corpus.bad_documents + counts->packed.special_documents;
+}
 
 pack_counts pack_work_counts(const pack_work *w)
 {
     return (pack_counts){w->place.counts, *pack_documents_counts(w->documents)};
 }
 
-int pack_work_check_balance(const pack_work *w, pack_error *err)
+/* "12.3 MB/s of text, 4.56 M tokens/s" */
+static cli_text format_rates(const pack_work *w)
 {
-    const pack_balance balance = {
-        .inputs = w->parts->inputs,
-        .outputs = w->outputs,
-        .read = &w->place,
-        .encoded_tokens = w->encoded_tokens,
-        .packed = pack_documents_counts(w->documents),
-        .limited = w->limited,
-        .collected = w->bad_file != NULL,
-        .collected_bytes = w->bad_mark.n_bytes,
-    };
-    return pack_balance_check(&balance, err);
+    cli_text text;
+    const double seconds = (double)cli_progress_ns(&w->progress) / 1e9;
+    const uint64_t n_tokens = pack_documents_counts(w->documents)->tokens - w->tokens_before;
+    snprintf(text.s, sizeof text.s, "%.1f MB/s of text, %.2f M tokens/s",
+             (double)w->text_bytes / seconds / 1e6, (double)n_tokens / seconds / 1e6);
+    return text;
 }
+
+/* stored_bytes: read so far, of all inputs. */
+static void update_progress(pack_work *w, uint64_t stored_bytes)
+{
+    char skipped[64] = "";
+    if (!cli_progress_is_due(&w->progress))
+        return;
+    const pack_counts counts = pack_work_counts(w);
+    const uint64_t n_skipped = pack_counts_skipped(&counts);
+    const cli_progress_text text =
+        cli_progress_format(&w->progress, stored_bytes, w->parts->inputs->total_bytes);
+    if (n_skipped)
+        snprintf(skipped, sizeof skipped, ", %s skipped", cli_count(n_skipped).s);
+    cli_progress_draw(&w->progress, "pack: %s, %s%s%s", text.done, format_rates(w).s, text.left,
+                      skipped);
+}
+
+void pack_work_print_end(const pack_work *w)
+{
+    const uint64_t n_bytes = w->place.counts.stored_bytes - w->progress.bytes_before;
+    if (cli_progress_is_shown(&w->progress))
+        fprintf(stderr, "\rpack: %s in %.1f s, %s\033[K\n", cli_bytes(n_bytes).s,
+                (double)cli_progress_ns(&w->progress) / 1e9, format_rates(w).s);
+}
+
+/* ---- Checkpoints ---- */
+
+/* ---- Checkpoints ---- */
 
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
 {
@@ -298,16 +313,6 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     return code;
 }
 
-static void warn_once(pack_work *w)
-{
-    if (w->warned_once || w->parts->options->quiet)
-        return;
-    w->warned_once = true;
-    pack_progress_clear(&w->progress);
-    cli_warn("%s can be read only once; if this run is interrupted, the next one has to start over",
-             w->parts->inputs->once);
-}
-
 /* Whether the reader has come as far as the earlier run in the input at which that one ended: only
  * then is the input known to be the same. */
 static bool is_known_to_continue(const pack_work *w)
@@ -325,15 +330,21 @@ bool pack_work_may_checkpoint(const pack_work *w)
 /* Makes a checkpoint if one is due and possible here. */
 static int checkpoint_if_due(pack_work *w, pack_error *err)
 {
-    uint64_t now = pack_progress_ns(&w->progress);
+    uint64_t now = cli_progress_ns(&w->progress);
     if (now < w->next_checkpoint_ns || !pack_work_may_checkpoint(w))
         return CLI_OK;
     if (!w->resumable) {
-        warn_once(w);
+        if (!w->warned_once && !w->parts->options->quiet) {
+            cli_progress_clear(&w->progress);
+            cli_warn("%s can be read only once; if this run is interrupted, the next one has to "
+                     "start over",
+                     w->parts->inputs->once);
+        }
+        w->warned_once = true;
         return CLI_OK;
     }
     int code = pack_work_checkpoint(w, false, err);
-    uint64_t after = pack_progress_ns(&w->progress), least = CHECKPOINT_SHARE * (after - now);
+    uint64_t after = cli_progress_ns(&w->progress), least = CHECKPOINT_SHARE * (after - now);
     bool often = w->checkpoint_ns == 0 || w->checkpoint_ns > least;
     w->next_checkpoint_ns = after + (often ? w->checkpoint_ns : least);
     return code;
@@ -345,7 +356,7 @@ static void print_lines(pack_work *w, const char *lines, size_t n_bytes)
 {
     if (n_bytes == 0 || w->parts->options->quiet)
         return;
-    pack_progress_clear(&w->progress);
+    cli_progress_clear(&w->progress);
     for (size_t at = 0; at < n_bytes;) {
         const char *line = lines + at;
         const char *newline = memchr(line, '\n', n_bytes - at);
@@ -360,7 +371,7 @@ static void print_note(void *context, const char *text)
     pack_work *w = context;
     if (w->parts->options->quiet)
         return;
-    pack_progress_clear(&w->progress);
+    cli_progress_clear(&w->progress);
     cli_warn("%s", text);
 }
 
@@ -383,7 +394,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     if (code != CLI_OK)
         return code;
     w->place = job->batch.after;
-    w->progress.text_bytes += job->batch.n_bytes;
+    w->text_bytes += job->batch.n_bytes;
     w->bad_mark = record->bad_file;
     w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
     w->limited = enough > 0;
@@ -415,8 +426,7 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
         }
         if (code != CLI_OK)
             return code;
-        pack_counts counts = pack_work_counts(w);
-        pack_progress_update(&w->progress, &counts, pack_pipeline_stored_bytes(p));
+        update_progress(w, pack_pipeline_stored_bytes(p));
     }
     return CLI_OK;
 }
@@ -452,9 +462,9 @@ bool pack_work_begin(pack_work *w)
     w->consistent = true;
     if (w->from->checkpoint > 0)
         take_up(w, &w->from->note);
-    pack_counts counts = pack_work_counts(w);
-    pack_progress_begin(&w->progress, &counts, w->parts->inputs->total_bytes,
-                        w->parts->options->quiet);
+    cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
+    w->progress.bytes_before = w->place.counts.stored_bytes;
+    w->tokens_before = pack_documents_counts(w->documents)->tokens;
     return true;
 }
 
@@ -523,7 +533,7 @@ int pack_work_run(pack_work *w, pack_error *err)
     pack_pipeline *p = start_pipeline(w, collector, err);
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);
-    pack_progress_clear(&w->progress);
+    cli_progress_clear(&w->progress);
     free(collector->lines);
     free(collector->moments);
     free(collector);

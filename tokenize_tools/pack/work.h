@@ -8,11 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/cli.h"
 #include "pack/bad_file.h"
 #include "pack/documents.h"
 #include "pack/facts.h"
-#include "pack/progress.h"
 #include "pack/resume.h"
+
+/* All counts at one moment. */
+typedef struct pack_counts {
+    corpus_counts corpus;
+    pack_position packed;
+} pack_counts;
+
+uint64_t pack_counts_skipped(const pack_counts *counts);
 
 /* The caller sets the first part; the rest is the state of the work. */
 typedef struct pack_work {
@@ -24,7 +32,9 @@ typedef struct pack_work {
     pack_bad_file *bad_file; /* open, or NULL */
 
     pack_documents *documents;
-    pack_progress progress;
+    cli_progress progress;
+    uint64_t tokens_before;  /* when this run began */
+    uint64_t text_bytes;     /* packed by this run */
     corpus_place place;      /* after the last job that was taken */
     uint64_t encoded_tokens; /* made by the encoders from the text that was taken */
     pack_bad_mark bad_mark;  /* of the bad file, at the same place */
@@ -44,6 +54,8 @@ int pack_work_check_balance(const pack_work *w, pack_error *err);
 bool pack_work_may_checkpoint(const pack_work *w);
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
 pack_counts pack_work_counts(const pack_work *w);
+/* When everything is done: see cli_progress_end. */
+void pack_work_print_end(const pack_work *w);
 void pack_work_end(pack_work *w);
 
 #endif /* TOKMAP_PACK_WORK_H */
