@@ -39,20 +39,17 @@ static bool read_file(void *user, uint64_t offset, void *dst, size_t n_bytes)
     return n_read == n_bytes;
 }
 
-/* Sets the path to path without its last n_drop bytes, plus suffix. False: it is too long. */
-static bool regular_file_path(regular_file *file, const char *path, size_t n_drop,
-                              const char *suffix)
+/* Sets the path to path without its last n_drop bytes, plus suffix. Prints an error and returns an
+ * exit code if it is too long. */
+static int regular_file_path(regular_file *file, const char *path, size_t n_drop,
+                             const char *suffix)
 {
     size_t n = strlen(path) - n_drop;
     int n_out = snprintf(file->path, sizeof file->path, "%.*s%s", (int)n, path, suffix);
     file->fd = -1;
-    return n_out >= 0 && (size_t)n_out < sizeof file->path;
-}
-
-/* Whether file->path exists. */
-static bool regular_file_exists(const regular_file *file)
-{
-    return file_exists(file->path);
+    return n_out >= 0 && (size_t)n_out < sizeof file->path
+               ? CLI_OK
+               : cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
 }
 
 /* Opens file->path. On failure prints the error and returns an exit code. The struct must not be
@@ -85,14 +82,6 @@ static int regular_file_check(const regular_file *file)
                      file->path);
 }
 
-/* Reads up to FOREIGN_HEAD_BYTES from the start; false: it cannot be read. */
-static bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, failure *err)
-{
-    bool is_short = file->bytes.size < FOREIGN_HEAD_BYTES;
-    *n_head = is_short ? (size_t)file->bytes.size : FOREIGN_HEAD_BYTES;
-    return foreign_read(&file->bytes, 0, head, *n_head, err);
-}
-
 static void regular_file_close(regular_file *file)
 {
     tokmap_i_file_close(file->fd);
@@ -114,15 +103,8 @@ typedef struct adoption {
 
 static size_t suffix_length(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
-    const char *dot = strrchr(base, '.');
+    const char *dot = strrchr(path_last_part(path), '.');
     return dot ? strlen(dot) : 0;
-}
-
-static int print_too_long(const char *path)
-{
-    return cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
 }
 
 /* Prints why a decoder refused the file. For a system error the exit code says so. */
@@ -131,10 +113,9 @@ static int print_refusal(const adoption *a, const char *path, const failure *err
     int sys_errno = a->tokens.sys_errno;
     sys_errno = sys_errno ? sys_errno : a->table.sys_errno;
     sys_errno = sys_errno ? sys_errno : a->metadata.sys_errno;
-    if (sys_errno) {
+    if (sys_errno)
         return cli_error(cli_errno_exit_code(sys_errno), "%s: %s: %s", path, err->text,
                          strerror(sys_errno));
-    }
     return cli_error(CLI_INPUT, "%s: %s", path, err->text);
 }
 
@@ -156,9 +137,11 @@ typedef struct file_head {
 static int read_head(const adoption *a, const regular_file *file, file_head *head)
 {
     failure err;
-    if (!regular_file_head(file, head->bytes, &head->n_bytes, &err))
-        return print_refusal(a, file->path, &err);
-    return CLI_OK;
+    const uint64_t size = file->bytes.size;
+    head->n_bytes = size < FOREIGN_HEAD_BYTES ? (size_t)size : FOREIGN_HEAD_BYTES;
+    return foreign_read(&file->bytes, 0, head->bytes, head->n_bytes, &err)
+               ? CLI_OK
+               : print_refusal(a, file->path, &err);
 }
 
 static bool is_recognised(const foreign_reader *r, const regular_file *file, const file_head *head)
@@ -175,12 +158,11 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
     *out = false;
     if (!r->table_suffix || !path_ends_with(path, suffix))
         return CLI_OK;
-    if (!regular_file_path(table, path, strlen(suffix), r->table_suffix))
-        return print_too_long(path);
-    *out = regular_file_exists(table);
+    int code = regular_file_path(table, path, strlen(suffix), r->table_suffix);
+    *out = code == CLI_OK && file_exists(table->path);
     if (!*out || !r->recognise)
-        return CLI_OK;
-    int code = regular_file_open(table);
+        return code;
+    code = regular_file_open(table);
     if (code == CLI_OK)
         code = read_head(a, table, &head);
     if (code != CLI_OK)
@@ -209,15 +191,20 @@ static int find_reader(adoption *a)
         }
     }
     const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
-    if (code == CLI_OK && kind) {
+    if (code == CLI_OK && kind)
         code = cli_error(CLI_INPUT, "%s: is %s, which cannot be adopted in place", a->tokens.path,
                          kind);
-    }
     a->reader = &foreign_raw;
     return code;
 }
 
 /* ---- Decode ---- */
+
+static int open_beside(regular_file *file, const char *named, size_t n_drop, const char *suffix)
+{
+    const int code = regular_file_path(file, named, n_drop, suffix);
+    return code == CLI_OK ? regular_file_open(file) : code;
+}
 
 /* The user has named either the file with the tokens or the table. */
 static int open_files(adoption *a)
@@ -228,27 +215,19 @@ static int open_files(adoption *a)
     int code = CLI_OK;
     memcpy(named, a->tokens.path, sizeof named);
     if (!path_ends_with(named, suffix)) {
-        if (!path_ends_with(named, r->table_suffix)) {
+        if (!path_ends_with(named, r->table_suffix))
             return cli_error(CLI_INPUT, "%s: a %s dataset consists of the two files X%s and X%s",
                              named, r->name, suffix, r->table_suffix);
-        }
         suffix = r->table_suffix;
         regular_file_close(&a->tokens);
-        if (!regular_file_path(&a->tokens, named, strlen(suffix), r->tokens_suffix))
-            return print_too_long(named);
-        code = regular_file_open(&a->tokens);
+        code = open_beside(&a->tokens, named, strlen(suffix), r->tokens_suffix);
     }
-    if (code == CLI_OK && r->table_suffix) {
-        if (!regular_file_path(&a->table, named, strlen(suffix), r->table_suffix))
-            return print_too_long(named);
-        code = regular_file_open(&a->table);
-    }
-    if (code == CLI_OK && r->metadata_suffix) {
-        if (!regular_file_path(&a->metadata, named, strlen(suffix), r->metadata_suffix))
-            return print_too_long(named);
-        if (regular_file_exists(&a->metadata))
-            code = regular_file_open(&a->metadata);
-    }
+    if (code == CLI_OK && r->table_suffix)
+        code = open_beside(&a->table, named, strlen(suffix), r->table_suffix);
+    if (code == CLI_OK && r->metadata_suffix)
+        code = regular_file_path(&a->metadata, named, strlen(suffix), r->metadata_suffix);
+    if (code == CLI_OK && r->metadata_suffix && file_exists(a->metadata.path))
+        code = regular_file_open(&a->metadata);
     return code;
 }
 
@@ -262,26 +241,12 @@ static int check_raw(const adoption *a)
     const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
     if (kind)
         return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind);
-    if (a->request->token_bytes == 0) {
+    if (a->request->token_bytes == 0)
         return cli_usage(
             "%s: has no header that tokmap knows; if it holds raw tokens, give --dtype "
             "u16 or u32, and --eod ID (a document ends after it), --bos ID (begins at "
             "it) or --eod none (no boundaries)",
             a->tokens.path);
-    }
-    return CLI_OK;
-}
-
-static int find_csv(adoption *a)
-{
-    bool asked = a->request->eod.is_given || a->request->bos.is_given;
-    regular_file csv;
-    if (!regular_file_path(&csv, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz"))
-        return print_too_long(a->tokens.path);
-    if (!asked && regular_file_exists(&csv)) {
-        memcpy(a->csv_path, csv.path, sizeof a->csv_path);
-        a->layout.boundaries = FOREIGN_BOUNDARIES_LISTED;
-    }
     return CLI_OK;
 }
 
@@ -301,20 +266,32 @@ static int decode_files(adoption *a)
                                  .token_bytes = a->request->token_bytes};
     if (!r->decode(&a->layout, &files, &err))
         return print_refusal(a, r->table_is_refused ? a->table.path : a->tokens.path, &err);
-    regular_file loss;
     const char *suffix = a->reader->loss_suffix;
-    if (!a->request->quiet && suffix && regular_file_path(&loss, a->tokens.path, 0, suffix) &&
-        regular_file_exists(&loss))
-        cli_warn("%s: is ignored, because a tokmap dataset has no loss mask", loss.path);
-    return is_raw ? find_csv(a) : CLI_OK;
+    if (!a->request->quiet && suffix && file_suffix_exists(a->tokens.path, suffix))
+        cli_warn("%s%s: is ignored, because a tokmap dataset has no loss mask", a->tokens.path,
+                 suffix);
+    if (!is_raw)
+        return CLI_OK;
+    regular_file csv;
+    code = regular_file_path(&csv, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz");
+    if (code == CLI_OK && !a->request->eod.is_given && !a->request->bos.is_given &&
+        file_exists(csv.path)) {
+        memcpy(a->csv_path, csv.path, sizeof a->csv_path);
+        a->layout.boundaries = FOREIGN_BOUNDARIES_LISTED;
+    }
+    return code;
 }
 
-/* ---- Boundaries given by the user ---- */
+/* ---- What the user says ---- */
 
-static int apply_ids(adoption *a)
+static int apply_request(adoption *a)
 {
     const adopt_request *request = a->request;
     foreign_layout *layout = &a->layout;
+    if (request->token_bytes != 0 && request->token_bytes != layout->token_bytes)
+        return cli_error(CLI_INPUT,
+                         "%s: is a %s file of u%u tokens, which is not the given --dtype",
+                         a->tokens.path, a->reader->name, 8 * layout->token_bytes);
     bool is_eod = request->eod.is_given && !request->eod.is_none;
     bool is_bos = request->bos.is_given && !request->bos.is_none;
     bool is_listed = layout->boundaries == FOREIGN_BOUNDARIES_LISTED;
@@ -330,30 +307,17 @@ static int apply_ids(adoption *a)
         layout->boundary_id = TOKMAP_NO_ID;
     }
     a->boundary_begins |= layout->boundaries == FOREIGN_BOUNDARIES_BEGIN;
-    if (layout->boundaries == FOREIGN_BOUNDARIES_UNKNOWN) {
+    if (layout->boundaries == FOREIGN_BOUNDARIES_UNKNOWN)
         return cli_usage("%s: the file does not say where documents end; give --eod ID (a document "
                          "ends after it), --bos ID (begins at it) or --eod none (no boundaries)",
                          a->tokens.path);
-    }
     uint64_t limit = layout->token_bytes == 2 ? UINT64_C(1) << 16 : UINT32_MAX;
     if (request->vocab_size != 0 && request->vocab_size < limit)
         limit = request->vocab_size;
-    if (layout->boundary_id != TOKMAP_NO_ID && layout->boundary_id >= limit) {
+    if (layout->boundary_id != TOKMAP_NO_ID && layout->boundary_id >= limit)
         return cli_usage(
             "%s: the document boundary %u cannot be an id of this file; the largest is %" PRIu64,
             a->tokens.path, layout->boundary_id, limit - 1);
-    }
-    return CLI_OK;
-}
-
-static int check_dtype(const adoption *a)
-{
-    uint32_t asked = a->request->token_bytes;
-    if (asked != 0 && asked != a->layout.token_bytes) {
-        return cli_error(CLI_INPUT,
-                         "%s: is a %s file of u%u tokens, which is not the given --dtype",
-                         a->tokens.path, a->reader->name, 8 * a->layout.token_bytes);
-    }
     return CLI_OK;
 }
 
@@ -456,8 +420,7 @@ static int scan_tokens(adoption *a, const foreign_sink *sink)
 
 static int finish_index(adoption *a)
 {
-    const char *slash = strrchr(a->tokens.path, '/');
-    const char *name = slash ? slash + 1 : a->tokens.path;
+    const char *name = path_last_part(a->tokens.path);
     char metadata[192], begin[48] = "";
     if (a->boundary_begins)
         snprintf(begin, sizeof begin, ",\"documents_begin_with\":%" PRIu32, a->layout.boundary_id);
@@ -483,9 +446,9 @@ static int check_output_apart(const adoption *a)
         code = path_protect_name(read[i], "an input");
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && code == CLI_OK; i++) {
         regular_file out;
-        if (!regular_file_path(&out, a->tokens.path, suffix_length(a->tokens.path), suffixes[i]))
-            return print_too_long(a->tokens.path);
-        code = path_check_output(out.path);
+        code = regular_file_path(&out, a->tokens.path, suffix_length(a->tokens.path), suffixes[i]);
+        if (code == CLI_OK)
+            code = path_check_output(out.path);
     }
     return code;
 }
@@ -534,16 +497,13 @@ int adopt_file(const char *path, const adopt_request *request, adopt_result *res
                     .tokens.fd = -1,
                     .table.fd = -1,
                     .metadata.fd = -1};
-    int code = regular_file_path(&a->tokens, path, 0, "") ? regular_file_open(&a->tokens)
-                                                          : print_too_long(path);
+    int code = open_beside(&a->tokens, path, 0, "");
     if (code == CLI_OK && !a->reader)
         code = find_reader(a);
     if (code == CLI_OK)
         code = decode_files(a);
     if (code == CLI_OK)
-        code = check_dtype(a);
-    if (code == CLI_OK)
-        code = apply_ids(a);
+        code = apply_request(a);
     if (code == CLI_OK)
         code = check_output_apart(a);
     if (code == CLI_OK)

@@ -101,11 +101,10 @@ bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, failure *err)
         return refuse_line(csv, err);
     if (!csv->at_line_start && !end_line(csv, sink, err))
         return false;
-    if (csv->end != csv->n_tokens) {
+    if (csv->end != csv->n_tokens)
         return fail(err,
                     "does not fit its .csv.gz, which ends at token %" PRIu64 " of %" PRIu64
                     ". Use --eod to ignore it",
                     csv->end, csv->n_tokens);
-    }
     return true;
 }

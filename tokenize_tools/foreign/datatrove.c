@@ -34,10 +34,9 @@ static bool whole_number(const char *p, const char *end, uint64_t *out)
 static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, failure *err)
 {
     char text[MAX_METADATA_BYTES];
-    if (metadata->size > sizeof text) {
+    if (metadata->size > sizeof text)
         return fail(err, "has a .metadata of %" PRIu64 " bytes, but it should have three lines",
                     metadata->size);
-    }
     size_t n = (size_t)metadata->size;
     if (!foreign_read(metadata, 0, text, n, err))
         return false;
@@ -49,10 +48,9 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
         bar--;
     uint64_t token_bytes;
     if (bar > text && whole_number(bar, line_end, &token_bytes)) {
-        if (token_bytes != 2 && token_bytes != 4) {
+        if (token_bytes != 2 && token_bytes != 4)
             return fail(err, "has tokens of %" PRIu64 " bytes; only 2 and 4 can be adopted",
                         token_bytes);
-        }
         facts->token_bytes = (uint32_t)token_bytes;
     }
     const char *count = line_end == end ? end : line_end + 1;
@@ -70,23 +68,20 @@ static bool choose_width(foreign_layout *out, const foreign_files *files, uint32
                          failure *err)
 {
     uint64_t ds_bytes = files->tokens->size;
-    if (files->token_bytes != 0 && written != 0 && files->token_bytes != written) {
+    if (files->token_bytes != 0 && written != 0 && files->token_bytes != written)
         return fail(err, "has tokens of %u bytes by its .metadata, which is not the given --dtype",
                     written);
-    }
     out->token_bytes = written != 0 ? written : files->token_bytes;
-    if (out->token_bytes == 0 && ds_bytes == 0 && out->n_tokens == 0) {
+    if (out->token_bytes == 0 && ds_bytes == 0 && out->n_tokens == 0)
         return fail(err, "is empty, so its token width is unknown; give --dtype u16 "
                          "or --dtype u32");
-    }
     if (out->token_bytes == 0)
         out->token_bytes = is_size_of(out->n_tokens, 2, ds_bytes) ? 2 : 4;
-    if (!is_size_of(out->n_tokens, out->token_bytes, ds_bytes)) {
+    if (!is_size_of(out->n_tokens, out->token_bytes, ds_bytes))
         return fail(err,
                     "does not fit its .index: the documents end at token %" PRIu64
                     ", the file has %" PRIu64 " bytes",
                     out->n_tokens, ds_bytes);
-    }
     return true;
 }
 
@@ -97,10 +92,9 @@ static bool decode_datatrove(foreign_layout *out, const foreign_files *files, fa
     const foreign_bytes *index = files->table;
     if (files->metadata && !read_metadata(&facts, files->metadata, err))
         return false;
-    if (index->size % 8 != 0) {
+    if (index->size % 8 != 0)
         return fail(err, "has a damaged .index: %" PRIu64 " bytes are not a multiple of 8",
                     index->size);
-    }
     out->n_table_items = index->size / 8;
     if (out->n_table_items > 0) {
         uint8_t last_end[8];
@@ -110,10 +104,9 @@ static bool decode_datatrove(foreign_layout *out, const foreign_files *files, fa
     }
     if (!choose_width(out, files, facts.token_bytes, err))
         return false;
-    if (facts.has_count && facts.n_tokens != out->n_tokens) {
+    if (facts.has_count && facts.n_tokens != out->n_tokens)
         return fail(err, "has %" PRIu64 " tokens, but its .metadata counts %" PRIu64, out->n_tokens,
                     facts.n_tokens);
-    }
     return true;
 }
 
@@ -128,20 +121,18 @@ static bool list_documents(const foreign_layout *layout, const foreign_bytes *in
         if (!p)
             return false;
         uint64_t end = le_get64(p);
-        if (end < previous || end > layout->n_tokens) {
+        if (end < previous || end > layout->n_tokens)
             return fail(err,
                         "has a damaged .index: document %" PRIu64 " ends at token %" PRIu64
                         ", the one before at %" PRIu64 ", the file at %" PRIu64,
                         i, end, previous, layout->n_tokens);
-        }
         if (!sink->document(sink->user, end - previous))
             return false;
         previous = end;
     }
-    if (previous != layout->n_tokens) {
+    if (previous != layout->n_tokens)
         return fail(err, "has a damaged .index: it ends at token %" PRIu64 " of %" PRIu64, previous,
                     layout->n_tokens);
-    }
     return true;
 }
 

@@ -11,10 +11,9 @@ bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t
                   failure *err)
 {
     uint64_t end;
-    if (__builtin_add_overflow(offset, n_bytes, &end) || end > bytes->size) {
+    if (__builtin_add_overflow(offset, n_bytes, &end) || end > bytes->size)
         return fail(err, "is too short: it has %" PRIu64 " bytes and needs at least %" PRIu64,
                     bytes->size, offset + n_bytes);
-    }
     if (!bytes->read(bytes->user, offset, dst, n_bytes))
         return fail(err, "cannot be read at byte %" PRIu64, offset);
     return true;
@@ -59,11 +58,6 @@ const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failu
 const foreign_reader *const foreign_readers[] = {FOREIGN_READERS(ROW) NULL};
 #undef ROW
 
-static bool starts_with(const uint8_t *head, size_t n_head, const void *magic, size_t n_magic)
-{
-    return n_head >= n_magic && memcmp(head, magic, n_magic) == 0;
-}
-
 const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {
     static const struct {
@@ -77,7 +71,7 @@ const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file
         {"LITPKDS", 7, "a lit-gpt packed file"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (starts_with(head, n_head, kinds[i].magic, kinds[i].n_magic))
+        if (n_head >= kinds[i].n_magic && memcmp(head, kinds[i].magic, kinds[i].n_magic) == 0)
             return kinds[i].kind;
     /* Two bytes would be just one token; with the method deflate and no reserved flags they are a
      * gzip header. */

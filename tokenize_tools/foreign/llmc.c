@@ -43,20 +43,17 @@ static bool decode_llmc(foreign_layout *out, const foreign_files *files, failure
     const llmc_kind *kind = magic == kinds[0].magic ? &kinds[0] : &kinds[1];
     if (magic != kind->magic)
         return fail(err, "is not an llm.c token file");
-    if (version != kind->version) {
+    if (version != kind->version)
         return fail(err, "is an llm.c file of version %u; only version %u is supported", version,
                     kind->version);
-    }
     uint64_t n_tokens = le_get32(head + 8);
-    if (n_tokens > INT32_MAX) {
+    if (n_tokens > INT32_MAX)
         return fail(err, "is damaged: its header counts %" PRId64 " tokens",
                     (int64_t)n_tokens - (INT64_C(1) << 32));
-    }
-    if (file->size != HEADER_BYTES + n_tokens * kind->token_bytes) {
+    if (file->size != HEADER_BYTES + n_tokens * kind->token_bytes)
         return fail(err,
                     "is damaged: %" PRIu64 " bytes do not fit the %" PRIu64 " tokens of its header",
                     file->size, n_tokens);
-    }
     out->token_bytes = kind->token_bytes;
     out->token_offset = HEADER_BYTES;
     out->n_tokens = n_tokens;

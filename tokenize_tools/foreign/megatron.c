@@ -20,24 +20,17 @@ enum {
     HEADER_BYTES = 34
 };
 
-static const char *dtype_name(uint8_t code)
+static bool decode_dtype(foreign_layout *out, uint8_t code, failure *err)
 {
     static const char *const names[] = {"uint8", "int8",    "int16",   "int32",
                                         "int64", "float64", "float32", "uint16"};
-    return code >= 1 && code <= 8 ? names[code - 1] : NULL;
-}
-
-static bool decode_dtype(foreign_layout *out, uint8_t code, failure *err)
-{
-    const char *name = dtype_name(code);
-    if (!name)
+    if (code < 1 || code > 8)
         return fail(err, "is damaged: there is no Megatron dtype %u", code);
-    if (code != 8 && code != 4) {
+    if (code != 8 && code != 4)
         return fail(err,
                     "%s tokens cannot be adopted in place: tokmap reads uint16 and int32 "
                     "from Megatron files",
-                    name);
-    }
+                    names[code - 1]);
     out->token_bytes = code == 8 ? 2 : 4;
     out->is_signed = code == 4;
     return true;
@@ -70,10 +63,9 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, fai
     if (memcmp(header, magic, N_MAGIC) != 0)
         return fail(err, "is not a Megatron index");
     uint64_t version = le_get64(header + 9);
-    if (version != 1) {
+    if (version != 1)
         return fail(err, "is a Megatron index of version %" PRIu64 "; only version 1 is supported",
                     version);
-    }
     if (!decode_dtype(out, header[17], err))
         return false;
     out->n_sequences = le_get64(header + 18);
@@ -93,10 +85,9 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, fai
     }
     if (out->n_table_items == 0)
         return fail(err, "is damaged: it has no document indices, not even the first");
-    if (bin_bytes % out->token_bytes != 0) {
+    if (bin_bytes % out->token_bytes != 0)
         return fail(err, "does not fit its .bin: %" PRIu64 " bytes are not a whole number of %s",
                     bin_bytes, out->is_signed ? "int32" : "uint16");
-    }
     out->n_tokens = bin_bytes / out->token_bytes;
     return true;
 }
@@ -116,42 +107,28 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, failure *err)
     if (!length_bytes || !start_bytes)
         return false;
     uint64_t length = le_get32(length_bytes), start = le_get64(start_bytes);
-    if (length > INT32_MAX) {
+    if (length > INT32_MAX)
         return fail(err, "is damaged: sequence %" PRIu64 " has the length %" PRId64, walk->done,
                     (int64_t)length - (INT64_C(1) << 32));
-    }
-    if (start != walk->at_byte) {
+    if (start != walk->at_byte)
         return fail(err,
                     "sequence %" PRIu64 " starts at byte %" PRIu64
                     " and the one before it ends at %" PRIu64
                     ": only sequences in order and without gaps can be adopted in place",
                     walk->done, start, walk->at_byte);
-    }
     /* Less than 2^31 times 4, so the product does not overflow, and at_byte <= bin_bytes always
      * holds. */
-    if (length * walk->token_bytes > walk->bin_bytes - walk->at_byte) {
+    if (length * walk->token_bytes > walk->bin_bytes - walk->at_byte)
         return fail(err,
                     "sequence %" PRIu64 " extends beyond the .bin, which has %" PRIu64 " bytes",
                     walk->done, walk->bin_bytes);
-    }
     walk->at_byte += length * walk->token_bytes;
     walk->done++;
     *n_tokens = length;
     return true;
 }
 
-/* Passes the sequences [begin, end) as document item - 1. */
-static bool check_document_index(const foreign_layout *layout, uint64_t item, uint64_t begin,
-                                 uint64_t end, failure *err)
-{
-    if (end >= begin && end <= layout->n_sequences && (item > 0 || end == 0))
-        return true;
-    return fail(err,
-                "is damaged: document index %" PRIu64 " is %" PRIu64 ", after %" PRIu64
-                ", of %" PRIu64 " sequences",
-                item, end, begin, layout->n_sequences);
-}
-
+/* The sequences from one index to the next, [begin, end), are a document. */
 static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices,
                            sequence_walk *walk, const foreign_sink *sink, failure *err)
 {
@@ -159,9 +136,14 @@ static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices
     for (uint64_t item = 0; item < layout->n_table_items; item++) {
         uint64_t document_tokens = 0;
         const uint8_t *p = foreign_cursor_next(indices, 8, err);
-        uint64_t end = p ? le_get64(p) : 0;
-        if (!p || !check_document_index(layout, item, begin, end, err))
+        if (!p)
             return false;
+        const uint64_t end = le_get64(p);
+        if (end < begin || end > layout->n_sequences || (item == 0 && end > 0))
+            return fail(err,
+                        "is damaged: document index %" PRIu64 " is %" PRIu64 ", after %" PRIu64
+                        ", of %" PRIu64 " sequences",
+                        item, end, begin, layout->n_sequences);
         for (uint64_t s = begin; s < end; s++) {
             uint64_t n_tokens = 0;
             if (!next_sequence(walk, &n_tokens, err))
@@ -188,14 +170,12 @@ static bool list_documents(const foreign_layout *layout, const foreign_bytes *id
     foreign_cursor_begin(&indices, idx, indices_offset, idx->size);
     if (!walk_documents(layout, &indices, &walk, sink, err))
         return false;
-    if (walk.done != layout->n_sequences) {
+    if (walk.done != layout->n_sequences)
         return fail(err, "is damaged: its documents hold %" PRIu64 " of %" PRIu64 " sequences",
                     walk.done, layout->n_sequences);
-    }
-    if (walk.at_byte != walk.bin_bytes) {
+    if (walk.at_byte != walk.bin_bytes)
         return fail(err, "does not fit its .bin: the sequences end at byte %" PRIu64 " of %" PRIu64,
                     walk.at_byte, walk.bin_bytes);
-    }
     return true;
 }
 

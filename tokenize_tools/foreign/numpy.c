@@ -191,10 +191,9 @@ static bool decode_type(foreign_layout *out, const npy_header *header, failure *
                     "uint16, uint32 and int32 from .npy files%s",
                     name, strstr(name, "int") ? copies : "");
     }
-    if (header->n_dimensions != 1) {
+    if (header->n_dimensions != 1)
         return fail(err, "is a NumPy array of %d dimensions; tokens have one%s",
                     header->n_dimensions, header->n_dimensions == 2 ? copies : "");
-    }
     out->n_tokens = header->shape;
     return true;
 }
@@ -208,18 +207,16 @@ static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t
         return false;
     if (memcmp(head, magic, N_MAGIC) != 0)
         return fail(err, "is not a NumPy .npy file");
-    if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
+    if (head[6] < 1 || head[6] > 3 || head[7] != 0)
         return fail(err, "is a .npy file of version %u.%u; only 1.0, 2.0 and 3.0 are supported",
                     head[6], head[7]);
-    }
     *offset = head[6] == 1 ? 10 : 12;
     if (!foreign_read(file, 0, head, (size_t)*offset, err))
         return false;
     *n_bytes = head[6] == 1 ? le_get16(head + 8) : le_get32(head + 8);
-    if (*n_bytes > MAX_HEADER_BYTES) {
+    if (*n_bytes > MAX_HEADER_BYTES)
         return fail(err, "has a NumPy header of %" PRIu64 " bytes; at most %d are supported",
                     *n_bytes, MAX_HEADER_BYTES);
-    }
     return true;
 }
 
@@ -253,10 +250,9 @@ static bool decode_numpy(foreign_layout *out, const foreign_files *files, failur
                     " tokens",
                     file->size, out->token_offset, out->n_tokens);
     }
-    if (out->token_offset % out->token_bytes != 0) {
+    if (out->token_offset % out->token_bytes != 0)
         return fail(err, "has its tokens at byte %" PRIu64 ", which is not a multiple of %u",
                     out->token_offset, out->token_bytes);
-    }
     return true;
 }
 

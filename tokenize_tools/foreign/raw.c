@@ -11,11 +11,10 @@ static bool decode_raw(foreign_layout *out, const foreign_files *files, failure 
     *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_UNKNOWN,
                             .token_bytes = files->token_bytes,
                             .n_tokens = file_bytes / files->token_bytes};
-    if (file_bytes % files->token_bytes != 0) {
+    if (file_bytes % files->token_bytes != 0)
         return fail(err,
                     "is not a raw token file of u%u: %" PRIu64 " bytes are not a multiple of %u",
                     8 * files->token_bytes, file_bytes, files->token_bytes);
-    }
     return true;
 }
 
