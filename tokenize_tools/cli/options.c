@@ -102,15 +102,7 @@ static int take_value(const cli_option *option, const char *value, void *options
     return CLI_OK;
 }
 
-static int take_option(const cli_option *option, void *options)
-{
-    if (n_settings == MAX_SETTINGS)
-        return cli_usage("more than %d options are given", MAX_SETTINGS);
-    settings[n_settings++] = (cli_setting){option, option->placeholder ? optarg : NULL};
-    return take_value(option, optarg, options);
-}
-
-static const cli_option *find_by_name(const cli_option *const *tables, const char *name)
+const cli_option *cli_find_option(const cli_option *const *tables, const char *name)
 {
     for (; *tables; tables++) {
         for (const cli_option *o = *tables; o->name; o++) {
@@ -124,7 +116,7 @@ static const cli_option *find_by_name(const cli_option *const *tables, const cha
 int cli_set_option(const cli_option *const *tables, const char *name, const char *value,
                    void *target)
 {
-    const cli_option *option = find_by_name(tables, name);
+    const cli_option *option = cli_find_option(tables, name);
     if (!option)
         return cli_usage("unknown option --%s", name);
     if (!option->placeholder != !value)
@@ -188,15 +180,6 @@ static const cli_option *find_option(const cli_option *options, int returned)
     return options->name ? options : NULL;
 }
 
-static int check_required(const cli_option *options)
-{
-    for (const cli_option *o = options; o->name; o++) {
-        if (o->is_required && !cli_is_given(o->name))
-            return cli_usage("option --%s %s is required", o->name, o->placeholder);
-    }
-    return CLI_GO_ON;
-}
-
 static int check_operands(const cli_manual *manual, int n, char **operands)
 {
     if (manual->operand && n < manual->n_least)
@@ -204,7 +187,11 @@ static int check_operands(const cli_manual *manual, int n, char **operands)
     if (manual->operand && manual->n_most && n > manual->n_most)
         return cli_usage("only one %s is allowed, and '%s' is the second", manual->operand,
                          operands[manual->n_most]);
-    return check_required(manual->options);
+    for (const cli_option *o = manual->options; o->name; o++) {
+        if (o->is_required && !cli_is_given(o->name))
+            return cli_usage("option --%s %s is required", o->name, o->placeholder);
+    }
+    return CLI_GO_ON;
 }
 
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target)
@@ -219,7 +206,12 @@ int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *tar
             return cli_finish();
         }
         const cli_option *option = find_option(manual->options, c);
-        int code = option ? take_option(option, target) : refuse_option(c, argv);
+        if (!option)
+            return refuse_option(c, argv);
+        if (n_settings == MAX_SETTINGS)
+            return cli_usage("more than %d options are given", MAX_SETTINGS);
+        settings[n_settings++] = (cli_setting){option, option->placeholder ? optarg : NULL};
+        int code = take_value(option, optarg, target);
         if (code != CLI_OK)
             return code;
     }

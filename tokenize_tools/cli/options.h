@@ -70,8 +70,10 @@ typedef struct cli_setting {
 } cli_setting;
 /* Those that cli_parse_options has seen, in their order. */
 const cli_setting *cli_get_settings(size_t *n);
-/* Sets an option of one of the tables, the last of which is NULL, as the command line does; value
- * NULL: none. Returns an exit code, and prints the error. */
+/* The option with this name in one of the tables, the last of which is NULL; or NULL. */
+const cli_option *cli_find_option(const cli_option *const *tables, const char *name);
+/* Sets an option of one of the tables as the command line does; value NULL: none. Returns an exit
+ * code, and prints the error. */
 int cli_set_option(const cli_option *const *tables, const char *name, const char *value,
                    void *target);
 /* Makes one table of several, the last of which is NULL. */

@@ -34,7 +34,9 @@ int path_prefix_bytes(const char *name);
  * CLI_USAGE with a message if it does not name a file. */
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix);
 
-/* The suffixes of all files of a dataset, those that only exist while it is written too. */
+/* The suffixes of all files of a dataset: first those that stay, then those that only exist while
+ * it is written. */
+#define PATH_N_LASTING_SUFFIXES 2
 #define PATH_N_DATASET_SUFFIXES 8
 extern const char *const path_dataset_suffixes[PATH_N_DATASET_SUFFIXES];
 

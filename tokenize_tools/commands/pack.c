@@ -101,19 +101,6 @@ static const cli_manual manual = {
                 "  zcat corpus.gz | tokmap pack --lines - -o data/train\n",
 };
 
-static int find_prefix(pack_options *options)
-{
-    int code = path_output_prefix(options->prefix, options->output, ".tmi");
-    size_t longest = 0;
-    for (size_t i = 0; i < options->n_splits; i++) {
-        size_t n = strlen(options->splits[i].name) + 1;
-        longest = n > longest ? n : longest;
-    }
-    if (code == CLI_OK && strlen(options->prefix) + longest >= PATH_PREFIX_BYTES)
-        return cli_usage("-o: the path is too long");
-    return code;
-}
-
 static int run_plain(pack_arguments *args, char **names, size_t n_names)
 {
     if (args->task || args->verify)
@@ -122,10 +109,15 @@ static int run_plain(pack_arguments *args, char **names, size_t n_names)
         return cli_usage("no input given");
     if (!args->pack.output)
         return cli_usage("option --output P is required");
-    int code = find_prefix(&args->pack);
+    pack_options *options = &args->pack;
+    int code = path_output_prefix(options->prefix, options->output, ".tmi");
+    for (size_t i = 0; i < options->n_splits && code == CLI_OK; i++) {
+        if (strlen(options->prefix) + strlen(options->splits[i].name) + 1 >= PATH_PREFIX_BYTES)
+            code = cli_usage("-o: the path is too long");
+    }
     if (code == CLI_OK)
-        code = pack_options_check(&args->pack);
-    return code == CLI_OK ? pack_run(&args->pack, names, n_names) : code;
+        code = pack_options_check(options);
+    return code == CLI_OK ? pack_run(options, names, n_names) : code;
 }
 
 /* ---- Plans ---- */
@@ -146,7 +138,8 @@ static int check_with_plan(size_t n_names)
             k++;
         if (k == sizeof allowed / sizeof *allowed)
             return cli_usage("--%s does not work with --plan%s", name,
-                             pack_option_decides(name) ? ", which has this option" : "");
+                             cli_find_option(pack_deciding_rows, name) ? ", which has this option"
+                                                                       : "");
     }
     return CLI_OK;
 }
@@ -166,22 +159,17 @@ static int run_task(pack_arguments *args, size_t n_names)
     return code == CLI_OK ? pack_task_run(&options) : code;
 }
 
-static int run(pack_arguments *args, char **names, size_t n_names)
-{
-    args->pack.utf8_given = cli_is_given("utf8");
-    const int code = pack_options_environment(&args->pack);
-    if (code != CLI_OK)
-        return code;
-    return args->plan ? run_task(args, n_names) : run_plain(args, names, n_names);
-}
-
 int pack_command(int argc, char **argv)
 {
     pack_arguments args = {.pack = pack_options_new()};
     cli_join_options(option_table, tables);
     int code = cli_parse_options(&manual, argc, argv, &args);
+    const size_t n_names = (size_t)(argc - optind);
+    args.pack.utf8_given = cli_is_given("utf8");
+    if (code == CLI_GO_ON && pack_options_environment(&args.pack) != CLI_OK)
+        code = CLI_USAGE;
     if (code == CLI_GO_ON)
-        code = run(&args, argv + optind, (size_t)(argc - optind));
+        code = args.plan ? run_task(&args, n_names) : run_plain(&args, argv + optind, n_names);
     pack_options_free(&args.pack);
     return code;
 }

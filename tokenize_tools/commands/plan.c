@@ -97,7 +97,7 @@ static int take_options(plan_file *plan)
         return cli_no_memory();
     for (size_t i = 0; i < n; i++) {
         const cli_setting *s = &settings[i];
-        if (!pack_option_decides(s->option->name))
+        if (!cli_find_option(pack_deciding_rows, s->option->name))
             continue;
         if (s->value && strlen(s->value) > PLAN_MAX_TEXT_BYTES)
             return cli_usage("--%s: the value is longer than %d bytes", s->option->name,

@@ -50,12 +50,10 @@ int cell_work_find(cell_work *work, const plan_file *plan, size_t cell, cell_rep
 
 static bool has_leftovers(const plan_file *plan, size_t cell, const char *split)
 {
-    static const char *const suffixes[] = {".bin.partial", ".tmi.partial",  ".tmj.partial",
-                                           ".tmv.partial", ".bin.replaced", ".tmi.replaced",
-                                           ".lock"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && !found; i++)
-        found = file_name_exists(plan_file_cell_path(plan, cell, split, suffixes[i]).s);
+    const path_text prefix = plan_file_cell_path(plan, cell, split, "");
+    bool found = file_suffix_exists(prefix.s, ".lock");
+    for (size_t i = PATH_N_LASTING_SUFFIXES; i < PATH_N_DATASET_SUFFIXES && !found; i++)
+        found = file_suffix_exists(prefix.s, path_dataset_suffixes[i]);
     return found;
 }
 

@@ -88,31 +88,26 @@ static void describe_special(const pack_documents *d, const document_part *part,
              place.name);
 }
 
-static int refuse_special(const pack_documents *d, const document_part *part, pack_error *err)
-{
-    char text[512];
-    describe_special(d, part, text);
-    pack_error_set(err, CLI_INPUT, "%s%s", text,
-                   d->may_drop ? ", and an earlier run packed the text before it" : "");
-    err->start_over = d->may_drop;
-    return CLI_INPUT;
-}
-
 /* A document that an earlier run with --on-error fail wrote in part cannot be left out. */
 static int drop_document(pack_documents *d, const document_part *part, pack_error *err)
 {
-    if (!d->may_drop || d->at.open)
-        return refuse_special(d, part, err);
+    char text[512] = "";
+    const bool refused = !d->may_drop || d->at.open, told = d->at.special_documents < 10;
+    if (refused || told)
+        describe_special(d, part, text);
+    if (refused) {
+        pack_error_set(err, CLI_INPUT, "%s%s", text,
+                       d->may_drop ? ", and an earlier run packed the text before it" : "");
+        err->start_over = d->may_drop;
+        return CLI_INPUT;
+    }
     d->at.dropped = 1;
     d->at.special_documents++;
     d->at.special_tokens += d->held.n;
     d->held.n = 0;
     d->holding = false;
-    if (d->at.special_documents <= 10) {
-        char text[512];
-        describe_special(d, part, text);
+    if (told)
         d->o.report(d->o.context, text);
-    }
     return CLI_OK;
 }
 
@@ -176,14 +171,6 @@ static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack
     return CLI_OK;
 }
 
-/* The writer names a file of this run first: "P.tmv.partial: why". */
-static const char *after_own_file(const char *text, const char *prefix)
-{
-    const size_t n = strlen(prefix);
-    const char *end = strncmp(text, prefix, n) == 0 ? strstr(text + n, ": ") : NULL;
-    return end ? end + 2 : text;
-}
-
 /* An error in the values of a document is one of its input. */
 static int add_values(const pack_documents *d, const tokmap_value *values, pack_error *err)
 {
@@ -194,12 +181,16 @@ static int add_values(const pack_documents *d, const tokmap_value *values, pack_
         return CLI_OK;
     if (why.status != TOKMAP_ERR_ARGUMENT)
         return pack_error_from_writer(err, &why);
-    const char *column = after_own_file(why.text, out->prefix);
+    /* The writer names a file of this run first: "P.tmv.partial: why". */
+    const size_t n_prefix = strlen(out->prefix);
+    const char *end =
+        strncmp(why.text, out->prefix, n_prefix) == 0 ? strstr(why.text + n_prefix, ": ") : NULL;
     pack_error_set(err, CLI_INPUT,
                    "%.200s: --meta: %s; documents are counted in the dataset, and %" PRIu64
                    " of this input are before it; leave the column out of --meta, or pack this "
                    "input into another dataset",
-                   d->o.inputs->names[d->at.input], column, d->at.input_documents);
+                   d->o.inputs->names[d->at.input], end ? end + 2 : why.text,
+                   d->at.input_documents);
     err->start_over = true;
     return CLI_INPUT;
 }
@@ -236,22 +227,16 @@ static int write_part(pack_documents *d, const document_part *part, pack_error *
     return code;
 }
 
-/* Whether the document's output is known. */
-static bool can_be_written(const pack_documents *d, const document_part *part)
-{
-    size_t n_head = (d->holding ? d->n_head : 0) + part->n_bytes;
-    if (d->at.open || part->last)
-        return true;
-    return !d->may_drop && (!d->splits || n_head >= sizeof d->head);
-}
-
 static int take_part(pack_documents *d, const document_part *part, pack_error *err)
 {
+    const size_t n_head = (d->holding ? d->n_head : 0) + part->n_bytes;
+    const bool is_known = d->at.open || part->last || /* which output it goes to */
+                          (!d->may_drop && (!d->splits || n_head >= sizeof d->head));
     int code = CLI_OK;
     if (part->special && !d->at.dropped)
         code = drop_document(d, part, err);
     if (code == CLI_OK && !d->at.dropped)
-        code = can_be_written(d, part) ? write_part(d, part, err) : hold_back(d, part, err);
+        code = is_known ? write_part(d, part, err) : hold_back(d, part, err);
     if (d->at.dropped)
         d->at.special_tokens += part->n_ids;
     d->n_before += part->n_bytes;
@@ -283,12 +268,6 @@ static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum
 }
 
 /* ---- Jobs ---- */
-
-static bool is_enough(const pack_documents *d)
-{
-    return d->at.documents >= d->o.options->limit_documents ||
-           d->at.tokens >= d->o.options->limit_tokens;
-}
 
 /* The part of a document between the previous end and ends[end]; n_ends: the rest. */
 static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_error *err)
@@ -328,7 +307,8 @@ int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, 
                               : take_text(d, job, i, err);
         if (code != CLI_OK)
             return code;
-        if (!end->input && is_enough(d)) {
+        if (!end->input && (d->at.documents >= d->o.options->limit_documents ||
+                            d->at.tokens >= d->o.options->limit_tokens)) {
             *n_ends = i + 1;
             d->at.specials_seen += job->ends[i].specials_seen;
             /* The input was not read to its end: its size and checksum are not known. */

@@ -45,17 +45,6 @@ static void put_id(FILE *out, const char *name, uint32_t id)
     put_number(out, name, id == MODEL_NO_ID ? UINT64_MAX : id);
 }
 
-/* With the fewest digits that are read as the same number. */
-static void put_fraction(FILE *out, const pack_split *split, const char *before)
-{
-    char digits[32];
-    int n = 1;
-    do
-        snprintf(digits, sizeof digits, "%.*g", n, split->fraction);
-    while (n++ < 17 && strtod(digits, NULL) != split->fraction);
-    fprintf(out, "%s%s=%s", before, split->name, digits);
-}
-
 /* --on-error is not part of it: until there is a bad document it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
@@ -70,19 +59,15 @@ static void put_options(FILE *out, const pack_options *o)
     put_number(out, "--limit-documents", o->limit_documents);
     put_number(out, "--limit-tokens", o->limit_tokens);
     fputs("--split ", out);
-    for (size_t i = 0; i < o->n_splits; i++)
-        put_fraction(out, &o->splits[i], i ? " " : "");
-    fputs(o->n_splits ? "\n" : "none\n", out);
-}
-
-static void put_inputs(FILE *out, const pack_inputs *inputs)
-{
-    for (size_t i = 0; i < inputs->n; i++) {
-        fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->versions[i].n_bytes,
-                inputs->versions[i].mtime_ns);
-        line_text_print(out, inputs->names[i], strlen(inputs->names[i]));
-        putc('\n', out);
+    for (size_t i = 0; i < o->n_splits; i++) {
+        char digits[32]; /* the fewest that are read as the same number */
+        int n = 1;
+        do
+            snprintf(digits, sizeof digits, "%.*g", n, o->splits[i].fraction);
+        while (n++ < 17 && strtod(digits, NULL) != o->splits[i].fraction);
+        fprintf(out, "%s%s=%s", i ? " " : "", o->splits[i].name, digits);
     }
+    fputs(o->n_splits ? "\n" : "none\n", out);
 }
 
 void pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES])
@@ -116,8 +101,13 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     put_options(out, parts->options);
     fflush(out);
     facts->options_bytes = text.n_bytes;
-    if (parts->inputs)
-        put_inputs(out, parts->inputs);
+    const pack_inputs *inputs = parts->inputs;
+    for (size_t i = 0; inputs && i < inputs->n; i++) {
+        fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->versions[i].n_bytes,
+                inputs->versions[i].mtime_ns);
+        line_text_print(out, inputs->names[i], strlen(inputs->names[i]));
+        putc('\n', out);
+    }
     if (!memory_file_close(out, &text))
         return false;
     facts->text = text.text;

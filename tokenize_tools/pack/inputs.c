@@ -109,27 +109,21 @@ static int check_inputs(pack_inputs *inputs, bool quiet)
  * writes. */
 static bool is_own_suffix(const char *suffix, const pack_options *options)
 {
-    static const char *const own[] = {
-        ".bin",         ".tmi",         ".bad",         ".bin.partial",  ".tmi.partial",
-        ".tmv.partial", ".tmj.partial", ".bad.partial", ".bin.replaced", ".tmi.replaced"};
     for (size_t i = 0; i < options->n_splits && *suffix == '-'; i++) {
         size_t n = strlen(options->splits[i].name);
         if (strncmp(suffix + 1, options->splits[i].name, n) == 0 && suffix[1 + n] == '.')
             suffix += 1 + n;
     }
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        if (strcmp(suffix, own[i]) == 0)
-            return true;
-    }
-    return false;
+    bool found = strcmp(suffix, ".bad") == 0 || strcmp(suffix, ".bad.partial") == 0;
+    for (size_t i = 0; i < PATH_N_DATASET_SUFFIXES && !found; i++)
+        found = strcmp(suffix, path_dataset_suffixes[i]) == 0;
+    return found;
 }
 
 /* Whether a file is directly in the folder of the cells. */
 static bool is_in_cells(const char *name, const pack_options *options)
 {
-    char path[PATH_PREFIX_BYTES + 8];
-    snprintf(path, sizeof path, "%s/x", options->cells_folder);
-    return file_in_same_folder(name, path);
+    return file_in_same_folder(name, path_of(options->cells_folder, "/x").s);
 }
 
 /* Whether it is the plan, unfinished or not, or in the folder of the cells. */
@@ -149,18 +143,6 @@ static bool is_own(const char *name, const pack_options *options)
     size_t n = strlen(base);
     return strncmp(last, base, n) == 0 && is_own_suffix(last + n, options) &&
            file_in_same_folder(name, options->prefix);
-}
-
-static int check_not_in_cells(const pack_inputs *inputs, const pack_options *options)
-{
-    if (!options->cells_folder || !file_exists(options->cells_folder))
-        return CLI_OK;
-    for (size_t i = 0; i < inputs->n; i++) {
-        if (is_in_cells(inputs->names[i], options))
-            return cli_usage("%s: an input must not be in the folder of the cells, %s",
-                             inputs->names[i], options->cells_folder);
-    }
-    return CLI_OK;
 }
 
 /* ---- All ---- */
@@ -259,7 +241,14 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
     if (!inputs->versions)
         return cli_no_memory();
     code = check_inputs(inputs, options->quiet);
-    return code == CLI_OK ? check_not_in_cells(inputs, options) : code;
+    const char *cells =
+        options->cells_folder && file_exists(options->cells_folder) ? options->cells_folder : NULL;
+    for (size_t i = 0; cells && i < inputs->n && code == CLI_OK; i++) {
+        if (is_in_cells(inputs->names[i], options))
+            code = cli_usage("%s: an input must not be in the folder of the cells, %s",
+                             inputs->names[i], cells);
+    }
+    return code;
 }
 
 /* ---- What they are ---- */

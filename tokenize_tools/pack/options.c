@@ -116,15 +116,6 @@ static bool is_split_name(const char *name, size_t n_bytes)
            strspn(name, ".") < n_bytes;
 }
 
-/* Plain digits with a point; 0 when it is something else. */
-static double parse_fraction(const char *text)
-{
-    char *end;
-    double fraction = strtod(text, &end);
-    bool plain = strspn(text, "0123456789.") == strlen(text) && end != text && !*end;
-    return plain ? fraction : 0;
-}
-
 static int parse_split(void *target, const char *text)
 {
     pack_options *options = target;
@@ -138,8 +129,11 @@ static int parse_split(void *target, const char *text)
     pack_split *split = &options->splits[options->n_splits];
     memcpy(split->name, text, n_name);
     split->name[n_name] = '\0';
-    split->fraction = parse_fraction(text + n_name + 1);
-    if (split->fraction <= 0 || split->fraction >= 1)
+    const char *digits = text + n_name + 1;
+    char *end;
+    split->fraction = strtod(digits, &end);
+    const bool plain = strspn(digits, "0123456789.") == strlen(digits) && !*end;
+    if (!plain || split->fraction <= 0 || split->fraction >= 1)
         return cli_usage("--split %s: the fraction must be a number between 0 and 1, such as 0.01",
                          text);
     double before = 0;
@@ -243,17 +237,6 @@ const cli_option pack_memory_row[] = {
 const cli_option *const pack_deciding_rows[] = {pack_document_rows, pack_token_rows, pack_split_row,
                                                 pack_memory_row, NULL};
 
-bool pack_option_decides(const char *name)
-{
-    for (const cli_option *const *rows = pack_deciding_rows; *rows; rows++) {
-        for (const cli_option *o = *rows; o->name; o++) {
-            if (o->kind != CLI_SECTION && strcmp(o->name, name) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
 /* ---- All ---- */
 
 pack_options pack_options_new(void)
@@ -279,37 +262,11 @@ void pack_options_free(pack_options *options)
     where_free(options->where);
 }
 
-/* Options that do not work together. */
-static int check_together(const pack_options *options)
-{
-    if (options->bad_documents && options->on_error != ON_ERROR_COLLECT)
-        return cli_usage("--bad-documents works only with --on-error collect");
-    if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
-        return cli_usage(
-            "--specials error does not work with --on-error collect, because the original line "
-            "is not kept; use --on-error skip or fail");
-    if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
-        return cli_usage("--separator works only with --format text or auto");
-    return CLI_OK;
-}
-
 static int bad_field_text(const char *option, const failure *err)
 {
     if (err->status == ENOMEM)
         return cli_no_memory();
     return cli_usage("%s: character %" PRIu64 ": %s", option, err->place, err->text);
-}
-
-static int compile_fields(pack_options *options)
-{
-    failure err;
-    if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
-        return bad_field_text("--meta", &err);
-    options->n_kept = options->fields.n_fields;
-    if (!options->where_text)
-        return CLI_OK;
-    options->where = where_compile(options->where_text, &options->fields, &err);
-    return options->where ? CLI_OK : bad_field_text("--where", &err);
 }
 
 int pack_options_environment(pack_options *options)
@@ -325,8 +282,22 @@ int pack_options_environment(pack_options *options)
 
 int pack_options_check(pack_options *options)
 {
-    int code = check_together(options);
-    return code == CLI_OK ? compile_fields(options) : code;
+    failure err;
+    if (options->bad_documents && options->on_error != ON_ERROR_COLLECT)
+        return cli_usage("--bad-documents works only with --on-error collect");
+    if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
+        return cli_usage(
+            "--specials error does not work with --on-error collect, because the original line "
+            "is not kept; use --on-error skip or fail");
+    if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
+        return cli_usage("--separator works only with --format text or auto");
+    if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
+        return bad_field_text("--meta", &err);
+    options->n_kept = options->fields.n_fields;
+    if (!options->where_text)
+        return CLI_OK;
+    options->where = where_compile(options->where_text, &options->fields, &err);
+    return options->where ? CLI_OK : bad_field_text("--where", &err);
 }
 
 int pack_options_say_bytes(const pack_options *options)
@@ -364,23 +335,10 @@ const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *
 {
     if (options->on_error != ON_ERROR_COLLECT)
         return NULL;
-    if (options->bad_documents)
-        snprintf(path, PATH_PREFIX_BYTES + 8, "%s", options->bad_documents);
-    else
-        snprintf(path, PATH_PREFIX_BYTES + 8, "%s.bad", options->prefix);
+    snprintf(path, PATH_PREFIX_BYTES + 8, "%s%s",
+             options->bad_documents ? options->bad_documents : options->prefix,
+             options->bad_documents ? "" : ".bad");
     return path;
-}
-
-/* ---- Written twice ---- */
-
-static int check_written(const name_list *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        for (size_t k = i + 1; k < list->n; k++)
-            if (list->names[k].beside &&
-                file_is_same_name(list->names[i].path, list->names[k].path))
-                return cli_usage("%s: is named for two outputs", list->names[k].path);
-    return CLI_OK;
 }
 
 static int check_regular(const char *path, const char *option)
@@ -391,14 +349,6 @@ static int check_regular(const char *path, const char *option)
                          facts.kind == FILE_LINK ? "a symbolic link, which is not replaced"
                                                  : "not a regular file");
     return CLI_OK;
-}
-
-static int make_folders(const name_list *list)
-{
-    int code = CLI_OK;
-    for (size_t i = 0; i < list->n && code == CLI_OK; i++)
-        code = output_make_folders(list->names[i].path);
-    return code;
 }
 
 int pack_names_check(const pack_options *options)
@@ -423,11 +373,16 @@ int pack_names_check(const pack_options *options)
         add_name(list, bad, "", true);
         add_name(list, bad, ".partial", true);
     }
-    int code = options->dry_run ? CLI_OK : make_folders(list);
+    int code = CLI_OK;
+    for (size_t i = 0; i < list->n && code == CLI_OK && !options->dry_run; i++)
+        code = output_make_folders(list->names[i].path);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)
         code = path_check_output(list->names[i].path);
-    if (code == CLI_OK)
-        code = check_written(list);
+    for (size_t i = 0; i < list->n && code == CLI_OK; i++)
+        for (size_t k = i + 1; k < list->n && code == CLI_OK; k++)
+            if (list->names[k].beside &&
+                file_is_same_name(list->names[i].path, list->names[k].path))
+                code = cli_usage("%s: is named for two outputs", list->names[k].path);
     if (code == CLI_OK)
         code = check_regular(options->report, "--report");
     if (code == CLI_OK)

@@ -72,9 +72,6 @@ extern const cli_option pack_document_rows[], pack_token_rows[], pack_split_row[
 /* All of these; NULL ends the list. */
 extern const cli_option *const pack_deciding_rows[];
 
-/* Whether an option of this name is one of these. */
-bool pack_option_decides(const char *name);
-
 /* The options before any is given. */
 pack_options pack_options_new(void);
 /* Called after the options were set: compiles --meta and --where, and refuses what does not go

@@ -27,14 +27,11 @@ static bool is_complete(const pack_output *out)
 {
     tokmap_dataset *ds;
     tokmap_error err;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    char token_path[sizeof out->prefix + 8];
     if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK)
         return false;
-    tokmap_dataset_get_info(ds, &info);
-    snprintf(token_path, sizeof token_path, "%s.bin", out->prefix);
+    const char *token_path = cli_dataset_info(ds).token_path;
     /* Otherwise it is the index of other files. */
-    bool complete = info.token_path && strcmp(info.token_path, token_path) == 0;
+    bool complete = token_path && strcmp(token_path, path_of(out->prefix, ".bin").s) == 0;
     tokmap_dataset_close(ds);
     return complete;
 }
@@ -60,8 +57,7 @@ static int check_complete(const pack_output *out)
               stderr);
         return code;
     }
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
+    const tokmap_dataset_info info = cli_dataset_info(ds);
     tokmap_dataset_close(ds);
     if (info.n_tokens == out->tokens && info.n_documents == out->documents)
         return CLI_OK;
@@ -69,16 +65,6 @@ static int check_complete(const pack_output *out)
                      "%s: is not the one that the interrupted run wrote; use --restart "
                      "and --force to start over",
                      out->index_path);
-}
-
-static int count_checkpoints(const pack_output *out, uint64_t *n)
-{
-    tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    tokmap_error err;
-    if (tokmap_writer_get_checkpoint(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
-        return cannot_open(out, &err);
-    *n = info.n_checkpoints;
-    return CLI_OK;
 }
 
 /* Opens the writer. *complete: the dataset was complete, but the run that wrote it was killed
@@ -91,28 +77,14 @@ static int open_writer(pack_output *out, tokmap_writer_options options, bool *co
     return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(out, &err);
 }
 
-/* The last run gave this output its name, but may have been killed before it removed its temporary
- * files. */
-static int clear_up(pack_output *out, tokmap_writer_options options)
-{
-    tokmap_error err;
-    options.replace = 0;
-    options.resume_checkpoint = 0;
-    tokmap_status status = tokmap_writer_open(&out->writer, out->index_path, &options, &err);
-    if (status == TOKMAP_OK) { /* there was nothing to remove */
-        tokmap_writer_close(out->writer);
-        out->writer = NULL;
-    }
-    return check_complete(out);
-}
-
 static int open_output(pack_output *out, const pack_outputs_options *o)
 {
-    uint64_t n_checkpoints = 0;
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    tokmap_error err;
     bool complete = false;
-    int code = o->discard && !o->checkpoint ? CLI_OK : count_checkpoints(out, &n_checkpoints);
-    if (code != CLI_OK)
-        return code;
+    if ((o->checkpoint || !o->discard) &&
+        tokmap_writer_get_checkpoint(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
+        return cannot_open(out, &err);
     tokmap_writer_options options = {
         .struct_size = sizeof options,
         .vocab_size = o->tokens->vocab_size,
@@ -123,11 +95,19 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
         .unfinished = TOKMAP_UNFINISHED_RESUME,
         .resume_checkpoint = o->checkpoint,
     };
-    if (o->finishing && n_checkpoints == 0)
-        return clear_up(out, options);
-    if (!o->checkpoint && (o->discard || n_checkpoints > 0))
+    /* The last run gave this output its name, but may have been killed before it removed its
+     * temporary files: opening removes them. */
+    if (o->finishing && info.n_checkpoints == 0) {
+        options.replace = 0;
+        options.resume_checkpoint = 0;
+        if (tokmap_writer_open(&out->writer, out->index_path, &options, &err) == TOKMAP_OK)
+            tokmap_writer_close(out->writer);
+        out->writer = NULL;
+        return check_complete(out);
+    }
+    if (!o->checkpoint && (o->discard || info.n_checkpoints > 0))
         options.unfinished = o->discard ? TOKMAP_UNFINISHED_DISCARD : TOKMAP_UNFINISHED_REFUSE;
-    code = open_writer(out, options, &complete);
+    int code = open_writer(out, options, &complete);
     if (!complete)
         return code;
     if (o->checkpoint && !o->finishing)
@@ -142,27 +122,21 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
     return open_writer(out, options, &complete);
 }
 
-static int set_columns(const pack_output *out, const pack_options *o)
-{
-    tokmap_error err;
-    if (!out->writer || o->n_kept == 0)
-        return CLI_OK;
-    const char *names[FIELD_LIST_MAX];
-    for (size_t i = 0; i < o->n_kept; i++)
-        names[i] = o->fields.names[i];
-    return tokmap_writer_set_meta_columns(out->writer, names, (uint32_t)o->n_kept, &err) ==
-                   TOKMAP_OK
-               ? CLI_OK
-               : cli_fail(&err);
-}
-
 int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options)
 {
+    const char *names[FIELD_LIST_MAX];
+    const pack_options *o = options->options;
     int code = CLI_OK;
+    for (size_t i = 0; i < o->n_kept; i++)
+        names[i] = o->fields.names[i];
     for (size_t i = 0; i < outputs->n && code == CLI_OK; i++) {
+        tokmap_writer *w;
+        tokmap_error err;
         code = open_output(&outputs->list[i], options);
-        if (code == CLI_OK)
-            code = set_columns(&outputs->list[i], options->options);
+        w = outputs->list[i].writer;
+        if (code == CLI_OK && w && o->n_kept > 0 &&
+            tokmap_writer_set_meta_columns(w, names, (uint32_t)o->n_kept, &err) != TOKMAP_OK)
+            code = cli_fail(&err);
     }
     return code;
 }

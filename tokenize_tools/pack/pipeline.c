@@ -51,16 +51,6 @@ static bool push_id(id_buffer *ids, uint32_t id)
     return true;
 }
 
-static bool note_special(pack_job *job, size_t end)
-{
-    size_t *specials = array_grow(job->specials, job->n_specials, sizeof *specials);
-    if (!specials)
-        return false;
-    job->specials = specials;
-    job->specials[job->n_specials++] = end;
-    return true;
-}
-
 typedef struct text_piece {
     size_t from, to; /* in the batch's text */
     size_t end;      /* in batch.ends, or n_ends */
@@ -70,7 +60,7 @@ typedef struct text_piece {
 static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *job,
                          text_piece piece)
 {
-    size_t n_before = job->ids.n;
+    size_t n_before = job->ids.n, *specials;
     if (piece.first && !push_id(&job->ids, o->bos_id))
         return false;
     switch (encoder_encode(e, job->batch.text + piece.from, piece.to - piece.from,
@@ -79,7 +69,12 @@ static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *j
         return !piece.last || push_id(&job->ids, o->eod_id);
     case TOKENIZE_SPECIAL:
         job->ids.n = n_before;
-        return note_special(job, piece.end);
+        specials = array_grow(job->specials, job->n_specials, sizeof *specials);
+        if (!specials)
+            return false;
+        job->specials = specials;
+        job->specials[job->n_specials++] = piece.end;
+        return true;
     case TOKENIZE_NO_MEMORY:
         break;
     }
@@ -262,15 +257,6 @@ static void *run_reader(void *arg)
 
 /* ---- The caller ---- */
 
-static void return_job(pack_pipeline *p)
-{
-    if (!p->lent)
-        return;
-    p->lent = false;
-    p->in_flight -= p->slots[(p->n_out - 1) % p->n_slots].memory;
-    tokmap_i_condition_signal(&p->room);
-}
-
 /* Returns what the next call will return, except for the job. Call with the lock held. */
 static pack_next next_state(pack_pipeline *p, pack_error *err)
 {
@@ -302,7 +288,11 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
 {
     const uint64_t until = tokmap_i_now_ns() + wait_ms * UINT64_C(1000000);
     tokmap_i_mutex_lock(&p->lock);
-    return_job(p);
+    if (p->lent) { /* the job comes back */
+        p->lent = false;
+        p->in_flight -= p->slots[(p->n_out - 1) % p->n_slots].memory;
+        tokmap_i_condition_signal(&p->room);
+    }
     pack_next next = next_state(p, err);
     while (next == PACK_NOTHING_YET && tokmap_i_condition_wait_until(&p->ids, &p->lock, until))
         next = next_state(p, err);
@@ -323,19 +313,6 @@ uint64_t pack_pipeline_stored_bytes(pack_pipeline *p)
 }
 
 /* ---- Start and end ---- */
-
-static bool start_threads(pack_pipeline *p)
-{
-    p->reader_started = tokmap_i_thread_start(&p->reader, run_reader, p) == 0;
-    if (!p->reader_started)
-        return false;
-    for (unsigned i = 0; i < p->options.n_encoders; i++) {
-        if (tokmap_i_thread_start(&p->encoders[i], run_encoder, p) != 0)
-            return false;
-        p->n_started++;
-    }
-    return true;
-}
 
 pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *options, pack_error *err)
 {
@@ -362,7 +339,11 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     tokmap_i_condition_init(&p->room);
     tokmap_i_condition_init(&p->text);
     tokmap_i_condition_init(&p->ids);
-    if (start_threads(p))
+    p->reader_started = tokmap_i_thread_start(&p->reader, run_reader, p) == 0;
+    while (p->reader_started && p->n_started < options->n_encoders &&
+           tokmap_i_thread_start(&p->encoders[p->n_started], run_encoder, p) == 0)
+        p->n_started++;
+    if (p->n_started == options->n_encoders)
         return p;
     pack_error_set(err, CLI_AGAIN, "cannot start a thread; use fewer (-j)");
     pack_pipeline_close(p);

@@ -251,7 +251,7 @@ int pack_plan_options(const plan_file *plan, pack_options *options)
                          strerror(error));
     for (size_t i = 0; i < plan->n_options; i++) {
         const plan_option *o = &plan->options[i];
-        if (!pack_option_decides(o->name))
+        if (!cli_find_option(pack_deciding_rows, o->name))
             return cli_error(CLI_INPUT,
                              "the plan has an option that this tokmap does not know: "
                              "--%s; make a new plan",

@@ -63,12 +63,11 @@ static int read_checkpoint(const resume_search *s, size_t output, uint64_t numbe
     tokmap_error err;
     *info = (tokmap_checkpoint_info){.struct_size = sizeof *info};
     const char *path = s->outputs->list[output].index_path;
-    if (tokmap_writer_get_checkpoint(path, number, info, s->note, &err) != TOKMAP_OK) {
-        int code = cli_fail(&err);
-        fputs("Use --restart to start over.\n", stderr);
-        return code;
-    }
-    return CLI_OK;
+    if (tokmap_writer_get_checkpoint(path, number, info, s->note, &err) == TOKMAP_OK)
+        return CLI_OK;
+    int code = cli_fail(&err);
+    fputs("Use --restart to start over.\n", stderr);
+    return code;
 }
 
 /* `too_early`: an input that it had begun has changed, but there is no checkpoint before it. */
@@ -182,21 +181,6 @@ static int take_note(pack_resume *from, const resume_search *s, uint64_t common,
 
 /* ---- Inputs that have changed ---- */
 
-/* Whether the options are the same, and all inputs that were packed completely. */
-static bool has_same_prefix(const resume_search *s, const pack_note *note)
-{
-    return note->facts_hash == s->facts->hash ||
-           (!note->finishing && note->done_hash == pack_facts_hash(s->facts, note->place.input));
-}
-
-/* Whether nothing was read of the inputs that have changed. */
-static bool is_before_changes(const resume_search *s, const pack_note *note)
-{
-    const uint64_t n_begun = note->place.input + corpus_place_is_begun(&note->place);
-    return note->facts_hash == s->facts->hash ||
-           note->begun_hash == pack_facts_hash(s->facts, n_begun);
-}
-
 /* Finds the last checkpoint before the first change, at most from->checkpoint; 0: none. */
 static int step_back(pack_resume *from, const resume_search *s)
 {
@@ -209,7 +193,10 @@ static int step_back(pack_resume *from, const resume_search *s)
             return code;
         if (!decode_note(&note, s->note, info.note_bytes))
             return refuse_other_facts(s, false);
-        *(is_before_changes(s, &note) ? &before : &after) = at;
+        const uint64_t n_begun = note.place.input + corpus_place_is_begun(&note.place);
+        const bool none_changed = note.facts_hash == s->facts->hash ||
+                                  note.begun_hash == pack_facts_hash(s->facts, n_begun);
+        *(none_changed ? &before : &after) = at;
     }
     from->checkpoint = before;
     return before ? CLI_OK : refuse_other_facts(s, true);
@@ -254,9 +241,14 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
         return code;
     if (s->n_checkpoints == 0)
         return check_none(s);
-    if (!decode_note(&from->note, s->note, info.note_bytes) || !has_same_prefix(s, &from->note))
+    const pack_note *note = &from->note;
+    if (!decode_note(&from->note, s->note, info.note_bytes))
         return refuse_other_facts(s, false);
-    const bool changed = from->note.facts_hash != s->facts->hash;
+    const bool changed = note->facts_hash != s->facts->hash;
+    /* The options must be the same, and all inputs that were packed completely. */
+    if (changed &&
+        (note->finishing || note->done_hash != pack_facts_hash(s->facts, note->place.input)))
+        return refuse_other_facts(s, false);
     from->discard = true;
     code = find_common(s, from->note.finishing, &from->checkpoint, &some_named);
     if (code != CLI_OK || from->checkpoint == 0)

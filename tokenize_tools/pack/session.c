@@ -47,35 +47,24 @@ static int finish_output(pack_session *s, const pack_report *report, size_t whic
     return code;
 }
 
-/* Whether a last checkpoint is needed, because a kill between the renames would otherwise leave
- * files that the next run cannot interpret. */
-static bool needs_last_checkpoint(const pack_session *s)
-{
-    bool alone = s->outputs.n == 1 && !s->bad_file;
-    return s->work.resumable && !s->from.note.finishing &&
-           (!alone || pack_outputs_keep(&s->outputs));
-}
-
-/* A cell may be without a document: join looks at all of them. */
-static int check_kept(const pack_session *s, pack_error *err)
-{
-    const corpus_counts *c = &s->work.place.counts;
-    if (s->parts->cell || !corpus_kept_none(c))
-        return CLI_OK;
-    pack_error_set(err, CLI_INPUT, CORPUS_KEPT_NONE, c->records);
-    err->start_over = true;
-    return CLI_INPUT;
-}
-
 static int finish_outputs(pack_session *s, pack_error *err)
 {
     s->work.consistent = false; /* later failures must not make another checkpoint */
     int code = pack_work_check_balance(&s->work, err);
-    if (code == CLI_OK)
-        code = check_kept(s, err);
+    if (code != CLI_OK)
+        return code;
     pack_counts counts = pack_work_counts(&s->work);
+    if (!s->parts->cell && corpus_kept_none(&counts.corpus)) { /* join looks at all cells */
+        pack_error_set(err, CLI_INPUT, CORPUS_KEPT_NONE, counts.corpus.records);
+        err->start_over = true;
+        return CLI_INPUT;
+    }
     pack_report report = report_of(s, &counts);
-    if (code == CLI_OK && needs_last_checkpoint(s)) {
+    /* A last checkpoint is needed if a kill between the renames would otherwise leave files that
+     * the next run cannot interpret. */
+    const bool alone = s->outputs.n == 1 && !s->bad_file;
+    if (s->work.resumable && !s->from.note.finishing &&
+        (!alone || pack_outputs_keep(&s->outputs))) {
         /* The first checkpoint must not be the last one: then a split without any would look
          * finished. */
         if (!pack_outputs_keep(&s->outputs))

@@ -276,17 +276,6 @@ static int check_left(pack_task *t)
                      t->left[0], n > 1 ? " and others" : "");
 }
 
-static void print_summary(const pack_task *t)
-{
-    if (t->first == t->end && !t->o->options->quiet)
-        cli_warn("task %" PRIu64 "/%" PRIu64 ": no cell: the plan has %s; 'tokmap plan' makes more "
-                 "with a smaller --cell-size",
-                 t->o->task.i, t->o->task.n, cli_count_of(t->plan.n_cells, "cell").s);
-    else if (!t->o->options->quiet)
-        cli_warn("task %" PRIu64 "/%" PRIu64 ": %s packed, %s done before", t->o->task.i,
-                 t->o->task.n, cli_count_of(t->n_packed, "cell").s, cli_count(t->n_before).s);
-}
-
 static int pack_cells(pack_task *t)
 {
     int code = CLI_OK;
@@ -298,9 +287,16 @@ static int pack_cells(pack_task *t)
     }
     if (code == CLI_OK)
         code = check_left(t);
-    if (code == CLI_OK)
-        print_summary(t);
-    return code;
+    if (code != CLI_OK || t->o->options->quiet)
+        return code;
+    if (t->first == t->end)
+        cli_warn("task %" PRIu64 "/%" PRIu64 ": no cell: the plan has %s; 'tokmap plan' makes more "
+                 "with a smaller --cell-size",
+                 t->o->task.i, t->o->task.n, cli_count_of(t->plan.n_cells, "cell").s);
+    else
+        cli_warn("task %" PRIu64 "/%" PRIu64 ": %s packed, %s done before", t->o->task.i,
+                 t->o->task.n, cli_count_of(t->n_packed, "cell").s, cli_count(t->n_before).s);
+    return CLI_OK;
 }
 
 /* ---- Beginning ---- */
@@ -331,14 +327,6 @@ static int pack_and_report(pack_task *t)
     return pack_report_end(&t->report, code);
 }
 
-static int check_memory(const pack_task_options *o, uint64_t given)
-{
-    if (!o->memory_given || given == o->options->memory)
-        return CLI_OK;
-    return cli_usage("--memory decides how long a word may be, so it is part of the plan: %" PRIu64,
-                     o->options->memory);
-}
-
 static int begin_task(pack_task *t)
 {
     const uint64_t memory = t->o->options->memory;
@@ -346,8 +334,10 @@ static int begin_task(pack_task *t)
     int code = plan_read(&t->plan, t->o->plan);
     if (code == CLI_OK)
         code = pack_plan_options(&t->plan, t->o->options);
-    if (code == CLI_OK)
-        code = check_memory(t->o, memory);
+    if (code == CLI_OK && t->o->memory_given && memory != t->o->options->memory)
+        code = cli_usage("--memory decides how long a word may be, so it is part of the plan: "
+                         "%" PRIu64,
+                         t->o->options->memory);
     if (code == CLI_OK)
         code = pack_plan_inputs_begin(&t->inputs, &t->plan);
     if (code != CLI_OK)

@@ -16,44 +16,31 @@ typedef struct token_role {
     bool quiet;
 } token_role;
 
-static int refuse_rivals(const stated_tokens *tokens, const token_role *role,
-                         const tokenizer_file *file)
-{
-    char list[STATED_TOKENS_LIST_BYTES];
-    stated_tokens_list(tokens, file, list);
-    return cli_usage("%s: more than one token may be the one that %s a document: %s; "
-                     "choose one with %s ID or %s TOKEN, or %s none",
-                     file->name, role->job, list, role->option, role->option, role->option);
-}
-
-static int find_stated(stated_tokens *tokens, const token_role *role, const tokenizer_file *file)
-{
-    failure err;
-    char advice[48];
-    snprintf(advice, sizeof advice, "; choose the token with %s", role->option);
-    if (!stated_tokens_find(tokens, role->name, file, &err))
-        return tokenizer_choice_fail(&err, advice);
-    int code = CLI_OK;
-    for (size_t i = 0; i < tokens->n_read && code == CLI_OK; i++)
-        code = path_protect(&tokens->read[i], "part of the tokenizer");
-    return code;
-}
-
+/* Chooses the token that the files of the tokenizer name. */
 static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_file *file)
 {
     stated_tokens tokens;
-    int code = find_stated(&tokens, role, file);
-    if (code != CLI_OK)
+    failure err;
+    char advice[48], list[STATED_TOKENS_LIST_BYTES];
+    snprintf(advice, sizeof advice, "; choose the token with %s", role->option);
+    if (!stated_tokens_find(&tokens, role->name, file, &err))
+        return tokenizer_choice_fail(&err, advice);
+    int code = CLI_OK;
+    for (size_t i = 0; i < tokens.n_read && code == CLI_OK; i++)
+        code = path_protect(&tokens.read[i], "part of the tokenizer");
+    if (code != CLI_OK || tokens.none)
         return code;
-    if (tokens.none)
-        return CLI_OK;
     if (tokens.n == 0)
         return cli_usage(
             "the tokenizer %s does not say which token %s a document; choose one with %s ID or "
             "%s TOKEN, or %s none",
             file->name, role->job, role->option, role->option, role->option);
-    if (tokens.n > 1)
-        return refuse_rivals(&tokens, role, file);
+    if (tokens.n > 1) {
+        stated_tokens_list(&tokens, file, list);
+        return cli_usage("%s: more than one token may be the one that %s a document: %s; "
+                         "choose one with %s ID or %s TOKEN, or %s none",
+                         file->name, role->job, list, role->option, role->option, role->option);
+    }
     *id = tokens.list[0].id;
     return CLI_OK;
 }
@@ -99,31 +86,23 @@ static void include_id(pack_tokens *tokens, uint32_t id, const token_role *role,
                  wider ? ", and each token takes 4 bytes instead of 2" : "");
 }
 
-static int choose_tokens(pack_tokens *tokens, const pack_options *options,
-                         const tokenizer_file *file)
+int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_options *options)
 {
     const token_role ends = {"--eod", "ends", "eos", options->quiet};
     const token_role begins = {"--bos", "begins", "bos", options->quiet};
-    int code = choose_id(&tokens->eod_id, options->eod, &ends, file);
-    if (code == CLI_OK)
-        code = choose_id(&tokens->bos_id, options->bos, &begins, file);
-    tokens->vocab_size = tokenizer_get_info(file->tokenizer)->vocab_size;
-    if (code == CLI_OK) {
-        include_id(tokens, tokens->eod_id, &ends, file);
-        include_id(tokens, tokens->bos_id, &begins, file);
-    }
-    return code;
-}
-
-int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_options *options)
-{
     int code = tokenizer_choice_open(file, &options->tokenizer);
     if (code == CLI_OK)
-        code = choose_tokens(tokens, options, file);
-    if (code == CLI_OK && options->utf8 == UTF8_RAW &&
-        !tokenizer_get_info(file->tokenizer)->takes_bytes)
-        code =
-            cli_usage("--utf8 raw: %s encodes characters, not bytes; use --utf8 replace or error",
-                      file->name);
-    return code;
+        code = choose_id(&tokens->eod_id, options->eod, &ends, file);
+    if (code == CLI_OK)
+        code = choose_id(&tokens->bos_id, options->bos, &begins, file);
+    if (code != CLI_OK)
+        return code;
+    tokens->vocab_size = tokenizer_get_info(file->tokenizer)->vocab_size;
+    include_id(tokens, tokens->eod_id, &ends, file);
+    include_id(tokens, tokens->bos_id, &begins, file);
+    if (options->utf8 == UTF8_RAW && !tokenizer_get_info(file->tokenizer)->takes_bytes)
+        return cli_usage(
+            "--utf8 raw: %s encodes characters, not bytes; use --utf8 replace or error",
+            file->name);
+    return CLI_OK;
 }

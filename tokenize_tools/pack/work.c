@@ -98,31 +98,27 @@ static void pack_collector_ended(void *context, const corpus_counts *counts)
     moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->lines_bytes};
 }
 
-static pack_record *with_room(pack_job *job, size_t n_bytes)
-{
-    pack_record *record = job->record;
-    if (record && record->capacity >= n_bytes)
-        return record;
-    free(record);
-    job->record = record = malloc(sizeof *record + n_bytes);
-    if (record)
-        *record = (pack_record){.capacity = n_bytes};
-    return record;
-}
-
 /* Sets job->record; NULL: out of memory. */
 static void pack_collector_after_read(void *context, pack_job *job)
 {
     pack_collector *c = context;
     size_t moments_bytes = c->n_moments * sizeof *c->moments;
+    pack_record *record = job->record;
     if (c->bad_file)
         pack_bad_file_flush(c->bad_file);
-    pack_record *record = with_room(job, moments_bytes + c->lines_bytes);
-    if (!record || c->no_memory) {
+    if (!record || record->capacity < moments_bytes + c->lines_bytes) {
         free(record);
-        job->record = NULL;
-        return;
+        record = malloc(sizeof *record + moments_bytes + c->lines_bytes);
+        if (record)
+            record->capacity = moments_bytes + c->lines_bytes;
     }
+    if (record && c->no_memory) {
+        free(record);
+        record = NULL;
+    }
+    job->record = record;
+    if (!record)
+        return;
     record->bad_file = mark_of(c);
     record->bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
     record->moments = (pack_moment *)(record + 1);
@@ -313,18 +309,14 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     return code;
 }
 
-/* Whether the reader has come as far as the earlier run in the input at which that one ended: only
- * then is the input known to be the same. */
-static bool is_known_to_continue(const pack_work *w)
-{
-    const corpus_place *before = &w->from->note.place;
-    return w->from->checkpoint == 0 || w->place.input != before->input ||
-           w->place.stored.n_bytes >= before->stored.n_bytes;
-}
-
 bool pack_work_may_checkpoint(const pack_work *w)
 {
-    return w->consistent && pack_documents_position(w->documents) && is_known_to_continue(w);
+    /* In the input at which an earlier run ended, only after the reader has come as far: only then
+     * is the input known to be the same. */
+    const corpus_place *before = &w->from->note.place;
+    const bool is_known = w->from->checkpoint == 0 || w->place.input != before->input ||
+                          w->place.stored.n_bytes >= before->stored.n_bytes;
+    return is_known && w->consistent && pack_documents_position(w->documents);
 }
 
 /* Makes a checkpoint if one is due and possible here. */
@@ -352,17 +344,15 @@ static int checkpoint_if_due(pack_work *w, pack_error *err)
 
 /* ---- Messages ---- */
 
+/* Each of them ends in a newline. */
 static void print_lines(pack_work *w, const char *lines, size_t n_bytes)
 {
     if (n_bytes == 0 || w->parts->options->quiet)
         return;
     cli_progress_clear(&w->progress);
-    for (size_t at = 0; at < n_bytes;) {
-        const char *line = lines + at;
-        const char *newline = memchr(line, '\n', n_bytes - at);
-        size_t n = newline ? (size_t)(newline - line) : n_bytes - at;
-        cli_warn("%.*s", (int)n, line);
-        at += n + 1;
+    for (size_t at = 0, n; at < n_bytes; at += n + 1) {
+        n = strcspn(lines + at, "\n");
+        cli_warn("%.*s", (int)n, lines + at);
     }
 }
 
@@ -433,19 +423,6 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 
 /* ---- Begin and end ---- */
 
-static void take_up(pack_work *w, const pack_note *note)
-{
-    w->place = note->place;
-    w->encoded_tokens = note->encoded_tokens;
-    w->bad_mark = note->bad_file;
-    w->limited = note->limited;
-    pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
-    for (size_t i = 0; i < w->outputs->n; i++) {
-        w->outputs->list[i].tokens = note->tokens[i];
-        w->outputs->list[i].documents = note->documents[i];
-    }
-}
-
 bool pack_work_begin(pack_work *w)
 {
     const pack_documents_options options = {
@@ -460,8 +437,18 @@ bool pack_work_begin(pack_work *w)
     if (!w->documents)
         return false;
     w->consistent = true;
-    if (w->from->checkpoint > 0)
-        take_up(w, &w->from->note);
+    if (w->from->checkpoint > 0) {
+        const pack_note *note = &w->from->note;
+        w->place = note->place;
+        w->encoded_tokens = note->encoded_tokens;
+        w->bad_mark = note->bad_file;
+        w->limited = note->limited;
+        pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
+        for (size_t i = 0; i < w->outputs->n; i++) {
+            w->outputs->list[i].tokens = note->tokens[i];
+            w->outputs->list[i].documents = note->documents[i];
+        }
+    }
     cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
     w->progress.bytes_before = w->place.counts.stored_bytes;
     w->tokens_before = pack_documents_counts(w->documents)->tokens;
