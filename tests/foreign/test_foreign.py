@@ -301,7 +301,7 @@ def verify_lists_blocks_with_ids_above_the_largest():
 
 def datatrove_round_trip():
     for size in (2, 4):
-        for first_line in ("gpt2|%d", "gpt2", None):
+        for first_line in ("gpt2|%d", "a|b|%d", "gpt2", None):
             with Folder() as folder:
                 path = writers.datatrove(folder / "0_unshuffled.ds", DOCUMENTS, size, first_line)
                 ds = check_adopted(path, DOCUMENTS, "datatrove", size)
@@ -524,12 +524,21 @@ def refuses_numpy_arrays():
         ("do not fit", "<u2", [2**32]),
         ("do not fit", "<u2", [2**63]),
         ("damaged NumPy header", "<u2", [2**64]),
+        ("float32 tokens", "<f4", [3]),
+        ("'|O' tokens", "|O", [3]),
     ):
         with Folder() as folder:
             path = writers.write_file(
                 folder / "x.npy",
                 writers.numpy_head(writers.numpy_literal(descr, shape)) + bytes(6))
             refused(folder, INPUT, says, "index", "--eod", "none", path)
+    good = "{'descr': '<u2', 'fortran_order': False, 'shape': (3,)}"
+    for old, new in (("'<u2'", "[('a', '<u2')]"), ("(3,)", "(3)"), ("(3,)", "(-3,)"), ("False", "0"), ("}", ""),
+                     ("'fortran_order': False, ", ""), ("{", "{'descr': '<u2', "), ("}", ", 'more': 1}"),
+                     ("}", "} and more"), (good, "")):
+        with Folder() as folder:
+            path = writers.write_file(folder / "x.npy", writers.numpy_head(good.replace(old, new)) + bytes(6))
+            refused(folder, INPUT, "records" if "[" in new else "damaged NumPy header", "index", "--eod", "none", path)
     with Folder() as folder:
         path = writers.numpy(folder / "x.npy", [1, 2])
         refused(folder, USAGE, "does not say where documents end", "index", path)
@@ -571,6 +580,7 @@ def refuses_datatrove_files():
         ("document 0 ends at token 6", [6, 5], None, ()),
         ("not the given --dtype", [5], b"gpt2|2\n5\n5", ("--dtype", "u32")),
         ("counts 7", [5], b"gpt2|2\n7\n7", ()),
+        ("does not fit its .index", [5], None, ("--dtype", "u32")),
         ("only 2 and 4", [5], b"gpt2|8\n5\n5", ()),
         (".metadata of 5000 bytes", [5], bytes(5000), ()),
     ):

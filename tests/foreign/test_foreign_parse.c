@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_foreign_parse.c - the decoders of foreign files on bytes in memory: what they decode and
- * what they refuse. */
+/* test_foreign_parse.c - the decoders of foreign files on bytes in memory: edge values and long
+ * tables. test_foreign.py tests the rest on files. */
 #include "support/check.h"
 #include "foreign/foreign_memory.h"
 
@@ -93,17 +93,6 @@ TEST(megatron_edge_values_in_every_field_are_refused)
     CHECK(n_tried > 90);
 }
 
-TEST(megatron_every_truncation_is_refused)
-{
-    uint8_t idx[IDX_BYTES];
-    foreign_counter counter;
-    make_idx(idx);
-    for (size_t n = 0; n < sizeof idx; n++)
-        CHECK(!read_idx(idx, n, BIN_BYTES, &counter));
-    for (uint64_t bin_bytes = 0; bin_bytes < 20; bin_bytes++)
-        CHECK(read_idx(idx, sizeof idx, bin_bytes, &counter) == (bin_bytes == BIN_BYTES));
-}
-
 TEST(megatron_tables_longer_than_the_buffer_are_read_whole)
 {
     enum {
@@ -172,41 +161,6 @@ TEST(numpy_headers_that_are_taken)
     }
 }
 
-TEST(numpy_headers_that_are_refused_with_the_reason)
-{
-    static const struct {
-        const char *literal, *reason;
-    } cases[] = {
-        {"{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", "int64 tokens cannot be"},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "uint8 tokens cannot be"},
-        {"{'descr': '>u2', 'fortran_order': False, 'shape': (3,), }", "big-endian uint16"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", "float32"},
-        {"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", "'|O' tokens"},
-        {"{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (3,), }", "records"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (), }", "of 0 dimensions"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3, 1), }", "of 2 dimensions"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3), }", "damaged NumPy header"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (-3,), }", "damaged NumPy header"},
-        {"{'descr': '<u2', 'fortran_order': 0, 'shape': (3,), }", "damaged NumPy header"},
-        {"{'descr': '<u2', 'shape': (3,), }", "damaged NumPy header"},
-        {"{'descr': '<u2', 'descr': '<u2', 'fortran_order': False, 'shape': (3,)}", "damaged"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,), 'more': 1}", "damaged"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,)} and more", "damaged"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,)", "damaged NumPy header"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (18446744073709551617,)}", "damaged"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (9223372036854775811,)}", "do not fit"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", "do not fit"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (4,), }", "do not fit"},
-        {"", "damaged NumPy header"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        foreign_layout layout;
-        if (read_npy(cases[i].literal, 6, &layout))
-            CHECK_FAIL("%s was taken", cases[i].literal);
-        check_reason(cases[i].reason);
-    }
-}
-
 TEST(numpy_header_longer_than_the_file_is_refused)
 {
     uint8_t file[16] = "\x93NUMPY\2";
@@ -221,104 +175,6 @@ TEST(numpy_header_longer_than_the_file_is_refused)
     file[6] = 4;
     CHECK(!foreign_numpy.decode(&layout, &(foreign_files){.tokens = &memory.bytes}, &why));
     check_reason("version 4.0");
-}
-
-/* ---- llm.c ---- */
-
-TEST(llmc_headers)
-{
-    static const struct {
-        uint32_t magic, version, n_tokens;
-        uint64_t file_bytes;
-        const char *reason; /* NULL: is taken */
-    } cases[] = {
-        {20240520, 1, 3, 1030, NULL},
-        {20240801, 7, 3, 1036, NULL},
-        {20240520, 1, 0, 1024, NULL},
-        {20240520, 1, 2147483647, 1024 + 2 * 2147483647ULL, NULL},
-        {20240522, 1, 3, 1030, "evaluation file"},
-        {20240521, 1, 3, 1030, "is not an llm.c"},
-        {20240520, 7, 3, 1030, "version 7; only version 1"},
-        {20240801, 1, 3, 1036, "version 1; only version 7"},
-        {20240520, 1, 3, 1029, "do not fit"},
-        {20240520, 1, 3, 1036, "do not fit"},
-        {20240520, 1, 0x80000000, 1024 + (1ULL << 32), "-2147483648 tokens"},
-        {20240520, 1, UINT32_MAX, 1022, "-1 tokens"},
-        {20240520, 1, 3, 11, "too short"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        uint8_t head[1024] = {0};
-        foreign_memory memory;
-        foreign_layout layout;
-        put_number(head, cases[i].magic, 4);
-        put_number(head + 4, cases[i].version, 4);
-        put_number(head + 8, cases[i].n_tokens, 4);
-        foreign_memory_init(&memory, head, sizeof head, cases[i].file_bytes);
-        bool ok = foreign_llmc.decode(&layout, &(foreign_files){.tokens = &memory.bytes}, &why);
-        if (ok != !cases[i].reason)
-            CHECK_FAIL("case %zu: %s", i, ok ? "was taken" : why.text);
-        if (!ok)
-            check_reason(cases[i].reason);
-    }
-}
-
-/* ---- datatrove ---- */
-
-static bool read_ds(uint64_t ds_bytes, const char *metadata, uint32_t asked, foreign_layout *layout)
-{
-    static const uint64_t ends[] = {2, 2, 5};
-    uint8_t index[24];
-    foreign_memory index_memory, metadata_memory;
-    foreign_counter counter = {0};
-    foreign_sink sink = {foreign_counter_add, &counter};
-    for (int i = 0; i < 3; i++)
-        put_number(index + 8 * i, ends[i], 8);
-    foreign_memory_init(&index_memory, index, sizeof index, sizeof index);
-    if (metadata)
-        foreign_memory_init(&metadata_memory, (const uint8_t *)metadata, strlen(metadata),
-                            strlen(metadata));
-    const foreign_bytes ds = {.size = ds_bytes};
-    const foreign_files files = {.tokens = &ds,
-                                 .table = &index_memory.bytes,
-                                 .metadata = metadata ? &metadata_memory.bytes : NULL,
-                                 .token_bytes = asked};
-    return foreign_datatrove.decode(layout, &files, &why) &&
-           foreign_datatrove.documents(layout, &index_memory.bytes, &sink, &why) &&
-           counter.n_documents == 3 && counter.n_tokens == 5 && counter.last == 3;
-}
-
-TEST(datatrove_token_width_from_metadata_option_or_size)
-{
-    static const struct {
-        uint64_t ds_bytes;
-        const char *metadata;
-        uint32_t asked, token_bytes; /* 0: refused */
-        const char *reason;
-    } cases[] = {
-        {10, "gpt2|2\n5\n5 T", 0, 2, NULL},
-        {20, "a|b|4\n5\n5 T", 0, 4, NULL},
-        {10, "gpt2\n5\n5 T", 0, 2, NULL},
-        {10, "gpt2", 0, 2, NULL},
-        {10, "", 2, 2, NULL},
-        {20, NULL, 0, 4, NULL},
-        {10, NULL, 4, 0, "does not fit its .index"},
-        {10, "gpt2|2\n5\n", 4, 0, "not the given --dtype"},
-        {10, "gpt2|4\n5\n", 0, 0, "does not fit its .index"},
-        {10, "gpt2|8\n5\n", 0, 0, "only 2 and 4"},
-        {10, "gpt2|2\n6\n", 0, 0, "counts 6"},
-        {11, NULL, 0, 0, "does not fit its .index"},
-        {UINT64_MAX, NULL, 2, 0, "does not fit its .index"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        foreign_layout layout;
-        bool ok = read_ds(cases[i].ds_bytes, cases[i].metadata, cases[i].asked, &layout);
-        if (ok != !cases[i].reason)
-            CHECK_FAIL("case %zu: %s", i, ok ? "was taken" : why.text);
-        if (ok)
-            CHECK_EQ(layout.token_bytes, cases[i].token_bytes);
-        else
-            check_reason(cases[i].reason);
-    }
 }
 
 /* ---- OLMo's table ---- */
