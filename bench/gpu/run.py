@@ -12,7 +12,6 @@ import json
 import math
 import os
 import pathlib
-import platform
 import re
 import shlex
 import shutil
@@ -25,6 +24,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+import result_file  # noqa: E402
+
 HERE = ROOT / "bench/gpu"
 SKIPPED = 77
 DATA_MIB = 512
@@ -67,11 +69,7 @@ def find_device():
 
 
 def describe_machine(gpu):
-    cpu = re.search(r"^model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    machine = {"cpu": cpu[1] if cpu else platform.machine(), "processors": os.cpu_count(),
-               "memory_gib": round(memory / 2**30, 1), "kernel": platform.release(),
-               "architecture": platform.machine()}
+    machine = result_file.machine()
     if gpu:
         query = "driver_version,pcie.link.gen.current,pcie.link.width.current,clocks.sm,clocks.mem"
         smi = find_program("nvidia-smi")
@@ -220,11 +218,10 @@ class Runner:
         """The result file; the logs beside it."""
         version = re.search(r'TOKMAP_VERSION_TEXT "(.*)"', (ROOT / "include/tokmap.h").read_text())[1]
         result = {"schema": 1, "tokmap": version, "command": self.options.command,
-                  "machine": describe_machine(self.device), "steps": self.steps}
-        rows = ",\n".join("    " + json.dumps(row) for row in self.rows)
+                  "machine": describe_machine(self.device), "steps": self.steps, "rows": self.rows}
         out = self.options.out
         partial = out.with_name(out.name + ".partial")
-        partial.write_text(json.dumps(result, indent=2)[:-2] + f',\n  "rows": [\n{rows}\n  ]\n}}\n')
+        partial.write_text(result_file.as_text(result))
         os.replace(partial, out)
         with tarfile.open(out.with_suffix(".tar.gz"), "w:gz") as tar:
             tar.add(self.logs, "logs")

@@ -28,6 +28,7 @@ import engines
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from report_table import Table, value_range  # noqa: E402
+from result_file import as_text, machine  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
@@ -343,25 +344,6 @@ def figures(unit, values):
     }
 
 
-def machine():
-    cpu = platform.processor()
-    try:
-        for line in open("/proc/cpuinfo"):
-            if line.startswith("model name"):
-                cpu = line.split(":")[1].strip()
-    except OSError:
-        pass
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "cpu": cpu,
-        "processors": os.cpu_count(),
-        "memory_gib": round(memory / 2**30, 1),
-        "kernel": platform.release(),
-        "architecture": platform.machine(),
-        "python": platform.python_version(),
-    }
-
-
 def compare(options, folder):
     texts, n_left_out = write_texts(
         folder, options.texts if SHARED.is_dir() else ["own documents"], int(options.limit_mb * 1e6)
@@ -482,7 +464,7 @@ def main():
     result = {
         "schema": 1,
         "command": command_line(),
-        "machine": machine(),
+        "machine": {**machine(), "python": platform.python_version()},
         "shared_texts": SHARED.is_dir(),
         "limit_mb": options.limit_mb,
         "documents_left_out": n_left_out,
@@ -494,13 +476,6 @@ def main():
     for text in wrong:
         print("compare.py: %s" % text, file=sys.stderr)
     return 1 if wrong else 0
-
-
-def as_text(result):
-    """One row on each line, so that diffs of figures are readable."""
-    rows = ",\n".join("    " + json.dumps(row) for row in result["rows"])
-    head = json.dumps({key: value for key, value in result.items() if key != "rows"}, indent=2)
-    return head[:-2] + ',\n  "rows": [\n' + rows + "\n  ]\n}\n"
 
 
 if __name__ == "__main__":

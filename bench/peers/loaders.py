@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import statistics
@@ -28,8 +29,8 @@ import loader_process
 import loader_report
 import loader_rows
 import loader_run
-from compare import as_text, machine
 from loader_data import Failure
+from result_file import as_text, machine  # whose folder loader_report adds
 
 PAGES = ("hot", "resume", "startup", "cold")
 SMALL_WINDOWS = 512
@@ -192,7 +193,7 @@ def run(options, words):
     result = {
         "schema": 1,
         "command": command_line(words),
-        "machine": machine(),
+        "machine": {**machine(), "python": platform.python_version()},
         "tokens": options.tokens,
         "cold": conditions,
         "systems": [described(system) for system in systems],

@@ -12,12 +12,14 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from result_file import machine  # noqa: E402
 
 THREADS = "RAYON_NUM_THREADS"
 
@@ -105,9 +107,7 @@ def main():
     arguments = parser.parse_args()
     os.environ[THREADS] = str(arguments.jobs)  # before gigatoken is imported
     result = {"schema": 1, "command": "parquet.py --jobs %d --rounds %d" % (arguments.jobs, arguments.rounds),
-              "machine": {"cpu": platform.processor() or platform.machine(), "processors": os.cpu_count(),
-                          "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-                          "kernel": platform.release(), "architecture": platform.machine()}, "rows": []}
+              "machine": machine(), "rows": []}
     with tempfile.TemporaryDirectory(dir=arguments.dir) as folder:
         for path in arguments.parquet:
             result["rows"] += measure(File(path, arguments, pathlib.Path(folder)), arguments.rounds)

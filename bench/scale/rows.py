@@ -2,10 +2,12 @@
 """The rows of a result file, as bench/report.py reads them."""
 
 import json
-import os
 import pathlib
-import platform
 import statistics
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from result_file import machine  # noqa: E402
 
 
 def row(page, name, unit, values, column=""):
@@ -13,19 +15,6 @@ def row(page, name, unit, values, column=""):
     values = [float("%.6g" % value) for value in values]
     place = {"name": "%s, %s" % (name, column), "line": name, "column": column} if column else {"name": name}
     return {"page": page, **place, "unit": unit, "median": float("%.6g" % statistics.median(values)), "values": values}
-
-
-def cpu_name():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
-
-
-def machine():
-    return {"cpu": cpu_name(), "processors": os.cpu_count(),
-            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-            "kernel": platform.release(), "architecture": platform.machine()}
 
 
 def finish(found, command, out):
