@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_corpus.c - the documents of inputs of every format, compression and chunk size against a
- * naive model; resuming after every batch; messages about errors. */
+ * naive model; messages about errors. test_corpus_parts.c resumes. */
 #include "corpus/corpus.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "support/check.h"
 #include "oracles/corpus_model.h"
-#include "support/random_input.h"
+#include "support/part_reading.h"
 #include "support/stored.h"
 
 static uint64_t random_state;
@@ -43,9 +43,9 @@ typedef struct got {
     size_t n_text, text_capacity;
     got_document *documents;
     size_t n_documents, documents_capacity;
-    bool open; /* the last one has not ended */
-    corpus_place *places;
-    size_t n_places, places_capacity, *documents_at, *text_at;
+    bool open;                    /* the last one has not ended */
+    corpus_place places[3], last; /* the first three */
+    size_t n_places;
     corpus_end inputs[8];
     size_t n_inputs;
     int result;
@@ -62,9 +62,6 @@ static void got_free(got *g)
 {
     free(g->text);
     free(g->documents);
-    free(g->places);
-    free(g->documents_at);
-    free(g->text_at);
     free(g->collected);
     free(g->ended);
 }
@@ -142,19 +139,6 @@ static void take_batch(got *g, const corpus_batch *b)
         CHECK_EQ(b->text[b->n_bytes + i], 0);
 }
 
-static void take_place(got *g, const corpus_place *place)
-{
-    size_t capacity = g->places_capacity;
-    g->places = grown(g->places, &g->places_capacity, g->n_places, sizeof *g->places);
-    if (capacity != g->places_capacity) {
-        g->documents_at = realloc(g->documents_at, g->places_capacity * sizeof(size_t));
-        g->text_at = realloc(g->text_at, g->places_capacity * sizeof(size_t));
-    }
-    g->documents_at[g->n_places] = g->n_documents - g->open;
-    g->text_at[g->n_places] = g->n_text;
-    g->places[g->n_places++] = *place;
-}
-
 /* Reads all batches, alternating between two of them. */
 static got read_corpus(const char *const *names, size_t n_names, corpus_options options,
                        const corpus_place *from)
@@ -180,7 +164,10 @@ static got read_corpus(const char *const *names, size_t n_names, corpus_options 
         CHECK(batches[i].n_bytes <= options.batch_bytes ||
               batches[i].n_bytes <= options.max_piece_bytes);
         take_batch(&g, &batches[i]);
-        take_place(&g, &batches[i].after);
+        g.last = batches[i].after;
+        if (g.n_places < 3)
+            g.places[g.n_places] = g.last;
+        g.n_places++;
         CHECK_INT(batches[i].after.piece_offset > 0, g.open);
     }
     if (g.result < 0) {
@@ -304,31 +291,6 @@ static void check_told(const got *g, const model *m, const char *name)
     CHECK_EQ(g->n_reported, n);
 }
 
-/* Reads from each place: the rest of the documents, and the same counts at the end. */
-static void check_resume(const got *all, const char *name, const corpus_options *options,
-                         size_t max_places)
-{
-    size_t step = all->n_places / max_places + 1;
-    for (size_t i = random_below((uint32_t)step); i < all->n_places; i += step) {
-        size_t n_before = all->documents_at[i], text_at = all->text_at[i];
-        got g = read_corpus(&name, 1, *options, &all->places[i]);
-        if (g.result < 0)
-            CHECK_FAIL("resume: %s", g.err.text);
-        CHECK_EQ(g.n_documents, all->n_documents - n_before);
-        CHECK_EQ(g.n_text, all->n_text - text_at);
-        CHECK(same_bytes(g.text, all->text + text_at, g.n_text));
-        for (size_t d = 1; d < g.n_documents; d++)
-            CHECK_EQ(g.documents[d].n_bytes, all->documents[n_before + d].n_bytes);
-        if (g.n_places > 0) {
-            const corpus_place *end = &g.places[g.n_places - 1];
-            CHECK(memcmp(end, &all->places[all->n_places - 1], sizeof *end) == 0);
-            CHECK_EQ(g.inputs[0].checksum, all->inputs[0].checksum);
-            CHECK_EQ(g.inputs[0].stored_bytes, all->inputs[0].stored_bytes);
-        }
-        got_free(&g);
-    }
-}
-
 static void check_all(const got *g, const model *m, const char *name, const stored *s,
                       const corpus_options *o)
 {
@@ -381,7 +343,7 @@ static size_t n_bad(const model *m)
 }
 
 typedef struct tally {
-    uint64_t inputs, documents, bad, pieces, resumed, refused, once;
+    uint64_t inputs, documents, bad, pieces, refused;
 } tally;
 
 static void check_failed(const got *g, const model *m, const corpus_options *o)
@@ -421,11 +383,9 @@ static void check_random_input(tally *t)
         t->refused++;
     } else {
         check_all(&g, &m, name, &s, &o);
-        check_counts(&g.places[g.n_places - 1].counts, &m, plain.n_bytes, s.n_bytes);
+        check_counts(&g.last.counts, &m, plain.n_bytes, s.n_bytes);
         if (o.on_error == ON_ERROR_COLLECT)
             check_collected(&g, &m, plain.bytes);
-        check_resume(&g, name, &o, 6);
-        t->resumed += g.n_places < 6 ? g.n_places : 6;
     }
     t->inputs++;
     t->documents += g.n_documents;
@@ -446,8 +406,8 @@ TEST(documents_are_those_of_the_model_whatever_the_format_the_storage_and_the_si
     for (int i = 0; i < n; i++)
         check_random_input(&t);
     printf("note %" PRIu64 " inputs, %" PRIu64 " documents, %" PRIu64 " bad ones, %" PRIu64
-           " batches, taken up again at %" PRIu64 " of them, %" PRIu64 " inputs refused\n",
-           t.inputs, t.documents, t.bad, t.pieces, t.resumed, t.refused);
+           " batches, %" PRIu64 " inputs refused\n",
+           t.inputs, t.documents, t.bad, t.pieces, t.refused);
     CHECK(t.bad > 100 && t.refused > 100);
 }
 
@@ -563,15 +523,12 @@ TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
         CHECK_EQ(g.inputs[i].stored_bytes, s[i].n_bytes);
         CHECK_EQ(g.inputs[i].checksum, XXH3_64bits(s[i].bytes, s[i].n_bytes));
     }
-    for (size_t p = 0; p < g.n_places; p++) {
-        got rest = read_corpus(names, 5, o, &g.places[p]);
-        CHECK_INT(rest.result, 0);
-        CHECK_EQ(rest.n_documents, 5 - g.documents_at[p]);
-        CHECK(same_bytes(rest.text, g.text + g.text_at[p], g.n_text - g.text_at[p]));
-        CHECK_EQ(rest.n_inputs, 5 - g.places[p].input);
-        got_free(&rest);
-    }
-    CHECK_EQ(g.places[g.n_places - 1].counts.empty_documents, 1);
+    part_reading all;
+    const char *why = part_reading_compare(&all, names, 5, &o, &random_state);
+    if (why)
+        CHECK_FAIL("%s", why);
+    part_reading_free(&all);
+    CHECK_EQ(g.last.counts.empty_documents, 1);
     got_free(&g);
     for (size_t i = 0; i < 5; i++) {
         close(fds[i]);
@@ -686,8 +643,8 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
     CHECK_EQ(g.n_reported, 20);
     CHECK(strstr(g.reported[9], ":10: byte 98: not JSON: expected a value") != NULL);
     CHECK(strstr(g.reported[10], ":1: byte 8: ") != NULL);
-    CHECK_EQ(g.places[g.n_places - 1].counts.bad_documents, 30);
-    CHECK_EQ(g.places[g.n_places - 1].counts.bad_bytes, 30 * 9);
+    CHECK_EQ(g.last.counts.bad_documents, 30);
+    CHECK_EQ(g.last.counts.bad_bytes, 30 * 9);
     got_free(&g);
     free(b.bytes);
     close(fds[0]);
@@ -720,7 +677,7 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             CHECK_INT(g.err.status, 0);
             CHECK(strncmp(g.err.text, path, strlen(path)) == 0);
             CHECK(strstr(g.err.text, what ? "trailing data that is not" : "truncated") != NULL);
-            uint64_t n = g.n_places ? g.places[g.n_places - 1].counts.documents : 0;
+            uint64_t n = g.n_places ? g.last.counts.documents : 0;
             char fine[64];
             snprintf(fine, sizeof fine, "; documents read before it: %" PRIu64, n);
             CHECK(n == 0 || strstr(g.err.text, fine) != NULL);

@@ -96,9 +96,9 @@ static void check_random_corpus(tally *t)
     const size_t n = 1 + random_below(random_below(2) ? 4 : 1);
     for (size_t i = 0; i < n; i++) {
         plain[i] = random_input(&random_state, o.format);
-        const bool packed = n > 1 && random_below(4) == 0;
-        stored s =
-            stored_make(packed ? STORED_GZIP : STORED_PLAIN, plain[i].bytes, plain[i].n_bytes, 1);
+        const bool packed = n > 1 && random_below(3) == 0;
+        const stored_form form = packed ? (stored_form)random_below(STORED_FORMS) : STORED_PLAIN;
+        stored s = stored_make(form, plain[i].bytes, plain[i].n_bytes, 1 + random_below(3));
         if (!s.bytes)
             s = stored_make(STORED_PLAIN, plain[i].bytes, plain[i].n_bytes, 1);
         fds[i] = input_file(paths[i], s.bytes, s.n_bytes);

@@ -322,8 +322,8 @@ LOSSES = {
         "    out->tokens += n_ids;\n"),
     "a document is not ended": ("tokenize_tools/pack/documents.c", "    if (code == CLI_OK && part->last)\n",
                                 "    static int n;\n    if (code == CLI_OK && part->last && ++n != 500)\n"),
-    "the reader passes a document over": ("tokenize_tools/corpus/corpus.c", "    c->open = c->resumes = false;\n    return add_end",
-                                          "    c->open = c->resumes = false;\n    if (c->counts.documents == 500)\n        "
+    "the reader passes a document over": ("tokenize_tools/corpus/corpus.c", "    c->state = BETWEEN;\n    return add_end",
+                                          "    c->state = BETWEEN;\n    if (c->counts.documents == 500)\n        "
                                           "return STEP_ON;\n    return add_end"),
     "a job is lost": ("tokenize_tools/pack/work.c", "    size_t enough = 0;\n    int code = pack_documents_take(",
                       "    size_t enough = 0;\n    static int n;\n    int code = ++n == 4 ? CLI_OK : pack_documents_take("),
@@ -392,8 +392,8 @@ def a_resume_from_two_different_places_does_not_add_up(case):
     case.put_back("out", {})
 
 
-RESUMES_BEHIND_THE_PLACE = [("tokenize_tools/corpus/corpus.c", "    c->seeking = there == 0;\n",
-                             "    c->seeking = there == 0;\n    if (there)\n"
+RESUMES_BEHIND_THE_PLACE = [("tokenize_tools/corpus/corpus.c", "    c->state = there ? BETWEEN : SEEKING;\n",
+                             "    c->state = there ? BETWEEN : SEEKING;\n    if (there)\n"
                              "        reader_next(c->reader, &c->text, &c->error);\n")]
 PLACES_AFTER_FAILURES = [("tokenize_tools/pack/work.c", " && !job->batch.failed", "")]
 

@@ -98,7 +98,16 @@ void corpus_batch_free(corpus_batch *b)
 /* How much one call skips on the way to the place where reading resumes. */
 #define SEEK_BYTES ((uint64_t)64 * 1024 * 1024)
 
+typedef enum corpus_state {
+    SEEKING, /* the place `from` */
+    BETWEEN, /* documents */
+    WAITING, /* for the next text of the document */
+    ADDING,  /* `text` to the document */
+    FAILED   /* for good, with `error` */
+} corpus_state;
+
 struct corpus {
+    corpus_state state;
     const char *const *names;
     size_t n_names;
     corpus_options options; /* format: of the current input, if a part of it is read */
@@ -110,16 +119,13 @@ struct corpus {
     input_part part;   /* that is read of it */
     bool is_part;      /* false: all of it */
     second_look *look; /* NULL: not needed so far */
-    bool seeking;      /* to `from` */
     corpus_place from;
     unsigned n_reported;
 
     assembler assembler;
-    reader_text text; /* the current text, if `has_text` */
-    bool has_text;
-    bool open; /* a document is unfinished */
-    reader_place place;
-    bool whole; /* it came in one piece: */
+    reader_text text;
+    reader_place place; /* of the current document */
+    bool whole;         /* it came in one piece: */
     const uint8_t *whole_text;
     size_t whole_bytes;
     bool spoiled; /* its text is bad, unless its key appears again */
@@ -132,7 +138,6 @@ struct corpus {
     corpus_counts counts;
     uint64_t plain_bytes; /* of the inputs that have ended */
     uint64_t n_records;   /* of these, by the positions of their readers */
-    bool failed;
     failure error;
 };
 
@@ -171,6 +176,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
     c->n_names = n_names;
     c->options = corpus_options_complete(options);
     c->format = options->format;
+    c->state = BETWEEN;
     c->assembler.options = &c->options;
     if (from) {
         c->from = *from;
@@ -178,7 +184,8 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
         c->counts = from->counts;
         c->plain_bytes = from->counts.plain_bytes - from->plain_offset;
         c->n_records = from->counts.records - from->counts.input_records;
-        c->seeking = c->input < n_names && corpus_place_is_begun(from);
+        if (c->input < n_names && corpus_place_is_begun(from))
+            c->state = SEEKING;
         c->resumes = from->piece_offset > 0;
     }
     *err = (failure){0};
@@ -210,32 +217,36 @@ uint64_t corpus_stored_bytes(const corpus *c)
 
 /* ---- The batch ---- */
 
+/* Whether a document is unfinished. */
+static bool is_open(const corpus *c)
+{
+    return c->state == WAITING || c->state == ADDING;
+}
+
 static corpus_place place_now(const corpus *c)
 {
     corpus_place place = {.input = c->input, .counts = c->counts};
     reader_place at = {0};
-    if (c->seeking)
+    if (c->state == SEEKING) {
         at = (reader_place){.offset = c->from.plain_offset, .line = c->from.line};
-    else if (c->open)
-        at = c->place;
-    else if (c->reader)
-        at = reader_where(c->reader);
-    if (c->seeking)
         place.stored = c->from.stored;
-    else if (c->reader)
-        place.stored = reader_stored(c->reader);
+        place.piece_offset = c->from.piece_offset;
+    } else {
+        place.counts.records = c->n_records;
+        if (c->reader) {
+            at = reader_where(c->reader);
+            place.stored = reader_stored(c->reader);
+            /* For the balance. The unfinished document is not in it. */
+            place.counts.records += at.n_records - is_open(c);
+        }
+        if (is_open(c)) {
+            at = c->place;
+            place.piece_offset = c->assembler.n_before + c->assembler.n_discard;
+        }
+    }
     place.plain_offset = at.offset;
     place.line = at.line;
-    if (c->seeking)
-        place.piece_offset = c->from.piece_offset;
-    else if (c->open)
-        place.piece_offset = c->assembler.n_before + c->assembler.n_discard;
     place.counts.plain_bytes = c->plain_bytes + at.offset;
-    /* For the balance. The unfinished document is not in it. */
-    if (c->reader && !c->seeking)
-        place.counts.records = c->n_records + reader_where(c->reader).n_records - c->open;
-    else if (!c->seeking)
-        place.counts.records = c->n_records;
     return place;
 }
 
@@ -333,7 +344,7 @@ static step leave_out(corpus *c, uint64_t *count)
 {
     ++*count;
     c->counts.input_records++;
-    c->open = c->has_text = false;
+    c->state = BETWEEN;
     return ++c->n_left_out % MAX_LEFT_OUT ? STEP_ON : STEP_FULL;
 }
 
@@ -374,7 +385,7 @@ static bool begin_document(corpus *c)
 {
     assembler *a = &c->assembler;
     assembler_begin_document(a);
-    c->open = true;
+    c->state = WAITING;
     c->spoiled = false;
     c->place = (reader_place){.offset = c->text.offset, .line = c->text.line};
     c->whole = c->text.last;
@@ -427,7 +438,7 @@ static step check_document(corpus *c)
         return STEP_ON;
     if (reader_n_begun(c->reader) != report.n_begun) {
         assembler_drop(&c->assembler);
-        c->has_text = false;
+        c->state = WAITING;
     }
     reader_want(c->reader, report.n_begun);
     return STEP_ON;
@@ -459,7 +470,8 @@ static step end_document(corpus *c)
     c->counts.repaired_documents += a->replacements > 0;
     c->counts.replacements += a->replacements;
     a->begin = a->batch->n_bytes;
-    c->open = c->resumes = false;
+    c->resumes = false;
+    c->state = BETWEEN;
     return add_end(c, (corpus_end){0});
 }
 
@@ -467,7 +479,7 @@ static step bad_text(corpus *c)
 {
     const assembler *a = &c->assembler;
     c->spoiled = is_json(c) && !c->text.last && a->n_before + a->n_discard == 0;
-    c->has_text = false;
+    c->state = WAITING;
     if (c->spoiled)
         return STEP_ON;
     /* Its key may appear again, with another text. */
@@ -485,7 +497,7 @@ static step add_text(corpus *c)
         return STEP_FULL;
     switch (c->spoiled ? ADD_BAD : assembler_add(a, &c->text)) {
     case ADD_DONE:
-        c->has_text = false;
+        c->state = WAITING;
         if (c->text.last)
             return end_document(c);
         reader_keep(c->reader, c->text.n_bytes);
@@ -574,13 +586,13 @@ static step open_input(corpus *c)
     c->is_part = corpus_options_part(&c->options, c->n_names, c->input, &c->part);
     c->options.format = c->is_part ? c->options.formats[c->input] : c->format;
     input_source source = source_now(c);
-    if (c->seeking)
+    if (c->state == SEEKING)
         source.prefix = c->from.stored;
     c->reader = reader_open(&source, &c->options, input_stop_fd(&c->stop), &c->error);
     if (!c->reader)
         return input_failed(c);
     /* The bytes before a part are in its offsets, and were not read. */
-    if (c->is_part && !c->seeking)
+    if (c->is_part && c->state != SEEKING)
         c->plain_bytes -= reader_where(c->reader).offset;
     return STEP_ON;
 }
@@ -591,7 +603,7 @@ static step seek_place(corpus *c)
     int there = reader_seek(c->reader, to, SEEK_BYTES, &c->error);
     if (there < 0)
         return input_failed(c);
-    c->seeking = there == 0;
+    c->state = there ? BETWEEN : SEEKING;
     return there ? STEP_ON : STEP_FULL;
 }
 
@@ -618,7 +630,7 @@ static step next_text(corpus *c)
         assembler_drop(&c->assembler);
         c->spoiled = false;
     }
-    c->has_text = true;
+    c->state = ADDING;
     return c->text.first && c->resumes && is_json(c) ? check_document(c) : STEP_ON;
 }
 
@@ -628,33 +640,31 @@ static step take_step(corpus *c)
         return STEP_END;
     if (!c->reader)
         return open_input(c);
-    if (c->seeking)
+    if (c->state == SEEKING)
         return seek_place(c);
-    return c->has_text ? add_text(c) : next_text(c);
+    return c->state == ADDING ? add_text(c) : next_text(c);
 }
 
 int corpus_read(corpus *c, corpus_batch *batch, failure *err)
 {
     assembler *a = &c->assembler;
-    step s = STEP_ON;
-    if (!c->failed && !assembler_next_batch(a, batch))
-        s = fail_memory(&c->error);
-    if (!c->failed)
-        batch->continues = c->open ? a->n_before + a->n_discard > 0 : c->resumes;
-    while (!c->failed && s == STEP_ON)
-        s = take_step(c);
-    batch->failed = s == STEP_FAILED;
-    if (batch->failed) { /* maybe in the middle of a record, so no place can be told */
-        c->failed = true;
-        if (c->input < c->n_names)
-            fail_at(&c->error, "%.200s: ", c->names[c->input]);
-        batch->n_bytes = a->begin;
-        if (batch->n_ends > 0)
-            return hand_out(c, batch);
-    }
-    if (c->failed) {
+    if (c->state == FAILED) {
         *err = c->error;
         return -1;
     }
-    return s == STEP_END && batch->n_ends == 0 ? 0 : hand_out(c, batch);
+    step s = assembler_next_batch(a, batch) ? STEP_ON : fail_memory(&c->error);
+    batch->continues = is_open(c) ? a->n_before + a->n_discard > 0 : c->resumes;
+    while (s == STEP_ON)
+        s = take_step(c);
+    batch->failed = s == STEP_FAILED;
+    if (!batch->failed)
+        return s == STEP_END && batch->n_ends == 0 ? 0 : hand_out(c, batch);
+    /* Maybe in the middle of a record, so no place can be told. */
+    if (c->input < c->n_names)
+        fail_at(&c->error, "%.200s: ", c->names[c->input]);
+    batch->n_bytes = a->begin;
+    const int result = batch->n_ends > 0 ? hand_out(c, batch) : -1;
+    c->state = FAILED;
+    *err = c->error;
+    return result;
 }
