@@ -289,20 +289,6 @@ static bool next_message(arrow_reader *r, uint64_t unloaded, failure *err)
            take_message(r, &m, unloaded, err);
 }
 
-/* Goes to the next row, or to the end. */
-static bool find_row(arrow_reader *r, failure *err)
-{
-    if (!r->begun && !begin_input(r, err))
-        return false;
-    while (!r->at_end && !(r->in_batch && r->row < r->n_rows)) {
-        if (r->in_batch && !leave_message(r, err))
-            return false;
-        if (!next_message(r, 0, err))
-            return false;
-    }
-    return true;
-}
-
 /* ---- Documents ---- */
 
 /* The next n_bytes of the document, after those that were kept. */
@@ -344,8 +330,12 @@ static reader_result next_piece(arrow_reader *r, reader_text *text, failure *err
 
 static reader_result next_document(arrow_reader *r, reader_text *text, failure *err)
 {
-    if (!find_row(r, err))
+    if (!r->begun && !begin_input(r, err))
         return READER_FAILED;
+    while (!r->at_end && !(r->in_batch && r->row < r->n_rows)) {
+        if ((r->in_batch && !leave_message(r, err)) || !next_message(r, 0, err))
+            return READER_FAILED;
+    }
     if (r->at_end)
         return READER_END;
     if (!arrow_columns_text(r->columns, r->row, &r->text, err) ||

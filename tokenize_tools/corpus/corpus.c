@@ -526,20 +526,6 @@ static step input_failed(corpus *c)
     return STEP_FAILED;
 }
 
-/* Compares the records that were read with the number that the input itself gives. */
-static step check_records(corpus *c)
-{
-    const uint64_t n = reader_n_records(c->reader);
-    c->n_records += reader_where(c->reader).n_records;
-    if (n != READER_UNKNOWN && n != c->counts.input_records)
-        return fail(&c->error,
-                    "has %" PRIu64 " records by its own account, but %" PRIu64
-                    " were read; the file is damaged, or this is a bug in tokmap",
-                    n, c->counts.input_records);
-    c->counts.input_records = 0;
-    return STEP_ON;
-}
-
 /* The document that an earlier run has packed in part is not there. */
 static step fail_resumed(corpus *c, const char *how)
 {
@@ -558,8 +544,14 @@ static step end_input(corpus *c)
     corpus_end end = {.input = true, .stored_bytes = stored.n_bytes, .checksum = stored.checksum};
     if (c->resumes)
         return fail_resumed(c, "is missing");
-    if (check_records(c) == STEP_FAILED)
-        return STEP_FAILED;
+    const uint64_t n = reader_n_records(c->reader); /* as the input itself says */
+    if (n != READER_UNKNOWN && n != c->counts.input_records)
+        return fail(&c->error,
+                    "has %" PRIu64 " records by its own account, but %" PRIu64
+                    " were read; the file is damaged, or this is a bug in tokmap",
+                    n, c->counts.input_records);
+    c->n_records += reader_where(c->reader).n_records;
+    c->counts.input_records = 0;
     if (c->is_part) { /* what is known of the whole input */
         file_facts facts;
         const int sys_errno = file_describe_input(c->names[c->input], &facts);

@@ -148,16 +148,6 @@ static bool is_beside_data(const char *name)
     return name[0] == '_' && !strchr(name, '.');
 }
 
-static void leave_out_beside(walk *w, const char *path)
-{
-    const char *name = path + w->root_bytes;
-    const size_t n = strlen(w->beside);
-    while (*name == '/')
-        name++;
-    if (w->n_beside++ < MAX_NAMED)
-        snprintf(w->beside + n, sizeof w->beside - n, "%s%.80s", n ? ", " : "", name);
-}
-
 static bool see_folder(walk *w, file_id folder, bool *again)
 {
     file_id *id = malloc(sizeof *id);
@@ -206,7 +196,11 @@ static bool walk_entry(walk *w, const char *path)
     if (facts.kind == FILE_FOLDER)
         return walk_folder(w, path, facts.id);
     if (facts.kind == FILE_REGULAR && is_beside_data(strrchr(path, '/') + 1)) {
-        leave_out_beside(w, path);
+        const char *name = path + w->root_bytes;
+        const size_t n = strlen(w->beside);
+        if (w->n_beside++ < MAX_NAMED)
+            snprintf(w->beside + n, sizeof w->beside - n, "%s%.80s", n ? ", " : "",
+                     name + strspn(name, "/"));
         return true;
     }
     if (facts.kind == FILE_REGULAR)
@@ -389,15 +383,6 @@ static size_t end_line(char *line, size_t n)
     return n;
 }
 
-/* Puts the file and line before the message. */
-static void prefix_line(failure *err, const char *name, size_t number, const char *line)
-{
-    const int status = err->status;
-    fail(err, "%.150s:%zu: %s%s", name, number, err->text,
-         line[0] == '@' && status == ENOENT ? " (a list cannot name another list)" : "");
-    err->status = status;
-}
-
 static bool add_list(input_list *list, const char *name, failure *err)
 {
     FILE *f = input_file_open_text(name);
@@ -415,8 +400,12 @@ static bool add_list(input_list *list, const char *name, failure *err)
             ok = fail(err, "%.400s: is followed by a NUL", line);
         else if (n > 0) /* a name that begins with - or @ is a name */
             ok = add_argument(list, strcmp(line, "-") == 0 ? "./-" : line, err);
-        if (!ok)
-            prefix_line(err, name, number, line);
+        if (!ok) {
+            const int status = err->status;
+            fail(err, "%.150s:%zu: %s%s", name, number, err->text,
+                 line[0] == '@' && status == ENOENT ? " (a list cannot name another list)" : "");
+            err->status = status;
+        }
     }
     if (ok && !feof(f)) /* getline stops when out of memory, without setting ferror */
         ok = fail_system(err, errno ? errno : EIO, "%.400s", name);

@@ -48,6 +48,7 @@ struct json_line_scanner {
     state state;
     unsigned depth;                        /* open containers */
     uint64_t objects[JSON_MAX_DEPTH / 64]; /* which of them are objects */
+    bool in_object;                        /* the innermost one is */
 
     /* The first `level` open containers are objects on a path, the last one at the key `object`.
      * value: the key of the next value, if it is on a path too. */
@@ -199,25 +200,18 @@ static void end_value(json_line_scanner *s)
     s->state = s->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
 }
 
-/* A key of an object on a path has ended. */
-static void match_key(json_line_scanner *s)
-{
-    if (s->has_lone)
-        return;
-    s->value = json_key_find(s->object, s->key, s->key_bytes);
-    if (s->value && s->value->leads_to_text)
-        set_not_found(s, "the field is missing");
-    if (s->values)
-        json_paths_see(s->paths, s->object, s->value, s->key, s->key_bytes, s->values);
-}
-
 static void end_string(json_line_scanner *s)
 {
     s->at++;
     end_pair(s);
+    if (s->use == USE_KEY && !s->has_lone) {
+        s->value = json_key_find(s->object, s->key, s->key_bytes);
+        if (s->value && s->value->leads_to_text)
+            set_not_found(s, "the field is missing");
+        if (s->values)
+            json_paths_see(s->paths, s->object, s->value, s->key, s->key_bytes, s->values);
+    }
     if (s->is_key) {
-        if (s->use == USE_KEY)
-            match_key(s);
         s->state = EXPECT_COLON;
         return;
     }
@@ -357,12 +351,6 @@ static void scan_word(json_line_scanner *s)
 
 /* ---- Structure ---- */
 
-static bool in_object(const json_line_scanner *s)
-{
-    unsigned i = s->depth - 1;
-    return s->objects[i / 64] >> i % 64 & 1;
-}
-
 static void open_container(json_line_scanner *s, bool object)
 {
     unsigned i = s->depth;
@@ -379,6 +367,7 @@ static void open_container(json_line_scanner *s, bool object)
     s->value = NULL;
     s->objects[i / 64] &= ~((uint64_t)1 << i % 64);
     s->objects[i / 64] |= (uint64_t)object << i % 64;
+    s->in_object = object;
     s->depth++;
     s->at++;
     s->state = object ? EXPECT_KEY_OR_END : EXPECT_ELEMENT_OR_END;
@@ -391,6 +380,8 @@ static void close_container(json_line_scanner *s)
         s->object = s->object->parent;
     }
     s->depth--;
+    if (s->depth > 0)
+        s->in_object = s->objects[(s->depth - 1) / 64] >> (s->depth - 1) % 64 & 1;
     s->at++;
     end_value(s);
 }
@@ -428,28 +419,17 @@ static void begin_value(json_line_scanner *s, uint8_t c)
     }
 }
 
-static void scan_comma_or_end(json_line_scanner *s, uint8_t c)
-{
-    bool object = in_object(s);
-    if (c == (object ? '}' : ']')) {
-        close_container(s);
-    } else if (c == ',') {
-        s->at++;
-        s->state = object ? EXPECT_KEY : EXPECT_VALUE;
-    } else {
-        refuse(s, object ? "expected ',' or '}'" : "expected ',' or ']'");
-    }
-}
-
 static void scan_structure(json_line_scanner *s)
 {
     while (s->at < s->end && json_is_space(*s->at))
         s->at++;
     if (s->at == s->end)
         return;
-    uint8_t c = *s->at;
-    if ((c == '}' && s->state == EXPECT_KEY_OR_END) ||
-        (c == ']' && s->state == EXPECT_ELEMENT_OR_END)) {
+    const uint8_t c = *s->at;
+    const bool in_object = s->in_object;
+    const bool may_end = s->state == EXPECT_KEY_OR_END || s->state == EXPECT_ELEMENT_OR_END ||
+                         s->state == EXPECT_COMMA_OR_END;
+    if (may_end && c == (in_object ? '}' : ']')) {
         close_container(s);
     } else if (s->state == EXPECT_KEY || s->state == EXPECT_KEY_OR_END) {
         s->is_key = true;
@@ -462,8 +442,11 @@ static void scan_structure(json_line_scanner *s)
         s->state = EXPECT_VALUE;
     } else if (s->state == EXPECT_COLON) {
         refuse(s, "expected ':'");
+    } else if (s->state == EXPECT_COMMA_OR_END && c == ',') {
+        s->at++;
+        s->state = in_object ? EXPECT_KEY : EXPECT_VALUE;
     } else if (s->state == EXPECT_COMMA_OR_END) {
-        scan_comma_or_end(s, c);
+        refuse(s, in_object ? "expected ',' or '}'" : "expected ',' or ']'");
     } else if (s->state == EXPECT_NOTHING) {
         refuse(s, "trailing data after the value");
     } else {

@@ -174,25 +174,6 @@ static bool start_threads(parquet_pages *p, failure *err)
 
 /* ---- Handing out ---- */
 
-static void wait_for_page(parquet_pages *p)
-{
-    const slot *s = &p->slots[p->n_handed_out % p->n_slots];
-    while (!(p->n_handed_out < p->n_taken && s->ready) &&
-           !(p->at_end && p->n_handed_out == p->n_taken))
-        tokmap_i_condition_wait(&p->ready, &p->mutex);
-}
-
-static void read_one(parquet_pages *p)
-{
-    if (!find_pending(p))
-        return;
-    slot *s = take_slot(p, &p->pending);
-    p->has_pending = false;
-    s->failed = !parquet_page_read(&s->page, &s->place, &p->reader, &s->err);
-    s->ready = true;
-    p->at_end = s->failed;
-}
-
 /* Moves the next page to *page, for pages_release. Before it waits for a page, the caller
  * must have released all but a dictionary of the same row group. 1, 0 at the end, or -1. */
 static int pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *place, failure *err)
@@ -201,12 +182,19 @@ static int pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *
     if (!p->started && !start_threads(p, err))
         return -1;
     tokmap_i_mutex_lock(&p->mutex);
-    if (p->n_threads)
-        wait_for_page(p);
-    else
-        read_one(p);
+    slot *s = &p->slots[p->n_handed_out % p->n_slots];
+    if (p->n_threads) {
+        while (!(p->n_handed_out < p->n_taken && s->ready) &&
+               !(p->at_end && p->n_handed_out == p->n_taken))
+            tokmap_i_condition_wait(&p->ready, &p->mutex);
+    } else if (find_pending(p)) {
+        take_slot(p, &p->pending);
+        p->has_pending = false;
+        s->failed = !parquet_page_read(&s->page, &s->place, &p->reader, &s->err);
+        s->ready = true;
+        p->at_end = s->failed;
+    }
     if (p->n_handed_out < p->n_taken) {
-        slot *s = &p->slots[p->n_handed_out % p->n_slots];
         result = s->failed ? -1 : 1;
         if (s->failed)
             *err = s->err;

@@ -376,14 +376,6 @@ static bool all_white(const text_reader *r, size_t n_bytes)
     return i == n_bytes;
 }
 
-/* An input that is one document is a document even if it is empty. */
-static bool nothing_left(const text_reader *r)
-{
-    bool one_document = r->base.format == CORPUS_TEXT && r->terminator_bytes == 0;
-    return r->base.window.at_end && window_size(&r->base.window) == 0 &&
-           !(one_document && r->line == 0);
-}
-
 /* Skips white space up to and including the end of the line. */
 static bool skip_white(text_reader *r, failure *err)
 {
@@ -412,7 +404,9 @@ static reader_result find_document(text_reader *r, size_t *n_bytes, failure *err
         if (!skip_white(r, err))
             return READER_FAILED;
         bool ends = window_find(w, r->terminator, r->terminator_bytes, n_bytes) || w->at_end;
-        if (nothing_left(r))
+        /* An input that is one document is a document even if it is empty. */
+        const bool one = r->base.format == CORPUS_TEXT && r->terminator_bytes == 0 && r->line == 0;
+        if (w->at_end && window_size(w) == 0 && !one)
             return READER_END;
         bool is_long = *n_bytes > max_bytes;
         if (!ends && !is_long) {
@@ -451,24 +445,6 @@ static reader_result next_text_piece(text_reader *r, reader_text *text, failure 
     return READER_TEXT;
 }
 
-/* Scans the part of the line that is in the window. Returns false if it is not JSON. */
-static bool feed_line(text_reader *r)
-{
-    window *w = &r->base.window;
-    uint64_t n_begun = json_line_n_begun(r->scanner);
-    json_line_fed fed =
-        json_line_feed(r->scanner, window_text(w), r->n_bytes, r->decoded + r->n_decoded);
-    window_consume(w, fed.n_bytes);
-    r->n_bytes -= fed.n_bytes;
-    if (r->wanted == 0 || n_begun == r->wanted)
-        r->n_decoded += fed.text_bytes;
-    if (fed.begins && (r->wanted == 0 || n_begun + 1 == r->wanted)) {
-        r->n_decoded = 0;
-        r->drop = true;
-    }
-    return !fed.malformed;
-}
-
 static reader_result end_json_pieces(text_reader *r, reader_text *text)
 {
     json_line_result result;
@@ -500,7 +476,18 @@ static reader_result next_json_piece(text_reader *r, reader_text *text, failure 
         if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
             return READER_FAILED;
         if (r->n_bytes > 0) {
-            if (!feed_line(r))
+            const uint64_t n_begun = json_line_n_begun(r->scanner);
+            const json_line_fed fed =
+                json_line_feed(r->scanner, window_text(w), r->n_bytes, r->decoded + r->n_decoded);
+            window_consume(w, fed.n_bytes);
+            r->n_bytes -= fed.n_bytes;
+            if (r->wanted == 0 || n_begun == r->wanted)
+                r->n_decoded += fed.text_bytes;
+            if (fed.begins && (r->wanted == 0 || n_begun + 1 == r->wanted)) {
+                r->n_decoded = 0;
+                r->drop = true;
+            }
+            if (fed.malformed)
                 return end_json_pieces(r, text);
         } else if (r->complete) {
             give_decoded(r, text);

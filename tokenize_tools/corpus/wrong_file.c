@@ -248,16 +248,6 @@ static uint8_t first_black(const wrong_file_head *head, size_t *at)
     return next_black(head, at);
 }
 
-/* [ and then {, " or [. A text may begin with "[Chorus]" or a link. */
-static bool is_json_array(const wrong_file_head *head)
-{
-    size_t at;
-    if (first_black(head, &at) != '[')
-        return false;
-    uint8_t next = next_black(head, &at);
-    return next == '{' || next == '"' || next == '[';
-}
-
 /* ---- All of it ---- */
 
 #define ANYWAY "use --format text to pack it as it is"
@@ -325,7 +315,10 @@ bool wrong_file_check(const wrong_file_head *head, const corpus_options *options
         return false;
     if (options->format != CORPUS_AUTO)
         return true;
-    if (is_json_array(head))
+    size_t at;
+    const uint8_t first = first_black(head, &at);
+    /* A text may begin with "[Chorus]" or a link. */
+    if (first == '[' && is_one_of(next_black(head, &at), "{\"["))
         return fail(err, "is a JSON array; write its elements as JSON lines, one object per line, "
                          "or " ANYWAY);
     if (!check_nul(head, options, err))

@@ -142,11 +142,6 @@ static bool is_word_part(char c)
     return is_word_start(c) || (c >= '0' && c <= '9');
 }
 
-static tokmap_value integer_value(int64_t integer)
-{
-    return (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = integer};
-}
-
 static void read_word(parser *p, token *t)
 {
     static const struct {
@@ -169,7 +164,7 @@ static void read_word(parser *p, token *t)
         if (strlen(words[i].word) == t->name_bytes &&
             memcmp(p->text + t->name_at, words[i].word, t->name_bytes) == 0) {
             t->kind = words[i].kind;
-            t->literal = integer_value(words[i].integer);
+            t->literal = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = words[i].integer};
         }
     }
 }
