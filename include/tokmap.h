@@ -64,7 +64,7 @@
 
 /* tokmap_writer_options options = TOKMAP_INIT(tokmap_writer_options); */
 #ifdef __cplusplus
-template <class T> inline T tokmap_init()
+template <class T> static inline T tokmap_init()
 {
     T t = T();
     t.struct_size = sizeof t;

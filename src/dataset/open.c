@@ -73,15 +73,15 @@ static tokmap_status find_index(tokmap_dataset *ds, const char *path, size_t *pr
 
 /* The bytes before each section must be zero, so that no changed byte of the index goes
  * unnoticed. */
-static tokmap_status check_padding(const tokmap_dataset *ds, int fd, tokmap_error *err)
+static tokmap_status check_padding(const tokmap_dataset *ds, tokmap_i_named_file index,
+                                   tokmap_error *err)
 {
     uint64_t end =
         TOKMAP_I_HEADER_BYTES + (uint64_t)ds->header.n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
     for (uint32_t i = 0; i < ds->header.n_sections; i++) {
         uint8_t gap[TOKMAP_I_SECTION_ALIGNMENT];
         const size_t n_bytes = (size_t)(ds->header.sections[i].offset - end);
-        const tokmap_status status = tokmap_i_read_exactly(
-            (tokmap_i_named_file){fd, ds->index_path}, end, n_bytes, gap, err);
+        const tokmap_status status = tokmap_i_read_exactly(index, end, n_bytes, gap, err);
         if (status)
             return status;
         for (size_t j = 0; j < n_bytes; j++)
@@ -94,30 +94,28 @@ static tokmap_status check_padding(const tokmap_dataset *ds, int fd, tokmap_erro
     return TOKMAP_OK;
 }
 
-static tokmap_status read_header(tokmap_dataset *ds, int fd, tokmap_error *err)
+static tokmap_status read_header(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
 {
     const tokmap_i_index_file file = {ds->index_path, ds->index_stat.n_bytes};
     uint8_t bytes[TOKMAP_I_MAX_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES];
     size_t n_read = 0;
-    const int error = tokmap_i_file_read(fd, bytes, TOKMAP_I_HEADER_BYTES, 0, &n_read);
+    const int error = tokmap_i_file_read(index.fd, bytes, TOKMAP_I_HEADER_BYTES, 0, &n_read);
     if (error)
         return FAIL_IO_AT(err, error, n_read, "%s: cannot read the header", ds->index_path);
     tokmap_status status = tokmap_i_header_decode(bytes, n_read, &file, &ds->header, err);
     if (status)
         return status;
     const size_t table_bytes = (size_t)ds->header.n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
-    status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path}, TOKMAP_I_HEADER_BYTES,
-                                   table_bytes, bytes, err);
+    status = tokmap_i_read_exactly(index, TOKMAP_I_HEADER_BYTES, table_bytes, bytes, err);
     if (!status)
         status = tokmap_i_table_decode(bytes, &file, &ds->header, err);
-    return status ? status : check_padding(ds, fd, err);
+    return status ? status : check_padding(ds, index, err);
 }
 
 /* The names point into the copy, which is kept behind the columns. */
-static tokmap_status open_meta(tokmap_dataset *ds, int fd, tokmap_error *err)
+static tokmap_status open_meta(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_META);
-    const tokmap_i_named_file file = {fd, ds->index_path};
     if (!section)
         return TOKMAP_OK;
     ds->meta = calloc(1, sizeof *ds->meta + TOKMAP_I_META_DIRECTORY_BYTES);
@@ -128,10 +126,10 @@ static tokmap_status open_meta(tokmap_dataset *ds, int fd, tokmap_error *err)
     ds->meta->section_bytes = section->n_bytes;
     ds->meta->section = ds->index_map + section->offset;
     tokmap_status status =
-        tokmap_i_read_exactly(file, section->offset, TOKMAP_I_META_HEAD_BYTES, bytes, err);
+        tokmap_i_read_exactly(index, section->offset, TOKMAP_I_META_HEAD_BYTES, bytes, err);
     const uint64_t n_bytes = status ? 0 : tokmap_i_meta_directory_bytes(bytes);
     if (!status && n_bytes <= section->n_bytes && n_bytes > 0)
-        status = tokmap_i_read_exactly(file, section->offset, (size_t)n_bytes, bytes, err);
+        status = tokmap_i_read_exactly(index, section->offset, (size_t)n_bytes, bytes, err);
     const char *problem = status ? NULL : tokmap_i_meta_decode(bytes, ds->meta);
     if (!problem)
         return status;
@@ -139,14 +137,14 @@ static tokmap_status open_meta(tokmap_dataset *ds, int fd, tokmap_error *err)
                    ds->index_path, problem);
 }
 
-static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err)
+static tokmap_status view_sections(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
 {
     const tokmap_i_header *h = &ds->header;
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
     const tokmap_i_section *inputs = tokmap_i_section_find(h, TOKMAP_I_INPUTS);
     uint8_t count[TOKMAP_I_INPUT_HEAD_BYTES];
-    const tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path},
-                                                       inputs->offset, sizeof count, count, err);
+    const tokmap_status status =
+        tokmap_i_read_exactly(index, inputs->offset, sizeof count, count, err);
     if (status)
         return status;
     const uint64_t n_inputs = load_le64(count);
@@ -154,7 +152,7 @@ static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, inputs->offset,
                        "%s: damaged: %" PRIu64 " inputs do not fit into their section",
                        ds->index_path, n_inputs);
-    const int error = tokmap_i_map(fd, h->index_bytes, (const void **)&ds->index_map);
+    const int error = tokmap_i_map(index.fd, h->index_bytes, (const void **)&ds->index_map);
     if (error)
         return FAIL_IO(err, error, "%s: cannot map %" PRIu64 " bytes", ds->index_path,
                        h->index_bytes);
@@ -162,7 +160,7 @@ static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err
                                    h->n_documents, h->n_tokens};
     tokmap_i_documents_view(&ds->documents, ds->index_map + documents->offset, documents->n_bytes,
                             h->n_documents, h->n_tokens);
-    return open_meta(ds, fd, err);
+    return open_meta(ds, index, err);
 }
 
 /* ---- The segments of a joined dataset ---- */
@@ -286,18 +284,18 @@ static tokmap_status open_segments(tokmap_dataset *ds, tokmap_i_named_file index
 
 static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
 {
-    int fd = -1;
-    tokmap_status status = tokmap_i_open_file(ds->index_path, &fd, &ds->index_stat, err);
+    tokmap_i_named_file index = {-1, ds->index_path};
+    tokmap_status status = tokmap_i_open_file(index.name, &index.fd, &ds->index_stat, err);
     if (!status)
-        status = read_header(ds, fd, err);
+        status = read_header(ds, index, err);
     if (!status)
-        status = view_sections(ds, fd, err);
+        status = view_sections(ds, index, err);
     if (!status && tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS))
-        status = open_segments(ds, (tokmap_i_named_file){fd, ds->index_path}, err);
+        status = open_segments(ds, index, err);
     if (!status && ds->header.n_documents > 0)
-        ds->index_fd = fd;
+        ds->index_fd = index.fd;
     else
-        tokmap_i_file_close(fd);
+        tokmap_i_file_close(index.fd);
     return status;
 }
 

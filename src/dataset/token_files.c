@@ -20,20 +20,14 @@ tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t a
                       file.name, end);
 }
 
-static inline tokmap_status read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
-                                         void *dst, tokmap_error *err)
+tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
+                                    void *dst, tokmap_error *err)
 {
     size_t n_read = 0;
     const int error = tokmap_i_file_read(file.fd, dst, n_bytes, offset, &n_read);
     if (!error && n_read == n_bytes)
         return TOKMAP_OK;
     return tokmap_i_fail_read(file, error, offset + n_read, err);
-}
-
-tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
-                                    void *dst, tokmap_error *err)
-{
-    return read_exactly(file, offset, n_bytes, dst, err);
 }
 
 /* The last file that begins at this token or block, or before. */
@@ -236,32 +230,16 @@ void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool ran
 
 /* ---- Tokens ---- */
 
-static tokmap_status open_and_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
-                                   void *dst, tokmap_error *err)
+tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
+                                        void *dst, tokmap_error *err)
 {
     tokmap_i_named_file from;
     tokmap_status status = tokmap_i_token_file_borrow(ds, piece->file, &from, err);
     if (status)
         return status;
-    status = read_exactly(from, piece->first_byte, (size_t)piece->n_bytes, dst, err);
+    status = tokmap_i_read_exactly(from, piece->first_byte, (size_t)piece->n_bytes, dst, err);
     tokmap_i_token_file_give_back(piece->file, &from);
     return status;
-}
-
-static inline tokmap_status read_piece(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
-                                       void *dst, tokmap_error *err)
-{
-    const int fd = tokmap_i_token_file_fd(piece->file);
-    if (fd < 0)
-        return open_and_read(ds, piece, dst, err);
-    return read_exactly((tokmap_i_named_file){fd, piece->file->path}, piece->first_byte,
-                        (size_t)piece->n_bytes, dst, err);
-}
-
-tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
-                                        void *dst, tokmap_error *err)
-{
-    return read_piece(ds, piece, dst, err);
 }
 
 static bool range_inside(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens)
@@ -301,7 +279,7 @@ tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint
     tokmap_status status = TOKMAP_OK;
     for (uint8_t *to = dst; n_tokens > 0 && !status;) {
         const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, first, n_tokens);
-        status = read_piece(ds, &piece, to, err);
+        status = tokmap_i_token_piece_read(ds, &piece, to, err);
         to += piece.n_bytes;
         first += piece.n_tokens;
         n_tokens -= piece.n_tokens;

@@ -80,14 +80,13 @@ static void find_driver(void)
     tokmap_i_fork_mark_set(&found.fork_mark);
     void *library = tokmap_i_library_open("libcuda.so.1", why, sizeof why);
     if (!library) {
-        tokmap_i_fail(&found.error, (tokmap_i_cause){.status = TOKMAP_ERR_DEVICE},
-                      "there is no CUDA driver on this machine (%s)", why);
+        FAIL(&found.error, TOKMAP_ERR_DEVICE, "there is no CUDA driver on this machine (%s)", why);
         return;
     }
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         if (!tokmap_i_library_find(library, calls[i].name, (char *)&found.table + calls[i].place)) {
-            tokmap_i_fail(&found.error, (tokmap_i_cause){.status = TOKMAP_ERR_DEVICE},
-                          "the CUDA driver is too old: it has no %s", calls[i].name);
+            FAIL(&found.error, TOKMAP_ERR_DEVICE, "the CUDA driver is too old: it has no %s",
+                 calls[i].name);
             return;
         }
     }

@@ -58,29 +58,19 @@ static int open_retrying(int folder_fd, const char *path, int flags)
 }
 
 /* Looked at before it is opened: to open a device can do something, such as start a watchdog, and
- * the name may come from a file. A name that leads nowhere is left to open(). */
-static int check_name(int folder_fd, const char *path, int flags)
-{
-    struct stat st;
-    const bool known =
-        fstatat(folder_fd, path, &st, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0;
-    return !known || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0
-           : S_ISDIR(st.st_mode)                                ? EISDIR
-                                                                : EINVAL;
-}
-
-/* O_NONBLOCK: to open a pipe would wait for its other end. */
+ * the name may come from a file. A name that leads nowhere is left to open(). O_NONBLOCK: to open a
+ * pipe would wait for its other end. */
 static int open_regular(int folder_fd, const char *path, int flags, int *fd)
 {
     struct stat st;
     *fd = -1;
-    int error = check_name(folder_fd, path, flags);
-    if (error)
-        return error;
+    const int how = flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0;
+    if (fstatat(folder_fd, path, &st, how) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
     *fd = open_retrying(folder_fd, path, flags | O_NONBLOCK);
     if (*fd < 0)
         return errno;
-    error = fstat(*fd, &st) ? errno : 0;
+    int error = fstat(*fd, &st) ? errno : 0;
     if (!error && !S_ISREG(st.st_mode))
         error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
     if (error) {

@@ -9,35 +9,32 @@
 #include "format/token_scan.h"
 #include "writer/writer.h"
 
-static tokmap_status take_options(tokmap_adopt_options *o, const tokmap_adopt_options *options,
-                                  uint32_t *eod_id, tokmap_error *err)
+static tokmap_status take_options(tokmap_writer *w, const tokmap_adopt_options *options,
+                                  tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_adopt_options, replace)};
-    tokmap_status status = tokmap_i_take_options(o, options, &kind, err);
+    tokmap_adopt_options o;
+    tokmap_i_header *h = &w->header;
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
     if (!status)
-        status = tokmap_i_check_flag("replace", o->replace, err);
+        status = tokmap_i_check_flag("replace", o.replace, err);
+    w->names.output = TOKMAP_I_OUTPUT_ADOPTED;
+    w->names.replace = o.replace != 0;
+    h->token_offset = o.token_offset;
+    h->n_tokens = o.n_tokens;
+    h->vocab_size = o.vocab_size;
+    h->token_bytes = o.token_bytes;
     if (!status)
-        status = tokmap_i_take_eod(o->has_eod, o->eod_id, eod_id, err);
+        status = tokmap_i_take_ids(h, o.has_eod, o.eod_id, err);
     if (status)
         return status;
-    if (o->token_bytes != 2 && o->token_bytes != 4)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
-                    o->token_bytes);
-    if (o->token_offset > TOKMAP_I_MAX_TOKEN_OFFSET || o->token_offset % o->token_bytes != 0)
+    if (o.token_offset > TOKMAP_I_MAX_TOKEN_OFFSET || o.token_offset % o.token_bytes != 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "token_offset is %" PRIu64 ": must be a multiple of %" PRIu32 ", at most 2^30",
-                    o->token_offset, o->token_bytes);
-    if (o->n_tokens > TOKMAP_I_MAX_TOKENS)
+                    o.token_offset, o.token_bytes);
+    if (o.n_tokens > TOKMAP_I_MAX_TOKENS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_tokens is %" PRIu64 ": must be at most 2^48",
-                    o->n_tokens);
-    if (o->vocab_size > TOKMAP_I_MAX_VOCAB)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocab_size is %" PRIu64 ": must be at most 2^31",
-                    o->vocab_size);
-    const bool eod_fits = (o->token_bytes == 4 || o->eod_id <= UINT16_MAX) &&
-                          (o->vocab_size == 0 || o->eod_id < o->vocab_size);
-    if (o->has_eod && !eod_fits)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "eod_id is %" PRIu32 ": does not fit token_bytes or vocab_size", o->eod_id);
+                    o.n_tokens);
     return TOKMAP_OK;
 }
 
@@ -75,24 +72,16 @@ static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path, tokma
 tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                   const tokmap_adopt_options *options, tokmap_error *err)
 {
-    tokmap_adopt_options o;
-    uint32_t eod_id;
     tokmap_i_error_clear(err);
     if (!out || !token_path)
         return FAIL_NULL(err);
     *out = NULL;
-    tokmap_status status = take_options(&o, options, &eod_id, err);
-    tokmap_writer *w = status ? NULL : tokmap_i_writer_new();
+    tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
-        return status ? status : FAIL_MEMORY(err);
-    w->names.output = TOKMAP_I_OUTPUT_ADOPTED;
-    w->names.replace = o.replace != 0;
-    w->header.token_offset = o.token_offset;
-    w->header.n_tokens = o.n_tokens;
-    w->header.vocab_size = o.vocab_size;
-    w->header.token_bytes = o.token_bytes;
-    w->header.eod_id = eod_id;
-    status = begin_adopt(w, token_path, err);
+        return FAIL_MEMORY(err);
+    tokmap_status status = take_options(w, options, err);
+    if (!status)
+        status = begin_adopt(w, token_path, err);
     if (status)
         tokmap_writer_close(w);
     else

@@ -76,13 +76,25 @@ static uint64_t id_limit(const tokmap_i_header *h)
     return h->vocab_size == 0 ? width_limit : MIN(h->vocab_size, width_limit);
 }
 
-tokmap_status tokmap_i_take_eod(int32_t has_eod, uint32_t eod_id, uint32_t *out, tokmap_error *err)
+tokmap_status tokmap_i_take_ids(tokmap_i_header *h, int32_t has_eod, uint32_t eod_id,
+                                tokmap_error *err)
 {
-    *out = has_eod ? eod_id : TOKMAP_NO_ID;
+    h->eod_id = has_eod ? eod_id : TOKMAP_NO_ID;
     if (has_eod && eod_id == TOKMAP_NO_ID)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "has_eod is 1, but eod_id is TOKMAP_NO_ID");
     if (!has_eod && eod_id != 0 && eod_id != TOKMAP_NO_ID)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "eod_id is %" PRIu32 ", but has_eod is 0", eod_id);
+    if (h->token_bytes != 2 && h->token_bytes != 4)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
+                    h->token_bytes);
+    if (h->vocab_size > TOKMAP_I_MAX_VOCAB)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocab_size is %" PRIu64 ": must be at most 2^31",
+                    h->vocab_size);
+    if (has_eod && eod_id >= id_limit(h))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "eod_id is %" PRIu32 ": must be below %" PRIu64
+                    " (vocab_size, or the limit of token_bytes)",
+                    eod_id, id_limit(h));
     return tokmap_i_check_flag("has_eod", has_eod, err);
 }
 
@@ -93,29 +105,20 @@ static tokmap_status take_options(tokmap_writer *w, const tokmap_writer_options 
     tokmap_status status = tokmap_i_check_flag("replace", o->replace, err);
     if (!status)
         status = tokmap_i_check_flag("resumable", o->resumable, err);
-    if (!status)
-        status = tokmap_i_take_eod(o->has_eod, o->eod_id, &h->eod_id, err);
-    if (status)
-        return status;
     h->vocab_size = o->vocab_size;
     h->token_bytes = o->token_bytes ? o->token_bytes : o->vocab_size <= UINT16_MAX + 1 ? 2 : 4;
+    if (!status)
+        status = tokmap_i_take_ids(h, o->has_eod, o->eod_id, err);
+    if (status)
+        return status;
     w->names.replace = o->replace;
     w->names.resume = o->unfinished == TOKMAP_UNFINISHED_RESUME;
     w->resumable = o->resumable || w->names.resume;
     w->unfinished = o->unfinished;
     w->resume_checkpoint = o->resume_checkpoint;
-    if (h->token_bytes != 2 && h->token_bytes != 4)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
-                    h->token_bytes);
-    if (o->vocab_size > TOKMAP_I_MAX_VOCAB || (o->vocab_size == 0 && o->token_bytes == 0))
+    if (o->vocab_size == 0 && o->token_bytes == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "vocab_size is %" PRIu64 ": must be 1 to 2^31, or 0 if token_bytes is set",
-                    o->vocab_size);
-    if (h->eod_id != TOKMAP_NO_ID && h->eod_id >= id_limit(h))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "eod_id is %" PRIu32 ": must be below %" PRIu64
-                    " (vocab_size, or the limit of token_bytes)",
-                    h->eod_id, id_limit(h));
+                    "vocab_size is 0: must be 1 to 2^31, or 0 if token_bytes is set");
     if ((uint32_t)o->unfinished > TOKMAP_UNFINISHED_DISCARD)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "unfinished is %d: must be 0, 1 or 2",
                     (int)o->unfinished);

@@ -43,8 +43,10 @@ struct tokmap_writer {
     tokmap_error failure; /* the first failure, which all later calls repeat */
 };
 
-/* The id that ends documents, or TOKMAP_NO_ID. */
-tokmap_status tokmap_i_take_eod(int32_t has_eod, uint32_t eod_id, uint32_t *out, tokmap_error *err);
+/* Sets the id that ends documents, or TOKMAP_NO_ID, and checks it and what the caller has set:
+ * token_bytes and vocab_size. */
+tokmap_status tokmap_i_take_ids(tokmap_i_header *h, int32_t has_eod, uint32_t eod_id,
+                                tokmap_error *err);
 /* Zeroed, and ready for close. NULL when out of memory. */
 tokmap_writer *tokmap_i_writer_new(void);
 /* Makes the names and takes the lock. Refuses an existing dataset, and an unfinished one unless
