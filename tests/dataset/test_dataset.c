@@ -2,8 +2,6 @@
 /* Opening and reading datasets, one and several, through the public header. */
 #include "support/check.h"
 
-#include <sys/stat.h>
-
 #include "tokmap_writer.h"
 
 /* n_documents documents; document d holds d % 7 tokens, token t of the dataset has id t % 1000. */

@@ -3,7 +3,6 @@
  * gives, and missing, wrong or damaged files are named. */
 #include "support/check.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include "base/base.h"

@@ -3,7 +3,6 @@
  * and the process forks meanwhile: each sees the right tokens, and no more is kept than may be. */
 #include "support/check.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>

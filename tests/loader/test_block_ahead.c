@@ -2,7 +2,6 @@
 /* Blocks that are read whole: each row has been asked for before its step is planned, nothing is
  * asked for twice, and hardly anything that is not needed. */
 #include <fcntl.h>
-#include <sys/syscall.h>
 
 #include "base/base.h"
 #include "loader/block_ahead.h"

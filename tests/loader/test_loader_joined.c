@@ -3,17 +3,15 @@
  * the same tokens, and names the token file that is missing, of another size, or cut. */
 #include <dirent.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "dataset/token_files.h"
+#include "support/bad_days.h"
 #include "support/joined.h"
 #include "support/loader_corpus.h"
-#include "tokmap_stage.h"
 
 enum {
     N_TOKENS = 6000,
@@ -325,18 +323,10 @@ static void rename_piece(uint32_t from, uint32_t to)
     CHECK_INT(rename(old, piece_path(to)), 0);
 }
 
-static off_t size_of(const char *path)
-{
-    struct stat st;
-    CHECK_INT(stat(path, &st), 0);
-    return st.st_size;
-}
-
 /* Damages the piece, or repairs it. */
 static void set_damage(damage kind, bool damaged)
 {
-    static uint8_t bytes[2 * N_TOKENS + 64];
-    static off_t size;
+    static file_bytes whole;
     const char *path = piece_path(BAD);
     if (kind == MISSING) {
         rename_piece(damaged ? BAD : 999, damaged ? 999 : BAD);
@@ -345,13 +335,11 @@ static void set_damage(damage kind, bool damaged)
         rename_piece(BAD + 1, BAD);
         rename_piece(999, BAD + 1);
     } else if (damaged) {
-        size = size_of(path);
-        FILE *f = fopen(path, "rb");
-        CHECK(f && fread(bytes, 1, (size_t)size, f) == (size_t)size && fclose(f) == 0);
-        CHECK_INT(truncate(path, kind == SHORTER ? size - 1 : size + 1), 0);
+        whole = file_load(path);
+        CHECK_INT(truncate(path, (off_t)whole.n_bytes + (kind == SHORTER ? -1 : 1)), 0);
     } else {
-        FILE *f = fopen(path, "wb");
-        CHECK(f && fwrite(bytes, 1, (size_t)size, f) == (size_t)size && fclose(f) == 0);
+        CHECK(file_store(path, whole.data, whole.n_bytes));
+        free(whole.data);
     }
 }
 
@@ -440,19 +428,16 @@ TEST(one_of_very_many_files_that_is_cut_is_named)
         tokmap_loader *l = open_one(o, joined.ds), *other = open_one(o, flat.ds);
         char path[700];
         snprintf(path, sizeof path, "%s", piece_path(piece));
-        const off_t size = size_of(path);
-        static uint8_t bytes[2 * N_TOKENS];
-        FILE *f = fopen(path, "rb");
-        CHECK(f && fread(bytes, 1, (size_t)size, f) == (size_t)size && fclose(f) == 0);
+        const file_bytes whole = file_load(path);
         CHECK(same_steps(l, other, 2 * N_TOKENS / LENGTH / N_ROWS));
-        CHECK_INT(truncate(path, size - 1), 0);
+        CHECK_INT(truncate(path, (off_t)whole.n_bytes - 1), 0);
         const tokmap_status status = go_until_error(l, &err);
         CHECK_INT(status, err.status);
         CHECK(status == TOKMAP_ERR_IO || status == TOKMAP_ERR_CORRUPT);
         CHECK(strstr(err.text, path) != NULL);
         const uint64_t position = tokmap_loader_position(l);
-        f = fopen(path, "wb");
-        CHECK(f && fwrite(bytes, 1, (size_t)size, f) == (size_t)size && fclose(f) == 0);
+        CHECK(file_store(path, whole.data, whole.n_bytes));
+        free(whole.data);
         CHECK_INT(tokmap_loader_seek(other, position, NULL), TOKMAP_OK);
         CHECK(same_steps(l, other, 30));
         tokmap_loader_close(l);
@@ -460,17 +445,3 @@ TEST(one_of_very_many_files_that_is_cut_is_named)
     }
     close_all();
 }
-
-/* ---- Stages ---- */
-
-/* ---- Threads and fork ---- */
-
-enum {
-    N_THREADS = 8
-};
-
-typedef struct reader {
-    pthread_t thread;
-    tokmap_loader *joined, *flat;
-    bool same;
-} reader;

@@ -133,6 +133,8 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
         memcpy(tokmap_i_image_tokens(&image, r), all->rows[r].tokens,
                (size_t)all->rows[r].n_tokens * all->rows[r].token_bytes);
     tokmap_i_expand_job job = tokmap_i_image_job(&image, shape);
+    uint64_t *const places[] = {&job.inputs, &job.labels, &job.position_ids, &job.document_ids,
+                                &job.cu_seqlens};
     job.input_bytes = 8;
     job.label_bytes = 4;
     job.ignore = -100;
@@ -141,7 +143,7 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
     job.image = allocate(image.n_bytes);
     need(gpu.upload(job.image, image.memory, image.n_bytes), "an image to the device");
     for (int i = 0; i < 5; i++) {
-        outputs[i] = allocate(sizes[i]);
+        *places[i] = outputs[i] = allocate(sizes[i]);
         mine[i] = malloc(sizes[i]);
         theirs[i] = malloc(sizes[i]);
         CHECK(mine[i] && theirs[i]);
@@ -150,11 +152,6 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
     need(gpu.driver->load_module(&module, tokmap_i_expand_ptx, 0, NULL, NULL),
          "compiling the kernel");
     need(gpu.driver->get_function(&function, module, "tokmap_expand"), "finding the kernel");
-    job.inputs = outputs[0];
-    job.labels = outputs[1];
-    job.position_ids = outputs[2];
-    job.document_ids = outputs[3];
-    job.cu_seqlens = outputs[4];
     need(gpu.driver->launch(function, job.n_rows * job.n_tiles, 1, 1, TOKMAP_I_BLOCK_THREADS, 1, 1,
                             0, NULL, parameters, NULL),
          "the kernel");
@@ -163,11 +160,8 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
         need(gpu.download(mine[i], outputs[i], sizes[i]), "outputs to the host");
     /* The twin reads the host's memory. */
     job.image = (uintptr_t)image.memory;
-    job.inputs = (uintptr_t)theirs[0];
-    job.labels = (uintptr_t)theirs[1];
-    job.position_ids = (uintptr_t)theirs[2];
-    job.document_ids = (uintptr_t)theirs[3];
-    job.cu_seqlens = (uintptr_t)theirs[4];
+    for (int i = 0; i < 5; i++)
+        *places[i] = (uintptr_t)theirs[i];
     tokmap_i_expand(&job);
     for (int i = 0; i < 5; i++)
         if (memcmp(mine[i], theirs[i], sizes[i]) != 0)

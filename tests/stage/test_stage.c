@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stage on the device that is always there: what it hands out is what the loader says, from
- * open to close, saved, restored, edited, exported and forked. */
-#include <sys/wait.h>
-
+ * open to close, saved, restored, edited and exported. */
 #include "stage/stage_case.h"
 
 static tokmap_stage *open_on_host(tokmap_loader *l, tokmap_stage_options o)
@@ -603,5 +601,3 @@ TEST(counts_what_it_does)
     end();
     close_corpus();
 }
-
-/* ---- Processes ---- */

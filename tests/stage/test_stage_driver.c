@@ -33,6 +33,12 @@ static void start(fake_policy policy, uint64_t seed)
     begin(policy, seed);
 }
 
+static void start_stage(fake_policy policy, uint64_t seed, tokmap_stage_options options)
+{
+    start(policy, seed);
+    case_open_stage(&c, options);
+}
+
 static void finish(void)
 {
     end();
@@ -57,8 +63,7 @@ static void pass(tokmap_i_stream stream)
 TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
 {
     uint8_t state[TOKMAP_STATE_BYTES];
-    start(FAKE_RANDOM, 3);
-    case_open_stage(&c, (tokmap_stage_options){0});
+    start_stage(FAKE_RANDOM, 3, (tokmap_stage_options){0});
     case_check_caller();
     const tokmap_stage_batch memory = case_memory(&c);
     for (int i = 0; i < 50; i++) {
@@ -183,8 +188,7 @@ TEST(a_stream_that_is_captured_is_refused_and_not_touched)
 /* The driver calls that an error of its own: the default stream would wait for the captured one. */
 TEST(the_default_stream_is_refused_while_another_is_captured)
 {
-    start(FAKE_LAZY, 5);
-    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
+    start_stage(FAKE_LAZY, 5, (tokmap_stage_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     fake.streams[fake_number(stream)].capturing = true;
     CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
@@ -197,8 +201,7 @@ TEST(the_default_stream_is_refused_while_another_is_captured)
 /* Whoever collects garbage does so at any time. */
 TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
 {
-    start(FAKE_LAZY, 5);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    start_stage(FAKE_LAZY, 5, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
     case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
@@ -224,8 +227,7 @@ static uint64_t n_queued(void)
 /* Released before the stage has asked the stream again: then the slot may hold another batch. */
 TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
 {
-    start(FAKE_LAZY, 5);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2});
+    start_stage(FAKE_LAZY, 5, (tokmap_stage_options){.n_slots = 2});
     tokmap_i_stream stream = fake_stream_open(0);
     for (int round = 0; round < 8; round++) {
         case_next(&c, &b, stream);
@@ -249,8 +251,7 @@ TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
 /* Ordinary code in PyTorch: a batch that is taken under a side stream's guard. */
 TEST(a_batch_stays_until_the_other_stream_has_used_its_tensors)
 {
-    start(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
     for (int round = 0; round < 6; round++) {
         case_next(&c, &b, stream);
@@ -268,8 +269,7 @@ TEST(a_batch_stays_until_the_other_stream_has_used_its_tensors)
 
 TEST(a_stream_that_gives_back_a_tensor_may_take_another)
 {
-    start(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, NULL);
     for (int i = 0; i < 5; i++) {
@@ -314,8 +314,7 @@ TEST(open_says_why_the_kernel_cannot_be_compiled)
 
 TEST(open_has_run_the_kernel_once)
 {
-    start(FAKE_LAZY, 1);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    start_stage(FAKE_LAZY, 1, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     CHECK_INT(fake.n_launched, 1);
     CHECK(!fake_can_step(fake_number(c.stage->stream)));
     finish();
@@ -324,8 +323,7 @@ TEST(open_has_run_the_kernel_once)
 /* It waits for the kernel that read the slot, and not for the use of what that wrote. */
 TEST(a_copy_does_not_wait_for_the_release_of_its_slot)
 {
-    start(FAKE_LAZY, 1);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    start_stage(FAKE_LAZY, 1, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     const int stage = fake_number(c.stage->stream);
     for (int i = 0; i < 2; i++)
@@ -353,8 +351,7 @@ static void free_what_is_the_parents(void)
 /* A call of the driver there might wait for the device. */
 TEST(a_tensor_is_deleted_after_close_without_a_call_of_the_driver)
 {
-    start(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
+    start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
     case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
@@ -402,8 +399,7 @@ static void note_kind(fake_call call)
 
 TEST(a_deleter_records_an_event_and_never_waits)
 {
-    start(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
+    start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.no_thread = 1});
     for (int i = 0; i < 2; i++) {
         case_next(&c, &b, NULL);
         case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
@@ -423,8 +419,7 @@ TEST(a_deleter_records_an_event_and_never_waits)
 
 TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
 {
-    start(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     case_next(&c, &b, NULL);
     case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
     case_release(&c, &b, NULL);
@@ -537,8 +532,7 @@ TEST(a_forked_child_is_told_so_and_may_delete_a_tensor_and_the_parent_goes_on)
 
 TEST(a_batch_whose_kernel_cannot_be_started_is_asked_for_again)
 {
-    start(FAKE_LAZY, 9);
-    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
+    start_stage(FAKE_LAZY, 9, (tokmap_stage_options){.no_thread = 1});
     const tokmap_stage_batch memory = case_memory(&c);
     for (int i = 0; i < 6; i++) {
         fake.broken = FAKE_BIT(FAKE_LAUNCH);
@@ -555,8 +549,7 @@ TEST(a_batch_whose_kernel_cannot_be_started_is_asked_for_again)
 /* In a caller's graph the time between two steps is what fill takes of its stream. */
 TEST(a_batch_is_one_launch_in_the_callers_stream)
 {
-    start(FAKE_LAZY, 9);
-    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
+    start_stage(FAKE_LAZY, 9, (tokmap_stage_options){.no_thread = 1});
     const tokmap_stage_batch all = case_memory(&c);
     tokmap_i_stream stream = fake_stream_open(0);
     for (int i = 0; i < 12; i++) {

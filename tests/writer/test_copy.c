@@ -3,7 +3,6 @@
  * order, with kills and failures, it is the dataset that merging writes. */
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 

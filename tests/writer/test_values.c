@@ -92,12 +92,10 @@ static tokmap_status set_names(tokmap_writer *w, const table *t, tokmap_error *e
     return tokmap_writer_set_meta_columns(w, names, t->n_columns, err);
 }
 
-/* Documents [first, end) of the table. */
-static tokmap_status add_documents(tokmap_writer *w, const table *t, uint32_t first, uint32_t end,
-                                   tokmap_error *err)
+static tokmap_status add_documents(tokmap_writer *w, const table *t, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t d = first; !status && d < end; d++) {
+    for (uint32_t d = 0; !status && d < t->n_documents; d++) {
         tokmap_value row[MAX_COLUMNS];
         bool any = false;
         for (uint32_t i = 0; i < t->n_columns; i++) {
@@ -115,13 +113,12 @@ static tokmap_status add_documents(tokmap_writer *w, const table *t, uint32_t fi
     return status;
 }
 
-static void write_part(const char *name, const table *t, uint32_t first, uint32_t end)
+static void write_table(const char *name, const table *t)
 {
     tokmap_error err;
     tokmap_writer *w = open_writer(name, &err);
     CHECK(w != NULL);
-    if (set_names(w, t, &err) || add_documents(w, t, first, end, &err) ||
-        tokmap_writer_finish(w, &err))
+    if (set_names(w, t, &err) || add_documents(w, t, &err) || tokmap_writer_finish(w, &err))
         CHECK_FAIL("%s", err.text);
     tokmap_writer_close(w);
 }
@@ -198,33 +195,8 @@ TEST(what_was_written_is_read)
     const uint64_t n = check_long() ? 400 : 60;
     for (uint64_t seed = 0; seed < n; seed++) {
         table t = make_table(seed);
-        write_part("p", &t, 0, t.n_documents);
+        write_table("p", &t);
         expect_table("p", &t);
-        free(t.cells);
-    }
-}
-
-TEST(merged_parts_are_the_whole)
-{
-    for (uint64_t seed = 0; seed < 40; seed++) {
-        table t = make_table(seed);
-        const uint32_t cut = (uint32_t)(mixed(seed, 9) % (t.n_documents + 1));
-        tokmap_error err;
-        write_part("a", &t, 0, cut);
-        write_part("b", &t, cut, t.n_documents);
-        write_part("p", &t, 0, t.n_documents);
-        tokmap_writer *w = open_writer("m", &err);
-        CHECK(w != NULL);
-        for (int i = 0; i < 2; i++) {
-            tokmap_dataset *ds;
-            CHECK_INT(tokmap_dataset_open(&ds, check_path(i ? "b" : "a"), NULL), TOKMAP_OK);
-            if (tokmap_writer_append_dataset(w, ds, &err))
-                CHECK_FAIL("%s", err.text);
-            tokmap_dataset_close(ds);
-        }
-        CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-        tokmap_writer_close(w);
-        expect_table("m", &t);
         free(t.cells);
     }
 }
