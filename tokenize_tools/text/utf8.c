@@ -40,22 +40,29 @@ static size_t length_from(uint8_t first)
 
 size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
 {
-    const uint8_t first = text[0];
-    const size_t length = length_from(first);
-    if (length <= 1) {
+    const uint32_t first = text[0];
+    if (first < 0x80) {
         *code_point = first;
-        return length;
+        return 1;
     }
-    if (n_bytes < length || !second_byte_fits(first, text[1]))
+    if (n_bytes < 2 || !is_continuation(text[1]) || first < 0xC2)
         return 0;
-    uint32_t c = ((uint32_t)first & (0x7Fu >> length)) << 6 | (text[1] & 0x3Fu);
-    for (size_t i = 2; i < length; i++) {
-        if (!is_continuation(text[i]))
-            return 0;
-        c = c << 6 | (text[i] & 0x3Fu);
+    uint32_t c = first << 6 | (text[1] & 0x3Fu);
+    if (first < 0xE0) {
+        *code_point = c & 0x7FF;
+        return 2;
     }
-    *code_point = c;
-    return length;
+    if (n_bytes < 3 || !is_continuation(text[2]) || !second_byte_fits(text[0], text[1]))
+        return 0;
+    c = c << 6 | (text[2] & 0x3Fu);
+    if (first < 0xF0) {
+        *code_point = c & 0xFFFF;
+        return 3;
+    }
+    if (n_bytes < 4 || !is_continuation(text[3]) || first > 0xF4)
+        return 0;
+    *code_point = (c << 6 | (text[3] & 0x3Fu)) & 0x1FFFFF;
+    return 4;
 }
 
 size_t utf8_decode_last(const uint8_t *text, size_t n_bytes, uint32_t *code_point)

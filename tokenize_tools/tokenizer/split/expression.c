@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/hf_tables.h"
@@ -25,6 +29,8 @@ enum {
 
 struct expression {
     uint8_t of_byte[2][256]; /* the symbol of the character; [1]: in ByteLevel's alphabet */
+    /* Bytes that a match may begin with: bit `byte >> 4 & 7` of [..][byte >> 7][byte & 15]. */
+    uint8_t begins[2][2][16];
     uint8_t of_invalid;
     bool invalid_is_alone; /* no character has its symbol */
     uint16_t page_index[N_PAGES];
@@ -368,6 +374,30 @@ static bool check_time(compiler *c, const expression *x)
     return marks != NULL;
 }
 
+static void add_begin(expression *x, bool as_bytes, uint32_t byte)
+{
+    x->begins[as_bytes][byte >> 7][byte & 15] |= (uint8_t)(1 << (byte >> 4 & 7));
+}
+
+static void find_begins(expression *x)
+{
+    const uint32_t *begin = x->cells + x->start;
+    for (uint32_t b = 0; b < 256; b++) {
+        if (begin[b < 0x80 ? x->of_byte[0][b] : x->of_invalid] != 0)
+            add_begin(x, false, b);
+        if (begin[x->of_byte[1][b]] != 0)
+            add_begin(x, true, b);
+    }
+    for (uint32_t c = 0x80; c < 0x110000; c++) {
+        uint8_t utf8[4];
+        if (begin[x->pages[x->page_index[c >> 7]][c & 127]] == 0)
+            continue;
+        utf8_encode(c, utf8);
+        add_begin(x, false, utf8[0]);
+        c |= 63; /* they begin with the same byte */
+    }
+}
+
 static bool compile(compiler *c, expression *x)
 {
     const uint32_t root = tree_parse(&c->tree);
@@ -375,8 +405,10 @@ static bool compile(compiler *c, expression *x)
         return false;
     const uint16_t match = add_step(c, (step){.kind = STEP_MATCH});
     const uint16_t begin = emit(c, root, match);
-    return !c->tree.failed && make_states(c, x, begin) && !c->tree.failed && check_time(c, x) &&
-           !c->tree.failed;
+    if (c->tree.failed || !make_states(c, x, begin) || c->tree.failed)
+        return false;
+    find_begins(x);
+    return check_time(c, x) && !c->tree.failed;
 }
 
 expression *expression_new(const char *text, size_t n_bytes, expression_dialect dialect,
@@ -493,19 +525,58 @@ unsigned expression_cuts(const expression *x)
 
 /* ---- Matching ---- */
 
-/* The symbol of the character at byte i < n_bytes, and its length. */
-static inline uint8_t read_symbol(const expression *x, const view *v, size_t i, size_t *length)
+/* The symbol of the character at byte i < n_bytes. *next: where the one after it begins. */
+static inline uint8_t read_symbol(const expression *x, const view *v, size_t i, size_t *next)
 {
     const uint8_t symbol = x->of_byte[v->as_bytes][v->text[i]];
-    *length = 1;
+    uint32_t code_point;
+    *next = i + 1;
     if (__builtin_expect(symbol != WIDE, 1))
         return symbol;
-    uint32_t code_point;
     const size_t n = utf8_decode(v->text + i, v->n_bytes - i, &code_point);
     if (n == 0)
         return x->of_invalid;
-    *length = n;
+    *next = i + n;
     return x->pages[x->page_index[code_point >> 7]][code_point & 127];
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static size_t
+next_avx2(const uint8_t begins[2][16], const uint8_t *text, size_t i, size_t n_bytes)
+{
+    const __m256i half = _mm256_set1_epi8(0x0F),
+                  bits = _mm256_set1_epi64x((int64_t)0x8040201008040201);
+    const __m256i ascii = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)begins[0]));
+    const __m256i wide = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)begins[1]));
+    for (; i < n_bytes; i += 32) {
+        const __m256i v = _mm256_loadu_si256((const __m256i *)(text + i));
+        const __m256i low = _mm256_and_si256(v, half);
+        const __m256i high = _mm256_and_si256(_mm256_srli_epi16(v, 4), half);
+        const __m256i rows =
+            _mm256_blendv_epi8(_mm256_shuffle_epi8(ascii, low), _mm256_shuffle_epi8(wide, low), v);
+        const __m256i wanted = _mm256_shuffle_epi8(bits, high);
+        const __m256i found = _mm256_cmpeq_epi8(_mm256_and_si256(rows, wanted), wanted);
+        const uint32_t mask = (uint32_t)_mm256_movemask_epi8(found);
+        if (mask != 0)
+            return i + (size_t)__builtin_ctz(mask);
+    }
+    return n_bytes;
+}
+#endif
+
+size_t expression_next(const expression *x, const view *v, size_t i)
+{
+    const uint8_t(*begins)[16] = x->begins[v->as_bytes];
+    for (; i < v->n_bytes; i++) {
+        const uint8_t byte = v->text[i];
+        if (begins[byte >> 7][byte & 15] >> (byte >> 4 & 7) & 1)
+            return i;
+#if defined(__x86_64__)
+        if (v->vectors)
+            return next_avx2(begins, v->text, i, v->n_bytes);
+#endif
+    }
+    return i;
 }
 
 /* From the state `row` at byte i on. If characters without a match after them keep a state in
@@ -515,15 +586,15 @@ static size_t match_far(const expression *x, view *v, size_t i, uint32_t row, si
     size_t since = i, from = 0, to = 0;
     uint32_t vain = 0;
     while (row != 0) {
-        size_t length = 0;
+        size_t next = i;
         if (row == v->vain_row && i >= v->vain_from && i <= v->vain_to)
             return end;
-        const uint8_t symbol = i < v->n_bytes ? read_symbol(x, v, i, &length) : 0;
+        const uint8_t symbol = i < v->n_bytes ? read_symbol(x, v, i, &next) : 0;
         const uint32_t cell = x->cells[row + symbol];
         if (cell & 1) {
             end = i;
             from = to = 0;
-            since = i + length;
+            since = next;
         }
         if (cell >> 1 != row) {
             if (i > since && i - since > to - from) {
@@ -531,10 +602,10 @@ static size_t match_far(const expression *x, view *v, size_t i, uint32_t row, si
                 to = i;
                 vain = row;
             }
-            since = i + length;
+            since = next;
         }
         row = cell >> 1;
-        i += length;
+        i = next;
     }
     if (to > from) {
         v->vain_row = vain;
@@ -546,17 +617,21 @@ static size_t match_far(const expression *x, view *v, size_t i, uint32_t row, si
 
 size_t expression_match(const expression *x, view *v, size_t start)
 {
-    size_t end = 0, last = start;
+    const size_t near = v->n_bytes - start > FAR_BYTES ? start + FAR_BYTES : v->n_bytes;
+    const uint32_t *cells = x->cells;
+    size_t end = 0, i = start;
     uint32_t row = x->start;
-    for (size_t i = start, length; i < v->n_bytes; i += length) {
-        const uint32_t cell = x->cells[row + read_symbol(x, v, i, &length)];
+    while (i < near) {
+        size_t next;
+        const uint32_t cell = cells[row + read_symbol(x, v, i, &next)];
         if (cell & 1)
-            end = last = i;
-        row = cell >> 1;
-        if (row == 0)
+            end = i;
+        if (cell <= 1)
             return end;
-        if (i - last >= FAR_BYTES)
-            return match_far(x, v, i + length, row, end);
+        row = cell >> 1;
+        i = next;
     }
-    return x->cells[row] & 1 ? v->n_bytes : end;
+    if (i < v->n_bytes)
+        return match_far(x, v, i, row, end);
+    return cells[row] & 1 ? i : end;
 }

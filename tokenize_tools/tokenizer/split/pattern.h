@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.h - what a pattern consists of: stages. A stage has the expressions that it stands for
- * and a scalar function that defines its words; vector functions find the same words faster. */
+ * or a scalar function that defines its words; algebra over masks finds the same words faster. */
 #ifndef TOKMAP_SPLIT_PATTERN_H
 #define TOKMAP_SPLIT_PATTERN_H
 
@@ -21,22 +21,28 @@ typedef enum split_component {
 } split_component;
 
 enum {
-    SPLIT_MAX_ALTERNATIVES = 16
+    SPLIT_MAX_ALTERNATIVES = 16,
+    SPLIT_ALL = SPLIT_MAX_STAGES /* all stages at once */
 };
 
 /* Where `\s+(?!\S)` fails there is a single blank, so `\s` is the same as `\s+` there. */
 #define REGEX_BLANKS "\\s+(?!\\S)|\\s+ \\s+(?!\\S)|\\s"
 
-/* Sets the bits of a stage, or of all if it is SPLIT_ALL; those of the stages before are set, and
- * that of byte 0. n_bytes > 0. The processor must have the instructions. */
-enum {
-    SPLIT_ALL = SPLIT_MAX_STAGES
-};
+struct carry;
+struct block;
+struct pieces;
+/* Finds the words of a stage in a block of 64 bytes (splitter_blocks.h). */
+typedef uint64_t split_algebra(struct carry *c, const struct block *b, const struct block *next,
+                               const struct pieces *p);
+
+/* Finds the words of a stage, or of all if it is SPLIT_ALL. The bits of the stages before are set,
+ * and that of byte 0. n_bytes > 0. The processor must have the instructions. */
 typedef void split_walker(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
                           uint64_t *starts);
 typedef struct split_walkers {
-    split_walker *avx2, *avx512; /* NULL: the scalar function is used */
+    split_walker *avx2, *avx512; /* NULL: not on this platform */
 } split_walkers;
+extern const split_walkers any_walkers; /* for any stage that has `words` */
 
 typedef struct split_stage {
     const char *name;
@@ -56,17 +62,20 @@ typedef struct split_stage {
     /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of
      * the alternatives say it. */
     size_t (*match)(view *v, size_t start);
-    split_walkers first, after; /* as the first stage, and after others */
+    const char *begins;   /* of `match`: the characters that a match may begin with */
+    split_algebra *words; /* the same faster; NULL: there is none */
+    unsigned wanted;      /* what it needs of a block, WANT_... */
+    const struct family *family;
+    const split_walkers *walkers; /* the same faster still, as the first stage; or NULL */
 } split_stage;
 
 extern const split_stage *const split_stages[STAGE_N];
 
-/* A pattern of several stages that has a name. Its vector functions, if it has its own, do all
- * stages at once, which is faster. */
+/* A pattern of several stages that has a name. */
 typedef struct split_list {
     const char *name;
     split_pattern pattern;
-    split_walkers first;
+    const split_walkers *walkers; /* all stages at once, which is faster; or NULL */
 } split_list;
 
 struct splitter {
@@ -74,15 +83,9 @@ struct splitter {
     const split_list *list; /* if it has a name */
     unsigned n_stages;
     const split_stage *stages[SPLIT_MAX_STAGES];
-    expression *expressions[SPLIT_MAX_STAGES]; /* NULL: stages[k]->match */
+    expression *expressions[SPLIT_MAX_STAGES]; /* if there is a match, of what it begins with */
     split_join joins[SPLIT_MAX_STAGES];
 };
-
-static inline size_t split_match(const splitter *s, unsigned stage, view *v, size_t start)
-{
-    return s->expressions[stage] ? expression_match(s->expressions[stage], v, start)
-                                 : s->stages[stage]->match(v, start);
-}
 
 static inline split_stage_id split_stage_at(split_pattern p, unsigned place)
 {

@@ -2,8 +2,8 @@
 /* pattern_bloom.c - BLOOM's expression: a word is everything up to a blank or one of a few
  * punctuation marks. */
 #include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
 /* `[^(\s|[.,!?\u2026...])]` excludes the blanks, the marks of the inner class, and the parentheses
@@ -21,7 +21,7 @@ static bool is_in_word(character c)
 
 /* ---- The same by masks ---- */
 
-SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next, const pieces *p)
+static uint64_t bloom_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     uint64_t visible = b->exists & ~b->blank, marks = 0;
     for (uint64_t left = visible & b->lead & ~(b->letter | b->number); left != 0;
@@ -51,13 +51,11 @@ SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next
     return starts & b->lead;
 }
 
-SPLIT_WALKERS(bloom, 0)
-
 /* ---- The rows ---- */
 
 const split_stage stage_bloom = {
     .name = "bloom",
     .alternatives = {"\\x20?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"},
     .cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_WIDE | CUT_AT_STOP,
-    SPLIT_VECTOR(bloom),
+    .words = bloom_words,
 };

@@ -64,27 +64,9 @@ bool split_is_han(uint32_t code_point)
     return false;
 }
 
-#define TWIN(x, like, wanted)                                                                      \
-    SPLITTER_INLINE uint64_t x##_words(carry *c, const block *b, const block *next,                \
-                                       const pieces *p)                                            \
-    {                                                                                              \
-        return like##_pieces(&x, c, b, next, p);                                                   \
-    }                                                                                              \
-    SPLIT_WALKERS(x, wanted)
-TWIN(cl100k, cl100k, 0)
-TWIN(cl100k_any_digits, cl100k, 0)
-TWIN(cl100k_08, cl100k, 0)
-TWIN(cl100k_tiktoken, cl100k, 0)
-TWIN(nanochat, cl100k, 0)
-TWIN(qwen2, cl100k, 0)
-TWIN(qwen35, cl100k, WANT_MARKS_AS_LETTERS)
-TWIN(seed, cl100k, 0)
-TWIN(jais2, cl100k, 0)
-TWIN(k2_horizon, o200k, WANT_CASE | WANT_HIGH)
-TWIN(o200k, o200k, WANT_CASE)
-TWIN(o200k_each_digit, o200k, WANT_CASE)
-TWIN(tekken, o200k, WANT_CASE)
-TWIN(kimi, o200k, WANT_CASE | WANT_HIGH | WANT_HAN)
+/* For all families of each kind. */
+SPLIT_WALKERS(cl100k, WANT_MARKS_AS_LETTERS & s->stages[0]->wanted, true)
+SPLIT_WALKERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted), true)
 
 /* ---- The rows ---- */
 
@@ -110,54 +92,58 @@ TWIN(kimi, o200k, WANT_CASE | WANT_HIGH | WANT_HAN)
 #define REGEX_OTHERS_AND_SLASH "\\x20?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*"
 
 /* What the stages of this file share. */
-#define FAMILY(x) .name = #x, .everything = true, .cuts = CUT_ANYWHERE, SPLIT_VECTOR(x)
+#define FAMILY(x, like)                                                                            \
+    .name = #x, .everything = true, .cuts = CUT_ANYWHERE, .family = &x, .words = like##_words,     \
+    .walkers = &like##_walkers
 
-const split_stage stage_cl100k = {FAMILY(cl100k),
+const split_stage stage_cl100k = {FAMILY(cl100k, cl100k),
                                   .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,3}",
                                                    REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_stage stage_cl100k_any_digits = {
-    FAMILY(cl100k_any_digits), .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}+",
-                                                REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
+const split_stage stage_cl100k_any_digits = {FAMILY(cl100k_any_digits, cl100k),
+                                             .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS,
+                                                              "\\p{N}+", REGEX_OTHERS,
+                                                              REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_stage stage_cl100k_08 = {
-    FAMILY(cl100k_08), .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,3}+",
-                                        REGEX_OTHERS, "\\s++$", REGEX_NEWLINES, REGEX_BLANKS}};
+const split_stage stage_cl100k_08 = {FAMILY(cl100k_08, cl100k),
+                                     .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS,
+                                                      "\\p{N}{1,3}+", REGEX_OTHERS, "\\s++$",
+                                                      REGEX_NEWLINES, REGEX_BLANKS}};
 
 /* For files of ranks. */
 const split_stage stage_cl100k_tiktoken = {
-    FAMILY(cl100k_tiktoken), .dialect = EXPRESSION_RUST,
+    FAMILY(cl100k_tiktoken, cl100k), .dialect = EXPRESSION_RUST,
     .alternatives = {"'(?i:[sdmt]|ll|ve|re)", "[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++", "\\p{N}{1,3}+",
                      "\\x20?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+", "\\s++$", "\\s*[\\r\\n]",
                      REGEX_BLANKS}};
 
 const split_stage stage_nanochat = {
-    FAMILY(nanochat), .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,2}",
-                                       REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
+    FAMILY(nanochat, cl100k), .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,2}",
+                                               REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_stage stage_qwen2 = {FAMILY(qwen2),
+const split_stage stage_qwen2 = {FAMILY(qwen2, cl100k),
                                  .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}",
                                                   REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_qwen35 = {
-    FAMILY(qwen35),
+    FAMILY(qwen35, cl100k), .wanted = WANT_MARKS_AS_LETTERS,
     .alternatives = {REGEX_CONTRACTIONS, "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+", "\\p{N}",
                      "\\x20?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*", REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_stage stage_seed = {FAMILY(seed),
+const split_stage stage_seed = {FAMILY(seed, cl100k),
                                 .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1}",
                                                  "\\x20?[^\\s\\p{L}\\p{N}\\r\\n]+", REGEX_NEWLINES,
                                                  REGEX_BLANKS}};
 
 const split_stage stage_k2_horizon = {
-    FAMILY(k2_horizon),
+    FAMILY(k2_horizon, o200k), .wanted = WANT_CASE | WANT_HIGH,
     .alternatives = {REGEX_CONTRACTIONS,
                      "[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}|\\p{M}|\\u200C|\\u200D)+ "
                      "[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}|\\p{M}|\\x{200C}|\\x{200D})+",
                      "\\p{N}{1,3}", REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_jais2 = {
-    FAMILY(jais2),
+    FAMILY(jais2, cl100k),
     .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,3}", REGEX_OTHERS, REGEX_NEWLINES,
                      "\\s{512}(?!\\S)", "\\s{256}(?!\\S)", "\\s{128}(?!\\S)", "\\s{64}(?!\\S)",
                      "\\s{32}(?!\\S)", "\\s{16}(?!\\S)", "\\s{8}(?!\\S)", "\\s{4}(?!\\S)",
@@ -174,24 +160,25 @@ const split_stage stage_k_exaone = {
 };
 
 const split_stage stage_o200k = {
-    FAMILY(o200k),
+    FAMILY(o200k, o200k), .wanted = WANT_CASE,
     .alternatives = {REGEX_BEFORE REGEX_UPPER "*" REGEX_LOWER "+" REGEX_SUFFIX,
                      REGEX_BEFORE REGEX_UPPER "+" REGEX_LOWER "*" REGEX_SUFFIX, "\\p{N}{1,3}",
                      REGEX_OTHERS_AND_SLASH, REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_o200k_each_digit = {
-    FAMILY(o200k_each_digit),
+    FAMILY(o200k_each_digit, o200k), .wanted = WANT_CASE,
     .alternatives = {REGEX_BEFORE REGEX_UPPER "*" REGEX_LOWER "+" REGEX_SUFFIX,
                      REGEX_BEFORE REGEX_UPPER "+" REGEX_LOWER "*" REGEX_SUFFIX, "\\p{N}",
                      REGEX_OTHERS_AND_SLASH, REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_stage stage_tekken = {
-    FAMILY(tekken), .alternatives = {REGEX_BEFORE REGEX_UPPER "*" REGEX_LOWER "+",
-                                     REGEX_BEFORE REGEX_UPPER "+" REGEX_LOWER "*", "\\p{N}",
-                                     REGEX_OTHERS_AND_SLASH, REGEX_NEWLINES, REGEX_BLANKS}};
+const split_stage stage_tekken = {FAMILY(tekken, o200k), .wanted = WANT_CASE,
+                                  .alternatives = {REGEX_BEFORE REGEX_UPPER "*" REGEX_LOWER "+",
+                                                   REGEX_BEFORE REGEX_UPPER "+" REGEX_LOWER "*",
+                                                   "\\p{N}", REGEX_OTHERS_AND_SLASH, REGEX_NEWLINES,
+                                                   REGEX_BLANKS}};
 
 const split_stage stage_kimi = {
-    FAMILY(kimi),
+    FAMILY(kimi, o200k), .wanted = WANT_CASE | WANT_HIGH | WANT_HAN,
     .alternatives = {
         "[\\p{Han}]+", REGEX_BEFORE REGEX_UPPER_BUT_HAN "*" REGEX_LOWER_BUT_HAN "+" REGEX_SUFFIX,
         REGEX_BEFORE REGEX_UPPER_BUT_HAN "+" REGEX_LOWER_BUT_HAN "*" REGEX_SUFFIX, "\\p{N}{1,3}",

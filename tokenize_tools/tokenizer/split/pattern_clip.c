@@ -2,8 +2,8 @@
 /* pattern_clip.c - CLIP's expression, whose blanks are removed: words are letters, one number, or
  * others. The older files of the text encoders know no specials. */
 #include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
 /* Special tokens are rare, and left to the scalar splitter. */
@@ -35,19 +35,15 @@ SPLITTER_INLINE uint64_t clip_like(carry *c, const block *b, const block *next, 
     return ((starts & ~found.joined) | found.forced) & b->lead;
 }
 
-SPLITTER_INLINE uint64_t clip_words(carry *c, const block *b, const block *next, const pieces *p)
+static uint64_t clip_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     return clip_like(c, b, next, true, p);
 }
 
-SPLITTER_INLINE uint64_t clip_old_words(carry *c, const block *b, const block *next,
-                                        const pieces *p)
+static uint64_t clip_old_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     return clip_like(c, b, next, false, p);
 }
-
-SPLIT_WALKERS(clip, 0)
-SPLIT_WALKERS(clip_old, 0)
 
 /* ---- The rows ---- */
 
@@ -59,7 +55,7 @@ const split_stage stage_clip = {
     .alternatives = {"<\\|startoftext\\|>", "<\\|endoftext\\|>", REGEX_WORDS},
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,
-    SPLIT_VECTOR(clip),
+    .words = clip_words,
 };
 
 const split_stage stage_clip_old = {
@@ -67,5 +63,5 @@ const split_stage stage_clip_old = {
     .alternatives = {REGEX_WORDS},
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,
-    SPLIT_VECTOR(clip_old),
+    .words = clip_old_words,
 };

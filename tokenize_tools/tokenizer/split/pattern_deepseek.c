@@ -4,8 +4,8 @@
  * deepseek    DeepSeek V3, R1
  * spark       without newlines after other characters, each newline alone: Spark-X2.5 */
 #include "tokenizer/split/pattern.h"
-#include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
+#include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/text_cut.h"
 
 /* [\r\n]|\s+(?!\S)|\s+ but for the last blank of a run: newlines at its beginning are words. */
@@ -68,7 +68,7 @@ SPLITTER_INLINE uint64_t deepseek_words(carry *c, const block *b, const block *n
     return deepseek_like(c, b, next, true, p);
 }
 
-SPLITTER_INLINE uint64_t spark_words(carry *c, const block *b, const block *next, const pieces *p)
+static uint64_t spark_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     return deepseek_like(c, b, next, false, p);
 }
@@ -94,9 +94,7 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
     return deepseek_words(c, b, next, &p);
 }
 
-SPLIT_WALKERS(deepseek, WANT_DEEPSEEK)
-SPLIT_WALKERS(spark, WANT_DEEPSEEK)
-SPLIT_LIST_WALKERS(deepseek3, WANT_DEEPSEEK)
+SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK, true)
 
 /* ---- The rows ---- */
 
@@ -108,7 +106,8 @@ const split_stage stage_deepseek = {
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+[\\r\\n]*",
                      "\\s*[\\r\\n]+", "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
-    SPLIT_VECTOR(deepseek),
+    .words = deepseek_words,
+    .wanted = WANT_DEEPSEEK,
 };
 
 const split_stage stage_spark = {
@@ -116,7 +115,8 @@ const split_stage stage_spark = {
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+", "[\\r\\n]",
                      "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
-    SPLIT_VECTOR(spark),
+    .words = spark_words,
+    .wanted = WANT_DEEPSEEK,
 };
 
-const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, SPLIT_LIST_VECTOR(deepseek3)};
+const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, &deepseek3_walkers};

@@ -9,40 +9,8 @@
  * digits, each_digit, three_digits, punctuation, each_punctuation
  *                                      Digits and Punctuation, with ByteLevel */
 #include "tokenizer/split/pattern.h"
-#include "tokenizer/split/splitter_pieces.h"
-#include "tokenizer/split/splitter_vector.h"
+#include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/text_cut.h"
-
-typedef uint32_t range[2];
-
-static bool is_in(const range *ranges, size_t n, uint32_t code_point)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (code_point > ranges[middle][1])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && code_point >= ranges[low][0];
-}
-#define IS_IN(ranges, code_point) is_in(ranges, sizeof(ranges) / sizeof *(ranges), code_point)
-
-int split_youtu_class(uint32_t code_point)
-{
-    static const range marks[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201C, 0x201D},
-                                  {0x2026, 0x2026}, {0x3001, 0x303F}, {0xFE30, 0xFE4F},
-                                  {0xFF01, 0xFF01}, {0xFF0C, 0xFF0C}, {0xFF1A, 0xFF1B}};
-    if (is_cjk(code_point))
-        return 4;
-    if ((code_point >= 0xAC00 && code_point <= 0xD7A3) ||
-        (code_point >= 0x3131 && code_point <= 0x318E))
-        return 1;
-    if (code_point >= 0x3105 && code_point <= 0x312F)
-        return 3;
-    return IS_IN(marks, code_point) ? 2 : 0;
-}
 
 static size_t lines_match(view *v, size_t i)
 {
@@ -57,50 +25,55 @@ static size_t lines_match(view *v, size_t i)
 
 /* ---- The same by masks ---- */
 
-#define PIECES(x, words, wanted)                                                                   \
-    SPLITTER_INLINE uint64_t x##_words(carry *c, const block *b, const block *next,                \
-                                       const pieces *p)                                            \
-    {                                                                                              \
-        (void)next, (void)p;                                                                       \
-        return words;                                                                              \
-    }                                                                                              \
-    SPLIT_WALKERS(x, wanted)
-PIECES(digits, run_words(&c->number, b->number, b), WANT_HF_NUMERIC)
-PIECES(each_digit, one_words(&c->number, b->number, b), WANT_HF_NUMERIC)
-PIECES(punctuation, run_words(&c->punctuation, b->punctuation, b), WANT_FALCON)
-PIECES(each_punctuation, one_words(&c->punctuation, b->punctuation, b), WANT_FALCON)
-PIECES(newline, one_words(&c->newline, b->newline, b), 0)
-PIECES(cjk, run_words(&c->cjk, b->cjk, b), WANT_CJK)
-PIECES(old_cjk, run_words(&c->cjk, b->cjk, b), WANT_OLD_CJK)
-PIECES(numbers, number_groups(c, b, p), 0)
-PIECES(youtu, youtu_class_words(c, b), WANT_CJK | WANT_HIGH)
+/* A class in two blocks, and in the block before. */
+typedef struct class_masks {
+    uint64_t here, after, *before;
+} class_masks;
 
-SPLITTER_INLINE uint64_t keep_blank(carry *c, const block *b, uint64_t starts)
+/* \s?[X]+ */
+static uint64_t blank_run_words(carry *c, class_masks x, const block *b, const block *next,
+                                const pieces *p)
 {
+    const uint64_t blank = b->blank & ~x.here, after = next_to(x.here, *x.before);
+    const uint64_t joined = next_to(blank, c->blank & ~*x.before) & ~p->begin;
+    uint64_t starts = (x.here & ~after & ~joined) | (after & ~x.here);
+    starts |= followed_by(blank, x.here & ~p->begin, x.after & ~p->begin_after, b, next);
+    *x.before = x.here;
+    c->blank = b->blank;
+    return starts & b->lead;
+}
+
+static uint64_t letter_runs(carry *c, const block *b, const block *next, const pieces *p)
+{
+    return blank_run_words(c, (class_masks){b->letter, next->letter, &c->letter}, b, next, p);
+}
+
+static uint64_t punctuation_runs(carry *c, const block *b, const block *next, const pieces *p)
+{
+    return blank_run_words(c, (class_masks){b->punctuation, next->punctuation, &c->punctuation}, b,
+                           next, p);
+}
+
+/* \s+$ */
+static uint64_t last_blank_words(carry *c, const block *b, const block *next, const pieces *p)
+{
+    const uint64_t blank = b->blank & ~p->begin, blank_after = next->blank & ~p->begin_after;
+    uint64_t starts = blank & b->lead & ~next_to(b->blank, c->blank);
+    c->undecided |= ((b->newline & ~p->begin) | (next->newline & ~p->begin_after)) != 0;
+    for (uint64_t left = starts; left != 0; left &= left - 1) {
+        const unsigned end = run_end(blank, blank_after, lowest(left));
+        c->undecided |= end == 128;
+        if (end < 128 && has_bit(b->exists & ~p->begin, next->exists & ~p->begin_after, end))
+            starts &= ~(left & -left);
+    }
     c->blank = b->blank;
     return starts;
 }
-#define BLANK_RUN(x, field, wanted)                                                                \
-    PIECES(x, keep_blank(c, b, blank_run_words(c, MASKS(field), b, next, p)), wanted)
-#define MASKS(field) ((class_masks){b->field, next->field, &c->field})
-BLANK_RUN(blank_letters, letter, 0)
-BLANK_RUN(blank_punctuation, punctuation, WANT_PUNCTUATION)
-BLANK_RUN(deepseek_letters, letter, WANT_OLD_DEEPSEEK)
-BLANK_RUN(deepseek_marks, punctuation, WANT_OLD_DEEPSEEK)
-PIECES(last_blanks, keep_blank(c, b, last_blank_words(c, b, next, p)), 0)
-
-SPLITTER_INLINE uint64_t lines_words(carry *c, const block *b, const block *next, const pieces *p)
-{
-    (void)next;
-    c->undecided |= (p->begin & b->newline) != 0; /* it may be between \r and \n */
-    return line_words(c, b);
-}
-SPLIT_WALKERS(lines, 0)
 
 /* ---- The rows ---- */
 
 /* `places`: see text_cut.h. */
-#define STAGE(x, places) .name = #x, .cuts = (places), SPLIT_VECTOR(x)
+#define STAGE(x, places) .name = #x, .cuts = (places)
 
 const split_stage stage_numbers = {STAGE(numbers, CUT_AT_DIGIT), .alternatives = {"\\p{N}{1,3}"}};
 const split_stage stage_cjk = {STAGE(cjk, CUT_AT_STOP),
@@ -114,16 +87,19 @@ const split_stage stage_youtu = {
                      "\u303f\ufe30-\ufe4f]+",
                      "[\u3105-\u312f]+", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
 const split_stage stage_newline = {STAGE(newline, CUT_AT_NEWLINE), .alternatives = {"[\\r\\n]"}};
-const split_stage stage_lines = {STAGE(lines, 0), .match = lines_match, .join = JOIN_NEXT,
-                                 .alternatives = {"(?:\\r?\\n)+(?!\\r?\\n)"}};
-const split_stage stage_last_blanks = {STAGE(last_blanks, 0), .alternatives = {"\\s+$"}};
+const split_stage stage_lines = {STAGE(lines, 0), .match = lines_match, .begins = "[\\r\\n]",
+                                 .join = JOIN_NEXT, .alternatives = {"(?:\\r?\\n)+(?!\\r?\\n)"}};
+const split_stage stage_last_blanks = {STAGE(last_blanks, 0), .words = last_blank_words,
+                                       .alternatives = {"\\s+$"}};
 const split_stage stage_blank_letters = {
-    STAGE(blank_letters, CUT_AT_SPACE | CUT_AT_WIDE | CUT_AT_DIGIT),
+    STAGE(blank_letters, CUT_AT_SPACE | CUT_AT_WIDE | CUT_AT_DIGIT), .words = letter_runs,
     .alternatives = {"\\s?\\p{L}+"}};
 const split_stage stage_blank_punctuation = {STAGE(blank_punctuation, CUT_AT_STOP),
+                                             .words = punctuation_runs, .wanted = WANT_PUNCTUATION,
                                              .alternatives = {"\\s?\\p{P}+"}};
 const split_stage stage_deepseek_letters = {
-    STAGE(deepseek_letters, CUT_AT_SPACE | CUT_AT_DIGIT),
+    STAGE(deepseek_letters, CUT_AT_SPACE | CUT_AT_DIGIT), .words = letter_runs,
+    .wanted = WANT_OLD_DEEPSEEK,
     .alternatives = {
         "\\s?["
         "A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293\u0295-"
@@ -141,7 +117,7 @@ const split_stage stage_deepseek_letters = {
         "\U0001e900-\U0001e943"
         "]+"}};
 const split_stage stage_deepseek_marks = {
-    STAGE(deepseek_marks, CUT_AT_STOP),
+    STAGE(deepseek_marks, CUT_AT_STOP), .words = punctuation_runs, .wanted = WANT_OLD_DEEPSEEK,
     .alternatives = {"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"}};
 
 #define COMPONENT(x) .component = COMPONENT_##x, .dialect = EXPRESSION_OWN

@@ -5,8 +5,7 @@
  * thousands_only   words run over blanks: SuperBPE
  * superbpe         and words: SuperBPE's first step */
 #include "tokenizer/split/pattern.h"
-#include "tokenizer/split/splitter_pieces.h"
-#include "tokenizer/split/splitter_vector.h"
+#include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/unicode.h"
 
@@ -16,7 +15,7 @@ static bool is_decimal(character c)
 }
 
 /* Oniguruma's \w. It has six numbers that Rust's lacks, and not the two joiners of Rust's. */
-bool split_is_word(character c)
+static bool is_word(character c)
 {
     switch (c.code_point) {
     case 0xB2:
@@ -59,7 +58,7 @@ static size_t thousands_match(view *v, size_t i)
 {
     if (v->run_end <= i) {
         v->run_end = decimals_end(v, i, &v->run_left);
-        v->run_grouped = !split_is_word(char_at(v, v->run_end));
+        v->run_grouped = !is_word(char_at(v, v->run_end));
     }
     if (v->run_end == i || !v->run_grouped)
         return 0;
@@ -110,43 +109,12 @@ static size_t superbpe_match(view *v, size_t i)
     return is_of(c, BLANKS) ? blanks_end(v, i) : 0;
 }
 
-/* ---- The same by masks ---- */
-
-SPLITTER_INLINE uint64_t thousands_words(carry *c, const block *b, const block *next,
-                                         const pieces *p)
+/* Numbers are left to the scalar splitter. */
+static uint64_t superbpe_words(carry *c, const block *b, const block *next, const pieces *p)
 {
-    uint64_t found = c->groups;
-    c->groups = 0;
-    for (uint64_t left = digits_runs(c, b, p); left != 0; left &= left - 1) {
-        const unsigned i = lowest(left), end = digits_run_end(c, b, next, i, p);
-        if (c->undecided)
-            break;
-        if (!has_bit(p->begin, p->begin_after, end) && split_is_word(block_char(b, next, end)))
-            continue;
-        found |= bit(i) | each_third(c, i + (end - i) % 3, end) | each_third(c, end, end + 1);
-    }
-    c->number = b->number;
-    return found & b->exists;
+    c->undecided |= b->number != 0;
+    return gpt2_runs(c, b, next, b->number, p) & b->lead;
 }
-
-SPLITTER_INLINE uint64_t thousands_only_words(carry *c, const block *b, const block *next,
-                                              const pieces *p)
-{
-    const uint64_t starts = thousands_only_groups(c, b, next, p);
-    c->number = b->number;
-    return starts;
-}
-
-SPLITTER_INLINE uint64_t superbpe_words(carry *c, const block *b, const block *next,
-                                        const pieces *p)
-{
-    const uint64_t groups = thousands_only_groups(c, b, next, p);
-    return (gpt2_runs(c, b, next, b->number, p) | groups) & b->lead;
-}
-
-SPLIT_WALKERS(thousands, 0)
-SPLIT_WALKERS(thousands_only, 0)
-SPLIT_WALKERS(superbpe, 0)
 
 /* ---- The rows ---- */
 
@@ -154,14 +122,14 @@ const split_stage stage_thousands = {
     .name = "thousands",
     .alternatives = {"\\d{1,3}(?=(?:\\d{3})*\\b)"},
     .match = thousands_match,
-    SPLIT_VECTOR(thousands),
+    .begins = "\\d",
 };
 
 const split_stage stage_thousands_only = {
     .name = "thousands_only",
     .alternatives = {"(?=(\\d{3})+(?!\\d))"},
     .match = thousands_only_match,
-    SPLIT_VECTOR(thousands_only),
+    .begins = "\\d",
 };
 
 const split_stage stage_superbpe = {
@@ -170,5 +138,5 @@ const split_stage stage_superbpe = {
                      "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
     .match = superbpe_match,
-    SPLIT_VECTOR(superbpe),
+    .words = superbpe_words,
 };

@@ -8,8 +8,8 @@
  * A word that is removed encodes to no ids, and a blank before a word is removed from it: so U+0020
  * may be in the word after it, which saves a lookup. */
 #include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
 SPLITTER_INLINE uint64_t removing_words(carry *c, const block *b, const block *next,
@@ -28,28 +28,22 @@ SPLITTER_INLINE uint64_t removing_words(carry *c, const block *b, const block *n
     return starts & b->lead;
 }
 
-SPLITTER_INLINE uint64_t whitespace_words(carry *c, const block *b, const block *next,
-                                          const pieces *p)
+static uint64_t whitespace_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     return removing_words(c, b, next,
                           (const uint64_t[]){b->letter, b->exists & ~(b->letter | b->blank)}, p);
 }
 
-SPLITTER_INLINE uint64_t whitespace_split_words(carry *c, const block *b, const block *next,
-                                                const pieces *p)
+static uint64_t whitespace_split_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     return removing_words(c, b, next, (const uint64_t[]){b->exists & ~b->blank, 0}, p);
 }
 
-SPLITTER_INLINE uint64_t bert_words(carry *c, const block *b, const block *next, const pieces *p)
+static uint64_t bert_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     return removing_words(c, b, next,
                           (const uint64_t[]){b->exists & ~(b->punctuation | b->blank), 0}, p);
 }
-
-SPLIT_WALKERS(whitespace, WANT_WORDS)
-SPLIT_WALKERS(whitespace_split, WANT_WORDS)
-SPLIT_WALKERS(bert, WANT_WORDS)
 
 /* ---- The rows ---- */
 
@@ -61,7 +55,8 @@ const split_stage stage_whitespace = {
     .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
     .dialect = EXPRESSION_RUST,
     .alternatives = {"\\x20?\\w+", "\\x20?[^\\s\\w]+", REGEX_BLANKS},
-    SPLIT_VECTOR(whitespace),
+    .words = whitespace_words,
+    .wanted = WANT_WORDS,
 };
 
 const split_stage stage_whitespace_split = {
@@ -72,7 +67,8 @@ const split_stage stage_whitespace_split = {
     .cuts = CUT_ANYWHERE & ~(unsigned)(CUT_AT_DIGIT | CUT_AT_STOP | CUT_AT_SIGN),
     .dialect = EXPRESSION_RUST,
     .alternatives = {"\\x20?\\S+", REGEX_BLANKS},
-    SPLIT_VECTOR(whitespace_split),
+    .words = whitespace_split_words,
+    .wanted = WANT_WORDS,
 };
 
 const split_stage stage_bert = {
@@ -83,5 +79,6 @@ const split_stage stage_bert = {
     .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
     .dialect = EXPRESSION_OWN,
     .alternatives = {"\\x20?\\p{HfPunctuation}", "\\x20?[^\\s\\p{HfPunctuation}]+", REGEX_BLANKS},
-    SPLIT_VECTOR(bert),
+    .words = bert_words,
+    .wanted = WANT_WORDS,
 };

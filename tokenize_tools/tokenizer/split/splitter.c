@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter_blocks.h"
 #include "tokenizer/split/splitter_scalar.h"
 
 #define DECLARE(X, x) extern const split_stage stage_##x;
@@ -16,13 +17,12 @@ SPLIT_STAGES(DECLARE)
 const split_stage *const split_stages[STAGE_N] = {SPLIT_STAGES(ROW)};
 #undef ROW
 
-/* Patterns of several stages that have names. The first ones have vector functions for all stages
- * at once. */
-extern const split_list list_deepseek3, list_starcoder, list_falcon;
+/* Patterns of several stages that have names. */
+extern const split_list list_deepseek3, list_starcoder;
 static const split_list *const lists[] = {
     &list_deepseek3,
     &list_starcoder,
-    &list_falcon,
+    &(split_list){.name = "falcon", .pattern = SPLIT_FALCON},
     &(split_list){.name = "spark_x2", .pattern = SPLIT_SPARK},
     &(split_list){.name = "deepseek_llm", .pattern = SPLIT_DEEPSEEK_LLM},
     &(split_list){.name = "deepseek_coder", .pattern = SPLIT_DEEPSEEK_CODER},
@@ -137,10 +137,13 @@ splitter *splitter_new(split_pattern p, const split_own *own)
         s->joins[k] = x ? x->join : stage->join;
         if (x)
             s->expressions[k] = expression_new(x->text, x->n_bytes, x->dialect, &err);
+        else if (stage->begins)
+            s->expressions[k] =
+                expression_new(stage->begins, strlen(stage->begins), EXPRESSION_RUBY, &err);
         else if (!stage->match)
             s->expressions[k] =
                 expression_new(text, write_expression(stage, text), stage->dialect, &err);
-        if (!s->expressions[k] && !stage->match) {
+        if (!s->expressions[k] && (!stage->match || stage->begins)) {
             splitter_free(s);
             return NULL;
         }
@@ -157,26 +160,6 @@ void splitter_free(splitter *s)
 
 /* ---- One stage after the other ---- */
 
-static void split_piece(const splitter *s, unsigned k, view *v, uint64_t *starts)
-{
-    const split_join join = s->joins[k];
-    size_t last = v->begin;
-    for (size_t i = v->begin; i < v->n_bytes;) {
-        const size_t end = split_match(s, k, v, i);
-        if (end >= i && join != JOIN_PREVIOUS)
-            split_set_bit(starts, i);
-        if (end > i && i > v->begin && i == last && join == JOIN_MATCHES)
-            starts[i / 64] &= ~((uint64_t)1 << i % 64);
-        if (end > i && end < v->n_bytes && join != JOIN_NEXT)
-            split_set_bit(starts, end);
-        last = end > i ? end : last;
-        const size_t next = end > i ? end : i + char_at(v, i).n_bytes;
-        for (; join == (end > i ? JOIN_REMOVED : JOIN_KEPT) && i < next; i++)
-            split_set_bit(v->removed, i);
-        i = next;
-    }
-}
-
 size_t split_next_start(const uint64_t *starts, size_t at, size_t end)
 {
     while (at < end) {
@@ -189,32 +172,43 @@ size_t split_next_start(const uint64_t *starts, size_t at, size_t end)
     return end;
 }
 
-/* All pieces of `whole`. */
-static void split_pieces(const splitter *s, unsigned k, const view *whole, uint64_t *starts)
+void split_range(const splitter *s, unsigned k, const view *range, uint64_t *starts)
 {
-    view v;
-    for (size_t i = whole->begin; i < whole->n_bytes; i = v.n_bytes) {
-        v = *whole;
-        v.begin = i;
-        v.n_bytes = split_next_start(starts, i + 1, whole->n_bytes);
-        split_piece(s, k, &v, starts);
-    }
-}
-
-void split_range(const splitter *s, const uint8_t *text, size_t begin, size_t end, uint64_t *starts)
-{
-    view whole = {.text = text, .begin = begin, .n_bytes = end};
-    if (begin < end)
-        split_set_bit(starts, begin);
-    for (unsigned k = 0; k < s->n_stages; k++) {
-        split_pieces(s, k, &whole, starts);
-        whole.as_bytes |= s->stages[k]->component == COMPONENT_BYTE_LEVEL;
+    const split_join join = s->joins[k];
+    const expression *x = s->expressions[k];
+    view v = *range;
+    size_t i = range->begin, last = SIZE_MAX;
+    v.n_bytes = i;
+    split_set_bit(starts, i);
+    for (;;) {
+        if (x && join != JOIN_KEPT)
+            i = expression_next(x, range, i);
+        if (i >= range->n_bytes)
+            return;
+        if (i >= v.n_bytes) { /* the piece that it is in */
+            v = *range;
+            v.n_bytes = split_next_start(starts, i + 1, range->n_bytes);
+            last = SIZE_MAX;
+        }
+        const size_t end =
+            s->stages[k]->match ? s->stages[k]->match(&v, i) : expression_match(x, &v, i);
+        if (end >= i && join != JOIN_PREVIOUS)
+            split_set_bit(starts, i);
+        if (end > i && i == last && join == JOIN_MATCHES)
+            starts[i / 64] &= ~((uint64_t)1 << i % 64);
+        if (end > i && end < v.n_bytes && join != JOIN_NEXT)
+            split_set_bit(starts, end);
+        last = end > i ? end : last;
+        const size_t next = end > i ? end : i + char_at(&v, i).n_bytes;
+        for (; join == (end > i ? JOIN_REMOVED : JOIN_KEPT) && i < next; i++)
+            split_set_bit(range->removed, i);
+        i = next;
     }
 }
 
 static split_walker *walker_of(const split_walkers *w, simd_level level)
 {
-    return level == SIMD_AVX512 ? w->avx512 : level == SIMD_AVX2 ? w->avx2 : NULL;
+    return !w || level == SIMD_SCALAR ? NULL : level == SIMD_AVX512 ? w->avx512 : w->avx2;
 }
 
 static void find_words(const splitter *s, simd_level e, view whole, uint64_t *starts)
@@ -222,22 +216,23 @@ static void find_words(const splitter *s, simd_level e, view whole, uint64_t *st
     const uint8_t *text = whole.text;
     const size_t n_bytes = whole.n_bytes;
     const simd_level level = e == SIMD_BEST ? simd_best() : e;
-    split_walker *walk = s->list ? walker_of(&s->list->first, level) : NULL;
+    whole.vectors = level != SIMD_SCALAR;
     memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
     if (n_bytes == 0)
         return;
     split_set_bit(starts, 0);
-    if (walk) {
-        walk(s, SPLIT_ALL, text, n_bytes, starts);
+    if (s->list && walker_of(s->list->walkers, level)) {
+        walker_of(s->list->walkers, level)(s, SPLIT_ALL, text, n_bytes, starts);
         return;
     }
     for (unsigned k = 0; k < s->n_stages; k++) {
         const split_stage *stage = s->stages[k];
-        walk = whole.as_bytes ? NULL : walker_of(k == 0 ? &stage->first : &stage->after, level);
-        if (walk)
+        const split_walkers *walkers = k == 0 && stage->walkers ? stage->walkers : &any_walkers;
+        split_walker *walk = walker_of(walkers, level);
+        if (walk && stage->words && !whole.as_bytes)
             walk(s, k, text, n_bytes, starts);
         else
-            split_pieces(s, k, &whole, starts);
+            split_range(s, k, &whole, starts);
         whole.as_bytes |= stage->component == COMPONENT_BYTE_LEVEL;
     }
 }

@@ -133,12 +133,10 @@ TARGET_AVX2 SPLITTER_INLINE void begin_half(const uint8_t *p, wide_half *h)
     h->classes = both(in_range_avx2(h, all_letters_from, all_letters_to), all32(CLASS_LETTER));
 }
 
-TARGET_AVX2 SPLITTER_INLINE __m256i is_cjk_avx2(const wide_half *h, unsigned wanted)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_cjk_avx2(const wide_half *h)
 {
     __m256i after = both(is32(h->first, 0xE9), is32(h->second, 0xBE)); /* 9FA6 to 9FBF */
     after = both(after, is_between32(h->last, 0xA6, 0xBF));
-    if (wanted & WANT_OLD_CJK)
-        return _mm256_andnot_si256(after, in_range_avx2(h, old_cjk_from, old_cjk_to));
     return _mm256_andnot_si256(after, in_range_avx2(h, cjk_from, cjk_to));
 }
 
@@ -212,8 +210,8 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
         r->lead3 = w.lead3;
         r->lead4 = w.lead4;
         b->lead &= ~w.inner;
-        if (wanted & (WANT_DEEPSEEK | WANT_CJK | WANT_OLD_CJK))
-            b->cjk = mask_of(is_cjk_avx2(&low, wanted), is_cjk_avx2(&high, wanted));
+        if (wanted & WANT_DEEPSEEK)
+            b->cjk = mask_of(is_cjk_avx2(&low), is_cjk_avx2(&high));
         if (wanted & WANT_HAN)
             b->cjk = letters & mask_of(is_between32(low.first, 0xE3, 0xE9),
                                        is_between32(high.first, 0xE3, 0xE9));
@@ -226,12 +224,6 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
     __m256i ascii_high = _mm256_cmpgt_epi8(load32(p + 32), all32(0xFF));
     return (bytes64){_mm256_andnot_si256(ascii_low, load32(painted.classes)),
                      _mm256_andnot_si256(ascii_high, load32(painted.classes + 32))};
-}
-
-/* Of the characters that stand for bytes, those of B2, B3, B9 and BC to BE are numeric. */
-TARGET_AVX2 SPLITTER_INLINE __m256i is_high_digit(__m256i v)
-{
-    return either(is32(v, 0xB9), either(is_between32(v, 0xB2, 0xB3), is_between32(v, 0xBC, 0xBE)));
 }
 
 TARGET_AVX2 SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
@@ -269,11 +261,6 @@ TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wa
         b->punctuation |= any_of(classes, 64);
     if (wanted & WANT_OLD_DEEPSEEK)
         b->punctuation |= any_of(classes, 64 | 8 | 1);
-    if (wanted & WANT_FALCON) {
-        __m256i low = load32(b->bytes), high = load32(b->bytes + 32);
-        b->punctuation |= any_of(classes, 64);
-        b->high_digits = mask_of(is_high_digit(low), is_high_digit(high));
-    }
 }
 
 /* ---- ASCII ---- */
@@ -303,12 +290,12 @@ TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsign
                          either(is32(high, '\n'), is32(high, '\r')));
     b->apostrophe = mask_of(is32(low, '\''), is32(high, '\''));
     b->upper = b->caseless = b->mark = b->slash = b->visible = b->cjk = 0;
-    b->punctuation = b->high_digits = b->high = 0;
+    b->punctuation = b->high = 0;
     if (wanted & WANT_CASE) {
         b->upper = mask_of(is_between32(low, 'A', 'Z'), is_between32(high, 'A', 'Z'));
         b->slash = mask_of(is32(low, '/'), is32(high, '/'));
     }
-    if (wanted & (WANT_DEEPSEEK | WANT_FALCON | WANT_WORDS | WANT_PUNCTUATION)) {
+    if (wanted & (WANT_DEEPSEEK | WANT_WORDS | WANT_PUNCTUATION)) {
         b->visible = mask_of(is_between32(low, '!', '~'), is_between32(high, '!', '~'));
         b->visible &= ~(b->letter | b->number);
         b->punctuation = b->visible;

@@ -102,13 +102,11 @@ TARGET_AVX512 SPLITTER_INLINE uint64_t in_range_avx512(const wide_block *w, cons
     return _mm512_mask_cmple_epu8_mask(above, w->second, _mm512_shuffle_epi8(table64(to), low));
 }
 
-TARGET_AVX512 SPLITTER_INLINE uint64_t is_cjk_avx512(const wide_block *w, unsigned wanted)
+TARGET_AVX512 SPLITTER_INLINE uint64_t is_cjk_avx512(const wide_block *w)
 {
     uint64_t after = _mm512_cmpeq_epi8_mask(w->first, all64(0xE9)); /* 9FA6 to 9FBF */
     after = _mm512_mask_cmpeq_epi8_mask(after, w->second, all64(0xBE));
     after = _mm512_mask_cmpgt_epu8_mask(after, w->last, all64(0xA5));
-    if (wanted & WANT_OLD_CJK)
-        return in_range_avx512(w, old_cjk_from, old_cjk_to) & ~after;
     return in_range_avx512(w, cjk_from, cjk_to) & ~after;
 }
 
@@ -132,7 +130,7 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_
     if (ok) {
         r->lead4 = w.lead4;
         b->lead &= ~is_inner64(load64(p));
-        b->cjk = wanted & (WANT_DEEPSEEK | WANT_CJK | WANT_OLD_CJK) ? is_cjk_avx512(&w, wanted) : 0;
+        b->cjk = wanted & WANT_DEEPSEEK ? is_cjk_avx512(&w) : 0;
         if (wanted & WANT_HAN)
             b->cjk = letters & _mm512_cmplt_epu8_mask(w.first, all64(0xEA));
         return classes;
@@ -162,7 +160,7 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
     b->wide = _mm512_movepi8_mask(v);
     b->lead = b->exists;
     b->cjk = b->upper = b->caseless = b->mark = b->visible = 0;
-    b->punctuation = b->high_digits = b->high = 0;
+    b->punctuation = b->high = 0;
     __m512i classes =
         _mm512_maskz_permutex2var_epi8(~b->wide, load64(ascii), v, load64(ascii + 64));
     if (b->wide != 0)
@@ -185,7 +183,7 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
         b->mark = _mm512_test_epi8_mask(classes, all64(8));
         b->slash = _mm512_cmpeq_epi8_mask(v, all64('/'));
     }
-    if (wanted & (WANT_DEEPSEEK | WANT_FALCON))
+    if (wanted & WANT_DEEPSEEK)
         b->visible = _mm512_test_epi8_mask(classes, all64(64 | 128));
     if (wanted & WANT_WORDS)
         b->punctuation = _mm512_test_epi8_mask(classes, all64(64 | 8));
@@ -193,11 +191,6 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
         b->punctuation = _mm512_test_epi8_mask(classes, all64(64));
     if (wanted & WANT_OLD_DEEPSEEK)
         b->punctuation = _mm512_test_epi8_mask(classes, all64(64 | 8 | 1));
-    if (wanted & WANT_FALCON) {
-        b->punctuation = _mm512_test_epi8_mask(classes, all64(64)) | (b->visible & ~b->wide);
-        b->high_digits = is_between64(v, 0xB2, 0xB3) | is_between64(v, 0xBC, 0xBE) |
-                         _mm512_cmpeq_epi8_mask(v, all64(0xB9));
-    }
 }
 
 #endif /* TOKMAP_SPLITTER_AVX512_H */

@@ -68,9 +68,9 @@ SPLITTER_INLINE bool ends_with_blank(const block *b, const block *next, const pi
                         : b->blank & (b->exists ^ b->exists >> 1);
 }
 
-SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b, const block *next,
-                                       const pieces *p)
+SPLITTER_INLINE uint64_t cl100k_words(carry *c, const block *b, const block *next, const pieces *p)
 {
+    const family *f = c->family;
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
     uint64_t other = visible & ~(b->letter | b->number), absorbed, tail = 0;
     if (!f->no_tail)
@@ -152,9 +152,9 @@ SPLITTER_INLINE contractions last_contractions(carry *c, const block *b, const b
     return found;
 }
 
-SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b, const block *next,
-                                      const pieces *p)
+SPLITTER_INLINE uint64_t o200k_words(carry *c, const block *b, const block *next, const pieces *p)
 {
+    const family *f = c->family;
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
     uint64_t letters = b->letter, mark = b->mark, slash = f->slashes ? b->slash : 0, han = 0;
     if (f->joiners)

@@ -41,6 +41,7 @@ struct view {
     bool run_grouped;
     uint32_t vain_row; /* expression.c: at these bytes, this state leads to no match */
     size_t vain_from, vain_to;
+    bool vectors;      /* AVX2 may be used; bytes are readable as splitter_words() wants them */
     bool as_bytes;     /* each byte is the character that stands for it in ByteLevel */
     uint64_t *removed; /* a bit for each byte of text that a stage removes */
 };
@@ -78,12 +79,6 @@ static inline bool is_cjk(uint32_t code_point)
 {
     return (code_point >= 0x3040 && code_point <= 0x30FF) ||
            (code_point >= 0x4E00 && code_point <= 0x9FA5);
-}
-
-static inline bool is_old_cjk(uint32_t code_point)
-{
-    return (code_point >= 0x800 && code_point <= 0x9FA5) ||
-           (code_point >= 0xAC00 && code_point <= 0xD7FF);
 }
 
 static inline character char_at(const view *v, size_t i)
@@ -135,17 +130,7 @@ static inline size_t split_contraction(const uint8_t *text, size_t n_bytes, bool
     return any_case && n_bytes >= 3 && text[1] == 0xC5 && text[2] == 0xBF ? 3 : 0;
 }
 
-/* Which of Youtu's four classes it is in; 0: none. */
-enum {
-    SPLIT_YOUTU_CLASSES = 4
-};
-int split_youtu_class(uint32_t code_point);
-
-/* Whether it is in Oniguruma's \w. */
-bool split_is_word(character c);
-
-/* Splits [begin, end) as if it were a text; sets the bits in starts. */
-void split_range(const splitter *s, const uint8_t *text, size_t begin, size_t end,
-                 uint64_t *starts);
+/* Splits what the stages before left of a range, and sets bits in starts. */
+void split_range(const splitter *s, unsigned stage, const view *range, uint64_t *starts);
 
 #endif /* TOKMAP_SPLITTER_SCALAR_H */
