@@ -57,6 +57,31 @@ void refused(model *m, const char *why)
         CHECK_FAIL("refused because of \"%s\", not \"%s\"", t ? "nothing" : err.text, why);
 }
 
+void runs_come_back(void (*make)(model *), const char *const *units, size_t n_units, bool equal)
+{
+    const size_t n = check_sanitized() ? 200000 : check_long() ? 4000000 : 1000000;
+    char *text = malloc(n);
+    for (size_t u = 0; u < n_units; u++) {
+        engine g = {0};
+        model_text back = {0};
+        size_t bad;
+        make(&g.m);
+        g.m.dummy_prefix = false;
+        if (!g.m.byte_fallback)
+            naive_add_bytes(&g.m);
+        engine_start(&g, 1 << 20);
+        const size_t unit = strlen(units[u]), n_text = n / unit * unit;
+        for (size_t i = 0; i < n_text; i++)
+            text[i] = units[u][i % unit];
+        encode(&g, text, n_text, TEXT_FIRST);
+        CHECK(tokenizer_decode(g.t, g.out.ids, g.out.n, &back, &bad));
+        CHECK(!equal || (back.n_bytes == n_text && memcmp(back.s, text, n_text) == 0));
+        free(back.s);
+        engine_end(&g);
+    }
+    free(text);
+}
+
 /* ---- sentencepiece ---- */
 
 void sentencepiece_model(model *m, model_kind kind)

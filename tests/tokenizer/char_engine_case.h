@@ -31,4 +31,8 @@ void sentencepiece_model(model *m, model_kind kind);
 /* The text as it is searched for pieces; returns its size. */
 size_t sentencepiece_text(const model *m, const char *text, size_t n, char *marked);
 
+/* Texts of a million bytes that repeat a unit end in time, and their ids decode to a text; `equal`:
+ * to the same one. */
+void runs_come_back(void (*make)(model *), const char *const *units, size_t n_units, bool equal);
+
 #endif /* TOKMAP_CHAR_ENGINE_CASE_H */

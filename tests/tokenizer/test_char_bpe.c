@@ -208,31 +208,17 @@ TEST(words_start_where_nothing_is_joined_whatever_code_runs)
 
 /* ---- Long texts ---- */
 
+static void make_for_runs(model *m)
+{
+    make_scored(m, 12);
+}
+
 TEST(long_runs_end_in_time_and_give_every_byte_back)
 {
-    static const char *const units[] = {"a", " ", "ab", "\xE4\xB8\x96", "~", "a ", NAIVE_MARK};
-    const size_t n = check_sanitized() ? 200000 : check_long() ? 4000000 : 1000000;
-    char *text = malloc(n);
-    for (size_t u = 0; u < NAIVE_N(units); u++) {
-        engine g = {0};
-        model_text back = {0};
-        size_t bad;
-        make_scored(&g.m, 12);
-        g.m.dummy_prefix = false;
-        if (!g.m.byte_fallback)
-            naive_add_bytes(&g.m);
-        engine_start(&g, 1 << 20);
-        const size_t unit = strlen(units[u]), n_text = n / unit * unit;
-        for (size_t i = 0; i < n_text; i++)
-            text[i] = units[u][i % unit];
-        encode(&g, text, n_text, TEXT_FIRST);
-        CHECK(tokenizer_decode(g.t, g.out.ids, g.out.n, &back, &bad));
-        if (!strpbrk(units[u], " \x81")) /* those come back as blanks, or as their bytes */
-            CHECK_EQ(back.n_bytes, n_text);
-        free(back.s);
-        engine_end(&g);
-    }
-    free(text);
+    static const char *const units[] = {"a", "ab", "\xE4\xB8\x96", "~"};
+    static const char *const blanks[] = {" ", "a ", NAIVE_MARK}; /* come back as other blanks */
+    runs_come_back(make_for_runs, units, NAIVE_N(units), true);
+    runs_come_back(make_for_runs, blanks, NAIVE_N(blanks), false);
 }
 
 /* ---- Added tokens that are looked for in normalized text ---- */

@@ -56,22 +56,6 @@ static void refuse_hf(const hf_parts *p, const char *why)
     blob_free(&b);
 }
 
-TEST(bpe_of_characters)
-{
-    expect_hf(&(hf_parts){0});
-    CHECK_INT(m.kind, MODEL_CHAR_BPE);
-    CHECK_INT(m.rule, MERGE_LISTED);
-    CHECK_EQ(m.n_tokens, 7);
-    CHECK(token_is(0, TOKEN_NORMAL, "a") && token_is(5, TOKEN_NORMAL, "abc"));
-    CHECK_EQ(m.n_merges, 2);
-    CHECK(merge_is(0, 0, 1, 3) && merge_is(1, 3, 2, 5));
-    CHECK_EQ(m.unknown_id, 6);
-    CHECK(m.fuse_unknown && !m.byte_fallback && !m.whole_word_first && !m.metaspace);
-    CHECK_INT(m.split, SPLIT_NONE);
-    CHECK_EQ(m.bos_id, MODEL_NO_ID);
-    CHECK_EQ(m.eos_id, MODEL_NO_ID);
-}
-
 /* A run of unknown characters may hold the text of the unknown token, so even the byte of "A" is
  * needed. */
 TEST(byte_fallback_of_unigram)
@@ -328,56 +312,6 @@ TEST(unigram)
 
 /* ---- Normalizers ---- */
 
-TEST(normalizers_become_steps)
-{
-    expect_hf(&(hf_parts){
-        .normalizer =
-            "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}, "
-            "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFKC\"}]}, "
-            "{\"prepend\": \"" MARK "\", \"type\": \"Prepend\"}, "
-            "{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"" MARK "\"}, "
-            "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \" {2,}\"}, \"content\": \"x\"}, "
-            "{\"type\": \"Strip\", \"strip_left\": false, \"strip_right\": true}, "
-            "{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"BAAAAAEAAABhAA==\"}]}"});
-    CHECK_EQ(m.n_steps, 7);
-    CHECK_INT(m.steps[0].kind, NORMALIZE_NFC);
-    CHECK_INT(m.steps[1].kind, NORMALIZE_NFKC);
-    CHECK_INT(m.steps[2].kind, NORMALIZE_PREPEND);
-    CHECK(text_is(&m.steps[2].to, MARK));
-    CHECK_INT(m.steps[3].kind, NORMALIZE_REPLACE);
-    CHECK(text_is(&m.steps[3].from, " ") && text_is(&m.steps[3].to, MARK));
-    CHECK_INT(m.steps[4].kind, NORMALIZE_REPLACE_RUNS);
-    CHECK(text_is(&m.steps[4].from, " ") && text_is(&m.steps[4].to, "x"));
-    CHECK_INT(m.steps[5].kind, NORMALIZE_STRIP);
-    CHECK(!m.steps[5].left && m.steps[5].right);
-    CHECK_INT(m.steps[6].kind, NORMALIZE_CHARSMAP);
-    CHECK_EQ(m.steps[6].to.n_bytes, 10);
-    expect_hf(&(hf_parts){.normalizer = "{\"type\": \"Sequence\", \"normalizers\": []}"});
-    CHECK_EQ(m.n_steps, 0);
-}
-
-TEST(normalizers_have_their_own_fields)
-{
-    expect_hf(&(hf_parts){
-        .normalizer =
-            "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFKD\"}, "
-            "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": false, "
-            "\"strip_accents\": null, \"lowercase\": true}, "
-            "{\"type\": \"BertNormalizer\", \"clean_text\": false, \"handle_chinese_chars\": true, "
-            "\"strip_accents\": false, \"lowercase\": true}, "
-            "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\s+\"}, \"content\": \"_\"}, "
-            "{\"type\": \"Replace\", \"pattern\": {\"Regex\": "
-            "\"\\\\s{2,}|[\\\\n\\\\r\\\\t]\"}, \"content\": \"x\"}]}"});
-    CHECK_EQ(m.n_steps, 5);
-    CHECK_INT(m.steps[0].kind, NORMALIZE_NFKD);
-    CHECK_INT(m.steps[1].kind, NORMALIZE_BERT);
-    CHECK(m.steps[1].clean_text && !m.steps[1].ideographs && m.steps[1].strip_accents);
-    CHECK(!m.steps[2].clean_text && m.steps[2].ideographs && !m.steps[2].strip_accents);
-    CHECK_INT(m.steps[3].kind, NORMALIZE_REPLACE_BLANKS);
-    CHECK_INT(m.steps[4].kind, NORMALIZE_REPLACE_LONG_BLANKS);
-    CHECK(text_is(&m.steps[4].to, "x"));
-}
-
 TEST(normalizers_that_are_not_supported_are_named)
 {
     static const char *const names[] = {"ByteLevel", "Bert", "Foo"};
@@ -493,40 +427,7 @@ TEST(pre_tokenizers_of_bytes_become_patterns)
     CHECK(m.prefix_space);
 }
 
-TEST(pre_tokenizers_of_characters_become_patterns)
-{
-    static const struct {
-        const char *pre_tokenizer;
-        split_pattern split;
-    } cases[] = {
-        {"null", SPLIT_NONE},
-        {"{\"type\": \"Whitespace\"}", SPLIT_WHITESPACE},
-        {"{\"type\": \"WhitespaceSplit\"}", SPLIT_WHITESPACE_SPLIT},
-        {SEQUENCE("{\"type\": \"BertPreTokenizer\"}"), SPLIT_BERT},
-        {SPLIT(CL100K, "Isolated", "false"), SPLIT_CL100K},
-        {SEQUENCE("{\"type\": \"Whitespace\"}," PUNCTUATION("Isolated") "," DIGITS("true")),
-         SPLIT_LIST(STAGE_WHITESPACE, STAGE_EACH_PUNCTUATION, STAGE_EACH_DIGIT, STAGE_NONE)},
-        {SEQUENCE("{\"type\": \"WhitespaceSplit\"}," PUNCTUATION("Isolated")),
-         SPLIT_LIST(STAGE_WHITESPACE_SPLIT, STAGE_EACH_PUNCTUATION, STAGE_NONE, STAGE_NONE)},
-        {SEQUENCE(PUNCTUATION("Isolated") "," DIGITS("true")),
-         SPLIT_LIST(STAGE_EACH_PUNCTUATION, STAGE_EACH_DIGIT, STAGE_NONE, STAGE_NONE)},
-    };
-    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-        expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
-        CHECK_INT(m.kind, MODEL_CHAR_BPE);
-        CHECK_EQ(m.split, cases[i].split);
-    }
-}
-
 #define CLIP "'s|'t|'re|'ve|'m|'ll|'d|[\\\\p{L}]+|[\\\\p{N}]|[^\\\\s\\\\p{L}\\\\p{N}]+"
-
-TEST(what_clip_does_not_match_is_removed)
-{
-    expect_hf(
-        &(hf_parts){.pre_tokenizer = SEQUENCE(SPLIT(CLIP, "Removed", "true") "," BYTE_LEVEL)});
-    CHECK_EQ(m.split, SPLIT_LIST(STAGE_CLIP_OLD, STAGE_GPT2, STAGE_NONE, STAGE_NONE));
-    CHECK(split_drops_blanks(m.split));
-}
 
 #define PREFIXED(use_regex)                                                                        \
     "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "               \

@@ -174,31 +174,15 @@ TEST(words_that_are_kept_do_not_depend_on_the_sum_before_them)
 
 /* ---- Long texts ---- */
 
+static void make_for_runs(model *m)
+{
+    make_sentencepiece(m, 12, 1);
+}
+
 TEST(long_runs_end_in_time_and_give_every_byte_back)
 {
     static const char *const units[] = {"a", "ab", "\xE4\xB8\x96", "~", "a.", "s\n"};
-    const size_t n = check_sanitized() ? 200000 : check_long() ? 2000000 : 1000000;
-    char *text = malloc(n);
-    for (size_t u = 0; u < NAIVE_N(units); u++) {
-        engine g = {0};
-        model_text back = {0};
-        size_t bad;
-        make_sentencepiece(&g.m, 12, 1);
-        g.m.dummy_prefix = false;
-        if (!g.m.byte_fallback)
-            naive_add_bytes(&g.m);
-        engine_start(&g, 1 << 20);
-        const size_t unit = strlen(units[u]), n_text = n / unit * unit;
-        for (size_t i = 0; i < n_text; i++)
-            text[i] = units[u][i % unit];
-        encode(&g, text, n_text, TEXT_FIRST);
-        CHECK(tokenizer_decode(g.t, g.out.ids, g.out.n, &back, &bad));
-        CHECK_EQ(back.n_bytes, n_text);
-        CHECK(memcmp(back.s, text, n_text) == 0);
-        free(back.s);
-        engine_end(&g);
-    }
-    free(text);
+    runs_come_back(make_for_runs, units, NAIVE_N(units), true);
 }
 
 /* ---- Refusals ---- */

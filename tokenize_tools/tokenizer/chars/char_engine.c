@@ -11,6 +11,7 @@
 #include "tokenizer/split/found_words.h"
 #include "tokenizer/unicode/unicode.h"
 #include "tokenizer/words/word_cache.h"
+#include "text/array.h"
 #include "text/utf8.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
@@ -547,14 +548,10 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
 static bool split_chunk(char_scratch *s, text_span text, size_t n_bytes)
 {
     const size_t n_blocks = n_bytes / 64 + 1;
-    if (s->starts_capacity < n_blocks) {
-        free(s->starts);
-        s->starts_capacity = 0;
-        s->starts = malloc(n_blocks * sizeof *s->starts);
-        if (!s->starts)
-            return false;
-        s->starts_capacity = n_blocks;
-    }
+    uint64_t *starts = array_reserve(s->starts, &s->starts_capacity, n_blocks, sizeof *starts);
+    if (!starts)
+        return false;
+    s->starts = starts;
     const size_t sizes[2] = {n_bytes, text.n_bytes};
     char_words_split(&s->e->words, SIMD_BEST, text.bytes, sizes, s->starts);
     if (s->e->bpe)

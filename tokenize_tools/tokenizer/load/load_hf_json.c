@@ -482,10 +482,7 @@ bool load_hf_json(model *m, const model_source *source, failure *err)
         return model_fail(err, 0, "--pattern %s: a tokenizer.json has its own pattern",
                           source->pattern);
     json_reader_init(&f.r, source->data, source->n_bytes);
-    const bool ok = read_file(&f);
-    if (!ok && f.r.failure[0])
-        model_fail_json(err, "", &f.r);
-    json_reader_free(&f.r);
+    const bool ok = model_end_json(read_file(&f), &f.r, err);
     name_table_free(&f.names);
     return ok;
 }

@@ -36,9 +36,6 @@ bool load_vocab_merges(model *m, const model_source *source, failure *err)
     const bool ok = hf_read_vocabulary(&r, m, &names, err) && json_end(&r) &&
                     hf_read_merge_lines(lines, m, &names, err) &&
                     set_pattern(m, source->pattern, &names, err);
-    if (!ok && r.failure[0])
-        model_fail_json(err, "", &r);
-    json_reader_free(&r);
     name_table_free(&names);
-    return ok;
+    return model_end_json(ok, &r, err);
 }

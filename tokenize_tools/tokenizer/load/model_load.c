@@ -173,14 +173,11 @@ static bool read_specials(const model_source *source, model *m, failure *err)
     bool ok = json_begin(&r, JSON_OBJECT);
     while (ok && json_next_key(&r, &key))
         ok = read_special(&r, &s, key);
-    ok = ok && json_end(&r);
+    ok = model_end_json(ok && json_end(&r), &r, err);
     if (ok)
         drop_replaced(&s, n_before);
-    else if (r.failure[0])
-        model_fail_json(err, "", &r);
-    if (!ok && err->status == FAILURE_CONTENT)
+    else if (err->status == FAILURE_CONTENT)
         err->status = FAILURE_BESIDE;
-    json_reader_free(&r);
     name_table_free(&s.contents);
     free(s.ids);
     return ok;

@@ -9,8 +9,8 @@
 /* A special, or several consecutive ones that differ by a number. */
 typedef struct preset_special {
     uint32_t id;      /* of the first */
-    uint32_t n;       /* 0: a single one, without a number */
     const char *text; /* with * for the number */
+    uint32_t n;       /* 0: a single one, without a number */
     uint32_t number;  /* of the first */
     bool plain;       /* not special: always matches */
 } preset_special;

@@ -90,6 +90,14 @@ bool model_fail_json(failure *err, const char *before, const json_reader *r)
                         : model_fail(err, r->failure_at, "%s%s", before, r->failure);
 }
 
+bool model_end_json(bool ok, json_reader *r, failure *err)
+{
+    if (!ok && r->failure[0])
+        model_fail_json(err, "", r);
+    json_reader_free(r);
+    return ok;
+}
+
 bool model_text_set(model_text *text, const void *s, size_t n_bytes)
 {
     char *copy = malloc(n_bytes + 1);

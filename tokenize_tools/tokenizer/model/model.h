@@ -212,6 +212,8 @@ bool model_add_name(struct name_table *names, model_text name, uint32_t id, cons
                     failure *err);
 /* With the failure of the reader. */
 bool model_fail_json(failure *err, const char *before, const struct json_reader *r);
+/* Frees the reader; if not ok, err is its failure, if it has one. Returns ok. */
+bool model_end_json(bool ok, struct json_reader *r, failure *err);
 /* The place is a byte of the file, or 0. The text becomes one line. */
 bool model_fail(failure *err, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
