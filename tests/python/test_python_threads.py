@@ -13,7 +13,7 @@ import threading
 import weakref
 
 from package import raises
-from ref_protocol import run_in_folders
+from ref_protocol import run_in_folders, tests_of_script
 
 import numpy as np
 import tokmap
@@ -270,13 +270,6 @@ def a_signal_handler_may_ask_for_the_state_but_not_for_a_batch(folder):
     assert "signal handler" in str(raises(RuntimeError, next, loader))
 
 
-TESTS = (threads_share_the_batches_of_a_loader, states_and_rows_are_asked_for_meanwhile,
-         a_loader_is_closed_while_it_is_used, samples_are_shared_after_a_fork, documents_of_threads_are_not_mixed,
-         a_writer_is_closed_while_it_is_used, a_dataset_is_closed_while_it_is_used, threads_share_a_stage,
-         a_child_of_fork_does_not_wait_for_a_thread_of_its_parent,
-         a_signal_handler_may_ask_for_the_state_but_not_for_a_batch)
-
-
 def in_a_process(test):
     def run(folder):
         found = subprocess.run([sys.executable, "-X", "faulthandler", __file__, test.__name__, str(folder)],
@@ -292,6 +285,6 @@ if len(sys.argv) > 2:
     import pathlib
     place = pathlib.Path(sys.argv[2])
     prepare(place)
-    {test.__name__: test for test in TESTS}[sys.argv[1]](place)
+    globals()[sys.argv[1]](place)
     sys.exit(0)
-sys.exit(run_in_folders("python_threads_", [in_a_process(test) for test in TESTS]))
+sys.exit(run_in_folders("python_threads_", [in_a_process(test) for test in tests_of_script(prepare)]))

@@ -3,16 +3,14 @@
 """The source archive: the same bytes in another folder, on another day and from its own content; and what a
 release refuses."""
 
-import functools
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 
-from ref_protocol import Skip, expect, expect_equal, run_tests
+from ref_protocol import Skip, expect, expect_equal, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -32,18 +30,18 @@ def run(folder, *command, status=0, umask=0o022, **more):
     return done.stdout.strip()
 
 
-def checkout(folder):
+def checkout(place):
     """A commit of the source as it is here."""
     if not shutil.which("git"):
         raise Skip("git not found")
     for path in backend.source_files():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, folder / path)
-        (folder / path).chmod((ROOT / path).stat().st_mode & 0o700)
-    run(folder, "git", "init", "-q", ".")
-    run(folder, "git", "-c", "core.compression=0", "add", "-A")
-    run(folder, "git", "commit", "-q", "-m", "all")
-    return folder
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, place / path)
+        (place / path).chmod((ROOT / path).stat().st_mode & 0o700)
+    run(place, "git", "init", "-q", ".")
+    run(place, "git", "-c", "core.compression=0", "add", "-A")
+    run(place, "git", "commit", "-q", "-m", "all")
+    return place
 
 
 def archive(folder, out, **more):
@@ -100,13 +98,10 @@ def a_release_is_of_a_commit_and_its_tag(folder):
     expect("needs a git checkout" in said, said)
 
 
-def in_folder(test):
-    with tempfile.TemporaryDirectory() as name:
-        for folder in ("one", "a second place", "source"):
-            pathlib.Path(name, folder).mkdir()
-        return test(pathlib.Path(name))
+def make_folders(folder):
+    for name in ("one", "a second place", "source"):
+        (folder / name).mkdir()
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([("source_archive_" + test.__name__, functools.partial(in_folder, test))
-                        for test in (it_has_the_same_bytes_everywhere, a_release_is_of_a_commit_and_its_tag)]))
+    sys.exit(run_in_folders("source_archive_", prepare=make_folders))
