@@ -8,7 +8,7 @@
 #include "support/check.h"
 #include "dataset/index_cache.h"
 #include "tokmap_stage.h"
-#include "tokmap_writer.h"
+#include "support/bad_days.h"
 
 enum {
     N_DOCUMENTS = 60000, /* 60 blocks of the index */
@@ -21,45 +21,26 @@ enum {
 
 static tokmap_dataset *ds;
 static char prefix[600], index_path[640];
-static uint8_t *index_bytes;
-static size_t n_index_bytes;
-
-static void make_dataset(void)
-{
-    const tokmap_writer_options options = {
-        .struct_size = sizeof options, .vocab_size = 65536, .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
-    uint32_t ids[8], n_tokens = 0;
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
-    for (uint32_t d = 0; d < N_DOCUMENTS; d++) {
-        const uint32_t n = 2 + d * 2654435761u % 7;
-        for (uint32_t i = 0; i < n; i++)
-            ids[i] = n_tokens++ & 0xffff;
-        CHECK_INT(tokmap_writer_append(w, ids, n, NULL), TOKMAP_OK);
-        CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
-    }
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
-}
+static file_bytes index_file;
 
 static void open_dataset(void)
 {
-    tokmap_dataset_info info = {.struct_size = sizeof info};
+    const shape many = {.name = "cut",
+                        .vocab_size = 65536,
+                        .n_tokens = 5 * N_DOCUMENTS,
+                        .n_documents = N_DOCUMENTS,
+                        .metadata = "{}"};
     snprintf(prefix, sizeof prefix, "%s/cut", check_dir());
     snprintf(index_path, sizeof index_path, "%s.tmi", prefix);
-    make_dataset();
+    CHECK_INT(shape_write(&many, prefix, false, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_open(&ds, prefix, NULL), TOKMAP_OK);
-    tokmap_dataset_get_info(ds, &info);
-    n_index_bytes = info.index_bytes;
-    index_bytes = malloc(n_index_bytes);
-    FILE *f = fopen(index_path, "rb");
-    CHECK(f && fread(index_bytes, 1, n_index_bytes, f) == n_index_bytes && fclose(f) == 0);
+    index_file = file_load(index_path);
 }
 
 static void close_dataset(void)
 {
     tokmap_dataset_close(ds);
-    free(index_bytes);
+    free(index_file.data);
 }
 
 static void cut_index(size_t n_left)
@@ -70,7 +51,8 @@ static void cut_index(size_t n_left)
 static void repair_index(void)
 {
     FILE *f = fopen(index_path, "r+b");
-    CHECK(f && fwrite(index_bytes, 1, n_index_bytes, f) == n_index_bytes && fclose(f) == 0);
+    CHECK(f && fwrite(index_file.data, 1, index_file.n_bytes, f) == index_file.n_bytes &&
+          fclose(f) == 0);
 }
 
 /* ---- The ways to look documents up ---- */
@@ -209,7 +191,7 @@ TEST(a_loader_that_does_not_use_the_map_says_what_is_missing_and_goes_on)
     open_dataset();
     for (size_t i = 0; i < N_WAYS && ways[i].io != TOKMAP_IO_MAP; i++) {
         cut_under_loader(&ways[i], 0);
-        cut_under_loader(&ways[i], n_index_bytes / 3);
+        cut_under_loader(&ways[i], index_file.n_bytes / 3);
     }
     close_dataset();
 }
@@ -300,8 +282,8 @@ TEST(a_stage_says_what_is_missing_and_goes_on)
 {
     open_dataset();
     for (size_t i = 0; i < N_WAYS; i++) {
-        cut_under_stage(&ways[i], i % 2 ? 0 : n_index_bytes / 3, 0);
-        cut_under_stage(&ways[i], i % 2 ? n_index_bytes / 3 : 0, 1);
+        cut_under_stage(&ways[i], i % 2 ? 0 : index_file.n_bytes / 3, 0);
+        cut_under_stage(&ways[i], i % 2 ? index_file.n_bytes / 3 : 0, 1);
     }
     close_dataset();
 }

@@ -36,8 +36,9 @@ static char prefix[600], input[600]; /* of the output, and of a dataset to merge
 
 struct scenario {
     void (*prepare)(void); /* makes the folder what it is before a run */
-    tokmap_status (*run)(tokmap_error *err);
+    tokmap_status (*run)(const scenario *s, tokmap_error *err);
     const shape *before, *after; /* the dataset before (NULL: none) and after success */
+    bool replace;
 };
 
 static void prepare_empty(void)
@@ -76,33 +77,14 @@ static void prepare_reading(void)
         CHECK_INT(shape_write(&NEW, prefix, false, NULL), TOKMAP_OK);
 }
 
-static tokmap_status run_write(tokmap_error *err)
+static tokmap_status run_write(const scenario *s, tokmap_error *err)
 {
-    return shape_write(&NEW, prefix, false, err);
+    return shape_write(s->after, prefix, s->replace, err);
 }
 
-static tokmap_status run_write_large(tokmap_error *err)
+static tokmap_status run_merge(const scenario *s, tokmap_error *err)
 {
-    return shape_write(&LARGE, prefix, false, err);
-}
-
-static tokmap_status run_replace(tokmap_error *err)
-{
-    return shape_write(&NEW, prefix, true, err);
-}
-
-static tokmap_status run_adopt(tokmap_error *err)
-{
-    return shape_write(&FOREIGN, prefix, false, err);
-}
-
-static tokmap_status run_adopt_replace(tokmap_error *err)
-{
-    return shape_write(&FOREIGN, prefix, true, err);
-}
-
-static tokmap_status run_merge(tokmap_error *err)
-{
+    (void)s;
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = NEW.vocab_size, .eod_id = TOKMAP_NO_ID};
     tokmap_dataset *ds = NULL;
@@ -121,12 +103,12 @@ static tokmap_status run_merge(tokmap_error *err)
     return status;
 }
 
-static tokmap_status join_input(bool replace, tokmap_error *err)
+static tokmap_status run_join(const scenario *s, tokmap_error *err)
 {
     const tokmap_writer_options options = {.struct_size = sizeof options,
                                            .vocab_size = NEW.vocab_size,
                                            .eod_id = TOKMAP_NO_ID,
-                                           .replace = replace};
+                                           .replace = s->replace};
     tokmap_dataset *ds = NULL;
     tokmap_writer *w = NULL;
     tokmap_status status = tokmap_dataset_open_index(&ds, input, err);
@@ -143,19 +125,10 @@ static tokmap_status join_input(bool replace, tokmap_error *err)
     return status;
 }
 
-static tokmap_status run_join(tokmap_error *err)
-{
-    return join_input(false, err);
-}
-
-static tokmap_status run_join_replace(tokmap_error *err)
-{
-    return join_input(true, err);
-}
-
 /* What was copied stays after a failure, for the next time. */
-static tokmap_status run_copy(tokmap_error *err)
+static tokmap_status run_copy(const scenario *s, tokmap_error *err)
 {
+    (void)s;
     tokmap_dataset *ds = NULL;
     tokmap_status status = tokmap_dataset_open(&ds, input, err);
     if (!status)
@@ -179,16 +152,12 @@ static void prepare_old_and_input(void)
 static void prepare_joined(void)
 {
     prepare_input();
-    CHECK_INT(run_join(NULL), TOKMAP_OK);
+    CHECK_INT(run_join(&(scenario){.replace = false}, NULL), TOKMAP_OK);
 }
 
-static tokmap_status run_replace_joined(tokmap_error *err)
+static tokmap_status run_read(const scenario *s, tokmap_error *err)
 {
-    return shape_write(&SHAPE_OLD, prefix, true, err);
-}
-
-static tokmap_status run_read(tokmap_error *err)
-{
+    (void)s;
     tokmap_dataset *ds = NULL;
     uint16_t tokens[1000];
     tokmap_status status = tokmap_dataset_open(&ds, prefix, err);
@@ -204,14 +173,17 @@ static tokmap_status run_read(tokmap_error *err)
 }
 
 static const scenario WRITE = {prepare_empty, run_write, NULL, &NEW};
-static const scenario WRITE_LARGE = {prepare_empty, run_write_large, NULL, &LARGE};
-static const scenario REPLACE = {prepare_old, run_replace, &SHAPE_OLD, &NEW};
-static const scenario ADOPT = {prepare_foreign, run_adopt, NULL, &FOREIGN};
-static const scenario ADOPT_REPLACE = {prepare_old_foreign, run_adopt_replace, &FOREIGN, &FOREIGN};
+static const scenario WRITE_LARGE = {prepare_empty, run_write, NULL, &LARGE};
+static const scenario REPLACE = {prepare_old, run_write, &SHAPE_OLD, &NEW, .replace = true};
+static const scenario ADOPT = {prepare_foreign, run_write, NULL, &FOREIGN};
+static const scenario ADOPT_REPLACE = {prepare_old_foreign, run_write, &FOREIGN, &FOREIGN,
+                                       .replace = true};
 static const scenario MERGE = {prepare_input, run_merge, NULL, &NEW};
 static const scenario JOIN = {prepare_input, run_join, NULL, &NEW};
-static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join_replace, &SHAPE_OLD, &NEW};
-static const scenario REPLACE_JOINED = {prepare_joined, run_replace_joined, &NEW, &SHAPE_OLD};
+static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join, &SHAPE_OLD, &NEW,
+                                      .replace = true};
+static const scenario REPLACE_JOINED = {prepare_joined, run_write, &NEW, &SHAPE_OLD,
+                                        .replace = true};
 static const scenario COPY = {prepare_input, run_copy, NULL, &NEW};
 static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
 
@@ -257,7 +229,7 @@ static void expect_next_run_works(const scenario *s, const char *what)
 {
     tokmap_error err;
     const bool complete = !s->before && !is_absent(prefix);
-    const tokmap_status status = s->run(&err);
+    const tokmap_status status = s->run(s, &err);
     if (status != (complete ? TOKMAP_ERR_EXISTS : TOKMAP_OK))
         CHECK_FAIL("%s: the next run: %s", what, err.text);
     expect_content(what, s->after);
@@ -278,7 +250,7 @@ bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
     tokmap_error err = {0};
     s->prepare();
     const swept before = begin_swept(sw, n);
-    const tokmap_status status = s->run(&err);
+    const tokmap_status status = s->run(s, &err);
     const bool fired = end_swept(sw, &before, status, &err, what);
     const fault_call last = fault.last_fired;
     expect_foreign_tokens_untouched(s, what);
@@ -375,7 +347,7 @@ static bool kill_at(const scenario *s, fault_mode mode, uint64_t n)
     const pid_t child = fork();
     if (child == 0) {
         fault_arm(mode, FAULT_ALL_FILE_CALLS, 0, n);
-        _exit(s->run(NULL) ? 1 : 0);
+        _exit(s->run(s, NULL) ? 1 : 0);
     }
     CHECK(child > 0);
     CHECK_INT(waitpid(child, &exit_status, 0), child);
@@ -456,7 +428,7 @@ static uint64_t meet_rival_everywhere(const scenario *s, const shape *with, bool
         s->prepare();
         rival_status = TOKMAP_ERR_LOCKED;
         fault_arm(FAULT_MEANWHILE, FAULT_ALL_FILE_CALLS, 0, n);
-        const tokmap_status status = s->run(&err);
+        const tokmap_status status = s->run(s, &err);
         fired = fault_disarm();
         expect_one_of_two(what, status, &err);
     }
@@ -491,7 +463,7 @@ static void expect_works_without(unsigned calls, int errno_value, const scenario
     s->prepare();
     tokmap_error err = {0};
     fault_arm(FAULT_FROM_THEN_ON, calls, errno_value, 1);
-    const tokmap_status status = s->run(&err);
+    const tokmap_status status = s->run(s, &err);
     const bool fired = fault_disarm();
     CHECK(fired);
     if (status)
@@ -519,7 +491,7 @@ TEST(a_disk_with_larger_blocks_than_we_think_will_do)
     for (uint64_t n = 1; n <= 4; n++) {
         remove_dataset(prefix);
         fault_arm(FAULT_ONCE, FAULT_PWRITE, EINVAL, n);
-        const tokmap_status status = run_write_large(&err);
+        const tokmap_status status = run_write(&WRITE_LARGE, &err);
         n_fired += fault_disarm();
         n_good += status == TOKMAP_OK;
         if (status == TOKMAP_OK)
@@ -551,7 +523,7 @@ TEST(hard_links_that_stop_working_leave_nothing_behind)
     start(false);
     tokmap_error err = {0};
     fault_arm(FAULT_ONCE, FAULT_LINK, EMLINK, 2);
-    const tokmap_status status = run_write(&err);
+    const tokmap_status status = run_write(&WRITE, &err);
     CHECK(fault_disarm());
     if (status)
         CHECK_FAIL("%s", err.text);
