@@ -31,24 +31,17 @@ static const way WAYS[] = {{TOKMAP_I_GATHER_AVX2, false},
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static uint32_t random_bits(void)
-{
-    static uint64_t state = 1;
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (uint32_t)(state >> 33 ^ state >> 48 << 16);
-}
-
 static void fill_random(uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)random_bits();
+        bytes[i] = (uint8_t)check_bits();
 }
 
 /* A mask whose bytes are 0 half of the time, and otherwise anything. */
 static void fill_mask(uint8_t *mask, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        mask[i] = random_bits() & 1 ? (uint8_t)random_bits() : 0;
+        mask[i] = check_bits() & 1 ? (uint8_t)check_bits() : 0;
 }
 
 static uint64_t token_of(const tokmap_i_gather_row *row, size_t i)
@@ -300,14 +293,14 @@ static void choose_rows(tokmap_i_gather_row *rows, size_t n_rows, size_t n_input
 {
     for (size_t i = 0; i < n_rows; i++) {
         tokmap_i_gather_row *row = &rows[i];
-        row->token_bytes = width == 2 || random_bits() & 1 ? 2 : 4;
+        row->token_bytes = width == 2 || check_bits() & 1 ? 2 : 4;
         row->n_tokens = (uint32_t)n_inputs + 1;
-        if (random_bits() % 4 == 0)
-            row->n_tokens = 2 + random_bits() % (uint32_t)n_inputs;
+        if (check_bits() % 4 == 0)
+            row->n_tokens = 2 + check_bits() % (uint32_t)n_inputs;
         const size_t n_places = (source_bytes - row->n_tokens * row->token_bytes) / 4;
-        row->tokens = source + (size_t)random_bits() % n_places * 4 +
-                      (row->token_bytes == 2 && random_bits() & 1 ? 2 : 0);
-        row->mask = random_bits() & 1 ? source + random_bits() % (source_bytes - n_inputs) : NULL;
+        row->tokens = source + (size_t)check_bits() % n_places * 4 +
+                      (row->token_bytes == 2 && check_bits() & 1 ? 2 : 0);
+        row->mask = check_bits() & 1 ? source + check_bits() % (source_bytes - n_inputs) : NULL;
     }
 }
 

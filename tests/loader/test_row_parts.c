@@ -9,14 +9,6 @@ enum {
     MAX_INPUTS = 400
 };
 
-static uint32_t seed = 1;
-
-static uint32_t any(uint32_t n)
-{
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % n;
-}
-
 static void check_fill(void (*fill)(int32_t *, int32_t *, const int32_t *, uint32_t),
                        const int32_t *cu, uint32_t n_documents, uint32_t offset)
 {
@@ -40,13 +32,13 @@ TEST(ids_are_the_same_with_and_without_vector_code)
 {
     for (int round = 0; round < 20000; round++) {
         int32_t cu[MAX_INPUTS + 1] = {0};
-        const uint32_t n_inputs = 1 + any(MAX_INPUTS), mean = 1 + any(100);
+        const uint32_t n_inputs = 1 + check_below(MAX_INPUTS), mean = 1 + check_below(100);
         uint32_t n_documents = 0;
         while (cu[n_documents] < (int32_t)n_inputs) {
-            const int32_t end = cu[n_documents] + 1 + (int32_t)any(2 * mean);
+            const int32_t end = cu[n_documents] + 1 + (int32_t)check_below(2 * mean);
             cu[++n_documents] = end < (int32_t)n_inputs ? end : (int32_t)n_inputs;
         }
-        const uint32_t offset = any(16);
+        const uint32_t offset = check_below(16);
         check_fill(tokmap_i_fill_ids, cu, n_documents, offset);
         check_fill(tokmap_i_fill_ids_scalar, cu, n_documents, offset);
     }

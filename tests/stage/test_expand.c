@@ -25,23 +25,6 @@ enum {
 static const char *const NAMES[N_OUTPUTS] = {"inputs", "labels", "position_ids", "document_ids",
                                              "cu_seqlens"};
 
-static uint32_t random_bits(void)
-{
-    static uint64_t state = 1;
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (uint32_t)(state >> 33 ^ state >> 48 << 16);
-}
-
-static uint32_t below(uint32_t n)
-{
-    return (uint32_t)((uint64_t)random_bits() * n >> 32);
-}
-
-static bool one_in(uint32_t n)
-{
-    return below(n) == 0;
-}
-
 /* ---- Batches ---- */
 
 typedef enum cuts {
@@ -107,15 +90,15 @@ static bool cut_here(cuts style, uint32_t i)
     switch (style) {
     case CUTS_FEW:
     case CUTS_SOME:
-        return one_in(one_of[style]);
+        return check_one_in(one_of[style]);
     case CUTS_MOST:
-        return !one_in(4);
+        return !check_one_in(4);
     case CUTS_EVERYWHERE:
         return true;
     case CUTS_AT_TILES:
-        return (i + 1) % TILE <= 2 && !one_in(3);
+        return (i + 1) % TILE <= 2 && !check_one_in(3);
     case CUTS_AT_WORDS:
-        return (i + 1) % 32 <= 2 && one_in(2);
+        return (i + 1) % 32 <= 2 && check_one_in(2);
     default:
         return false;
     }
@@ -146,16 +129,16 @@ static void make_tokens(tokmap_row *row, source_row *from)
     const size_t n_bytes = (size_t)row->n_tokens * row->token_bytes;
     from->tokens = take(16, n_bytes);
     for (size_t i = 0; i < n_bytes; i++)
-        from->tokens[i] = (uint8_t)(random_bits() >> 24);
+        from->tokens[i] = (uint8_t)(check_bits() >> 24);
     row->tokens = from->tokens;
 }
 
 static void make_mask(tokmap_row *row, source_row *from)
 {
-    const uint32_t style = below(4);
+    const uint32_t style = check_below(4);
     from->mask = take(16, now.plan.length);
     for (uint32_t i = 0; i < now.plan.length; i++)
-        from->mask[i] = style == 0 ? 0 : style == 1 ? 1 : (uint8_t)below(2);
+        from->mask[i] = style == 0 ? 0 : style == 1 ? 1 : (uint8_t)check_below(2);
     row->loss_mask = from->mask;
     seen.masked++;
 }
@@ -164,10 +147,10 @@ static void make_mask(tokmap_row *row, source_row *from)
 static uint32_t short_row(void)
 {
     const uint32_t length = now.plan.length;
-    const uint32_t at_tile = TILE * (1 + below(length / TILE)) - 1 + below(4);
-    if (at_tile <= length && one_in(2))
+    const uint32_t at_tile = TILE * (1 + check_below(length / TILE)) - 1 + check_below(4);
+    if (at_tile <= length && check_one_in(2))
         return at_tile;
-    return one_in(4) ? 2 : 2 + below(length);
+    return check_one_in(4) ? 2 : 2 + check_below(length);
 }
 
 static void make_row(tokmap_row *row, source_row *from)
@@ -175,8 +158,8 @@ static void make_row(tokmap_row *row, source_row *from)
     const plan *p = &now.plan;
     *row = (tokmap_row){.n_tokens = p->length + 1};
     *from = (source_row){0};
-    row->token_bytes = p->widths == 6 ? 2 + 2 * below(2) : p->widths;
-    if (p->has_short_rows && one_in(2))
+    row->token_bytes = p->widths == 6 ? 2 + 2 * check_below(2) : p->widths;
+    if (p->has_short_rows && check_one_in(2))
         row->n_tokens = short_row();
     seen.short_at_tile += row->n_tokens <= p->length && row->n_tokens % TILE == 0;
     seen.short_rows += row->n_tokens <= p->length;
@@ -184,7 +167,7 @@ static void make_row(tokmap_row *row, source_row *from)
     seen.last_tiles_of_one += row->n_tokens > TILE && row->n_tokens % TILE == 1;
     make_tokens(row, from);
     make_documents(row, from);
-    if (p->has_masks && !one_in(4))
+    if (p->has_masks && !check_one_in(4))
         make_mask(row, from);
 }
 
@@ -326,7 +309,7 @@ static void open_output(output *o, int k)
     o->width = width_of(k);
     o->n_bytes = now.n_wanted[k] * o->width;
     o->memory = take(64, GUARD + 64 + o->n_bytes + GUARD);
-    o->begin = o->memory + GUARD + below(64 / o->width) * o->width;
+    o->begin = o->memory + GUARD + check_below(64 / o->width) * o->width;
 }
 
 static void check_output(const output *o, int k, const char *who)
@@ -358,7 +341,7 @@ static void shuffle(uint16_t *numbers, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         numbers[i] = (uint16_t)i;
     for (uint32_t i = n; i > 1; i--) {
-        const uint32_t k = below(i);
+        const uint32_t k = check_below(i);
         const uint16_t last = numbers[i - 1];
         numbers[i - 1] = numbers[k];
         numbers[k] = last;
@@ -374,7 +357,7 @@ static void run_kernel(const tokmap_i_expand_job *job)
     for (uint32_t b = 0; b < n_blocks; b++) {
         for (int phase = 0; phase < CUDA_PHASES; phase++)
             shuffle(orders.threads[phase], TOKMAP_I_BLOCK_THREADS);
-        cuda_run_block(job, blocks[b], &orders, (uint8_t)random_bits());
+        cuda_run_block(job, blocks[b], &orders, (uint8_t)check_bits());
     }
     free(blocks);
 }
@@ -480,15 +463,15 @@ TEST(cu_seqlens_of_any_room)
 
 static uint32_t random_length(void)
 {
-    switch (below(5)) {
+    switch (check_below(5)) {
     case 0:
-        return 1 + below(6000);
+        return 1 + check_below(6000);
     case 1:
-        return TILE * (1 + below(3)) - 3 + below(7);
+        return TILE * (1 + check_below(3)) - 3 + check_below(7);
     case 2:
-        return 32 * (1 + below(190)) - 2 + below(5);
+        return 32 * (1 + check_below(190)) - 2 + check_below(5);
     default:
-        return 1 + below(300);
+        return 1 + check_below(300);
     }
 }
 
@@ -497,21 +480,21 @@ static plan random_plan(void)
     static const uint32_t widths[] = {2, 4, 6};
     static const int64_t ignored[] = {-100, -1, 0, INT32_MAX, INT64_MIN};
     const uint32_t length = random_length();
-    plan p = {.n_rows = 1 + below(MAX_ROWS),
+    plan p = {.n_rows = 1 + check_below(MAX_ROWS),
               .length = length,
-              .widths = widths[below(3)],
-              .cuts = (cuts)below(N_CUTS),
-              .has_short_rows = one_in(2),
-              .has_masks = one_in(2),
-              .outputs = one_in(2) ? ALL : 1 + below(ALL),
-              .input_bytes = 4 + 4 * below(2),
-              .label_bytes = 4 + 4 * below(2),
-              .pad_id = one_in(2) ? 0 : random_bits(),
-              .ignore = ignored[below(5)]};
-    if (one_in(3))
+              .widths = widths[check_below(3)],
+              .cuts = (cuts)check_below(N_CUTS),
+              .has_short_rows = check_one_in(2),
+              .has_masks = check_one_in(2),
+              .outputs = check_one_in(2) ? ALL : 1 + check_below(ALL),
+              .input_bytes = 4 + 4 * check_below(2),
+              .label_bytes = 4 + 4 * check_below(2),
+              .pad_id = check_one_in(2) ? 0 : check_bits(),
+              .ignore = ignored[check_below(5)]};
+    if (check_one_in(3))
         p.outputs |= TOKMAP_STAGE_ROW_POSITIONS;
-    if (one_in(2))
-        p.n_cu = 1 + below(one_in(2) ? 20 : p.n_rows * length + 290);
+    if (check_one_in(2))
+        p.n_cu = 1 + check_below(check_one_in(2) ? 20 : p.n_rows * length + 290);
     return p;
 }
 

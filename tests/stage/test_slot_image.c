@@ -14,23 +14,6 @@ enum {
 };
 #define NO_ROOM ((uint64_t)1 << 32) /* places have 32 bits */
 
-static uint32_t random_bits(void)
-{
-    static uint64_t state = 1;
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (uint32_t)(state >> 33 ^ state >> 48 << 16);
-}
-
-static uint32_t below(uint32_t n)
-{
-    return (uint32_t)((uint64_t)random_bits() * n >> 32);
-}
-
-static bool one_in(uint32_t n)
-{
-    return below(n) == 0;
-}
-
 /* ---- Batches ---- */
 
 static struct {
@@ -54,7 +37,7 @@ static void make_documents(uint32_t r, uint32_t one_of)
     uint32_t n = 1;
     cu[0] = 0;
     for (uint32_t i = 1; i < n_inputs; i++)
-        if (one_in(one_of) || (i % TILE == 0 && one_in(2)))
+        if (check_one_in(one_of) || (i % TILE == 0 && check_one_in(2)))
             cu[n++] = (int32_t)i;
     cu[n] = (int32_t)n_inputs;
     now.rows[r].cu_seqlens = cu;
@@ -71,14 +54,15 @@ static void make_row(uint32_t r, bool full, uint32_t one_of)
 {
     tokmap_row *row = &now.rows[r];
     const uint32_t length = now.shape.length;
-    *row = (tokmap_row){.n_tokens = full || one_in(2) ? length + 1 : 2 + below(length),
-                        .token_bytes = now.shape.token_bytes == 2 || !(full || one_in(2)) ? 2 : 4};
-    row->tokens = now.tokens[r] + below(16);
+    *row = (tokmap_row){.n_tokens = full || check_one_in(2) ? length + 1 : 2 + check_below(length),
+                        .token_bytes =
+                            now.shape.token_bytes == 2 || !(full || check_one_in(2)) ? 2 : 4};
+    row->tokens = now.tokens[r] + check_below(16);
     for (size_t i = 0; i < sizeof now.tokens[r]; i++)
-        now.tokens[r][i] = (uint8_t)(random_bits() >> 24);
+        now.tokens[r][i] = (uint8_t)(check_bits() >> 24);
     for (uint32_t i = 0; i < length; i++)
-        now.masks[r][i] = one_in(2) ? (uint8_t)random_bits() : 0;
-    row->loss_mask = one_in(3) ? NULL : now.masks[r];
+        now.masks[r][i] = check_one_in(2) ? (uint8_t)check_bits() : 0;
+    row->loss_mask = check_one_in(3) ? NULL : now.masks[r];
     if (now.shape.has_documents)
         make_documents(r, one_of);
 }
@@ -86,17 +70,18 @@ static void make_row(uint32_t r, bool full, uint32_t one_of)
 /* Full: the largest batch of its shape. */
 static void make_batch(bool full)
 {
-    const uint32_t one_of = 1 + below(60);
+    const uint32_t one_of = 1 + check_below(60);
     now.n_boundaries = now.longest = 0;
-    now.shape = (tokmap_i_image_shape){.n_rows = 1 + below(MAX_ROWS),
-                                       .length = 1 + below(one_in(2) ? 100 : MAX_LENGTH),
-                                       .token_bytes = 2 + 2 * below(2),
-                                       .has_masks = one_in(2),
-                                       .has_documents = one_in(2)};
+    now.shape =
+        (tokmap_i_image_shape){.n_rows = 1 + check_below(MAX_ROWS),
+                               .length = 1 + check_below(check_one_in(2) ? 100 : MAX_LENGTH),
+                               .token_bytes = 2 + 2 * check_below(2),
+                               .has_masks = check_one_in(2),
+                               .has_documents = check_one_in(2)};
     for (uint32_t r = 0; r < now.shape.n_rows; r++)
         make_row(r, full, one_of);
     if (now.shape.has_documents)
-        now.shape.max_boundaries = now.n_boundaries + (full ? 0 : below(100));
+        now.shape.max_boundaries = now.n_boundaries + (full ? 0 : check_below(100));
 }
 
 /* ---- Images ---- */
@@ -168,12 +153,12 @@ static uint64_t count_bytes(const tokmap_i_image_shape *s)
 TEST(sizes_are_the_sums_of_their_parts)
 {
     for (int i = 0; i < 100000; i++) {
-        const tokmap_i_image_shape s = {.n_rows = 1 + below(1u << below(25)),
-                                        .length = 1 + below(1u << below(25)),
-                                        .token_bytes = 2 + 2 * below(2),
-                                        .has_masks = one_in(2),
-                                        .has_documents = one_in(2),
-                                        .max_boundaries = below(1u << below(31))};
+        const tokmap_i_image_shape s = {.n_rows = 1 + check_below(1u << check_below(25)),
+                                        .length = 1 + check_below(1u << check_below(25)),
+                                        .token_bytes = 2 + 2 * check_below(2),
+                                        .has_masks = check_one_in(2),
+                                        .has_documents = check_one_in(2),
+                                        .max_boundaries = check_below(1u << check_below(31))};
         const uint64_t n_bytes = count_bytes(&s);
         CHECK_EQ(tokmap_i_image_bytes(&s), n_bytes < NO_ROOM ? n_bytes : 0);
     }
@@ -328,7 +313,7 @@ TEST(more_documents_than_there_is_room_for_are_refused)
         do
             make_batch(false);
         while (!now.shape.has_documents);
-        now.shape.max_boundaries = below(now.n_boundaries);
+        now.shape.max_boundaries = check_below(now.n_boundaries);
         tokmap_i_image image = open_image();
         CHECK(!tokmap_i_image_begin(&image, &now.shape, now.rows));
         CHECK_EQ(image.n_boundaries, now.n_boundaries);

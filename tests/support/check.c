@@ -101,6 +101,23 @@ bool check_emulated(void)
     return check_sanitized() && strcmp(getenv("TOKMAP_SANITIZED"), "qemu") == 0;
 }
 
+uint32_t check_bits(void)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return (uint32_t)(state >> 33 ^ state >> 48 << 16);
+}
+
+uint32_t check_below(uint32_t n)
+{
+    return (uint32_t)((uint64_t)check_bits() * n >> 32);
+}
+
+bool check_one_in(uint32_t n)
+{
+    return check_below(n) == 0;
+}
+
 static int check_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st;

@@ -54,6 +54,10 @@ bool check_long(void);
 bool check_sanitized(void);
 /* make test-aarch64, by qemu. check_sanitized is true, too. */
 bool check_emulated(void);
+/* Random, and the same in each run: 32 bits, a number below n, one chance in n. */
+uint32_t check_bits(void);
+uint32_t check_below(uint32_t n);
+bool check_one_in(uint32_t n);
 /* A folder for this test only, empty at first, removed afterwards. */
 const char *check_dir(void);
 /* Removes a folder and all that is in it. */
