@@ -50,20 +50,6 @@ static int refuse_pair(const merge_input *a, const merge_input *b, const char *w
                      b->info.index_path, what);
 }
 
-static int check_eod(const merge_input *a, const merge_input *b)
-{
-    char what[128], ids[2][16] = {"none", "none"};
-    uint32_t eod[2] = {a->info.eod_id, b->info.eod_id};
-    if (eod[0] == eod[1])
-        return CLI_OK;
-    for (int i = 0; i < 2; i++) {
-        if (eod[i] != TOKMAP_NO_ID)
-            snprintf(ids[i], sizeof ids[i], "%" PRIu32, eod[i]);
-    }
-    snprintf(what, sizeof what, "their end-of-document ids are %s and %s", ids[0], ids[1]);
-    return refuse_pair(a, b, what);
-}
-
 static bool get_column(const merge_input *in, uint32_t index, tokmap_meta_column *out)
 {
     out->struct_size = sizeof *out;
@@ -111,9 +97,17 @@ static int check_input(const merge_state *s, const merge_input *in)
     if (in->info.n_tokens && !in->info.n_documents)
         return cli_error(CLI_DATASET, "%s: the document boundaries are not known",
                          in->info.index_path);
-    int code = check_eod(&s->inputs[0], in);
-    if (code == CLI_OK)
-        code = check_columns(&s->inputs[0], in);
+    const uint32_t eod[2] = {s->inputs[0].info.eod_id, in->info.eod_id};
+    if (eod[0] != eod[1]) {
+        char what[128], ids[2][16] = {"none", "none"};
+        for (int i = 0; i < 2; i++) {
+            if (eod[i] != TOKMAP_NO_ID)
+                snprintf(ids[i], sizeof ids[i], "%" PRIu32, eod[i]);
+        }
+        snprintf(what, sizeof what, "their end-of-document ids are %s and %s", ids[0], ids[1]);
+        return refuse_pair(&s->inputs[0], in, what);
+    }
+    int code = check_columns(&s->inputs[0], in);
     return code == CLI_OK ? check_columns(in, &s->inputs[0]) : code;
 }
 

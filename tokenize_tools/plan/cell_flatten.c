@@ -117,15 +117,6 @@ static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const c
     return first ? cli_fail(first) : CLI_OK;
 }
 
-static int finish_copy(const flatten_state *s, const tokmap_dataset *ds, const char *path)
-{
-    tokmap_error err;
-    const tokmap_copy_options options = {.struct_size = sizeof options,
-                                         .replace = s->options->force};
-    return tokmap_writer_copy_finish(ds, path, &options, &err) == TOKMAP_OK ? CLI_OK
-                                                                            : cli_fail(&err);
-}
-
 /* Whether an earlier process has finished the output. */
 static bool is_finished(const flatten_state *s, const tokmap_dataset *joined, const char *path)
 {
@@ -166,6 +157,8 @@ static int copy_output(const flatten_state *s, const char *split, bool finish)
 {
     const path_text joined = plan_split_path(s->joined, split, ".tmi");
     const path_text path = plan_split_path(s->options->prefix, split, ".tmi");
+    const tokmap_copy_options options = {.struct_size = sizeof options,
+                                         .replace = s->options->force};
     tokmap_dataset *ds;
     tokmap_error err;
     int code;
@@ -180,8 +173,11 @@ static int copy_output(const flatten_state *s, const char *split, bool finish)
                          joined.s);
     else if (is_finished(s, ds, path.s))
         code = finish ? clear_up(ds, path.s) : CLI_OK;
+    else if (!finish)
+        code = copy_shares(s, ds, path.s);
     else
-        code = finish ? finish_copy(s, ds, path.s) : copy_shares(s, ds, path.s);
+        code = tokmap_writer_copy_finish(ds, path.s, &options, &err) == TOKMAP_OK ? CLI_OK
+                                                                                  : cli_fail(&err);
     tokmap_dataset_close(ds);
     return code;
 }

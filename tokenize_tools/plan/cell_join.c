@@ -133,17 +133,6 @@ int cell_join_remove_bad(const char *path, bool force)
                  : CLI_OK;
 }
 
-/* As pack does: without bad documents there is no file, nor one that it would have replaced. */
-static int place_bad(join_state *s)
-{
-    if (!s->collects)
-        return CLI_OK;
-    if (s->bad_bytes > 0)
-        return output_place(&s->bad);
-    output_close(&s->bad);
-    return cell_join_remove_bad(s->bad.path, s->options->force);
-}
-
 /* ---- Cells ---- */
 
 /* Whether the output is P-NAME of the same join, which was killed before it wrote P. */
@@ -305,8 +294,12 @@ static int finish_all(join_state *s)
         code = check_bad(s);
     for (size_t i = 1; i < s->splits.n && code == CLI_OK; i++)
         code = finish_output(&s->outputs[i]);
-    if (code == CLI_OK)
-        code = place_bad(s);
+    if (code == CLI_OK && s->collects && s->bad_bytes > 0) {
+        code = output_place(&s->bad);
+    } else if (code == CLI_OK && s->collects) { /* as pack does: without any there is no file */
+        output_close(&s->bad);
+        code = cell_join_remove_bad(s->bad.path, s->options->force);
+    }
     return code == CLI_OK ? finish_output(&s->outputs[0]) : code;
 }
 

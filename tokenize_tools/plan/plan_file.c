@@ -280,22 +280,19 @@ static bool is_name(const char *word)
 
 /* ---- The lines ---- */
 
-static bool parse_first_line(plan_parser *p)
-{
-    if (!next_line(p))
-        return false;
-    p->updated = strcmp(p->line, UPDATED_LINE) == 0;
-    if (p->updated || strcmp(p->line, FIRST_LINE) == 0)
-        return true;
-    if (strncmp(p->line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0)
-        return fail(p->err, "this plan has another version; this tokmap reads versions 1 and 2");
-    return fail(p->err, "not a plan: the first line is not \"" FIRST_LINE "\"");
-}
-
-static bool parse_folders(plan_parser *p)
+/* The first four. */
+static bool parse_head(plan_parser *p)
 {
     plan_file *plan = p->plan;
     char *rest;
+    if (!next_line(p))
+        return false;
+    p->updated = strcmp(p->line, UPDATED_LINE) == 0;
+    if (!p->updated && strcmp(p->line, FIRST_LINE) != 0)
+        return strncmp(p->line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0
+                   ? fail(p->err, "this plan has another version; this tokmap reads versions 1 "
+                                  "and 2")
+                   : fail(p->err, "not a plan: the first line is not \"" FIRST_LINE "\"");
     if (!next_line(p))
         return false;
     if (!is_line(p, "folder", &rest) || *rest != '/')
@@ -378,18 +375,9 @@ static bool parse_input(plan_parser *p, char *rest)
     return true;
 }
 
-/* Whether a cell may begin at b if the one before it begins at a. */
-static bool is_later(const plan_cell *a, const plan_cell *b)
-{
-    if (a->input != b->input)
-        return a->input < b->input;
-    return a->offset < b->offset && a->row <= b->row;
-}
-
 static bool parse_cell(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
-    const plan_cell before = plan->n_cells ? plan->cells[plan->n_cells - 1] : (plan_cell){0};
     plan_cell cell = {0};
     if (!ADD(p, plan->cells, plan->n_cells, PLAN_MAX_CELLS, "cells") ||
         !take_number(p, &rest, "the input of the cell", &cell.input) ||
@@ -409,7 +397,10 @@ static bool parse_cell(plan_parser *p, char *rest)
         return fail(p->err, "the cell begins after the end of its input");
     if (plan->n_cells == 0 && (cell.input || cell.offset || cell.row))
         return fail(p->err, "the first cell must begin where the inputs begin: \"cell 0 0 0\"");
-    if (plan->n_cells > 0 && !is_later(&before, &cell))
+    const plan_cell *before = plan->n_cells ? &plan->cells[plan->n_cells - 1] : NULL;
+    if (before &&
+        (cell.input < before->input || (cell.input == before->input &&
+                                        (cell.offset <= before->offset || cell.row < before->row))))
         return fail(p->err, "the cell must begin after the one before it");
     plan->cells[plan->n_cells++] = cell;
     return true;
@@ -461,15 +452,6 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
                         "tokmap plan");
 }
 
-/* How many bytes come before the last line. */
-static size_t bytes_before_last_line(const char *text, size_t n_bytes)
-{
-    size_t n = n_bytes ? n_bytes - 1 : 0;
-    while (n > 0 && text[n - 1] != '\n')
-        n--;
-    return n;
-}
-
 bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure *err)
 {
     plan_parser p = {.plan = plan, .err = err};
@@ -479,9 +461,11 @@ bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure 
     memcpy(plan->memory, text, n_bytes);
     p.at = plan->memory;
     p.end = plan->memory + n_bytes;
-    plan->hash = XXH3_64bits(text, bytes_before_last_line(text, n_bytes));
-    if (parse_first_line(&p) && parse_folders(&p) && parse_sections(&p) &&
-        parse_checksum(&p, plan->hash))
+    size_t before = n_bytes ? n_bytes - 1 : 0; /* of the last line */
+    while (before > 0 && text[before - 1] != '\n')
+        before--;
+    plan->hash = XXH3_64bits(text, before);
+    if (parse_head(&p) && parse_sections(&p) && parse_checksum(&p, plan->hash))
         return true;
     err->place = p.n_lines;
     return false;
@@ -489,19 +473,10 @@ bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure 
 
 /* ---- Reading ---- */
 
-static int parse(plan_file *plan, const char *path, const whole_file *file)
-{
-    failure err;
-    if (plan_file_parse(plan, (const char *)file->data, file->n_bytes, &err))
-        return CLI_OK;
-    if (err.status == ENOMEM)
-        return cli_no_memory();
-    return cli_error(CLI_INPUT, "%s:%" PRIu64 ": %s", path, err.place, err.text);
-}
-
 int plan_read_to_update(plan_file *plan, const char *path)
 {
     whole_file file;
+    failure err;
     const int error = file_read_whole(path, PLAN_MAX_FILE_BYTES, &file);
     if (error == EFBIG)
         return cli_error(CLI_INPUT, "%s: is larger than 4 GiB, so it is not a plan", path);
@@ -509,9 +484,11 @@ int plan_read_to_update(plan_file *plan, const char *path)
         return cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
     if (!file.data)
         return cli_error(CLI_INPUT, "%s: there is no such plan", path);
-    const int code = parse(plan, path, &file);
+    const bool ok = plan_file_parse(plan, (const char *)file.data, file.n_bytes, &err);
     free(file.data);
-    return code;
+    if (!ok && err.status == ENOMEM)
+        return cli_no_memory();
+    return ok ? CLI_OK : cli_error(CLI_INPUT, "%s:%" PRIu64 ": %s", path, err.place, err.text);
 }
 
 int plan_read(plan_file *plan, const char *path)

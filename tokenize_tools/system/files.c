@@ -24,19 +24,6 @@ int file_id_compare(const void *a, const void *b)
 
 /* ---- Describing ---- */
 
-static file_kind kind_of(mode_t mode)
-{
-    return S_ISREG(mode)   ? FILE_REGULAR
-           : S_ISDIR(mode) ? FILE_FOLDER
-           : S_ISLNK(mode) ? FILE_LINK
-                           : FILE_SPECIAL;
-}
-
-static uint64_t time_ns(struct timespec t)
-{
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* After stat, lstat or fstat. */
 static int take_facts(int failed, const struct stat *st, file_facts *facts)
 {
@@ -45,11 +32,14 @@ static int take_facts(int failed, const struct stat *st, file_facts *facts)
         return errno;
     *facts = (file_facts){
         .id = {st->st_dev, st->st_ino},
-        .kind = kind_of(st->st_mode),
+        .kind = S_ISREG(st->st_mode)   ? FILE_REGULAR
+                : S_ISDIR(st->st_mode) ? FILE_FOLDER
+                : S_ISLNK(st->st_mode) ? FILE_LINK
+                                       : FILE_SPECIAL,
         .n_names = st->st_nlink,
         .n_bytes = (uint64_t)st->st_size,
-        .mtime_ns = time_ns(st->st_mtim),
-        .ctime_ns = time_ns(st->st_ctim),
+        .mtime_ns = 1000000000u * (uint64_t)st->st_mtim.tv_sec + (uint64_t)st->st_mtim.tv_nsec,
+        .ctime_ns = 1000000000u * (uint64_t)st->st_ctim.tv_sec + (uint64_t)st->st_ctim.tv_nsec,
     };
     return 0;
 }
@@ -194,27 +184,18 @@ bool file_equals(const char *a, const char *b)
     return same;
 }
 
-/* Makes room for at least one more byte, and the padding. */
-static bool make_room(whole_file *file, size_t *capacity)
-{
-    if (*capacity - file->n_bytes > FILE_PADDING)
-        return true;
-    const size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 20;
-    uint8_t *data = realloc(file->data, wanted);
-    if (!data)
-        return false;
-    file->data = data;
-    *capacity = wanted;
-    return true;
-}
-
 static int read_to_end(int fd, size_t max_bytes, whole_file *file)
 {
     size_t capacity = 0;
     unsigned n_times = 0;
     for (;;) {
-        if (!make_room(file, &capacity))
-            return ENOMEM;
+        if (capacity - file->n_bytes <= FILE_PADDING) {
+            capacity = capacity ? 2 * capacity : (size_t)1 << 20;
+            uint8_t *data = realloc(file->data, capacity);
+            if (!data)
+                return ENOMEM;
+            file->data = data;
+        }
         const ssize_t n =
             read(fd, file->data + file->n_bytes, capacity - FILE_PADDING - file->n_bytes);
         if (n < 0 && !tokmap_i_is_interrupted(&n_times))

@@ -57,23 +57,20 @@ int input_file_open(const char *path)
     return fd;
 }
 
-/* Waits until there is something to read. -1: do not call read(); errno gives the reason. */
-static int wait_for_bytes(int fd, int stop_fd)
-{
-    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
-    if (poll(fds, 2, -1) < 0)
-        return -1;
-    errno = ECANCELED;
-    return fds[1].revents ? -1 : 0;
-}
-
 ssize_t input_file_read(int fd, int stop_fd, void *to, size_t n_bytes)
 {
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
     ssize_t n;
     unsigned n_times = 0;
-    do
-        n = wait_for_bytes(fd, stop_fd) < 0 ? -1 : read(fd, to, n_bytes);
-    while (n < 0 && tokmap_i_is_interrupted(&n_times));
+    do {
+        n = poll(fds, 2, -1) < 0 ? -1 : 0;
+        if (n == 0 && fds[1].revents) {
+            errno = ECANCELED;
+            return -1;
+        }
+        if (n == 0)
+            n = read(fd, to, n_bytes);
+    } while (n < 0 && tokmap_i_is_interrupted(&n_times));
     return n;
 }
 

@@ -67,16 +67,6 @@ int output_flush_folder(const char *path)
     return errno == 0 ? CLI_OK : print_errno(path, "flush its folder");
 }
 
-/* Creates `folder`, a prefix of a path up to one of its slashes. */
-static int make_folder(const char *folder)
-{
-    if (file_exists(folder))
-        return CLI_OK; /* it may be a file: then the next call fails */
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return print_errno(folder, "create the folder");
-    return output_flush_folder(folder);
-}
-
 int output_make_folders(const char *path)
 {
     char folder[4096 + 8];
@@ -86,7 +76,11 @@ int output_make_folders(const char *path)
     strcpy(folder, path);
     for (char *slash = folder + 1; code == CLI_OK && (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
-        code = make_folder(folder);
+        if (!file_exists(folder)) { /* if it is a file, the next call fails */
+            code = mkdir(folder, 0777) == 0 || errno == EEXIST
+                       ? output_flush_folder(folder)
+                       : print_errno(folder, "create the folder");
+        }
         *slash = '/';
     }
     return code;
@@ -103,17 +97,12 @@ static bool is_same_file(int fd, const char *path)
            file_id_compare(&by_fd.id, &by_path.id) == 0;
 }
 
-static bool has_no_locks(int sys_errno)
-{
-    return sys_errno == ENOLCK || sys_errno == ENOSYS || sys_errno == EOPNOTSUPP;
-}
-
 /* Reports that flock failed with this errno. */
 static int fail_lock(const char *path)
 {
     if (errno == EWOULDBLOCK)
         return fail_exists(path, TOKMAP_ERR_LOCKED);
-    if (has_no_locks(errno))
+    if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
         return cli_error(CLI_INPUT, "%s: cannot lock: this file system has no locks (%s)", path,
                          strerror(errno));
     return print_errno(path, "lock");
@@ -266,29 +255,22 @@ static int copy_by_hand(output_file *out, const output_source *src, uint64_t off
     return code;
 }
 
-/* Copies inside the kernel where file systems support it. 0: nothing could be copied this way. */
-static size_t copy_in_kernel(int dst, int src, uint64_t offset, size_t n_bytes)
-{
-    off_t from = (off_t)offset;
-    ssize_t n = copy_file_range(src, &from, dst, NULL, n_bytes, 0);
-    return n > 0 ? (size_t)n : 0;
-}
-
 int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes)
 {
     int code = CLI_OK;
     bool in_kernel = true;
     for (uint64_t done = 0; code == CLI_OK && done < n_bytes;) {
         size_t n_wanted = n_bytes - done < COPY_BYTES ? (size_t)(n_bytes - done) : COPY_BYTES;
-        size_t n = in_kernel ? copy_in_kernel(out->fd, src->fd, src_offset + done, n_wanted) : 0;
-        if (n == 0) {
+        off_t from = (off_t)(src_offset + done);
+        ssize_t n = in_kernel ? copy_file_range(src->fd, &from, out->fd, NULL, n_wanted, 0) : 0;
+        if (n <= 0) {
             /* Whatever the error was, read and write will either work or report the actual one. */
             in_kernel = false;
             code = copy_by_hand(out, src, src_offset + done, n_wanted);
-            n = n_wanted;
+            n = (ssize_t)n_wanted;
         }
-        done += n;
-        src->n_copied += n;
+        done += (size_t)n;
+        src->n_copied += (size_t)n;
         cli_progress_update(src->progress, src->n_copied, src->n_to_copy);
     }
     cli_progress_clear(src->progress);

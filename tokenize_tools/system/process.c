@@ -16,33 +16,22 @@
 
 #include "cli/cli.h"
 
-/* A process may be started without descriptors 0, 1 or 2. A file opened next would take their place
- * and messages would be written into it. The stand-ins for 0 and 1 fail when they are used. */
-static bool fill_standard_descriptors(void)
+bool process_begin(void)
 {
+    /* A process may be started without descriptors 0, 1 or 2. A file opened next would take their
+     * place and messages would be written into it. The stand-ins for 0 and 1 fail when they are
+     * used. */
     static const int modes[] = {O_WRONLY, O_RDONLY, O_RDWR};
     for (int fd = 0; fd < 3; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
             return false;
     }
-    return true;
-}
-
-/* Each dataset of a list holds a descriptor; the usual soft limit is 1024. */
-static void raise_file_limit(void)
-{
+    /* Each dataset of a list holds a descriptor; the usual soft limit is 1024. */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-bool process_begin(void)
-{
-    if (!fill_standard_descriptors())
-        return false;
-    raise_file_limit();
     signal(SIGXFSZ, SIG_IGN);
     return true;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/paths.h"
+#include "text/array.h"
 
 typedef struct protected_file {
     file_id id;
@@ -15,21 +16,17 @@ typedef struct protected_file {
 
 static struct {
     protected_file *files;
-    size_t n, capacity;
+    size_t n;
 } protected;
 
 int path_protect(const file_facts *facts, const char *what)
 {
     if (facts->kind != FILE_REGULAR)
         return CLI_OK;
-    if (protected.n == protected.capacity) {
-        size_t capacity = protected.capacity ? 2 * protected.capacity : 16;
-        protected_file *files = realloc(protected.files, capacity * sizeof *files);
-        if (!files)
-            return cli_no_memory();
-        protected.files = files;
-        protected.capacity = capacity;
-    }
+    protected_file *files = array_grow(protected.files, protected.n, sizeof *files);
+    if (!files)
+        return cli_no_memory();
+    protected.files = files;
     protected.files[protected.n++] = (protected_file){facts->id, what};
     return CLI_OK;
 }
@@ -40,32 +37,24 @@ int path_protect_name(const char *path, const char *what)
     return file_describe_input(path, &facts) == 0 ? path_protect(&facts, what) : CLI_OK;
 }
 
-/* Its path is counted from the folder of the index. */
-static int protect_segment(const char *index_path, const tokmap_segment_info *segment)
-{
-    const char *slash = strrchr(index_path, '/');
-    const size_t n_folder = slash ? (size_t)(slash - index_path) + 1 : 0;
-    char *path = malloc(n_folder + segment->path_bytes + 1);
-    if (!path)
-        return cli_no_memory();
-    memcpy(path, index_path, n_folder);
-    memcpy(path + n_folder, segment->path, segment->path_bytes + 1);
-    const int code = path_protect_name(path, "an input");
-    free(path);
-    return code;
-}
-
 int path_protect_dataset(const tokmap_dataset *ds)
 {
-    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
-    tokmap_dataset_get_info(ds, &info);
+    const tokmap_dataset_info info = cli_dataset_info(ds);
     int code = path_protect_name(info.index_path, "an input");
     if (code == CLI_OK && info.token_path)
         code = path_protect_name(info.token_path, "an input");
     for (uint64_t i = 0; i < info.n_segments && code == CLI_OK; i++) {
         tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
         tokmap_dataset_get_segment(ds, i, &segment);
-        code = protect_segment(info.index_path, &segment);
+        /* Its path is counted from the folder of the index. */
+        const size_t n_folder = (size_t)(path_last_part(info.index_path) - info.index_path);
+        char *path = malloc(n_folder + segment.path_bytes + 1);
+        if (!path)
+            return cli_no_memory();
+        memcpy(path, info.index_path, n_folder);
+        memcpy(path + n_folder, segment.path, segment.path_bytes + 1);
+        code = path_protect_name(path, "an input");
+        free(path);
     }
     return code;
 }
@@ -89,11 +78,8 @@ int path_check_output(const char *path)
 int path_check_dataset(const char *prefix)
 {
     int code = CLI_OK;
-    for (size_t i = 0; i < PATH_N_DATASET_SUFFIXES && code == CLI_OK; i++) {
-        char path[PATH_PREFIX_BYTES + 32];
-        snprintf(path, sizeof path, "%s%s", prefix, path_dataset_suffixes[i]);
-        code = path_check_output(path);
-    }
+    for (size_t i = 0; i < PATH_N_DATASET_SUFFIXES && code == CLI_OK; i++)
+        code = path_check_output(path_of(prefix, path_dataset_suffixes[i]).s);
     return code;
 }
 
