@@ -46,7 +46,7 @@ def read_options(text):
         elif not line or not said or indent < column:
             said = None
         elif indent == column:
-            said[0] += " " + line.strip()
+            said[0] = f"{said[0]} {line.strip()}".strip()
         elif indent == column + 2 and not (said[1] and len(said[1][-1]) == 1):
             said[1].append(re.split(r"  +", line.strip(), maxsplit=1))
         else:

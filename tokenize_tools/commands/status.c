@@ -121,70 +121,58 @@ static void find_rate(status_search *s)
 
 /* ---- Cells ---- */
 
-static void add_cell(plan_share *share, uint64_t n_bytes)
+static bool add_failure(plan_status *status, const cell_report *report, size_t cell)
 {
-    share->n_cells++;
-    share->input_bytes += n_bytes;
-}
-
-static void add_done(status_search *s, const cell_report *report, uint64_t n_bytes)
-{
-    plan_status *status = s->status;
-    s->done[status->done.n_cells] = (done_cell){report->done_ns, n_bytes, report->n_tokens};
-    add_cell(&status->done, n_bytes);
-    status->n_tokens += report->n_tokens;
-    status->n_documents += report->n_documents;
-}
-
-static void add_unfinished(status_search *s, const cell_work *work, uint64_t n_bytes)
-{
-    plan_status *status = s->status;
-    const pack_note *note = &work->note;
-    add_cell(&status->unfinished, n_bytes);
-    if (!work->has_note)
-        return;
-    const uint64_t read = note->place.counts.stored_bytes + note->place.stored.n_bytes;
-    status->unfinished_bytes += read < n_bytes ? read : n_bytes;
-    status->n_tokens += note->position.tokens;
-    status->n_documents += note->position.documents;
-}
-
-static bool add_failure(status_search *s, const cell_report *report, size_t cell, uint64_t n_bytes)
-{
-    plan_status *status = s->status;
     const size_t n = status->failed.n_cells;
     failure *failures = array_grow(status->failures, n, sizeof *failures);
     if (!failures)
         return false;
     status->failures = failures;
-    fail(&status->failures[n], "%s", report->why);
-    status->failures[n].place = cell;
-    add_cell(&status->failed, n_bytes);
+    fail(&failures[n], "%s", report->why);
+    failures[n].place = cell;
     return true;
 }
 
-static bool add_to_status(status_search *s, size_t cell, bool verify)
+static bool add_cell(status_search *s, size_t cell, bool verify)
 {
+    plan_status *status = s->status;
+    plan_share *share = &status->left;
     cell_work work;
+    bool ok = true;
     const uint64_t n_bytes = plan_file_cell_bytes(s->plan, cell);
     cell_work_look(&work, s->plan, cell, verify);
-    add_cell(&s->status->all, n_bytes);
-    switch (work.report.state) {
+    const cell_report *report = &work.report;
+    const pack_note *note = &work.note;
+    switch (report->state) {
     case CELL_ABSENT:
     case CELL_OUTDATED:
-        add_cell(&s->status->left, n_bytes);
         break;
     case CELL_UNFINISHED:
-        add_unfinished(s, &work, n_bytes);
+        share = &status->unfinished;
+        if (work.has_note) {
+            const uint64_t read = note->place.counts.stored_bytes + note->place.stored.n_bytes;
+            status->unfinished_bytes += read < n_bytes ? read : n_bytes;
+            status->n_tokens += note->position.tokens;
+            status->n_documents += note->position.documents;
+        }
         break;
     case CELL_DONE:
-        add_done(s, &work.report, n_bytes);
+        share = &status->done;
+        s->done[share->n_cells] = (done_cell){report->done_ns, n_bytes, report->n_tokens};
+        status->n_tokens += report->n_tokens;
+        status->n_documents += report->n_documents;
         break;
     case CELL_FOREIGN:
     case CELL_DAMAGED:
-        return add_failure(s, &work.report, cell, n_bytes);
+        ok = add_failure(status, report, cell);
+        share = &status->failed;
+        break;
     }
-    return true;
+    status->all.n_cells++;
+    status->all.input_bytes += n_bytes;
+    share->n_cells += ok;
+    share->input_bytes += n_bytes;
+    return ok;
 }
 
 /* false: out of memory. */
@@ -194,7 +182,7 @@ static bool find_status(plan_status *status, const plan_file *plan, bool verify)
     s.done = calloc(plan->n_cells, sizeof *s.done);
     bool ok = s.done != NULL;
     for (size_t i = 0; i < plan->n_cells && ok; i++)
-        ok = add_to_status(&s, i, verify);
+        ok = add_cell(&s, i, verify);
     if (ok)
         find_rate(&s);
     free(s.done);

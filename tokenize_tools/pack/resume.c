@@ -217,20 +217,6 @@ static int describe_change(pack_resume *from, const resume_search *s)
     return CLI_OK;
 }
 
-/* P has no checkpoint: then no other output may have one, or a file of P is missing. */
-static int check_none(const resume_search *s)
-{
-    for (size_t i = 1; i < s->outputs->n; i++) {
-        tokmap_checkpoint_info info;
-        int code = read_checkpoint(s, i, 0, &info);
-        if (code != CLI_OK)
-            return code;
-        if (info.n_checkpoints > 0)
-            return fail_damaged(s, 0, missing);
-    }
-    return CLI_OK;
-}
-
 static int find_checkpoint(pack_resume *from, resume_search *s)
 {
     tokmap_checkpoint_info info;
@@ -239,8 +225,15 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
     s->n_checkpoints = info.n_checkpoints;
     if (code != CLI_OK)
         return code;
+    for (size_t i = 1; i < s->outputs->n && s->n_checkpoints == 0; i++) {
+        code = read_checkpoint(s, i, 0, &info);
+        if (code != CLI_OK)
+            return code;
+        if (info.n_checkpoints > 0) /* then a file of P is missing */
+            return fail_damaged(s, 0, missing);
+    }
     if (s->n_checkpoints == 0)
-        return check_none(s);
+        return CLI_OK;
     const pack_note *note = &from->note;
     if (!decode_note(&from->note, s->note, info.note_bytes))
         return refuse_other_facts(s, false);

@@ -301,32 +301,6 @@ static int pack_cells(pack_task *t)
 
 /* ---- Beginning ---- */
 
-static int pack_and_report(pack_task *t)
-{
-    const pack_task_options *o = t->o;
-    process_catch_interrupts();
-    int code = pack_report_begin(&t->report, o->options);
-    if (code != CLI_OK)
-        return code;
-    json_out *json = &t->report.json;
-    if (json->out) {
-        json_out_begin(json, NULL, '{');
-        json_out_number(json, "schema_version", 1);
-        json_out_string(json, "version", tokmap_version());
-        json_out_hash(json, "plan_hash", t->plan.hash);
-        json_out_number(json, "task", o->task.i);
-        json_out_number(json, "tasks", o->task.n);
-        json_out_begin(json, "cells", '[');
-    }
-    code = pack_cells(t);
-    if (json->out) {
-        json_out_end(json, ']');
-        json_out_number(json, "cells_done_before", t->n_before);
-        json_out_end(json, '}');
-    }
-    return pack_report_end(&t->report, code);
-}
-
 static int begin_task(pack_task *t)
 {
     const uint64_t memory = t->o->options->memory;
@@ -360,8 +334,29 @@ int pack_task_run(const pack_task_options *options)
         code = pack_plan_tokenizer(&t->plan, options->options, &t->tokens, &t->tokenizer);
     if (code == CLI_OK)
         code = check_cells(t);
-    if (code == CLI_OK)
-        code = pack_and_report(t);
+    if (code == CLI_OK) {
+        process_catch_interrupts();
+        code = pack_report_begin(&t->report, options->options);
+    }
+    if (code == CLI_OK) {
+        json_out *json = &t->report.json;
+        if (json->out) {
+            json_out_begin(json, NULL, '{');
+            json_out_number(json, "schema_version", 1);
+            json_out_string(json, "version", tokmap_version());
+            json_out_hash(json, "plan_hash", t->plan.hash);
+            json_out_number(json, "task", options->task.i);
+            json_out_number(json, "tasks", options->task.n);
+            json_out_begin(json, "cells", '[');
+        }
+        code = pack_cells(t);
+        if (json->out) {
+            json_out_end(json, ']');
+            json_out_number(json, "cells_done_before", t->n_before);
+            json_out_end(json, '}');
+        }
+        code = pack_report_end(&t->report, code);
+    }
     tokenizer_file_close(&t->tokenizer);
     pack_plan_inputs_free(&t->inputs);
     plan_file_free(&t->plan);

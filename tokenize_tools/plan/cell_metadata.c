@@ -85,28 +85,26 @@ static uint64_t take_hash(text_part *t)
     return hash;
 }
 
-static void take_count(text_part *t, cell_count *count)
-{
-    size_t n = 0;
-    expect(t, "\"");
-    while (!t->failed && t->at < t->end && n < sizeof count->name - 1 &&
-           ((*t->at >= 'a' && *t->at <= 'z') || *t->at == '_'))
-        count->name[n++] = *t->at++;
-    count->name[n] = '\0';
-    t->failed = t->failed || n == 0;
-    expect(t, "\": ");
-    count->value = take_number(t);
-}
-
+/* Pairs of a name and a number. */
 static void take_counts(text_part *t, cell_counts *counts)
 {
     expect(t, counts_begin);
     for (counts->n = 0; !t->failed && !next_is(t, '}');) {
-        if (counts->n > 0)
-            expect(t, ", ");
+        cell_count *count = &counts->list[counts->n];
+        size_t n = 0;
+        expect(t, counts->n > 0 ? ", \"" : "\"");
         t->failed = t->failed || counts->n == CELL_MAX_COUNTS;
-        if (!t->failed)
-            take_count(t, &counts->list[counts->n++]);
+        while (!t->failed && t->at < t->end && n < sizeof count->name - 1 &&
+               ((*t->at >= 'a' && *t->at <= 'z') || *t->at == '_'))
+            count->name[n++] = *t->at++;
+        if (t->failed || n == 0) {
+            t->failed = true;
+            return;
+        }
+        count->name[n] = '\0';
+        expect(t, "\": ");
+        count->value = take_number(t);
+        counts->n++;
     }
     expect(t, "}");
 }
