@@ -2,10 +2,9 @@
 /* test_parquet_parts.c - the parsers and decoders of parquet/, against naive encoders that write
  * bit by bit. */
 #include "parquet/codec.h"
-#include "parquet/delta.h"
 #include "parquet/footer.h"
+#include "parquet/integers.h"
 #include "parquet/page_header.h"
-#include "parquet/runs.h"
 #include "parquet/snappy.h"
 #include "parquet/thrift.h"
 #include "parquet/values.h"

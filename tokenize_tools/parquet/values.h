@@ -6,10 +6,9 @@
 #ifndef TOKMAP_PARQUET_VALUES_H
 #define TOKMAP_PARQUET_VALUES_H
 
-#include "parquet/delta.h"
 #include "parquet/footer.h"
+#include "parquet/integers.h"
 #include "parquet/page_header.h"
-#include "parquet/runs.h"
 #include "tokmap.h"
 
 typedef struct parquet_dictionary { /* {0}: none */

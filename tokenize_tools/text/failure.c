@@ -15,14 +15,19 @@ static void set_text(failure *f, const char *format, va_list args, const char *a
     memcpy(f->text, text, strlen(text) + 1);
 }
 
+static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
+{
+    f->status = status;
+    f->place = 0;
+    f->has_place = false;
+    set_text(f, format, args, after);
+}
+
 bool fail(failure *f, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    f->status = FAILURE_CONTENT;
-    f->place = 0;
-    f->has_place = false;
-    set_text(f, format, args, "");
+    set_failure(f, FAILURE_CONTENT, format, args, "");
     va_end(args);
     return false;
 }
@@ -31,10 +36,7 @@ bool fail_changed(failure *f, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    f->status = FAILURE_CHANGED;
-    f->place = 0;
-    f->has_place = false;
-    set_text(f, format, args, "");
+    set_failure(f, FAILURE_CHANGED, format, args, "");
     va_end(args);
     return false;
 }
@@ -44,12 +46,9 @@ bool fail_system(failure *f, int sys_errno, const char *format, ...)
     char after[256];
     va_list args;
     va_start(args, format);
-    f->status = sys_errno;
-    f->place = 0;
-    f->has_place = false;
     errno = sys_errno; /* %m, because strerror is not for threads */
     snprintf(after, sizeof after, ": %m");
-    set_text(f, format, args, after);
+    set_failure(f, sys_errno, format, args, after);
     va_end(args);
     return false;
 }
