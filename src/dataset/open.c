@@ -359,11 +359,9 @@ static tokmap_status explain_missing(const char *path, tokmap_status status, tok
 {
     if (status != TOKMAP_ERR_IO || err->sys_errno != ENOENT || !tokmap_i_file_exists(path))
         return status;
-    if (tokmap_i_file_is_folder(path))
-        FAIL(err, status,
-             "%s: not a dataset, but a folder: pack its files, or name a dataset in it", path);
-    else
-        FAIL(err, status, "%s: not a dataset: pack it, or index it", path);
+    FAIL(err, status, "%s: not a dataset%s", path,
+         tokmap_i_file_is_folder(path) ? ", but a folder: pack its files, or name a dataset in it"
+                                       : ": pack it, or index it");
     err->sys_errno = ENOENT;
     return status;
 }

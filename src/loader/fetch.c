@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "loader/fetch_pages.h"
 #include "loader/fetch_ring.h"
+#include "loader/latency.h"
 #include "system/platform_thread.h"
 #include "base/status.h"
 
@@ -171,36 +172,25 @@ static bool drop_step(tokmap_i_fetch *f)
     return true;
 }
 
-static bool plan_next(tokmap_i_fetch *f)
+/* Plans one more step; or `again` the next one to lend, if it has failed, which is then also
+ * read. */
+static bool plan_one(tokmap_i_fetch *f, bool again)
 {
-    const uint64_t i = f->n_planned;
-    if (f->restarted || f->ended || f->n_rows == 0 || i >= f->n_dropped + f->n_slots)
+    const uint64_t i = again ? f->head : f->n_planned;
+    const bool wanted = again ? step_at(f, i)->state == STEP_AGAIN
+                              : !f->ended && f->n_rows > 0 && i < f->n_dropped + f->n_slots;
+    if (f->restarted || !wanted)
         return false;
     const uint64_t sample = f->first + i * f->stride;
     const uint32_t n_rows = f->n_rows;
-    tokmap_i_mutex_unlock(&f->mutex);
-    const tokmap_status status = plan_step(f, i, sample, n_rows);
-    tokmap_i_mutex_lock(&f->mutex);
-    settle_step(f, i, STEP_PLANNED, status);
-    f->n_planned++;
-    return true;
-}
-
-/* Tries the next step again if it has failed. */
-static bool plan_again(tokmap_i_fetch *f)
-{
-    const uint64_t i = f->head;
-    if (f->restarted || step_at(f, i)->state != STEP_AGAIN)
-        return false;
-    const uint64_t sample = f->first + i * f->stride;
-    const uint32_t n_rows = f->n_rows;
-    const bool direct = f->o.kind == TOKMAP_I_FETCH_DIRECT;
+    const bool reads = again && f->o.kind != TOKMAP_I_FETCH_DIRECT;
     tokmap_i_mutex_unlock(&f->mutex);
     tokmap_status status = plan_step(f, i, sample, n_rows);
-    if (!status && !direct)
+    if (!status && reads)
         status = finish_step(f, i);
     tokmap_i_mutex_lock(&f->mutex);
-    settle_step(f, i, direct ? STEP_PLANNED : STEP_READY, status);
+    settle_step(f, i, reads ? STEP_READY : STEP_PLANNED, status);
+    f->n_planned += !again;
     return true;
 }
 
@@ -274,9 +264,9 @@ static void *run_thread(void *context)
             continue;
         }
         bool did = drop_step(f);
-        did |= plan_again(f);
+        did |= plan_one(f, true);
         for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
-            did |= plan_next(f);
+            did |= plan_one(f, false);
         did |= f->o.kind == TOKMAP_I_FETCH_DIRECT ? take_rows(f, !did) : finish_next(f);
         if (!did) {
             f->idle = true;
@@ -390,16 +380,18 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     return status;
 }
 
-tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f)
+void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info)
 {
-    tokmap_i_fetch_counts counts = {.bytes_read =
-                                        atomic_load_explicit(&f->bytes_read, memory_order_relaxed),
-                                    .n_waits = f->n_waits,
-                                    .ns_waited = f->ns_waited,
-                                    .waits = &f->waits};
+    info->look_ahead = f->o.n_steps;
+    info->bytes_read = atomic_load_explicit(&f->bytes_read, memory_order_relaxed);
     if (f->ring)
-        counts.bytes_read += tokmap_i_ring_bytes_read(f->ring);
-    return counts;
+        info->bytes_read += tokmap_i_ring_bytes_read(f->ring);
+    info->n_waits = f->n_waits;
+    info->ns_waited = f->ns_waited;
+    info->wait_p50_ns = tokmap_i_latency_percentile(&f->waits, 500);
+    info->wait_p99_ns = tokmap_i_latency_percentile(&f->waits, 990);
+    info->wait_p999_ns = tokmap_i_latency_percentile(&f->waits, 999);
+    info->wait_max_ns = f->waits.max_ns;
 }
 
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f)

@@ -17,7 +17,7 @@
 #define TOKMAP_FETCH_H
 
 #include "loader/fetch_options.h"
-#include "loader/latency.h"
+#include "tokmap_loader.h"
 
 typedef struct tokmap_i_fetch tokmap_i_fetch;
 
@@ -44,12 +44,8 @@ void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, 
 tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **rows,
                                   tokmap_error *err);
 
-typedef struct tokmap_i_fetch_counts {
-    uint64_t bytes_read; /* with DIRECT and READ, including bytes around the rows */
-    uint64_t n_waits, ns_waited;
-    const tokmap_i_latency *waits; /* of all calls of next; later calls change it */
-} tokmap_i_fetch_counts;
-tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f);
+/* Fills in what the info of a loader says about reading. */
+void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info);
 /* The memory of the ring buffer, used or not: n_steps + 1 steps of the longest rows. */
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f);
 

@@ -257,17 +257,8 @@ tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info 
                                .n_samples = l->end,
                                .resident_bytes = bytes_of_loader(l),
                                .io = l->io};
-    if (l->fetch) {
-        const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(l->fetch);
-        full.look_ahead = l->n_steps_ahead;
-        full.bytes_read = counts.bytes_read;
-        full.n_waits = counts.n_waits;
-        full.ns_waited = counts.ns_waited;
-        full.wait_p50_ns = tokmap_i_latency_percentile(counts.waits, 500);
-        full.wait_p99_ns = tokmap_i_latency_percentile(counts.waits, 990);
-        full.wait_p999_ns = tokmap_i_latency_percentile(counts.waits, 999);
-        full.wait_max_ns = counts.waits->max_ns;
-    }
+    if (l->fetch)
+        tokmap_i_fetch_describe(l->fetch, &full);
     return tokmap_i_give_struct(info, &full, &kind, NULL);
 }
 

@@ -54,10 +54,9 @@ struct tokmap_loader {
     uint32_t end_source;      /* the source that ends it */
 
     uint32_t rank, n_ranks, batch_rows;
-    uint64_t next_sample;   /* of the next step: row 0 of rank 0 */
-    tokmap_io io;           /* the way that was chosen */
-    uint32_t look_ahead;    /* steps, as requested */
-    uint32_t n_steps_ahead; /* steps, as used */
+    uint64_t next_sample; /* of the next step: row 0 of rank 0 */
+    tokmap_io io;         /* the way that was chosen */
+    uint32_t look_ahead;  /* steps, as requested */
     bool drop_behind;
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
     tokmap_i_read_plan plan;

@@ -349,7 +349,6 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
         l->joined = old.joined;
         l->parts = old.parts;
         l->io = old.io;
-        l->n_steps_ahead = old.n_steps_ahead;
         l->fetch = old.fetch;
         return status;
     }

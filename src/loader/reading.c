@@ -149,12 +149,11 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         [TOKMAP_IO_READ] = TOKMAP_I_FETCH_READ,
     };
     const uint32_t usual = (uint32_t)div_up(ROWS_AHEAD, l->batch_rows);
-    l->n_steps_ahead = l->look_ahead ? l->look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS));
     const tokmap_i_fetch_options o = {
         .kind = kinds[l->io],
         .datasets = l->plan.datasets,
         .n_datasets = l->plan.n_datasets,
-        .n_steps = l->n_steps_ahead,
+        .n_steps = l->look_ahead ? l->look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
         .drop_behind = l->drop_behind,

@@ -246,7 +246,7 @@ static tokmap_status open_host_memory(tokmap_stage *s, tokmap_error *err)
     if (error) {
         tokmap_error why;
         tokmap_i_stage_check(s, error, "pinning memory", &why);
-        tokmap_i_stage_note(s, "%s; batches are copied from memory that is not pinned", why.text);
+        tokmap_i_stage_note(s, why.text, "batches are copied from memory that is not pinned");
     }
     return TOKMAP_OK;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queue.c - the calls of the driver for each batch. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -46,16 +45,10 @@ tokmap_status tokmap_i_stage_check(const tokmap_stage *s, int error, const char 
                 error, name, text);
 }
 
-void tokmap_i_stage_note(tokmap_stage *s, const char *format, ...)
+void tokmap_i_stage_note(tokmap_stage *s, const char *why, const char *what)
 {
-    va_list args;
-    if (!s->options.log || s->n_notes == TOKMAP_I_STAGE_NOTES)
-        return;
-    char *text = s->notes[s->n_notes++];
-    va_start(args, format);
-    if (vsnprintf(text, sizeof s->notes[0], format, args) < 0)
-        text[0] = 0;
-    va_end(args);
+    if (s->options.log && s->n_notes < TOKMAP_I_STAGE_NOTES)
+        snprintf(s->notes[s->n_notes++], sizeof s->notes[0], "%s; %s", why, what);
 }
 
 void tokmap_i_stage_send_notes(tokmap_stage *s)
@@ -79,7 +72,7 @@ static const char waiting[] = "waiting for an event", recording[] = "recording a
 void tokmap_i_stage_lose(tokmap_stage *s, const tokmap_error *why)
 {
     s->lost = *why;
-    tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
+    tokmap_i_stage_note(s, s->lost.text, "the stage has stopped");
 }
 
 static int launch_expand(const tokmap_stage *s, const tokmap_i_device_slot *d,

@@ -177,9 +177,8 @@ tokmap_status tokmap_i_stage_check(const tokmap_stage *s, int error, const char 
                                    tokmap_error *err);
 /* With the mutex held: the device has stopped working. */
 void tokmap_i_stage_lose(tokmap_stage *s, const tokmap_error *why);
-/* With the mutex held: adds a line for `log`. */
-void tokmap_i_stage_note(tokmap_stage *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* With the mutex held: adds a line for `log`, "why; what". */
+void tokmap_i_stage_note(tokmap_stage *s, const char *why, const char *what);
 /* Without it: passes new lines to `log`. */
 void tokmap_i_stage_send_notes(tokmap_stage *s);
 

@@ -38,37 +38,6 @@ static tokmap_status take_options(tokmap_writer *w, const tokmap_adopt_options *
     return TOKMAP_OK;
 }
 
-static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path, tokmap_error *err)
-{
-    const char *slash = strrchr(token_path, '/');
-    const char *base = slash ? slash + 1 : token_path;
-    const char *suffix = strrchr(base, '.');
-    if (!suffix || suffix == base || !tokmap_i_suffix_valid(suffix))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: its name needs a short suffix such as .bin (letters, digits, '_', '-'): "
-                    "rename the file or make a link",
-                    token_path);
-    const tokmap_i_header *h = &w->header;
-    tokmap_i_file_stat *stat = &w->names.token_file;
-    tokmap_status status =
-        tokmap_i_writer_begin(w, token_path, (size_t)(suffix - token_path), suffix, err);
-    if (status)
-        return status;
-    int error = tokmap_i_file_open(w->names.token_path, &w->token_fd);
-    if (!error)
-        error = tokmap_i_file_stat_fd(w->token_fd, stat);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", w->names.token_path);
-    const uint64_t expected = h->token_offset + h->n_tokens * h->token_bytes;
-    if (stat->n_bytes != expected)
-        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat->n_bytes, expected),
-                       "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
-                       " bytes from byte %" PRIu64 " need %" PRIu64,
-                       w->names.token_path, stat->n_bytes, h->n_tokens, h->token_bytes,
-                       h->token_offset, expected);
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                   const tokmap_adopt_options *options, tokmap_error *err)
 {
@@ -79,9 +48,28 @@ tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
         return FAIL_MEMORY(err);
+    const tokmap_i_header *h = &w->header;
+    tokmap_i_file_stat *stat = &w->names.token_file;
+    const char *slash = strrchr(token_path, '/');
+    const char *base = slash ? slash + 1 : token_path;
+    const char *suffix = strrchr(base, '.');
     tokmap_status status = take_options(w, options, err);
+    if (!status && (!suffix || suffix == base || !tokmap_i_suffix_valid(suffix)))
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "%s: its name needs a short suffix such as .bin (letters, digits, '_', '-'): "
+                      "rename the file or make a link",
+                      token_path);
     if (!status)
-        status = begin_adopt(w, token_path, err);
+        status = tokmap_i_writer_begin(w, token_path, (size_t)(suffix - token_path), suffix, err);
+    if (!status)
+        status = tokmap_i_open_file(w->names.token_path, &w->token_fd, stat, err);
+    const uint64_t expected = h->token_offset + h->n_tokens * h->token_bytes;
+    if (!status && stat->n_bytes != expected)
+        status = FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat->n_bytes, expected),
+                         "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
+                         " bytes from byte %" PRIu64 " need %" PRIu64,
+                         w->names.token_path, stat->n_bytes, h->n_tokens, h->token_bytes,
+                         h->token_offset, expected);
     if (status)
         tokmap_writer_close(w);
     else

@@ -166,7 +166,8 @@ static tokmap_status copy_unit(copy_job *job, uint64_t unit, tokmap_error *err)
 {
     static const uint8_t none[RECORD_BYTES];
     const uint32_t width = job->ds->header.token_bytes;
-    const uint64_t first = unit * UNIT_BYTES / width, n = unit_bytes(job, unit) / width;
+    const size_t n_bytes = unit_bytes(job, unit);
+    const uint64_t first = unit * UNIT_BYTES / width, n = n_bytes / width;
     uint8_t *record = job->records + job->n_pending * RECORD_BYTES;
     bool done;
     tokmap_status status = read_record(job, unit, record, &done, err);
@@ -187,10 +188,9 @@ static tokmap_status copy_unit(copy_job *job, uint64_t unit, tokmap_error *err)
             status = sync_file(job, err);
     }
     if (!status)
-        status = write_at(job, job->unit, unit_bytes(job, unit), unit * UNIT_BYTES, err);
+        status = write_at(job, job->unit, n_bytes, unit * UNIT_BYTES, err);
     if (status)
         return status;
-    const size_t n_bytes = unit_bytes(job, unit);
     tokmap_i_content_hash hash = {0};
     begin_record(job, unit, record);
     tokmap_i_content_hash_add_tokens(&hash, job->unit, n_bytes / width, width);

@@ -371,22 +371,25 @@ static void counts_what_it_waits_for(tokmap_i_fetch_kind kind)
     o.n_steps = 8;
     tokmap_i_fetch *f = ahead_fetch(&o);
     bool ready = false;
+    tokmap_loader_info info = {0};
     CHECK(tokmap_i_fetch_bytes(f) > 9 * 9 * sizeof(tokmap_i_fetch_row));
     for (uint32_t round = 0; round < 50 && !ready; round++) { /* a slow machine gets some more */
         tokmap_i_fetch_restart(f, 0, 9, 9);
         usleep(2000 * (round + 1));
-        const uint64_t n_before = tokmap_i_fetch_get_counts(f).n_waits;
+        tokmap_i_fetch_describe(f, &info);
+        const uint64_t n_before = info.n_waits;
         ahead_expect(&c, f, 9, 0);
-        ready = tokmap_i_fetch_get_counts(f).n_waits == n_before;
+        tokmap_i_fetch_describe(f, &info);
+        ready = info.n_waits == n_before;
     }
     CHECK(ready);
     for (uint32_t i = 0; i < 20; i++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
         ahead_expect(&c, f, 9, 0);
     }
-    const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(f);
-    CHECK(counts.n_waits > 0 && counts.ns_waited > 0);
-    CHECK((counts.bytes_read > 0) == (kind != TOKMAP_I_FETCH_POPULATE));
+    tokmap_i_fetch_describe(f, &info);
+    CHECK(info.n_waits > 0 && info.ns_waited > 0);
+    CHECK((info.bytes_read > 0) == (kind != TOKMAP_I_FETCH_POPULATE));
     ahead_end(&c, f);
 }
 EACH_KIND(counts_what_it_waits_for)
