@@ -9,7 +9,6 @@
  * found after the cut. */
 #include "writer/journal_plans.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
