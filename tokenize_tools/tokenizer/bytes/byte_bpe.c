@@ -309,20 +309,18 @@ bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *w
 
 /* ---- New and free ---- */
 
-static bool build(builder *w)
-{
-    if (w->m->rule == MERGE_SCORED)
-        return model_fail(w->err, 0, "byte-level BPE with scores is not supported");
-    if (w->m->word_suffix.n_bytes > MAX_SUFFIX_BYTES)
-        return model_fail(w->err, 0, "an end_of_word_suffix of more than %d bytes",
-                          MAX_SUFFIX_BYTES);
-    return number_tokens(w) && make_merges(w) && find_whole(w->b, w->m, w->err);
-}
-
 byte_bpe *byte_bpe_new(const model *m, failure *err)
 {
     builder w = {.b = calloc(1, sizeof *w.b), .m = m, .err = err};
-    const bool built = w.b ? build(&w) : fail_memory(err);
+    bool built = false;
+    if (!w.b)
+        fail_memory(err);
+    else if (m->rule == MERGE_SCORED)
+        model_fail(err, 0, "byte-level BPE with scores is not supported");
+    else if (m->word_suffix.n_bytes > MAX_SUFFIX_BYTES)
+        model_fail(err, 0, "an end_of_word_suffix of more than %d bytes", MAX_SUFFIX_BYTES);
+    else
+        built = number_tokens(&w) && make_merges(&w) && find_whole(w.b, m, err);
     free(w.symbols);
     free(w.list.pairs);
     if (built)

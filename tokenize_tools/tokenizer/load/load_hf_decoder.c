@@ -19,17 +19,6 @@ static const char *const types[] = {"ByteLevel", "Metaspace", "Replace",    "Byt
                                     "Strip",     "WordPiece", "BPEDecoder", "CTC"};
 static const char type_letters[] = "LMRBFSWE?";
 
-/* m: no blank was put before the text. */
-static bool read_metaspace(json_reader *r, char *letter)
-{
-    prepend_scheme prepend;
-    bool split;
-    if (!hf_read_metaspace(r, &prepend, &split))
-        return false;
-    *letter = prepend == PREPEND_NEVER ? 'm' : 'M';
-    return true;
-}
-
 /* Only U+2581 by a blank is supported. */
 static bool read_replace(json_reader *r, char *letter)
 {
@@ -92,26 +81,26 @@ static bool read_suffix(json_reader *r, model *m, char *letter)
     return model_text_set(&m->decode_affix, suffix.s, suffix.n_bytes) || json_no_memory(r);
 }
 
-static bool read_ctc(json_reader *r)
-{
-    json_field fields[] = {{"type", 0},
-                           {"pad_token", 0, JSON_STRING, false},
-                           {"word_delimiter_token", 0, JSON_STRING, false},
-                           {"cleanup", 0, JSON_TRUE, false}};
-    return json_read_fields(r, "CTC", fields, HF_N(fields));
-}
-
 static bool read_part(json_reader *r, size_t type, void *context)
 {
     part_word *word = context;
     bool ignored[2];
+    prepend_scheme prepend = PREPEND_ALWAYS;
+    json_field ctc[] = {{"type", 0},
+                        {"pad_token", 0, JSON_STRING, false},
+                        {"word_delimiter_token", 0, JSON_STRING, false},
+                        {"cleanup", 0, JSON_TRUE, false}};
     if (word->n == MAX_PARTS)
         return model_fail(word->err, r->at, "more than %d decoders", MAX_PARTS);
     char *letter = &word->letters[word->n++];
     *letter = type_letters[type];
     switch (*letter) {
     case 'M':
-        return read_metaspace(r, letter);
+        if (!hf_read_metaspace(r, &prepend, &ignored[0]))
+            return false;
+        if (prepend == PREPEND_NEVER) /* no blank was put before the text */
+            *letter = 'm';
+        return true;
     case 'R':
         return read_replace(r, letter);
     case 'S':
@@ -123,7 +112,7 @@ static bool read_part(json_reader *r, size_t type, void *context)
     case 'L':
         return hf_read_byte_level(r, &ignored[0], &ignored[1]);
     case '?':
-        return read_ctc(r);
+        return json_read_fields(r, "CTC", ctc, HF_N(ctc));
     default:
         return hf_read_bare(r, types[type]);
     }

@@ -242,26 +242,14 @@ static bool check_piece(const spm_file *f, const piece *p)
     return true;
 }
 
-static bool add_byte(spm_file *f, const piece *p, new_token *token, uint8_t *byte)
-{
-    const int value = hf_byte_of_name(p->text.s, p->text.n_bytes);
-    if (value < 0 || !f->m->byte_fallback)
-        return model_fail(f->err, 0, "piece %u is a byte, but %s", p->id,
-                          value < 0 ? "not written <0xNN>" : "byte_fallback is off");
-    *byte = (uint8_t)value;
-    f->bytes_seen[value] = true;
-    token->bytes = byte;
-    token->n_bytes = 1;
-    return true;
-}
-
 static bool add_piece(spm_file *f, const piece *p)
 {
     static const token_kind kinds[] = {
         [PIECE_NORMAL] = TOKEN_NORMAL,   [PIECE_UNKNOWN] = TOKEN_UNKNOWN,
         [PIECE_CONTROL] = TOKEN_CONTROL, [PIECE_USER_DEFINED] = TOKEN_USER_DEFINED,
         [PIECE_UNUSED] = TOKEN_UNUSED,   [PIECE_BYTE] = TOKEN_BYTE};
-    uint8_t byte;
+    const int value = hf_byte_of_name(p->text.s, p->text.n_bytes);
+    const uint8_t byte = (uint8_t)value;
     if (!check_piece(f, p))
         return false;
     new_token token = {p->id, p->text.s, p->text.n_bytes, kinds[p->type], (double)p->score};
@@ -270,8 +258,14 @@ static bool add_piece(spm_file *f, const piece *p)
         token.kind = TOKEN_CONTROL;
         return model_set_token(f->m, &token, f->err);
     }
-    if (p->type == PIECE_BYTE && !add_byte(f, p, &token, &byte))
-        return false;
+    if (p->type == PIECE_BYTE && (value < 0 || !f->m->byte_fallback))
+        return model_fail(f->err, 0, "piece %u is a byte, but %s", p->id,
+                          value < 0 ? "not written <0xNN>" : "byte_fallback is off");
+    if (p->type == PIECE_BYTE) {
+        f->bytes_seen[byte] = true;
+        token.bytes = &byte;
+        token.n_bytes = 1;
+    }
     if (p->type == PIECE_UNKNOWN && f->m->unknown_id != MODEL_NO_ID)
         return model_fail(f->err, 0, "two pieces of type unknown");
     if (p->type == PIECE_UNKNOWN)

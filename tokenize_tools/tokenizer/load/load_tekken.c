@@ -63,19 +63,6 @@ static bool read_config(tekken_file *f, const json_field *config)
 
 /* ---- vocab ---- */
 
-static bool read_token(tekken_file *f, uint64_t rank)
-{
-    json_field fields[] = {{"rank", 0}, {"token_bytes", 0}, {"token_str", 0}};
-    json_string text = {"", 0};
-    uint64_t given = UINT64_MAX;
-    if (!json_read_fields(&f->r, "vocab", fields, HF_N(fields)) ||
-        !json_field_uint(&f->r, &fields[0], &given) || !json_field_string(&f->r, &fields[1], &text))
-        return false;
-    if (given != rank)
-        return json_fail(&f->r, "vocab: the rank is %" PRIu64 ", expected %" PRIu64, given, rank);
-    return bytes_add_base64(&f->words, (uint32_t)(f->n_specials + rank), text.s, text.n_bytes);
-}
-
 /* The file has more tokens than the model uses. */
 static bool read_vocab(tekken_file *f, const json_field *vocab)
 {
@@ -85,7 +72,22 @@ static bool read_vocab(tekken_file *f, const json_field *vocab)
     if (!json_begin(&f->r, JSON_ARRAY))
         return false;
     for (; json_next_item(&f->r); rank++) {
-        if (!(rank < n_wanted ? read_token(f, rank) : json_skip(&f->r)))
+        json_field fields[] = {{"rank", 0}, {"token_bytes", 0}, {"token_str", 0}};
+        json_string text = {"", 0};
+        uint64_t given = UINT64_MAX;
+        if (rank >= n_wanted) {
+            if (!json_skip(&f->r))
+                return false;
+            continue;
+        }
+        if (!json_read_fields(&f->r, "vocab", fields, HF_N(fields)) ||
+            !json_field_uint(&f->r, &fields[0], &given) ||
+            !json_field_string(&f->r, &fields[1], &text))
+            return false;
+        if (given != rank)
+            return json_fail(&f->r, "vocab: the rank is %" PRIu64 ", expected %" PRIu64, given,
+                             rank);
+        if (!bytes_add_base64(&f->words, (uint32_t)(f->n_specials + rank), text.s, text.n_bytes))
             return false;
     }
     if (f->r.failure[0])

@@ -169,13 +169,6 @@ static size_t find_in_blocks(simd_level e, const uint8_t *text, size_t n_bytes, 
 }
 #endif
 
-/* A continuation byte left over from a block looks like invalid UTF-8 to find_scalar: it counts as
- * plain, as its character was. */
-static size_t find_not_plain(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
-{
-    return find_scalar(text, n_bytes, find_in_blocks(e, text, n_bytes, from));
-}
-
 /* ---- Compatibility ---- */
 
 uint8_t unicode_combining_class(uint32_t code_point)
@@ -211,7 +204,10 @@ typedef struct nfc_segment {
 static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
     nfc_segment s = {from, from};
-    while ((s.start = find_not_plain(e, text, n_bytes, s.end)) < n_bytes) {
+    /* A continuation byte left over from a block looks like invalid UTF-8 to find_scalar: it counts
+     * as plain, as its character was. */
+    while ((s.start = find_scalar(text, n_bytes, find_in_blocks(e, text, n_bytes, s.end))) <
+           n_bytes) {
         uint32_t code_point;
         size_t i = s.start + decode_any(text + s.start, n_bytes - s.start, &code_point);
         nfc_kind kind = kind_of(code_point);
@@ -258,22 +254,18 @@ static const nfc_decomposition *decomposition_of(uint32_t code_point)
     return low;
 }
 
-static size_t decompose_hangul(uint32_t syllable, uint32_t out[3])
-{
-    const uint32_t trail = syllable % N_TRAILS;
-    out[0] = HANGUL_LEAD + syllable / N_TRAILS / N_VOWELS;
-    out[1] = HANGUL_VOWEL + syllable / N_TRAILS % N_VOWELS;
-    out[2] = HANGUL_TRAIL + trail;
-    return trail > 0 ? 3 : 2;
-}
-
 /* Only the first of a pair decomposes further. */
 size_t unicode_nfd(uint32_t code_point, uint32_t out[4])
 {
     uint32_t backwards[4];
     size_t n = 0, n_out = 0;
-    if (code_point - HANGUL < N_SYLLABLES)
-        return decompose_hangul(code_point - HANGUL, out);
+    if (code_point - HANGUL < N_SYLLABLES) {
+        const uint32_t syllable = code_point - HANGUL, trail = syllable % N_TRAILS;
+        out[0] = HANGUL_LEAD + syllable / N_TRAILS / N_VOWELS;
+        out[1] = HANGUL_VOWEL + syllable / N_TRAILS % N_VOWELS;
+        out[2] = HANGUL_TRAIL + trail;
+        return trail > 0 ? 3 : 2;
+    }
     while (kind_of(code_point).flags & KIND_DECOMPOSES) {
         const nfc_decomposition *d = decomposition_of(code_point);
         if (d->second)

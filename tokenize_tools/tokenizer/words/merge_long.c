@@ -276,14 +276,6 @@ typedef struct long_word {
     row result;
 } long_word;
 
-/* At least half of a piece is new. */
-static size_t piece_size(long_word *l, size_t from)
-{
-    while (l->size < 2 * (l->result.end - from))
-        l->size *= 2;
-    return l->size < l->n - from ? l->size : l->n - from;
-}
-
 /* *overlap: with what the result was before. */
 static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long_word *l,
                       size_t *overlap)
@@ -293,7 +285,9 @@ static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long
     for (size_t enough = OVERLAP;; enough *= 4) {
         for (; n_back < enough && from > 0; n_back++)
             from = previous_start(r, from);
-        const size_t n = piece_size(l, from);
+        while (l->size < 2 * (r->end - from)) /* at least half of a piece is new */
+            l->size *= 2;
+        const size_t n = l->size < l->n - from ? l->size : l->n - from;
         if (!prepare_workspace(w, s, n))
             return false;
         l->n_merged += merge_piece(t, w, l->symbols, from, n);

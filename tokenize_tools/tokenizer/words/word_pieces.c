@@ -16,17 +16,6 @@ struct word_pieces {
 
 /* ---- New and free ---- */
 
-/* Pieces that continue a word are below the prefix in the same trie. */
-static void find_inside(word_pieces *p, const model *m)
-{
-    bool has_value;
-    p->inside = double_array_root(&p->trie);
-    p->continues = m->kind == MODEL_WORDPIECE;
-    for (size_t i = 0; p->continues && i < m->subword_prefix.n_bytes; i++)
-        p->continues =
-            double_array_walk(&p->trie, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
-}
-
 static bool fill(word_pieces *p, const model *m, failure *err)
 {
     if (m->unknown_id == MODEL_NO_ID)
@@ -46,7 +35,13 @@ static bool fill(word_pieces *p, const model *m, failure *err)
     free(keys);
     if (!built)
         return fail_memory(err);
-    find_inside(p, m);
+    /* Pieces that continue a word are below the prefix in the same trie. */
+    bool has_value;
+    p->inside = double_array_root(&p->trie);
+    p->continues = m->kind == MODEL_WORDPIECE;
+    for (size_t i = 0; p->continues && i < m->subword_prefix.n_bytes; i++)
+        p->continues =
+            double_array_walk(&p->trie, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
     p->unknown_id = m->unknown_id;
     p->max_characters = m->kind == MODEL_WORDPIECE ? m->max_word_characters : UINT64_MAX;
     return true;
