@@ -15,7 +15,6 @@
 #include "cli/options.h"
 #include "commands/datasets.h"
 #include "commands/lines.h"
-#include "commands/values_text.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"
 #include "cli/paths.h"
@@ -287,19 +286,6 @@ static int print_documents(cat_state *s, uint64_t index, uint64_t end_index)
     return next < s->end && !ferror(stdout) ? refuse_document(s, end_index - 1) : CLI_OK;
 }
 
-/* The documents that hold the tokens to print, of which there is at least one. */
-static int print_token_range(cat_state *s)
-{
-    tokmap_document first, last;
-    if (s->info.n_documents == 0)
-        return print_line(s, 0, s->first, s->end);
-    if (tokmap_dataset_find_document(s->ds, s->first, &first) != TOKMAP_OK ||
-        tokmap_dataset_find_document(s->ds, s->end - 1, &last) != TOKMAP_OK)
-        return cli_error(CLI_DATASET, "%s: damaged: no document contains token %" PRIu64,
-                         s->info.index_path, s->first);
-    return print_documents(s, first.index, last.index + 1);
-}
-
 static int print_document_range(cat_state *s, uint64_t index, uint64_t end_index)
 {
     tokmap_document first, last;
@@ -345,7 +331,16 @@ static int print_asked(cat_state *s)
             return refuse_range("--tokens", range, "token", info->n_tokens);
         if (s->first == s->end)
             return CLI_OK;
-        return options->form == CAT_RAW ? print_tokens(s, s->first, s->end) : print_token_range(s);
+        if (options->form == CAT_RAW)
+            return print_tokens(s, s->first, s->end);
+        if (info->n_documents == 0)
+            return print_line(s, 0, s->first, s->end);
+        tokmap_document first, last;
+        if (tokmap_dataset_find_document(s->ds, s->first, &first) != TOKMAP_OK ||
+            tokmap_dataset_find_document(s->ds, s->end - 1, &last) != TOKMAP_OK)
+            return cli_error(CLI_DATASET, "%s: damaged: no document contains token %" PRIu64,
+                             info->index_path, s->first);
+        return print_documents(s, first.index, last.index + 1);
     }
     uint64_t first_document, end_document;
     const char *range = options->documents ? options->documents : ":";

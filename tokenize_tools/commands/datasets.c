@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "system/files.h"
+#include "text/json_text.h"
 #include "tokmap_writer.h"
 
 /* ---- Names ---- */
@@ -192,6 +194,60 @@ void dataset_list_close(dataset_list *list)
     for (size_t i = 0; i < list->n; i++)
         tokmap_dataset_close(list->datasets[i]);
     free(list->datasets);
+}
+
+/* ---- Values of documents ---- */
+
+const char *values_type_name(tokmap_value_type type)
+{
+    static const char *const names[] = {"null", "int64", "float64", "string"};
+    return names[type];
+}
+
+/* Of a float: the shortest digits that are read back as this number, with a point, so that it stays
+ * a float. */
+static void print_real(FILE *out, double value)
+{
+    char digits[40];
+    if (isnan(value) || isinf(value)) {
+        fputs(isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"", out);
+        return;
+    }
+    for (int n = 15; n <= 17; n++) {
+        snprintf(digits, sizeof digits, "%.*g", n, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    fprintf(out, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
+}
+
+bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document)
+{
+    tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
+    for (uint32_t i = 0; tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
+        tokmap_value value;
+        if (tokmap_dataset_get_meta(ds, i, document, &value) != TOKMAP_OK)
+            return false;
+        fputs(i ? ", " : "{", out);
+        json_text_print_string(out, column.name, column.name_bytes);
+        fputs(": ", out);
+        switch (value.type) {
+        case TOKMAP_VALUE_INT64:
+            fprintf(out, "%" PRId64, value.integer);
+            break;
+        case TOKMAP_VALUE_FLOAT64:
+            print_real(out, value.real);
+            break;
+        case TOKMAP_VALUE_STRING:
+            json_text_print_string(out, value.text, value.text_bytes);
+            break;
+        case TOKMAP_VALUE_NULL:
+            fputs("null", out);
+            break;
+        }
+    }
+    putc('}', out);
+    return true;
 }
 
 /* ---- Datasets that do not open ---- */

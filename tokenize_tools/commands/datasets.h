@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* datasets.h - the datasets that the arguments of a command name: finds them, opens several that
- * fit together, and says what the user may do if one does not open. */
+ * fit together, prints the values of their documents, and says what the user may do if one does
+ * not open. */
 #ifndef TOKMAP_DATASETS_H
 #define TOKMAP_DATASETS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #include "corpus/input_list.h"
 #include "tokmap.h"
@@ -34,6 +37,14 @@ typedef struct dataset_list {
  * another token width or another known vocabulary than those before it. Close it in any case. */
 int dataset_list_open(dataset_list *list, const input_list *names);
 void dataset_list_close(dataset_list *list);
+
+/* ---- Values of documents, as text ---- */
+
+/* "int64", "float64", "string", or "null" for a column without values. */
+const char *values_type_name(tokmap_value_type type);
+/* Prints the values of a document as a JSON object. False if one is damaged. JSON has no NaN
+ * and no infinities: they are the strings "NaN", "Infinity" and "-Infinity". */
+bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document);
 
 /* ---- Datasets that do not open ---- */
 

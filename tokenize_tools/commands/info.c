@@ -13,7 +13,6 @@
 #include "cli/paths.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
-#include "commands/values_text.h"
 #include "system/process.h"
 #include "text/json_out.h"
 #include "text/json_text.h"

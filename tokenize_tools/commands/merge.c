@@ -9,7 +9,6 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
-#include "commands/values_text.h"
 #include "text/json_out.h"
 #include "text/json_text.h"
 #include "system/memory_file.h"
@@ -131,28 +130,24 @@ static int choose_vocab_size(merge_state *s)
 
 /* ---- Inputs ---- */
 
-static void inspect_input(merge_state *s, size_t index)
-{
-    merge_input *in = &s->inputs[index];
-    json_text_span metadata;
-    in->ds = s->list.datasets[index];
-    in->info = cli_dataset_info(in->ds);
-    metadata.text = tokmap_dataset_metadata(in->ds, &metadata.n_bytes);
-    if (json_text_check_object(metadata, NULL))
-        json_text_find(metadata, "tokenizer", &in->tokenizer);
-    if (in->info.vocab_size && !s->vocab_from)
-        s->vocab_from = in;
-    if (in->tokenizer.n_bytes && !s->tokenizer_from)
-        s->tokenizer_from = in;
-    s->n_bytes += in->info.n_tokens * in->info.token_bytes;
-}
-
 static int check_inputs(merge_state *s)
 {
     int code = CLI_OK;
     tokmap_error err;
-    for (size_t i = 0; i < s->n_inputs; i++)
-        inspect_input(s, i);
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        merge_input *in = &s->inputs[i];
+        json_text_span metadata;
+        in->ds = s->list.datasets[i];
+        in->info = cli_dataset_info(in->ds);
+        metadata.text = tokmap_dataset_metadata(in->ds, &metadata.n_bytes);
+        if (json_text_check_object(metadata, NULL))
+            json_text_find(metadata, "tokenizer", &in->tokenizer);
+        if (in->info.vocab_size && !s->vocab_from)
+            s->vocab_from = in;
+        if (in->tokenizer.n_bytes && !s->tokenizer_from)
+            s->tokenizer_from = in;
+        s->n_bytes += in->info.n_tokens * in->info.token_bytes;
+    }
     for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
         code = check_input(s, &s->inputs[i]);
     if (code == CLI_OK && tokmap_dataset_check_tokenizers(
@@ -198,25 +193,6 @@ static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, t
     return status;
 }
 
-static tokmap_status copy_inputs(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
-{
-    cli_progress progress;
-    uint64_t n_done = 0;
-    tokmap_status status = TOKMAP_OK;
-    cli_progress_begin(&progress, "merge", s->options->quiet);
-    for (size_t i = 0; i < s->n_inputs && status == TOKMAP_OK; i++) {
-        const merge_input *in = &s->inputs[i];
-        status = tokmap_writer_append_dataset(writer, in->ds, err);
-        n_done += in->info.n_tokens * in->info.token_bytes;
-        cli_progress_update(&progress, n_done, s->n_bytes);
-    }
-    if (status == TOKMAP_OK)
-        cli_progress_end(&progress, n_done);
-    else
-        cli_progress_clear(&progress);
-    return status;
-}
-
 static int write_merged(const merge_state *s)
 {
     tokmap_writer *writer;
@@ -232,9 +208,20 @@ static int write_merged(const merge_state *s)
     int code = output_make_folders(s->prefix);
     if (code != CLI_OK)
         return code;
+    cli_progress progress;
+    uint64_t n_done = 0;
     tokmap_status status = tokmap_writer_open(&writer, s->options->output, &writer_options, &err);
+    cli_progress_begin(&progress, "merge", s->options->quiet);
+    for (size_t i = 0; i < s->n_inputs && status == TOKMAP_OK; i++) {
+        const merge_input *in = &s->inputs[i];
+        status = tokmap_writer_append_dataset(writer, in->ds, &err);
+        n_done += in->info.n_tokens * in->info.token_bytes;
+        cli_progress_update(&progress, n_done, s->n_bytes);
+    }
     if (status == TOKMAP_OK)
-        status = copy_inputs(s, writer, &err);
+        cli_progress_end(&progress, n_done);
+    else
+        cli_progress_clear(&progress);
     if (status == TOKMAP_OK)
         status = set_metadata(s, writer, &err);
     if (status == TOKMAP_OK)

@@ -175,26 +175,20 @@ static int print_result(const pack_planner *p, const plan_options *options)
     return cli_finish();
 }
 
-static int check_folders(plan_file *plan, const plan_options *options)
-{
-    static char folder[PATH_PREFIX_BYTES];
-    const int error = process_folder(folder, sizeof folder);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
-    plan->folder = folder;
-    plan->cells_folder = options->pack.cells_folder;
-    return plan_file_folders_fit(plan) ? CLI_OK
-                                       : cli_usage("--cells: the path of the folder is too long");
-}
-
 static int make_plan(const plan_options *options, const pack_parts *parts)
 {
     plan_file plan = {.cell_bytes = options->cell_bytes};
     pack_planner planner = {.options = parts->options, .inputs = parts->inputs, .plan = &plan};
     pack_facts facts = {0};
-    int code = check_folders(&plan, options);
-    if (code == CLI_OK)
-        code = take_options(&plan);
+    char folder[PATH_PREFIX_BYTES];
+    const int error = process_folder(folder, sizeof folder);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
+    plan.folder = folder;
+    plan.cells_folder = options->pack.cells_folder;
+    int code = plan_file_folders_fit(&plan)
+                   ? take_options(&plan)
+                   : cli_usage("--cells: the path of the folder is too long");
     if (code == CLI_OK && !pack_facts_make(&facts, &(pack_parts){.options = parts->options,
                                                                  .tokenizer = parts->tokenizer,
                                                                  .tokens = parts->tokens}))
