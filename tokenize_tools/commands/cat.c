@@ -382,17 +382,17 @@ static int print_dataset(const char *path, const cat_options *options)
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
         return report_open_failure(path, &err);
     cat_state *s = calloc(1, sizeof *s);
-    int code = CLI_OK;
-    if (s) {
-        s->ds = ds;
-        s->info = cli_dataset_info(ds);
-        s->options = options;
-        s->on_terminal = process_is_terminal(stdout);
-        s->stored = malloc(CHUNK_TOKENS * s->info.token_bytes);
-        s->ids = malloc(CHUNK_TOKENS * sizeof *s->ids);
+    if (!s) {
+        tokmap_dataset_close(ds);
+        return cli_no_memory();
     }
-    if (!s || !s->stored || !s->ids)
-        code = cli_no_memory();
+    s->ds = ds;
+    s->info = cli_dataset_info(ds);
+    s->options = options;
+    s->on_terminal = process_is_terminal(stdout);
+    s->stored = malloc(CHUNK_TOKENS * s->info.token_bytes);
+    s->ids = malloc(CHUNK_TOKENS * sizeof *s->ids);
+    int code = s->stored && s->ids ? CLI_OK : cli_no_memory();
     if (code == CLI_OK)
         code = path_protect_dataset(ds);
     if (code == CLI_OK)
@@ -401,14 +401,12 @@ static int print_dataset(const char *path, const cat_options *options)
         code = open_tokenizer(s);
     if (code == CLI_OK)
         code = print_asked(s);
-    if (s) {
-        line_writer_flush(&s->out);
-        tokenizer_file_close(&s->tokenizer);
-        id_buffer_free(&s->line);
-        free(s->stored);
-        free(s->ids);
-        free(s);
-    }
+    line_writer_flush(&s->out);
+    tokenizer_file_close(&s->tokenizer);
+    id_buffer_free(&s->line);
+    free(s->stored);
+    free(s->ids);
+    free(s);
     tokmap_dataset_close(ds);
     const int flushed = cli_finish();
     return code == CLI_OK ? flushed : code;
