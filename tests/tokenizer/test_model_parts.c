@@ -5,7 +5,7 @@
 
 #include "text/base64.h"
 #include "tokenizer/model/byte_alphabet.h"
-#include "tokenizer/split/known_regex.h"
+#include "tokenizer/split/pattern.h"
 #include "tokenizer/model/name_table.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
@@ -268,7 +268,7 @@ TEST(expressions_of_public_files_are_known)
     for (size_t i = 0; i < N_ELEMENTS(expressions); i++) {
         const size_t n = strlen(expressions[i].text);
         char *copy = exact_copy(expressions[i].text, n);
-        if (known_regex_find(copy, n) != expressions[i].stage)
+        if (split_find_stage(copy, n) != expressions[i].stage)
             CHECK_FAIL("%s is not known", expressions[i].text);
         free(copy);
     }
@@ -283,13 +283,13 @@ TEST(expressions_that_differ_anywhere_are_unknown)
         for (size_t at = 0; at < n; at++) {
             memcpy(text, expressions[i].text, n);
             if (at < n - 1) /* without its last +, an ending \s+ is \s, which is the same there */
-                CHECK(known_regex_find(text, at) != expressions[i].stage);
+                CHECK(split_find_stage(text, at) != expressions[i].stage);
             text[at] = '~' ^ (text[at] == '~');
-            CHECK(known_regex_find(text, n) == STAGE_NONE);
+            CHECK(split_find_stage(text, n) == STAGE_NONE);
         }
         memcpy(text, expressions[i].text, n);
         text[n] = '|';
-        CHECK(known_regex_find(text, n + 1) == STAGE_NONE);
+        CHECK(split_find_stage(text, n + 1) == STAGE_NONE);
     }
 }
 
@@ -305,5 +305,5 @@ TEST(expressions_that_look_alike_but_are_not_are_unknown)
         "",
         "|"};
     for (size_t i = 0; i < N_ELEMENTS(texts); i++)
-        CHECK(known_regex_find(texts[i], strlen(texts[i])) == STAGE_NONE);
+        CHECK(split_find_stage(texts[i], strlen(texts[i])) == STAGE_NONE);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tokenizer/load/hf_json.h"
-#include "tokenizer/split/known_regex.h"
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/load/load_hf_pipeline.h"
 #include "text/utf8.h"
@@ -149,7 +148,7 @@ static bool read_split(json_reader *r, part *p, part_list *list)
         memcpy(p->text, pattern.text.s, n);
         p->n_text = n;
     }
-    p->stage = is_text ? STAGE_NONE : known_regex_find(pattern.text.s, n);
+    p->stage = is_text ? STAGE_NONE : split_find_stage(pattern.text.s, n);
     if (p->stage && !is_split_of(p, split_stages[p->stage]))
         p->stage = STAGE_NONE;
     return p->stage || add_own(list, p, pattern.text, is_text ? EXPRESSION_TEXT : EXPRESSION_RUBY);

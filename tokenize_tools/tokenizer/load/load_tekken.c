@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/load/hf_json.h"
-#include "tokenizer/split/known_regex.h"
+#include "tokenizer/split/pattern.h"
 #include "tokenizer/load/load_bytes.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"
@@ -47,7 +47,7 @@ static bool read_config(tekken_file *f, const json_field *config)
     if (!json_read_fields(r, "config", fields, HF_N(fields)) ||
         !json_field_string(r, &fields[0], &pattern))
         return false;
-    if (known_regex_find(pattern.s, pattern.n_bytes) != STAGE_TEKKEN)
+    if (split_find_stage(pattern.s, pattern.n_bytes) != STAGE_TEKKEN)
         return model_fail(f->err, fields[0].at, "config: the pattern %.*s is not supported",
                           hf_shown(pattern), pattern.s);
     f->m->split = SPLIT_TEKKEN;

@@ -92,4 +92,8 @@ static inline split_stage_id split_stage_at(split_pattern p, unsigned place)
     return place < SPLIT_MAX_STAGES ? (split_stage_id)(p >> 8 * place & 0xFF) : STAGE_NONE;
 }
 
+/* The stage of which the expression of a tokenizer.json is a spelling; STAGE_NONE: it is not known.
+ * Nothing is guessed from parts of it. */
+split_stage_id split_find_stage(const char *text, size_t n_bytes);
+
 #endif /* TOKMAP_SPLIT_PATTERN_H */

@@ -73,24 +73,18 @@ static uint64_t spark_words(carry *c, const block *b, const block *next, const p
     return deepseek_like(c, b, next, false, p);
 }
 
-/* Groups of three numbers and runs of Chinese characters. */
-SPLITTER_INLINE pieces numbers_and_cjk(carry *c, const block *b, const block *next)
+/* The pieces are groups of three numbers and runs of Chinese characters. */
+SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *next,
+                                         const pieces *none)
 {
-    uint64_t number_before = c->number;
+    (void)none;
+    const uint64_t number_before = c->number;
     pieces p = {.begin = edges(b->number, number_before) | edges(b->cjk, c->cjk),
                 .begin_after = edges(next->number, b->number) | edges(next->cjk, b->cjk)};
     p.begin |= digit_groups(c, b, b->number & b->lead & ~next_to(b->number, number_before), 3);
     p.begin &= b->lead;
     c->number = b->number;
     c->cjk = b->cjk;
-    return p;
-}
-
-SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *next,
-                                         const pieces *none)
-{
-    (void)none;
-    const pieces p = numbers_and_cjk(c, b, next);
     return deepseek_words(c, b, next, &p);
 }
 

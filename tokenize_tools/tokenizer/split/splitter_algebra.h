@@ -177,10 +177,19 @@ SPLITTER_INLINE void join(carry *c, unsigned i, unsigned n, contractions *found)
         c->joined |= bytes >> (64 - i);
 }
 
-/* The length of the contraction that begins with the apostrophe at byte i, in its piece; or 0. */
+/* The length of the contraction that begins with the apostrophe at byte i, in its piece: 's 't 'm 'd
+ * 're 've 'll; or 0. any_case also takes U+017F, the long s, for an s. */
 SPLITTER_INLINE unsigned contraction_of(const block *b, unsigned i, bool any_case, const pieces *p)
 {
-    unsigned n = (unsigned)split_contraction(b->bytes + i, 3, any_case);
+    const uint8_t *text = b->bytes + i;
+    const uint8_t fold = any_case ? 0x20 : 0; /* makes one of these letters only of a letter */
+    const uint8_t first = text[1] | fold, second = text[2] | fold;
+    unsigned n = 0;
+    if (first == 's' || first == 't' || first == 'm' || first == 'd')
+        n = 2;
+    else if (((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l') ||
+             (any_case && text[1] == 0xC5 && text[2] == 0xBF))
+        n = 3;
     for (unsigned k = 1; k < n; k++)
         n = has_bit(p->begin, p->begin_after, i + k) ? 0 : n;
     return n;

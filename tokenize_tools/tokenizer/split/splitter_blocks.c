@@ -17,12 +17,13 @@ const uint8_t all_letters_to[16] = {0,    0,    0,    0xBF, 0xBF, 0xBF, 0xBF, 0x
 const uint8_t cjk_from[16] = {NONE, NONE, NONE, 0x81, 0xB8, 0x80, 0x80, 0x80,
                               0x80, 0x80, NONE, NONE, NONE, NONE, NONE, NONE};
 const uint8_t cjk_to[16] = {0, 0, 0, 0x83, 0xBF, 0xBF, 0xBF, 0xBF, 0xBF, 0xBE, 0, 0, 0, 0, 0, 0};
+
 const uint8_t *text_reader_edge(text_reader *r, size_t at)
 {
     uint8_t *edge = r->edges[at / 64 % 2];
     const size_t from = at > r->begin + EDGE_BEFORE ? at - EDGE_BEFORE : r->begin;
-    const size_t after = at + EDGE_BYTES - EDGE_BEFORE,
-                 to = after < r->n_bytes ? after : r->n_bytes;
+    const size_t after = at + EDGE_BYTES - EDGE_BEFORE;
+    const size_t to = after < r->n_bytes ? after : r->n_bytes;
     memset(edge, 0, EDGE_BYTES);
     memcpy(edge + (EDGE_BEFORE + from - at), r->text + from, to - from);
     return edge + EDGE_BEFORE;

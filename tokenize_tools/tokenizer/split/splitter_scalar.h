@@ -113,23 +113,6 @@ static inline void split_set_bit(uint64_t *bits, size_t i)
     bits[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-/* ---- What several patterns have ---- */
-
-/* The length of the contraction that begins with the apostrophe text[0]: 's 't 'm 'd 're 've 'll;
- * or 0. any_case also takes U+017F, the long s, for an s. */
-static inline size_t split_contraction(const uint8_t *text, size_t n_bytes, bool any_case)
-{
-    if (n_bytes < 2)
-        return 0;
-    uint8_t fold = any_case ? 0x20 : 0; /* makes one of these letters only of a letter */
-    uint8_t first = text[1] | fold, second = n_bytes < 3 ? 0 : text[2] | fold;
-    if (first == 's' || first == 't' || first == 'm' || first == 'd')
-        return 2;
-    if (((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l'))
-        return 3;
-    return any_case && n_bytes >= 3 && text[1] == 0xC5 && text[2] == 0xBF ? 3 : 0;
-}
-
 /* Splits what the stages before left of a range, and sets bits in starts. */
 void split_range(const splitter *s, unsigned stage, const view *range, uint64_t *starts);
 
