@@ -177,8 +177,8 @@ SPLITTER_INLINE void join(carry *c, unsigned i, unsigned n, contractions *found)
         c->joined |= bytes >> (64 - i);
 }
 
-/* The length of the contraction that begins with the apostrophe at byte i, in its piece: 's 't 'm 'd
- * 're 've 'll; or 0. any_case also takes U+017F, the long s, for an s. */
+/* The length of the contraction that begins with the apostrophe at byte i, in its piece, or 0: 's
+ * 't 'm 'd 're 've 'll. any_case also takes U+017F, the long s, for an s. */
 SPLITTER_INLINE unsigned contraction_of(const block *b, unsigned i, bool any_case, const pieces *p)
 {
     const uint8_t *text = b->bytes + i;
