@@ -15,18 +15,18 @@
 typedef struct join_options {
     cell_join_options cells;
     const char *output, *task;
+    char prefix[PATH_PREFIX_BYTES]; /* of the output */
     bool flat;
 } join_options;
 
 static int join_all(const char *path, join_options *options)
 {
-    char prefix[PATH_PREFIX_BYTES];
     plan_file plan = {0};
     pack_task_number task = {0, 1};
     if (!options->flat && (options->task || cli_is_given("threads")))
         return cli_usage("--task and --threads work only with --flat");
-    options->cells.prefix = prefix;
-    int code = path_output_prefix(prefix, options->output, ".tmi");
+    options->cells.prefix = options->prefix;
+    int code = path_output_prefix(options->prefix, options->output, ".tmi");
     if (code == CLI_OK)
         code = plan_read(&plan, path);
     if (code == CLI_OK && options->task)
