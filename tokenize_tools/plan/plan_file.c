@@ -196,9 +196,10 @@ static bool next_line(plan_parser *p)
 {
     char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
     p->n_lines++;
-    if (!newline)
-        return fail(p->err,
-                    "the plan ends here, without its checksum; part of the file is missing");
+    if (!newline) {
+        fail(p->err, "the plan ends here, without its checksum; part of the file is missing");
+        return false;
+    }
     p->line = p->at;
     p->at = newline + 1;
     if (memchr(p->line, '\0', (size_t)(newline - p->line)))
@@ -280,19 +281,22 @@ static bool is_name(const char *word)
 
 /* ---- The lines ---- */
 
-/* The first four. */
-static bool parse_head(plan_parser *p)
+static bool parse_first_line(plan_parser *p)
 {
-    plan_file *plan = p->plan;
-    char *rest;
     if (!next_line(p))
         return false;
     p->updated = strcmp(p->line, UPDATED_LINE) == 0;
-    if (!p->updated && strcmp(p->line, FIRST_LINE) != 0)
-        return strncmp(p->line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0
-                   ? fail(p->err, "this plan has another version; this tokmap reads versions 1 "
-                                  "and 2")
-                   : fail(p->err, "not a plan: the first line is not \"" FIRST_LINE "\"");
+    if (p->updated || strcmp(p->line, FIRST_LINE) == 0)
+        return true;
+    if (strncmp(p->line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0)
+        return fail(p->err, "this plan has another version; this tokmap reads versions 1 and 2");
+    return fail(p->err, "not a plan: the first line is not \"" FIRST_LINE "\"");
+}
+
+static bool parse_folders(plan_parser *p)
+{
+    plan_file *plan = p->plan;
+    char *rest;
     if (!next_line(p))
         return false;
     if (!is_line(p, "folder", &rest) || *rest != '/')
@@ -375,9 +379,18 @@ static bool parse_input(plan_parser *p, char *rest)
     return true;
 }
 
+/* Whether a cell may begin at b if the one before it begins at a. */
+static bool is_later(const plan_cell *a, const plan_cell *b)
+{
+    if (a->input != b->input)
+        return a->input < b->input;
+    return a->offset < b->offset && a->row <= b->row;
+}
+
 static bool parse_cell(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
+    const plan_cell before = plan->n_cells ? plan->cells[plan->n_cells - 1] : (plan_cell){0};
     plan_cell cell = {0};
     if (!ADD(p, plan->cells, plan->n_cells, PLAN_MAX_CELLS, "cells") ||
         !take_number(p, &rest, "the input of the cell", &cell.input) ||
@@ -397,10 +410,7 @@ static bool parse_cell(plan_parser *p, char *rest)
         return fail(p->err, "the cell begins after the end of its input");
     if (plan->n_cells == 0 && (cell.input || cell.offset || cell.row))
         return fail(p->err, "the first cell must begin where the inputs begin: \"cell 0 0 0\"");
-    const plan_cell *before = plan->n_cells ? &plan->cells[plan->n_cells - 1] : NULL;
-    if (before &&
-        (cell.input < before->input || (cell.input == before->input &&
-                                        (cell.offset <= before->offset || cell.row < before->row))))
+    if (plan->n_cells > 0 && !is_later(&before, &cell))
         return fail(p->err, "the cell must begin after the one before it");
     plan->cells[plan->n_cells++] = cell;
     return true;
@@ -465,7 +475,8 @@ bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure 
     while (before > 0 && text[before - 1] != '\n')
         before--;
     plan->hash = XXH3_64bits(text, before);
-    if (parse_head(&p) && parse_sections(&p) && parse_checksum(&p, plan->hash))
+    if (parse_first_line(&p) && parse_folders(&p) && parse_sections(&p) &&
+        parse_checksum(&p, plan->hash))
         return true;
     err->place = p.n_lines;
     return false;
