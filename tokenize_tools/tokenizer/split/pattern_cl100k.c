@@ -169,9 +169,9 @@ SPLITTER_INLINE contractions last_contractions(carry *c, const block *b, const b
     contractions found = {c->forced, c->joined};
     c->forced = c->joined = 0;
     for (; apostrophes != 0; apostrophes &= apostrophes - 1) {
-        unsigned i = lowest(apostrophes);
-        unsigned n = contraction_of(b, i, true, p);
-        if (n == 0 || found.forced >> i & 1)
+        const unsigned i = lowest(apostrophes);
+        const unsigned n = found.forced >> i & 1 ? 0 : contraction_of(b, i, true, p);
+        if (n == 0)
             continue;
         join(c, i, n, &found);
         /* The word after it starts with a caseless letter, but `lower_word` is still set. */

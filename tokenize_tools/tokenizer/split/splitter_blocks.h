@@ -176,19 +176,18 @@ SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader 
                                  uint64_t *starts, unsigned wanted, bool first,
                                  classify_function *classify, split_algebra *algebra)
 {
-    const split_stage *about = stage == SPLIT_ALL ? NULL : s->stages[stage];
-    const carry nothing = {.family = about ? about->family : NULL,
-                           .words = about ? about->words : NULL};
+    const split_stage *about = s->stages[stage % SPLIT_ALL];
+    const carry nothing = {.family = about->family, .words = about->words};
     const size_t n_bytes = r->n_bytes;
     carry c = nothing;
-    block b = {0}, next;
+    block blocks[2], *b = &blocks[0], *next = &blocks[1];
     for (size_t at = 0;; at += 64) { /* of the block that is read */
-        walk_read(r, at, wanted, classify, &next);
+        walk_read(r, at, wanted, classify, next);
         if (__builtin_expect(at > r->begin, 1)) {
             uint64_t *here = &starts[at / 64 - 1];
             const pieces p = {.begin = first ? 0 : here[0],
                               .begin_after = first || at >= n_bytes ? 0 : here[1]};
-            const uint64_t found = algebra(&c, &b, &next, &p);
+            const uint64_t found = algebra(&c, b, next, &p);
             if (__builtin_expect(c.undecided, 0)) {
                 r->begin = split_undecided(s, stage, r, at - 64, starts);
                 if (r->begin == n_bytes)
@@ -202,7 +201,9 @@ SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader 
         }
         if (at >= n_bytes)
             return;
+        block *last = b;
         b = next;
+        next = last;
     }
 }
 
