@@ -113,15 +113,21 @@ static uint8_t find_symbol(compiler *c, uint64_t signature)
 
 static void paint_page(compiler *c, uint32_t page, uint8_t symbols[128])
 {
-    uint64_t members[MAX_SETS][2], last = 0;
-    for (uint32_t k = 0; k < c->tree.n_sets; k++)
+    uint64_t members[MAX_SETS][2], changes[2] = {1, 1}; /* where a set begins or ends */
+    for (uint32_t k = 0; k < c->tree.n_sets; k++) {
         find_members(c, c->tree.sets[k], page, members[k]);
+        for (uint32_t half = 0; half < 2; half++)
+            changes[half] |= members[k][half] ^ members[k][half] << 1;
+    }
     for (uint32_t i = 0; i < 128 && !c->tree.failed; i++) {
         uint64_t signature = 0;
+        if ((changes[i / 64] >> i % 64 & 1) == 0) {
+            symbols[i] = symbols[i - 1];
+            continue;
+        }
         for (uint32_t k = 0; k < c->tree.n_sets; k++)
             signature |= (members[k][i / 64] >> i % 64 & 1) << k;
-        symbols[i] = i > 0 && signature == last ? symbols[i - 1] : find_symbol(c, signature);
-        last = signature;
+        symbols[i] = find_symbol(c, signature);
     }
 }
 
@@ -495,8 +501,11 @@ static uint64_t symbols_between(const expression *x, uint32_t from, uint32_t to,
 {
     uint64_t found = 0;
     for (uint32_t c = from; c <= to; c++) {
-        if (classes >> class_of(c) & 1)
-            found |= (uint64_t)1 << x->pages[x->page_index[c >> 7]][c & 127];
+        const uint16_t page = x->page_index[c >> 7];
+        if (c % 128 == 0 && c >= from + 128 && page == x->page_index[(c >> 7) - 1])
+            c += 127; /* the same characters again */
+        else if (classes >> class_of(c) & 1)
+            found |= (uint64_t)1 << x->pages[page][c & 127];
     }
     return found;
 }
