@@ -488,8 +488,10 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
                encode_around(e, char_engine_added(e->t->chars), s, encode_chars, out);
     if (!id_buffer_reserve(out, n_bytes))
         return false;
+    uint32_t *ids = out->ids + out->n;
     for (size_t i = 0; i < n_bytes; i++)
-        out->ids[out->n++] = s.text.bytes[i];
+        ids[i] = s.text.bytes[i];
+    out->n += n_bytes;
     return true;
 }
 
