@@ -32,6 +32,10 @@ static void compare_engines(split_pattern pattern, const uint8_t *text, size_t n
         split_words(pattern, (simd_level)e, text, n_bytes, other);
         compare(other, scalar, n_bytes);
     }
+    if (n_bytes <= MAX_NAIVE) {
+        naive_words(pattern, text, n_bytes, other);
+        compare(scalar, other, n_bytes);
+    }
 }
 
 static void split_all(const uint8_t *text, size_t n_bytes)
@@ -43,13 +47,8 @@ static void split_all(const uint8_t *text, size_t n_bytes)
     for (unsigned k = 0; k < 3; k++)
         list = SPLIT_THEN(list, 1 + (hash >> 8 * (k + 1) & 0xFF) % (STAGE_N - 1), k);
     compare_engines(list, text, n_bytes);
-    for (int p = 0; p < naive_n_patterns; p++) {
-        compare_engines(naive_patterns[p].pattern, text, n_bytes);
-        if (n_bytes <= MAX_NAIVE) {
-            naive_words(p, text, n_bytes, other);
-            compare(scalar, other, n_bytes);
-        }
-    }
+    for (size_t i = 0; split_known(i) != SPLIT_UNKNOWN; i++)
+        compare_engines(split_known(i), text, n_bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

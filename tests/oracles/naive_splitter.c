@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "oracles/naive_splitter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/utf8.h"
+#include "tokenizer/split/pattern.h"
 #include "tokenizer/unicode/unicode.h"
 
 enum {
@@ -21,7 +23,7 @@ typedef struct naive_char {
 
 typedef struct naive_set {
     unsigned classes; /* bit set of unicode_class */
-    bool hf_numeric, hf_punctuation, word, han, but_han, decimal;
+    bool hf_number, hf_punctuation, word, han, but_han, decimal;
     uint32_t ranges[NAIVE_MAX_RANGES][2];
     int n_ranges;
     bool negated, fold;
@@ -41,6 +43,7 @@ typedef struct naive_node {
     naive_kind kind;
     naive_set set;
     int min, max;
+    bool possessive;
     int row; /* of a group: the first alternative */
     int next, other;
 } naive_node;
@@ -49,6 +52,7 @@ typedef struct naive_regex {
     naive_node nodes[NAIVE_MAX_NODES];
     int n_nodes;
     const char *at; /* while it is read */
+    expression_dialect dialect;
 } naive_regex;
 
 /* ---- Properties that the classes do not tell ---- */
@@ -140,9 +144,8 @@ static void naive_add_property(naive_set *set, const char *name)
             set->classes |= properties[i].classes;
     }
     set->han |= strncmp(name, "Han}", 4) == 0;
-    set->hf_numeric |= strncmp(name, "HfNumeric}", 10) == 0;
+    set->hf_number |= strncmp(name, "HfNumber}", 9) == 0;
     set->hf_punctuation |= strncmp(name, "HfPunctuation}", 14) == 0;
-    set->word |= strncmp(name, "Word}", 5) == 0;
 }
 
 /* One character or escape; a range if a dash follows and `ranges`. */
@@ -167,10 +170,15 @@ static void naive_read_one(naive_regex *r, naive_set *set, bool ranges)
         set->negated |= c == 'S';
     } else if (c == 'd') {
         set->decimal = true;
-    } else if (c == 'u') {
-        const uint32_t code_point = (uint32_t)strtoul(r->at, NULL, 16);
+    } else if (c == 'w') {
+        set->word = true;
+    } else if (c == 'u' || c == 'x') {
+        char digits[5] = {r->at[0], r->at[1]};
+        if (c == 'u')
+            memcpy(digits + 2, r->at + 2, 2);
+        const uint32_t code_point = (uint32_t)strtoul(digits, NULL, 16);
         naive_add_range(set, code_point, code_point);
-        r->at += 4;
+        r->at += strlen(digits);
     } else {
         uint32_t literal = c == 'r' ? '\r' : c == 'n' ? '\n' : (uint32_t)(uint8_t)c;
         naive_add_range(set, literal, literal);
@@ -204,17 +212,25 @@ static void naive_read_class(naive_regex *r, naive_set *set)
 static void naive_read_quantifier(naive_regex *r, naive_node *node)
 {
     const char c = *r->at;
-    node->min = c == '?' || c == '*' ? 0 : 1;
-    node->max = c == '*' || c == '+' ? NAIVE_REPEAT : 1;
-    if (c == '?' || c == '*' || c == '+')
-        r->at++;
-    if (c != '{')
+    node->min = node->max = 1;
+    if (c == '{') {
+        node->min = node->max = (int)strtol(r->at + 1, (char **)&r->at, 10);
+        if (*r->at == ',')
+            node->max = (int)strtol(r->at + 1, (char **)&r->at, 10);
+    } else if (c == '?' || c == '*' || c == '+') {
+        node->min = c == '+';
+        node->max = c == '?' ? 1 : NAIVE_REPEAT;
+    } else {
         return;
-    char *end;
-    node->min = node->max = (int)strtol(r->at + 1, &end, 10);
-    if (*end == ',')
-        node->max = (int)strtol(end + 1, &end, 10);
-    r->at = end + 1;
+    }
+    r->at++;
+    if (*r->at != '+')
+        return;
+    r->at++;
+    if (c == '{' && r->dialect == EXPRESSION_RUBY) /* a repeat of the repeat */
+        node->max = NAIVE_REPEAT;
+    else
+        node->possessive = true;
 }
 
 /* Alternatives up to a closing parenthesis or the end. Returns the first node of the first. */
@@ -257,10 +273,10 @@ static int naive_read_rows(naive_regex *r, bool fold)
     }
 }
 
-static void naive_read(naive_regex *r, const char *text)
+static void naive_read(naive_regex *r, const char *text, expression_dialect dialect)
 {
-    memset(r, 0, sizeof *r);
     r->at = text;
+    r->dialect = dialect;
     if (naive_read_rows(r, false) != 0 || *r->at != 0)
         abort();
 }
@@ -290,7 +306,7 @@ static bool naive_set_has(const naive_set *set, const naive_char *c)
     found |= known && set->han && NAIVE_IS_IN(naive_han, code_point);
     if (set->but_han && NAIVE_IS_IN(naive_han, code_point))
         return false;
-    found |= known && set->hf_numeric && unicode_hf_is(HF_NUMBER, code_point);
+    found |= known && set->hf_number && unicode_hf_is(HF_NUMBER, code_point);
     found |= known && set->hf_punctuation && unicode_hf_is(HF_PUNCTUATION, code_point);
     found |= known && set->word && naive_is_word(code_point);
     return found != set->negated;
@@ -322,7 +338,8 @@ static size_t naive_match_set(const naive_regex *r, const naive_node *node, naiv
         n++;
         i++;
     }
-    for (; n >= node->min; n--, i--) {
+    for (const int least = node->possessive && n > node->min ? n : node->min; n >= least;
+         n--, i--) {
         end = naive_match(r, node->next, t, i, rest);
         if (end != naive_none)
             break;
@@ -391,21 +408,30 @@ static size_t naive_match_any(const naive_regex *r, naive_text t, size_t i)
     return naive_none;
 }
 
-/* Split(Regex(r), "isolated" or "merged_with_next") of every piece: begins[i] says that one begins
- * at character i. */
+void naive_set_bit(uint64_t *bits, size_t i)
+{
+    bits[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+bool naive_has_bit(const uint64_t *bits, size_t i)
+{
+    return bits[i / 64] >> i % 64 & 1;
+}
+
+/* Split(Regex(r), "isolated" or "merged_with_next") of every piece. */
 static void naive_split(const naive_regex *r, const naive_char *chars, size_t n, bool merges_next,
-                        bool *begins)
+                        uint64_t *starts)
 {
     for (size_t first = 0, last; first < n; first = last) {
-        for (last = first + 1; last < n && !begins[last];)
+        for (last = first + 1; last < n && !naive_has_bit(starts, chars[last].offset);)
             last++;
         naive_text piece = {chars, first, last};
         for (size_t i = first; i < last;) {
             size_t end = naive_match_any(r, piece, i);
             if (end != naive_none)
-                begins[i] = true;
+                naive_set_bit(starts, chars[i].offset);
             if (end != naive_none && end > i && end < n && !merges_next)
-                begins[end] = true;
+                naive_set_bit(starts, chars[end].offset);
             i = end != naive_none && end > i ? end : i + 1;
         }
     }
@@ -436,232 +462,38 @@ static void naive_bytes_to_chars(const uint8_t *text, size_t n_bytes, naive_char
         chars[i] = (naive_char){named[text[i]], i, unicode_class_of(named[text[i]])};
 }
 
-/* ---- The patterns ---- */
+/* ---- Stages ---- */
 
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-#define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define BLANKS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define LIKE_CL100K(letter, digits, other)                                                         \
-    CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?" letter "+|" digits "| ?" other "+[\\r\\n]*" BLANKS
-#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LIKE_O200K(contraction, digits)                                                            \
-    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" contraction "|[^\\r\\n\\p{L}\\p{N}]?" UPPER       \
-    "+" LOWER "*" contraction "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANKS
-
-#define CLIP_OLD "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"
-#define CLIP_SPECIALS "<\\|startoftext\\|>|<\\|endoftext\\|>|"
-
-const naive_pattern naive_patterns[] = {
-    {SPLIT_GPT2, {GPT2}, {NULL}, false},
-    {SPLIT_CL100K, {LIKE_CL100K("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")}, {NULL}, false},
-    {SPLIT_QWEN2, {LIKE_CL100K("\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]")}, {NULL}, false},
-    {SPLIT_QWEN35,
-     {LIKE_CL100K("[\\p{L}\\p{M}]", "\\p{N}", "[^\\s\\p{L}\\p{M}\\p{N}]")},
-     {NULL},
-     false},
-    {SPLIT_O200K, {LIKE_O200K(CONTRACTION "?", "\\p{N}{1,3}")}, {NULL}, false},
-    {SPLIT_TEKKEN, {LIKE_O200K("", "\\p{N}")}, {NULL}, false},
-    {SPLIT_DEEPSEEK3,
-     {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-      "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"
-      "|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" BLANKS},
-     {NULL},
-     false},
-    {SPLIT_FALCON, {"\\p{HfPunctuation}+", GPT2}, {"\\p{HfNumeric}+", "[0-9][0-9][0-9]"}, false},
-    {SPLIT_STARCODER, {"\\p{HfNumeric}", GPT2}, {NULL}, false},
-    /* Without the possessive forms, which match the same but for \s++$; {1,3}+ is a repetition in
-     * Oniguruma. */
-    {STAGE_CL100K_08,
-     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
-      "\\s+(?!\\s)$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s"},
-     {NULL},
-     false},
-    {STAGE_CL100K_TIKTOKEN,
-     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
-      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
-      "\\s+(?!\\s)$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s"},
-     {NULL},
-     false},
-    {STAGE_NANOCHAT,
-     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,2}| ?[^\\s\\p{L}\\p{N}]+[\\r\\"
-      "n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {STAGE_SEED,
-     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]"
-      "+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {STAGE_K2_HORIZON,
-     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}|\\p{M}|\\u200C|\\u200D)+|\\p"
-      "{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {STAGE_JAIS2,
-     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N"
-      "}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|"
-      "\\s{"
-      "32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"},
-     {NULL},
-     false},
-    {STAGE_K_EXAONE,
-     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: "
-      "\\p{L}\\p{M}*)*)+|\\p{N}| ?"
-      "[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {STAGE_KIMI,
-     {"[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*[\\p{Ll}"
-      "\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?["
-      "\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
-      "*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\"
-      "s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {STAGE_BLOOM, {" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"}, {NULL}, false},
-    {STAGE_LAST_BLANKS, {"\\s+$"}, {NULL}, false},
-    {STAGE_CLIP, {CLIP_SPECIALS CLIP_OLD}, {NULL}, false},
-    {STAGE_CLIP_OLD, {CLIP_OLD}, {NULL}, false},
-    {SPLIT_CLIP_GPT2, {CLIP_SPECIALS CLIP_OLD, GPT2}, {NULL}, false},
-    {SPLIT_CLIP_OLD_GPT2, {CLIP_OLD, GPT2}, {NULL}, false},
-    {SPLIT_MINICPM5,
-     {"\\p{N}{1,3}",
-      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{L}\\p{N}]+["
-      "\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {SPLIT_AX_K2,
-     {"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\"
-      "r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {SPLIT_LAGUNA,
-     {"(?:\\r?\\n)+(?!\\r?\\n)",
-      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\"
-      "r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     true},
-    {SPLIT_TINY_AYA,
-     {"\\d{1,3}(?=(?:\\d{3})*\\b)",
-      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?"
-      "i:"
-      "'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{"
-      "Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]"
-      "+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {SPLIT_SUPERBPE_1,
-     {"\\p{HfNumeric}+", "(?=(\\d{3})+(?!\\d))| ?\\p{L}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {SPLIT_SUPERBPE_2, {"\\p{HfNumeric}+", "(?=(\\d{3})+(?!\\d))"}, {NULL}, false},
-    {SPLIT_YOUTU,
-     {"[\uac00-\ud7a3\u3131-\u318e]+|["
-      "\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+|["
-      "\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?"
-      "i:"
-      "'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{"
-      "Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\"
-      "n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-    {SPLIT_SPARK,
-     {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-      "[!\"#$%&'()*+,\\-./"
-      ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]"
-      "+| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+",
-      "\\p{HfNumeric}"},
-     {NULL},
-     false},
-    {SPLIT_VIKING,
-     {" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+", "\\p{HfNumeric}"},
-     {NULL},
-     false},
-    {SPLIT_DEEPSEEK_LLM,
-     {"[\r\n]",
-      "\\s?[A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293\u0295-"
-      "\u02af\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u038a\u038c\u038e-"
-      "\u03a1\u03a3-\u03f5\u03f7-\u0481\u048a-\u052f\u0531-\u0556\u10a0-\u10c5\u13a0-\u13f5\u13f8-"
-      "\u13fd\u1c90-\u1cba\u1cbd-\u1cbf\u1d00-\u1d2b\u1d6b-\u1d77\u1d79"
-      "-\u1d9a\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d\u1f50-"
-      "\u1f57\u1f59\u1f5b\u1f5d\u1f5f-\u1f7d\u1f80-\u1fb4\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-"
-      "\u1fcc\u1fd0-\u1fd3\u1fd6-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ff4\u1ff6-\u1ffc\u2102\u2107\u210a-"
-      "\u2113\u2115\u2119-\u211d\u2124\u2126\u2128\u212a-\u212d\u212f-\u2134\u2139\u213c-"
-      "\u213f\u2145-\u2149\u214e\u2183\u2184\u2c00"
-      "-\u2c7b\u2c7e-\u2ce4\u2ceb-\u2cee\u2cf2\u2cf3\ua640-\ua66d\ua680-\ua69b\ua722-\ua76f\ua771-"
-      "\ua787\ua78b-\ua78e\uab70-\uabbf\ufb00-\ufb06\ufb13-\ufb17\uff21-\uff3a\uff41-"
-      "\uff5a\U00010400-\U0001044f\U000104b0-\U000104d3\U000104d8-\U000104fb\U00010c80-"
-      "\U00010cb2\U00010cc0-\U00010cf2\U000118a0-\U000118df\U0001e900-\U0001e943]+",
-      "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+", "\\s+$",
-      "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", "\\p{HfNumeric}"},
-     {NULL},
-     false},
-    {SPLIT_DEEPSEEK_CODER,
-     {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
-      "\\p{HfNumeric}"},
-     {NULL},
-     false},
-    {SPLIT_WHITESPACE, {" ?\\p{Word}+| ?[^\\s\\p{Word}]+|\\s+(?!\\S)|\\s+"}, {NULL}, false},
-    {SPLIT_WHITESPACE_SPLIT, {" ?\\S+|\\s+(?!\\S)|\\s+"}, {NULL}, false},
-    {SPLIT_BERT,
-     {" ?\\p{HfPunctuation}| ?[^\\s\\p{HfPunctuation}]+|\\s+(?!\\S)|\\s+"},
-     {NULL},
-     false},
-};
-enum {
-    N_PATTERNS = sizeof naive_patterns / sizeof *naive_patterns
-};
-const int naive_n_patterns = N_PATTERNS;
-
-void naive_set_bit(uint64_t *bits, size_t i)
+/* The first spelling of each alternative. */
+static const naive_regex *naive_regex_of(split_stage_id id)
 {
-    bits[i / 64] |= (uint64_t)1 << i % 64;
+    static naive_regex regexes[STAGE_N];
+    const split_stage *stage = split_stages[id];
+    char text[4096];
+    size_t n = 0;
+    if (regexes[id].n_nodes > 0)
+        return &regexes[id];
+    for (size_t i = 0; i < SPLIT_MAX_ALTERNATIVES && stage->alternatives[i]; i++)
+        n += (size_t)sprintf(text + n, "%s%.*s", i ? "|" : "",
+                             (int)strcspn(stage->alternatives[i], " "), stage->alternatives[i]);
+    naive_read(&regexes[id], text, stage->dialect);
+    return &regexes[id];
 }
 
-bool naive_has_bit(const uint64_t *bits, size_t i)
-{
-    return bits[i / 64] >> i % 64 & 1;
-}
-
-static const naive_regex *naive_regexes(int pattern)
-{
-    static naive_regex regexes[N_PATTERNS][NAIVE_MAX_SPLITS + 2];
-    const naive_pattern *p = &naive_patterns[pattern];
-    for (int k = NAIVE_MAX_SPLITS + 1; k >= 0 && regexes[pattern][0].n_nodes == 0; k--) {
-        const char *text = k < NAIVE_MAX_SPLITS ? p->of_text[k] : p->of_bytes[k - NAIVE_MAX_SPLITS];
-        if (text)
-            naive_read(&regexes[pattern][k], text);
-    }
-    return regexes[pattern];
-}
-
-void naive_words(int pattern, const uint8_t *text, size_t n_bytes, uint64_t *starts)
+void naive_words(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
 {
     static naive_char chars[NAIVE_MAX_BYTES];
-    static bool begins[NAIVE_MAX_BYTES];
-    const naive_regex *regexes = naive_regexes(pattern);
     size_t n = naive_decode(text, n_bytes, chars);
     memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
-    memset(begins, 0, sizeof begins);
-    begins[0] = true;
-    for (int k = 0; k < NAIVE_MAX_SPLITS && regexes[k].n_nodes > 0; k++)
-        naive_split(&regexes[k], chars, n, k == 0 && naive_patterns[pattern].merges_next, begins);
-    for (size_t i = 0; i < n; i++) {
-        if (begins[i])
-            naive_set_bit(starts, chars[i].offset);
-    }
-    if (regexes[NAIVE_MAX_SPLITS].n_nodes == 0)
-        return;
-    naive_bytes_to_chars(text, n_bytes, chars);
-    for (size_t i = 0; i < n_bytes; i++)
-        begins[i] = naive_has_bit(starts, i);
-    for (int k = NAIVE_MAX_SPLITS; k < NAIVE_MAX_SPLITS + 2; k++)
-        naive_split(&regexes[k], chars, n_bytes, false, begins);
-    for (size_t i = 0; i < n_bytes; i++) {
-        if (begins[i])
-            naive_set_bit(starts, i);
+    if (n_bytes > 0)
+        naive_set_bit(starts, 0);
+    for (unsigned k = 0; split_stage_at(p, k); k++) {
+        const split_stage *stage = split_stages[split_stage_at(p, k)];
+        naive_split(naive_regex_of(split_stage_at(p, k)), chars, n, stage->join == JOIN_NEXT,
+                    starts);
+        if (stage->component == COMPONENT_BYTE_LEVEL) {
+            naive_bytes_to_chars(text, n_bytes, chars);
+            n = n_bytes;
+        }
     }
 }

@@ -78,21 +78,19 @@ static void check_text(const uint8_t *text, size_t n_bytes)
 {
     uint64_t wanted[MAX_WORDS];
     CHECK(n_bytes < MAX_TEXT);
-    for (int e = 0; e < naive_n_patterns; e++) {
-        naive_words(e, text, n_bytes, wanted);
-        engines_agree(naive_patterns[e].pattern, text, n_bytes, wanted);
+    for (size_t i = 0; split_known(i) != SPLIT_UNKNOWN; i++) {
+        naive_words(split_known(i), text, n_bytes, wanted);
+        engines_agree(split_known(i), text, n_bytes, wanted);
     }
 }
 
-/* ---- Texts ---- */
-
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
+static void all_engines_agree(const uint8_t *text, size_t n_bytes)
 {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 32) * n >> 32);
+    for (size_t i = 0; split_known(i) != SPLIT_UNKNOWN; i++)
+        engines_agree(split_known(i), text, n_bytes, NULL);
 }
+
+/* ---- Texts ---- */
 
 /* Difficult pieces for patterns; a text is made of a few of the rows. */
 static const char *const alphabet[] = {
@@ -128,7 +126,7 @@ enum {
 /* One character of a row. */
 static size_t random_char(const char *row, uint8_t *out)
 {
-    size_t n_bytes = strlen(row), i = random_below((uint32_t)n_bytes), n = 1;
+    size_t n_bytes = strlen(row), i = check_below((uint32_t)n_bytes), n = 1;
     while (i > 0 && (row[i] & 0xC0) == 0x80)
         i--;
     while ((row[i + n] & 0xC0) == 0x80)
@@ -139,16 +137,16 @@ static size_t random_char(const char *row, uint8_t *out)
 
 static size_t random_text(uint8_t *text, size_t max_bytes)
 {
-    uint32_t n_rows = 1 + random_below(5), rows[5];
+    uint32_t n_rows = 1 + check_below(5), rows[5];
     for (uint32_t i = 0; i < n_rows; i++)
-        rows[i] = random_below(N_ROWS);
+        rows[i] = check_below(N_ROWS);
     size_t n = 0, repeats;
     while (n + 4 < max_bytes) {
-        size_t length = random_char(alphabet[rows[random_below(n_rows)]], text + n);
-        repeats = random_below(8) == 0 ? random_below(random_below(8) == 0 ? 150 : 7) : 0;
+        size_t length = random_char(alphabet[rows[check_below(n_rows)]], text + n);
+        repeats = check_one_in(8) ? check_below(check_one_in(8) ? 150 : 7) : 0;
         for (n += length; repeats > 0 && n + length < max_bytes; repeats--, n += length)
             memcpy(text + n, text + n - length, length);
-        if (random_below(40) == 0) /* NUL has no place in the rows */
+        if (check_one_in(40)) /* NUL has no place in the rows */
             text[n++] = 0;
     }
     return n;
@@ -157,8 +155,8 @@ static size_t random_text(uint8_t *text, size_t max_bytes)
 static void damage(uint8_t *text, size_t n_bytes, uint32_t one_of)
 {
     for (size_t i = 0; i < n_bytes; i++) {
-        if (random_below(one_of) == 0)
-            text[i] = (uint8_t)(random_below(3) ? 0x80 + random_below(0x80) : random_below(256));
+        if (check_one_in(one_of))
+            text[i] = (uint8_t)(check_below(3) ? 0x80 + check_below(0x80) : check_below(256));
     }
 }
 
@@ -195,6 +193,7 @@ TEST(words_are_those_of_the_patterns)
     splits_into(SPLIT_NONE, "All of it, 12 34");
     splits_into(SPLIT_GPT2, "Don|'t| stop|'|S|'s|a|  | it|,| 12345| '|s|\n\n");
     splits_into(SPLIT_CL100K, "Don|'T| stop|-it|!?\n\n|  \n| | |123|456|7|'s|'abc| \"|x|\t\t\n");
+    splits_into(STAGE_CL100K_TIKTOKEN, "Don|'\u017f| !?\n|  \n| |123|456|7|'s|'abc|\u0301x| \n\t");
     splits_into(SPLIT_O200K, "don't|Stop| HTMLParser's|!//\n/|x| it's|'s|12|!\n");
     splits_into(SPLIT_O200K, "\u4f7f\u7528|GPU|,\u4f7f\u7528GPUs| \u4f7fABC\u4f7f|AB");
     splits_into(SPLIT_QWEN2, "a|1|2|3| b");
@@ -206,6 +205,11 @@ TEST(words_are_those_of_the_patterns)
     splits_into(SPLIT_THEN(SPLIT_GPT2, STAGE_GPT2, 1), "In| 2024|  | \u00b2|\u00e9");
     splits_into(SPLIT_THEN(SPLIT_GPT2, STAGE_DIGITS, 1), "In| |2024|  | |\u00b2|\u00e9");
     splits_into(SPLIT_THEN(STAGE_BYTE_LEVEL, STAGE_DIGITS, 1), "In| |2024|  | \xc2|\xb2|\u00e9");
+    splits_into(STAGE_LINES, "a b|\n\nc !|\r\nd");
+    splits_into(STAGE_DIGITS, "a|12\u00b2\U00016ff5|b");
+    splits_into(STAGE_EACH_DIGIT, "a|1|2|\u00b2|\U00016ff5|b");
+    splits_into(STAGE_PUNCTUATION, "a|_!|\u20ac\u00a6");
+    splits_into(SPLIT_EACH_PUNCTUATION, "a|_|!|\u20ac\u00a6");
     splits_into(SPLIT_STARCODER, "a|  |1|2|3| b|'s");
     splits_into(SPLIT_WHITESPACE, "a1_\u00e9\u0301\u200db|...\u00b2| c| !?|\n\n |\u3000|d|  ");
     splits_into(SPLIT_WHITESPACE_SPLIT, "a1_...\u00b2| c| !?|\n\n|\n|d");
@@ -274,9 +278,8 @@ TEST(random_text_splits_as_the_expressions_say)
     static const uint32_t sizes[] = {6, 12, 24, 24, 60, 70, 140, 300};
     uint8_t text[300 + TEXT_PADDING];
     int n_texts = check_sanitized() ? 300 : check_long() ? 10000 : 5000;
-    random_state = 1;
     for (int i = 0; i < n_texts; i++) {
-        size_t n = random_text(text, sizes[random_below(8)]);
+        size_t n = random_text(text, sizes[check_below(8)]);
         if (i % 4 == 0)
             damage(text, n, 8);
         damage(text + n, TEXT_PADDING, 1);
@@ -322,14 +325,13 @@ TEST(words_do_not_go_on_over_cuts)
                                      CUT_AT_SPACE | CUT_AT_WIDE};
     uint8_t text[300 + TEXT_PADDING];
     size_t n_cuts[7] = {0};
-    random_state = 3;
     for (int i = 0; i < (check_sanitized() ? 1500 : check_long() ? 60000 : 20000); i++) {
-        const size_t n = random_text(text, 60), k = random_below(7);
+        const size_t n = random_text(text, 60), k = check_below(7);
         for (size_t j = 0; j + 1 < n; j++) /* more of what cuts stand at */
-            if (text[j] < 0x80 && text[j + 1] < 0x80 && random_below(6) == 0)
-                text[j] = (uint8_t) "ab 1\nZ'+/"[random_below(9)];
+            if (text[j] < 0x80 && text[j + 1] < 0x80 && check_one_in(6))
+                text[j] = (uint8_t) "ab 1\nZ'+/"[check_below(9)];
         memset(text + n, 0xBF, TEXT_PADDING);
-        const size_t limit = 1 + random_below((uint32_t)n);
+        const size_t limit = 1 + check_below((uint32_t)n);
         const bool found = text_cut(text, 0, limit, kinds[k]) > 0;
         n_cuts[k] += found;
         if (!found)
@@ -350,33 +352,34 @@ TEST(special_tokens_of_clip_are_words)
     static const char *const units[] = {
         "<|endoftext|>", "<|startoftext|>", "<|endoftext|", "<|", ">", "!", " ", "a", "'s", "1"};
     uint8_t text[300 + TEXT_PADDING];
-    random_state = 9;
     for (int i = 0; i < (check_sanitized() ? 200 : check_long() ? 10000 : 2000); i++) {
         size_t n = 0;
         while (n < 200)
-            n += append(text + n, units[random_below(sizeof units / sizeof *units)]);
+            n += append(text + n, units[check_below(sizeof units / sizeof *units)]);
         memset(text + n, 0xBF, TEXT_PADDING);
         check_text(text, n);
     }
 }
 
 /* Each stage alone and after any others: the algebra of a stage has to respect all pieces. */
-TEST(stages_in_any_sequence_are_split_as_the_scalar_functions_do)
+TEST(stages_in_any_sequence_split_as_the_expressions_say)
 {
     static const uint32_t sizes[] = {6, 12, 24, 60, 70, 140, 300, 600};
     uint8_t text[600 + TEXT_PADDING];
-    random_state = 7;
+    uint64_t wanted[600 / 64 + 1];
     for (int i = 0; i < (check_sanitized() ? 20 : check_long() ? 3000 : 1000); i++) {
-        const size_t n = random_text(text, sizes[random_below(8)]);
+        const size_t n = random_text(text, sizes[check_below(8)]);
         if (i % 4 == 0)
             damage(text, n, 8);
         damage(text + n, TEXT_PADDING, 1);
         for (unsigned last = STAGE_NONE + 1; last < STAGE_N; last++) {
-            const unsigned n_before = random_below(4);
+            const unsigned n_before = check_below(4);
             split_pattern p = SPLIT_NONE;
             for (unsigned k = 0; k < n_before; k++)
-                p = SPLIT_THEN(p, STAGE_NONE + 1 + random_below(STAGE_N - STAGE_NONE - 1), k);
-            engines_agree(SPLIT_THEN(p, last, n_before), text, n, NULL);
+                p = SPLIT_THEN(p, STAGE_NONE + 1 + check_below(STAGE_N - STAGE_NONE - 1), k);
+            p = SPLIT_THEN(p, last, n_before);
+            naive_words(p, text, n, wanted);
+            engines_agree(p, text, n, wanted);
         }
     }
 }
@@ -387,7 +390,6 @@ TEST(engines_agree_at_every_alignment)
     static const char *const before[] = {"a", " ", "\n", "!", "7", "\t ", "\u4e00", "\u0301"};
     uint8_t text[128 + 300 + TEXT_PADDING];
     int n_texts = check_sanitized() ? 2 : check_long() ? 10 : 6;
-    random_state = 2;
     for (int i = 0; i < n_texts * (int)(sizeof before / sizeof *before); i++) {
         const char *fill = before[i % 8];
         size_t n_fill = strlen(fill), n = random_text(text + 128, 300);
@@ -397,8 +399,7 @@ TEST(engines_agree_at_every_alignment)
         for (size_t offset = 0; offset < 128; offset++) {
             for (size_t k = 0; k < offset; k++)
                 text[127 - k] = (uint8_t)fill[n_fill - 1 - k % n_fill];
-            for (int e = 0; e < naive_n_patterns; e++)
-                engines_agree(naive_patterns[e].pattern, text + 128 - offset, n + offset, NULL);
+            all_engines_agree(text + 128 - offset, n + offset);
         }
     }
 }
@@ -407,12 +408,10 @@ TEST(engines_agree_on_random_bytes)
 {
     uint8_t text[1000 + TEXT_PADDING];
     int n_texts = check_sanitized() ? 50 : check_long() ? 3000 : 1000;
-    random_state = 3;
     for (int i = 0; i < n_texts; i++) {
-        size_t n = random_below(1000);
+        size_t n = check_below(1000);
         damage(text, n + TEXT_PADDING, 1);
-        for (int e = 0; e < naive_n_patterns; e++)
-            engines_agree(naive_patterns[e].pattern, text, n, NULL);
+        all_engines_agree(text, n);
     }
 }
 
@@ -494,17 +493,14 @@ TEST(nothing_is_read_beyond_the_padding)
     uint8_t *pages = mmap(NULL, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(pages != MAP_FAILED);
     CHECK_INT(mprotect(pages + page, page, PROT_READ | PROT_WRITE), 0);
-    random_state = 4;
     for (size_t i = 0; i < 600; i++) {
-        size_t n = random_text(pages + page, 4 + random_below(400));
+        size_t n = random_text(pages + page, 4 + check_below(400));
         if (i % 2)
             damage(pages + page, n, 8);
-        for (int e = 0; e < naive_n_patterns; e++)
-            engines_agree(naive_patterns[e].pattern, pages + page, n, NULL);
+        all_engines_agree(pages + page, n);
         uint8_t *at_end = pages + 2 * page - TEXT_PADDING - n;
         memmove(at_end, pages + page, n);
-        for (int e = 0; e < naive_n_patterns; e++)
-            engines_agree(naive_patterns[e].pattern, at_end, n, NULL);
+        all_engines_agree(at_end, n);
     }
     munmap(pages, 3 * page);
 }
@@ -546,8 +542,7 @@ TEST(hostile_text_takes_linear_time)
             n += append(text + n, k == 1000 ? middle : units[u]);
         n += append(text + n, end);
         memset(text + n, 0, TEXT_PADDING);
-        for (int e = 0; e < naive_n_patterns; e++)
-            engines_agree(naive_patterns[e].pattern, text, n, NULL);
+        all_engines_agree(text, n);
     }
     free(text);
 }
@@ -568,8 +563,7 @@ TEST(engines_agree_on_real_text)
         uint8_t *text = calloc(1, (2 << 20) + TEXT_PADDING);
         size_t n = fread(text, 1, 2 << 20, f);
         fclose(f);
-        for (int e = 0; e < naive_n_patterns; e++)
-            engines_agree(naive_patterns[e].pattern, text, n, NULL);
+        all_engines_agree(text, n);
         free(text);
         n_files++;
     }
