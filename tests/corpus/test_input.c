@@ -28,21 +28,13 @@ int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
                : (int)syscall(SYS_ppoll, fds, n, timeout_ms < 0 ? NULL : &timeout, NULL, 0);
 }
 
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 32) * n >> 32);
-}
-
 /* Runs of text and of noise, so that there are matches, literals and stored blocks. */
 static uint8_t *make_plain(size_t n_bytes)
 {
     uint8_t *plain = malloc(n_bytes + 1);
     for (size_t i = 0; i < n_bytes; i++) {
         bool noise = i / 3000 % 3 == 0;
-        plain[i] = (uint8_t)(noise || i < 20 ? random_below(256) : plain[i - 1 - random_below(20)]);
+        plain[i] = (uint8_t)(noise || i < 20 ? check_below(256) : plain[i - 1 - check_below(20)]);
     }
     return plain;
 }
@@ -130,7 +122,6 @@ TEST(every_codec_gives_the_plain_bytes_whatever_is_asked_for_at_a_time)
     static const size_t sizes[] = {0, 1, 100, 65536, 700000}, outs[] = {1, 2, 3, 17, 4096, 1 << 20};
     const input_codec *codec;
     need_codecs();
-    random_state = 1;
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         for (size_t k = 0; k < 5 * 6 * 3; k++) {
             size_t n_plain = sizes[k % 5], n_parts = k / 30 == 0 ? 1 : k / 30 == 1 ? 2 : 7;

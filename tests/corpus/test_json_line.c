@@ -13,14 +13,6 @@ enum {
     N_LEVELS = sizeof levels / sizeof *levels
 };
 
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 32) * n >> 32);
-}
-
 /* ---- One line, every way ---- */
 
 typedef struct path_parts {
@@ -80,7 +72,7 @@ static oracle_result read_pieces(const json_line_options *options, const uint8_t
     uint64_t n_begun = 0;
     json_line_begin(s);
     for (size_t at = 0; at < n_bytes;) {
-        size_t n = piece_bytes ? piece_bytes : 1 + random_below(20);
+        size_t n = piece_bytes ? piece_bytes : 1 + check_below(20);
         n = n > n_bytes - at ? n_bytes - at : n;
         uint8_t *piece = malloc(n + PADDING), *out = malloc(n + JSON_LINE_ROOM);
         memcpy(piece, line + at, n);
@@ -375,10 +367,10 @@ static size_t make_line(char *line)
                                          ",",    "0",    "-",    ".",         "e",       "+", " ",
                                          "\t",   "u",    "d",    "8",         "C",       "t", "f",
                                          "\x01", "\x80", "null", "\"text\":", "\\u0041", ""};
-    size_t n_bytes = (size_t)(stpcpy(line, lines[random_below(4)]) - line);
-    for (uint32_t n = random_below(3); n > 0; n--) {
-        const size_t at = random_below((uint32_t)n_bytes), n_removed = random_below(2);
-        const char *piece = pieces[random_below(sizeof pieces / sizeof *pieces)];
+    size_t n_bytes = (size_t)(stpcpy(line, lines[check_below(4)]) - line);
+    for (uint32_t n = check_below(3); n > 0; n--) {
+        const size_t at = check_below((uint32_t)n_bytes), n_removed = check_below(2);
+        const char *piece = pieces[check_below(sizeof pieces / sizeof *pieces)];
         const size_t n_added = strlen(piece);
         memmove(line + at + n_added, line + at + n_removed, n_bytes - at - n_removed);
         memcpy(line + at, piece, n_added);
@@ -392,10 +384,9 @@ TEST(random_lines_agree_with_the_naive_reader)
     char line[300];
     uint64_t n_of[5] = {0};
     int n_lines = check_sanitized() ? 50000 : check_long() ? 500000 : 120000;
-    random_state = 20;
     for (int i = 0; i < n_lines; i++) {
         size_t n_bytes = make_line(line);
-        n_of[check_line(i % 2 ? &path_text : &path_deep, line, n_bytes, random_below(64))]++;
+        n_of[check_line(i % 2 ? &path_text : &path_deep, line, n_bytes, check_below(64))]++;
     }
     printf("note %d random lines: %" PRIu64 " ok, %" PRIu64 " malformed, %" PRIu64
            " without the field, %" PRIu64 " null, %" PRIu64 " no objects\n",

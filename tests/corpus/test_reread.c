@@ -13,14 +13,6 @@ typedef struct seed {
     size_t n;
 } seed;
 
-static uint64_t random_state = 7;
-
-static uint32_t random_below(uint32_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 32) * n >> 32);
-}
-
 static bool read_seed(const char *folder, const char *name, seed *s)
 {
     char path[512];
@@ -73,14 +65,14 @@ static void change_bytes(const seed *s)
         size_t n = s->n - REREAD_BYTES;
         memcpy(changed, s->bytes + REREAD_BYTES, n);
         /* Half of the changes are near the beginning, where the metadata is. */
-        for (uint32_t k = random_below(4); k < 4; k++) {
-            const uint32_t below = random_below(2) ? (uint32_t)n : (uint32_t)(n < 700 ? n : 700);
+        for (uint32_t k = check_below(4); k < 4; k++) {
+            const uint32_t below = check_below(2) ? (uint32_t)n : (uint32_t)(n < 700 ? n : 700);
             static const uint8_t values[] = {0, 1, 0x7F, 0x80, 0xFF};
-            changed[random_below(below)] =
-                random_below(2) ? values[random_below(5)] : (uint8_t)random_below(256);
+            changed[check_below(below)] =
+                check_below(2) ? values[check_below(5)] : (uint8_t)check_below(256);
         }
-        if (random_below(8) == 0)
-            n = random_below((uint32_t)n);
+        if (check_one_in(8))
+            n = check_below((uint32_t)n);
         reread_input(s->bytes, changed, n);
     }
 }

@@ -107,21 +107,13 @@ static tokmap_tokenizer *open_family(const family *f)
 
 /* ---- Texts ---- */
 
-static uint64_t state = 1;
-
-static uint32_t random_below(uint32_t n)
-{
-    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (uint32_t)(state >> 33) % n;
-}
-
 static tokmap_text random_text(size_t n_bytes)
 {
     static const char *const parts[] = {"the ", "a",      "aaaa",   " in ", "\n", "th",
                                         "12 ",  "\u00e9", "\u4e00", ".",    "t "};
     blob b = {0};
     while (b.n_bytes < n_bytes) {
-        const char *part = parts[random_below(N_ELEMENTS(parts))];
+        const char *part = parts[check_below(N_ELEMENTS(parts))];
         put(&b, part, strlen(part));
     }
     return (tokmap_text){(const char *)b.data, b.n_bytes};
@@ -135,7 +127,7 @@ enum {
 static void make_texts(tokmap_text texts[N_TEXTS])
 {
     for (size_t i = 0; i < N_TEXTS; i++)
-        texts[i] = random_text(i % 7 == 0 ? 0 : random_below(3000));
+        texts[i] = random_text(i % 7 == 0 ? 0 : check_below(3000));
     free((void *)(uintptr_t)texts[100].bytes);
     texts[100] = random_text(11 * JOB_BYTES + 17);
     free((void *)(uintptr_t)texts[101].bytes);

@@ -7,14 +7,6 @@
 #include "oracles/unicode_naive.h"
 #include "text/utf8.h"
 
-static uint64_t random_state;
-
-static uint32_t random_below(uint32_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 33) * n >> 31);
-}
-
 static const char *hex(const uint8_t *text, size_t n_bytes)
 {
     static char lines[4][400];
@@ -159,7 +151,7 @@ static size_t random_utf8(uint8_t *text, size_t n_bytes, uint32_t one_in)
 {
     size_t n = 0;
     while (n + 4 <= n_bytes)
-        n += utf8_encode(random_below(one_in) ? 'a' + random_below(26) : samples[random_below(13)],
+        n += utf8_encode(check_below(one_in) ? 'a' + check_below(26) : samples[check_below(13)],
                          text + n);
     return n;
 }
@@ -193,15 +185,14 @@ TEST(the_valid_prefix_ends_at_the_same_byte_for_every_engine_wherever_the_error_
 TEST(random_text_with_random_errors_has_the_same_valid_prefix_for_every_engine)
 {
     uint8_t text[1000];
-    random_state = 1;
     for (int round = 0; round < (check_long() ? 1000000 : 100000); round++) {
-        const size_t n = random_utf8(
-            text, random_below(10) ? random_below(200) : random_below(1000), 1 + random_below(20));
+        const size_t n = random_utf8(text, check_below(10) ? check_below(200) : check_below(1000),
+                                     1 + check_below(20));
         if (naive_valid_prefix(text, n) != n)
             CHECK_FAIL("the test's own text is not valid");
         prefix_is(text, n, n);
-        for (uint32_t k = random_below(3); n > 0 && k > 0; k--)
-            text[random_below((uint32_t)n)] = edges[random_below(sizeof edges)];
+        for (uint32_t k = check_below(3); n > 0 && k > 0; k--)
+            text[check_below((uint32_t)n)] = edges[check_below(sizeof edges)];
         prefix_is(text, n, naive_valid_prefix(text, n));
     }
 }
@@ -279,8 +270,8 @@ TEST(nfc_of_every_code_point_alone_and_between_others_is_the_naive_one)
 /* Code points that NFC changes, and those between them. */
 static uint32_t random_code_point(void)
 {
-    const nfc_decomposition *d = nfc_decompositions + random_below(NFC_N_DECOMPOSITIONS);
-    switch (random_below(16)) {
+    const nfc_decomposition *d = nfc_decompositions + check_below(NFC_N_DECOMPOSITIONS);
+    switch (check_below(16)) {
     case 0:
         return d->code_point;
     case 1:
@@ -289,27 +280,27 @@ static uint32_t random_code_point(void)
     case 3:
         return d->second ? d->second : 0x301;
     case 4:
-        return 0x300 + random_below(0x70);
+        return 0x300 + check_below(0x70);
     case 5:
-        return 0x1100 + random_below(0x100);
+        return 0x1100 + check_below(0x100);
     case 6:
-        return 0xAC00 + 28 * random_below(400) + random_below(2);
+        return 0xAC00 + 28 * check_below(400) + check_below(2);
     case 7:
-        return 0x3040 + random_below(0xC0);
+        return 0x3040 + check_below(0xC0);
     case 8: { /* any that is not plain */
         uint32_t c = 0;
         while (!naive_kind(c).combining_class && !(naive_kind(c).flags & KIND_DOUBTFUL))
-            c = random_below(8) ? random_below(0x3100) : random_below(0x30000);
+            c = check_below(8) ? check_below(0x3100) : check_below(0x30000);
         return c;
     }
     case 9:
-        return samples[random_below(13)];
+        return samples[check_below(13)];
     case 10:
-        return NAIVE_BYTE + edges[4 + random_below(sizeof edges - 4)];
+        return NAIVE_BYTE + edges[4 + check_below(sizeof edges - 4)];
     case 11:
-        return random_below(2) ? 0x4E00 + random_below(0x5000) : 0x400 + random_below(0x100);
+        return check_below(2) ? 0x4E00 + check_below(0x5000) : 0x400 + check_below(0x100);
     default:
-        return 'a' + random_below(26);
+        return 'a' + check_below(26);
     }
 }
 
@@ -330,9 +321,8 @@ TEST(nfc_of_random_text_is_the_naive_one_and_the_prefix_may_be_cut)
 {
     uint8_t text[2000];
     const int n_rounds = check_sanitized() ? 30000 : check_long() ? 600000 : 150000;
-    random_state = 2;
     for (int round = 0; round < n_rounds; round++) {
-        const size_t n_characters = round % 50 ? 1 + random_below(12) : random_below(300);
+        const size_t n_characters = round % 50 ? 1 + check_below(12) : check_below(300);
         nfc_is_naive(text, random_text(text, n_characters));
     }
 }
@@ -385,9 +375,8 @@ TEST(a_million_combining_marks_are_sorted_in_linear_time)
     uint8_t *text = malloc(n_bytes), *out = malloc(n_bytes * NFC_GROWTH);
     nfc_scratch scratch = {0};
     size_t n_out = 0, n = utf8_encode('q', text), counts[8] = {0};
-    random_state = 4;
     for (size_t i = 0; i < n_marks; i++) {
-        const uint32_t k = random_below(8);
+        const uint32_t k = check_below(8);
         n += utf8_encode(marks[k], text + n);
         counts[k]++;
     }

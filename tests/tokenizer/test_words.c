@@ -48,14 +48,6 @@ typedef struct test_text {
     size_t n_bytes;
 } test_text;
 
-static uint64_t state;
-
-static uint32_t random_below(uint32_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 32) * n >> 32);
-}
-
 /* ---- Comparing ---- */
 
 static void ids_are(encoder *e, const test_text *t, const uint32_t *wanted, size_t n_wanted)
@@ -76,7 +68,7 @@ static void parts_are(const tokenizer *whole, encoder *e, const test_text *t,
     uint8_t text[512 + TEXT_PADDING] = {0};
     id_buffer ids = {0};
     memcpy(text, t->bytes, t->n_bytes);
-    const size_t cut = tokenizer_safe_cut(whole, text, 0, 1 + random_below((uint32_t)t->n_bytes));
+    const size_t cut = tokenizer_safe_cut(whole, text, 0, 1 + check_below((uint32_t)t->n_bytes));
     CHECK(cut < t->n_bytes);
     CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &ids), TOKENIZE_OK);
     CHECK_INT(encoder_encode(e, text + cut, t->n_bytes - cut, 0, &ids), TOKENIZE_OK);
@@ -227,13 +219,12 @@ TEST(safe_cuts_do_not_change_normalized_words)
     encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
     test_text text;
     size_t n_cuts = 0;
-    state = 5;
     for (int round = 0; round < (check_long() ? 200000 : 20000); round++) {
         uint8_t padded[512 + TEXT_PADDING] = {0};
         id_buffer ids = {0};
         text.n_bytes = 0;
         while (text.n_bytes < 60) {
-            const char *piece = pieces[random_below(N_ELEMENTS(pieces))];
+            const char *piece = pieces[check_below(N_ELEMENTS(pieces))];
             memcpy(text.bytes + text.n_bytes, piece, strlen(piece));
             text.n_bytes += strlen(piece);
         }
