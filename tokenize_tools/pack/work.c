@@ -273,8 +273,6 @@ void pack_work_print_end(const pack_work *w)
 
 /* ---- Checkpoints ---- */
 
-/* ---- Checkpoints ---- */
-
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
 {
     int code = pack_work_check_balance(w, err);
