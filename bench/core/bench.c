@@ -44,11 +44,6 @@ double bench_ns_since(uint64_t start)
     return (double)(tokmap_i_now_ns() - start);
 }
 
-void bench_keep(uint64_t value)
-{
-    __asm__ volatile("" : : "r"(value));
-}
-
 /* What follows `key` at the beginning of a line; false: no line begins with it. */
 static bool read_system_line(const char *path, const char *key, char *rest, size_t n_bytes)
 {
