@@ -156,8 +156,6 @@ void naive_scored_bpe(const model *m, const uint8_t *text, size_t n, naive_ids *
         naive_put_piece(&w, w.symbols[i].at, w.symbols[i].n, out);
 }
 
-/* ---- sentencepiece's char and word ---- */
-
 /* ---- The BPE of tokenizer.json ---- */
 
 static size_t naive_listed_symbols(const model *m, const uint8_t *text, size_t n, uint32_t *symbols)

@@ -36,7 +36,7 @@ unsigned expression_cuts(const expression *x);
 /* Whether a match begins at every character of every text in UTF-8; -1: out of memory. */
 int expression_matches_everywhere(const expression *x);
 
-/* The first byte from i on where a match may begin, at most n_bytes. */
+/* The first byte from i on where a match may begin; n_bytes or more: there is none. */
 size_t expression_next(const expression *x, const view *v, size_t i);
 /* The end of the match that begins at byte `start` of the piece; 0: there is none. The view
  * remembers long vain searches. */
