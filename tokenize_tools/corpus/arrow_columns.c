@@ -242,7 +242,7 @@ static bool choose_columns(arrow_columns *c, failure *err)
 {
     const field_list *fields = c->options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
-    size_t column;
+    size_t column = 0;
     if (!choose_column(c, corpus_field(c->options), true, &column, err))
         return fail(err, "%s; use --field to name the column of the text", err->text);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
@@ -359,7 +359,9 @@ static bool list_buffers(request *q, failure *err)
         arrow_extent *extents = calloc(n + 1, sizeof *extents);
         needed *all = realloc(q->needed, (q->n_needed + n + 1) * sizeof *all);
         q->needed = all ? all : q->needed;
-        bool done = (column->buffers && extents && all) || fail_memory(err);
+        bool done = column->buffers && extents && all;
+        if (!done)
+            fail_memory(err);
         done = done && arrow_find_buffers(q->batch, q->schema, q->fields[i], extents, err);
         for (size_t k = 0; k < n && done; k++) {
             if (extents[k].n_bytes > 0)
@@ -369,7 +371,8 @@ static bool list_buffers(request *q, failure *err)
         if (!done)
             return false;
     }
-    qsort(q->needed, q->n_needed, sizeof *q->needed, by_offset);
+    if (q->n_needed > 0)
+        qsort(q->needed, q->n_needed, sizeof *q->needed, by_offset);
     return true;
 }
 
