@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
+from ref_protocol import Skip, call, expect, expect_equal, program, run_tests, split_texts
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 SHARED = os.environ.get("TOKMAP_SHARED", "../shared")
@@ -146,7 +146,7 @@ def python_answer(line, path):
 def tool_answers(lines, path, engine, piece_bytes):
     stdin = b"".join(struct.pack("<I", len(line)) + line for line in lines)
     status, out = call(
-        "tool_corpus", "json", path, engine, str(piece_bytes), stdin=stdin, check=False
+        "tool_json_line", path, engine, str(piece_bytes), stdin=stdin, check=False
     )
     if status == 77:
         return None
@@ -238,13 +238,8 @@ def test_random_lines():
 
 
 def documents(form, *names):
-    status, out = call("tool_corpus", "documents", form, *names)
-    found, at = [], 0
-    while at < len(out):
-        n = struct.unpack_from("<I", out, at)[0]
-        found.append(out[at + 4 : at + 4 + n])
-        at += 4 + n
-    return found
+    """Read as a whole and in parts."""
+    return split_texts(call("tool_parts", "all", form, "text", "-", "1", *names)[1])
 
 
 def test_gzip_of_python():
@@ -262,7 +257,7 @@ def test_gzip_of_python():
 
 
 def readable(name):
-    done = subprocess.run([program("tool_corpus"), "documents", "text", name], capture_output=True)
+    done = subprocess.run([program("tool_parts"), "all", "text", "text", "-", "1", name], capture_output=True)
     return b"this build has no" not in done.stderr
 
 

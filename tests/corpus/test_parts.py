@@ -4,12 +4,11 @@
 documents that were written, and what the whole gives."""
 
 import json
-import struct
 import subprocess
 import sys
 from random import Random
 
-from ref_protocol import Skip, expect, expect_equal, need, need_parquet, program, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, need, need_parquet, program, run_in_folders, split_texts
 
 
 def run(*arguments):
@@ -21,15 +20,10 @@ def run(*arguments):
 
 def read_parts(paths, field, meta, seed):
     """The documents, the number of parts, and of those that begin in a file."""
-    done = run("all", field, meta, seed, *paths)
+    done = run("all", "auto", field, meta, seed, *paths)
     expect_equal(done.returncode, 0, "%s, seed %d: %s" % (paths, seed, done.stderr.decode("utf-8", "replace")))
-    texts, at, data = [], 0, done.stdout
-    while at < len(data):
-        n, = struct.unpack_from("<I", data, at)
-        texts.append(data[at + 4:at + 4 + n].decode())
-        at += 4 + n
     n_parts, n_cut = map(int, done.stderr.split())
-    return texts, n_parts, n_cut
+    return [text.decode() for text in split_texts(done.stdout)], n_parts, n_cut
 
 
 def random_texts(random, n):

@@ -99,6 +99,16 @@ def program(name):
     return path
 
 
+def split_texts(data):
+    """What put_bytes of pipes.h wrote: texts, each after its length."""
+    texts, at = [], 0
+    while at < len(data):
+        n = int.from_bytes(data[at:at + 4], "little")
+        texts.append(data[at + 4:at + 4 + n])
+        at += 4 + n
+    return texts
+
+
 def call(name, *arguments, stdin=b"", check=True):
     """Runs a built program. Returns (exit status, stdout bytes)."""
     done = subprocess.run(

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tool_parts.c - inputs that are cut and read in parts, for test_parts.py.
+/* tool_parts.c - inputs that are cut and read in parts, for test_parts.py and
+ * test_json_line.py.
  *
- * `all FIELD META SEED FILE...`: compares the whole with its parts, cut where SEED says. stdout is
- * the documents of the parts, each after its length in 4 little-endian bytes; stderr is how many
- * parts there were, and how many of them begin in a file. META is field names, or -.
+ * `all FORMAT FIELD META SEED FILE...`: compares the whole with its parts, cut where SEED says.
+ * stdout is the documents of the parts, each after its length in 4 little-endian bytes; stderr is
+ * how many parts there were, and how many of them begin in a file. FORMAT is auto or text. META is
+ * field names, or -.
  * `one FIELD FROM TO THREADS FILE`: reads the part between the first places at or after FROM and TO
  * bytes, TO 0 is the end, and prints the two places, its records, and how many bytes were read.
  * Status 3: the message is on stderr. */
@@ -39,22 +41,23 @@ static int compare_all(char **args, size_t n_names)
     part_reading all;
     field_list fields = {0};
     failure err;
-    uint64_t random = strtoull(args[2], NULL, 10);
+    uint64_t random = strtoull(args[3], NULL, 10);
     corpus_options o = {
-        .field = args[0],
+        .format = strcmp(args[0], "text") == 0 ? CORPUS_TEXT : CORPUS_AUTO,
+        .field = args[1],
         .batch_bytes = (size_t)64 << random_input_below(&random, 10),
         .n_decoders = random_input_below(&random, 4),
         .page_memory = random_input_below(&random, 2) ? 0 : (uint64_t)1 << 20,
         .read_ahead = random_input_below(&random, 2),
     };
-    if (strcmp(args[1], "-") != 0) {
-        if (!field_list_parse(&fields, args[1], &err))
+    if (strcmp(args[2], "-") != 0) {
+        if (!field_list_parse(&fields, args[2], &err))
             return complain(err.text);
         o.fields = &fields;
         o.n_kept = fields.n_fields;
     }
     const char *why =
-        part_reading_compare(&all, (const char *const *)(args + 3), n_names, &o, &random);
+        part_reading_compare(&all, (const char *const *)(args + 4), n_names, &o, &random);
     if (why || all.result < 0)
         return complain(why ? why : all.err.text);
     put_documents(&all);
@@ -123,10 +126,10 @@ static int read_one(char **args)
 
 int main(int argc, char **argv)
 {
-    if (argc > 5 && strcmp(argv[1], "all") == 0)
-        return compare_all(argv + 2, (size_t)argc - 5);
+    if (argc > 6 && strcmp(argv[1], "all") == 0)
+        return compare_all(argv + 2, (size_t)argc - 6);
     if (argc == 7 && strcmp(argv[1], "one") == 0)
         return read_one(argv + 2);
-    return complain("usage: tool_parts all FIELD META SEED FILE... | "
+    return complain("usage: tool_parts all FORMAT FIELD META SEED FILE... | "
                     "tool_parts one FIELD FROM TO THREADS FILE");
 }
