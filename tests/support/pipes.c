@@ -14,7 +14,8 @@ void put_number(uint64_t value, int n_bytes)
 void put_bytes(const void *bytes, size_t n_bytes)
 {
     put_number(n_bytes, 4);
-    fwrite(bytes, 1, n_bytes, stdout);
+    if (n_bytes > 0)
+        fwrite(bytes, 1, n_bytes, stdout);
 }
 
 bool get_length(size_t *n_bytes)
