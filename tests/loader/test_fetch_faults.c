@@ -346,7 +346,8 @@ TEST(read_goes_on_after_short_and_interrupted_reads)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_READ);
+    const tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     fault_arm(FAULT_SHORT, FAULT_PREAD, 0, 1);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 20);
