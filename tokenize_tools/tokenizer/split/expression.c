@@ -121,7 +121,7 @@ static void paint_page(compiler *c, uint32_t page, uint8_t symbols[128])
     }
     for (uint32_t i = 0; i < 128 && !c->tree.failed; i++) {
         uint64_t signature = 0;
-        if ((changes[i / 64] >> i % 64 & 1) == 0) {
+        if (i > 0 && (changes[i / 64] >> i % 64 & 1) == 0) {
             symbols[i] = symbols[i - 1];
             continue;
         }
