@@ -233,7 +233,7 @@ demo: deps-build
 
 include $(PARTS)
 
-## check: unit tests, corpus replay, command tests; three minutes on two cores
+## check: unit tests, corpus replay, command tests; five minutes on two cores
 PROGRAMS := $(filter-out $(LEFT_OUT),$(TESTS) $(FUZZ:%=$(BUILD)/replay_%))
 check: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \

@@ -6,7 +6,9 @@
 #include "tokenizer/split/splitter.h"
 
 typedef struct found_words { /* starts as {0} */
-    const uint8_t *text;     /* without what is removed; TEXT_PADDING more bytes are readable */
+    /* What the stages keep of the text: the caller's own bytes if they remove nothing. TEXT_PADDING
+     * more bytes are readable. */
+    const uint8_t *text;
     size_t n_bytes;
     uint64_t *starts; /* as of splitter_words() */
     uint8_t *kept;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* splitter.h - where words (pre-tokens) start, for every known pattern.
+/* splitter.h - where words (pre-tokens) start.
  *
- * Each pattern does what a regular expression of public tokenizers does, in hand-written code. The
- * result is a bitmap: bit i % 64 of starts[i / 64] is set if a word starts at byte i. A word always
- * starts at byte 0. Every byte belongs to a word: text that the expression does not match is a word
- * too ("isolated"). A byte that is not UTF-8 counts as a character of CLASS_OTHER. Words are whole
- * characters, except with stages after BYTE_LEVEL, which also split between bytes. Pure. */
+ * A pattern is a list of stages: known ones, which public tokenizers have, and expressions of the
+ * tokenizer's own. The result is a bitmap: bit i % 64 of starts[i / 64] is set if a word starts at
+ * byte i. A word always starts at byte 0. Text that an expression does not match is a word too
+ * ("isolated"); only stages that remove text leave bytes in no word. A byte that is not UTF-8 is a
+ * character of CLASS_OTHER. Words are whole characters, except with stages after BYTE_LEVEL, which
+ * also split between bytes. Pure. */
 #ifndef TOKMAP_SPLITTER_H
 #define TOKMAP_SPLITTER_H
 
