@@ -8,7 +8,7 @@
 
 #define PADDING 64
 
-static const simd_level levels[] = {SIMD_SCALAR, SIMD_AVX2, SIMD_AVX512};
+static const simd_level levels[] = {SIMD_SCALAR, SIMD_AVX2};
 enum {
     N_LEVELS = sizeof levels / sizeof *levels
 };

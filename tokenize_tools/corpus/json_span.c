@@ -99,7 +99,6 @@ static const json_span_calls scalar_calls = {find_scalar, decode_scalar};
 #include <immintrin.h>
 
 #define AVX2 __attribute__((target("avx2,bmi,bmi2")))
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2")))
 
 AVX2 static inline uint32_t specials_avx2(__m256i v)
 {
@@ -145,53 +144,10 @@ AVX2 static json_span_moved decode_avx2(const uint8_t *text, size_t n_bytes, uin
     return decode(text, n_bytes, out, copy_avx2);
 }
 
-AVX512 static inline uint64_t specials_avx512(__m512i v)
-{
-    return _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('"')) |
-           _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\')) |
-           _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
-}
-
-AVX512 static size_t find_avx512(const uint8_t *text, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i += 64) {
-        uint64_t specials = specials_avx512(_mm512_loadu_si512(text + i));
-        if (specials) {
-            size_t at = i + _tzcnt_u64(specials);
-            return at < n_bytes ? at : n_bytes;
-        }
-    }
-    return n_bytes;
-}
-
-AVX512 static inline size_t copy_avx512(const uint8_t *text, size_t n_bytes, uint8_t *out)
-{
-    size_t i = 0;
-    for (; n_bytes - i >= 64; i += 64) {
-        __m512i v = _mm512_loadu_si512(text + i);
-        uint64_t specials = specials_avx512(v);
-        _mm512_storeu_si512(out + i, v);
-        if (specials)
-            return i + _tzcnt_u64(specials);
-    }
-    uint64_t inside = _bzhi_u64(UINT64_MAX, (unsigned)(n_bytes - i));
-    __m512i v = _mm512_loadu_si512(text + i);
-    _mm512_mask_storeu_epi8(out + i, _cvtu64_mask64(inside), v);
-    return i + _tzcnt_u64(specials_avx512(v) | ~inside);
-}
-
-AVX512 static json_span_moved decode_avx512(const uint8_t *text, size_t n_bytes, uint8_t *out)
-{
-    return decode(text, n_bytes, out, copy_avx512);
-}
-
 static const json_span_calls avx2_calls = {find_avx2, decode_avx2};
-static const json_span_calls avx512_calls = {find_avx512, decode_avx512};
 
 const json_span_calls *json_span_engine(simd_level level)
 {
-    if (level != SIMD_SCALAR && level != SIMD_AVX2 && simd_works(SIMD_AVX512))
-        return &avx512_calls;
     if (level != SIMD_SCALAR && simd_works(SIMD_AVX2))
         return &avx2_calls;
     return &scalar_calls;

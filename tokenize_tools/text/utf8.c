@@ -127,7 +127,6 @@ static const uint8_t pair_tables[3][16] = {
      TOO_LONG | TWO_MORE | LONG_2 | SURROGATE | ABOVE, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT}};
 
 #define AVX2 __attribute__((target("avx2")))
-#define AVX512 __attribute__((target("avx512f,avx512bw")))
 
 AVX2 static inline __m256i load_avx2(const uint8_t *text)
 {
@@ -183,61 +182,11 @@ AVX2 static size_t checked_avx2(const uint8_t *text, size_t n_bytes, size_t star
     return i;
 }
 
-AVX512 static inline __m512i table_avx512(int i)
-{
-    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)pair_tables[i]));
-}
-
-AVX512 static inline bool is_wrong_avx512(const uint8_t *text)
-{
-    const __m512i half = _mm512_set1_epi8(0x0F);
-    const __m512i now = _mm512_loadu_si512(text), before = _mm512_loadu_si512(text - 1);
-    const __m512i high = _mm512_and_si512(_mm512_srli_epi16(before, 4), half);
-    const __m512i low = _mm512_and_si512(before, half);
-    const __m512i next = _mm512_and_si512(_mm512_srli_epi16(now, 4), half);
-    const __m512i wrong =
-        _mm512_and_si512(_mm512_and_si512(_mm512_shuffle_epi8(table_avx512(0), high),
-                                          _mm512_shuffle_epi8(table_avx512(1), low)),
-                         _mm512_shuffle_epi8(table_avx512(2), next));
-    const __m512i third =
-        _mm512_subs_epu8(_mm512_loadu_si512(text - 2), _mm512_set1_epi8(0xE0 - 0x80));
-    const __m512i fourth =
-        _mm512_subs_epu8(_mm512_loadu_si512(text - 3), _mm512_set1_epi8(0xF0 - 0x80));
-    const __m512i due =
-        _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8((char)TWO_MORE));
-    return _mm512_cmpneq_epi8_mask(wrong, due) != 0;
-}
-
-AVX512 static inline bool is_ascii_avx512(const uint8_t *text)
-{
-    __m512i all = _mm512_setzero_si512();
-    for (int i = 0; i < 256; i += 64)
-        all = _mm512_or_si512(all, _mm512_loadu_si512(text + i));
-    return _mm512_movepi8_mask(all) == 0;
-}
-
-AVX512 static size_t checked_avx512(const uint8_t *text, size_t n_bytes, size_t start)
-{
-    size_t i = start;
-    while (n_bytes - i >= 64) {
-        if (n_bytes - i >= 256 && text[i - 1] < 0x80 && is_ascii_avx512(text + i)) {
-            i += 256;
-            continue;
-        }
-        if (is_wrong_avx512(text + i))
-            break;
-        i += 64;
-    }
-    return i;
-}
-
 /* Starts at `start`, which is at least 3 and follows valid characters. There is no error before the
  * returned offset, but a character may cross it. */
 static size_t check_vectors(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
 {
-    if (e == SIMD_AVX512)
-        return checked_avx512(text, n_bytes, start);
-    return e == SIMD_AVX2 ? checked_avx2(text, n_bytes, start) : start;
+    return e != SIMD_SCALAR ? checked_avx2(text, n_bytes, start) : start;
 }
 #else
 static size_t check_vectors(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
