@@ -10,7 +10,6 @@ import pathlib
 import random
 import shutil
 import signal
-import struct
 import sys
 import threading
 import time
@@ -20,9 +19,9 @@ sys.path.append(str(ROOT / "tests/pack"))
 
 from marked import environment_of, send  # noqa: E402
 from pack_corpus import has_zstd, small_vocabulary  # noqa: E402
+from ref_reader import KIND_DOCUMENTS, KIND_METADATA, section_of  # noqa: E402
 from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders, tests_of_script  # noqa: E402
 
-KIND_DOCUMENTS, KIND_METADATA = 1, 4
 # make test-engines: all checks pack the same corpus, and say what the result is.
 IS_ENGINES = "TOKMAP_ENGINES" in os.environ
 EVERYTHING = ("jsonl", "zst", "parquet")
@@ -67,16 +66,6 @@ def possible_kinds():
     except ImportError:
         return ("jsonl",)
     return EVERYTHING if has_zstd() else ("jsonl",)
-
-
-def section(path, kind):
-    """The bytes of a section of an index."""
-    data = path.read_bytes()
-    for i in range(struct.unpack_from("<I", data, 28)[0]):
-        found, _, at, size = struct.unpack_from("<IIQQ", data, 256 + 32 * i)
-        if found == kind:
-            return data[at:at + size]
-    raise AssertionError("%s has no section of kind %d" % (path, kind))
 
 
 def digest(path):
@@ -128,9 +117,9 @@ class Planned:
         self.tokmap("verify", "-q", "flat")
         expect_equal(digest(self.folder / "flat.bin"), self.wanted, "digest of the tokens")
         for kind in (KIND_DOCUMENTS, KIND_METADATA):
-            wanted = section(self.folder / "plain.tmi", kind)
+            wanted = section_of((self.folder / "plain.tmi").read_bytes(), kind)
             for path in (name + ".tmi", "flat.tmi"):
-                expect(section(self.folder / path, kind) == wanted, "section %d of %s differs" % (kind, path))
+                expect(section_of((self.folder / path).read_bytes(), kind) == wanted, "section %d of %s differs" % (kind, path))
         return "%d cells, dataset %s" % (len(self.cells), self.identity)
 
 

@@ -68,26 +68,33 @@ def run_tests(tests):
     return 0 if n_ok > 0 else 77
 
 
-def tests_of_script(prepare):
-    """The functions of the running script whose only parameter is `folder`, in their order, but not `prepare`."""
+def tests_of_script(prepare=None, parameter="folder"):
+    """The functions of the running script whose only parameter has this name, in their order, but not `prepare`."""
     found = vars(sys.modules["__main__"]).values()
     return [test for test in found if inspect.isfunction(test) and test.__module__ == "__main__"
-            and test is not prepare and list(inspect.signature(test).parameters) == ["folder"]]
+            and test is not prepare and list(inspect.signature(test).parameters) == [parameter]]
 
 
 def run_in_folders(prefix, tests=None, prepare=lambda folder: None):
-    """Runs each test, those of the script if none are given, in a folder of its own, which `prepare` may fill.
-    Returns the exit status."""
+    """Runs each test, those of the script if none are given, in a folder of its own, which `prepare` may fill; if it
+    returns something, the test gets that. Returns the exit status."""
 
     def run(test):
         with tempfile.TemporaryDirectory() as name:
-            prepare(pathlib.Path(name))
-            note = test(pathlib.Path(name))
+            note = test(prepare(pathlib.Path(name)) or pathlib.Path(name))
         gc.collect()
         return note
 
     return run_tests([(prefix + test.__name__, functools.partial(run, test))
                       for test in tests or tests_of_script(prepare)])
+
+
+def run_with(**shared):
+    """`run_with(case=x)` runs each function of the script whose only parameter is `case` with x. Returns the exit
+    status."""
+    (parameter, value), = shared.items()
+    return run_tests([(test.__name__, functools.partial(test, value))
+                      for test in tests_of_script(parameter=parameter)])
 
 
 def program(name):
@@ -118,3 +125,11 @@ def call(name, *arguments, stdin=b"", check=True):
         message = done.stderr.decode("utf-8", "replace")
         raise AssertionError("%s %s: exit %d: %s" % (name, arguments, done.returncode, message))
     return done.returncode, done.stdout
+
+
+def tokmap(folder, *arguments, code=0, **environment):
+    """Runs tokmap in a folder; it ends with this status. Returns what it says."""
+    done = subprocess.run([program("tokmap"), *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, errors="replace", timeout=300, env={**os.environ, **environment})
+    expect_equal(done.returncode, code, "exit status of %s; it said %s" % (arguments, done.stdout + done.stderr))
+    return done.stdout + done.stderr

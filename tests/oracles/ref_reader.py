@@ -194,6 +194,15 @@ def read(prefix, with_tokens=True):
     return ds
 
 
+def section_of(index, kind):
+    """The bytes of a section of an index, which is taken to be sound."""
+    for at in range(256, 256 + 32 * struct.unpack_from("<I", index, 28)[0], 32):
+        found, _, offset, size = struct.unpack_from("<IIQQ", index, at)
+        if found == kind:
+            return index[offset : offset + size]
+    raise AssertionError("no section of kind %d" % kind)
+
+
 def section_bytes(ds, index, kind):
     offset, size, _ = ds.sections[kind]
     return index[offset : offset + size]

@@ -15,7 +15,6 @@ import collections
 import os
 import pathlib
 import random
-import re
 import resource
 import shutil
 import signal
@@ -50,7 +49,7 @@ def read_counts(folder):
     return {kind: int(n) for kind, n in map(str.split, open(folder / "counts"))} if CAN_FAIL else {}
 
 
-class World:
+class World(pack_corpus.Packing):
     """Inputs, options, and what a run gives that nothing happens to."""
 
     OPTIONS = [
@@ -65,7 +64,7 @@ class World:
     ]
 
     def __init__(self, folder, number, rng):
-        self.folder = folder
+        super().__init__(folder)
         folder.mkdir()
         self.names = pack_corpus.write_inputs(folder, rng, 1, text_files=number % 9 == 8)
         options = self.OPTIONS[number % len(self.OPTIONS)]
@@ -80,31 +79,21 @@ class World:
         self.calls = read_counts(folder)
 
     def command(self, out, *arguments):
-        return [ref_protocol.program("tokmap"), "pack", "-q", *self.names, "-o", out, *self.options, *arguments]
+        return [self.program, "pack", "-q", *self.names, "-o", out, *self.options, *arguments]
 
     def pack_undisturbed(self):
         done = subprocess.run(self.command("calm", "-j", "1"), cwd=self.folder, capture_output=True, text=True,
                               env=counting(self.folder))
         if done.returncode != 0:
             raise Wrong("an undisturbed run ends with %d: %s" % (done.returncode, done.stderr))
-        files = self.files("calm")
+        files = self.outputs("calm")
         self.remove("calm")
         return files
-
-    def paths(self, out):
-        return [path for path in self.folder.iterdir() if re.match(out + "[.-]", path.name)]
-
-    def files(self, out):
-        return {path.name[len(out):]: path.read_bytes() for path in self.paths(out)}
-
-    def remove(self, out):
-        for path in self.paths(out):
-            path.unlink()
 
     def restore_inputs(self):
         for name, (data, stat) in self.originals.items():
             path = self.folder / name
-            if path.stat().st_mtime_ns != stat.st_mtime_ns or path.read_bytes() != data:
+            if not path.exists() or path.stat().st_mtime_ns != stat.st_mtime_ns or path.read_bytes() != data:
                 path.write_bytes(data)
                 os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
@@ -210,26 +199,45 @@ class Trial:
         self.note("fail " + kind, which)
         return {"LD_PRELOAD": LIBRARY, "FAIL": which}
 
-    def disturb(self, run):
-        rng = self.rng
-        if rng.random() < 0.3:
-            return self.kill_between_names(run)
+    def start(self, command, limit, failure):
+        """A run whose files may not grow beyond the limit, as on a full disk."""
+        if limit:
+            self.note("full disk")
+
+        def limit_size():
+            if limit:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": self.rng.choice(["0", "0", "3", "2000"]),
+                       **failure}
+        return subprocess.Popen(command, cwd=self.world.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, env=environment, preexec_fn=limit_size)
+
+    def disturb(self, run, seconds, ways):
+        """In one of these ways, at a moment within so many seconds."""
         try:
-            run.wait(rng.random() * 1.1 * self.world.seconds)
+            run.wait(self.rng.random() * seconds)
             return
         except subprocess.TimeoutExpired:
             pass
-        how = rng.choice(["kill", "kill", "kill", "interrupt", "change"])
-        if how == "change" and not self.changed:
+        how = self.rng.choice(ways)
+        if how == "change":
             run.send_signal(signal.SIGSTOP)
             self.change_input()
             run.send_signal(signal.SIGCONT)
         elif how == "interrupt":
-            run.send_signal(rng.choice([signal.SIGINT, signal.SIGTERM]))
+            run.send_signal(self.rng.choice([signal.SIGINT, signal.SIGTERM]))
             self.note("interrupt")
-        else:
+        elif how == "kill":
             run.kill()
             self.note("kill")
+
+    def disturb_somehow(self, run):
+        if self.rng.random() < 0.3:
+            self.kill_between_names(run)
+        else:
+            self.disturb(run, 1.1 * self.world.seconds,
+                         ["kill", "kill", "kill", "interrupt", "kill" if self.changed else "change"])
 
     def kill_between_names(self, run):
         """When the outputs get their names, one after the other."""
@@ -246,20 +254,10 @@ class Trial:
         limit = None
         if not calm and rng.random() < 0.15:
             limit = rng.randrange(1000, max(len(data) for data in self.world.wanted.values()) + 4096)
-            self.note("full disk")
-
-        def limit_size():
-            if limit:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-
         failure = {} if calm else self.failure()
-        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"]),
-                       **failure}
-        run = subprocess.Popen(self.world.command("out", "-j", rng.choice("123"), *arguments), cwd=self.world.folder,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               env=environment, preexec_fn=limit_size)
+        run = self.start(self.world.command("out", "-j", rng.choice("123"), *arguments), limit, failure)
         if not calm and not (failure and rng.random() < 0.7):
-            self.disturb(run)
+            self.disturb_somehow(run)
         said = run.communicate(timeout=120)[1].decode("utf-8", "replace")
         self.history.append("exit %d: %s" % (run.returncode, " ".join(said.split())[:200]))
         self.counts["exit %d" % run.returncode] += 1
@@ -269,7 +267,7 @@ class Trial:
 
     def check_named_files(self, finished):
         """Whatever has a final name has the right bytes, all of one and the same dataset once it is finished."""
-        got = {name: data for name, data in self.world.files("out").items() if not name.endswith(".partial")}
+        got = {name: data for name, data in self.world.outputs("out").items() if not name.endswith(".partial")}
         for wanted in self.acceptable:
             if all(wanted.get(name) == data for name, data in got.items()) and (
                     not finished or sorted(got) == sorted(wanted)):

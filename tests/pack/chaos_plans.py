@@ -9,15 +9,12 @@ removed and packed again, until the dataset is complete and right."""
 
 import os
 import re
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 
 import ref_protocol
 from chaos import ENDS, Trial, World, Wrong, counting, main, read_counts
-from ref_protocol import NO_LEAK_SEARCH
 from ref_xxh3 import xxh3_64
 
 DATASET_ID = slice(40, 56)  # of an index
@@ -46,7 +43,7 @@ class PlanWorld(World):
         self.cells = self.pack_cells("run")
         self.calls = read_counts(folder)
         self.succeed("join", "-q", "run.plan", "-o", "joined")
-        self.joined = self.files("joined")
+        self.joined = self.outputs("joined")
         self.check_joined()
 
     def make_plan(self, name, cell_bytes):
@@ -185,38 +182,27 @@ class PlanTrial(Trial):
         (self.world.folder / "signed.plan").write_bytes(text + b"checksum %016x\n" % xxh3_64(text))
         code, said = self.world.call("join", "-q", "signed.plan", "-o", "edited")
         self.note("plan: with a new checksum, join exit %d" % code)
-        if code not in (3, 4) or self.world.files("edited"):
+        if code not in (3, 4) or self.world.outputs("edited"):
             raise Wrong("with the cells of another plan, join ends with %d and says: %s" % (code, said))
 
     # ---- Runs ----
 
-    def start(self, task=None):
+    def start_task(self, task=None):
         rng = self.rng
         n = rng.choice([1, 1, 2, 3, 7, 64])
         task = task or "%d/%d" % (rng.randrange(n), n)
         limit = rng.randrange(1000, 100_000) if rng.random() < 0.1 else None
-
-        def limit_size():
-            if limit:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-
-        if limit:
-            self.note("full disk")
-        environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"]),
-                       **self.failure()}
-        command = [ref_protocol.program("tokmap"), "pack", "-q", "--plan", "run.plan", "--task", task, "-j",
-                   rng.choice("123")]
-        run = subprocess.Popen(command, cwd=self.world.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, env=environment, preexec_fn=limit_size)
+        run = self.start([self.world.program, "pack", "-q", "--plan", "run.plan", "--task", task, "-j", rng.choice("123")],
+                         limit, self.failure())
         run.task = task
         return run
 
     def run_tasks(self):
-        runs = [self.start() for _ in range(self.rng.choice([1, 1, 2, 4]))]
+        runs = [self.start_task() for _ in range(self.rng.choice([1, 1, 2, 4]))]
         if self.rng.random() < 0.3:  # the same task twice at the same time
-            runs.append(self.start(runs[-1].task))
+            runs.append(self.start_task(runs[-1].task))
         for run in runs:
-            self.disturb_task(run)
+            self.disturb(run, 0.6 * self.world.seconds, ["kill", "kill", "interrupt", "change", "nothing"])
         for run in runs:
             said = run.communicate(timeout=120)[1].decode("utf-8", "replace")
             self.history.append("task %s exit %d: %s" % (run.task, run.returncode, " ".join(said.split())[:200]))
@@ -224,25 +210,6 @@ class PlanTrial(Trial):
             if run.returncode not in ENDS or (run.returncode > 0 and not said):
                 raise Wrong("a task ended with %d and said: %s" % (run.returncode, said))
         self.check_cells()
-
-    def disturb_task(self, run):
-        rng = self.rng
-        try:
-            run.wait(rng.random() * 0.6 * self.world.seconds)
-            return
-        except subprocess.TimeoutExpired:
-            pass
-        how = rng.choice(["kill", "kill", "interrupt", "change", "nothing"])
-        if how == "change":
-            run.send_signal(signal.SIGSTOP)
-            self.change_input()
-            run.send_signal(signal.SIGCONT)
-        elif how == "interrupt":
-            run.send_signal(rng.choice([signal.SIGINT, signal.SIGTERM]))
-            self.note("interrupt")
-        elif how == "kill":
-            run.kill()
-            self.note("kill")
 
     def change_input(self):
         """In a way that size or time tell of; until the inputs are restored."""
@@ -266,13 +233,6 @@ class PlanTrial(Trial):
             path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
         self.note("input: " + how, name)
 
-    def restore_inputs(self):
-        for name, (data, stat) in self.world.originals.items():
-            path = self.world.folder / name
-            if not path.exists() or path.stat().st_mtime_ns != stat.st_mtime_ns or path.read_bytes() != data:
-                path.write_bytes(data)
-                os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
     # ---- What must be true ----
 
     def check_cells(self):
@@ -290,7 +250,7 @@ class PlanTrial(Trial):
         self.counts["join exit %d" % code] += 1
         if code != 0:
             return code, said
-        if self.world.files("joined") != self.world.joined:
+        if self.world.outputs("joined") != self.world.joined:
             raise Wrong("join ends with 0, and what it wrote is wrong")
         for name in sorted(self.world.joined):
             if name.endswith(".tmi"):
@@ -321,7 +281,7 @@ class PlanTrial(Trial):
         code, said = self.world.call(*arguments)
         self.history.append("join --flat exit %d: %s" % (code, " ".join(said.split())[:200]))
         self.counts["join --flat exit %d" % code] += 1
-        got = self.world.files("flat")
+        got = self.world.outputs("flat")
         self.world.remove("flat")
         self.world.remove(".flat")
         if code == 0:
@@ -347,7 +307,7 @@ class PlanTrial(Trial):
 
     def finish(self):
         """Does what the messages say."""
-        self.restore_inputs()
+        self.world.restore_inputs()
         arguments = []
         for _ in range(60):
             code, said = self.world.call("pack", "-q", "--plan", "run.plan", "--task", "0/1", *arguments)
@@ -367,7 +327,7 @@ class PlanTrial(Trial):
         raise Wrong("it does not get finished")
 
     def run(self):
-        self.restore_inputs()
+        self.world.restore_inputs()
         self.world.remove_cells()
         self.world.remove("joined")
         self.world.remove("flat")
@@ -376,7 +336,7 @@ class PlanTrial(Trial):
             draw = self.rng.random()
             if draw < 0.5:
                 self.run_tasks()
-                self.restore_inputs()
+                self.world.restore_inputs()
             elif draw < 0.65:
                 self.damage_cell()
             elif draw < 0.72:

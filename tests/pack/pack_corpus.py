@@ -6,6 +6,7 @@ import functools
 import gzip
 import io
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -116,6 +117,55 @@ def write_parquet(path, texts):
     table = pa.table({"id": list(range(len(texts))), "text": pa.array(stored, pa.binary())})
     pq.write_table(table, path, data_page_size=2000, write_batch_size=10, write_page_checksum=True,
                    compression="zstd" if has_zstd() else "snappy")
+
+
+class Packing:
+    """Runs of tokmap pack in a folder, and the files that they make."""
+
+    environment = {}
+
+    def __init__(self, folder, program=None):
+        self.folder, self.program = folder, program or ref_protocol.program("tokmap")
+
+    def command(self, out, *arguments):
+        return [self.program, "pack", *arguments, "-o", out]
+
+    def start(self, out, *arguments, pause_ms="0", **named):
+        """With a checkpoint at every chance."""
+        return subprocess.Popen(self.command(out, *arguments, **named), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                env={**os.environ, **self.environment, "TOKMAP_CHECKPOINT_MS": pause_ms})
+
+    def pack(self, out, *arguments, code=0, **named):
+        """What it says."""
+        run = self.start(out, *arguments, **named)
+        said = "".join(run.communicate(timeout=300))
+        ref_protocol.expect(code in (None, run.returncode), "exit status %d; it said %s" % (run.returncode, said))
+        return said
+
+    def paths(self, out):
+        return list(self.folder.glob(out + "[.-]*"))
+
+    def outputs(self, out):
+        """{the name after the prefix: the bytes}; the metadata is in them."""
+        return {path.name[len(out):]: path.read_bytes() for path in self.paths(out)}
+
+    def remove(self, out):
+        for path in self.paths(out):
+            path.unlink()
+
+    def leave_unfinished(self, out, *arguments, journal_bytes=8000):
+        """The files of a run that was killed after some checkpoints."""
+        for _ in range(50):
+            self.remove(out)
+            run = self.start(out, *arguments)
+            wait_for(run, lambda: n_bytes(self.folder / (out + ".tmj.partial")) > journal_bytes)
+            run.kill()
+            run.communicate()
+            files = self.outputs(out)
+            if ".tmj.partial" in files and all(name.endswith(".partial") for name in files):
+                return files
+        raise AssertionError("it was always faster")
 
 
 def n_bytes(path):

@@ -24,12 +24,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPLITS = ["--split", "v=0.1", "--split", "t=0.3"]
 
 
-class Case:
+class Case(pack_corpus.Packing):
     """A folder with one large file of lines and what packing it gives."""
 
+    environment = NO_LEAK_SEARCH
+
     def __init__(self, folder, program=None):
-        self.folder = folder
-        self.program = program or ref_protocol.program("tokmap")
+        super().__init__(folder, program)
         rng = random.Random(3)
         words = ["word%d" % i for i in range(300)]
         line = ['{"text": "%s"}' % " ".join(rng.choices(words, k=rng.randint(1, 60))) for _ in range(500)]
@@ -44,42 +45,18 @@ class Case:
     def command(self, out, *arguments):
         return [self.program, "pack", "-q", "--memory", "8M", "--on-error", "collect", *SPLITS, "-o", out, *arguments]
 
-    def start(self, out, *arguments):
-        return subprocess.Popen(self.command(out, *arguments), cwd=self.folder, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                env={**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": "0"})
-
     def pack(self, out, *arguments):
         run = self.start(out, *arguments)
         said = run.communicate(timeout=120)[1]
         return run.returncode, said
 
-    def files(self, out):
-        return {path.name[len(out):]: path.read_bytes() for path in self.folder.iterdir()
-                if path.name.startswith((out + ".", out + "-"))}
-
     def named(self, out):
-        return sorted(name for name in self.files(out) if not name.endswith(".partial"))
+        return sorted(name for name in self.outputs(out) if not name.endswith(".partial"))
 
     def put_back(self, out, files):
-        for path in self.folder.iterdir():
-            if path.name.startswith((out + ".", out + "-")):
-                path.unlink()
+        self.remove(out)
         for name, data in files.items():
             (self.folder / (out + name)).write_bytes(data)
-
-    def leave_unfinished(self, out, *arguments):
-        """The files of a run that was killed after some checkpoints, in the middle of the last input."""
-        for _ in range(50):
-            self.put_back(out, {})
-            run = self.start(out, *arguments)
-            wait_for(run, lambda: n_bytes(self.folder / (out + ".tmj.partial")) > 20000)
-            run.kill()
-            run.communicate()
-            files = self.files(out)
-            if not self.named(out) and ".tmj.partial" in files:
-                return files
-        raise AssertionError("it was always faster")
 
 
 # ---- Unfinished files ----
@@ -87,7 +64,7 @@ class Case:
 
 def a_damaged_end_of_a_journal_never_gives_other_bytes(case):
     expect_equal(case.pack("calm", "big.jsonl")[0], 0, "exit status")
-    wanted = case.files("calm")
+    wanted = case.outputs("calm")
     left = case.leave_unfinished("out", "big.jsonl")
     rng = random.Random(5)
     n_resumed = 0
@@ -105,7 +82,7 @@ def a_damaged_end_of_a_journal_never_gives_other_bytes(case):
         code, said = case.pack("out", "big.jsonl")
         if code == 0:
             n_resumed += 1
-            expect(case.files("out") == wanted, "other bytes after damage in %s, number %d" % (name, number))
+            expect(case.outputs("out") == wanted, "other bytes after damage in %s, number %d" % (name, number))
         else:
             expect(code in (4, 5) and said and not case.named("out"), "exit %d, %s" % (code, said))
     expect(n_resumed > 30, "only %d of 60 went on" % n_resumed)
@@ -134,15 +111,15 @@ def a_missing_file_of_one_output_is_told_and_nothing_is_removed(case):
         code, said = case.pack("out", "big.jsonl")
         expect_equal(code, 4, "exit status; it said " + said)
         expect("--restart" in said and "partial files are missing" in said, said)
-        expect_equal(sorted(case.files("out")), sorted(files), "files")
-    case.put_back("out", {})
+        expect_equal(sorted(case.outputs("out")), sorted(files), "files")
+    case.remove("out")
 
 
 def files_of_others_are_never_given_our_names(case):
     """Somebody removes the partial files of a run, and puts others in their place."""
     for name in (".bin.partial", ".tmi.partial", ".bad.partial"):
         for _ in range(50):
-            case.put_back("out", {})
+            case.remove("out")
             run = case.start("out", "big.jsonl", "-j", "1")
             wait_for(run, lambda: n_bytes(case.folder / "out.tmj.partial") > 0)
             run.send_signal(signal.SIGSTOP)
@@ -157,7 +134,7 @@ def files_of_others_are_never_given_our_names(case):
         expect(run.returncode in (4, 5) and said, "exit %d; it said %s" % (run.returncode, said))
         expect(not {".bin", ".tmi"} & set(case.named("out")), "it has a name; it said " + said)
         expect_equal(path.read_bytes(), b"of somebody else", "the other file")
-    case.put_back("out", {})
+    case.remove("out")
 
 
 # ---- Inputs ----
@@ -178,7 +155,7 @@ def with_first_input_held(case, out, change):
     pipe."""
     pipe = case.folder / "pipe"
     os.mkfifo(pipe)
-    case.put_back(out, {})
+    case.remove(out)
     run = case.start(out, "pipe", "small.jsonl")
     with os.fdopen(open_for_reader(pipe, run), "wb") as feed:
         change()
@@ -223,11 +200,11 @@ def an_input_that_changes_before_its_turn_is_an_error(case):
     for how, (change, words) in CHANGES.items():
         case.write("small.jsonl", case.lines[:200])
         code, said = with_first_input_held(case, "out", lambda: change(path))
-        expect_equal((code, case.files("out")), (3, {}), "an input that %s: exit status and files; %s" % (how, said))
+        expect_equal((code, case.outputs("out")), (3, {}), "an input that %s: exit status and files; %s" % (how, said))
         expect("small.jsonl" in said and words in said, said)
     case.write("small.jsonl", case.lines[:200])
     expect_equal(with_first_input_held(case, "out", lambda: None)[0], 0, "exit status")
-    case.put_back("out", {})
+    case.remove("out")
 
 
 def an_input_that_changes_while_it_is_read_is_an_error(case):
@@ -237,7 +214,7 @@ def an_input_that_changes_while_it_is_read_is_an_error(case):
             continue
         for _ in range(50):
             case.write("big.jsonl", case.lines)
-            case.put_back("out", {})
+            case.remove("out")
             run = case.start("out", "big.jsonl", "-j", "1")
             wait_for(run, lambda: n_bytes(case.folder / "out.tmj.partial") > 0)
             run.send_signal(signal.SIGSTOP)
@@ -249,7 +226,7 @@ def an_input_that_changes_while_it_is_read_is_an_error(case):
         expect_equal((run.returncode, case.named("out")), (3, []), "an input that %s; it said %s" % (how, said))
         expect("has changed" in said and "--restart" in said, said)
     case.write("big.jsonl", case.lines)
-    case.put_back("out", {})
+    case.remove("out")
 
 
 def a_changed_byte_in_what_was_read_is_found_when_going_on(case):
@@ -269,7 +246,7 @@ def a_changed_byte_in_what_was_read_is_found_when_going_on(case):
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     expect_equal(case.pack("out", "big.jsonl")[0], 0, "exit status")
     expect_equal(case.pack("calm", "big.jsonl", "--force")[0], 0, "exit status")
-    expect(case.files("out") == case.files("calm"), "other bytes")
+    expect(case.outputs("out") == case.outputs("calm"), "other bytes")
 
 
 # ---- What is read and what is written add up ----
@@ -348,23 +325,23 @@ def expect_unbalanced(case, code, said, what):
 
 
 def a_checkpoint_inside_a_document_that_is_left_out_adds_up(case):
-    case.put_back("out", {})
+    case.remove("out")
     (case.folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
     (case.folder / "special.txt").write_text("<|endoftext|>" + "word " * 400000)
     (case.folder / "more.txt").write_text("word")
     code, said = case.pack("out", "special.txt", "more.txt", "--tokenizer", "vocabulary.json", "--specials", "error",
                            "--on-error", "skip")
     expect_equal(code, 0, "exit status; it said " + said)
-    case.put_back("out", {})
+    case.remove("out")
 
 
 def whatever_is_lost_on_the_way_is_not_published(case):
     for what, change in LOSSES.items():
         with tempfile.TemporaryDirectory() as name:
             lossy = Case(case.folder, build_mutant(pathlib.Path(name), [change]))
-            lossy.put_back("out", {})
+            lossy.remove("out")
             expect_unbalanced(lossy, *lossy.pack("out", "big.jsonl"), what)
-    case.put_back("out", {})
+    case.remove("out")
 
 
 def input_changes_that_reading_overlooks_do_not_add_up(case):
@@ -389,7 +366,7 @@ def a_resume_from_two_different_places_does_not_add_up(case):
         blind = Case(case.folder, build_mutant(pathlib.Path(name), merged(changes)))
         blind.put_back("out", files)
         expect_unbalanced(blind, *blind.pack("out", "big.jsonl"), "a later note")
-    case.put_back("out", {})
+    case.remove("out")
 
 
 RESUMES_BEHIND_THE_PLACE = [("tokenize_tools/corpus/corpus.c", "    c->state = there ? BETWEEN : SEEKING;\n",
@@ -404,7 +381,7 @@ def a_resume_that_passes_a_record_over_does_not_add_up(case):
         blind = Case(case.folder, build_mutant(pathlib.Path(name), RESUMES_BEHIND_THE_PLACE))
         blind.put_back("out", files)
         expect_unbalanced(blind, *blind.pack("out", "big.jsonl"), "a record")
-    case.put_back("out", {})
+    case.remove("out")
 
 
 def walk(names, kind="memory", program=None, ends=chaos.FAILURES):
@@ -426,12 +403,12 @@ def need_failures():
         raise Skip("libfailures.so is missing, or this is a build with a sanitizer")
 
 
-def a_failed_read_of_parquet_is_not_a_bad_file(_):
+def a_failed_read_of_parquet_is_not_a_bad_file(case):
     need_failures()
     walk(["d.jsonl", "h.parquet"], "read")
 
 
-def a_failed_allocation_costs_no_document(_):
+def a_failed_allocation_costs_no_document(case):
     need_failures()
     counts = walk(["d.jsonl"])
     expect(counts["resumed"] > 10, "too few resumed runs: %s" % counts)
@@ -440,7 +417,7 @@ def a_failed_allocation_costs_no_document(_):
     expect(not wrong, "; ".join(wrong))
 
 
-def records_that_a_failure_passes_over_do_not_add_up(_):
+def records_that_a_failure_passes_over_do_not_add_up(case):
     """As if the place after a failure were taken for one to continue at: it is behind the record that failed."""
     need_failures()
     inputs = [["d.jsonl"]]
@@ -453,7 +430,7 @@ def records_that_a_failure_passes_over_do_not_add_up(_):
             expect(counts["unbalanced"] > 0, "%s: nothing was found: %s" % (names, counts))
 
 
-def chaos_ends_with_the_same_bytes_or_an_error(_):
+def chaos_ends_with_the_same_bytes_or_an_error(case):
     n = 20 if os.environ.get("TOKMAP_SANITIZED") else 200 if os.environ.get("TOKMAP_LONG") == "all" else 40
     counts, wrong = chaos.run_trials(n, seed=1)
     expect(not wrong, "; ".join(wrong))
@@ -462,30 +439,10 @@ def chaos_ends_with_the_same_bytes_or_an_error(_):
     return "%d trials, %d kills, %d refused" % (n, n_killed, counts["refused"])
 
 
-TESTS = [
-    a_damaged_end_of_a_journal_never_gives_other_bytes,
-    damage_in_what_was_packed_long_ago_is_found,
-    a_missing_file_of_one_output_is_told_and_nothing_is_removed,
-    files_of_others_are_never_given_our_names,
-    an_input_that_changes_before_its_turn_is_an_error,
-    an_input_that_changes_while_it_is_read_is_an_error,
-    a_changed_byte_in_what_was_read_is_found_when_going_on,
-    a_checkpoint_inside_a_document_that_is_left_out_adds_up,
-    whatever_is_lost_on_the_way_is_not_published,
-    input_changes_that_reading_overlooks_do_not_add_up,
-    a_resume_from_two_different_places_does_not_add_up,
-    a_resume_that_passes_a_record_over_does_not_add_up,
-    a_failed_read_of_parquet_is_not_a_bad_file,
-    a_failed_allocation_costs_no_document,
-    records_that_a_failure_passes_over_do_not_add_up,
-    chaos_ends_with_the_same_bytes_or_an_error,
-]
-
-
 def main():
     with tempfile.TemporaryDirectory(dir=chaos.fast_folder()) as name:
         case = Case(pathlib.Path(name))
-        return ref_protocol.run_tests([(test.__name__, lambda test=test: test(case)) for test in TESTS])
+        return ref_protocol.run_with(case=case)
 
 
 sys.exit(main())

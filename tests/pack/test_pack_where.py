@@ -53,12 +53,12 @@ def random_line(rng, i):
     return json.dumps({name: document[name] for name in names}, ensure_ascii=rng.random() < 0.5)
 
 
-class Corpus:
+class Corpus(pack_corpus.Packing):
     """Two files of lines; what Python keeps of them."""
 
     def __init__(self, folder):
+        super().__init__(folder)
         rng = random.Random(12)
-        self.folder = folder
         self.files = {"a.jsonl": ["{\"text\": \"first\", \"score\": 3}"] + [random_line(rng, i) for i in range(N_LINES)],
                       "b.jsonl": ["{\"text\": \"first\"}"] + [random_line(rng, i) for i in range(N_LINES // 10)]}
         for name, lines in self.files.items():
@@ -97,23 +97,8 @@ class Corpus:
                 counts["empty_documents"] += values["text"] == b""
         return kept, counts
 
-    def start(self, out, text, *arguments, pause_ms="0", of=None):
-        command = [ref_protocol.program("tokmap"), "pack", *(of or self.files), "-o", out, "--where", text, *arguments]
-        return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, env={**os.environ, "TOKMAP_CHECKPOINT_MS": pause_ms})
-
-    def pack(self, out, text, *arguments, code=0, of=None):
-        run = self.start(out, text, *arguments, of=of)
-        said = "".join(run.communicate(timeout=300))
-        expect(run.returncode == code or code is None, "exit status %d; it said %s" % (run.returncode, said))
-        return said
-
-    def outputs(self, out):
-        return {path.name[len(out):]: path.read_bytes() for path in self.folder.glob(out + "[.-]*")}
-
-    def remove(self, out):
-        for path in self.folder.glob(out + "[.-]*"):
-            path.unlink()
+    def command(self, out, text, *arguments, of=None):
+        return [self.program, "pack", *(of or self.files), "-o", out, "--where", text, *arguments]
 
 
 def tokens_of(texts):
@@ -193,18 +178,9 @@ def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
 
 
 def another_expression_does_not_resume(corpus):
-    for _ in range(50):
-        run = corpus.start("o", EXPRESSIONS[1], "--on-error", "skip", "-j", "1", "--memory", "8M")
-        pack_corpus.wait_for(run, lambda: pack_corpus.n_bytes(corpus.folder / "o.tmj.partial") > 0)
-        run.kill()
-        run.communicate()
-        if (corpus.folder / "o.tmj.partial").exists():
-            said = corpus.pack("o", EXPRESSIONS[2], "--on-error", "skip", "--memory", "8M", code=OTHER_RUN)
-            expect("--where was not score >= 3 and is now score != 3" in said, said)
-            corpus.remove("o")
-            return
-        corpus.remove("o")
-    raise Skip("it was always faster")
+    corpus.leave_unfinished("o", EXPRESSIONS[1], "--on-error", "skip", "-j", "1", "--memory", "8M", journal_bytes=0)
+    said = corpus.pack("o", EXPRESSIONS[2], "--on-error", "skip", "--memory", "8M", code=OTHER_RUN)
+    expect("--where was not score >= 3 and is now score != 3" in said, said)
 
 
 def wrong_expressions_are_refused_at_their_character(corpus):
@@ -219,18 +195,13 @@ def wrong_expressions_are_refused_at_their_character(corpus):
 
 def text_has_no_fields_but_its_row(corpus):
     (corpus.folder / "t.txt").write_text("a\nb\n\nc\n")
-    run = functools.partial(subprocess.run, cwd=corpus.folder, capture_output=True, text=True)
-    tokmap = ref_protocol.program("tokmap")
     for text, texts in (("@row == 1", [b"b"]), ("@row != 1", [b"a", b"", b"c"]), ("not @row < 3", [b"c"])):
-        done = run([tokmap, "pack", "--lines", "t.txt", "-o", "t", "--where", text])
-        expect_equal(done.returncode, 0, done.stderr)
-        expect(corpus.outputs("t")[".bin"] == tokens_of(texts), "other tokens for " + text)
-        for name in ("t.bin", "t.tmi"):
-            (corpus.folder / name).unlink()
+        corpus.pack("o", text, "--lines", of=["t.txt"])
+        expect(corpus.outputs("o")[".bin"] == tokens_of(texts), "other tokens for " + text)
+        corpus.remove("o")
     for arguments in (["--lines"], ["--format", "text"]):
-        done = run([tokmap, "pack", *arguments, "t.txt", "-o", "t", "--where", "@row > 0 or score > 3"])
-        expect_equal(done.returncode, BAD_INPUT, done.stderr)
-        expect("t.txt" in done.stderr and "score" in done.stderr, done.stderr)
+        said = corpus.pack("o", "@row > 0 or score > 3", *arguments, of=["t.txt"], code=BAD_INPUT)
+        expect("t.txt" in said and "score" in said, said)
 
 
 def misspelt_fields_and_types_that_never_meet_are_noted(corpus):
@@ -274,27 +245,27 @@ def a_cell_may_be_without_a_document_but_not_all(corpus):
 def the_fields_of_a_long_line_need_memory(corpus):
     line = json.dumps({"text": "word " * 500000, "score": 3})
     (corpus.folder / "long.jsonl").write_text('{"text": "a", "score": 3}\n%s\n{"text": "b", "score": 3}\n' % line)
-    def pack(*arguments):
-        done = subprocess.run([ref_protocol.program("tokmap"), "pack", "long.jsonl", "-o", "l", "--where", "score == 3",
-                               *arguments], cwd=corpus.folder, capture_output=True, text=True, timeout=60)
-        size = len(corpus.outputs("l").get(".bin", b""))
-        corpus.remove("l")
-        return done.returncode, done.stderr, size
 
-    code, said, _ = pack("--memory", "8M")
-    expect(code != 0 and "long.jsonl:2: byte 26: longer than 1000000 bytes" in said and "raise --memory" in said, said)
-    expect_equal(pack("--memory", "8M", "--on-error", "skip")[2], 8, "bytes of tokens")
-    expect_equal(pack("--memory", "64M")[2], 8 + 2 * 2500001, "bytes of tokens")
+    def pack(*arguments, code=0):
+        said = corpus.pack("o", "score == 3", *arguments, of=["long.jsonl"], code=code)
+        size = len(corpus.outputs("o").get(".bin", b""))
+        corpus.remove("o")
+        return said, size
+
+    said, _ = pack("--memory", "8M", code=BAD_INPUT)
+    expect("long.jsonl:2: byte 26: longer than 1000000 bytes" in said and "raise --memory" in said, said)
+    expect_equal(pack("--memory", "8M", "--on-error", "skip")[1], 8, "bytes of tokens")
+    expect_equal(pack("--memory", "64M")[1], 8 + 2 * 2500001, "bytes of tokens")
 
 
-def make_columns(corpus):
+def make_columns(folder, records):
     """Files with the records as columns, and the records as they are in them."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise Skip("pyarrow is not installed")
-    records = [dict(record) for record in corpus.records if record]
+    records = [dict(record) for record in records if record]
     for row, record in enumerate(records):
         record["@row"] = row
         for name in ("text", "lang"):
@@ -306,9 +277,9 @@ def make_columns(corpus):
     columns["missing"] = pyarrow.array([None] * len(records), pyarrow.int32())
     columns["meta"] = [{"n": record["meta.n"], "x-y": record["meta.x-y"]} for record in records]
     table = pyarrow.table(columns)
-    pyarrow.parquet.write_table(table, corpus.folder / "c.parquet", row_group_size=7000, data_page_size=4096,
+    pyarrow.parquet.write_table(table, folder / "c.parquet", row_group_size=7000, data_page_size=4096,
                                 compression="zstd" if pack_corpus.has_zstd() else "none")
-    with pyarrow.ipc.new_stream(str(corpus.folder / "c.arrows"), table.schema) as out:
+    with pyarrow.ipc.new_stream(str(folder / "c.arrows"), table.schema) as out:
         out.write_table(table, max_chunksize=5000)
     for record in records:
         for name in ("text", "lang"):
@@ -317,7 +288,7 @@ def make_columns(corpus):
 
 
 def columns_have_the_documents_that_python_keeps(corpus):
-    names, records = make_columns(corpus)
+    names, records = make_columns(corpus.folder, corpus.records)
     for i, text in enumerate(EXPRESSIONS):
         tree = ref_fields.parse(text)
         wanted = [record for record in records if ref_fields.holds(tree, record)]
@@ -326,8 +297,7 @@ def columns_have_the_documents_that_python_keeps(corpus):
                   "filtered_documents": len(records) - len(wanted), "bad_documents": 0}
         for name in names:
             corpus.remove("o")
-            subprocess.run([ref_protocol.program("tokmap"), "pack", "-q", name, "-o", "o", "--where", text, "--report",
-                            "o.json", "-j", str(1 + i % 3)], cwd=corpus.folder, check=True)
+            corpus.pack("o", text, "--report", "o.json", "-j", str(1 + i % 3), of=[name])
             expect(corpus.outputs("o")[".bin"] == tokens_of(texts), "%s: other tokens for %s" % (name, text))
             report = json.loads((corpus.folder / "o.json").read_text())
             expect_equal({name: report[name] for name in counts}, counts, "%s: %s" % (name, text))
@@ -379,23 +349,13 @@ def columns_of_another_type_are_refused_at_their_character(corpus):
     numbers = pathlib.Path(__file__).resolve().parents[1] / "corpus/parquet/numbers_plain.parquet"
     for text, said in (("score > 0 or 'x' == score", "character 14: compares a string with a number"),
                        ("meta.name < @row", "character 1: compares a string with a number")):
-        done = subprocess.run([ref_protocol.program("tokmap"), "pack", numbers, "--field", "meta.name", "-o", "o",
-                               "--where", text], cwd=corpus.folder, capture_output=True, text=True)
-        expect_equal(done.returncode, BAD_INPUT, done.stderr)
-        expect("numbers_plain.parquet: --where: " + said in done.stderr, done.stderr)
+        got = corpus.pack("o", text, "--field", "meta.name", of=[numbers], code=BAD_INPUT)
+        expect("numbers_plain.parquet: --where: " + said in got, got)
     expect_equal(corpus.outputs("o"), {}, "files")
 
 
-TESTS = [it_keeps_what_python_keeps, threads_and_memory_make_no_difference,
-         killed_at_any_moment_it_ends_with_the_same_bytes, another_expression_does_not_resume,
-         wrong_expressions_are_refused_at_their_character, text_has_no_fields_but_its_row,
-         columns_have_the_documents_that_python_keeps, columns_of_numbers_are_compared_exactly,
-         columns_of_another_type_are_refused_at_their_character,
-         the_fields_of_a_long_line_need_memory, misspelt_fields_and_types_that_never_meet_are_noted,
-         a_cell_may_be_without_a_document_but_not_all]
-
-
-def main(tests):
+def main():
+    """Runs the tests of the script."""
     with tempfile.TemporaryDirectory() as name:
         corpus = Corpus(pathlib.Path(name))
 
@@ -403,8 +363,9 @@ def main(tests):
             corpus.remove("o")
             return test(corpus)
 
-        return ref_protocol.run_tests([(test.__name__, functools.partial(run, test)) for test in tests])
+        return ref_protocol.run_tests([(test.__name__, functools.partial(run, test))
+                                       for test in ref_protocol.tests_of_script(parameter="corpus")])
 
 
 if __name__ == "__main__":
-    sys.exit(main(TESTS))
+    sys.exit(main())

@@ -7,7 +7,6 @@ import fcntl
 import gzip
 import json
 import os
-import pathlib
 import random
 import re
 import shutil
@@ -19,29 +18,19 @@ import time
 import pack_corpus
 import ref_plan
 import ref_protocol
-from ref_protocol import NO_LEAK_SEARCH, Skip, expect, expect_equal
+import ref_reader
+from ref_protocol import NO_LEAK_SEARCH, Skip, expect, expect_equal, tokmap
 
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 NUMBERS = (1, 2, 7, 64) if LONG and not SANITIZED else (1, 7)
-ENGINES = ("SLURM_", "OMPI_", "PMI_", "PMIX_")
-
-
-def environment(**variables):
-    env = {name: value for name, value in os.environ.items() if not name.startswith(ENGINES)}
-    return {**env, "TOKMAP_CHECKPOINT_MS": "1", **variables}
-
-
-def call(folder, *arguments, code=0, **variables):
-    """Runs tokmap in the folder; what it said."""
-    done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=folder, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, errors="replace", timeout=300, env=environment(**variables))
-    expect_equal(done.returncode, code, "exit status of %s; it said %s" % (arguments, done.stdout + done.stderr))
-    return done.stdout + done.stderr
+for variable in [name for name in os.environ if name.startswith(("SLURM_", "OMPI_", "PMI_", "PMIX_"))]:
+    del os.environ[variable]
+os.environ["TOKMAP_CHECKPOINT_MS"] = "1"
 
 
 def dataset_id(folder, prefix):
-    return json.loads(call(folder, "info", "--json", prefix))["dataset_id"]
+    return json.loads(tokmap(folder, "info", "--json", prefix))["dataset_id"]
 
 
 def cell_files(folder, cells="cells"):
@@ -50,12 +39,7 @@ def cell_files(folder, cells="cells"):
 
 def metadata_text(index):
     """The metadata in the bytes of an index."""
-    n_sections = int.from_bytes(index[28:32], "little")
-    for at in range(256, 256 + 32 * n_sections, 32):
-        if int.from_bytes(index[at:at + 4], "little") == 4:
-            offset, size = (int.from_bytes(index[i:i + 8], "little") for i in (at + 8, at + 16))
-            return index[offset:offset + size].decode()
-    raise AssertionError("no metadata")
+    return ref_reader.section_of(index, ref_reader.KIND_METADATA).decode()
 
 
 def joined_metadata(texts, plan_hash):
@@ -78,9 +62,9 @@ class Work:
 
     def __init__(self, folder, inputs, options, cell_bytes):
         self.folder, self.rng = folder, random.Random(17)
-        call(folder, "pack", *inputs, *options, "-o", "flat")
+        tokmap(folder, "pack", *inputs, *options, "-o", "flat")
         self.arguments = [*inputs, *options, "--cells", "cells", "-o", "run.plan", "--cell-size", str(cell_bytes)]
-        call(folder, "plan", *self.arguments)
+        tokmap(folder, "plan", *self.arguments)
         self.plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
         self.n_cells = len(self.plan["cells"])
         self.splits = [""] + ["-" + value.decode().split("=")[0] for name, value in self.plan["options"] if name == b"split"]
@@ -89,7 +73,7 @@ class Work:
         return subprocess.Popen(
             [ref_protocol.program("tokmap"), "pack", "--plan", str(self.folder / "run.plan"), "--task",
              "%d/%d" % (task, n), "-q", "-j", "2"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, env=environment(**NO_LEAK_SEARCH))
+            stderr=subprocess.PIPE, text=True, env={**os.environ, **NO_LEAK_SEARCH})
 
     def pack(self, n, n_kills):
         """All tasks in random order, two at a time, until each has succeeded; the first ones are killed."""
@@ -110,16 +94,16 @@ class Work:
     def check_whole(self):
         """The cells together are the plain pack."""
         files = cell_files(self.folder)
-        call(self.folder, "join", "run.plan", "-q", "-o", "joined", "--force")
+        tokmap(self.folder, "join", "run.plan", "-q", "-o", "joined", "--force")
         for split in self.splits:
             names = ["%06d%s" % (i, split) for i in range(self.n_cells)]
-            call(self.folder, "merge", *("cells/%s.tmi" % name for name in names), "-q", "-o", "merged" + split, "--force")
+            tokmap(self.folder, "merge", *("cells/%s.tmi" % name for name in names), "-q", "-o", "merged" + split, "--force")
             flat, merged = "flat" + split, "merged" + split
             for name in (merged, "joined" + split):
                 expect_equal(dataset_id(self.folder, name), dataset_id(self.folder, flat), "dataset id of " + name)
             expect((self.folder / (merged + ".bin")).read_bytes() == (self.folder / (flat + ".bin")).read_bytes(), flat)
             if b"meta" in dict(self.plan["options"]):
-                expect_equal(call(self.folder, "cat", merged, "--meta"), call(self.folder, "cat", flat, "--meta"), "values")
+                expect_equal(tokmap(self.folder, "cat", merged, "--meta"), tokmap(self.folder, "cat", flat, "--meta"), "values")
             texts = [metadata_text(files[name + ".tmi"]) for name in names]
             wanted = metadata_text((self.folder / (flat + ".tmi")).read_bytes())
             expect_equal(joined_metadata(texts, self.plan["hash"]), wanted, "metadata of the cells")
@@ -252,7 +236,7 @@ def cells_are_filled_in_order(folder):
             (folder / name).write_bytes(data)
             names.append(name)
         size = rng.choice((100, 1000, 3000))
-        call(folder, "plan", "-q", *names, "--cells", "c", "-o", "plan", "-f", "--cell-size", str(size))
+        tokmap(folder, "plan", "-q", *names, "--cells", "c", "-o", "plan", "-f", "--cell-size", str(size))
         plan = ref_plan.read_plan((folder / "plan").read_bytes())
         sizes = [(size, [] if form == b"auto" else cuts) for (_, _, form, _), (size, cuts) in zip(plan["inputs"], inputs)]
         expect_equal([cell[:2] for cell in plan["cells"]], expected_cells(sizes, size), "cells of trial %d" % trial)
@@ -267,8 +251,8 @@ def the_order_of_the_file_system_makes_no_difference(folder):
             path.write_text("text " * i)
             os.utime(path, ns=(10**18, 10**18))
         for _ in range(2):  # the second one must not find the files of the first
-            call(folder / name, "plan", "in", "--cells", "in/cells", "-o", "in/plan", "--cell-size", "100", "--force")
-            call(folder / name, "pack", "--plan", "in/plan", "--task", "0/2", "-q")
+            tokmap(folder / name, "plan", "in", "--cells", "in/cells", "-o", "in/plan", "--cell-size", "100", "--force")
+            tokmap(folder / name, "pack", "--plan", "in/plan", "--task", "0/2", "-q")
         texts.append((folder / name / "in/plan").read_text().split("\n"))
     different = [(a, b) for a, b in zip(*texts) if a != b]
     expect_equal([a.split(" ")[0] for a, _ in different], ["folder", "checksum"], "lines that differ")
@@ -281,17 +265,17 @@ def what_cannot_be_planned_is_refused(folder):
                             (["a.txt", "--limit-documents", "3"], "no limit"), (["a.txt", "--limit-tokens", "3"], "no limit"),
                             (["a.txt", "--bad-documents", "x"], "folder of the cells"), (["a.txt", "--cells", "."], "must not be"),
                             (["a.txt", "--field", "\\" * 20000], "longer than")]:
-        got = call(folder, "plan", "--cells", "cells", "-o", "plan", *arguments, code=2)
+        got = tokmap(folder, "plan", "--cells", "cells", "-o", "plan", *arguments, code=2)
         expect(said in got, "%s: it said %s" % (arguments, got))
     expect_equal(sorted(path.name for path in folder.iterdir()), ["a.txt", "pipe"], "files")
-    call(folder, "plan", "a.txt", "--cells", "cells", "-o", "a.txt", "--force", code=2)
-    call(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan")
-    call(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan", code=5)
+    tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "a.txt", "--force", code=2)
+    tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan")
+    tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan", code=5)
     for arguments in (["a.txt"], ["-o", "x"], ["--field", "x"], ["--split", "v=0.5"], ["--dry-run"], ["--task", "1/1"],
                       ["--task", "0/0"], ["--task", "x"], ["--task", "-1/2"], ["--task", "0/4294967297"], ["--memory", "9M"]):
-        call(folder, "pack", "--plan", "plan", *arguments, code=2)
-    call(folder, "pack", "a.txt", "-o", "x", "--task", "0/1", code=2)
-    call(folder, "pack", "--plan", "plan", "--memory", "64M")
+        tokmap(folder, "pack", "--plan", "plan", *arguments, code=2)
+    tokmap(folder, "pack", "a.txt", "-o", "x", "--task", "0/1", code=2)
+    tokmap(folder, "pack", "--plan", "plan", "--memory", "64M")
 
 
 # ---- Tasks ----
@@ -304,7 +288,7 @@ def small_work(folder, cell_bytes=2000, options=()):
 
 
 def pack_all(folder, *arguments, **keywords):
-    return call(folder, "pack", "--plan", "run.plan", *arguments, **keywords)
+    return tokmap(folder, "pack", "--plan", "run.plan", *arguments, **keywords)
 
 
 def changes_are_named_before_anything_is_written(folder):
@@ -357,14 +341,14 @@ def cells_that_are_not_of_the_plan_are_named(folder):
     work = small_work(folder)
     pack_all(folder, "-q")
     wanted = cell_files(folder)
-    call(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "other", "-o", "other.plan", "--cell-size", "2000")
-    call(folder, "pack", "--plan", "other.plan", "-q")
+    tokmap(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "other", "-o", "other.plan", "--cell-size", "2000")
+    tokmap(folder, "pack", "--plan", "other.plan", "-q")
     other, cells = folder / "other", folder / "cells"
     damages = {
         "000002.tmi: was packed for another plan": lambda: copy_cell(other, "000002", cells, "000002"),
         "000002.tmi: is cell 000001 of this plan": lambda: copy_cell(cells, "000001", cells, "000002"),
         "000002-v.tmi: is cell 000001 of this plan": lambda: copy_cell(cells, "000001-v", cells, "000002-v"),
-        "000002.tmi: was not packed for a plan": lambda: call(folder, "pack", "1.jsonl", "-o", "cells/000002", "-qf"),
+        "000002.tmi: was not packed for a plan": lambda: tokmap(folder, "pack", "1.jsonl", "-o", "cells/000002", "-qf"),
         "000002.bin": lambda: (cells / "000002.bin").unlink(),
         "000002-v.tmi": lambda: (cells / "000002-v.tmi").unlink(),
         "000002.tmi": lambda: (cells / "000002.tmi").write_bytes(wanted["000002.tmi"][:-1]),
@@ -373,7 +357,7 @@ def cells_that_are_not_of_the_plan_are_named(folder):
         damage()
         got = pack_all(folder, code=4)
         expect(said in got, "%s: it said %s" % (said, got))
-        status = json.loads(call(folder, "status", "--json", "run.plan", code=4))
+        status = json.loads(tokmap(folder, "status", "--json", "run.plan", code=4))
         expect_equal([failure["cell"] for failure in status["failures"]], [2], "failures")
         expect(said in status["failures"][0]["why"], status["failures"][0]["why"])
         pack_all(folder, "--force", "-q")
@@ -389,7 +373,7 @@ def copy_cell(source, a, target, b):
 def kill_in_the_first_cell(folder, plan):
     for _ in range(40):
         run = subprocess.Popen([ref_protocol.program("tokmap"), "pack", "-q", "--plan", plan], cwd=folder,
-                               env=environment(TOKMAP_CHECKPOINT_MS="0", **NO_LEAK_SEARCH))
+                               env={**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": "0"})
         pack_corpus.wait_for(run, lambda: pack_corpus.n_bytes(folder / "cells/000000.tmj.partial") > 2000)
         run.kill()
         if run.wait() == -signal.SIGKILL and not (folder / "cells/000000.tmi").exists():
@@ -400,11 +384,11 @@ def kill_in_the_first_cell(folder, plan):
 
 def unfinished_cells_of_another_plan_are_named(folder):
     small_work(folder, 10**6)
-    call(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "cells", "-o", "other.plan")
+    tokmap(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "cells", "-o", "other.plan")
     kill_in_the_first_cell(folder, "other.plan")
     expect("an unfinished run of another plan" in pack_all(folder, code=4), "refused")
-    expect_equal(json.loads(call(folder, "status", "--json", "run.plan", code=4))["failed"]["cells"], 1, "failed")
-    expect_equal(json.loads(call(folder, "status", "--json", "other.plan"))["unfinished"]["cells"], 1, "unfinished")
+    expect_equal(json.loads(tokmap(folder, "status", "--json", "run.plan", code=4))["failed"]["cells"], 1, "failed")
+    expect_equal(json.loads(tokmap(folder, "status", "--json", "other.plan"))["unfinished"]["cells"], 1, "unfinished")
     pack_all(folder, "--force", "-q")
     expect_equal(dataset_id(folder, "cells/000000"), dataset_id(folder, "flat"), "dataset id")
 
@@ -416,7 +400,7 @@ def a_cell_that_another_process_packs_is_left_to_it(folder):
         fcntl.flock(lock, fcntl.LOCK_EX)
         got = pack_all(folder, code=75)
         expect("cell 000001: being packed by another process" in got, got)
-        status = json.loads(call(folder, "status", "--json", "run.plan"))
+        status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
         expect_equal((status["done"]["cells"], status["left"]["cells"]), (work.n_cells - 1, 1), "done and left")
     expect("1 cell packed, %d done before" % (work.n_cells - 1) in pack_all(folder), "the second time")
     work.check_whole()
@@ -434,7 +418,7 @@ def files_of_bad_documents_are_those_of_the_cell(folder):
     for damage in (lambda: (cells / names[0]).unlink(), lambda: (cells / names[0]).write_bytes(wanted[names[1]])):
         damage()
         expect(".bad: " in pack_all(folder, code=4), "damaged")
-        call(folder, "join", "run.plan", "-o", "again", code=4)
+        tokmap(folder, "join", "run.plan", "-o", "again", code=4)
         pack_all(folder, "--force", "-q")
         expect(cell_files(folder) == wanted, "files")
 
@@ -443,7 +427,7 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
     work = small_work(folder, options=["--on-error", "collect"])
     with open(folder / "2.jsonl", "a") as out:
         out.write("bad\n")
-    call(folder, "plan", "-f", *work.arguments)
+    tokmap(folder, "plan", "-f", *work.arguments)
     pack_all(folder, "-q")
     wanted, cells = cell_files(folder), folder / "cells"
     bad = next(name for name in wanted if name.endswith(".bad"))
@@ -466,8 +450,8 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
     for said, damage, is_seen in [(*one, False) for one in unseen.items()] + [(*one, True) for one in seen.items()]:
         for way in ("--verify", "--force"):
             damage()
-            call(folder, "status", "run.plan", code=4 if is_seen else 0)
-            got = call(folder, "status", "--verify", "run.plan", code=4)
+            tokmap(folder, "status", "run.plan", code=4 if is_seen else 0)
+            got = tokmap(folder, "status", "--verify", "run.plan", code=4)
             expect(said in got and "tokmap pack --plan run.plan --verify" in got, "%s: it said %s" % (said, got))
             got = pack_all(folder, code=4 if is_seen else 0)
             expect(not is_seen or (said in got and "--verify" in got), got)
@@ -475,7 +459,7 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
             expect(cell_files(folder) == wanted, "%s: the files after %s" % (said, way))
     expect("0 cells packed" in pack_all(folder, "--verify"), "sound cells")
     flip("000001.tmi", -70)
-    said = call(folder, "join", "run.plan", "-o", "joined", code=4)
+    said = tokmap(folder, "join", "run.plan", "-o", "joined", code=4)
     expect("tokmap pack --plan run.plan --verify, and --force for those of another plan" in said, said)
 
 
@@ -495,7 +479,7 @@ def overwrite(data):
 
 
 def update(folder, code=0):
-    said = call(folder, "plan", "--update", "run.plan", "--json", code=code)
+    said = tokmap(folder, "plan", "--update", "run.plan", "--json", code=code)
     return json.loads(said) if code == 0 else said
 
 
@@ -512,7 +496,7 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
         shutil.rmtree(folder / "cells", ignore_errors=True)
         damaged = (overwrite if name.endswith((".arrow", ".parquet", ".tar")) else cut_off)(good[name])
         (folder / name).write_bytes(damaged)
-        call(folder, "plan", "-qf", *work.arguments)
+        tokmap(folder, "plan", "-qf", *work.arguments)
         plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
         first = pack_all(folder, "-q", code=0 if name.endswith(".jsonl") else 3)  # a line that was cut is collected
         expect((name in first) != name.endswith(".jsonl"), first)
@@ -526,8 +510,8 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
         expect_equal((done["changed_inputs"], done["changed_cells"], updated["earlier"]), (1, len(touched), [plan["hash"]]), name)
         expect(0 < len(touched) < len(updated["cells"]) == len(plan["cells"]), "cells: %s" % touched)
         outdated = any("%06d.tmi" % i in before for i in touched)  # else they are missing
-        call(folder, "join", "run.plan", "-o", "joined", "-f", code=4 if outdated else 3)
-        status = json.loads(call(folder, "status", "--json", "run.plan"))
+        tokmap(folder, "join", "run.plan", "-o", "joined", "-f", code=4 if outdated else 3)
+        status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
         expect_equal((status["left"]["cells"], status["failed"]["cells"]), (len(touched), 0), name + ": left and failed")
         said = pack_all(folder)
         expect("%d cells packed, %d done before" % (len(touched), len(plan["cells"]) - len(touched)) in
@@ -537,8 +521,8 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
         expect(kept and all(after[file] == before[file] for file in kept), "cells that were not touched")
         expect_equal(update(folder)["changed_inputs"], 0, "a second update")
         expect_equal(ref_plan.read_plan((folder / "run.plan").read_bytes()), updated, "it is left alone")
-        call(folder, "join", "run.plan", "-q", "-o", "joined", "--force")
-        call(folder, "join", "run.plan", "-q", "-o", "one", "--flat", "--force")
+        tokmap(folder, "join", "run.plan", "-q", "-o", "joined", "--force")
+        tokmap(folder, "join", "run.plan", "-q", "-o", "one", "--flat", "--force")
         for split in work.splits:
             wanted = (folder / ("flat%s.tmi" % split)).read_bytes()
             expect_equal(dataset_id(folder, "joined" + split), dataset_id(folder, "flat" + split), "dataset id")
@@ -559,17 +543,16 @@ def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
     plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
     touched = [i for i, since in enumerate(plan["since"]) if since]
     expect_equal((len(plan["earlier"]), {plan["since"][i] for i in touched}), (2, {2}), "updates")
-    expect_equal(call(folder, "pack", "--plan", "old.plan", "--task", "0/%d" % work.n_cells, "-q"), "", "with the old plan")
-    run = subprocess.run([ref_protocol.program("tokmap"), "pack", "--plan", "old.plan"], cwd=folder, capture_output=True)
-    expect_equal(run.returncode, 4, "a task with the old plan and an input that has changed")
+    expect_equal(tokmap(folder, "pack", "--plan", "old.plan", "--task", "0/%d" % work.n_cells, "-q"), "", "with the old plan")
+    tokmap(folder, "pack", "--plan", "old.plan", code=4)  # an input has changed
     pack_all(folder, "-q")
     for i in range(work.n_cells):
         stored = json.loads(metadata_text((folder / ("cells/%06d.tmi" % i)).read_bytes()))["plan"]["hash"]
         expect_equal(stored, ref_plan.cell_hash(plan, i), "hash of cell %d" % i)
-    call(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
-    call(folder, "join", "run.plan", "-q", "-o", "joined")
+    tokmap(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
+    tokmap(folder, "join", "run.plan", "-q", "-o", "joined")
     expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "flat"), "dataset id")
-    expect_equal(json.loads(call(folder, "status", "--json", "old.plan", code=4))["failed"]["cells"], len(touched), "old plan")
+    expect_equal(json.loads(tokmap(folder, "status", "--json", "old.plan", code=4))["failed"]["cells"], len(touched), "old plan")
 
 
 def unfinished_work_of_an_earlier_plan_is_discarded(folder):
@@ -579,7 +562,7 @@ def unfinished_work_of_an_earlier_plan_is_discarded(folder):
     path.write_text('{"text": "short"}\n')
     expect_equal(update(folder)["changed_cells"], work.n_cells, "cells")
     pack_all(folder, "-q")
-    call(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
+    tokmap(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
     expect_equal(dataset_id(folder, "cells/000000"), dataset_id(folder, "flat"), "dataset id")
 
 
@@ -594,9 +577,9 @@ def updates_that_cannot_be_made_are_refused(folder):
         expect(words in said, said)
     expect("make a new plan" in said and (folder / "run.plan").read_bytes() == before, said)
     for arguments in (["0.jsonl"], ["--cells", "x"], ["--field", "x"], ["-o", "x"]):
-        call(folder, "plan", "--update", "run.plan", *arguments, code=2)
+        tokmap(folder, "plan", "--update", "run.plan", *arguments, code=2)
     for arguments in (["-o", "x", "0.jsonl"], ["--cells", "x", "0.jsonl"], ["-o", "x", "--cells", "x"]):
-        call(folder, "plan", *arguments, code=2)
+        tokmap(folder, "plan", *arguments, code=2)
 
 
 def what_a_killed_task_left_beside_a_cell_is_removed(folder):
@@ -618,7 +601,7 @@ def done_cells_in_a_folder_that_cannot_be_written_need_no_work(folder):
     (folder / "cells/000002.lock").write_text("")
     mount = "mount --bind cells cells && mount -o remount,ro,bind cells && exec \"$@\""
     done = subprocess.run(["unshare", "-rm", "sh", "-c", mount, "sh", ref_protocol.program("tokmap"), "pack", "--plan",
-                           "run.plan"], cwd=folder, capture_output=True, text=True, env=environment())
+                           "run.plan"], cwd=folder, capture_output=True, text=True)
     expect_equal(done.returncode, 0, "exit status; it said " + done.stderr)
     expect("0 cells packed, %d done before" % work.n_cells in done.stderr, done.stderr)
 
@@ -648,7 +631,7 @@ def tasks_that_are_repeated_at_once_do_no_harm(folder):
     for i in range(10):
         if i == 1:  # many cells of which one process looks at files that another is naming
             (folder / "tiny").write_text("".join('{"text": "%d"}\n' % k for k in range(60)))
-            call(folder, "plan", "-qf", "tiny", "--cells", "cells", "-o", "run.plan", "--cell-size", "20", "--split", "v=0.3")
+            tokmap(folder, "plan", "-qf", "tiny", "--cells", "cells", "-o", "run.plan", "--cell-size", "20", "--split", "v=0.3")
         runs = [work.start(0, 1) for _ in range(6)]
         said = [run.communicate(timeout=300)[1] for run in runs]
         expect({run.returncode for run in runs} <= {0, 75}, "it said %s" % said)
@@ -698,7 +681,7 @@ def reports_have_all_cells(folder):
     for i in range(3):
         pack_all(folder, "--task", "%d/3" % i, "--report", "report%d" % i, "-q")
         reports.append(json.loads((folder / ("report%d" % i)).read_text()))
-    flat = json.loads(call(folder, "info", "--json", "flat")), json.loads(call(folder, "info", "--json", "flat-v"))
+    flat = json.loads(tokmap(folder, "info", "--json", "flat")), json.loads(tokmap(folder, "info", "--json", "flat-v"))
     cells = [cell for report in reports for cell in report["cells"]]
     expect_equal(len(cells), work.n_cells, "cells")
     for name in ("n_documents", "n_tokens"):
@@ -709,31 +692,31 @@ def reports_have_all_cells(folder):
 
 def the_status_says_how_far_the_work_is(folder):
     work = small_work(folder)
-    status = json.loads(call(folder, "status", "--json", "run.plan"))
+    status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
     total = sum(size for size, *_ in work.plan["inputs"])
     nothing = {"cells": 0, "input_bytes": 0}
     expect_equal((status["all"], status["left"], status["done"]),
                  ({"cells": work.n_cells, "input_bytes": total},) * 2 + (nothing,), "before")
     expect_equal((status["bytes_per_second"], status["seconds_left"]), (None, None), "rate before")
     expect_equal((status["schema_version"], status["plan_hash"]), (1, work.plan["hash"]), "which plan")
-    again = json.loads(call(folder, "plan", "--json", "-f", *work.arguments))
+    again = json.loads(tokmap(folder, "plan", "--json", "-f", *work.arguments))
     expect_equal((again["schema_version"], again["plan"], again["plan_hash"]), (1, "run.plan", work.plan["hash"]), "plan --json")
     pack_all(folder, "--task", "0/2", "-q")
     done = sorted((folder / "cells").glob("??????.tmi"))
     for i, path in enumerate(done):
         os.utime(path, (1000 + 10 * i, 1000 + 10 * i))
-    status = json.loads(call(folder, "status", "--json", "run.plan"))
+    status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
     expect_equal(status["done"]["cells"], len(done), "done")
     expect_equal(status["done"]["input_bytes"] + status["left"]["input_bytes"], total, "bytes")
     expect(0.7 < status["bytes_per_second"] / 200 < 1.4, "2,000 bytes in 10 s, but %s" % status["bytes_per_second"])
     expect(0.7 < status["seconds_left"] * 200 / status["left"]["input_bytes"] < 1.4, "%s" % status["seconds_left"])
     pack_all(folder, "-q")
-    status = json.loads(call(folder, "status", "--json", "run.plan"))
-    flat = json.loads(call(folder, "info", "--json", "flat")), json.loads(call(folder, "info", "--json", "flat-v"))
+    status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
+    flat = json.loads(tokmap(folder, "info", "--json", "flat")), json.loads(tokmap(folder, "info", "--json", "flat-v"))
     expect_equal(status["n_tokens"], sum(one["n_tokens"] for one in flat), "tokens")
     expect_equal(status["seconds_left"], None, "time left at the end")
-    call(folder, "status", "missing.plan", code=3)
-    call(folder, "status", "0.jsonl", code=3)
+    tokmap(folder, "status", "missing.plan", code=3)
+    tokmap(folder, "status", "0.jsonl", code=3)
 
 
 if __name__ == "__main__":

@@ -17,19 +17,15 @@ import time
 
 import pack_corpus
 import ref_protocol
-from ref_protocol import Skip, expect, expect_equal
+from ref_protocol import Skip, expect, expect_equal, tokmap
 
 
-def call(folder, *arguments, code=0, checkpoint_ms="0"):
-    done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=folder, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, errors="replace", timeout=300,
-                          env={**os.environ, "TOKMAP_CHECKPOINT_MS": checkpoint_ms})
-    expect_equal(done.returncode, code, "exit status of %s; it said %s" % (arguments, done.stdout + done.stderr))
-    return done.stdout + done.stderr
+def call(folder, *arguments, **named):
+    return tokmap(folder, *arguments, TOKMAP_CHECKPOINT_MS="0", **named)
 
 
 def files(folder, prefix="out"):
-    return {re.sub("^" + prefix, "", path.name): path.read_bytes() for path in folder.glob(prefix + "[.-]*")}
+    return pack_corpus.Packing(folder).outputs(prefix)
 
 
 def write_gzip(path, text):
@@ -326,18 +322,5 @@ def the_old_dataset_that_cannot_be_renamed_is_no_fault_of_the_input(folder):
     expect("cannot rename the old dataset" in done.stderr and "Progress is saved: run the same" in done.stderr, done.stderr)
 
 
-TESTS = [
-    all_bad_inputs_are_named_before_anything_is_written,
-    a_repaired_input_loses_nothing,
-    a_replaced_or_removed_input_loses_nothing,
-    a_skipped_input_loses_nothing_and_is_recorded,
-    a_skipped_input_may_be_spelled_in_any_way_but_must_be_one,
-    what_was_packed_may_not_change,
-    a_repaired_input_without_a_checkpoint_before_it_starts_over,
-    kills_and_changes_in_any_order_end_with_the_bytes_of_the_last_inputs,
-    a_run_that_stopped_between_the_names_of_its_outputs_is_not_complete,
-    the_old_dataset_that_cannot_be_renamed_is_no_fault_of_the_input,
-]
-
 if __name__ == "__main__":
-    sys.exit(ref_protocol.run_in_folders("", TESTS))
+    sys.exit(ref_protocol.run_in_folders(""))

@@ -3,12 +3,10 @@
 """tokmap pack that is killed, interrupted, or runs out of disk, and then goes on: the files are those of a run that
 nothing happened to. Corpora of several formats, compressions and splits, with bad documents."""
 
-import functools
 import json
 import os
 import pathlib
 import random
-import re
 import resource
 import shutil
 import signal
@@ -17,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import chaos
 import pack_corpus
 import ref_protocol
 from pack_corpus import n_bytes, wait_for
@@ -29,11 +28,11 @@ SCALE = 2 if SANITIZED else 7
 SPLITS = ["--split", "v=0.1", "--split", "t=0.3"]
 
 
-class Corpus:
+class Corpus(pack_corpus.Packing):
     """Inputs in a folder, and what packing them gives."""
 
     def __init__(self, folder):
-        self.folder = folder
+        super().__init__(folder)
         self.inputs = pack_corpus.write_inputs(folder, random.Random(7), SCALE)
         if shutil.which("zstd") and pack_corpus.has_zstd():
             subprocess.run(["zstd", "-q", "--rm", "d.jsonl"], cwd=folder, check=True)
@@ -41,29 +40,14 @@ class Corpus:
         begin = time.monotonic()
         self.pack("wanted", "-j", "1", "--memory", "8M")
         self.seconds = time.monotonic() - begin
-        self.wanted = self.files("wanted")
+        self.wanted = self.outputs("wanted")
 
     def command(self, out, *arguments):
-        return [ref_protocol.program("tokmap"), "pack", *self.inputs, "-o", out, *SPLITS, "--on-error", "collect",
+        return [self.program, "pack", *self.inputs, "-o", out, *SPLITS, "--on-error", "collect",
                 "--tokenizer", "vocabulary.json", *arguments]
 
-    def start(self, out, *arguments, pause_ms="0"):
-        return subprocess.Popen(self.command(out, *arguments), cwd=self.folder, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env={**os.environ, "TOKMAP_CHECKPOINT_MS": pause_ms})
-
-    def pack(self, out, *arguments, code=0):
-        run = self.start(out, *arguments)
-        said = "".join(run.communicate(timeout=300))
-        expect_equal(run.returncode, code, "exit status; it said " + said)
-        return said
-
-    def files(self, out):
-        """{the name after the prefix: the bytes}; the metadata is in them."""
-        return {re.sub("^" + out, "", path.name): path.read_bytes() for path in self.folder.glob(out + "[.-]*")}
-
     def check(self, out):
-        got = self.files(out)
+        got = self.outputs(out)
         for name in [name for name in got if name.endswith(".partial")]:
             # Killed in its last moment it leaves second names of what is complete, or a lock.
             if got[name] in (b"", got.get(name[:-len(".partial")])):
@@ -71,22 +55,6 @@ class Corpus:
         expect_equal(sorted(got), sorted(self.wanted), "files")
         for name, wanted in self.wanted.items():
             expect(got[name] == wanted, "%s differs" % name)
-
-    def remove(self, out):
-        for path in self.folder.glob(out + "[.-]*"):
-            path.unlink()
-
-    def begin_and_kill(self, out, *arguments):
-        """Leaves the work of a run that was killed after some checkpoints."""
-        for _ in range(50):
-            run = self.start(out, *arguments)
-            wait_for(run, lambda: n_bytes(self.folder / (out + ".tmj.partial")) > 8000)
-            run.kill()
-            run.communicate()
-            if (self.folder / (out + ".tmj.partial")).exists():
-                return
-            self.remove(out)
-        raise AssertionError("it was always faster")
 
 
 # ---- Kills ----
@@ -169,15 +137,14 @@ def a_short_run_that_is_interrupted_leaves_nothing(corpus):
             break
         corpus.remove("out")
     expect_equal(run.returncode, 75, "exit status; it said " + said)
-    expect_equal(corpus.files("out"), {}, "files")
+    expect_equal(corpus.outputs("out"), {}, "files")
 
 
 # ---- Refusals ----
 
 
 def another_call_is_refused_and_changes_nothing(corpus):
-    corpus.begin_and_kill("out", "--memory", "8M")
-    left = corpus.files("out")
+    left = corpus.leave_unfinished("out", "--memory", "8M")
     other = {
         "--eod was 261 and is now none": ["--eod", "none"],
         "--utf8 was replace and is now raw": ["--utf8", "raw"],
@@ -199,12 +166,12 @@ def another_call_is_refused_and_changes_nothing(corpus):
     said = corpus.pack("out", "--memory", "8M", code=5)
     expect("a.jsonl has changed" in said, said)
     os.utime(first, ns=times)
-    expect_equal(corpus.files("out"), left, "files")
+    expect_equal(corpus.outputs("out"), left, "files")
     corpus.remove("out")
 
 
 def restart_begins_anew(corpus):
-    corpus.begin_and_kill("out", "--memory", "8M", "--eod", "none")
+    corpus.leave_unfinished("out", "--memory", "8M", "--eod", "none")
     said = corpus.pack("out", "--restart")
     expect("going on" not in said, said)
     corpus.check("out")
@@ -212,7 +179,7 @@ def restart_begins_anew(corpus):
 
 
 def a_damaged_journal_is_refused_and_restart_helps(corpus):
-    corpus.begin_and_kill("out", "--memory", "8M")
+    corpus.leave_unfinished("out", "--memory", "8M")
     journal = corpus.folder / "out.tmj.partial"
     data = bytearray(journal.read_bytes())
     data[3] ^= 1
@@ -227,36 +194,25 @@ def a_damaged_journal_is_refused_and_restart_helps(corpus):
 def skipping_may_begin_at_the_first_bad_document(corpus):
     """A run that a bad document stopped resumes without it."""
     good = '{"text": "%s"}\n' % ("good " * 100)
-    (corpus.folder / "late.jsonl").write_text(good * 3000 + "bad\n" + good * 100)
-    command = [ref_protocol.program("tokmap"), "pack", "late.jsonl", "-o", "late", "--memory", "8M"]
-    environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": "0"}
-    run = functools.partial(subprocess.run, cwd=corpus.folder, env=environment, capture_output=True, text=True)
-    failed = run(command)
-    expect_equal(failed.returncode, 3, failed.stderr)
-    expect("late.jsonl:3001" in failed.stderr and "Progress is saved" in failed.stderr, failed.stderr)
-    went_on = run([*command, "--on-error", "skip"])
-    expect_equal(went_on.returncode, 0, went_on.stderr)
-    expect("resuming after" in went_on.stderr, went_on.stderr)
-    run([*command, "--on-error", "skip", "-o", "whole"], check=True)
-    for suffix in (".bin", ".tmi"):
-        expect((corpus.folder / ("late" + suffix)).read_bytes() == (corpus.folder / ("whole" + suffix)).read_bytes(),
-               suffix + " differs")
+    (corpus.folder / "bad-late.jsonl").write_text(good * 3000 + "bad\n" + good * 100)
+    late = pack_corpus.Packing(corpus.folder)
+    said = late.pack("late", "bad-late.jsonl", "--memory", "8M", code=3)
+    expect("bad-late.jsonl:3001" in said and "Progress is saved" in said, said)
+    expect("resuming after" in late.pack("late", "bad-late.jsonl", "--memory", "8M", "--on-error", "skip"), "it started over")
+    late.pack("whole", "bad-late.jsonl", "--memory", "8M", "--on-error", "skip")
+    expect_equal(late.outputs("late"), late.outputs("whole"), "files")
 
 
 def a_document_that_is_half_written_is_never_left_out(corpus):
     """Its beginning would become that of the next document."""
     (corpus.folder / "half.txt").write_text("first\n" + "word " * 600000 + "<|endoftext|>\nlast\n")
-    command = [ref_protocol.program("tokmap"), "pack", "--lines", "half.txt", "-o", "half", "--memory", "8M",
-               "--tokenizer", "vocabulary.json", "--specials", "error"]
-    environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": "0"}
-    run = functools.partial(subprocess.run, cwd=corpus.folder, env=environment, capture_output=True, text=True)
-    failed = run(command)
-    expect_equal(failed.returncode, 3, failed.stderr)
-    expect("half.txt: document 2" in failed.stderr and "Progress is saved" in failed.stderr, failed.stderr)
-    went_on = run([*command, "--on-error", "skip"])
-    expect_equal((went_on.returncode, (corpus.folder / "half.tmi").exists()), (3, False), went_on.stderr)
-    expect("an earlier run packed" in went_on.stderr and "--restart" in went_on.stderr, went_on.stderr)
-    run([*command, "--on-error", "skip", "--restart"], check=True)
+    half = pack_corpus.Packing(corpus.folder)
+    options = ["--lines", "half.txt", "--memory", "8M", "--tokenizer", "vocabulary.json", "--specials", "error"]
+    said = half.pack("half", *options, code=3)
+    expect("half.txt: document 2" in said and "Progress is saved" in said, said)
+    said = half.pack("half", *options, "--on-error", "skip", code=3)
+    expect("an earlier run packed" in said and "--restart" in said and ".tmi" not in half.outputs("half"), said)
+    half.pack("half", *options, "--on-error", "skip", "--restart")
 
 
 # ---- A full disk ----
@@ -298,67 +254,39 @@ def a_document_larger_than_the_limit_of_memory_is_packed(corpus):
         raise Skip("takes gigabytes; make test does it")
     words = ["".join(random.Random(i).choices("abcdefghijklmnopqrstuvwxyz", k=1 + i % 11)) for i in range(30000)]
     rng = random.Random(5)
-    (corpus.folder / "part.txt").write_text(" ".join(rng.choices([*words, "don't", "é", "語", "1234", "\n"], k=1500000)))
-    script = "ulimit -v 200000; while cat part.txt; do :; done 2>/dev/null | head -c \"$0\" | exec \"$@\""
-    for size, tokenizer in zip((2**32 + 10**8, 3 * 10**8), tokenizers()):
-        command = [ref_protocol.program("tokmap"), "pack", "-q", "-j", "2", "-", "-o", "huge", *tokenizer]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(["bash", "-c", script, str(size), *command], cwd=corpus.folder, capture_output=True,
-                              text=True)
-        expect_equal(done.returncode, 0, done.stderr)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        information = json.loads(ref_protocol.call("tokmap", "info", "--json", corpus.folder / "huge")[1])
-        expect_equal(information["n_documents"], 1, "documents")
-        expect(information["n_tokens"] > size / 10, "%d tokens" % information["n_tokens"])
-        expect_equal(ref_protocol.call("tokmap", "verify", "-q", corpus.folder / "huge")[0], 0, "verify")
-        print("note %s: one document of %d bytes within 200000 KiB of addresses, %s%d KiB of memory" % (
-            pathlib.Path(tokenizer[-1]).name, size, "" if after.ru_maxrss > before.ru_maxrss else "at most ",
-            after.ru_maxrss))
-        corpus.remove("huge")
+    with tempfile.TemporaryDirectory() as name:  # on a disk
+        disk = pack_corpus.Packing(pathlib.Path(name))
+        (disk.folder / "part.txt").write_text(" ".join(rng.choices([*words, "don't", "é", "語", "1234", "\n"], k=1500000)))
+        script = "ulimit -v 200000; while cat part.txt; do :; done 2>/dev/null | head -c \"$0\" | exec \"$@\""
+        for size, tokenizer in zip((2**32 + 10**8, 3 * 10**8), byte_level_tokenizers(corpus.folder)):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run(["bash", "-c", script, str(size), *disk.command("huge", "-q", "-j", "2", "-", *tokenizer)],
+                                  cwd=disk.folder, capture_output=True, text=True)
+            expect_equal(done.returncode, 0, done.stderr)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            information = json.loads(ref_protocol.call("tokmap", "info", "--json", disk.folder / "huge")[1])
+            expect_equal(information["n_documents"], 1, "documents")
+            expect(information["n_tokens"] > size / 10, "%d tokens" % information["n_tokens"])
+            expect_equal(ref_protocol.call("tokmap", "verify", "-q", disk.folder / "huge")[0], 0, "verify")
+            print("note %s: one document of %d bytes within 200000 KiB of addresses, %s%d KiB of memory" % (
+                pathlib.Path(tokenizer[-1]).name, size, "" if after.ru_maxrss > before.ru_maxrss else "at most ",
+                after.ru_maxrss))
+            disk.remove("huge")
 
 
-def tokenizers():
-    """Of byte-level BPE, with vocabularies of 50,000 and 200,000 tokens if they are available."""
+def byte_level_tokenizers(folder):
+    """With vocabularies of 50,000 and 200,000 tokens if they are available."""
     shared = pathlib.Path(os.environ.get("TOKMAP_SHARED", "../shared")) / "vocab"
     found = [[*pattern, "--tokenizer", str((shared / name).resolve())]
              for name, pattern in (("gpt2.tokenizer.json", []), ("o200k_base.tiktoken", ["--pattern", "o200k"]))
              if (shared / name).exists()]
-    return found or [["--tokenizer", "vocabulary.json"]]
-
-
-IN_MEMORY = [
-    killed_at_any_moment_it_ends_with_the_same_bytes,
-    interrupted_it_says_how_to_go_on,
-    a_short_run_that_is_interrupted_leaves_nothing,
-    another_call_is_refused_and_changes_nothing,
-    restart_begins_anew,
-    a_damaged_journal_is_refused_and_restart_helps,
-    skipping_may_begin_at_the_first_bad_document,
-    a_document_that_is_half_written_is_never_left_out,
-    a_full_disk_ends_with_75_and_it_goes_on_with_more_space,
-]
-ON_DISK = [
-    a_document_larger_than_the_limit_of_memory_is_packed,
-]
-
-
-
-def fast_folder():
-    """Checkpoints wait for the disk; what a kill leaves is the same where there is none to wait for."""
-    memory = pathlib.Path("/dev/shm")
-    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 10**9:
-        return memory
-    return None
+    return found or [["--tokenizer", str(folder / "vocabulary.json")]]
 
 
 def main():
-    n_failed = 0
-    for folder, tests in ((fast_folder(), IN_MEMORY), (None, ON_DISK)):
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            corpus = Corpus(pathlib.Path(name))
-            named = [(test.__name__, functools.partial(test, corpus)) for test in tests]
-            n_failed += ref_protocol.run_tests(named) == 1
-    return 1 if n_failed else 0
+    # Checkpoints wait for the disk; what a kill leaves is the same where there is none to wait for.
+    with tempfile.TemporaryDirectory(dir=chaos.fast_folder()) as name:
+        return ref_protocol.run_with(corpus=Corpus(pathlib.Path(name)))
 
 
 sys.exit(main())
