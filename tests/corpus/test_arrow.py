@@ -221,6 +221,8 @@ def long_bad_texts_are_collected_or_refused(folder):
     code, message, _ = pack(folder, "-", *collect[:-1], "skip", data=data)
     expect_equal(code, 3, message)
     expect("part of this document is already packed" in message, message)
+    data = arrow_writers.write(pa.table({"text": pa.array([bad], pa.binary())}), compression="zstd")
+    refused(folder, data, "row 0", "cannot be collected", options=[*collect, "--dry-run"])
 
 
 def a_long_good_text_is_packed_where_bad_ones_are_collected(folder):

@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "pack/cell_work.h"
+#include "pack/resume.h"
 #include "plan/plan_file.h"
 #include "text/array.h"
 #include "text/json_out.h"
@@ -140,7 +140,7 @@ static bool add_cell(status_search *s, size_t cell, bool verify)
     cell_work work;
     bool ok = true;
     const uint64_t n_bytes = plan_file_cell_bytes(s->plan, cell);
-    cell_work_look(&work, s->plan, cell, verify);
+    pack_resume_look(&work, s->plan, cell, verify);
     const cell_report *report = &work.report;
     const pack_note *note = &work.note;
     switch (report->state) {

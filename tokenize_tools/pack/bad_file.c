@@ -80,28 +80,27 @@ static int check_placed(pack_bad_file *f, const pack_bad_mark *keep)
     return same ? CLI_OK : refuse_damaged(f->out.path, keep->n_bytes);
 }
 
-int pack_bad_file_open(pack_bad_file *f, const pack_bad_file_options *options)
+int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack_bad_mark *keep,
+                       bool finishing)
 {
-    f->out = (output_file){.fd = -1, .replace = options->replace};
+    f->out = (output_file){.fd = -1, .replace = options->force};
     f->sys_errno = 0;
-    f->n_bytes = options->keep.n_bytes;
+    f->n_bytes = keep->n_bytes;
     f->n_buffered = 0;
     f->checksum = XXH3_createState();
     if (!f->checksum)
         return cli_no_memory();
     XXH3_64bits_reset(f->checksum);
-    size_t n = (size_t)snprintf(f->out.path, sizeof f->out.path, "%s", options->path);
-    if (n >= sizeof f->out.path)
-        return cli_usage("--bad-documents: the path is too long");
+    pack_bad_path(f->out.path, options);
     snprintf(f->out.partial, sizeof f->out.partial, "%s.partial", f->out.path);
-    if (options->may_be_placed && !file_name_exists(f->out.partial))
-        return check_placed(f, &options->keep);
+    if (finishing && !file_name_exists(f->out.partial))
+        return check_placed(f, keep);
     if (is_taken(f))
         return cli_error(CLI_EXISTS,
                          "%s: already exists; replace it with --force, or name "
                          "another file with --bad-documents",
                          f->out.path);
-    return open_partial(f, &options->keep);
+    return open_partial(f, keep);
 }
 
 static void write_all(pack_bad_file *f, const void *data, size_t n_bytes)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "pack/error.h"
+#include "pack/options.h"
 #include "system/output_file.h"
 
 struct XXH3_state_s;
@@ -31,15 +32,10 @@ typedef struct pack_bad_file {
     uint8_t buffer[PACK_BAD_FILE_BUFFER];
 } pack_bad_file;
 
-typedef struct pack_bad_file_options {
-    const char *path;
-    pack_bad_mark keep; /* what an earlier run wrote; 0 bytes: nothing */
-    bool replace;       /* an existing file may be replaced */
-    bool may_be_placed; /* the earlier run may have given it its name already */
-} pack_bad_file_options;
-
-/* Returns an exit code, and prints the error. */
-int pack_bad_file_open(pack_bad_file *f, const pack_bad_file_options *options);
+/* keep: what an earlier run wrote, which may have given the file its name already if it was
+ * finishing. Returns an exit code, and prints the error. */
+int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack_bad_mark *keep,
+                       bool finishing);
 /* Called by the reader. A failure is stored in sys_errno. */
 void pack_bad_file_write(pack_bad_file *f, const void *data, size_t n_bytes);
 void pack_bad_file_flush(pack_bad_file *f);

@@ -8,7 +8,6 @@
 
 #include <xxhash.h>
 
-#include "cli/cli.h"
 #include "text/value_bytes.h"
 #include "tokenizer/file/special_place.h"
 
@@ -92,7 +91,8 @@ static void describe_special(const pack_documents *d, const document_part *part,
 static int drop_document(pack_documents *d, const document_part *part, pack_error *err)
 {
     char text[512] = "";
-    const bool refused = !d->may_drop || d->at.open, told = d->at.special_documents < 10;
+    const bool refused = !d->may_drop || d->at.open,
+               told = d->at.special_documents < 10 && !d->o.options->quiet;
     if (refused || told)
         describe_special(d, part, text);
     if (refused) {
@@ -106,8 +106,10 @@ static int drop_document(pack_documents *d, const document_part *part, pack_erro
     d->at.special_tokens += d->held.n;
     d->held.n = 0;
     d->holding = false;
-    if (told)
-        d->o.report(d->o.context, text);
+    if (told) {
+        cli_progress_clear(d->o.progress);
+        cli_warn("%s", text);
+    }
     return CLI_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/cli.h"
 #include "pack/error.h"
 #include "pack/inputs.h"
 #include "pack/options.h"
@@ -33,14 +34,12 @@ typedef struct pack_position {
 
 typedef struct pack_documents pack_documents;
 
-/* report: called with a line for the user. */
 typedef struct pack_documents_options {
     const pack_options *options;
     const tokenizer *tokenizer;
     pack_outputs *outputs;
     const pack_inputs *inputs;
-    void (*report)(void *context, const char *text);
-    void *context;
+    cli_progress *progress; /* cleared before a message */
 } pack_documents_options;
 
 /* NULL: out of memory. */

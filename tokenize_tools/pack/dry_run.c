@@ -34,6 +34,15 @@ static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, si
     return tokenizer_safe_cut(context, text, n_searched, n_bytes);
 }
 
+/* The run itself saves bad documents; one that could not be saved ends it here too. */
+static void pass_over(void *context, const uint8_t *data, size_t n_bytes, bool last)
+{
+    (void)context;
+    (void)data;
+    (void)n_bytes;
+    (void)last;
+}
+
 static void print_note(void *context, const char *text)
 {
     (void)context;
@@ -115,8 +124,7 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     options.safe_cut = cut_text;
     options.note = parts->options->quiet ? NULL : print_note;
     options.context = parts->tokenizer->tokenizer;
-    if (options.on_error == ON_ERROR_COLLECT) /* the run itself will report and collect them */
-        options.on_error = ON_ERROR_SKIP;
+    options.collect = pass_over;
     const char *const *name = parts->inputs->names + which;
     uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);

@@ -14,7 +14,6 @@
 
 #include "pack/inputs.h"
 #include "pack/options.h"
-#include "pack/tokens.h"
 
 #define PACK_DIFFERENCE_BYTES 512
 

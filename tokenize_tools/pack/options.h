@@ -83,6 +83,17 @@ int pack_options_say_bytes(const pack_options *options);
 int pack_options_environment(pack_options *options);
 void pack_options_free(pack_options *options);
 
+/* ---- The tokens around each document: --eod and --bos ---- */
+
+typedef struct pack_tokens {
+    uint32_t eod_id, bos_id; /* or MODEL_NO_ID */
+    uint64_t vocab_size;     /* of all ids, including these two */
+} pack_tokens;
+
+/* Opens the tokenizer that the options name, and resolves the words of the options to ids. Returns
+ * an exit code, and prints the error; then too the file must be closed. */
+int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_options *options);
+
 /* ---- The files that a run reads and writes ---- */
 
 /* The file of bad documents, or NULL if there is none. */

@@ -141,18 +141,7 @@ int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options
     return code;
 }
 
-/* ---- Checkpoints and the end ---- */
-
-int pack_outputs_checkpoint(pack_outputs *outputs, const void *note, size_t n_bytes,
-                            pack_error *err)
-{
-    for (size_t i = 0; i < outputs->n; i++) {
-        tokmap_error why;
-        if (tokmap_writer_checkpoint(outputs->list[i].writer, note, n_bytes, &why) != TOKMAP_OK)
-            return pack_error_from_writer(err, &why);
-    }
-    return CLI_OK;
-}
+/* ---- The end ---- */
 
 bool pack_outputs_keep(const pack_outputs *outputs)
 {
@@ -162,19 +151,6 @@ bool pack_outputs_keep(const pack_outputs *outputs)
             return false;
     }
     return true;
-}
-
-int pack_outputs_finish(pack_outputs *outputs, size_t which, const char *metadata, size_t n_bytes,
-                        pack_error *err)
-{
-    pack_output *out = &outputs->list[which];
-    tokmap_error why;
-    if (!out->writer)
-        return CLI_OK;
-    tokmap_status status = tokmap_writer_set_metadata(out->writer, metadata, n_bytes, &why);
-    if (status == TOKMAP_OK)
-        status = tokmap_writer_finish(out->writer, &why);
-    return status == TOKMAP_OK ? CLI_OK : pack_error_from_writer(err, &why);
 }
 
 void pack_outputs_close(pack_outputs *outputs)

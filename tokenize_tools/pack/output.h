@@ -15,7 +15,6 @@
 
 #include "pack/error.h"
 #include "pack/options.h"
-#include "pack/tokens.h"
 #include "tokmap_writer.h"
 
 typedef struct pack_output {
@@ -44,13 +43,8 @@ typedef struct pack_outputs_options {
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options);
 /* Opens the writers. Returns an exit code, and prints the error. */
 int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options);
-int pack_outputs_checkpoint(pack_outputs *outputs, const void *note, size_t n_bytes,
-                            pack_error *err);
 /* Whether there is a checkpoint, so that work is kept on closing. */
 bool pack_outputs_keep(const pack_outputs *outputs);
-/* Finishes output `which`. */
-int pack_outputs_finish(pack_outputs *outputs, size_t which, const char *metadata, size_t n_bytes,
-                        pack_error *err);
 void pack_outputs_close(pack_outputs *outputs);
 
 #endif /* TOKMAP_PACK_OUTPUT_H */

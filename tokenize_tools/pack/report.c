@@ -11,9 +11,14 @@
 #include "system/process.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
+static bool has_bad_file(const pack_work *w)
+{
+    return w->bad_file && w->bad_mark.n_bytes > 0;
+}
+
 /* ---- Notes ---- */
 
-void pack_report_notes(const pack_report *r)
+void pack_report_notes(const pack_work *w)
 {
     static const char *const fate[] = {
         [SPECIALS_TEXT] = "packed as plain text; --specials match makes them their ids",
@@ -21,13 +26,13 @@ void pack_report_notes(const pack_report *r)
         [SPECIALS_ERROR] = "left out with their documents",
         [SPECIALS_DROP] = "left out",
     };
-    const corpus_counts *c = &r->counts->corpus;
-    uint64_t n_skipped = pack_counts_skipped(r->counts);
-    pack_kinds_note(r->parts->inputs, r->parts->options);
-    uint64_t n_specials = r->counts->packed.specials_seen;
-    if (n_skipped && r->bad_documents)
+    const corpus_counts *c = &w->place.counts;
+    uint64_t n_skipped = pack_work_n_skipped(w);
+    pack_kinds_note(w->parts->inputs, w->parts->options);
+    uint64_t n_specials = pack_documents_counts(w->documents)->specials_seen;
+    if (n_skipped && has_bad_file(w))
         cli_warn("%s left out; they are in %s", cli_count_of(n_skipped, "bad document").s,
-                 r->bad_documents);
+                 w->bad_file->out.path);
     else if (n_skipped)
         cli_warn("%s left out", cli_count_of(n_skipped, "bad document").s);
     if (c->filtered_documents)
@@ -40,7 +45,7 @@ void pack_report_notes(const pack_report *r)
                  cli_count_of(c->repaired_documents, "document").s);
     if (n_specials)
         cli_warn("%s written in the text: %s", cli_count_of(n_specials, "special token").s,
-                 fate[r->parts->options->specials]);
+                 fate[w->parts->options->specials]);
 }
 
 /* ---- JSON ---- */
@@ -101,41 +106,42 @@ static void put_options(json_out *o, const pack_parts *parts)
 }
 
 /* What was left out or changed, for all outputs together. */
-static void put_care(json_out *o, const pack_counts *counts)
+static void put_care(json_out *o, const pack_work *w)
 {
-    const corpus_counts *c = &counts->corpus;
+    const corpus_counts *c = &w->place.counts;
     json_out_number(o, "records", c->records);
     json_out_number(o, "filtered_documents", c->filtered_documents);
     json_out_number(o, "null_documents", c->null_documents);
     json_out_number(o, "empty_documents", c->empty_documents);
-    json_out_number(o, "bad_documents", pack_counts_skipped(counts));
+    json_out_number(o, "bad_documents", pack_work_n_skipped(w));
     json_out_number(o, "bad_bytes", c->bad_bytes);
     json_out_number(o, "repaired_documents", c->repaired_documents);
     json_out_number(o, "replacements", c->replacements);
-    json_out_number(o, "specials_in_text", counts->packed.specials_seen);
+    json_out_number(o, "specials_in_text", pack_documents_counts(w->documents)->specials_seen);
 }
 
-char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
+char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
 {
     memory_file json;
     json_out o = {.out = memory_file_open(&json)};
     if (!o.out)
         return NULL;
-    const pack_split *split = r->outputs->list[which].split;
+    const pack_split *split = w->outputs.list[which].split;
     json_out_begin(&o, NULL, '{');
     json_out_print(&o, "created_by", "\"tokmap %s\"", tokmap_version());
-    put_tokenizer(&o, r->parts->tokenizer);
-    put_options(&o, r->parts);
+    put_tokenizer(&o, w->parts->tokenizer);
+    put_options(&o, w->parts);
     if (split)
         json_out_string(&o, "split", split->name);
     json_out_begin(&o, "counts", '{');
-    put_care(&o, r->counts);
+    put_care(&o, w);
     json_out_end(&o, '}');
-    const pack_cell *cell = r->parts->cell;
+    const pack_cell *cell = w->parts->cell;
     if (cell)
-        cell_metadata_print_plan(o.out, &(cell_metadata){.hash = cell->plan_hash,
-                                                         .cell = cell->number,
-                                                         .bad_xxh3 = r->bad_xxh3});
+        cell_metadata_print_plan(
+            o.out, &(cell_metadata){.hash = cell->plan_hash,
+                                    .cell = cell->number,
+                                    .bad_xxh3 = has_bad_file(w) ? w->bad_mark.checksum : 0});
     json_out_end(&o, '}');
     memory_file_close(o.out, &json);
     *n_bytes = json.n_bytes;
@@ -170,17 +176,18 @@ static void put_dataset(json_out *o, const tokmap_dataset *ds)
     json_out_end(o, '}');
 }
 
-int pack_report_print(json_out *o, const pack_report *r)
+int pack_report_print(json_out *o, const pack_work *w)
 {
-    const corpus_counts *c = &r->counts->corpus;
-    const pack_kinds *kinds = &r->parts->inputs->kinds;
+    const corpus_counts *c = &w->place.counts;
+    const pack_position *packed = pack_documents_counts(w->documents);
+    const pack_kinds *kinds = &w->parts->inputs->kinds;
     int code = CLI_OK;
     json_out_begin(o, NULL, '{');
     json_out_number(o, "schema_version", 1);
     json_out_string(o, "version", tokmap_version());
-    put_tokenizer(o, r->parts->tokenizer);
-    put_options(o, r->parts);
-    if (!r->parts->cell) { /* of a cell they are not counted */
+    put_tokenizer(o, w->parts->tokenizer);
+    put_options(o, w->parts);
+    if (!w->parts->cell) { /* of a cell they are not counted */
         json_out_begin(o, "formats", '{');
         for (size_t i = 0; i < PACK_N_KINDS; i++) {
             if (kinds->n[i])
@@ -188,22 +195,22 @@ int pack_report_print(json_out *o, const pack_report *r)
         }
         json_out_end(o, '}');
     }
-    json_out_number(o, "n_documents", r->counts->packed.documents);
-    json_out_number(o, "n_tokens", r->counts->packed.tokens);
+    json_out_number(o, "n_documents", packed->documents);
+    json_out_number(o, "n_tokens", packed->tokens);
     json_out_number(o, "text_bytes", c->text_bytes);
     json_out_number(o, "plain_bytes", c->plain_bytes);
     json_out_number(o, "stored_bytes", c->stored_bytes);
-    put_care(o, r->counts);
-    json_out_string(o, "bad_documents_file", r->bad_documents);
-    json_out_number(o, "threads", r->parts->options->n_threads);
-    json_out_bool(o, "resumed", r->resumed);
-    json_out_print(o, "seconds", "%.3f", r->seconds);
+    put_care(o, w);
+    json_out_string(o, "bad_documents_file", has_bad_file(w) ? w->bad_file->out.path : NULL);
+    json_out_number(o, "threads", w->parts->options->n_threads);
+    json_out_bool(o, "resumed", w->from.checkpoint > 0);
+    json_out_print(o, "seconds", "%.3f", (double)cli_progress_ns(&w->progress) / 1e9);
     json_out_number(o, "peak_memory_bytes", process_peak_bytes());
     json_out_begin(o, "datasets", '[');
-    for (size_t i = 0; i < r->outputs->n && code == CLI_OK; i++) {
+    for (size_t i = 0; i < w->outputs.n && code == CLI_OK; i++) {
         tokmap_dataset *ds;
         tokmap_error err;
-        if (tokmap_dataset_open(&ds, r->outputs->list[i].index_path, &err) != TOKMAP_OK) {
+        if (tokmap_dataset_open(&ds, w->outputs.list[i].index_path, &err) != TOKMAP_OK) {
             code = cli_fail(&err);
             continue;
         }

@@ -7,29 +7,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pack/facts.h"
 #include "pack/work.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
 #include "text/json_out.h"
 
-typedef struct pack_report {
-    const pack_parts *parts;
-    const pack_counts *counts;
-    const pack_outputs *outputs;
-    const char *bad_documents; /* the file with the bad documents, or NULL; */
-    uint64_t bad_xxh3;         /* its checksum, or 0 */
-    bool resumed;
-    double seconds; /* of this run */
-} pack_report;
-
 /* Prints what was left out or changed, one line each. */
-void pack_report_notes(const pack_report *r);
+void pack_report_notes(const pack_work *w);
 /* The metadata of output `which`: malloced JSON, which depends only on inputs and options. NULL:
  * out of memory. */
-char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes);
+char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes);
 /* Prints an object, the next value. Returns an exit code, and prints the error. */
-int pack_report_print(json_out *o, const pack_report *r);
+int pack_report_print(json_out *o, const pack_work *w);
 
 /* ---- The file of --report ---- */
 

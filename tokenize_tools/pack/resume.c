@@ -296,9 +296,11 @@ int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_
     return code;
 }
 
-/* ---- Unfinished work, from outside ---- */
+/* ---- Cells ---- */
 
-bool pack_resume_peek(const char *index_path, const char *facts, pack_note *note, bool *same)
+/* The last checkpoint of an unfinished dataset, and whether the facts of the run that made it begin
+ * with this text. False: there is no checkpoint that can be read. */
+static bool find_note(const char *index_path, const char *facts, pack_note *note, bool *same)
 {
     uint8_t *bytes = malloc(TOKMAP_MAX_NOTE_BYTES);
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
@@ -313,4 +315,33 @@ bool pack_resume_peek(const char *index_path, const char *facts, pack_note *note
             memcmp(bytes + sizeof(pack_note), facts, n) == 0;
     free(bytes);
     return found;
+}
+
+void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool verify)
+{
+    const path_text path = plan_file_cell_path(plan, cell, "", ".tmi");
+    char facts[PACK_CELL_FACTS_BYTES];
+    bool same;
+    *work = (cell_work){0};
+    cell_look(plan, cell, verify, &work->report);
+    if (work->report.state != CELL_UNFINISHED && work->report.state != CELL_OUTDATED)
+        return;
+    pack_cell_facts(&(pack_cell){plan_file_cell_hash(plan, cell), cell}, facts);
+    work->has_note = find_note(path.s, facts, &work->note, &same);
+    if (!work->has_note || same)
+        return;
+    work->has_note = false;
+    work->discard = true;
+    for (size_t i = 0; i < plan->n_earlier; i++) {
+        pack_cell_facts(&(pack_cell){plan->earlier[i], cell}, facts);
+        if (find_note(path.s, facts, &work->note, &same) && same)
+            work->report.state = CELL_OUTDATED;
+    }
+    if (work->report.state == CELL_OUTDATED)
+        return;
+    work->report.state = CELL_FOREIGN;
+    work->report.exit_code = CLI_DATASET;
+    snprintf(work->report.why, sizeof work->report.why,
+             "%.400s: an unfinished run of another plan, or without one",
+             plan_file_cell_path(plan, cell, "", "").s);
 }

@@ -7,6 +7,7 @@
 #include "pack/documents.h"
 #include "pack/output.h"
 #include "pack/facts.h"
+#include "plan/cell_state.h"
 
 /* What a checkpoint records. Only u64 members: it is stored as an array of them. */
 typedef struct pack_note {
@@ -43,8 +44,16 @@ typedef struct pack_resume {
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
                      const pack_facts *facts);
 
-/* The last checkpoint of an unfinished dataset, and whether the facts of the run that made it begin
- * with this text. False: there is no checkpoint that can be read. */
-bool pack_resume_peek(const char *index_path, const char *facts, pack_note *note, bool *same);
+/* What an earlier process has left of a cell. */
+typedef struct cell_work {
+    cell_report report;
+    bool has_note; /* of an unfinished cell: */
+    pack_note note;
+    bool discard; /* unfinished work that is not of this cell is discarded, with --force */
+} cell_work;
+
+/* Looks at the cell; CELL_FOREIGN also if unfinished work is of another plan or cell. Prints
+ * nothing. */
+void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool verify);
 
 #endif /* TOKMAP_PACK_RESUME_H */

@@ -10,99 +10,76 @@
 #include "pack/work.h"
 #include "system/process.h"
 
-typedef struct pack_session {
-    const pack_parts *parts;
-    pack_facts facts;
-    pack_outputs outputs;
-    pack_resume from;
-    char bad_path[PATH_PREFIX_BYTES + 8];
-    pack_bad_file *bad_file;
-    pack_work work;
-} pack_session;
-
 /* ---- The end ---- */
 
-static pack_report report_of(const pack_session *s, const pack_counts *counts)
+static int finish_output(pack_work *w, size_t which, pack_error *err)
 {
-    const bool has_bad = s->bad_file && s->work.bad_mark.n_bytes > 0;
-    return (pack_report){
-        .parts = s->parts,
-        .counts = counts,
-        .outputs = &s->outputs,
-        .bad_documents = has_bad ? s->bad_path : NULL,
-        .bad_xxh3 = has_bad ? s->work.bad_mark.checksum : 0,
-        .resumed = s->from.checkpoint > 0,
-        .seconds = (double)cli_progress_ns(&s->work.progress) / 1e9,
-    };
-}
-
-static int finish_output(pack_session *s, const pack_report *report, size_t which, pack_error *err)
-{
+    tokmap_writer *writer = w->outputs.list[which].writer;
+    tokmap_error why;
     size_t n_bytes;
-    char *metadata = pack_report_metadata(report, which, &n_bytes);
+    if (!writer) /* it has its name already */
+        return CLI_OK;
+    char *metadata = pack_report_metadata(w, which, &n_bytes);
     if (!metadata)
         return pack_error_no_memory(err);
-    int code = pack_outputs_finish(&s->outputs, which, metadata, n_bytes, err);
+    tokmap_status status = tokmap_writer_set_metadata(writer, metadata, n_bytes, &why);
+    if (status == TOKMAP_OK)
+        status = tokmap_writer_finish(writer, &why);
     free(metadata);
-    return code;
+    return status == TOKMAP_OK ? CLI_OK : pack_error_from_writer(err, &why);
 }
 
-static int finish_outputs(pack_session *s, pack_error *err)
+static int finish_outputs(pack_work *w, pack_error *err)
 {
-    s->work.consistent = false; /* later failures must not make another checkpoint */
-    int code = pack_work_check_balance(&s->work, err);
+    w->consistent = false; /* later failures must not make another checkpoint */
+    int code = pack_work_check_balance(w, err);
     if (code != CLI_OK)
         return code;
-    pack_counts counts = pack_work_counts(&s->work);
-    if (!s->parts->cell && corpus_kept_none(&counts.corpus)) { /* join looks at all cells */
-        pack_error_set(err, CLI_INPUT, CORPUS_KEPT_NONE, counts.corpus.records);
+    const corpus_counts *counts = &w->place.counts;
+    if (!w->parts->cell && corpus_kept_none(counts)) { /* join looks at all cells */
+        pack_error_set(err, CLI_INPUT, CORPUS_KEPT_NONE, counts->records);
         err->start_over = true;
         return CLI_INPUT;
     }
-    pack_report report = report_of(s, &counts);
     /* A last checkpoint is needed if a kill between the renames would otherwise leave files that
      * the next run cannot interpret. */
-    const bool alone = s->outputs.n == 1 && !s->bad_file;
-    if (s->work.resumable && !s->from.note.finishing &&
-        (!alone || pack_outputs_keep(&s->outputs))) {
+    const bool alone = w->outputs.n == 1 && !w->bad_file;
+    if (w->resumable && !w->from.note.finishing && (!alone || pack_outputs_keep(&w->outputs))) {
         /* The first checkpoint must not be the last one: then a split without any would look
          * finished. */
-        if (!pack_outputs_keep(&s->outputs))
-            code = pack_work_checkpoint(&s->work, false, err);
+        if (!pack_outputs_keep(&w->outputs))
+            code = pack_work_checkpoint(w, false, err);
         if (code == CLI_OK)
-            code = pack_work_checkpoint(&s->work, true, err);
+            code = pack_work_checkpoint(w, true, err);
     }
-    for (size_t i = 1; i < s->outputs.n && code == CLI_OK; i++)
-        code = finish_output(s, &report, i, err);
-    if (code == CLI_OK && s->bad_file)
-        code = pack_bad_file_place(s->bad_file, s->work.bad_mark.n_bytes, err);
-    return code == CLI_OK ? finish_output(s, &report, 0, err) : code;
+    for (size_t i = 1; i < w->outputs.n && code == CLI_OK; i++)
+        code = finish_output(w, i, err);
+    if (code == CLI_OK && w->bad_file)
+        code = pack_bad_file_place(w->bad_file, w->bad_mark.n_bytes, err);
+    return code == CLI_OK ? finish_output(w, 0, err) : code;
 }
 
-static int print_results(pack_session *s, json_out *json)
+static int print_results(const pack_work *w, json_out *json)
 {
-    const pack_options *o = s->parts->options;
+    const pack_options *o = w->parts->options;
     int code = CLI_OK;
-    pack_counts counts = pack_work_counts(&s->work);
-    pack_report report = report_of(s, &counts);
-    pack_work_print_end(&s->work);
+    pack_work_print_end(w);
     if (!o->quiet)
-        pack_report_notes(&report);
+        pack_report_notes(w);
     if (json)
-        code = pack_report_print(json, &report);
-    for (size_t i = 0; i < s->outputs.n; i++) {
-        int printed = cli_print_result(s->outputs.list[i].prefix, NULL, o->json, o->quiet);
+        code = pack_report_print(json, w);
+    for (size_t i = 0; i < w->outputs.n; i++) {
+        int printed = cli_print_result(w->outputs.list[i].prefix, NULL, o->json, o->quiet);
         code = code == CLI_OK ? printed : code;
     }
     return code;
 }
 
 /* Prints why the work stopped, and how to resume. */
-static int report_stop(pack_session *s, const pack_error *err)
+static int report_stop(pack_work *w, const pack_error *err)
 {
-    pack_work *w = &s->work;
     pack_error ignored; /* then the checkpoint before is still valid */
-    bool keep = w->resumable && pack_outputs_keep(&s->outputs);
+    bool keep = w->resumable && pack_outputs_keep(&w->outputs);
     if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
     cli_error(err->exit_code, "%s", err->text);
@@ -119,112 +96,100 @@ static int report_stop(pack_session *s, const pack_error *err)
                     : "");
     else if (err->exit_code == CLI_AGAIN)
         fputs("Nothing was saved: the next run starts over.\n", stderr);
-    if (s->bad_file)
-        pack_bad_file_close(s->bad_file, keep);
+    if (w->bad_file)
+        pack_bad_file_close(w->bad_file, keep);
     return err->exit_code;
 }
 
 /* ---- Beginning ---- */
 
-static int open_bad_file(pack_session *s)
+static int open_bad_file(pack_work *w)
 {
-    const pack_options *o = s->parts->options;
-    if (!pack_bad_path(s->bad_path, o))
+    static const pack_bad_mark nothing;
+    const pack_options *o = w->parts->options;
+    if (o->on_error != ON_ERROR_COLLECT)
         return CLI_OK;
-    s->bad_file = malloc(sizeof *s->bad_file);
-    if (!s->bad_file)
+    w->bad_file = malloc(sizeof *w->bad_file);
+    if (!w->bad_file)
         return cli_no_memory();
-    const pack_bad_file_options options = {
-        .path = s->bad_path,
-        .keep = s->from.checkpoint ? s->from.note.bad_file : (pack_bad_mark){0},
-        .replace = o->force,
-        .may_be_placed = s->from.note.finishing,
-    };
-    return pack_bad_file_open(s->bad_file, &options);
+    return pack_bad_file_open(w->bad_file, o,
+                              w->from.checkpoint ? &w->from.note.bad_file : &nothing,
+                              w->from.note.finishing);
 }
 
-static void print_start(const pack_session *s)
+static void print_start(const pack_work *w)
 {
-    const pack_note *note = &s->from.note;
-    if (s->parts->options->quiet)
+    const pack_note *note = &w->from.note;
+    if (w->parts->options->quiet)
         return;
-    if (s->from.checkpoint == 0 && s->from.discard && !s->parts->options->restart)
+    if (w->from.checkpoint == 0 && w->from.discard && !w->parts->options->restart)
         cli_warn("an unfinished run has no checkpoint that all of its outputs have: starting over");
-    if (s->from.checkpoint == 0)
+    if (w->from.checkpoint == 0)
         return;
-    if (*s->from.difference)
+    if (*w->from.difference)
         cli_warn("since the interrupted run began, %s; what was packed before it is kept",
-                 s->from.difference);
+                 w->from.difference);
     cli_text documents = cli_count_of(note->position.documents, "document");
-    if (note->place.input < s->parts->inputs->n)
+    if (note->place.input < w->parts->inputs->n)
         cli_warn("resuming after %s, in %s", documents.s,
-                 s->parts->inputs->names[note->place.input]);
+                 w->parts->inputs->names[note->place.input]);
     else
         cli_warn("resuming after %s, at the end of the inputs", documents.s);
 }
 
-static int open_outputs(pack_session *s)
+static int open_outputs(pack_work *w)
 {
-    pack_outputs_init(&s->outputs, s->parts->options);
-    int code = pack_resume_find(&s->from, &s->outputs, s->parts->options, &s->facts);
+    pack_outputs_init(&w->outputs, w->parts->options);
+    int code = pack_resume_find(&w->from, &w->outputs, w->parts->options, &w->facts);
     if (code != CLI_OK)
         return code;
-    s->work = (pack_work){
-        .parts = s->parts,
-        .facts = &s->facts,
-        .outputs = &s->outputs,
-        .resumable = !s->parts->inputs->once,
-        .from = &s->from,
-    };
-    if (!pack_work_begin(&s->work))
+    if (!pack_work_begin(w))
         return cli_no_memory();
-    code = pack_outputs_open(&s->outputs, &(pack_outputs_options){
-                                              .options = s->parts->options,
-                                              .tokens = s->parts->tokens,
-                                              .resumable = s->work.resumable,
-                                              .discard = s->from.discard,
-                                              .checkpoint = s->from.checkpoint,
-                                              .finishing = s->from.note.finishing,
+    code = pack_outputs_open(&w->outputs, &(pack_outputs_options){
+                                              .options = w->parts->options,
+                                              .tokens = w->parts->tokens,
+                                              .resumable = w->resumable,
+                                              .discard = w->from.discard,
+                                              .checkpoint = w->from.checkpoint,
+                                              .finishing = w->from.note.finishing,
                                           });
-    if (code == CLI_OK)
-        code = open_bad_file(s);
-    s->work.bad_file = s->bad_file;
-    return code;
+    return code == CLI_OK ? open_bad_file(w) : code;
 }
 
-static int run_session(pack_session *s, json_out *report)
+static int run_session(pack_work *w, json_out *report)
 {
     pack_error err;
-    if (!pack_facts_make(&s->facts, s->parts))
+    if (!pack_facts_make(&w->facts, w->parts))
         return cli_no_memory();
-    int code = open_outputs(s);
+    int code = open_outputs(w);
     if (code != CLI_OK)
         return code;
-    print_start(s);
-    if (!s->from.note.finishing)
-        code = pack_work_run(&s->work, &err);
+    print_start(w);
+    if (!w->from.note.finishing)
+        code = pack_work_run(w, &err);
     if (code == CLI_OK)
-        code = finish_outputs(s, &err);
+        code = finish_outputs(w, &err);
     if (code != CLI_OK)
-        return report_stop(s, &err);
-    pack_outputs_close(&s->outputs);
-    return print_results(s, report);
+        return report_stop(w, &err);
+    pack_outputs_close(&w->outputs);
+    return print_results(w, report);
 }
 
 int pack_session_run(const pack_parts *parts, json_out *report)
 {
-    pack_session *s = calloc(1, sizeof *s);
-    if (!s)
+    pack_work *w = calloc(1, sizeof *w);
+    if (!w)
         return cli_no_memory();
-    s->parts = parts;
-    int code = run_session(s, report);
-    pack_outputs_close(&s->outputs);
-    pack_work_end(&s->work);
-    pack_facts_free(&s->facts);
-    if (s->bad_file)
-        pack_bad_file_close(s->bad_file, true);
-    free(s->bad_file);
-    free(s);
+    w->parts = parts;
+    w->resumable = !parts->inputs->once;
+    int code = run_session(w, report);
+    pack_outputs_close(&w->outputs);
+    pack_documents_free(w->documents);
+    pack_facts_free(&w->facts);
+    if (w->bad_file)
+        pack_bad_file_close(w->bad_file, true);
+    free(w->bad_file);
+    free(w);
     return code;
 }
 

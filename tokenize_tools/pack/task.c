@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pack/cell_work.h"
 #include "pack/options.h"
 #include "pack/planner.h"
 #include "pack/report.h"
+#include "pack/resume.h"
 #include "pack/session.h"
 #include "plan/plan_file.h"
+#include "system/files.h"
 #include "system/platform.h"
 #include "system/process.h"
 
@@ -143,6 +144,70 @@ typedef struct pack_task {
     size_t n_left;
 } pack_task;
 
+/* ---- What is there ---- */
+
+/* What may be packed again. */
+typedef enum cell_replace {
+    REPLACE_NONE,
+    REPLACE_DAMAGED, /* cells are verified */
+    REPLACE_ALL      /* and foreign ones */
+} cell_replace;
+
+/* CLI_DATASET with a message if the cell is foreign or damaged and may not be replaced. */
+static int find_work(cell_work *work, const plan_file *plan, size_t cell, cell_replace replace)
+{
+    const cell_report *r = &work->report;
+    pack_resume_look(work, plan, cell, replace != REPLACE_NONE);
+    const bool wrong = r->state == CELL_FOREIGN || r->state == CELL_DAMAGED;
+    const bool may = replace == REPLACE_ALL || (replace && r->state == CELL_DAMAGED);
+    if (!wrong || (may && r->exit_code != CLI_AGAIN))
+        return CLI_OK;
+    return cli_error(r->exit_code, "%s", r->why);
+}
+
+static bool has_leftovers(const plan_file *plan, size_t cell, const char *split)
+{
+    const path_text prefix = plan_file_cell_path(plan, cell, split, "");
+    bool found = file_suffix_exists(prefix.s, ".lock");
+    for (size_t i = PATH_N_LASTING_SUFFIXES; i < PATH_N_DATASET_SUFFIXES && !found; i++)
+        found = file_suffix_exists(prefix.s, path_dataset_suffixes[i]);
+    return found;
+}
+
+/* Whether nothing lies beside a cell that is done. */
+static bool is_clear(const plan_file *plan, size_t cell)
+{
+    const plan_splits splits = plan_file_splits(plan);
+    bool clear = true;
+    for (size_t i = 0; i < splits.n && clear; i++)
+        clear = !has_leftovers(plan, cell, splits.names[i]);
+    return clear;
+}
+
+/* Removes what a process has left beside a cell that is done, if it was killed at the end. */
+static int clear_up(const plan_file *plan, size_t cell, const pack_tokens *tokens)
+{
+    const plan_splits splits = plan_file_splits(plan);
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options,
+        .vocab_size = tokens->vocab_size,
+        .has_eod = tokens->eod_id != MODEL_NO_ID,
+        .eod_id = tokens->eod_id,
+        .unfinished = TOKMAP_UNFINISHED_RESUME,
+    };
+    int code = CLI_OK;
+    for (size_t i = 0; i < splits.n && code == CLI_OK; i++) {
+        const path_text path = plan_file_cell_path(plan, cell, splits.names[i], ".tmi");
+        tokmap_writer *w = NULL;
+        tokmap_error err = {.status = TOKMAP_OK};
+        if (has_leftovers(plan, cell, splits.names[i]))
+            tokmap_writer_open(&w, path.s, &options, &err);
+        tokmap_writer_close(w);
+        code = err.status < 0 ? cli_fail(&err) : CLI_OK;
+    }
+    return code;
+}
+
 /* ---- One cell ---- */
 
 static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
@@ -178,12 +243,12 @@ static int pack_locked(pack_task *t, size_t cell)
 {
     cell_work found;
     const bool done = t->done[cell - t->first];
-    int code = cell_work_find(&found, &t->plan, cell, done ? REPLACE_NONE : what_to_replace(t));
+    int code = find_work(&found, &t->plan, cell, done ? REPLACE_NONE : what_to_replace(t));
     if (code != CLI_OK)
         return code;
     if (found.report.state == CELL_DONE) {
         t->n_before++;
-        return cell_work_clear(&t->plan, cell, &t->tokens);
+        return clear_up(&t->plan, cell, &t->tokens);
     }
     code = pack_plan_inputs_check(&t->inputs, cell);
     if (code == CLI_OK)
@@ -197,7 +262,7 @@ static int pack_cell_of(pack_task *t, size_t cell)
     const path_text path = plan_file_cell_path(&t->plan, cell, "", ".lock");
     int lock;
     const bool done = t->done[cell - t->first];
-    if (done && cell_work_is_clear(&t->plan, cell)) {
+    if (done && is_clear(&t->plan, cell)) {
         t->n_before++;
         return CLI_OK;
     }
@@ -238,7 +303,7 @@ static int check_cells(pack_task *t)
     int code = CLI_OK;
     for (size_t i = t->first; i < t->end && n_wrong < MAX_LISTED && may_go_on(code); i++) {
         cell_work found;
-        const int wrong = cell_work_find(&found, &t->plan, i, what_to_replace(t));
+        const int wrong = find_work(&found, &t->plan, i, what_to_replace(t));
         if (wrong == CLI_AGAIN)
             return wrong;
         n_wrong += wrong != CLI_OK;

@@ -143,7 +143,7 @@ static void pack_collector_after_read(void *context, pack_job *job)
  * The reader counts records by its position, which is where a resumed run continues; the corpus
  * counts those that it has handed out or left out. Neither is computed from the other, so a place
  * behind a record that nobody got is never stored. */
-/* Compares one pair of counts. */
+
 static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_error *err)
 {
     if (in == out)
@@ -157,48 +157,17 @@ static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_erro
     return CLI_DATASET;
 }
 
-static int check_inputs(const pack_work *w, const pack_position *packed, pack_error *err)
-{
-    /* The input in which a limit was reached was not read to its end. */
-    const uint64_t n_whole = packed->input - w->limited;
-    uint64_t n_bytes = 0;
-    int code = w->limited ? CLI_OK : compare_counts("inputs", w->place.input, packed->input, err);
-    for (uint64_t i = 0; i < n_whole && code == CLI_OK; i++)
-        n_bytes += w->parts->inputs->versions[i].n_bytes;
-    return code == CLI_OK
-               ? compare_counts("bytes of the input files", n_bytes, packed->file_bytes, err)
-               : code;
-}
-
-static int check_documents(const pack_work *w, const pack_position *packed, pack_error *err)
+int pack_work_check_balance(const pack_work *w, pack_error *err)
 {
     const corpus_counts *read = &w->place.counts;
-    /* A document with a special token counts as left out from that token on, but as read only at
-     * its end. */
-    const uint64_t n_left_out = packed->special_documents - packed->dropped;
-    int code = compare_counts("records", read->records,
-                              read->documents + read->bad_documents + read->null_documents +
-                                  read->filtered_documents,
-                              err);
-    if (code == CLI_OK)
-        code = compare_counts("documents", read->documents, packed->documents + n_left_out, err);
-    if (code == CLI_OK)
-        code = compare_counts("bytes of text", read->text_bytes, packed->text_bytes, err);
-    if (code == CLI_OK)
-        code = compare_counts("tokens", w->encoded_tokens, packed->tokens + packed->special_tokens,
-                              err);
-    if (code == CLI_OK && w->bad_file)
-        code = compare_counts("bytes of bad documents", read->bad_bytes + read->bad_documents,
-                              w->bad_mark.n_bytes, err); /* each document has a newline */
-    return code;
-}
-
-static int check_outputs(const pack_work *w, const pack_position *packed, pack_error *err)
-{
-    uint64_t n_documents = 0, n_tokens = 0;
+    const pack_position *packed = pack_documents_counts(w->documents);
+    uint64_t file_bytes = 0, n_documents = 0, n_tokens = 0;
     int code = CLI_OK;
-    for (size_t i = 0; i < w->outputs->n && code == CLI_OK; i++) {
-        const pack_output *out = &w->outputs->list[i];
+    /* The input in which a limit was reached was not read to its end. */
+    for (uint64_t i = 0; i + w->limited < packed->input; i++)
+        file_bytes += w->parts->inputs->versions[i].n_bytes;
+    for (size_t i = 0; i < w->outputs.n && code == CLI_OK; i++) {
+        const pack_output *out = &w->outputs.list[i];
         n_documents += out->documents;
         n_tokens += out->tokens;
         if (!out->writer) /* it has its name already, and was compared when it was opened */
@@ -209,31 +178,35 @@ static int check_outputs(const pack_work *w, const pack_position *packed, pack_e
             code = compare_counts("tokens of an output", out->tokens,
                                   tokmap_writer_n_tokens(out->writer), err);
     }
-    if (code == CLI_OK)
-        code = compare_counts("documents for the outputs", packed->documents, n_documents, err);
-    return code == CLI_OK ? compare_counts("tokens for the outputs", packed->tokens, n_tokens, err)
-                          : code;
-}
-
-int pack_work_check_balance(const pack_work *w, pack_error *err)
-{
-    const pack_position *packed = pack_documents_counts(w->documents);
-    int code = check_inputs(w, packed, err);
-    if (code == CLI_OK)
-        code = check_documents(w, packed, err);
-    return code == CLI_OK ? check_outputs(w, packed, err) : code;
+    /* A document with a special token counts as left out from that token on, but as read only at
+     * its end. Each bad document that is collected has a newline. */
+    const uint64_t n_left_out = packed->special_documents - packed->dropped;
+    const uint64_t bad_bytes = read->bad_bytes + read->bad_documents;
+    const struct {
+        const char *what;
+        uint64_t in, out;
+    } pairs[] = {
+        {"inputs", w->limited ? packed->input : w->place.input, packed->input},
+        {"bytes of the input files", file_bytes, packed->file_bytes},
+        {"records", read->records,
+         read->documents + read->bad_documents + read->null_documents + read->filtered_documents},
+        {"documents", read->documents, packed->documents + n_left_out},
+        {"bytes of text", read->text_bytes, packed->text_bytes},
+        {"tokens", w->encoded_tokens, packed->tokens + packed->special_tokens},
+        {"bytes of bad documents", bad_bytes, w->bad_file ? w->bad_mark.n_bytes : bad_bytes},
+        {"documents for the outputs", packed->documents, n_documents},
+        {"tokens for the outputs", packed->tokens, n_tokens},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs && code == CLI_OK; i++)
+        code = compare_counts(pairs[i].what, pairs[i].in, pairs[i].out, err);
+    return code;
 }
 
 /* ---- Progress ---- */
 
-uint64_t pack_counts_skipped(const pack_counts *counts)
+uint64_t pack_work_n_skipped(const pack_work *w)
 {
-    return counts->corpus.bad_documents + counts->packed.special_documents;
-}
-
-pack_counts pack_work_counts(const pack_work *w)
-{
-    return (pack_counts){w->place.counts, *pack_documents_counts(w->documents)};
+    return w->place.counts.bad_documents + pack_documents_counts(w->documents)->special_documents;
 }
 
 /* "12.3 MB/s of text, 4.56 M tokens/s" */
@@ -253,8 +226,7 @@ static void update_progress(pack_work *w, uint64_t stored_bytes)
     char skipped[64] = "";
     if (!cli_progress_is_due(&w->progress))
         return;
-    const pack_counts counts = pack_work_counts(w);
-    const uint64_t n_skipped = pack_counts_skipped(&counts);
+    const uint64_t n_skipped = pack_work_n_skipped(w);
     const cli_progress_text text =
         cli_progress_format(&w->progress, stored_bytes, w->parts->inputs->total_bytes);
     if (n_skipped)
@@ -282,9 +254,9 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
         return code;
     const uint64_t n_begun = w->place.input + corpus_place_is_begun(&w->place);
     pack_note note = {
-        .facts_hash = w->facts->hash,
-        .done_hash = pack_facts_hash(w->facts, w->place.input),
-        .begun_hash = pack_facts_hash(w->facts, n_begun),
+        .facts_hash = w->facts.hash,
+        .done_hash = pack_facts_hash(&w->facts, w->place.input),
+        .begun_hash = pack_facts_hash(&w->facts, n_begun),
         .on_error = (uint64_t)w->parts->options->on_error,
         .finishing = finishing,
         .limited = w->limited,
@@ -293,16 +265,20 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
         .place = w->place,
         .position = *pack_documents_counts(w->documents),
     };
-    for (size_t i = 0; i < w->outputs->n; i++) {
-        note.tokens[i] = w->outputs->list[i].tokens;
-        note.documents[i] = w->outputs->list[i].documents;
+    for (size_t i = 0; i < w->outputs.n; i++) {
+        note.tokens[i] = w->outputs.list[i].tokens;
+        note.documents[i] = w->outputs.list[i].documents;
     }
     uint8_t *bytes = malloc(TOKMAP_MAX_NOTE_BYTES);
     if (!bytes)
         return pack_error_no_memory(err);
-    bool first = !pack_outputs_keep(w->outputs);
-    size_t n_bytes = pack_note_encode(&note, first ? w->facts : NULL, bytes);
-    code = pack_outputs_checkpoint(w->outputs, bytes, n_bytes, err);
+    bool first = !pack_outputs_keep(&w->outputs);
+    size_t n_bytes = pack_note_encode(&note, first ? &w->facts : NULL, bytes);
+    for (size_t i = 0; i < w->outputs.n && code == CLI_OK; i++) {
+        tokmap_error why;
+        if (tokmap_writer_checkpoint(w->outputs.list[i].writer, bytes, n_bytes, &why) != TOKMAP_OK)
+            code = pack_error_from_writer(err, &why);
+    }
     free(bytes);
     return code;
 }
@@ -311,8 +287,8 @@ bool pack_work_may_checkpoint(const pack_work *w)
 {
     /* In the input at which an earlier run ended, only after the reader has come as far: only then
      * is the input known to be the same. */
-    const corpus_place *before = &w->from->note.place;
-    const bool is_known = w->from->checkpoint == 0 || w->place.input != before->input ||
+    const corpus_place *before = &w->from.note.place;
+    const bool is_known = w->from.checkpoint == 0 || w->place.input != before->input ||
                           w->place.stored.n_bytes >= before->stored.n_bytes;
     return is_known && w->consistent && pack_documents_position(w->documents);
 }
@@ -352,15 +328,6 @@ static void print_lines(pack_work *w, const char *lines, size_t n_bytes)
         n = strcspn(lines + at, "\n");
         cli_warn("%.*s", (int)n, lines + at);
     }
-}
-
-static void print_note(void *context, const char *text)
-{
-    pack_work *w = context;
-    if (w->parts->options->quiet)
-        return;
-    cli_progress_clear(&w->progress);
-    cli_warn("%s", text);
 }
 
 /* ---- Jobs ---- */
@@ -426,37 +393,30 @@ bool pack_work_begin(pack_work *w)
     const pack_documents_options options = {
         .options = w->parts->options,
         .tokenizer = w->parts->tokenizer->tokenizer,
-        .outputs = w->outputs,
+        .outputs = &w->outputs,
         .inputs = w->parts->inputs,
-        .report = print_note,
-        .context = w,
+        .progress = &w->progress,
     };
     w->documents = pack_documents_new(&options);
     if (!w->documents)
         return false;
     w->consistent = true;
-    if (w->from->checkpoint > 0) {
-        const pack_note *note = &w->from->note;
+    if (w->from.checkpoint > 0) {
+        const pack_note *note = &w->from.note;
         w->place = note->place;
         w->encoded_tokens = note->encoded_tokens;
         w->bad_mark = note->bad_file;
         w->limited = note->limited;
         pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
-        for (size_t i = 0; i < w->outputs->n; i++) {
-            w->outputs->list[i].tokens = note->tokens[i];
-            w->outputs->list[i].documents = note->documents[i];
+        for (size_t i = 0; i < w->outputs.n; i++) {
+            w->outputs.list[i].tokens = note->tokens[i];
+            w->outputs.list[i].documents = note->documents[i];
         }
     }
     cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
     w->progress.bytes_before = w->place.counts.stored_bytes;
     w->tokens_before = pack_documents_counts(w->documents)->tokens;
     return true;
-}
-
-void pack_work_end(pack_work *w)
-{
-    pack_documents_free(w->documents);
-    w->documents = NULL;
 }
 
 static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t batch_bytes,
@@ -481,7 +441,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.context = collector;
     failure why;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
-                            w->from->checkpoint ? &w->place : NULL, &why);
+                            w->from.checkpoint ? &w->place : NULL, &why);
     if (!c)
         pack_error_set(err, cli_failure_exit_code(&why), "%s", why.text);
     return c;

@@ -14,21 +14,13 @@
 #include "pack/facts.h"
 #include "pack/resume.h"
 
-/* All counts at one moment. */
-typedef struct pack_counts {
-    corpus_counts corpus;
-    pack_position packed;
-} pack_counts;
-
-uint64_t pack_counts_skipped(const pack_counts *counts);
-
-/* The caller sets the first part; the rest is the state of the work. */
+/* The session sets the first part; the rest is the state of the work. */
 typedef struct pack_work {
     const pack_parts *parts;
-    const pack_facts *facts;
-    pack_outputs *outputs; /* open */
+    pack_facts facts;
+    pack_outputs outputs; /* open */
     bool resumable;
-    const pack_resume *from;
+    pack_resume from;
     pack_bad_file *bad_file; /* open, or NULL */
 
     pack_documents *documents;
@@ -45,7 +37,7 @@ typedef struct pack_work {
                                                    the start */
 } pack_work;
 
-/* Sets the state from from->note; false: out of memory. */
+/* Sets the state from from.note; false: out of memory. */
 bool pack_work_begin(pack_work *w);
 int pack_work_run(pack_work *w, pack_error *err);
 /* Compares what was read with what was written; CLI_DATASET if they differ. */
@@ -53,9 +45,9 @@ int pack_work_check_balance(const pack_work *w, pack_error *err);
 /* Whether a checkpoint could be made here. */
 bool pack_work_may_checkpoint(const pack_work *w);
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
-pack_counts pack_work_counts(const pack_work *w);
+/* Bad documents, and those that were left out because of a special token. */
+uint64_t pack_work_n_skipped(const pack_work *w);
 /* When everything is done: see cli_progress_end. */
 void pack_work_print_end(const pack_work *w);
-void pack_work_end(pack_work *w);
 
 #endif /* TOKMAP_PACK_WORK_H */
