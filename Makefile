@@ -32,8 +32,12 @@ TOOL_FILES := $(wildcard tests/support/tool_*.c)
 TESTS := $(foreach f,$(TEST_FILES),$(call program,$f))
 HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
-# They start first, so that none runs alone at the end.
-LONGEST := tests/order/test_order.py tests/tokenizer/test_splitter.py
+# More than three seconds each: `make check` leaves them out; for others they start first, so that none ends alone.
+SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py order.py loader_peers.py tokbench.py large_documents.py \
+	unicode.py pack_where.py pack_changes.py plan.py flatten.py join.py ref_reader.py repaired_inputs.py wheel.py \
+	source_archive.py python_import.py python_stage.py python_threads.py normalizer.py pipelines.py parquet.py \
+	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
+	journal_damage byte_bpe loader_joined added_tokens),$(SCRIPTS) $(TESTS))
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
 	%/stand_in_driver.c %/stand_in_failures.c %/stand_in_processors.c \
@@ -233,16 +237,17 @@ demo: deps-build
 
 include $(PARTS)
 
-## check: unit tests, corpus replay, command tests; five minutes on two cores
+## check: the quick tests: all but those that take more than three seconds; 90 seconds on two cores
 PROGRAMS := $(filter-out $(LEFT_OUT),$(TESTS) $(FUZZ:%=$(BUILD)/replay_%))
-check: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES)
+check: LEFT_OUT += $(SLOW)
+check check-all: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
-	    $(LONGEST) $(PROGRAMS) $(filter-out $(LONGEST),$(SCRIPTS)))
+	    $(SLOW) $(filter-out $(SLOW),$(PROGRAMS) $(SCRIPTS)))
 
-## test: check, and tests that install, build or need gigabytes; installs missing packages first
+## test: all tests, also those that install, build or need gigabytes; installs missing packages first
 test: deps
 	@$(again) all
-	@TOKMAP_LONG=$${TOKMAP_LONG:-1} PYTHON=$$(sh .ci/python -n $(abspath $(BUILD))) $(again) check
+	@TOKMAP_LONG=$${TOKMAP_LONG:-1} PYTHON=$$(sh .ci/python -n $(abspath $(BUILD))) $(again) check-all
 #: test-long: test with many more random cases: half an hour on two cores
 test-long:
 	@TOKMAP_LONG=all $(again) test
@@ -338,5 +343,5 @@ list = sed -n 's/^$1 \([a-z0-9-]*\): /\1|/p' Makefile $(PARTS) | awk -F'|' '{ pr
 help:
 	@$(call list,\#\#); echo; echo Also:; $(call list,\#:)
 
-.PHONY: all deps $(DEPS) demo check test test-long abi fmt lint lint-format lint-rules lint-cppcheck tidy \
+.PHONY: all deps $(DEPS) demo check check-all test test-long abi fmt lint lint-format lint-rules lint-cppcheck tidy \
     tidy-files install uninstall clean help FORCE

@@ -19,25 +19,25 @@ else ifneq ($(TOKMAP_SANITIZED),)
 endif
 
 SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
-sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
+sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check-all BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
 
-#: asan: check with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+#: asan: all tests with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 asan:
 	$(call sanitized_check,-fsanitize=address$(,)undefined)
-#: ubsan: check with UndefinedBehaviorSanitizer only
+#: ubsan: all tests with UndefinedBehaviorSanitizer only
 ubsan:
 	$(call sanitized_check,-fsanitize=undefined)
-#: tsan: check with ThreadSanitizer
+#: tsan: all tests with ThreadSanitizer
 tsan:
 	$(call sanitized_check,-fsanitize=thread)
 
 CROSS = aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root
 
-#: test-aarch64: check on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
+#: test-aarch64: all tests on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
 test-aarch64:
 	@sh .ci/need test aarch64
 	@sh .ci/aarch64 $(BUILD)/aarch64-root
-	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check BUILD=$(BUILD)/aarch64 \
+	@TOKMAP_SANITIZED=qemu PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check-all BUILD=$(BUILD)/aarch64 \
 	    EMULATOR=$(abspath $(BUILD))/aarch64-root/run CC='$(CROSS)'
 	@TOKMAP_BUILD=$(abspath $(BUILD))/aarch64 PYTHON=$(abspath $(BUILD))/aarch64-root/python TOKMAP_TIMEOUT=1200 \
 	    CC='$(CROSS)' EMULATOR=$(abspath $(BUILD))/aarch64-root/run \
