@@ -20,288 +20,42 @@
 
 static uint64_t random_state;
 
-static bool same_bytes(const void *a, const void *b, size_t n_bytes)
-{
-    return n_bytes == 0 || memcmp(a, b, n_bytes) == 0;
-}
-
 static uint32_t random_below(uint32_t n)
 {
     return random_input_below(&random_state, n);
 }
 
-/* ---- What reading gives ---- */
-
-typedef struct got_document {
-    size_t at, n_bytes; /* in got.text */
-    uint64_t n_pieces;
-    corpus_counts counts; /* when it ended */
-} got_document;
-
-typedef struct got {
-    uint8_t *text; /* of all documents */
-    size_t n_text, text_capacity;
-    got_document *documents;
-    size_t n_documents, documents_capacity;
-    bool open;                    /* the last one has not ended */
-    corpus_place places[3], last; /* the first three */
-    size_t n_places;
-    corpus_end inputs[8];
-    size_t n_inputs;
-    int result;
-    failure err;
-    uint8_t *collected;
-    size_t n_collected;
-    char reported[32][640];
-    size_t n_reported;
-    corpus_counts *ended; /* the counts at the ends of the current batch */
-    size_t n_ended, ended_capacity;
-} got;
-
-static void got_free(got *g)
+static void report(void *context, const char *text)
 {
-    free(g->text);
-    free(g->documents);
-    free(g->collected);
-    free(g->ended);
-}
-
-static void *grown(void *array, size_t *capacity, size_t n, size_t size)
-{
-    if (n < *capacity)
-        return array;
-    *capacity = n * 2 + 64;
-    return realloc(array, *capacity * size);
+    (void)context, (void)text;
 }
 
 static void collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
 {
-    got *g = context;
-    g->collected = realloc(g->collected, g->n_collected + n_bytes + 1);
-    memcpy(g->collected + g->n_collected, data, n_bytes);
-    g->n_collected += n_bytes;
-    if (last)
-        g->collected[g->n_collected++] = '\n';
-}
-
-static void report(void *context, const char *text)
-{
-    got *g = context;
-    if (g->n_reported < 32)
-        snprintf(g->reported[g->n_reported], sizeof g->reported[0], "%s", text);
-    g->n_reported++;
+    (void)context, (void)data, (void)n_bytes, (void)last;
 }
 
 static void ended(void *context, const corpus_counts *counts)
 {
-    got *g = context;
-    g->ended = grown(g->ended, &g->ended_capacity, g->n_ended, sizeof *g->ended);
-    g->ended[g->n_ended++] = *counts;
+    (void)context, (void)counts;
 }
 
-static void take_piece(got *g, const uint8_t *text, size_t n_bytes)
+static part_reading read_corpus(const char *const *names, size_t n_names, corpus_options options,
+                                const corpus_place *from)
 {
-    if (!g->open) {
-        g->documents =
-            grown(g->documents, &g->documents_capacity, g->n_documents, sizeof *g->documents);
-        g->documents[g->n_documents++] = (got_document){.at = g->n_text};
-    }
-    g->open = true;
-    g->text = grown(g->text, &g->text_capacity, g->n_text + n_bytes, 1);
-    memcpy(g->text + g->n_text, text, n_bytes);
-    g->n_text += n_bytes;
-    g->documents[g->n_documents - 1].n_bytes += n_bytes;
-    g->documents[g->n_documents - 1].n_pieces++;
+    part_reading r;
+    const char *why = part_reading_read(&r, names, n_names, &options, from);
+    if (why)
+        CHECK_FAIL("%s", why);
+    return r;
 }
 
-static void take_batch(got *g, const corpus_batch *b)
+static void check_stored(const part_reading *r, size_t i, const stored *s)
 {
-    size_t at = 0;
-    CHECK(g->n_ended == b->n_ends || g->n_ended == 0);
-    for (size_t i = 0; i < b->n_ends; i++) {
-        const corpus_end *end = &b->ends[i];
-        CHECK(end->at >= at && end->at <= b->n_bytes);
-        if (end->input) {
-            CHECK(end->at == at && !g->open && g->n_inputs < 8);
-            g->inputs[g->n_inputs++] = *end;
-            continue;
-        }
-        take_piece(g, b->text + at, end->at - at);
-        if (g->n_ended)
-            g->documents[g->n_documents - 1].counts = g->ended[i];
-        g->open = false;
-        at = end->at;
-    }
-    g->n_ended = 0;
-    if (b->n_bytes > at)
-        take_piece(g, b->text + at, b->n_bytes - at);
-    for (size_t i = 0; i < 64; i++)
-        CHECK_EQ(b->text[b->n_bytes + i], 0);
-}
-
-/* Reads all batches, alternating between two of them. */
-static got read_corpus(const char *const *names, size_t n_names, corpus_options options,
-                       const corpus_place *from)
-{
-    got g = {.open = from && from->piece_offset > 0};
-    corpus_batch batches[2] = {{0}};
-    options.context = &g;
-    if (g.open) { /* a document that began in an earlier batch */
-        g.open = false;
-        take_piece(&g, (const uint8_t *)"", 0);
-    }
-    corpus *c = corpus_open(names, n_names, &options, from, &g.err);
-    if (!c) {
-        g.result = -1;
-        return g;
-    }
-    for (int i = 0;; i ^= 1) {
-        bool open = g.open;
-        g.result = corpus_read(c, &batches[i], &g.err);
-        if (g.result <= 0)
-            break;
-        CHECK_INT(batches[i].continues, open);
-        CHECK(batches[i].n_bytes <= options.batch_bytes ||
-              batches[i].n_bytes <= options.max_piece_bytes);
-        take_batch(&g, &batches[i]);
-        g.last = batches[i].after;
-        if (g.n_places < 3)
-            g.places[g.n_places] = g.last;
-        g.n_places++;
-        CHECK_INT(batches[i].after.piece_offset > 0, g.open);
-    }
-    if (g.result < 0) {
-        failure again;
-        CHECK_INT(corpus_read(c, &batches[0], &again), -1);
-        CHECK_STR(again.text, g.err.text);
-    } else {
-        CHECK_INT(corpus_read(c, &batches[0], &g.err), 0);
-    }
-    corpus_close(c);
-    corpus_batch_free(&batches[0]);
-    corpus_batch_free(&batches[1]);
-    return g;
-}
-
-/* ---- Against the model ---- */
-
-/* stops: at a bad document. */
-static const model_document *next_good(const model *m, size_t *i, bool stops)
-{
-    for (; *i < m->n_documents && (m->documents[*i].bad || m->documents[*i].is_null); ++*i) {
-        if (stops && m->documents[*i].bad)
-            return NULL;
-    }
-    return *i < m->n_documents ? &m->documents[(*i)++] : NULL;
-}
-
-/* For a corpus of one input: the place where the last of its first n documents ends. */
-static void check_counts_at(const corpus_counts *c, const model *m, size_t n)
-{
-    corpus_counts want = {0};
-    if (c->documents == 0)
-        return; /* it was not asked for */
-    for (size_t i = 0; i < n; i++) {
-        const model_document *d = &m->documents[i];
-        const bool good = !d->bad && !d->is_null;
-        want.documents += good;
-        want.bad_documents += d->bad;
-        want.null_documents += d->is_null;
-        want.text_bytes += good ? d->n_bytes : 0;
-        want.replacements += good ? d->replacements : 0;
-    }
-    CHECK_EQ(c->documents, want.documents);
-    CHECK_EQ(c->null_documents, want.null_documents);
-    CHECK_EQ(c->bad_documents, want.bad_documents);
-    CHECK_EQ(c->text_bytes, want.text_bytes);
-    CHECK_EQ(c->replacements, want.replacements);
-}
-
-/* Checks the documents, up to the first bad one if that ends the run; returns how many there should
- * be. */
-static size_t check_documents(const got *g, const model *m, bool stops)
-{
-    size_t n = 0, i = 0;
-    for (const model_document *d; (d = next_good(m, &i, stops)) != NULL; n++) {
-        if (n >= g->n_documents)
-            CHECK_FAIL("only %zu documents", g->n_documents);
-        CHECK_EQ(g->documents[n].n_bytes, d->n_bytes);
-        CHECK(same_bytes(g->text + g->documents[n].at, d->text, d->n_bytes));
-        check_counts_at(&g->documents[n].counts, m, i);
-    }
-    return n;
-}
-
-static void check_counts(const corpus_counts *c, const model *m, size_t n_plain, size_t n_stored)
-{
-    corpus_counts e = {.plain_bytes = n_plain, .stored_bytes = n_stored};
-    for (size_t i = 0; i < m->n_documents; i++) {
-        const model_document *d = &m->documents[i];
-        e.bad_documents += d->bad;
-        e.bad_bytes += d->bad ? d->end - d->begin : 0;
-        e.null_documents += d->is_null;
-        if (d->bad || d->is_null)
-            continue;
-        e.documents++;
-        e.empty_documents += d->n_bytes == 0;
-        e.text_bytes += d->n_bytes;
-        e.repaired_documents += d->replacements > 0;
-        e.replacements += d->replacements;
-    }
-    CHECK_EQ(c->documents, e.documents);
-    CHECK_EQ(c->empty_documents, e.empty_documents);
-    CHECK_EQ(c->null_documents, e.null_documents);
-    CHECK_EQ(c->records, m->n_documents);
-    CHECK_EQ(c->text_bytes, e.text_bytes);
-    CHECK_EQ(c->stored_bytes, e.stored_bytes);
-    CHECK_EQ(c->plain_bytes, e.plain_bytes);
-    CHECK_EQ(c->bad_documents, e.bad_documents);
-    CHECK_EQ(c->bad_bytes, e.bad_bytes);
-    CHECK_EQ(c->repaired_documents, e.repaired_documents);
-    CHECK_EQ(c->replacements, e.replacements);
-}
-
-static void check_collected(const got *g, const model *m, const uint8_t *plain)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < m->n_documents; i++) {
-        const model_document *d = &m->documents[i];
-        size_t n = d->end - d->begin;
-        if (!d->bad)
-            continue;
-        CHECK(at + n < g->n_collected);
-        CHECK(same_bytes(g->collected + at, plain + d->begin, n));
-        CHECK_EQ(g->collected[at + n], '\n');
-        at += n + 1;
-    }
-    CHECK_EQ(g->n_collected, at);
-}
-
-static void check_told(const got *g, const model *m, const char *name)
-{
-    char begin[700];
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_documents && n < 10; i++) {
-        if (!m->documents[i].bad)
-            continue;
-        snprintf(begin, sizeof begin, "%s:%" PRIu64 ": byte ", name, m->documents[i].line + 1);
-        CHECK(n < g->n_reported && strncmp(g->reported[n], begin, strlen(begin)) == 0);
-        n++;
-    }
-    CHECK_EQ(g->n_reported, n);
-}
-
-static void check_all(const got *g, const model *m, const char *name, const stored *s,
-                      const corpus_options *o)
-{
-    CHECK_EQ(check_documents(g, m, false), g->n_documents);
-    CHECK(!g->open);
-    CHECK_EQ(g->n_inputs, 1);
-    CHECK_EQ(g->inputs[0].stored_bytes, s->n_bytes);
-    CHECK_EQ(g->inputs[0].checksum, XXH3_64bits(s->bytes, s->n_bytes));
-    CHECK(g->n_places > 0);
-    if (o->on_error != ON_ERROR_FAIL)
-        check_told(g, m, name);
+    const corpus_end *inputs = (const corpus_end *)(const void *)r->inputs.bytes;
+    CHECK((i + 1) * sizeof *inputs <= r->inputs.n_bytes);
+    CHECK_EQ(inputs[i].stored_bytes, s->n_bytes);
+    CHECK_EQ(inputs[i].checksum, XXH3_64bits(s->bytes, s->n_bytes));
 }
 
 /* ---- Random inputs ---- */
@@ -334,31 +88,9 @@ static corpus_options random_options(void)
     return o;
 }
 
-static size_t n_bad(const model *m)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_documents; i++)
-        n += m->documents[i].bad;
-    return n;
-}
-
 typedef struct tally {
-    uint64_t inputs, documents, bad, pieces, refused;
+    uint64_t inputs, documents, bad, batches, refused;
 } tally;
-
-static void check_failed(const got *g, const model *m, const corpus_options *o)
-{
-    CHECK_INT(g->err.status, 0);
-    if (m->format == CORPUS_AUTO) {
-        CHECK(strstr(g->err.text, "name the field") || strstr(g->err.text, "to pack it"));
-        CHECK_EQ(g->n_documents, 0);
-        return;
-    }
-    CHECK(o->on_error == ON_ERROR_FAIL && n_bad(m) > 0);
-    CHECK(strstr(g->err.text, ": byte ") != NULL);
-    CHECK(strstr(g->err.text, "--on-error skip") != NULL);
-    CHECK_EQ(g->n_documents - g->open, check_documents(g, m, true));
-}
 
 static void check_random_input(tally *t)
 {
@@ -374,25 +106,22 @@ static void check_random_input(tally *t)
     }
     int fd = input_file(path, s.bytes, s.n_bytes);
     model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, form != STORED_PLAIN);
-    got g = read_corpus(&name, 1, o, NULL);
-    bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad(&m) > 0);
-    if ((g.result < 0) != fails)
-        CHECK_FAIL("result %d: %s", g.result, g.err.text);
-    if (fails) {
-        check_failed(&g, &m, &o);
-        t->refused++;
-    } else {
-        check_all(&g, &m, name, &s, &o);
-        check_counts(&g.last.counts, &m, plain.n_bytes, s.n_bytes);
-        if (o.on_error == ON_ERROR_COLLECT)
-            check_collected(&g, &m, plain.bytes);
+    part_reading r = read_corpus(&name, 1, o, NULL);
+    const char *why = corpus_model_compare(&m, &r, name);
+    if (why)
+        CHECK_FAIL("%s", why);
+    if (r.result == 0) {
+        CHECK_EQ(r.inputs.n_bytes, sizeof(corpus_end));
+        check_stored(&r, 0, &s);
+        CHECK_EQ(r.counts.stored_bytes, s.n_bytes);
     }
     t->inputs++;
-    t->documents += g.n_documents;
-    t->bad += n_bad(&m);
-    t->pieces += g.n_places;
+    t->documents += part_reading_n_documents(&r);
+    t->bad += corpus_model_n_bad(&m);
+    t->batches += part_reading_n_places(&r);
+    t->refused += r.result < 0;
     close(fd);
-    got_free(&g);
+    part_reading_free(&r);
     corpus_model_free(&m);
     free(plain.bytes);
     free(s.bytes);
@@ -407,7 +136,7 @@ TEST(documents_are_those_of_the_model_whatever_the_format_the_storage_and_the_si
         check_random_input(&t);
     printf("note %" PRIu64 " inputs, %" PRIu64 " documents, %" PRIu64 " bad ones, %" PRIu64
            " batches, %" PRIu64 " inputs refused\n",
-           t.inputs, t.documents, t.bad, t.pieces, t.refused);
+           t.inputs, t.documents, t.bad, t.batches, t.refused);
     CHECK(t.bad > 100 && t.refused > 100);
 }
 
@@ -448,19 +177,15 @@ static bool check_random_pipe(void)
     model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, false);
     pid_t writer;
     int fd = make_pipe(path, plain.bytes, plain.n_bytes, &writer);
-    got g = read_corpus(&name, 1, o, NULL);
-    bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad(&m) > 0);
-    bool once = g.result < 0 && strstr(g.err.text, "can be read only once");
-    if (once) {
-        CHECK(needs_second_look(&m, o.max_piece_bytes));
-    } else {
-        CHECK_INT(g.result < 0, fails);
-        if (!fails)
-            CHECK_EQ(check_documents(&g, &m, false), g.n_documents);
-    }
+    part_reading r = read_corpus(&name, 1, o, NULL);
+    bool once = r.result < 0 && strstr(r.err.text, "can be read only once");
+    const char *why = once ? NULL : corpus_model_compare(&m, &r, name);
+    if (why)
+        CHECK_FAIL("%s", why);
+    CHECK(!once || needs_second_look(&m, o.max_piece_bytes));
     close(fd);
     CHECK_INT(waitpid(writer, NULL, 0), writer);
-    got_free(&g);
+    part_reading_free(&r);
     corpus_model_free(&m);
     free(plain.bytes);
     return once;
@@ -484,19 +209,11 @@ static corpus_options plain_options(void)
     return (corpus_options){.report = report, .collect = collect};
 }
 
-static void check_document_text(const got *g, size_t i, const char *text)
-{
-    CHECK(i < g->n_documents);
-    CHECK_EQ(g->documents[i].n_bytes, strlen(text));
-    CHECK(memcmp(g->text + g->documents[i].at, text, strlen(text)) == 0);
-}
-
 TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
 {
     static const char two_lines[] = "\xef\xbb\xbf\n{\"text\":\"one\"}\n{\"text\":\"\"}";
     static const char *const plains[] = {"just text\n", two_lines, "", "{\"text\":\"three\"}\r\n",
                                          "\n [text too"};
-    static const char *const documents[] = {"just text\n", "one", "", "three", "\n [text too"};
     char paths[5][64];
     const char *names[5];
     int fds[5];
@@ -513,23 +230,18 @@ TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
     }
     corpus_options o = plain_options();
     o.batch_bytes = 4;
-    got g = read_corpus(names, 5, o, NULL);
-    CHECK_INT(g.result, 0);
-    CHECK_EQ(g.n_documents, 5);
-    CHECK_EQ(g.n_inputs, 5);
+    part_reading r = read_corpus(names, 5, o, NULL);
+    CHECK_STR(part_reading_text(&r), "just text\n|one||three|\n [text too|");
+    CHECK_EQ(r.inputs.n_bytes, 5 * sizeof(corpus_end));
     for (size_t i = 0; i < 5; i++)
-        check_document_text(&g, i, documents[i]);
-    for (size_t i = 0; i < 5; i++) {
-        CHECK_EQ(g.inputs[i].stored_bytes, s[i].n_bytes);
-        CHECK_EQ(g.inputs[i].checksum, XXH3_64bits(s[i].bytes, s[i].n_bytes));
-    }
+        check_stored(&r, i, &s[i]);
+    CHECK_EQ(r.counts.empty_documents, 1);
+    part_reading_free(&r);
     part_reading all;
     const char *why = part_reading_compare(&all, names, 5, &o, &random_state);
     if (why)
         CHECK_FAIL("%s", why);
     part_reading_free(&all);
-    CHECK_EQ(g.last.counts.empty_documents, 1);
-    got_free(&g);
     for (size_t i = 0; i < 5; i++) {
         close(fds[i]);
         free(s[i].bytes);
@@ -617,11 +329,11 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
         o.batch_bytes = 8;
         o.max_piece_bytes = 32;
         o.safe_cut = cut_nowhere;
-        got g = read_corpus(&name, 1, o, NULL);
+        part_reading r = read_corpus(&name, 1, o, NULL);
         snprintf(said, sizeof said, "%s%s", path, sayings[i].said);
-        CHECK_INT(g.result, -1);
-        CHECK_STR(g.err.text, said);
-        got_free(&g);
+        CHECK_INT(r.result, -1);
+        CHECK_STR(r.err.text, said);
+        part_reading_free(&r);
         close(fd);
     }
 }
@@ -638,14 +350,22 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
     corpus_options o = plain_options();
     o.format = CORPUS_JSON_LINES;
     o.on_error = ON_ERROR_SKIP;
-    got g = read_corpus(names, 2, o, NULL);
-    CHECK_INT(g.result, 0);
-    CHECK_EQ(g.n_reported, 20);
-    CHECK(strstr(g.reported[9], ":10: byte 98: not JSON: expected a value") != NULL);
-    CHECK(strstr(g.reported[10], ":1: byte 8: ") != NULL);
-    CHECK_EQ(g.last.counts.bad_documents, 30);
-    CHECK_EQ(g.last.counts.bad_bytes, 30 * 9);
-    got_free(&g);
+    part_reading r = read_corpus(names, 2, o, NULL);
+    CHECK_INT(r.result, 0);
+    char tenth[100], first[100];
+    snprintf(tenth, sizeof tenth, "%s:10: byte 98: not JSON: expected a value", names[0]);
+    snprintf(first, sizeof first, "%s:1: byte 8: ", names[1]);
+    size_t n_told = 0;
+    for (char *line = (char *)r.messages.bytes, *end = line + r.messages.n_bytes; line < end;) {
+        const char *wanted = n_told == 9 ? tenth : n_told == 10 ? first : names[n_told / 10];
+        CHECK(strncmp(line, wanted, strlen(wanted)) == 0);
+        line = (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+        n_told++;
+    }
+    CHECK_EQ(n_told, 20);
+    CHECK_EQ(r.counts.bad_documents, 30);
+    CHECK_EQ(r.counts.bad_bytes, 30 * 9);
+    part_reading_free(&r);
     free(b.bytes);
     close(fds[0]);
     close(fds[1]);
@@ -672,20 +392,20 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             corpus_options o = plain_options();
             o.on_error = ON_ERROR_SKIP;
             o.batch_bytes = 100;
-            got g = read_corpus(&name, 1, o, NULL);
-            CHECK_INT(g.result, -1);
-            CHECK_INT(g.err.status, 0);
-            CHECK(strncmp(g.err.text, path, strlen(path)) == 0);
-            CHECK(strstr(g.err.text, what ? "trailing data that is not" : "truncated") != NULL);
-            uint64_t n = g.n_places ? g.last.counts.documents : 0;
+            part_reading r = read_corpus(&name, 1, o, NULL);
+            CHECK_INT(r.result, -1);
+            CHECK_INT(r.err.status, 0);
+            CHECK(strncmp(r.err.text, path, strlen(path)) == 0);
+            CHECK(strstr(r.err.text, what ? "trailing data that is not" : "truncated") != NULL);
+            const uint64_t n = r.counts.documents;
             char fine[64];
             snprintf(fine, sizeof fine, "; documents read before it: %" PRIu64, n);
-            CHECK(n == 0 || strstr(g.err.text, fine) != NULL);
-            CHECK_EQ(g.n_documents, n);
+            CHECK(n == 0 || strstr(r.err.text, fine) != NULL);
+            CHECK_EQ(part_reading_n_documents(&r), n);
             CHECK(what == 0 ? n < 3000 : n == 3000);
-            for (size_t i = 0; i < n; i++)
-                CHECK_INT(atoi((const char *)g.text + g.documents[i].at), (int)i);
-            got_free(&g);
+            for (size_t i = 0, n_bytes; i < n; i++)
+                CHECK_INT(atoi((const char *)part_reading_document(&r, i, &n_bytes)), (int)i);
+            part_reading_free(&r);
             close(fd);
             free(s.bytes);
         }
@@ -697,12 +417,20 @@ TEST(missing_files_and_folders_are_system_errors)
 {
     const char *missing = check_path("missing"), *folder = check_dir();
     corpus_options o = plain_options();
-    got g = read_corpus(&missing, 1, o, NULL);
-    CHECK(g.result == -1 && g.err.status == ENOENT && strstr(g.err.text, missing));
-    got_free(&g);
-    g = read_corpus(&folder, 1, o, NULL);
-    CHECK(g.result == -1 && g.err.status == EISDIR && strstr(g.err.text, folder));
-    got_free(&g);
+    part_reading r = read_corpus(&missing, 1, o, NULL);
+    CHECK(r.result == -1 && r.err.status == ENOENT && strstr(r.err.text, missing));
+    part_reading_free(&r);
+    r = read_corpus(&folder, 1, o, NULL);
+    CHECK(r.result == -1 && r.err.status == EISDIR && strstr(r.err.text, folder));
+    part_reading_free(&r);
+}
+
+static void expect_changed(const char *name, const corpus_options *o, const corpus_place *from)
+{
+    part_reading r = read_corpus(&name, 1, *o, from);
+    CHECK(r.result == -1 && r.err.status == FAILURE_CHANGED);
+    CHECK(strstr(r.err.text, "has changed") != NULL);
+    part_reading_free(&r);
 }
 
 TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
@@ -713,29 +441,21 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
     corpus_options o = plain_options();
     o.format = CORPUS_LINES;
     o.batch_bytes = 4;
-    got g = read_corpus(&name, 1, o, NULL);
-    CHECK(g.n_places >= 4);
-    const corpus_place whole = g.places[2], part = {.plain_offset = 8, .piece_offset = 4};
+    part_reading r = read_corpus(&name, 1, o, NULL);
+    CHECK(part_reading_n_places(&r) >= 4);
+    const corpus_place whole = part_reading_place(&r, 2)->place;
+    const corpus_place part = {.plain_offset = 8, .piece_offset = 4};
+    part_reading_free(&r);
     CHECK_EQ(whole.plain_offset, 8);
     CHECK(ftruncate(fd, 6) == 0);
-    got short_of = read_corpus(&name, 1, o, &whole);
-    CHECK(short_of.result == -1 && short_of.err.status == FAILURE_CHANGED);
-    CHECK(strstr(short_of.err.text, "has changed") != NULL);
+    expect_changed(name, &o, &whole);
     CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, "one\ntwo\nthe\n", 12, 0) == 12);
-    got other = read_corpus(&name, 1, o, &part);
-    CHECK(other.result == -1 && strstr(other.err.text, "has changed"));
+    expect_changed(name, &o, &part);
     CHECK(ftruncate(fd, 8) == 0);
-    got gone = read_corpus(&name, 1, o, &part);
-    CHECK(gone.result == -1 && strstr(gone.err.text, "has changed"));
+    expect_changed(name, &o, &part);
     o.format = CORPUS_JSON_LINES;
     CHECK(pwrite(fd, "{\"text\":null}\n{\"text\":\"abcdefgh\"}\n", 34, 0) == 34);
-    got null = read_corpus(&name, 1, o, &(corpus_place){.piece_offset = 4});
-    CHECK(null.result == -1 && null.err.status == FAILURE_CHANGED);
-    got_free(&null);
-    got_free(&g);
-    got_free(&short_of);
-    got_free(&other);
-    got_free(&gone);
+    expect_changed(name, &o, &(corpus_place){.piece_offset = 4});
     close(fd);
 }
 

@@ -5,62 +5,21 @@
 #include "corpus/input.h"
 #include "fields/where.h"
 #include "support/check.h"
-#include "support/random_input.h"
+#include "support/part_reading.h"
 #include "system/files.h"
 #include "system/platform.h"
 #include "system/input_file.h"
 
 #define FOLDER "tests/corpus/parquet/"
 
-typedef struct reading {
-    char text[4096]; /* documents, each with its values, and a line break */
-    size_t n_bytes;
-    corpus_place places[400];
-    size_t text_at[400]; /* of the places */
-    size_t n_places;
-    corpus_end end; /* of the input */
-    corpus_counts counts;
-    failure err;
-    int result;
-} reading;
-
-static void add(reading *r, const void *bytes, size_t n_bytes)
+static part_reading read_all(const char *name, const corpus_options *options,
+                             const corpus_place *from)
 {
-    CHECK(r->n_bytes + n_bytes < sizeof r->text);
-    memcpy(r->text + r->n_bytes, bytes, n_bytes);
-    r->n_bytes += n_bytes;
-}
-
-static void take_batch(reading *r, const corpus_batch *b)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < b->n_ends; i++) {
-        add(r, b->text + at, b->ends[i].at - at);
-        at = b->ends[i].at;
-        if (b->ends[i].input)
-            r->end = b->ends[i];
-        else
-            add(r, "\n", 1);
-    }
-    add(r, b->text + at, b->n_bytes - at);
-    r->counts = b->after.counts;
-    if (r->n_places < 400) {
-        r->text_at[r->n_places] = r->n_bytes;
-        r->places[r->n_places++] = b->after;
-    }
-}
-
-static void read_all(reading *r, const char *name, const corpus_options *options,
-                     const corpus_place *from)
-{
-    corpus_batch batch = {0};
-    memset(r, 0, sizeof *r);
-    corpus *c = corpus_open(&name, 1, options, from, &r->err);
-    CHECK(c != NULL);
-    while ((r->result = corpus_read(c, &batch, &r->err)) > 0)
-        take_batch(r, &batch);
-    corpus_batch_free(&batch);
-    corpus_close(c);
+    part_reading r;
+    const char *why = part_reading_read(&r, &name, 1, options, from);
+    if (why)
+        CHECK_FAIL("%s", why);
+    return r;
 }
 
 static const char *const names[] = {
@@ -72,13 +31,13 @@ enum {
     N_NAMES = sizeof names / sizeof *names
 };
 
-static bool readable(const char *name, const corpus_options *o, reading *r)
+static bool readable(const char *name, const corpus_options *o, part_reading *r)
 {
     FILE *f = fopen(name, "rb");
     if (!f)
         SKIP("%s cannot be opened from this folder", name);
     fclose(f);
-    read_all(r, name, o, NULL);
+    *r = read_all(name, o, NULL);
     if (r->result < 0)
         CHECK(strstr(r->err.text, "this build has no"));
     return r->result == 0;
@@ -86,69 +45,72 @@ static bool readable(const char *name, const corpus_options *o, reading *r)
 
 TEST(documents_are_the_rows_that_are_not_null)
 {
-    static reading r;
+    static const char half[] = "one||two words|Stra\xc3\x9f"
+                               "e \xe6\xbc\xa2|one|prefix a|prefix ab|last|";
+    part_reading r;
     const corpus_options o = {.n_decoders = 2};
     for (size_t i = 0; i < N_NAMES; i++) {
+        char both[2 * sizeof half];
         if (!readable(names[i], &o, &r))
             continue;
-        static const char half[] = "one\n\ntwo words\nStra\xc3\x9f"
-                                   "e \xe6\xbc\xa2\none\nprefix a\nprefix ab\nlast\n";
-        const size_t n = sizeof half - 1, times = r.n_bytes / n;
-        CHECK(times >= 1 && times <= 2 && times * n == r.n_bytes);
-        CHECK(memcmp(r.text, half, n) == 0 && memcmp(r.text + r.n_bytes - n, half, n) == 0);
+        const uint64_t times = r.counts.records / 10;
+        snprintf(both, sizeof both, "%s%s", half, times == 2 ? half : "");
+        CHECK_STR(part_reading_text(&r), both);
         CHECK_EQ(r.counts.records, times * 10);
         CHECK_EQ(r.counts.null_documents, times * 2);
         CHECK_EQ(r.counts.empty_documents, times);
         CHECK_EQ(r.counts.documents + r.counts.null_documents, r.counts.records);
+        part_reading_free(&r);
     }
 }
 
 TEST(from_any_place_on_documents_and_checksum_are_the_same)
 {
-    static reading whole, rest;
+    part_reading whole;
     for (size_t i = 0; i < N_NAMES; i++) {
         corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
         if (!readable(names[i], &o, &whole))
             continue;
-        CHECK(whole.n_places > 8);
-        for (size_t p = 0; p < whole.n_places; p++) {
+        CHECK(part_reading_n_places(&whole) > 8);
+        for (size_t p = 0; p < part_reading_n_places(&whole); p++) {
+            const part_place *place = part_reading_place(&whole, p);
             o.n_decoders = p % 3;
-            read_all(&rest, names[i], &o, &whole.places[p]);
-            CHECK_INT(rest.result, 0);
-            CHECK_EQ(rest.n_bytes, whole.n_bytes - whole.text_at[p]);
-            CHECK(memcmp(rest.text, whole.text + whole.text_at[p], rest.n_bytes) == 0);
-            if (p + 1 < whole.n_places)
-                CHECK(rest.end.checksum == whole.end.checksum &&
-                      rest.end.stored_bytes == whole.end.stored_bytes);
-            if (p + 1 < whole.n_places)
-                CHECK_EQ(memcmp(&rest.counts, &whole.counts, sizeof rest.counts), 0);
+            part_reading rest = read_all(names[i], &o, &place->place);
+            const char *why = part_reading_compare_rest(&whole, place, &rest);
+            if (why)
+                CHECK_FAIL("%s", why);
+            part_reading_free(&rest);
         }
+        part_reading_free(&whole);
     }
+}
+
+static void expect_changed(const corpus_options *o, const corpus_place *from)
+{
+    part_reading r = read_all(names[0], o, from);
+    CHECK(r.result < 0 && r.err.status == FAILURE_CHANGED);
+    part_reading_free(&r);
 }
 
 TEST(a_place_of_another_file_is_refused)
 {
-    static reading whole, rest;
-    const corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
+    part_reading whole;
+    corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
     if (!readable(names[0], &o, &whole))
         SKIP("it cannot be read");
-    corpus_place place = whole.places[0];
+    corpus_place place = part_reading_place(&whole, 0)->place;
     place.line = 1000;
-    read_all(&rest, names[0], &o, &place);
-    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
-    place = whole.places[whole.n_places / 3];
+    expect_changed(&o, &place);
+    place = part_reading_place(&whole, part_reading_n_places(&whole) / 3)->place;
     place.stored.checksum ^= 1; /* of a file of the same size and time, with other pages */
-    read_all(&rest, names[0], &o, &place);
-    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
-    place = whole.places[whole.n_places / 3];
+    expect_changed(&o, &place);
+    place.stored.checksum ^= 1;
     place.stored.n_bytes += 7;
-    read_all(&rest, names[0], &o, &place);
-    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
+    expect_changed(&o, &place);
     input_version version = {.known = true, .n_bytes = 5};
-    corpus_options other = o;
-    other.versions = &version;
-    read_all(&rest, names[0], &other, NULL);
-    CHECK(rest.result < 0 && rest.err.status == FAILURE_CHANGED);
+    o.versions = &version;
+    expect_changed(&o, NULL);
+    part_reading_free(&whole);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -167,11 +129,12 @@ static void copy_file(const char *from, const char *to)
 TEST(a_file_that_is_written_to_has_changed)
 {
     static const char zeros[1000];
-    static reading r;
+    part_reading r;
     const char *name = check_path("written.parquet");
     corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
     if (!readable(names[0], &o, &r))
         SKIP("it cannot be read");
+    part_reading_free(&r);
     copy_file(names[0], name);
     file_facts facts;
     int fd;
@@ -196,7 +159,7 @@ TEST(a_file_that_is_written_to_has_changed)
 
 TEST(fields_of_a_row_decide_and_are_kept)
 {
-    static reading r;
+    part_reading r;
     static const char *const files[] = {FOLDER "numbers_plain.parquet",
                                         FOLDER "numbers_packed.parquet"};
     for (size_t i = 0; i < 2; i++) {
@@ -209,14 +172,15 @@ TEST(fields_of_a_row_decide_and_are_kept)
         corpus_options o = {
             .field = "meta.name", .fields = &fields, .n_kept = 2, .where = w, .n_decoders = 1};
         if (readable(files[i], &o, &r)) {
-            CHECK_EQ(r.n_bytes, 4);
-            CHECK(memcmp(r.text, "a\nb\n", 4) == 0);
+            CHECK_STR(part_reading_text(&r), "a|b|");
             CHECK_EQ(r.counts.records, 4);
             CHECK_EQ(r.counts.filtered_documents, 2);
         }
+        part_reading_free(&r);
         o.field = "nothing";
-        read_all(&r, files[i], &o, NULL);
+        r = read_all(files[i], &o, NULL);
         CHECK(r.result < 0 && strstr(r.err.text, "it has no column \"nothing\""));
+        part_reading_free(&r);
         where_free(w);
         field_list_free(&fields);
     }
@@ -224,16 +188,19 @@ TEST(fields_of_a_row_decide_and_are_kept)
 
 TEST(a_bad_text_is_named_by_its_row)
 {
-    static reading r;
+    part_reading r;
     corpus_options o = {.batch_bytes = 8, .max_piece_bytes = 8, .safe_cut = cut_nowhere};
     if (!readable(names[0], &(corpus_options){0}, &r))
         SKIP("it cannot be read");
-    read_all(&r, names[0], &o, NULL);
+    part_reading_free(&r);
+    r = read_all(names[0], &o, NULL);
     CHECK(r.result < 0);
     CHECK(strstr(r.err.text, "row 3 (row group 0, page 0, byte 4): byte"));
+    part_reading_free(&r);
     o.on_error = ON_ERROR_SKIP;
-    read_all(&r, names[0], &o, NULL);
+    r = read_all(names[0], &o, NULL);
     CHECK_INT(r.result, 0);
     CHECK_EQ(r.counts.documents + r.counts.bad_documents + r.counts.null_documents, 20);
     CHECK(r.counts.bad_documents > 1);
+    part_reading_free(&r);
 }

@@ -15,20 +15,6 @@
 #define OPTION_BYTES 6
 #define MAX_PLAIN ((size_t)1 << 18)
 
-static void collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
-{
-    (void)context;
-    (void)last;
-    if (n_bytes)
-        (void)*(volatile const uint8_t *)(data + n_bytes - 1);
-}
-
-static void report(void *context, const char *text)
-{
-    (void)context;
-    require(strlen(text) > 0 && strlen(text) < 640);
-}
-
 /* The fields and the expression of MODEL_WHERE. */
 static void choose_where(corpus_options *o)
 {
@@ -59,8 +45,6 @@ static corpus_options choose_options(const uint8_t *d)
         .max_piece_bytes = sizes[d[2] >> 4 & 7],
         .read_bytes = d[4] ? d[4] : 4096,
         .safe_cut = d[1] & 4 ? cut_before_space : NULL,
-        .collect = collect,
-        .report = report,
     };
     o.separator_bytes = o.separator ? strlen(o.separator) : 0;
     if (o.max_piece_bytes < o.batch_bytes)
@@ -91,111 +75,6 @@ static bool is_of_another_target(const uint8_t *plain, size_t n_plain)
            (n_plain >= TAR_BLOCK_BYTES && tar_is_header(plain));
 }
 
-typedef struct reading {
-    int result;
-    bool stops;             /* at a bad document, of which some may have been handed out */
-    size_t n_documents, at; /* at: in the text of the document at hand */
-    corpus_place places[64], last;
-    size_t n_places;
-} reading;
-
-static bool is_left_out(const model_document *d)
-{
-    return d->filtered || d->is_null;
-}
-
-static const model_document *good_document(const model *m, size_t n)
-{
-    for (size_t i = 0; i < m->n_documents; i++) {
-        if (!m->documents[i].bad && !is_left_out(&m->documents[i]) && n-- == 0)
-            return &m->documents[i];
-    }
-    return NULL;
-}
-
-/* Whether the document after the first n, those aside that are left out, is bad. */
-static bool is_bad(const model *m, size_t n)
-{
-    for (size_t i = 0; i < m->n_documents; i++) {
-        if (!is_left_out(&m->documents[i]) && n-- == 0)
-            return m->documents[i].bad;
-    }
-    return false;
-}
-
-/* The next n_bytes of text belong to the n-th good document, and end it or not. */
-static void compare(reading *r, const model *m, const uint8_t *text, size_t n_bytes, bool ends)
-{
-    const model_document *d = good_document(m, r->n_documents);
-    if (r->stops && !ends && is_bad(m, r->n_documents))
-        return;
-    require(d && r->at + n_bytes <= d->n_bytes);
-    require(n_bytes == 0 || memcmp(d->text + r->at, text, n_bytes) == 0);
-    r->at += n_bytes;
-    require(!ends || r->at == d->n_bytes);
-    if (ends) {
-        r->n_documents++;
-        r->at = 0;
-    }
-}
-
-static void take_batch(reading *r, const model *m, const corpus_batch *b)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < b->n_ends; i++) {
-        if (!b->ends[i].input)
-            compare(r, m, b->text + at, b->ends[i].at - at, true);
-        at = b->ends[i].at;
-    }
-    if (b->n_bytes > at)
-        compare(r, m, b->text + at, b->n_bytes - at, false);
-    r->last = b->after;
-    if (r->n_places < 64)
-        r->places[r->n_places++] = b->after;
-}
-
-static void read_documents(reading *r, const char *name, const corpus_options *o, const model *m,
-                           const corpus_place *from)
-{
-    corpus_batch b = {0};
-    failure err;
-    corpus *c = corpus_open(&name, 1, o, from, &err);
-    require(c != NULL);
-    r->stops = o->on_error == ON_ERROR_FAIL;
-    if (from) {
-        r->n_documents = (size_t)from->counts.documents;
-        r->at = (size_t)from->piece_offset;
-    }
-    while ((r->result = corpus_read(c, &b, &err)) > 0)
-        take_batch(r, m, &b);
-    require(r->result == 0 || strlen(err.text) > 0);
-    corpus_close(c);
-    corpus_batch_free(&b);
-}
-
-static void check_counts(const corpus_counts *c, const model *m, size_t n_plain)
-{
-    corpus_counts e = {0};
-    for (size_t i = 0; i < m->n_documents; i++) {
-        const model_document *d = &m->documents[i];
-        e.bad_documents += d->bad;
-        e.bad_bytes += d->bad ? d->end - d->begin : 0;
-        e.filtered_documents += d->filtered;
-        e.null_documents += d->is_null;
-        if (d->bad || is_left_out(d))
-            continue;
-        e.documents++;
-        e.text_bytes += d->n_bytes;
-        e.replacements += d->replacements;
-    }
-    require(c->filtered_documents == e.filtered_documents);
-    require(c->null_documents == e.null_documents);
-    require(c->records == m->n_documents);
-    require(c->bad_documents == e.bad_documents && c->bad_bytes == e.bad_bytes);
-    require(c->documents == e.documents && c->text_bytes == e.text_bytes);
-    require(c->replacements == e.replacements && c->plain_bytes == n_plain);
-}
-
 /* The first bytes choose the places. */
 static void check_parts(const char *name, const corpus_options *o, const uint8_t *data)
 {
@@ -224,36 +103,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t n_stored = size - OPTION_BYTES;
         bool compressed = n_stored != n_plain || memcmp(plain, data + OPTION_BYTES, n_plain) != 0;
         model m = corpus_model_read(&o, plain, n_plain, compressed);
-        size_t n_bad = 0, n_left_out = 0;
-        for (size_t i = 0; i < m.n_documents; i++) {
-            n_bad += m.documents[i].bad;
-            n_left_out += is_left_out(&m.documents[i]);
-        }
-        reading all = {0}, rest = {0};
-        read_documents(&all, name, &o, &m, NULL);
-        bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad > 0);
-        require((all.result < 0) == fails);
-        require(fails || all.n_documents + n_bad + n_left_out == m.n_documents);
-        if (!fails) {
-            check_counts(&all.last.counts, &m, n_plain);
-            read_documents(&rest, name, &o, &m, &all.places[data[5] % all.n_places]);
-            require(rest.result == 0 && rest.n_documents == all.n_documents);
-            require(rest.n_places == 0 || memcmp(&rest.last, &all.last, sizeof all.last) == 0);
-        }
+        part_reading r;
+        uint64_t random = data[5];
+        require(part_reading_resume(&r, name, &o, &random) == NULL);
+        require(corpus_model_compare(&m, &r, name) == NULL);
+        part_reading_free(&r);
         if (!compressed && m.format != CORPUS_TEXT)
             check_parts(name, &o, data);
         corpus_model_free(&m);
     } else if (n_plain < MAX_PLAIN) {
-        corpus_batch b = {0};
-        failure err;
+        part_reading r;
         const char *names = name;
-        corpus *c = corpus_open(&names, 1, &o, NULL, &err);
-        int result;
-        while ((result = corpus_read(c, &b, &err)) > 0)
-            ;
-        require(result < 0);
-        corpus_close(c);
-        corpus_batch_free(&b);
+        require(part_reading_read(&r, &names, 1, &o, NULL) == NULL);
+        require(r.result < 0);
+        part_reading_free(&r);
     }
     close(fd);
     return 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "oracles/corpus_model.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,7 +272,10 @@ static corpus_format model_format(const corpus_options *o, const uint8_t *plain,
 
 model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n, bool compressed)
 {
-    model m = {.format = model_format(o, plain, n, compressed)};
+    model m = {.format = model_format(o, plain, n, compressed),
+               .options = o,
+               .plain = plain,
+               .n_plain = n};
     bool text = m.format == CORPUS_TEXT, json = m.format == CORPUS_JSON_LINES;
     const char *terminator = text ? o->separator : "\n";
     size_t n_terminator = text ? o->separator_bytes : 1;
@@ -299,4 +304,139 @@ void corpus_model_free(model *m)
     for (size_t i = 0; i < m->n_documents; i++)
         free(m->documents[i].text);
     free(m->documents);
+}
+
+/* ---- Comparing ---- */
+
+size_t corpus_model_n_bad(const model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_documents; i++)
+        n += m->documents[i].bad;
+    return n;
+}
+
+/* Of the first n documents. */
+static corpus_counts model_counts(const model *m, size_t n)
+{
+    corpus_counts c = {.records = n};
+    for (size_t i = 0; i < n; i++) {
+        const model_document *d = &m->documents[i];
+        c.bad_documents += d->bad;
+        c.bad_bytes += d->bad ? d->end - d->begin : 0;
+        c.null_documents += d->is_null;
+        c.filtered_documents += d->filtered;
+        if (d->bad || d->is_null || d->filtered)
+            continue;
+        c.documents++;
+        c.empty_documents += d->n_bytes == 0;
+        c.text_bytes += d->n_bytes;
+        c.repaired_documents += d->replacements > 0;
+        c.replacements += d->replacements;
+    }
+    return c;
+}
+
+static bool same_counts(const corpus_counts *a, const corpus_counts *b)
+{
+    return a->documents == b->documents && a->empty_documents == b->empty_documents &&
+           a->null_documents == b->null_documents &&
+           a->filtered_documents == b->filtered_documents && a->text_bytes == b->text_bytes &&
+           a->bad_documents == b->bad_documents && a->bad_bytes == b->bad_bytes &&
+           a->repaired_documents == b->repaired_documents && a->replacements == b->replacements;
+}
+
+/* Up to the first bad one if that ends the run. */
+static const char *compare_documents(const model *m, const part_reading *r)
+{
+    const corpus_counts *ended = (const corpus_counts *)(const void *)r->ended.bytes;
+    size_t n = 0, n_bytes;
+    for (size_t i = 0; i < m->n_documents; i++) {
+        const model_document *d = &m->documents[i];
+        if (d->bad && m->options->on_error == ON_ERROR_FAIL)
+            break;
+        if (d->bad || d->is_null || d->filtered)
+            continue;
+        if (n == part_reading_n_documents(r))
+            return "a document is missing";
+        const uint8_t *text = part_reading_document(r, n, &n_bytes);
+        if (n_bytes != d->n_bytes || (n_bytes > 0 && memcmp(text, d->text, n_bytes) != 0))
+            return "another text";
+        if (r->ended.n_bytes) {
+            const corpus_counts counts = model_counts(m, i + 1);
+            if (!same_counts(&ended[n], &counts))
+                return "other counts at the end of a document";
+        }
+        n++;
+    }
+    return n == part_reading_n_documents(r) ? NULL : "more documents";
+}
+
+static bool collected_bad_documents(const model *m, const input_bytes *collected)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < m->n_documents; i++) {
+        const model_document *d = &m->documents[i];
+        const size_t n = d->end - d->begin;
+        if (!d->bad)
+            continue;
+        if (at + n >= collected->n_bytes || collected->bytes[at + n] != '\n' ||
+            memcmp(collected->bytes + at, m->plain + d->begin, n) != 0)
+            return false;
+        at += n + 1;
+    }
+    return at == collected->n_bytes;
+}
+
+/* The first ten of them. */
+static bool reported_bad_documents(const model *m, const input_bytes *messages, const char *name)
+{
+    char begin[700];
+    const char *at = (const char *)messages->bytes, *end = at + messages->n_bytes;
+    for (size_t i = 0, n = 0; i < m->n_documents && n < 10; i++) {
+        if (!m->documents[i].bad)
+            continue;
+        snprintf(begin, sizeof begin, "%s:%" PRIu64 ": byte ", name, m->documents[i].line + 1);
+        if ((size_t)(end - at) < strlen(begin) || memcmp(at, begin, strlen(begin)) != 0)
+            return false;
+        at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+        n++;
+    }
+    return at == end;
+}
+
+static const char *compare_failure(const model *m, const part_reading *r)
+{
+    const char *text = r->err.text;
+    if (r->err.status != 0)
+        return "a failure of the system";
+    if (m->format == CORPUS_AUTO) {
+        if (r->text.n_bytes)
+            return "text before a refusal";
+        return strstr(text, "name the field") || strstr(text, "to pack it") ? NULL : text;
+    }
+    return strstr(text, ": byte ") && strstr(text, "--on-error skip") ? NULL : text;
+}
+
+const char *corpus_model_compare(const model *m, const part_reading *r, const char *name)
+{
+    const corpus_counts all = model_counts(m, m->n_documents);
+    const corpus_on_error on_error = m->options->on_error;
+    const bool fails =
+        m->format == CORPUS_AUTO || (on_error == ON_ERROR_FAIL && all.bad_documents > 0);
+    const char *why = compare_documents(m, r);
+    if (why || (r->result < 0) != fails)
+        return why ? why : r->result < 0 ? r->err.text : "no failure";
+    if (fails)
+        return compare_failure(m, r);
+    if (!same_counts(&r->counts, &all) || r->counts.records != all.records ||
+        r->counts.plain_bytes != m->n_plain)
+        return "other counts";
+    if (part_reading_n_places(r) == 0 || r->counts.text_bytes != r->text.n_bytes)
+        return "no place at the end, or text that is not counted";
+    if (on_error == ON_ERROR_COLLECT && !collected_bad_documents(m, &r->collected))
+        return "other bad documents are collected";
+    return on_error == ON_ERROR_FAIL || reported_bad_documents(m, &r->messages, name)
+               ? NULL
+               : "other bad documents are reported";
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "corpus/corpus.h"
+#include "support/part_reading.h"
 
 typedef struct model_document {
     size_t begin, end; /* in the input, the terminator aside */
@@ -24,13 +24,20 @@ typedef struct model {
     corpus_format format; /* CORPUS_AUTO: refused */
     model_document *documents;
     size_t n_documents, capacity;
+    const corpus_options *options;
+    const uint8_t *plain;
+    size_t n_plain;
 } model;
 
 /* The expression that the model knows, if the options have fields. */
 #define MODEL_WHERE "a.b == 'x' or not text < 'm' and @row != 2"
 
-/* compressed: it is stored so. */
+/* compressed: it is stored so. The model refers to the options and the bytes. */
 model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n, bool compressed);
+/* How many of its documents are bad. */
+size_t corpus_model_n_bad(const model *m);
+/* How the reading of an input differs from the model; NULL: not at all. */
+const char *corpus_model_compare(const model *m, const part_reading *r, const char *name);
 void corpus_model_free(model *m);
 
 #endif /* TOKMAP_CORPUS_MODEL_H */

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/random_input.h"
+
+#define PADDING 64
 #define ORACLE_BYTE 0x80000000u
 
 typedef struct oracle_string {
@@ -260,4 +263,96 @@ oracle_result oracle_read(const char *const *parts, size_t n_parts, const uint8_
     else if (!value.found)
         result.status = value.is_null && o.n_strings == 0 ? JSON_LINE_NULL : JSON_LINE_NO_FIELD;
     return result;
+}
+
+/* ---- What json_line.c says ---- */
+
+static void must(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static oracle_result result_of(json_line_status status, const json_line_result *r,
+                               const uint8_t *text, size_t n_bytes)
+{
+    oracle_result result = {.status = status, .text = malloc(n_bytes + 1)};
+    must((status == JSON_LINE_OK) == (r->reason == NULL));
+    if (status == JSON_LINE_MALFORMED)
+        result.error_offset = r->error_offset;
+    if (status != JSON_LINE_OK)
+        return result;
+    memcpy(result.text, text, n_bytes);
+    result.n_bytes = n_bytes;
+    result.lone_surrogates = r->lone_surrogates;
+    return result;
+}
+
+/* Bytes after the line must not matter. */
+oracle_result scan_whole(const json_line_options *options, const uint8_t *line, size_t n_bytes,
+                         size_t alignment)
+{
+    static const char behind[] = "\"}{,\\\n\"text\":\"x\"}]";
+    uint8_t *memory = malloc(alignment + n_bytes + PADDING), *copy = memory + alignment;
+    uint8_t *out = malloc(n_bytes + 1);
+    json_line_result r;
+    memcpy(copy, line, n_bytes);
+    for (size_t i = 0; i < PADDING; i++)
+        copy[n_bytes + i] = (uint8_t)behind[i % (sizeof behind - 1)];
+    out[n_bytes] = 0xa5;
+    const json_line_status status = json_line_text(options, copy, n_bytes, out, NULL, &r);
+    must(out[n_bytes] == 0xa5);
+    must(status != JSON_LINE_OK || (r.text >= out && r.text + r.n_bytes <= out + n_bytes) ||
+         (r.text >= copy && r.text + r.n_bytes <= copy + n_bytes));
+    oracle_result result = result_of(status, &r, r.text, r.n_bytes);
+    free(memory);
+    free(out);
+    return result;
+}
+
+oracle_result scan_pieces(const json_line_options *options, const uint8_t *line, size_t n_bytes,
+                          size_t most_bytes)
+{
+    uint64_t random = n_bytes << 8 ^ most_bytes;
+    json_line_scanner *s = json_line_scanner_new(options);
+    uint8_t *text = malloc(n_bytes + 1);
+    size_t n_text = 0;
+    uint64_t n_begun = 0;
+    json_line_begin(s);
+    for (size_t at = 0; at < n_bytes;) {
+        size_t n = 1 + random_input_below(&random, (uint32_t)most_bytes);
+        n = n > n_bytes - at ? n_bytes - at : n;
+        uint8_t *piece = malloc(n + PADDING), *out = malloc(n + JSON_LINE_ROOM);
+        memcpy(piece, line + at, n);
+        memset(piece + n, '"', PADDING);
+        const json_line_fed fed = json_line_feed(s, piece, n, out);
+        must(fed.n_bytes <= n && fed.text_bytes <= n + JSON_LINE_ROOM);
+        must(fed.n_bytes == n || fed.begins || fed.malformed);
+        must(fed.n_bytes > 0 || fed.malformed);
+        must(n_text + fed.text_bytes <= n_bytes);
+        n_begun += fed.begins;
+        must(json_line_n_begun(s) == n_begun);
+        memcpy(text + n_text, out, fed.text_bytes);
+        n_text = fed.begins ? 0 : n_text + fed.text_bytes;
+        at = fed.malformed ? n_bytes : at + fed.n_bytes;
+        free(piece);
+        free(out);
+    }
+    json_line_result r;
+    const json_line_status status = json_line_end(s, &r);
+    oracle_result result = result_of(status, &r, text, n_text);
+    json_line_scanner_free(s);
+    free(text);
+    return result;
+}
+
+bool oracle_agrees(const oracle_result *expected, const oracle_result *got)
+{
+    if (got->status != expected->status)
+        return false;
+    if (got->status == JSON_LINE_MALFORMED)
+        return got->error_offset == expected->error_offset;
+    return got->status != JSON_LINE_OK || (got->n_bytes == expected->n_bytes &&
+                                           memcmp(got->text, expected->text, got->n_bytes) == 0 &&
+                                           got->lone_surrogates == expected->lone_surrogates);
 }

@@ -9,32 +9,62 @@
 #include "corpus/cutter.h"
 
 #define MAX_INPUTS 8
-#define MAX_PLACES 64
-
-static size_t n_ends(const part_reading *r)
-{
-    return r->ends.n_bytes / sizeof(uint64_t);
-}
 
 static const uint64_t *ends_of(const part_reading *r)
 {
     return (const uint64_t *)(const void *)r->ends.bytes;
 }
 
+size_t part_reading_n_documents(const part_reading *r)
+{
+    return r->ends.n_bytes / sizeof(uint64_t);
+}
+
 /* Of complete documents. */
 static size_t complete_bytes(const part_reading *r)
 {
-    return n_ends(r) ? (size_t)ends_of(r)[n_ends(r) - 1] : 0;
+    const size_t n = part_reading_n_documents(r);
+    return n ? (size_t)ends_of(r)[n - 1] : 0;
+}
+
+const uint8_t *part_reading_document(const part_reading *r, size_t i, size_t *n_bytes)
+{
+    const size_t begin = i ? (size_t)ends_of(r)[i - 1] : 0;
+    *n_bytes = (size_t)ends_of(r)[i] - begin;
+    return r->text.bytes + begin;
+}
+
+size_t part_reading_n_places(const part_reading *r)
+{
+    return r->places.n_bytes / sizeof(part_place);
+}
+
+const part_place *part_reading_place(const part_reading *r, size_t i)
+{
+    return (const part_place *)(const void *)r->places.bytes + i;
+}
+
+const char *part_reading_text(const part_reading *r)
+{
+    static input_bytes said;
+    said.n_bytes = 0;
+    for (size_t i = 0, n; r->result == 0 && i < part_reading_n_documents(r); i++) {
+        const uint8_t *text = part_reading_document(r, i, &n);
+        input_bytes_add(&said, text, n);
+        input_bytes_add_text(&said, "|");
+    }
+    if (r->result < 0)
+        input_bytes_add_text(&said, r->err.text);
+    input_bytes_add(&said, "", 1);
+    return (const char *)said.bytes;
 }
 
 void part_reading_free(part_reading *r)
 {
-    free(r->text.bytes);
-    free(r->ends.bytes);
-    free(r->inputs.bytes);
-    free(r->values.bytes);
-    free(r->collected.bytes);
-    free(r->reports.bytes);
+    input_bytes *const parts[] = {&r->text,   &r->ends,      &r->ended,    &r->inputs, &r->places,
+                                  &r->values, &r->collected, &r->messages, &r->reports};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        free(parts[i]->bytes);
 }
 
 /* ---- One part ---- */
@@ -45,19 +75,11 @@ typedef struct part {
     corpus_options options;
 } part;
 
-/* A place after a batch, and how much was read before it. */
-typedef struct part_place {
-    corpus_place place;
-    size_t text, ends, values;
-} part_place;
-
 typedef struct one_reading {
     part_reading r;
-    part_place places[MAX_PLACES];
-    size_t n_places;
-    corpus_place last;
-    const char *cut; /* the name of the input that is entered in its middle */
-    const char *why; /* not NULL: what is wrong */
+    input_bytes ended; /* corpus_counts: at all ends of the batch */
+    const char *cut;   /* the name of the input that is entered in its middle */
+    const char *why;   /* not NULL: what is wrong */
 } one_reading;
 
 /* Removes the number of the line from "NAME:7: byte", and what depends on the part. */
@@ -95,6 +117,8 @@ static void report(void *context, const char *text)
         o->why = "a message is not one line";
     if (!strstr(copy, ": byte "))
         return; /* about the whole input */
+    input_bytes_add_text(&o->r.messages, copy);
+    input_bytes_add_text(&o->r.messages, "\n");
     take_message(o, copy);
     input_bytes_add_text(&o->r.reports, copy);
     input_bytes_add_text(&o->r.reports, "\n");
@@ -108,52 +132,126 @@ static void collect(void *context, const uint8_t *data, size_t n_bytes, bool las
         input_bytes_add_text(&o->r.collected, "\n");
 }
 
+static void ended(void *context, const corpus_counts *counts)
+{
+    one_reading *o = context;
+    input_bytes_add(&o->ended, counts, sizeof *counts);
+}
+
+/* Whether a document has begun and not ended, after a reading that began within one or not. */
+static bool is_open(const part_reading *r, bool from_within)
+{
+    return part_reading_n_documents(r) == 0 ? from_within || r->text.n_bytes > 0
+                                            : r->text.n_bytes > complete_bytes(r);
+}
+
+/* What does not hold for any batch, or NULL. */
+static const char *check_batch(const corpus_batch *b, const corpus_options *options, bool was_open)
+{
+    static const uint8_t zeros[64];
+    const size_t limit = options->batch_bytes > options->max_piece_bytes ? options->batch_bytes
+                                                                         : options->max_piece_bytes;
+    size_t at = 0;
+    for (size_t i = 0; i < b->n_ends; i++) {
+        if (b->ends[i].at < at || b->ends[i].at > b->n_bytes)
+            return "the ends of a batch are not in order";
+        if (b->ends[i].input && (b->ends[i].at != at || (i == 0 && was_open)))
+            return "an input ends within a document";
+        at = b->ends[i].at;
+    }
+    if (options->batch_bytes && options->max_piece_bytes && b->n_bytes > limit)
+        return "a batch is too large";
+    if (b->continues != was_open)
+        return "a batch does not say whether it continues a document";
+    return memcmp(b->text + b->n_bytes, zeros, 64) != 0 ? "no zeros follow a batch" : NULL;
+}
+
 static void take_batch(one_reading *o, const corpus_batch *b)
 {
     part_reading *r = &o->r;
-    for (size_t i = 0; i < b->n_ends; i++) {
+    const bool asked = o->ended.n_bytes > 0;
+    if (asked && o->ended.n_bytes != b->n_ends * sizeof(corpus_counts))
+        o->why = "not every end has its counts";
+    for (size_t i = 0; i < b->n_ends && !o->why; i++) {
         const uint64_t end = r->text.n_bytes + b->ends[i].at;
-        if (b->ends[i].input)
-            input_bytes_add(&r->inputs, &b->ends[i], sizeof b->ends[i]);
-        else
-            input_bytes_add(&r->ends, &end, sizeof end);
+        if (b->ends[i].input) {
+            corpus_end end_of_input = b->ends[i];
+            end_of_input.at = 0; /* in which batch it ends does not matter */
+            input_bytes_add(&r->inputs, &end_of_input, sizeof end_of_input);
+            continue;
+        }
+        input_bytes_add(&r->ends, &end, sizeof end);
+        if (asked)
+            input_bytes_add(&r->ended, (const corpus_counts *)(const void *)o->ended.bytes + i,
+                            sizeof(corpus_counts));
     }
+    o->ended.n_bytes = 0;
     input_bytes_add(&r->text, b->text, b->n_bytes);
     if (b->values_bytes)
         input_bytes_add(&r->values, b->values, b->values_bytes);
-    o->last = b->after;
     r->counts = b->after.counts;
-    if (o->n_places < MAX_PLACES)
-        o->places[o->n_places++] = (part_place){.place = b->after,
-                                                .text = r->text.n_bytes,
-                                                .ends = n_ends(r),
-                                                .values = r->values.n_bytes};
+    const part_place place = {.place = b->after,
+                              .text = r->text.n_bytes,
+                              .ends = part_reading_n_documents(r),
+                              .values = r->values.n_bytes};
+    input_bytes_add(&r->places, &place, sizeof place);
+}
+
+/* Alternates between two batches. */
+static void read_batches(one_reading *o, corpus *c, const corpus_options *options, bool within)
+{
+    corpus_batch batches[2] = {{0}};
+    part_reading *r = &o->r;
+    failure again;
+    for (int i = 0; (r->result = corpus_read(c, &batches[i], &r->err)) > 0; i ^= 1) {
+        const char *why = check_batch(&batches[i], options, is_open(r, within));
+        take_batch(o, &batches[i]);
+        if (!why && (batches[i].after.piece_offset > 0) != is_open(r, within))
+            why = "a place does not say whether it is in a document";
+        o->why = o->why ? o->why : why;
+    }
+    if (corpus_read(c, &batches[0], &again) != r->result ||
+        (r->result < 0 && strcmp(again.text, r->err.text) != 0))
+        o->why = "the end or the failure does not stay";
+    corpus_batch_free(&batches[0]);
+    corpus_batch_free(&batches[1]);
 }
 
 static void read_one(one_reading *o, const part *p, const corpus_place *from)
 {
-    corpus_batch b = {0};
     corpus_options options = p->options;
     memset(o, 0, sizeof *o);
     input_bytes_add_text(&o->r.text, ""); /* allocates */
     input_bytes_add_text(&o->r.reports, "");
+    input_bytes_add_text(&o->r.messages, "");
     options.context = o;
     options.report = report;
     options.collect = collect;
-    options.ended = NULL;
+    options.ended = options.ended ? ended : NULL;
     if (options.begin.offset && !options.begin.row)
         o->cut = p->names[p->begin];
     corpus *c = corpus_open(p->names + p->begin, p->n, &options, from, &o->r.err);
     o->r.result = -1;
-    while (c && (o->r.result = corpus_read(c, &b, &o->r.err)) > 0)
-        take_batch(o, &b);
-    if (o->r.result == 0 && corpus_stored_bytes(c) != o->r.counts.stored_bytes && o->n_places)
+    if (c)
+        read_batches(o, c, &options, from && from->piece_offset > 0);
+    if (o->r.result == 0 && corpus_stored_bytes(c) != o->r.counts.stored_bytes &&
+        part_reading_n_places(&o->r))
         o->why = "the stored bytes of progress are not those of the counts";
     if (o->r.result < 0 && (!*o->r.err.text || strchr(o->r.err.text, '\n')))
         o->why = "a message of failure is not one line";
-    take_message(o, o->r.err.text);
+    failure copy = o->r.err;
+    take_message(o, copy.text);
     corpus_close(c);
-    corpus_batch_free(&b);
+    free(o->ended.bytes);
+}
+
+const char *part_reading_read(part_reading *r, const char *const *names, size_t n_names,
+                              const corpus_options *options, const corpus_place *from)
+{
+    static one_reading o;
+    read_one(&o, &(part){.names = names, .n = n_names, .options = *options}, from);
+    *r = o.r;
+    return o.why;
 }
 
 /* ---- Comparing ---- */
@@ -164,31 +262,42 @@ static bool same(const input_bytes *a, size_t from, const input_bytes *b)
     return n == b->n_bytes && (n == 0 || memcmp(a->bytes + from, b->bytes, n) == 0);
 }
 
+const char *part_reading_compare_rest(const part_reading *whole, const part_place *place,
+                                      const part_reading *rest)
+{
+    const size_t n = part_reading_n_documents(rest), n_places = part_reading_n_places(rest);
+    if (rest->result != 0)
+        return "a part cannot be resumed";
+    if (!same(&whole->text, place->text, &rest->text) ||
+        !same(&whole->values, place->values, &rest->values) ||
+        part_reading_n_documents(whole) - place->ends != n)
+        return "a part that is resumed gives other documents";
+    for (size_t i = 0; i < n; i++) {
+        if (ends_of(rest)[i] + place->text != ends_of(whole)[place->ends + i])
+            return "a part that is resumed gives other ends";
+    }
+    if (n_places && memcmp(&part_reading_place(rest, n_places - 1)->place,
+                           &part_reading_place(whole, part_reading_n_places(whole) - 1)->place,
+                           sizeof place->place) != 0)
+        return "a part that is resumed ends at another place";
+    const size_t n_before = whole->inputs.n_bytes - rest->inputs.n_bytes;
+    return same(&whole->inputs, n_before, &rest->inputs)
+               ? NULL
+               : "a part that is resumed gives other ends of inputs";
+}
+
 /* Reads the rest of a part from a random place on. */
-static const char *compare_rest(const one_reading *o, const part *p, uint64_t *random)
+static const char *read_rest(const one_reading *o, const part *p, uint64_t *random)
 {
     static one_reading rest;
-    const char *why = NULL;
-    if (o->r.result < 0 || o->n_places == 0)
+    const size_t n = part_reading_n_places(&o->r);
+    if (o->r.result < 0 || n == 0)
         return NULL;
-    const part_place *place = &o->places[random_input_below(random, (uint32_t)o->n_places)];
+    const part_place *place = part_reading_place(&o->r, random_input_below(random, (uint32_t)n));
     read_one(&rest, p, &place->place);
-    const part_reading *r = &rest.r;
-    if (r->result != 0)
-        why = "a part cannot be resumed";
-    else if (!same(&o->r.text, place->text, &r->text) ||
-             !same(&o->r.values, place->values, &r->values) ||
-             n_ends(&o->r) - place->ends != n_ends(r))
-        why = "a part that is resumed gives other documents";
-    for (size_t i = 0; !why && i < n_ends(r); i++) {
-        if (ends_of(r)[i] + place->text != ends_of(&o->r)[place->ends + i])
-            why = "a part that is resumed gives other ends";
-    }
-    if (!why && rest.n_places && memcmp(&rest.last, &o->last, sizeof rest.last) != 0)
-        why = "a part that is resumed ends at another place";
-    why = why ? why : rest.why;
+    const char *why = part_reading_compare_rest(&o->r, place, &rest.r);
     part_reading_free(&rest.r);
-    return why;
+    return why ? why : rest.why;
 }
 
 const char *part_reading_resume(part_reading *r, const char *name, const corpus_options *options,
@@ -197,7 +306,7 @@ const char *part_reading_resume(part_reading *r, const char *name, const corpus_
     static one_reading o;
     const part p = {.names = &name, .n = 1, .options = *options};
     read_one(&o, &p, NULL);
-    const char *why = o.why ? o.why : compare_rest(&o, &p, random);
+    const char *why = o.why ? o.why : read_rest(&o, &p, random);
     *r = o.r;
     return why;
 }
@@ -207,7 +316,7 @@ static void append(part_reading *all, const part_reading *r)
 {
     const uint64_t before = all->text.n_bytes;
     const size_t n = r->result < 0 ? complete_bytes(r) : r->text.n_bytes;
-    for (size_t i = 0; i < n_ends(r); i++) {
+    for (size_t i = 0; i < part_reading_n_documents(r); i++) {
         const uint64_t end = before + ends_of(r)[i];
         input_bytes_add(&all->ends, &end, sizeof end);
     }
@@ -278,7 +387,10 @@ static const char *compare(const part_reading *whole, const part_reading *all,
     counts.input_records = 0;
     if (whole->result != all->result)
         return "the whole or a part fails";
-    if (whole->result < 0 && strcmp(whole->err.text, all->err.text) != 0)
+    failure a = whole->err, b = all->err;
+    remove_line(a.text);
+    remove_line(b.text);
+    if (whole->result < 0 && strcmp(a.text, b.text) != 0)
         return "other messages of failure";
     if (!same(&whole->ends, 0, &all->ends))
         return "other ends of documents";
@@ -374,8 +486,8 @@ static const char *read_parts(part_reading *all, const cuts *c, const char *cons
         append(all, &o.r);
         all->n_parts++;
         all->n_cut += starts[i].cut.offset > 0;
-        all->n_resumed += o.n_places > 0;
-        why = o.why ? o.why : compare_rest(&o, &p, c->random);
+        all->n_resumed += part_reading_n_places(&o.r) > 0;
+        why = o.why ? o.why : read_rest(&o, &p, c->random);
         part_reading_free(&o.r);
     }
     return why;

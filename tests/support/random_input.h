@@ -20,6 +20,8 @@ input_bytes random_input(uint64_t *random, corpus_format format);
 /* A file without a folder, whose name may be opened any number of times, until the descriptor is
  * closed. */
 int input_file(char name[64], const void *bytes, size_t n_bytes);
+/* By this process, as the system counts them; 0: it does not. */
+uint64_t bytes_read_so_far(void);
 /* For corpus_options.safe_cut: cuts before a space only. */
 size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
 size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);

@@ -3,59 +3,26 @@
  *
  * `tool_json_line PATH ENGINE PIECE_BYTES`: stdin is lines, each after its length in 4 bytes;
  * stdout is, for each, its status, the number of lone surrogates and the text after its length,
- * 1, 4 and 4 little-endian bytes. ENGINE is scalar, avx2 or avx512; PIECE_BYTES 0 is the whole line
- * at once. Status 77: no such engine here. */
+ * 1, 4 and 4 little-endian bytes. ENGINE is scalar, avx2 or avx512; PIECE_BYTES is the largest size
+ * of pieces, or 0 for the whole line at once. Status 77: no such engine here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/json_line.h"
+#include "oracles/json_oracle.h"
 #include "support/pipes.h"
-
-#define PADDING 64
-
-static void put_line(json_line_status status, const json_line_result *r, const uint8_t *text,
-                     size_t n_bytes)
-{
-    bool ok = status == JSON_LINE_OK;
-    putchar((int)status);
-    put_number(ok ? r->lone_surrogates : 0, 4);
-    put_bytes(text, ok ? n_bytes : 0);
-}
-
-static void read_pieces(const json_line_options *options, uint8_t *line, size_t n_bytes,
-                        size_t piece_bytes)
-{
-    json_line_scanner *s = json_line_scanner_new(options);
-    uint8_t *text = malloc(n_bytes + 2 * JSON_LINE_ROOM);
-    size_t n_text = 0;
-    json_line_result r;
-    json_line_begin(s);
-    for (size_t at = 0; at < n_bytes;) {
-        size_t n = piece_bytes < n_bytes - at ? piece_bytes : n_bytes - at;
-        json_line_fed fed = json_line_feed(s, line + at, n, text + n_text);
-        n_text = fed.begins ? 0 : n_text + fed.text_bytes;
-        at = fed.malformed ? n_bytes : at + fed.n_bytes;
-    }
-    json_line_status status = json_line_end(s, &r);
-    put_line(status, &r, text, n_text);
-    json_line_scanner_free(s);
-    free(text);
-}
 
 static int read_json(const json_line_options *options, size_t piece_bytes)
 {
     for (size_t n_bytes; get_length(&n_bytes);) {
-        json_line_result r;
-        uint8_t *line = get_bytes(n_bytes, PADDING, '"'), *out = malloc(n_bytes + 1);
-        if (piece_bytes) {
-            read_pieces(options, line, n_bytes, piece_bytes);
-        } else {
-            json_line_status status = json_line_text(options, line, n_bytes, out, NULL, &r);
-            put_line(status, &r, r.text, r.n_bytes);
-        }
+        uint8_t *line = get_bytes(n_bytes, 1, 0);
+        oracle_result r = piece_bytes ? scan_pieces(options, line, n_bytes, piece_bytes)
+                                      : scan_whole(options, line, n_bytes, 0);
+        putchar((int)r.status);
+        put_number(r.lone_surrogates, 4);
+        put_bytes(r.text, r.n_bytes);
         free(line);
-        free(out);
+        free(r.text);
     }
     return 0;
 }

@@ -81,17 +81,6 @@ static bool find_place(const char *name, const corpus_options *o, uint64_t at_le
     return result >= 0;
 }
 
-static uint64_t n_read_so_far(void)
-{
-    unsigned long long n = 0;
-    FILE *f = fopen("/proc/self/io", "r");
-    if (f && fscanf(f, "rchar: %llu", &n) != 1)
-        n = 0;
-    if (f)
-        fclose(f);
-    return n;
-}
-
 static int read_one(char **args)
 {
     const char *name = args[4];
@@ -110,7 +99,7 @@ static int read_one(char **args)
     o.begin = begin;
     o.end = end;
     o.has_end = end.row > 0;
-    const uint64_t before = n_read_so_far();
+    const uint64_t before = bytes_read_so_far();
     corpus *c = corpus_open(&name, 1, &o, NULL, &err);
     while (c && result > 0)
         result = corpus_read(c, &b, &err);
@@ -118,7 +107,7 @@ static int read_one(char **args)
         return complain(err.text);
     printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
            begin.offset, begin.row, end.offset, end.row, b.after.counts.records,
-           n_read_so_far() - before);
+           bytes_read_so_far() - before);
     corpus_close(c);
     corpus_batch_free(&b);
     return 0;
