@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/normalize/char_map.h"
 #include "tokenizer/normalize/charsmap.h"
-#include "tokenizer/normalize/step_list.h"
 #include "tokenizer/split/splitter.h"
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/grapheme.h"
@@ -14,17 +14,27 @@
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
+/* Steps that look at one character at a time are one char_map as far as they follow each other. */
+typedef struct list_step {
+    char_map *map; /* or NULL: */
+    normalize_step step;
+} list_step;
+
+/* A step of a model makes at most two, and one more is for those before it. */
+#define MAX_LIST_STEPS (2 * MODEL_MAX_STEPS + 1)
+
 struct normalizer {
     bool sentencepiece, identity;
     normal_form form;
+    charsmap map; /* sentencepiece's, or NORMALIZE_CHARSMAP */
     /* sentencepiece */
-    charsmap map;
     double_array user; /* user-defined pieces, which stay unchanged */
     bool dummy, collapse, suffix;
     bool fast[256]; /* unchanged before ASCII, and not the start of a user-defined piece */
     bool blank_is_fast;
     /* tokenizer.json */
-    step_list list;
+    list_step steps[MAX_LIST_STEPS];
+    size_t n_steps;
 };
 
 /* ---- sentencepiece: new ---- */
@@ -186,7 +196,86 @@ static bool normalize_sentencepiece(const normalizer *n, unsigned flags, text_sp
     return !(n->suffix && (flags & NORMALIZE_FIRST)) || text_buffer_append(out, " ", 1);
 }
 
-/* ---- tokenizer.json ---- */
+/* ---- tokenizer.json: load ---- */
+
+typedef struct step_loader {
+    normalizer *n;
+    failure *err;
+    /* Those that are not in a char_map yet. */
+    char_step characters[CHAR_MAP_STEPS];
+    size_t n_characters;
+    bool ordered;
+} step_loader;
+
+static bool flush_characters(step_loader *l)
+{
+    if (l->n_characters == 0)
+        return true;
+    char_map *map = char_map_new(l->characters, l->n_characters);
+    l->n_characters = 0;
+    l->ordered = false;
+    l->n->steps[l->n->n_steps++] = (list_step){.map = map};
+    return map || fail_memory(l->err);
+}
+
+/* What is decomposed after CHAR_ORDER has to be ordered again, which is another char_map. */
+static bool add_character(step_loader *l, char_step step)
+{
+    const bool decomposes = step == CHAR_NFD || step == CHAR_NFKD || step == CHAR_COMPATIBLE;
+    if (l->ordered && decomposes && !flush_characters(l))
+        return false;
+    l->ordered |= step == CHAR_ORDER;
+    l->characters[l->n_characters++] = step;
+    return true;
+}
+
+static bool add_text_step(step_loader *l, const normalize_step *from)
+{
+    if (!flush_characters(l))
+        return false;
+    normalize_step *to = &l->n->steps[l->n->n_steps++].step;
+    *to = *from;
+    to->from = to->to = (model_text){0};
+    if (from->kind == NORMALIZE_CHARSMAP)
+        return l->n->map.rules.n_units > 0
+                   ? model_fail(l->err, 0, "more than one normalizer Precompiled is not supported")
+                   : charsmap_load(&l->n->map, &from->to, l->err);
+    return (model_text_set(&to->from, from->from.s, from->from.n_bytes) &&
+            model_text_set(&to->to, from->to.s, from->to.n_bytes)) ||
+           fail_memory(l->err);
+}
+
+static bool add_bert(step_loader *l, const normalize_step *step)
+{
+    return (!step->clean_text || add_character(l, CHAR_CLEAN)) &&
+           (!step->ideographs || add_character(l, CHAR_IDEOGRAPHS)) &&
+           (!step->strip_accents || (add_character(l, CHAR_NFD) && add_character(l, CHAR_ORDER) &&
+                                     add_character(l, CHAR_STRIP_NONSPACING))) &&
+           (!step->lowercase || add_character(l, CHAR_LOWERCASE));
+}
+
+static bool add_step(step_loader *l, const normalize_step *step)
+{
+    static const normalize_step nfc = {.kind = NORMALIZE_NFC};
+    switch (step->kind) {
+    case NORMALIZE_NFD:
+        return add_character(l, CHAR_NFD) && add_character(l, CHAR_ORDER);
+    case NORMALIZE_NFKD:
+        return add_character(l, CHAR_NFKD) && add_character(l, CHAR_ORDER);
+    case NORMALIZE_NFKC:
+        return add_character(l, CHAR_COMPATIBLE) && add_text_step(l, &nfc);
+    case NORMALIZE_STRIP_ACCENTS:
+        return add_character(l, CHAR_STRIP_MARKS);
+    case NORMALIZE_LOWERCASE:
+        return add_character(l, CHAR_LOWERCASE);
+    case NORMALIZE_NMT:
+        return add_character(l, CHAR_NMT);
+    case NORMALIZE_BERT:
+        return add_bert(l, step);
+    default:
+        return add_text_step(l, step);
+    }
+}
 
 /* The last steps may be left to the reader of the text: blanks to U+2581, and one U+2581 before the
  * text. Returns how many steps remain here. */
@@ -212,6 +301,221 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
         n->form.not_twice = true;
     }
     return n_steps;
+}
+
+static bool load_steps(normalizer *n, const model *m, bool all_steps, failure *err)
+{
+    step_loader l = {.n = n, .err = err};
+    const size_t n_steps = leave_to_reader(n, m, all_steps);
+    n->identity = n_steps == 0;
+    for (size_t i = 0; i < n_steps; i++)
+        if (!add_step(&l, &m->steps[i]))
+            return false;
+    return flush_characters(&l);
+}
+
+/* ---- tokenizer.json: run ---- */
+
+/* Each step writes the whole text to a new one. false: out of memory. */
+
+/* The end of the run of `what` that begins here. */
+static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model_text *what)
+{
+    while ((size_t)(end - at) >= what->n_bytes && memcmp(at, what->s, what->n_bytes) == 0)
+        at += what->n_bytes;
+    return at;
+}
+
+/* Replaces each `from`, from left to right, by `to`; or each run of two or more by one `to`. */
+static bool step_replace(text_span text, const normalize_step *step, text_buffer *out)
+{
+    const bool runs = step->kind == NORMALIZE_REPLACE_RUNS;
+    const model_text *from = &step->from, *to = &step->to;
+    const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
+    while ((match = memmem(at, (size_t)(end - at), from->s, from->n_bytes)) != NULL) {
+        const uint8_t *after = runs ? run_end(match, end, from) : match + from->n_bytes;
+        const bool replace = !runs || after > match + from->n_bytes;
+        if (!text_buffer_append(out, at, (size_t)((replace ? match : after) - at)) ||
+            (replace && !text_buffer_append(out, to->s, to->n_bytes)))
+            return false;
+        at = after;
+    }
+    return text_buffer_append(out, at, (size_t)(end - at));
+}
+
+static size_t blank_at(text_span text, size_t at)
+{
+    uint32_t c;
+    const size_t n = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
+    return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
+}
+
+/* The end of the white space that begins here. */
+static size_t blanks_end(text_span text, size_t at)
+{
+    for (size_t n; at < text.n_bytes && (n = blank_at(text, at)) > 0;)
+        at += n;
+    return at;
+}
+
+/* Replaces white space by `to`: each run of it, as \s+ does, or with long_only each run of two or
+ * more, and \n, \r and \t alone, as \s{2,}|[\n\r\t] does. */
+static bool step_replace_blanks(text_span text, bool long_only, const model_text *to,
+                                text_buffer *out)
+{
+    size_t start = 0;
+    for (size_t at = 0; at < text.n_bytes;) {
+        const uint8_t c = text.bytes[at];
+        const size_t n = blank_at(text, at);
+        const size_t end = n > 0 ? blanks_end(text, at + n) : at;
+        if (n == 0 || (long_only && end == at + n && c != '\n' && c != '\r' && c != '\t')) {
+            at += n > 0 ? n : 1;
+            continue;
+        }
+        if (!text_buffer_append(out, text.bytes + start, at - start) ||
+            !text_buffer_append(out, to->s, to->n_bytes))
+            return false;
+        start = at = end;
+    }
+    return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
+}
+
+static bool append_characters(const charsmap *map, text_span text, text_buffer *out)
+{
+    for (size_t i = 0; i < text.n_bytes;) {
+        uint32_t c;
+        const size_t n = utf8_decode(text.bytes + i, text.n_bytes - i, &c);
+        const size_t length = n > 0 ? n : 1;
+        replacement r = {text.bytes + i, length};
+        charsmap_shortest(map, r.bytes, length, &r);
+        if (!text_buffer_append(out, r.bytes, r.n_bytes))
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+/* The length of a beginning that stays unchanged: ASCII characters before ASCII characters. */
+static size_t plain_prefix(const charsmap *map, text_span text)
+{
+    size_t n = 0;
+    while (n < text.n_bytes && text.bytes[n] < 0x80 && text.bytes[n] != '\r' &&
+           map->plain[text.bytes[n]])
+        n++;
+    return n > 0 && n < text.n_bytes && text.bytes[n] >= 0x80 ? n - 1 : n;
+}
+
+/* Applies rules to grapheme clusters shorter than six bytes, and to characters. */
+static bool step_charsmap(text_span text, const charsmap *map, text_buffer *out)
+{
+    const size_t longest_cluster = 5;
+    while (text.n_bytes > 0) {
+        const size_t n_plain = plain_prefix(map, text);
+        if (!text_buffer_append(out, text.bytes, n_plain))
+            return false;
+        text.bytes += n_plain;
+        text.n_bytes -= n_plain;
+        if (text.n_bytes == 0)
+            break;
+        const text_span cluster = {text.bytes, grapheme_length(text.bytes, text.n_bytes)};
+        const bool whole = cluster.n_bytes <= longest_cluster;
+        replacement r;
+        const bool mapped = whole && charsmap_shortest(map, cluster.bytes, cluster.n_bytes, &r);
+        if (!(mapped ? text_buffer_append(out, r.bytes, r.n_bytes)
+                     : append_characters(map, cluster, out)))
+            return false;
+        text.bytes += cluster.n_bytes;
+        text.n_bytes -= cluster.n_bytes;
+    }
+    return true;
+}
+
+/* Text in NFC stays where it is. out is empty. */
+static bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
+{
+    const size_t stable = nfc_stable_prefix(text->bytes, text->n_bytes);
+    const size_t n_rest = text->n_bytes - stable;
+    size_t written = 0;
+    if (n_rest == 0)
+        return true;
+    if (!text_buffer_reserve(out, stable + n_rest * NFC_GROWTH))
+        return false;
+    memcpy(out->bytes, text->bytes, stable);
+    if (!nfc_normalize(scratch, text->bytes + stable, n_rest, out->bytes + stable, &written))
+        return false;
+    out->n_bytes = stable + written;
+    *text = text_buffer_span(out);
+    return true;
+}
+
+/* Removes the blanks at its ends. */
+static text_span step_strip(text_span text, bool left, bool right)
+{
+    for (size_t n; left && text.n_bytes > 0 && (n = blank_at(text, 0)) > 0;) {
+        text.bytes += n;
+        text.n_bytes -= n;
+    }
+    uint32_t c;
+    for (size_t n; right && (n = utf8_decode_last(text.bytes, text.n_bytes, &c)) > 0;) {
+        if (unicode_class_of(c) != CLASS_SPACE)
+            break;
+        text.n_bytes -= n;
+    }
+    return text;
+}
+
+/* Leaves *text, or writes the whole text to `out`, which is empty, and sets *text to it. */
+static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratch *nfc,
+                     text_span *text, text_buffer *out)
+{
+    bool done = true;
+    switch (step->kind) {
+    case NORMALIZE_PREPEND:
+        done = (text->n_bytes == 0 || text_buffer_append(out, step->to.s, step->to.n_bytes)) &&
+               text_buffer_append(out, text->bytes, text->n_bytes);
+        break;
+    case NORMALIZE_REPLACE:
+    case NORMALIZE_REPLACE_RUNS:
+        done = step_replace(*text, step, out);
+        break;
+    case NORMALIZE_REPLACE_BLANKS:
+    case NORMALIZE_REPLACE_LONG_BLANKS:
+        done =
+            step_replace_blanks(*text, step->kind == NORMALIZE_REPLACE_LONG_BLANKS, &step->to, out);
+        break;
+    case NORMALIZE_CHARSMAP:
+        done = step_charsmap(*text, &n->map, out);
+        break;
+    default:
+        return step_nfc(text, nfc, out);
+    }
+    *text = text_buffer_span(out);
+    return done;
+}
+
+static bool run_steps(const normalizer *n, normalize_scratch *s, bool goes_on, text_span *text)
+{
+    size_t turn = 0;
+    for (size_t i = 0; i < n->n_steps; i++) {
+        const normalize_step *step = &n->steps[i].step;
+        const char_map *map = n->steps[i].map;
+        text_buffer *out = &s->texts[turn];
+        out->n_bytes = 0;
+        if (map) {
+            if (!char_map_run(map, &s->nfc, *text, out))
+                return false;
+            *text = text_buffer_span(out);
+        } else if (step->kind == NORMALIZE_STRIP) {
+            *text = step_strip(*text, step->left && !goes_on, step->right);
+        } else if (step->kind != NORMALIZE_PREPEND || !goes_on) {
+            if (!run_step(n, step, &s->nfc, text, out))
+                return false;
+        }
+        /* The next one must not write where this one has put the text. */
+        if (text->bytes == out->bytes)
+            turn = !turn;
+    }
+    return true;
 }
 
 /* ---- Cuts: whether the steps handle two neighbours in a text independently ---- */
@@ -314,14 +618,14 @@ static bool replace_blanks(const normalize_step *step, uint32_t *around)
 }
 
 /* normalizer_cuts for the steps of a tokenizer.json. */
-static bool cut_steps(const step_list *list, const uint32_t *around, uint32_t beside[2])
+static bool cut_steps(const normalizer *n, const uint32_t *around, uint32_t beside[2])
 {
     uint32_t now[N];
     bool mapped = false;
     memcpy(now, around, sizeof now);
-    for (size_t i = 0; i < list->n_steps; i++) {
-        const normalize_step *step = &list->steps[i].step;
-        const char_map *map = list->steps[i].map;
+    for (size_t i = 0; i < n->n_steps; i++) {
+        const normalize_step *step = &n->steps[i].step;
+        const char_map *map = n->steps[i].map;
         if (map) {
             for (size_t k = 0; k < N; k++)
                 if (mapped || !char_map_one(map, now[k], &now[k]))
@@ -347,7 +651,7 @@ static bool cut_steps(const step_list *list, const uint32_t *around, uint32_t be
                 return false;
             break;
         default:
-            if (mapped || !are_clusters(now) || !map_each(step, &list->charsmap, now))
+            if (mapped || !are_clusters(now) || !map_each(step, &n->map, now))
                 return false;
             mapped = true;
         }
@@ -368,9 +672,7 @@ normalizer *normalizer_new(const model *m, bool all_steps, failure *err)
     } else if (m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE) {
         loaded = load_sentencepiece_rules(n, m, err);
     } else {
-        const size_t n_steps = leave_to_reader(n, m, all_steps);
-        n->identity = n_steps == 0;
-        loaded = step_list_load(&n->list, m, n_steps, err);
+        loaded = load_steps(n, m, all_steps, err);
     }
     if (loaded)
         return n;
@@ -384,7 +686,11 @@ void normalizer_free(normalizer *n)
         return;
     charsmap_free(&n->map);
     double_array_free(&n->user);
-    step_list_free(&n->list);
+    for (size_t i = 0; i < n->n_steps; i++) {
+        char_map_free(n->steps[i].map);
+        free(n->steps[i].step.from.s);
+        free(n->steps[i].step.to.s);
+    }
     free(n);
 }
 
@@ -395,7 +701,7 @@ normal_form normalizer_form(const normalizer *n)
 
 void normalizer_add_pairs(const normalizer *n, char_pairs *pairs)
 {
-    charsmap_add_pairs(n->sentencepiece ? &n->map : &n->list.charsmap, pairs);
+    charsmap_add_pairs(&n->map, pairs);
 }
 
 bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
@@ -406,7 +712,7 @@ bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_
     if (n->identity)
         return true;
     if (!n->sentencepiece)
-        return cut_steps(&n->list, around, beside);
+        return cut_steps(n, around, beside);
     /* A rule that includes one of these characters ends before the next one. Text in a user-defined
      * piece is not replaced. */
     for (size_t i = 1; i < 4; i++)
@@ -434,7 +740,7 @@ bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, t
     if (n->identity)
         return true;
     if (!n->sentencepiece)
-        return step_list_run(&n->list, s, (flags & NORMALIZE_CONTINUES) != 0, span);
+        return run_steps(n, s, (flags & NORMALIZE_CONTINUES) != 0, span);
     s->texts[0].n_bytes = 0;
     if (!normalize_sentencepiece(n, flags, *span, &s->texts[0]))
         return false;

@@ -6,7 +6,8 @@
 
 #include "tokenizer/normalize/char_pairs.h"
 #include "tokenizer/model/model.h"
-#include "tokenizer/normalize/step_list.h"
+#include "tokenizer/normalize/text_buffer.h"
+#include "tokenizer/unicode/unicode.h"
 
 enum {
     NORMALIZE_FIRST = 1,    /* the text begins a document */
@@ -49,7 +50,10 @@ bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_
  * others around it are this letter, with the same `beside`. CHAR_ANY: there is none. */
 uint32_t normalizer_neutral(const normalizer *n, const char_pairs *pairs);
 
-typedef list_scratch normalize_scratch; /* starts as {0}; one for each thread */
+typedef struct normalize_scratch { /* starts as {0}; one for each thread */
+    text_buffer texts[2];
+    nfc_scratch nfc;
+} normalize_scratch;
 void normalize_scratch_free(normalize_scratch *s);
 
 /* Normalizes *span, which afterwards is the original text or in the scratch. false: out of
