@@ -18,7 +18,7 @@ static const splitter *kept(size_t i)
 unsigned cuts_of(split_pattern p)
 {
     static unsigned found[STAGE_N];
-    if (p == SPLIT_NONE || p >= STAGE_N || kept(p)->stages[0]->match)
+    if (p == SPLIT_NONE || p >= STAGE_N || kept(p)->stages[0]->match || kept(p)->joins[0])
         return split_cuts(p, NULL);
     if (found[p] == 0)
         found[p] = 1u << 31 | split_cuts(p, NULL) | expression_cuts(kept(p)->expressions[0]);

@@ -10,6 +10,7 @@
 #include "tokenizer/load/load_hf_pipeline.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
+#include "tokenizer/split/splitter_scalar.h"
 #include "text/utf8.h"
 
 typedef struct hf_file {
@@ -108,11 +109,11 @@ static bool check_byte_fallback(const hf_file *f)
 }
 
 /* Whether all bytes of a character in UTF-8 have tokens <0xNN>. */
-static bool falls_back(const hf_file *f, uint32_t character)
+static bool falls_back(const hf_file *f, uint32_t code_point)
 {
     char name[8];
     uint8_t bytes[4];
-    const size_t n = utf8_encode(character, bytes);
+    const size_t n = utf8_encode(code_point, bytes);
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "<0x%02X>", bytes[i]);
         if (name_table_find(&f->names, name, 6) == NAME_TABLE_NONE)
@@ -137,7 +138,7 @@ static bool check_missing_bytes(const hf_file *f, const model_text *suffix, bool
     for (unsigned byte = 0; byte < 256; byte++) {
         if (found[byte] || !is_in_utf8(byte))
             continue;
-        if (f->m->byte_fallback && falls_back(f, byte_alphabet_character((uint8_t)byte)))
+        if (f->m->byte_fallback && falls_back(f, byte_char((uint8_t)byte).code_point))
             return model_fail(f->err, 0,
                               "byte_fallback of byte-level BPE (0x%02X) is not supported", byte);
         if (names_unknown && f->m->unknown_id == MODEL_NO_ID)

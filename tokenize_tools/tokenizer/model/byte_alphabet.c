@@ -14,15 +14,6 @@ static uint32_t byte_of(uint32_t code_point)
     return rank <= 0x20 ? rank : rank == 0x43 ? 0xAD : rank - 0x21 + 0x7F;
 }
 
-uint32_t byte_alphabet_character(uint8_t byte)
-{
-    if (byte_of(byte) == byte)
-        return byte;
-    if (byte <= 0x20)
-        return 0x100u + byte;
-    return byte == 0xAD ? 0x143 : 0x121u + byte - 0x7F;
-}
-
 size_t byte_alphabet_decode(const char *text, size_t n_bytes, uint8_t *out)
 {
     const uint8_t *s = (const uint8_t *)text;

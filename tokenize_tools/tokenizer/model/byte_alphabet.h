@@ -11,7 +11,5 @@
 /* Decodes text, which is UTF-8, to at most n_bytes bytes; SIZE_MAX: a character is not in the
  * alphabet. */
 size_t byte_alphabet_decode(const char *text, size_t n_bytes, uint8_t *out);
-/* The character that stands for a byte. */
-uint32_t byte_alphabet_character(uint8_t byte);
 
 #endif /* TOKMAP_BYTE_ALPHABET_H */

@@ -62,7 +62,8 @@ typedef struct split_stage {
     /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of
      * the alternatives say it. */
     size_t (*match)(view *v, size_t start);
-    const char *begins;   /* of `match`: the characters that a match may begin with */
+    const char *begins;   /* of `match`: the characters that a match may begin with. NULL: where it
+                             finds nothing, the alternatives after the first are tried */
     split_algebra *words; /* the same faster; NULL: there is none */
     unsigned wanted;      /* what it needs of a block, WANT_... */
     const struct family *family;
@@ -83,7 +84,7 @@ struct splitter {
     const split_list *list; /* if it has a name */
     unsigned n_stages;
     const split_stage *stages[SPLIT_MAX_STAGES];
-    expression *expressions[SPLIT_MAX_STAGES]; /* if there is a match, of what it begins with */
+    expression *expressions[SPLIT_MAX_STAGES]; /* of what the stage's `match` does not say */
     split_join joins[SPLIT_MAX_STAGES];
 };
 

@@ -12,18 +12,7 @@
 #include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/text_cut.h"
 
-static size_t lines_match(view *v, size_t i)
-{
-    size_t end = 0;
-    for (;;) {
-        const character c = char_at(v, i), next = char_at(v, i + c.n_bytes);
-        if (c.code_point != '\n' && (c.code_point != '\r' || next.code_point != '\n'))
-            return end;
-        end = i = i + 1 + (c.code_point == '\r');
-    }
-}
-
-/* ---- The same by masks ---- */
+/* ---- Masks ---- */
 
 /* A class in two blocks, and in the block before. */
 typedef struct class_masks {
@@ -87,8 +76,9 @@ const split_stage stage_youtu = {
                      "\u303f\ufe30-\ufe4f]+",
                      "[\u3105-\u312f]+", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
 const split_stage stage_newline = {STAGE(newline, CUT_AT_NEWLINE), .alternatives = {"[\\r\\n]"}};
-const split_stage stage_lines = {STAGE(lines, 0), .match = lines_match, .begins = "[\\r\\n]",
-                                 .join = JOIN_NEXT, .alternatives = {"(?:\\r?\\n)+(?!\\r?\\n)"}};
+/* A match takes all newlines, so its look-ahead always holds. */
+const split_stage stage_lines = {STAGE(lines, 0), .join = JOIN_NEXT,
+                                 .alternatives = {"(?:\\n|\\r\\n)+ (?:\\r?\\n)+(?!\\r?\\n)"}};
 const split_stage stage_last_blanks = {STAGE(last_blanks, 0), .words = last_blank_words,
                                        .alternatives = {"\\s+$"}};
 const split_stage stage_blank_letters = {

@@ -17,21 +17,10 @@ static bool is_decimal(character c)
 /* Oniguruma's \w. It has six numbers that Rust's lacks, and not the two joiners of Rust's. */
 static bool is_word(character c)
 {
-    switch (c.code_point) {
-    case 0xB2:
-    case 0xB3:
-    case 0xB9:
-    case 0xBC:
-    case 0xBD:
-    case 0xBE:
+    const uint32_t p = c.code_point;
+    if (p == 0xB2 || p == 0xB3 || p == 0xB9 || (p >= 0xBC && p <= 0xBE))
         return true;
-    case 0x200C:
-    case 0x200D:
-    case UINT32_MAX:
-        return false;
-    default:
-        return unicode_is_word(c.code_point);
-    }
+    return p != UINT32_MAX && p != 0x200C && p != 0x200D && unicode_is_word(p);
 }
 
 /* The end of the run of decimal digits at i; *n is their number. A long run is counted once. */
@@ -68,45 +57,13 @@ static size_t thousands_match(view *v, size_t i)
 }
 
 /* (?=(\d{3})+(?!\d)): matches of nothing. */
-static bool is_before_thousands(view *v, size_t i)
-{
-    if (!is_decimal(char_at(v, i)))
-        return false;
-    if (v->run_end <= i)
-        v->run_end = decimals_end(v, i, &v->run_left);
-    return v->run_left-- % 3 == 0;
-}
-
 static size_t thousands_only_match(view *v, size_t i)
 {
-    return is_before_thousands(v, i) ? i : 0;
-}
-
-/* \s+(?!\S)|\s+: the run of blanks, or without its last one, which the next word may start with. */
-static size_t blanks_end(const view *v, size_t start)
-{
-    size_t i = start, last = start;
-    character c = char_at(v, i);
-    for (; is_of(c, BLANKS); c = char_at(v, i)) {
-        last = i;
-        i += c.n_bytes;
-    }
-    return c.class == CLASS_END || last == start ? i : last;
-}
-
-/* Where nothing is matched, no other alternative is tried. */
-static size_t superbpe_match(view *v, size_t i)
-{
-    if (is_before_thousands(v, i))
-        return i;
-    character c = char_at(v, i);
-    const size_t body = i + (c.code_point == ' ');
-    const character first = char_at(v, body);
-    if (is_of(first, LETTERS))
-        return skip_classes(v, body, LETTERS);
-    if (is_of(first, OTHERS))
-        return skip_classes(v, body, OTHERS);
-    return is_of(c, BLANKS) ? blanks_end(v, i) : 0;
+    if (!is_decimal(char_at(v, i)))
+        return 0;
+    if (v->run_end <= i)
+        v->run_end = decimals_end(v, i, &v->run_left);
+    return v->run_left-- % 3 == 0 ? i : 0;
 }
 
 /* Numbers are left to the scalar splitter. */
@@ -137,6 +94,6 @@ const split_stage stage_superbpe = {
     .alternatives = {"(?=(\\d{3})+(?!\\d))", "\\x20?\\p{L}+", "\\x20?[^\\s\\p{L}\\p{N}]+",
                      "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
-    .match = superbpe_match,
+    .match = thousands_only_match,
     .words = superbpe_words,
 };

@@ -4,6 +4,8 @@
  * whitespace         Whitespace, \w+|[^\w\s]+ of Rust
  * whitespace_split   WhitespaceSplit
  * bert               BertPreTokenizer: each punctuation character is a word
+ * clip, clip_old     CLIP: letters, one number, or others; the older files of the text encoders
+ *                    know no specials
  *
  * A word that is removed encodes to no ids, and a blank before a word is removed from it: so U+0020
  * may be in the word after it, which saves a lookup. */
@@ -81,4 +83,21 @@ const split_stage stage_bert = {
     .alternatives = {"\\x20?\\p{HfPunctuation}", "\\x20?[^\\s\\p{HfPunctuation}]+", REGEX_BLANKS},
     .words = bert_words,
     .wanted = WANT_WORDS,
+};
+
+#define REGEX_CLIP                                                                                 \
+    "'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "[\\p{L}]+", "[\\p{N}]", "[^\\s\\p{L}\\p{N}]+"
+
+const split_stage stage_clip = {
+    .name = "clip",
+    .alternatives = {"<\\|startoftext\\|>", "<\\|endoftext\\|>", REGEX_CLIP},
+    .drops_blanks = true,
+    .cuts = CUT_ANYWHERE,
+};
+
+const split_stage stage_clip_old = {
+    .name = "clip_old",
+    .alternatives = {REGEX_CLIP},
+    .drops_blanks = true,
+    .cuts = CUT_ANYWHERE,
 };

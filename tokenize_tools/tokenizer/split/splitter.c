@@ -84,7 +84,10 @@ bool split_drops_blanks(split_pattern p)
 size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
 {
     const view v = {.text = word, .n_bytes = n_bytes};
-    return skip_classes(&v, 0, BLANKS);
+    size_t i = 0;
+    for (character c = char_at(&v, i); is_of(c, BLANKS); c = char_at(&v, i))
+        i += c.n_bytes;
+    return i;
 }
 
 /* Known stages never hinder each other's cuts. A stage of the tokenizer's own may have a match
@@ -169,13 +172,14 @@ split_stage_id split_find_stage(const char *text, size_t n_bytes)
 
 /* ---- New and free ---- */
 
-/* The first spelling of each alternative. */
+/* The first spelling of each alternative that `match` does not stand for. */
 static size_t write_expression(const split_stage *stage, char *out)
 {
+    const size_t first = stage->match ? 1 : 0;
     size_t n = 0;
-    for (size_t i = 0; i < SPLIT_MAX_ALTERNATIVES && stage->alternatives[i]; i++) {
+    for (size_t i = first; i < SPLIT_MAX_ALTERNATIVES && stage->alternatives[i]; i++) {
         const size_t length = strcspn(stage->alternatives[i], " ");
-        if (i > 0)
+        if (i > first)
             out[n++] = '|';
         memcpy(out + n, stage->alternatives[i], length);
         n += length;
@@ -203,10 +207,10 @@ splitter *splitter_new(split_pattern p, const split_own *own)
         else if (stage->begins)
             s->expressions[k] =
                 expression_new(stage->begins, strlen(stage->begins), EXPRESSION_RUBY, &err);
-        else if (!stage->match)
+        else
             s->expressions[k] =
                 expression_new(text, write_expression(stage, text), stage->dialect, &err);
-        if (!s->expressions[k] && (!stage->match || stage->begins)) {
+        if (!s->expressions[k]) {
             splitter_free(s);
             return NULL;
         }
@@ -238,14 +242,16 @@ size_t split_next_start(const uint64_t *starts, size_t at, size_t end)
 void split_range(const splitter *s, unsigned k, const view *range, uint64_t *starts)
 {
     const split_join join = s->joins[k];
-    const expression *x = s->expressions[k];
+    const split_stage *stage = s->stages[k];
+    const expression *begins = stage->match && !stage->begins ? NULL : s->expressions[k];
+    const expression *rest = stage->begins ? NULL : s->expressions[k];
     view v = *range;
     size_t i = range->begin, last = SIZE_MAX;
     v.n_bytes = i;
     split_set_bit(starts, i);
     for (;;) {
-        if (x && join != JOIN_KEPT)
-            i = expression_next(x, range, i);
+        if (begins && join != JOIN_KEPT)
+            i = expression_next(begins, range, i);
         if (i >= range->n_bytes)
             return;
         if (i >= v.n_bytes) { /* the piece that it is in */
@@ -253,8 +259,9 @@ void split_range(const splitter *s, unsigned k, const view *range, uint64_t *sta
             v.n_bytes = split_next_start(starts, i + 1, range->n_bytes);
             last = SIZE_MAX;
         }
-        const size_t end =
-            s->stages[k]->match ? s->stages[k]->match(&v, i) : expression_match(x, &v, i);
+        size_t end = stage->match ? stage->match(&v, i) : 0;
+        if (end == 0 && rest)
+            end = expression_match(rest, &v, i);
         if (end >= i && join != JOIN_PREVIOUS)
             split_set_bit(starts, i);
         if (end > i && i == last && join == JOIN_MATCHES)

@@ -97,17 +97,6 @@ static inline bool is_of(character c, unsigned classes)
     return classes >> c.class & 1;
 }
 
-static inline size_t skip_classes(const view *v, size_t i, unsigned classes)
-{
-    if (!v->as_bytes) { /* the usual case, faster */
-        while (i < v->n_bytes && v->text[i] < 0x80 && classes >> class_of(v->text[i]) & 1)
-            i++;
-    }
-    for (character c = char_at(v, i); is_of(c, classes); c = char_at(v, i))
-        i += c.n_bytes;
-    return i;
-}
-
 static inline void split_set_bit(uint64_t *bits, size_t i)
 {
     bits[i / 64] |= (uint64_t)1 << i % 64;

@@ -35,6 +35,12 @@ unicode_class unicode_class_of(uint32_t code_point);
 extern const uint16_t unicode_class_index[0x110000 >> 7];
 extern const uint8_t unicode_class_pages[][128];
 
+enum {
+    UNICODE_N_HAN = 22
+};
+/* \p{Han}: the first and the last of each range. */
+extern const uint32_t unicode_han[UNICODE_N_HAN][2];
+
 /* Classes of Hugging Face's components, each of its own version of Unicode. */
 typedef enum hf_class {
     HF_NUMBER,      /* Digits: the numbers of Unicode 17 */
