@@ -66,7 +66,7 @@ def expected(data):
     texts = [plan["folder"], plan["cells_folder"], plan["cell_size"], plan["hash"].encode()]
     for name, value in plan["options"]:
         texts += [name, value or b""]
-    texts += plan["facts"]
+    texts.append(b"".join(fact + b"\n" for fact in plan["facts"]))
     for one in plan["inputs"]:
         texts += one
     for i, cell in enumerate(plan["cells"]):

@@ -4,8 +4,8 @@
  * stdin is plans, each with its length in 4 bytes before it. The answer to each is 0, or 1 and what
  * it says: the number of texts in 4 bytes, and the texts, each with its length in 4 bytes. They are
  * the two folders, the size of cells, the hash; for each option its name and its value, or nothing;
- * the facts; for each input its four values; for each cell its three numbers, its hash and its
- * prefix, also with the split "s". Numbers are little-endian, and decimal in texts. */
+ * the facts as one text; for each input its four values; for each cell its three numbers, its hash
+ * and its prefix, also with the split "s". Numbers are little-endian, and decimal in texts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void put_plan(const plan_file *plan)
 {
     char hash[24];
     put_number(1, 1);
-    put_number(4 + 2 * plan->n_options + plan->n_facts + 4 * plan->n_inputs + 6 * plan->n_cells, 4);
+    put_number(5 + 2 * plan->n_options + 4 * plan->n_inputs + 6 * plan->n_cells, 4);
     put_text(plan->folder);
     put_text(plan->cells_folder);
     put_decimal(plan->cell_bytes);
@@ -53,8 +53,7 @@ static void put_plan(const plan_file *plan)
         put_text(plan->options[i].name);
         put_text(plan->options[i].value ? plan->options[i].value : "");
     }
-    for (size_t i = 0; i < plan->n_facts; i++)
-        put_text(plan->facts[i]);
+    put_bytes(plan->facts, plan->facts_bytes);
     for (size_t i = 0; i < plan->n_inputs; i++) {
         put_decimal(plan->inputs[i].n_bytes);
         put_decimal(plan->inputs[i].mtime_ns);

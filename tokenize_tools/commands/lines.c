@@ -10,84 +10,49 @@
 #include "corpus/wrong_file.h"
 #include "system/protected.h"
 
-#define FIRST_BYTES ((size_t)256 * 1024)
 #define MAX_LINE_BYTES ((size_t)2 << 30)
 
 /* ---- Reading ---- */
 
 int line_reader_open(line_reader *r, const char *name)
 {
+    static const corpus_options options = {.max_piece_bytes = MAX_LINE_BYTES};
+    const input_source source = {.path = name};
     failure err;
     *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};
-    r->in = input_open(name, &err);
-    if (!r->in)
+    if (!window_open(&r->window, &source, &options, -1, &err))
         return cli_print_failure(&err);
-    r->data = malloc(FIRST_BYTES);
-    r->capacity = FIRST_BYTES;
-    return r->data ? path_protect_name(name, "the input") : cli_no_memory();
-}
-
-/* Makes room after the data: moves the current line to the front, or grows the buffer. */
-static int make_room(line_reader *r)
-{
-    if (r->at) {
-        memmove(r->data, r->data + r->at, r->n_bytes - r->at);
-        r->n_bytes -= r->at;
-        r->at = 0;
-    }
-    if (r->n_bytes < r->capacity / 2)
-        return CLI_OK;
-    if (r->n_bytes > MAX_LINE_BYTES)
-        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": longer than 2 GiB", r->name,
-                         r->number + 1);
-    size_t capacity = 2 * r->capacity;
-    uint8_t *data = realloc(r->data, capacity);
-    if (!data)
-        return cli_no_memory();
-    r->data = data;
-    r->capacity = capacity;
-    return CLI_OK;
+    return path_protect_name(name, "the input");
 }
 
 static int read_more(line_reader *r)
 {
+    window *w = &r->window;
     failure err;
-    int code = make_room(r);
-    if (code != CLI_OK)
-        return code;
-    ssize_t n =
-        input_read(r->in, r->data + r->n_bytes, r->capacity - LINE_PADDING - r->n_bytes, &err);
-    if (n < 0)
+    const bool first = r->number == 0 && window_size(w) == 0;
+    if (window_size(w) > MAX_LINE_BYTES)
+        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": longer than 2 GiB", r->name,
+                         r->number + 1);
+    if (!window_fill(w, &err))
         return cli_print_failure(&err);
-    bool first = r->number == 0 && r->n_bytes == 0;
-    r->at_end = n == 0;
-    r->n_bytes += (size_t)n;
-    const char *other = first ? wrong_file_name(r->data, r->n_bytes) : NULL;
-    if (other)
-        return cli_error(CLI_INPUT, "%s: is %s, not JSON lines", r->name, other);
-    memset(r->data + r->n_bytes, 0, LINE_PADDING);
-    return CLI_OK;
+    const char *other = first ? wrong_file_name(window_text(w), window_size(w)) : NULL;
+    return other ? cli_error(CLI_INPUT, "%s: is %s, not JSON lines", r->name, other) : CLI_OK;
 }
 
 /* The next line, whatever is in it. */
 static int read_line(line_reader *r, text_line *line, bool *more)
 {
-    size_t n_searched = 0; /* of the current line */
-    const uint8_t *newline = NULL;
-    for (;;) {
-        const uint8_t *from = r->data + r->at + n_searched;
-        newline = memchr(from, '\n', (size_t)(r->data + r->n_bytes - from));
-        n_searched = r->n_bytes - r->at;
-        if (newline || r->at_end)
-            break;
-        int code = read_more(r);
+    window *w = &r->window;
+    size_t n_bytes;
+    bool found;
+    while (!(found = window_find(w, "\n", 1, &n_bytes)) && !w->at_end) {
+        const int code = read_more(r);
         if (code != CLI_OK)
             return code;
     }
-    *more = newline || r->at < r->n_bytes;
-    line->text = r->data + r->at;
-    line->n_bytes = newline ? (size_t)(newline - line->text) : r->n_bytes - r->at;
-    r->at += line->n_bytes + (newline != NULL);
+    *line = (text_line){window_text(w), n_bytes};
+    *more = found || n_bytes > 0;
+    window_consume(w, n_bytes + found);
     r->number += *more;
     return CLI_OK;
 }
@@ -123,9 +88,7 @@ int line_reader_refuse(const line_reader *r, uint64_t byte, const char *why)
 
 void line_reader_close(line_reader *r)
 {
-    input_close(r->in);
-    free(r->data);
-    *r = (line_reader){0};
+    window_close(&r->window);
 }
 
 /* ---- Writing ---- */

@@ -9,22 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "corpus/input.h"
-
-/* Readable bytes after a line. */
-#define LINE_PADDING 64
+#include "corpus/window.h"
 
 typedef struct line_reader {
-    input *in;
+    window window;
     const char *name; /* for messages */
-    uint8_t *data;    /* what is read and not yet handed out is data[at .. n_bytes) */
-    size_t at, n_bytes, capacity;
-    bool at_end;
-    uint64_t number; /* of the current line, from 1; blank ones count */
+    uint64_t number;  /* of the current line, from 1; blank ones count */
 } line_reader;
 
 typedef struct text_line {
-    uint8_t *text; /* without the newline; LINE_PADDING readable bytes after it */
+    const uint8_t *text; /* without the newline; WINDOW_PADDING readable bytes after it */
     size_t n_bytes;
 } text_line;
 

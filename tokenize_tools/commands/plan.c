@@ -107,21 +107,6 @@ static int take_options(plan_file *plan)
     return plan->n_options <= PLAN_MAX_OPTIONS ? CLI_OK : cli_usage("too many options");
 }
 
-/* The lines of the facts, whose text is changed. */
-static int take_facts(plan_file *plan, pack_facts *facts)
-{
-    char *at = facts->text, *end = at + facts->n_bytes;
-    plan->facts = calloc(PLAN_MAX_FACTS, sizeof *plan->facts);
-    if (!plan->facts)
-        return cli_no_memory();
-    for (char *newline; (newline = memchr(at, '\n', (size_t)(end - at))) != NULL;
-         at = newline + 1) {
-        *newline = '\0';
-        plan->facts[plan->n_facts++] = at;
-    }
-    return CLI_OK;
-}
-
 static int write_plan(plan_file *plan, const plan_options *options)
 {
     output_file out;
@@ -193,8 +178,8 @@ static int make_plan(const plan_options *options, const pack_parts *parts)
                                                                  .tokenizer = parts->tokenizer,
                                                                  .tokens = parts->tokens}))
         code = cli_no_memory();
-    if (code == CLI_OK)
-        code = take_facts(&plan, &facts);
+    plan.facts = facts.text;
+    plan.facts_bytes = facts.n_bytes;
     if (code == CLI_OK)
         code = pack_planner_run(&planner);
     if (code == CLI_OK)

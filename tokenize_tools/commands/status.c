@@ -52,6 +52,10 @@ typedef struct plan_share {
     uint64_t input_bytes; /* as they are stored */
 } plan_share;
 
+typedef struct done_cell {
+    uint64_t at_ns, n_bytes, n_tokens;
+} done_cell;
+
 typedef struct plan_status {
     plan_share all, done, unfinished, failed, left; /* left: not begun */
     uint64_t unfinished_bytes;                      /* of the inputs of unfinished cells: packed */
@@ -59,17 +63,8 @@ typedef struct plan_status {
     double bytes_per_s, tokens_per_s; /* 0: cannot be known */
     double seconds_left;              /* at this rate; 0: cannot be known, or all is done */
     failure *failures;                /* their places are cells */
+    done_cell *done_cells;
 } plan_status;
-
-typedef struct done_cell {
-    uint64_t at_ns, n_bytes, n_tokens;
-} done_cell;
-
-typedef struct status_search {
-    plan_status *status;
-    const plan_file *plan;
-    done_cell *done;
-} status_search;
 
 /* ---- The rate ---- */
 
@@ -102,18 +97,18 @@ static void find_slopes(const done_cell *cells, size_t n, plan_status *status)
 
 /* Of the first cells of tasks that run together, only the end is known, not the beginning. So the
  * tasks must have done two cells each. */
-static void find_rate(status_search *s)
+static void find_rate(plan_status *status)
 {
-    plan_status *status = s->status;
     const size_t n = status->done.n_cells;
     const size_t least = 2 * (status->unfinished.n_cells ? status->unfinished.n_cells : 1);
     size_t first = 0;
     if (n < least)
         return;
-    qsort(s->done, n, sizeof *s->done, compare_times);
-    while (first < n - least && s->done[n - 1].at_ns - s->done[first].at_ns > RECENT_NS)
+    done_cell *cells = status->done_cells;
+    qsort(cells, n, sizeof *cells, compare_times);
+    while (first < n - least && cells[n - 1].at_ns - cells[first].at_ns > RECENT_NS)
         first++;
-    find_slopes(s->done + first, n - first, status);
+    find_slopes(cells + first, n - first, status);
     const uint64_t n_bytes = status->all.input_bytes - status->done.input_bytes;
     if (status->bytes_per_s > 0)
         status->seconds_left = (double)(n_bytes - status->unfinished_bytes) / status->bytes_per_s;
@@ -133,14 +128,13 @@ static bool add_failure(plan_status *status, const cell_report *report, size_t c
     return true;
 }
 
-static bool add_cell(status_search *s, size_t cell, bool verify)
+static bool add_cell(plan_status *status, const plan_file *plan, size_t cell, bool verify)
 {
-    plan_status *status = s->status;
     plan_share *share = &status->left;
     cell_work work;
     bool ok = true;
-    const uint64_t n_bytes = plan_file_cell_bytes(s->plan, cell);
-    pack_resume_look(&work, s->plan, cell, verify);
+    const uint64_t n_bytes = plan_file_cell_bytes(plan, cell);
+    pack_resume_look(&work, plan, cell, verify);
     const cell_report *report = &work.report;
     const pack_note *note = &work.note;
     switch (report->state) {
@@ -158,7 +152,8 @@ static bool add_cell(status_search *s, size_t cell, bool verify)
         break;
     case CELL_DONE:
         share = &status->done;
-        s->done[share->n_cells] = (done_cell){report->done_ns, n_bytes, report->n_tokens};
+        status->done_cells[share->n_cells] =
+            (done_cell){report->done_ns, n_bytes, report->n_tokens};
         status->n_tokens += report->n_tokens;
         status->n_documents += report->n_documents;
         break;
@@ -178,14 +173,12 @@ static bool add_cell(status_search *s, size_t cell, bool verify)
 /* false: out of memory. */
 static bool find_status(plan_status *status, const plan_file *plan, bool verify)
 {
-    status_search s = {.status = status, .plan = plan};
-    s.done = calloc(plan->n_cells, sizeof *s.done);
-    bool ok = s.done != NULL;
+    status->done_cells = calloc(plan->n_cells, sizeof *status->done_cells);
+    bool ok = status->done_cells != NULL;
     for (size_t i = 0; i < plan->n_cells && ok; i++)
-        ok = add_cell(&s, i, verify);
+        ok = add_cell(status, plan, i, verify);
     if (ok)
-        find_rate(&s);
-    free(s.done);
+        find_rate(status);
     return ok;
 }
 
@@ -303,6 +296,7 @@ int status_command(int argc, char **argv)
     if (code == CLI_OK && status.failed.n_cells > 0)
         code = CLI_DATASET;
     free(status.failures);
+    free(status.done_cells);
     plan_file_free(&plan);
     return code;
 }

@@ -23,20 +23,6 @@ static bool is_taken(const pack_bad_file *f)
     return !f->out.replace && file_name_exists(f->out.path);
 }
 
-/* Adds the bytes that an earlier run wrote to the checksum. A shorter file fails the
- * comparison. */
-static int read_back(pack_bad_file *f, int fd, uint64_t n_bytes)
-{
-    int error = 0;
-    size_t n = 1;
-    for (uint64_t at = 0; !error && n > 0 && at < n_bytes; at += n) {
-        size_t wanted = n_bytes - at < sizeof f->buffer ? (size_t)(n_bytes - at) : sizeof f->buffer;
-        error = tokmap_i_file_read(fd, f->buffer, wanted, at, &n);
-        XXH3_64bits_update(f->checksum, f->buffer, n);
-    }
-    return error;
-}
-
 static int refuse_damaged(const char *path, uint64_t n_bytes)
 {
     return cli_error(CLI_DATASET,
@@ -56,7 +42,7 @@ static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
     if (code != CLI_OK)
         return code;
     f->out = out;
-    int error = missing ? 0 : read_back(f, out.fd, keep->n_bytes);
+    int error = missing ? 0 : file_hash(out.fd, 0, keep->n_bytes, f->checksum);
     if (error)
         return print_error(out.partial, "read", error);
     if (keep->n_bytes > 0 && (missing || XXH3_64bits_digest(f->checksum) != keep->checksum))
@@ -74,7 +60,7 @@ static int check_placed(pack_bad_file *f, const pack_bad_mark *keep)
         return CLI_OK;
     bool same = file_open(f->out.path, &fd, &facts) == 0 && facts.n_bytes == keep->n_bytes &&
                 file_describe_name(f->out.path, &named) == 0 && named.kind == FILE_REGULAR &&
-                read_back(f, fd, keep->n_bytes) == 0 &&
+                file_hash(fd, 0, keep->n_bytes, f->checksum) == 0 &&
                 XXH3_64bits_digest(f->checksum) == keep->checksum;
     tokmap_i_file_close(fd);
     return same ? CLI_OK : refuse_damaged(f->out.path, keep->n_bytes);

@@ -411,25 +411,17 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
 
 /* ---- The files that a run reads and writes ---- */
 
-typedef struct name {
-    char path[PATH_PREFIX_BYTES + 24];
-    bool beside; /* not part of a dataset: the report or the bad documents */
-} name;
-
-enum {
-    MAX_NAMES = (PACK_MAX_SPLITS + 1) * PATH_N_DATASET_SUFFIXES + 4
-};
-
-typedef struct name_list {
-    name names[MAX_NAMES];
+typedef struct name_list { /* those of datasets come first */
+    path_text names[(PACK_MAX_SPLITS + 1) * PATH_N_DATASET_SUFFIXES + 4];
     size_t n;
 } name_list;
 
-static void add_name(name_list *list, const char *path, const char *suffix, bool beside)
+static void add_beside(name_list *list, const char *path)
 {
-    name *n = &list->names[list->n++];
-    snprintf(n->path, sizeof n->path, "%s%s", path, suffix);
-    n->beside = beside;
+    if (!path)
+        return;
+    list->names[list->n++] = path_of(path, "");
+    list->names[list->n++] = path_of(path, ".partial");
 }
 
 const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *options)
@@ -465,27 +457,21 @@ int pack_names_check(const pack_options *options)
         if (i < options->n_splits)
             pack_split_prefix(prefix, options, i);
         for (size_t k = 0; k < PATH_N_DATASET_SUFFIXES; k++)
-            add_name(list, i < options->n_splits ? prefix : options->prefix,
-                     path_dataset_suffixes[k], false);
+            list->names[list->n++] =
+                path_of(i < options->n_splits ? prefix : options->prefix, path_dataset_suffixes[k]);
     }
-    if (options->report) {
-        add_name(list, options->report, "", true);
-        add_name(list, options->report, ".partial", true);
-    }
-    if (pack_bad_path(bad, options)) {
-        add_name(list, bad, "", true);
-        add_name(list, bad, ".partial", true);
-    }
+    const size_t n_of_datasets = list->n;
+    add_beside(list, options->report);
+    add_beside(list, pack_bad_path(bad, options));
     int code = CLI_OK;
     for (size_t i = 0; i < list->n && code == CLI_OK && !options->dry_run; i++)
-        code = output_make_folders(list->names[i].path);
+        code = output_make_folders(list->names[i].s);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)
-        code = path_check_output(list->names[i].path);
-    for (size_t i = 0; i < list->n && code == CLI_OK; i++)
-        for (size_t k = i + 1; k < list->n && code == CLI_OK; k++)
-            if (list->names[k].beside &&
-                file_is_same_name(list->names[i].path, list->names[k].path))
-                code = cli_usage("%s: is named for two outputs", list->names[k].path);
+        code = path_check_output(list->names[i].s);
+    for (size_t k = n_of_datasets; k < list->n && code == CLI_OK; k++)
+        for (size_t i = 0; i < k && code == CLI_OK; i++)
+            if (file_is_same_name(list->names[i].s, list->names[k].s))
+                code = cli_usage("%s: is named for two outputs", list->names[k].s);
     if (code == CLI_OK)
         code = check_regular(options->report, "--report");
     if (code == CLI_OK)

@@ -8,7 +8,6 @@
 
 #include "cli/cli.h"
 #include "corpus/cutter.h"
-#include "system/memory_file.h"
 #include "system/process.h"
 #include "text/array.h"
 
@@ -264,38 +263,23 @@ int pack_plan_options(const plan_file *plan, pack_options *options)
     return pack_options_check(options);
 }
 
-/* Compares the lines of the facts with those of the plan. */
-static int compare_facts(const plan_file *plan, const pack_facts *now)
-{
-    char difference[PACK_DIFFERENCE_BYTES];
-    memory_file then;
-    FILE *out = memory_file_open(&then);
-    for (size_t i = 0; out && i < plan->n_facts; i++)
-        fprintf(out, "%s\n", plan->facts[i]);
-    if (out && plan->n_facts == 0)
-        putc('\n', out);
-    if (!out || !memory_file_close(out, &then))
-        return cli_no_memory();
-    int code = CLI_OK;
-    if (then.n_bytes != now->n_bytes || memcmp(then.text, now->text, then.n_bytes) != 0) {
-        pack_facts_difference(now, then.text, then.n_bytes, difference);
-        code = cli_error(CLI_DATASET,
-                         "this is not what the plan was made with: %s; make a new "
-                         "plan, or use what it was made with",
-                         difference);
-    }
-    free(then.text);
-    return code;
-}
-
 int pack_plan_tokenizer(const plan_file *plan, const pack_options *options, pack_tokens *tokens,
                         tokenizer_file *file)
 {
     pack_facts now = {0};
     const pack_parts parts = {.options = options, .tokenizer = file, .tokens = tokens};
     int code = pack_tokens_open(tokens, file, options);
-    if (code == CLI_OK)
-        code = pack_facts_make(&now, &parts) ? compare_facts(plan, &now) : cli_no_memory();
+    if (code == CLI_OK && !pack_facts_make(&now, &parts))
+        code = cli_no_memory();
+    if (code == CLI_OK &&
+        (plan->facts_bytes != now.n_bytes || memcmp(plan->facts, now.text, now.n_bytes) != 0)) {
+        char difference[PACK_DIFFERENCE_BYTES];
+        pack_facts_difference(&now, plan->facts, plan->facts_bytes, difference);
+        code = cli_error(CLI_DATASET,
+                         "this is not what the plan was made with: %s; make a new "
+                         "plan, or use what it was made with",
+                         difference);
+    }
     pack_facts_free(&now);
     return code;
 }

@@ -16,6 +16,7 @@
 #include "pack/report.h"
 #include "pack/resume.h"
 #include "pack/session.h"
+#include "plan/cell_join.h"
 #include "plan/plan_file.h"
 #include "system/files.h"
 #include "system/platform.h"
@@ -184,27 +185,13 @@ static bool is_clear(const plan_file *plan, size_t cell)
     return clear;
 }
 
-/* Removes what a process has left beside a cell that is done, if it was killed at the end. */
-static int clear_up(const plan_file *plan, size_t cell, const pack_tokens *tokens)
+static int clear_up(const plan_file *plan, size_t cell)
 {
     const plan_splits splits = plan_file_splits(plan);
-    const tokmap_writer_options options = {
-        .struct_size = sizeof options,
-        .vocab_size = tokens->vocab_size,
-        .has_eod = tokens->eod_id != MODEL_NO_ID,
-        .eod_id = tokens->eod_id,
-        .unfinished = TOKMAP_UNFINISHED_RESUME,
-    };
     int code = CLI_OK;
-    for (size_t i = 0; i < splits.n && code == CLI_OK; i++) {
-        const path_text path = plan_file_cell_path(plan, cell, splits.names[i], ".tmi");
-        tokmap_writer *w = NULL;
-        tokmap_error err = {.status = TOKMAP_OK};
+    for (size_t i = 0; i < splits.n && code == CLI_OK; i++)
         if (has_leftovers(plan, cell, splits.names[i]))
-            tokmap_writer_open(&w, path.s, &options, &err);
-        tokmap_writer_close(w);
-        code = err.status < 0 ? cli_fail(&err) : CLI_OK;
-    }
+            code = cell_clear_up(plan_file_cell_path(plan, cell, splits.names[i], ".tmi").s);
     return code;
 }
 
@@ -248,7 +235,7 @@ static int pack_locked(pack_task *t, size_t cell)
         return code;
     if (found.report.state == CELL_DONE) {
         t->n_before++;
-        return clear_up(&t->plan, cell, &t->tokens);
+        return clear_up(&t->plan, cell);
     }
     code = pack_plan_inputs_check(&t->inputs, cell);
     if (code == CLI_OK)

@@ -133,25 +133,6 @@ static bool is_finished(const flatten_state *s, const tokmap_dataset *joined, co
     return same;
 }
 
-/* The process that finished it may have been killed before it removed its temporary names. */
-static int clear_up(const tokmap_dataset *joined, const char *path)
-{
-    tokmap_writer *w;
-    tokmap_error err;
-    const tokmap_dataset_info info = cli_dataset_info(joined);
-    const tokmap_writer_options options = {
-        .struct_size = sizeof options,
-        .vocab_size = info.vocab_size,
-        .has_eod = info.eod_id != TOKMAP_NO_ID,
-        .eod_id = info.eod_id,
-        .token_bytes = info.token_bytes,
-        .unfinished = TOKMAP_UNFINISHED_RESUME,
-    };
-    const tokmap_status status = tokmap_writer_open(&w, path, &options, &err);
-    tokmap_writer_close(w);
-    return status < 0 ? cli_fail(&err) : CLI_OK;
-}
-
 /* Copies the share of an output, or finishes it. */
 static int copy_output(const flatten_state *s, const char *split, bool finish)
 {
@@ -172,7 +153,7 @@ static int copy_output(const flatten_state *s, const char *split, bool finish)
         code = cli_error(CLI_DATASET, "%s: is not made of the cells of this plan; remove it",
                          joined.s);
     else if (is_finished(s, ds, path.s))
-        code = finish ? clear_up(ds, path.s) : CLI_OK;
+        code = finish ? cell_clear_up(path.s) : CLI_OK;
     else if (!finish)
         code = copy_shares(s, ds, path.s);
     else

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "cli/cli.h"
 #include "plan/cell_state.h"
 #include "system/output_file.h"
@@ -75,45 +73,30 @@ int cell_join_print_results(const plan_file *plan, const cell_join_options *opti
 
 /* ---- Bad documents ---- */
 
-/* Appends a file, and checks what was read of it. */
-static int copy_bad(join_state *s, int fd, const char *path, const cell_metadata *m)
-{
-    static uint8_t block[1 << 16];
-    int code = CLI_OK;
-    size_t n_read = 1;
-    uint64_t n_bytes = 0;
-    XXH3_state_t *checksum = XXH3_createState();
-    if (!checksum)
-        return cli_no_memory();
-    XXH3_64bits_reset(checksum);
-    while (code == CLI_OK && n_read > 0) {
-        const int error = tokmap_i_file_read(fd, block, sizeof block, n_bytes, &n_read);
-        if (error)
-            code = cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
-        else
-            code = output_write(&s->bad, block, n_read);
-        XXH3_64bits_update(checksum, block, n_read);
-        n_bytes += n_read;
-    }
-    if (code == CLI_OK && XXH3_64bits_digest(checksum) != m->bad_xxh3)
-        code = cli_error(CLI_DATASET,
-                         "%s: is damaged; remove it, and pack its cell again with --force", path);
-    s->bad_bytes += n_bytes;
-    XXH3_freeState(checksum);
-    return code;
-}
-
+/* Appends the file of a cell, and checks what was written of it. */
 static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
 {
     const path_text path = plan_file_cell_path(s->plan, cell, "", ".bad");
+    cli_progress none = {0};
+    output_source src = {.path = path.s, .progress = &none};
     file_facts facts;
-    int fd;
-    const int error = file_open(path.s, &fd, &facts);
+    uint64_t checksum;
+    int error = file_open(path.s, &src.fd, &facts);
     if (error)
         return cli_error(CLI_DATASET, "%s: %s", path.s, strerror(error));
-    const int code = copy_bad(s, fd, path.s, m);
-    tokmap_i_file_close(fd);
-    return code;
+    const int code = output_copy(&s->bad, &src, 0, facts.n_bytes);
+    tokmap_i_file_close(src.fd);
+    if (code != CLI_OK)
+        return code;
+    error = cell_bad_checksum(s->bad.fd, s->bad_bytes, facts.n_bytes, &checksum);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: %s", s->bad.partial, strerror(error));
+    s->bad_bytes += facts.n_bytes;
+    return checksum == m->bad_xxh3
+               ? CLI_OK
+               : cli_error(CLI_DATASET,
+                           "%s: is damaged; remove it, and pack its cell again with --force",
+                           path.s);
 }
 
 /* A process that was killed may have placed the same file. */
@@ -149,19 +132,40 @@ static bool is_left(const join_state *s, const join_output *out)
     return is_ours;
 }
 
-static int open_writer(const join_state *s, join_output *out, const tokmap_dataset *first)
+static tokmap_writer_options options_like(const tokmap_dataset *ds)
 {
-    tokmap_error err;
-    const tokmap_dataset_info info = cli_dataset_info(first);
-    const path_text path = plan_split_path(s->options->prefix, out->split, ".tmi");
-    const tokmap_writer_options options = {
-        .struct_size = sizeof options,
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    return (tokmap_writer_options){
+        .struct_size = sizeof(tokmap_writer_options),
         .vocab_size = info.vocab_size,
         .has_eod = info.eod_id != TOKMAP_NO_ID,
         .eod_id = info.eod_id,
         .token_bytes = info.token_bytes,
-        .replace = s->options->force || is_left(s, out),
     };
+}
+
+int cell_clear_up(const char *index_path)
+{
+    tokmap_dataset *ds;
+    tokmap_writer *w;
+    tokmap_error err;
+    tokmap_status status = tokmap_dataset_open(&ds, index_path, &err);
+    if (status != TOKMAP_OK)
+        return cli_fail(&err);
+    tokmap_writer_options options = options_like(ds);
+    options.unfinished = TOKMAP_UNFINISHED_RESUME;
+    tokmap_dataset_close(ds);
+    status = tokmap_writer_open(&w, index_path, &options, &err);
+    tokmap_writer_close(w);
+    return status < 0 ? cli_fail(&err) : CLI_OK;
+}
+
+static int open_writer(const join_state *s, join_output *out, const tokmap_dataset *first)
+{
+    tokmap_error err;
+    const path_text path = plan_split_path(s->options->prefix, out->split, ".tmi");
+    tokmap_writer_options options = options_like(first);
+    options.replace = s->options->force || is_left(s, out);
     const tokmap_status status = tokmap_writer_open_joined(&out->writer, path.s, &options, &err);
     /* With the lock, so that what another process has joined is not replaced while it is used. */
     if (s->options->temporary &&

@@ -42,6 +42,9 @@ int cell_join_check_names(const plan_file *plan, const char *prefix);
 /* A process that was killed may have placed the same file as P.bad; or without bad documents,
  * --force removes an old one. */
 int cell_join_remove_bad(const char *path, bool force);
+/* Removes what the process that finished a dataset has left beside it, if it was killed before it
+ * removed its temporary names. */
+int cell_clear_up(const char *index_path);
 int cell_join_print_results(const plan_file *plan, const cell_join_options *options);
 
 #endif /* TOKMAP_CELL_JOIN_H */

@@ -175,23 +175,26 @@ bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_datas
     return file_in_same_folder(whole, plan_file_cell_path(plan, 0, "", "").s);
 }
 
-/* Whether the file has this checksum. */
-static bool has_checksum(const char *path, uint64_t wanted)
+int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum)
 {
-    static uint8_t block[1 << 16];
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return ENOMEM;
+    XXH3_64bits_reset(state);
+    const int error = file_hash(fd, first, n_bytes, state);
+    *checksum = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return error;
+}
+
+/* Whether the file has these bytes. */
+static bool is_intact(const char *path, uint64_t n_bytes, uint64_t wanted)
+{
     file_facts facts;
-    size_t n_read = 1;
-    int fd, error = file_open(path, &fd, &facts);
-    XXH3_state_t *checksum = XXH3_createState();
-    if (checksum)
-        XXH3_64bits_reset(checksum);
-    for (uint64_t at = 0; checksum && !error && n_read > 0; at += n_read) {
-        error = tokmap_i_file_read(fd, block, sizeof block, at, &n_read);
-        if (!error)
-            XXH3_64bits_update(checksum, block, n_read);
-    }
-    const bool same = checksum && !error && XXH3_64bits_digest(checksum) == wanted;
-    XXH3_freeState(checksum);
+    uint64_t checksum;
+    int fd;
+    const bool same = file_open(path, &fd, &facts) == 0 &&
+                      cell_bad_checksum(fd, 0, n_bytes, &checksum) == 0 && checksum == wanted;
     tokmap_i_file_close(fd);
     return same;
 }
@@ -207,7 +210,7 @@ static bool check_bad_documents(cell_search *s, const cell_metadata *m)
     const path_text path = path_of(s->prefix.s, ".bad");
     if (file_describe(path.s, &facts) != 0)
         return find(s, CELL_DAMAGED, "%.400s: is missing", path.s);
-    if (facts.n_bytes == n_bytes && s->verify && !has_checksum(path.s, m->bad_xxh3))
+    if (facts.n_bytes == n_bytes && s->verify && !is_intact(path.s, n_bytes, m->bad_xxh3))
         return find(s, CELL_DAMAGED, "%.400s: its checksum differs", path.s);
     return facts.n_bytes == n_bytes ||
            find(s, CELL_DAMAGED,

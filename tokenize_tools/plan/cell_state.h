@@ -36,4 +36,7 @@ tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split,
  * order, and of this split. */
 bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_dataset *ds);
 
+/* Of bad documents, in any file. 0 or an errno value. */
+int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum);
+
 #endif /* TOKMAP_CELL_STATE_H */

@@ -20,7 +20,6 @@ void plan_file_free(plan_file *plan)
 {
     free(plan->earlier);
     free(plan->options);
-    free(plan->facts);
     free(plan->inputs);
     free(plan->cells);
     free(plan->memory);
@@ -97,8 +96,10 @@ char *plan_file_print(plan_file *plan, size_t *n_bytes)
             put_value(out, o->value);
         putc('\n', out);
     }
-    for (size_t i = 0; i < plan->n_facts; i++)
-        fprintf(out, "fact %s\n", plan->facts[i]);
+    for (size_t at = 0, n; at < plan->facts_bytes; at += n) {
+        n = strcspn(plan->facts + at, "\n") + 1;
+        fprintf(out, "fact %.*s", (int)n, plan->facts + at);
+    }
     for (size_t i = 0; i < plan->n_inputs; i++) {
         const plan_input *in = &plan->inputs[i];
         fprintf(out, "input %" PRIu64 " %" PRIu64 " %s", in->n_bytes, in->mtime_ns, in->format);
@@ -183,11 +184,11 @@ path_text plan_file_cell_path(const plan_file *plan, size_t cell, const char *sp
 typedef struct plan_parser {
     plan_file *plan;
     failure *err;
-    char *at, *end; /* the rest of the text; each line is cut off with a zero byte */
-    char *line;     /* the current one */
-    bool updated;   /* version 2 */
-    size_t n_lines; /* so far */
-    void *grown;    /* by ADD */
+    char *at, *end;          /* the rest of the text; each line is cut off with a zero byte */
+    char *line;              /* the current one */
+    bool updated;            /* version 2 */
+    size_t n_lines, n_facts; /* so far */
+    void *grown;             /* by ADD */
 } plan_parser;
 
 /* ---- Lines and words ---- */
@@ -216,6 +217,13 @@ static bool is_line(const plan_parser *p, const char *word, char **rest)
         return false;
     *rest = p->line + n + 1;
     return true;
+}
+
+/* The same of the next line, which is one that a plan must have. */
+static bool take_line(plan_parser *p, const char *word, const char *value, char **rest)
+{
+    return next_line(p) &&
+           (is_line(p, word, rest) || fail(p->err, "\"%s %s\" expected", word, value));
 }
 
 /* Cuts the first word off. */
@@ -297,23 +305,17 @@ static bool parse_folders(plan_parser *p)
 {
     plan_file *plan = p->plan;
     char *rest;
-    if (!next_line(p))
+    if (!take_line(p, "folder", "/...", &rest))
         return false;
-    if (!is_line(p, "folder", &rest) || *rest != '/')
+    if (*rest != '/')
         return fail(p->err, "\"folder /...\" expected");
-    if (!take_text(p, rest, "the folder", &plan->folder) || !next_line(p))
-        return false;
-    if (!is_line(p, "cells", &rest))
-        return fail(p->err, "\"cells DIR\" expected");
-    if (!take_text(p, rest, "the folder of the cells", &plan->cells_folder))
+    if (!take_text(p, rest, "the folder", &plan->folder) || !take_line(p, "cells", "DIR", &rest) ||
+        !take_text(p, rest, "the folder of the cells", &plan->cells_folder))
         return false;
     if (!plan_file_folders_fit(plan))
         return fail(p->err, "the path of the folder of the cells is too long");
-    if (!next_line(p))
-        return false;
-    if (!is_line(p, "cell-size", &rest))
-        return fail(p->err, "\"cell-size BYTES\" expected");
-    if (!take_last_number(p, rest, "the size", &plan->cell_bytes))
+    if (!take_line(p, "cell-size", "BYTES", &rest) ||
+        !take_last_number(p, rest, "the size", &plan->cell_bytes))
         return false;
     return plan->cell_bytes > 0 || fail(p->err, "the size must be above 0");
 }
@@ -348,17 +350,22 @@ static bool parse_option(plan_parser *p, char *rest)
     return true;
 }
 
-/* Facts are compared as text, so what they mean does not matter here. */
+/* Facts are compared as text, so what they mean does not matter here. That text is put together
+ * where the first one is. */
 static bool parse_fact(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
-    if (!ADD(p, plan->facts, plan->n_facts, PLAN_MAX_FACTS, "facts"))
-        return false;
+    const size_t n_bytes = strlen(rest);
+    if (p->n_facts++ == PLAN_MAX_FACTS)
+        return fail(p->err, "there are more than %d facts", PLAN_MAX_FACTS);
     for (const char *c = rest; *c; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return fail(p->err, "the fact has a control character");
     }
-    plan->facts[plan->n_facts++] = rest;
+    plan->facts = plan->facts ? plan->facts : rest;
+    memmove(plan->facts + plan->facts_bytes, rest, n_bytes);
+    plan->facts_bytes += n_bytes + 1;
+    plan->facts[plan->facts_bytes - 1] = '\n';
     return true;
 }
 

@@ -48,8 +48,8 @@ typedef struct plan_file {
     size_t n_earlier;
     plan_option *options;
     size_t n_options;
-    const char **facts; /* lines: what the options and the tokenizer come to (pack/facts.h) */
-    size_t n_facts;
+    char *facts; /* lines: what the options and the tokenizer come to (pack/facts.h) */
+    size_t facts_bytes;
     plan_input *inputs;
     size_t n_inputs;
     plan_cell *cells;

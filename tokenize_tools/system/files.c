@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "cli/paths.h"
 #include "system/interrupted.h"
 #include "system/platform.h"
@@ -182,6 +184,19 @@ bool file_equals(const char *a, const char *b)
     for (int i = 0; i < 2; i++)
         tokmap_i_file_close(fds[i]);
     return same;
+}
+
+int file_hash(int fd, uint64_t first, uint64_t n_bytes, struct XXH3_state_s *checksum)
+{
+    static uint8_t block[1 << 16];
+    int error = 0;
+    size_t n = 1;
+    for (uint64_t at = 0; !error && n > 0 && at < n_bytes; at += n) {
+        const size_t wanted = n_bytes - at < sizeof block ? (size_t)(n_bytes - at) : sizeof block;
+        error = tokmap_i_file_read(fd, block, wanted, first + at, &n);
+        XXH3_64bits_update(checksum, block, n);
+    }
+    return error;
 }
 
 static int read_to_end(int fd, size_t max_bytes, whole_file *file)

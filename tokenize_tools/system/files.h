@@ -59,6 +59,10 @@ bool file_link_target(const char *path, char *target, size_t n_bytes);
 typedef bool file_see_name(void *context, const char *name);
 int file_list_folder(const char *path, file_see_name *see, void *context);
 
+/* Adds the bytes [first, first + n_bytes), or those of them that the file has, to the checksum. */
+struct XXH3_state_s;
+int file_hash(int fd, uint64_t first, uint64_t n_bytes, struct XXH3_state_s *checksum);
+
 /* Opens a file of any kind for reading and describes it; does not wait for the other end of a pipe.
  * *fd is -1 after an error. */
 int file_open(const char *path, int *fd, file_facts *facts);
