@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "arrow/schema.h"
-#include "corpus/input_codec.h"
+#include "codec/decoder.h"
 #include "corpus/reader_kind.h"
 #include "corpus/window.h"
 #include "text/array.h"
@@ -41,31 +41,23 @@ bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err)
     return n_taken == n_bytes || fail(err, "the input ends inside a message; it is truncated");
 }
 
-static const input_codec *find_zstd(void)
-{
-    size_t i = 0;
-    while (i < input_n_codecs && strcmp(input_codecs[i].name, "zstd") != 0)
-        i++;
-    return i < input_n_codecs && input_codecs[i].create ? &input_codecs[i] : NULL;
-}
-
 static void arrow_body_close(arrow_body *b)
 {
     if (b->zstd)
-        find_zstd()->destroy(b->zstd);
+        decoder_find("zstd")->destroy(b->zstd);
     b->zstd = NULL;
     b->in_frame = false;
 }
 
 static bool open_zstd(arrow_body *b, failure *err)
 {
-    const input_codec *codec = find_zstd();
+    const decoder *zstd = decoder_find("zstd");
     if (b->in_frame) /* the buffer before was not taken to its end */
         arrow_body_close(b);
-    if (!codec)
+    if (!zstd)
         return fail(err, "is compressed with zstd, which this build of tokmap does not read");
     if (!b->zstd)
-        b->zstd = codec->create();
+        b->zstd = zstd->create();
     return b->zstd || fail_memory(err);
 }
 
@@ -98,10 +90,9 @@ static bool arrow_body_begin(arrow_body *b, const arrow_extent *buffer, uint64_t
 }
 
 /* Decompresses what the window has; `out` is advanced. */
-static bool decode(arrow_body *b, input_codec_buffers *out, failure *err)
+static bool decode(arrow_body *b, decoder_buffers *out, failure *err)
 {
     window *w = b->window;
-    char why[160];
     if (window_size(w) == 0 && w->offset < b->end) {
         if (!window_fill(w, err))
             return false;
@@ -113,16 +104,12 @@ static bool decode(arrow_body *b, input_codec_buffers *out, failure *err)
     const size_t n_out = out->out_bytes;
     out->in = window_text(w);
     out->in_bytes = n_in;
-    const input_codec_result result = find_zstd()->decode(b->zstd, out, why, sizeof why);
-    if (result == INPUT_CODEC_NO_MEMORY)
-        return fail_memory(err);
-    if (result == INPUT_CODEC_WINDOW)
-        return fail(err, INPUT_CODEC_WINDOW_TEXT);
-    if (result == INPUT_CODEC_DAMAGED)
-        return fail(err, "damaged zstd data: %s", why);
+    const decoder_result result = decoder_find("zstd")->decode(b->zstd, out, err);
+    if (result == DECODER_FAILED)
+        return false;
     const bool stuck = out->in_bytes == n_in && out->out_bytes == n_out && n_stored == n_in;
     window_consume(w, n_in - out->in_bytes);
-    b->in_frame = result != INPUT_CODEC_FRAME_END;
+    b->in_frame = result != DECODER_FRAME_END;
     return !stuck || fail(err, "damaged: a buffer is shorter than it says");
 }
 
@@ -131,7 +118,7 @@ static bool finish(arrow_body *b, failure *err)
 {
     uint8_t spare;
     while (b->in_frame || b->window->offset < b->end) {
-        input_codec_buffers out = {.out = &spare, .out_bytes = 1};
+        decoder_buffers out = {.out = &spare, .out_bytes = 1};
         if (!decode(b, &out, err))
             return false;
         if (out.out_bytes == 0)
@@ -151,7 +138,7 @@ static bool arrow_body_take(arrow_body *b, uint8_t *dst, uint64_t n_bytes, failu
     while (n_bytes > 0) {
         const size_t room =
             dst ? (size_t)n_bytes : (n_bytes < sizeof unwanted ? (size_t)n_bytes : sizeof unwanted);
-        input_codec_buffers out = {.out = dst ? dst : unwanted, .out_bytes = room};
+        decoder_buffers out = {.out = dst ? dst : unwanted, .out_bytes = room};
         if (!decode(b, &out, err))
             return false;
         const size_t n_given = room - out.out_bytes;

@@ -91,8 +91,7 @@ static bool check_last_bytes(const arrow_reader *r, failure *err)
     file_facts facts;
     size_t n_read = 0;
     int fd;
-    if (!r->is_file || stream_codec(w->stream) || !file_is_regular(r->name) ||
-        file_open(r->name, &fd, &facts))
+    if (!r->is_file || w->codec || !file_is_regular(r->name) || file_open(r->name, &fd, &facts))
         return true; /* then check_footer decides */
     const uint64_t at = facts.n_bytes > MAGIC_BYTES ? facts.n_bytes - MAGIC_BYTES : 0;
     const int sys_errno = tokmap_i_file_read(fd, last, sizeof last, at, &n_read);

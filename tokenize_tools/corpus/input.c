@@ -10,8 +10,8 @@
 
 #include <xxhash.h>
 
+#include "codec/decoder.h"
 #include "config.h"
-#include "corpus/input_codec.h"
 #include "system/input_file.h"
 #include "system/platform.h"
 
@@ -21,18 +21,16 @@ struct input {
     int fd, stop_fd;
     const char *name;
     input_version version;
-    uint64_t begin;            /* of the part that is read */
-    uint64_t part_bytes;       /* UINT64_MAX: the whole file is read */
-    input_prefix prefix;       /* still to be compared; 0 bytes: none */
-    const input_codec *codecs; /* to choose from */
-    size_t n_codecs;
-    const input_codec *codec; /* NULL: plain */
-    void *codec_state;
+    uint64_t begin;         /* of the part that is read */
+    uint64_t part_bytes;    /* UINT64_MAX: the whole file is read */
+    input_prefix prefix;    /* still to be compared; 0 bytes: none */
+    const decoder *decoder; /* NULL: plain */
+    void *decoder_state;
     bool between_frames; /* no frame or member is open: the input may end here */
     bool at_end;         /* of the stored bytes */
     uint64_t n_read;     /* stored bytes read */
     XXH3_state_t *checksum;
-    input_codec_buffers buffers; /* .in is the unread part of `stored` */
+    decoder_buffers buffers; /* .in is the unread part of `stored` */
     uint8_t stored[];
 };
 
@@ -133,24 +131,17 @@ static bool fill_buffer(input *in, size_t wanted, failure *err)
     return true;
 }
 
-static bool choose_codec(input *in, failure *err)
+static bool choose_decoder(input *in, failure *err)
 {
-    if (!fill_buffer(in, INPUT_CODEC_MAGIC_BYTES, err))
+    if (!fill_buffer(in, DECODER_MAGIC_BYTES, err))
         return false;
-    /* The first one for these bytes that this build has; if it has none, one of the others. */
-    const input_codec *codec = NULL;
-    for (size_t i = 0; i < in->n_codecs && !(codec && codec->create); i++) {
-        if (in->codecs[i].is_magic(in->buffers.in, in->buffers.in_bytes))
-            codec = &in->codecs[i];
-    }
-    if (!codec)
-        return true;
-    if (!codec->create)
-        return fail(err, "%s data cannot be read, because this build has no %s", codec->name,
-                    codec->library);
-    in->codec = codec;
-    in->codec_state = codec->create();
-    return in->codec_state || fail_system(err, ENOMEM, "cannot start %s", codec->library);
+    const decoder *d = decoder_recognize(in->buffers.in, in->buffers.in_bytes);
+    if (d && !d->create)
+        return fail(err, "%s data cannot be read, because this build has no %s", d->name,
+                    d->library);
+    in->decoder = d;
+    in->decoder_state = d ? d->create() : NULL;
+    return !d || in->decoder_state || fail_system(err, ENOMEM, "cannot start %s", d->library);
 }
 
 /* Whether a line begins at this byte, in a file of n_bytes. */
@@ -203,7 +194,7 @@ static void name_place(const input *in, failure *err)
                 in->begin + in->n_read - in->buffers.in_bytes);
 }
 
-input *input_open_with(const input_source *source, const input_options *options, failure *err)
+input *input_open_with(const input_source *source, int stop_fd, failure *err)
 {
     input *in = calloc(1, sizeof *in + STORED_BYTES);
     if (in)
@@ -218,9 +209,7 @@ input *input_open_with(const input_source *source, const input_options *options,
     in->name = source->path;
     in->version = source->version ? *source->version : (input_version){0};
     in->prefix = source->prefix;
-    in->codecs = options->codecs ? options->codecs : input_codecs;
-    in->n_codecs = options->codecs ? options->n_codecs : input_n_codecs;
-    in->stop_fd = options->stop_fd;
+    in->stop_fd = stop_fd;
     in->buffers.in = in->stored;
     in->between_frames = true;
     in->part_bytes = UINT64_MAX;
@@ -228,7 +217,7 @@ input *input_open_with(const input_source *source, const input_options *options,
     if (in->fd < 0)
         fail_system(err, errno, "cannot open");
     const bool opened = in->fd >= 0 && input_version_check(&in->version, in->fd, err);
-    if (opened && (source->part ? begin_part(in, source->part, err) : choose_codec(in, err)))
+    if (opened && (source->part ? begin_part(in, source->part, err) : choose_decoder(in, err)))
         return in;
     name_place(in, err);
     input_close(in);
@@ -237,36 +226,26 @@ input *input_open_with(const input_source *source, const input_options *options,
 
 input *input_open(const char *path, failure *err)
 {
-    return input_open_with(&(input_source){.path = path}, &(input_options){.stop_fd = -1}, err);
+    return input_open_with(&(input_source){.path = path}, -1, err);
 }
 
 /* One step of the decompressor. */
 static bool decode_step(input *in, failure *err)
 {
-    input_codec_buffers before = in->buffers;
-    char why[128];
-    if (in->between_frames && !in->codec->is_magic(in->buffers.in, in->buffers.in_bytes))
-        return fail(err, "trailing data that is not %s after the compressed data", in->codec->name);
-    in->between_frames = false;
-    switch (in->codec->decode(in->codec_state, &in->buffers, why, sizeof why)) {
-    case INPUT_CODEC_FRAME_END:
-        in->between_frames = true;
-        return true;
-    case INPUT_CODEC_MORE:
-        break;
-    case INPUT_CODEC_NO_MEMORY:
-        return fail_system(err, ENOMEM, "cannot decompress");
-    case INPUT_CODEC_WINDOW:
-        return fail(err, INPUT_CODEC_WINDOW_TEXT);
-    case INPUT_CODEC_DAMAGED:
-        return fail(err, "damaged %s data: %s", in->codec->name, why);
-    }
+    decoder_buffers before = in->buffers;
+    if (in->between_frames && !in->decoder->is_magic(in->buffers.in, in->buffers.in_bytes))
+        return fail(err, "trailing data that is not %s after the compressed data",
+                    in->decoder->name);
+    const decoder_result result = in->decoder->decode(in->decoder_state, &in->buffers, err);
+    in->between_frames = result == DECODER_FRAME_END;
+    if (result != DECODER_MORE)
+        return result == DECODER_FRAME_END;
     bool stuck =
         before.in_bytes == in->buffers.in_bytes && before.out_bytes == in->buffers.out_bytes;
     if (stuck && in->at_end)
-        fail(err, "truncated %s data: its end is missing", in->codec->name);
+        fail(err, "truncated %s data: its end is missing", in->decoder->name);
     else if (stuck)
-        fail(err, "damaged %s data", in->codec->name);
+        fail(err, "damaged %s data", in->decoder->name);
     return !stuck;
 }
 
@@ -276,9 +255,9 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err)
     in->buffers.out_bytes = n_bytes;
     for (bool ok = true; ok;) {
         /* A magic number must be in the buffer as a whole. */
-        const size_t wanted = in->between_frames ? INPUT_CODEC_MAGIC_BYTES : 1;
+        const size_t wanted = in->between_frames ? DECODER_MAGIC_BYTES : 1;
         ok = in->buffers.in_bytes >= wanted || fill_buffer(in, wanted, err);
-        if (ok && !in->codec) {
+        if (ok && !in->decoder) {
             const size_t n = n_bytes < in->buffers.in_bytes ? n_bytes : in->buffers.in_bytes;
             memcpy(buffer, in->buffers.in, n);
             in->buffers.in += n;
@@ -295,27 +274,22 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err)
     return -1;
 }
 
-uint64_t input_stored_bytes(const input *in)
+input_prefix input_stored(const input *in)
 {
-    return in->n_read;
+    return (input_prefix){in->n_read, XXH3_64bits_digest(in->checksum)};
 }
 
 const char *input_codec_name(const input *in)
 {
-    return in->codec ? in->codec->name : NULL;
-}
-
-uint64_t input_checksum(const input *in)
-{
-    return XXH3_64bits_digest(in->checksum);
+    return in->decoder ? in->decoder->name : NULL;
 }
 
 void input_close(input *in)
 {
     if (!in)
         return;
-    if (in->codec_state)
-        in->codec->destroy(in->codec_state);
+    if (in->decoder_state)
+        in->decoder->destroy(in->decoder_state);
     input_file_close(in->fd);
     XXH3_freeState(in->checksum);
     free(in);

@@ -22,9 +22,6 @@ typedef struct input input;
 input *input_open(const char *path, failure *err);
 /* Reads up to n_bytes > 0 bytes. Returns the number read, 0 at the end, -1 on an error. */
 ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err);
-/* Stored bytes read so far, and their XXH3-64; at the end, of the whole input or part. */
-uint64_t input_stored_bytes(const input *in);
-uint64_t input_checksum(const input *in);
 /* How the input is compressed: "gzip"; NULL: it is not. */
 const char *input_codec_name(const input *in);
 void input_close(input *in);
@@ -42,6 +39,9 @@ bool input_version_check(const input_version *was, int fd, failure *err);
 typedef struct input_prefix {
     uint64_t n_bytes, checksum; /* of stored bytes; XXH3-64 */
 } input_prefix;
+
+/* What was read so far; at the end, the whole input or part. */
+input_prefix input_stored(const input *in);
 
 /* A place where an input may be cut (cutter.h), and one of its parts begins. {0}: its start. */
 typedef struct corpus_cut {
@@ -64,12 +64,7 @@ typedef struct input_source {
     input_prefix prefix;          /* the file or part must begin with it; 0 bytes: none */
 } input_source;
 
-struct input_codec; /* input_codec.h */
-typedef struct input_options {
-    const struct input_codec *codecs; /* NULL: all of this build */
-    size_t n_codecs;
-    int stop_fd; /* opening and reading fail with ECANCELED once it is readable; -1: none */
-} input_options;
-input *input_open_with(const input_source *source, const input_options *options, failure *err);
+/* stop_fd: opening and reading fail with ECANCELED once it is readable; -1: none. */
+input *input_open_with(const input_source *source, int stop_fd, failure *err);
 
 #endif /* TOKMAP_INPUT_H */

@@ -216,8 +216,7 @@ void reader_note_fields(const reader *r)
 void reader_summarize(const reader *r, reader_summary *summary)
 {
     const bool is_archive = reader_is_archive(r);
-    const stream *s = r->inner->window.stream;
-    const char *codec = s ? stream_codec(s) : NULL;
+    const char *codec = r->inner->window.codec;
     *summary = (reader_summary){.n_records = reader_n_records(r)};
     snprintf(summary->codec, sizeof summary->codec, "%s%s%s", is_archive ? "tar" : "",
              is_archive && codec ? ", " : "", codec ? codec : "");
@@ -230,5 +229,5 @@ void reader_summarize(const reader *r, reader_summary *summary)
 
 input_prefix reader_stored(const reader *r)
 {
-    return r->kind->stored ? r->kind->stored(r) : stream_stored(r->inner->window.stream);
+    return r->kind->stored ? r->kind->stored(r) : window_stored(&r->inner->window);
 }

@@ -94,7 +94,7 @@ typedef struct reader_summary {
 } reader_summary;
 /* After the first call of reader_next. */
 void reader_summarize(const reader *r, reader_summary *summary);
-/* As stream_stored. */
+/* As window_stored. */
 input_prefix reader_stored(const reader *r);
 
 /* ---- Options ---- */

@@ -168,7 +168,7 @@ static wrong_file_head head_of(const text_reader *r)
         .bytes = window_text(w),
         .n_bytes = window_size(w) < n ? window_size(w) : n,
         .whole = window_size(w) <= n && w->at_end,
-        .decompressed = stream_codec(w->stream) != NULL,
+        .decompressed = w->codec != NULL,
         .name = w->name,
     };
 }

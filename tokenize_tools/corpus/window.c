@@ -42,11 +42,6 @@ struct stream {
     input_prefix stored;
 };
 
-static input_prefix stored_so_far(const stream *s)
-{
-    return (input_prefix){input_stored_bytes(s->in), input_checksum(s->in)};
-}
-
 /* Reads until the block is full, or the input ends or fails. */
 static ssize_t fill_block(stream *s, block *b, failure *err)
 {
@@ -56,7 +51,7 @@ static ssize_t fill_block(stream *s, block *b, failure *err)
         n = input_read(s->in, b->bytes + b->n_bytes, s->block_bytes - b->n_bytes, err);
         b->n_bytes += n > 0 ? (size_t)n : 0;
     }
-    b->stored = stored_so_far(s);
+    b->stored = input_stored(s->in);
     return n;
 }
 
@@ -130,7 +125,7 @@ static stream *stream_open(const input_source *source, bool ahead, size_t block_
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->changed);
     s->block_bytes = block_bytes;
-    s->in = input_open_with(source, &(input_options){.stop_fd = stop_fd}, err);
+    s->in = input_open_with(source, stop_fd, err);
     if (s->in && (!ahead || start_thread(s, err)))
         return s;
     stream_close(s);
@@ -171,16 +166,6 @@ static ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, failure *err
     }
 }
 
-input_prefix stream_stored(const stream *s)
-{
-    return s->has_thread ? s->stored : stored_so_far(s);
-}
-
-const char *stream_codec(const stream *s)
-{
-    return input_codec_name(s->in);
-}
-
 /* ---- Windows ---- */
 
 bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
@@ -200,7 +185,13 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
     if (!w->bytes)
         return fail_memory(err);
     w->stream = stream_open(source, options->read_ahead, read_bytes, stop_fd, err);
+    w->codec = w->stream ? input_codec_name(w->stream->in) : NULL;
     return w->stream != NULL;
+}
+
+input_prefix window_stored(const window *w)
+{
+    return w->stream->has_thread ? w->stream->stored : input_stored(w->stream->in);
 }
 
 void window_close(window *w)

@@ -7,14 +7,10 @@
 #include "corpus/input.h"
 
 typedef struct stream stream; /* an input, read ahead in a thread if that is wanted */
-/* Like input_codec_name. */
-const char *stream_codec(const stream *s);
-/* The stored bytes behind the bytes returned so far, and their checksum; after the end, of the
- * whole input. */
-input_prefix stream_stored(const stream *s);
 
 typedef struct window {
     const char *name;       /* of the input */
+    const char *codec;      /* how it is compressed: "gzip"; NULL: it is not */
     const input_part *part; /* that is read; NULL: all of it */
     stream *stream;
     uint8_t *bytes; /* WINDOW_PADDING readable bytes follow `capacity` */
@@ -33,6 +29,9 @@ typedef struct window {
 bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
                  failure *err);
 void window_close(window *w);
+/* The stored bytes behind the bytes read so far, and their checksum; after the end, of the whole
+ * input. */
+input_prefix window_stored(const window *w);
 
 /* Reads more bytes, or sets at_end. The window must not be full. */
 bool window_fill(window *w, failure *err);

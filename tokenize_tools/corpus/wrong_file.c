@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "corpus/input_codec.h"
+#include "codec/decoder.h"
 #include "corpus/tar_header.h"
 #include "text/little_endian.h"
 #include "text/utf8.h"
@@ -149,15 +149,6 @@ static bool is_pe(const uint8_t *b, size_t n)
     return at <= n - 4 && memcmp(b + at, "PE\0\0", 4) == 0;
 }
 
-static bool is_gzip_or_zstd(const uint8_t *b, size_t n)
-{
-    for (size_t i = 0; i < input_n_codecs; i++) {
-        if (input_codecs[i].is_magic(b, n))
-            return true;
-    }
-    return false;
-}
-
 static bool has_control(const uint8_t *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -181,7 +172,7 @@ static const known_file *find_known(const uint8_t *b, size_t n)
         return &cpio;
     if (is_bzip2(b, n))
         return &bzip2;
-    if (is_gzip_or_zstd(b, n))
+    if (decoder_recognize(b, n))
         return &gzip_or_zstd;
     return is_pe(b, n) ? &pe : NULL;
 }

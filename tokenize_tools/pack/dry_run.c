@@ -87,7 +87,7 @@ static double stored_ratio(const char *name)
         n = input_read(in, plain, sizeof plain, &err);
         n_plain += n > 0 ? (uint64_t)n : 0;
     }
-    uint64_t n_stored = input_stored_bytes(in);
+    uint64_t n_stored = input_stored(in).n_bytes;
     input_close(in);
     if (n != 0 && n_stored < n_plain && n_stored > READ_AHEAD_BYTES)
         n_stored -= READ_AHEAD_BYTES;

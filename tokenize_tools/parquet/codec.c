@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parquet/codec.h"
 
-#include <limits.h>
-#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
+#include "codec/decoder.h"
 #include "config.h"
 #include "parquet/footer.h"
 #include "parquet/snappy.h"
 #include "text/little_endian.h"
 #if HAVE_ISAL
 #include <isa-l/crc.h>
-#include <isa-l/igzip_lib.h>
-#elif HAVE_ZLIB
-#include <zlib.h>
 #endif
 #if HAVE_ZSTD
 #include <zstd.h>
 #include <zstd_errors.h>
 #endif
 
-static const char *copy_plain(parquet_codec *c, const parquet_codec_job *job)
+static void free_state(const char *name, void **state)
 {
-    (void)c;
-    if (job->from_bytes != job->to_bytes)
-        return "its two sizes differ, but it is not compressed";
-    memcpy(job->to, job->from, job->to_bytes);
-    return NULL;
+    if (*state)
+        decoder_find(name)->destroy(*state);
+    *state = NULL;
 }
 
 static const char *read_snappy(parquet_codec *c, const parquet_codec_job *job)
@@ -40,7 +35,7 @@ static const char *read_snappy(parquet_codec *c, const parquet_codec_job *job)
 static const char *read_zstd(parquet_codec *c, const parquet_codec_job *job)
 {
     if (!c->zstd)
-        c->zstd = ZSTD_createDCtx();
+        c->zstd = decoder_find("zstd")->create();
     if (!c->zstd)
         return parquet_no_memory;
     const size_t n =
@@ -51,97 +46,41 @@ static const char *read_zstd(parquet_codec *c, const parquet_codec_job *job)
         return ZSTD_getErrorName(n);
     return n == job->to_bytes ? NULL : "its zstd data has another size than its header says";
 }
-
-static void free_zstd(void *zstd)
-{
-    ZSTD_freeDCtx(zstd);
-}
 #else
 #define read_zstd NULL
-static void free_zstd(void *zstd)
-{
-    free(zstd);
-}
 #endif
 
 #if HAVE_ISAL || HAVE_ZLIB
-static const char damaged_gzip[] = "damaged gzip data";
-static const char short_gzip[] = "its gzip data has another size than its header says";
-#endif
-
-#if HAVE_ISAL
 /* A page may have several members, like a file. */
 static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
 {
+    const decoder *gzip = decoder_find("gzip");
+    decoder_buffers b = {job->from, job->from_bytes, job->to, job->to_bytes};
+    decoder_result result = DECODER_FRAME_END;
+    failure err;
     if (!c->gzip)
-        c->gzip = malloc(sizeof(struct inflate_state));
-    struct inflate_state *z = c->gzip;
-    if (!z)
+        c->gzip = gzip->create();
+    if (!c->gzip)
         return parquet_no_memory;
-    isal_inflate_init(z);
-    z->next_in = (uint8_t *)(uintptr_t)job->from; /* the field is not const */
-    z->avail_in = (uint32_t)job->from_bytes;
-    z->next_out = job->to;
-    z->avail_out = (uint32_t)job->to_bytes;
-    while (z->avail_in > 0) {
-        isal_inflate_reset(z);
-        z->crc_flag = ISAL_GZIP;
-        if (isal_inflate(z) < 0)
-            return damaged_gzip;
-        if (z->block_state != ISAL_BLOCK_FINISH)
-            return short_gzip;
-    }
-    return z->avail_out == 0 ? NULL : short_gzip;
+    while (result == DECODER_FRAME_END && b.in_bytes > 0)
+        result = gzip->decode(c->gzip, &b, &err);
+    if (result == DECODER_FRAME_END && b.out_bytes == 0)
+        return NULL;
+    free_state("gzip", &c->gzip); /* it may be in the middle of a member */
+    if (result == DECODER_FAILED)
+        return err.status == ENOMEM ? parquet_no_memory : "damaged gzip data";
+    return "its gzip data has another size than its header says";
 }
+#else
+#define read_gzip NULL
+#endif
 
-static void free_gzip(void *gzip)
-{
-    free(gzip);
-}
-
+#if HAVE_ISAL
 uint32_t parquet_crc32(const uint8_t *bytes, size_t n_bytes)
 {
     return crc32_gzip_refl(0, bytes, n_bytes);
 }
-#elif HAVE_ZLIB
-static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
-{
-    z_stream *z = c->gzip ? c->gzip : calloc(1, sizeof *z);
-    if (!z || (!c->gzip && inflateInit2(z, 15 + 16) != Z_OK)) {
-        free(z);
-        return parquet_no_memory;
-    }
-    c->gzip = z;
-    z->next_in = (Bytef *)(uintptr_t)job->from; /* zlib may be built without const */
-    z->avail_in = (uInt)job->from_bytes;
-    z->next_out = job->to;
-    z->avail_out = (uInt)job->to_bytes;
-    while (z->avail_in > 0) {
-        inflateReset(z);
-        const int result = inflate(z, Z_FINISH);
-        if (result == Z_BUF_ERROR || result == Z_OK)
-            return short_gzip;
-        if (result != Z_STREAM_END)
-            return result == Z_MEM_ERROR ? parquet_no_memory : damaged_gzip;
-    }
-    return z->avail_out == 0 ? NULL : short_gzip;
-}
-
-static void free_gzip(void *gzip)
-{
-    if (gzip)
-        inflateEnd(gzip);
-    free(gzip);
-}
 #else
-#define read_gzip NULL
-static void free_gzip(void *gzip)
-{
-    free(gzip);
-}
-#endif
-
-#if !HAVE_ISAL
 uint32_t parquet_crc32(const uint8_t *bytes, size_t n_bytes)
 {
     static const uint32_t of_nibble[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
@@ -166,7 +105,7 @@ static const struct codec {
     const char *refused; /* without `read` */
     const char *(*read)(parquet_codec *, const parquet_codec_job *);
 } codecs[] = {
-    {"uncompressed", NULL, copy_plain},
+    {"uncompressed", NULL, NULL},
     {"snappy", NULL, read_snappy},
     {"gzip", "this build has no zlib or ISA-L", read_gzip},
     {"lzo", not_read, NULL},
@@ -193,9 +132,6 @@ const char *parquet_codec_refused(uint8_t codec)
 
 const char *parquet_decompress(parquet_codec *c, const parquet_codec_job *job)
 {
-    const char *refused = parquet_codec_refused(job->codec);
-    if (refused)
-        return refused;
     /* Some writers compress nothing to nothing. */
     if (job->to_bytes == 0 && job->from_bytes == 0)
         return NULL;
@@ -204,7 +140,6 @@ const char *parquet_decompress(parquet_codec *c, const parquet_codec_job *job)
 
 void parquet_codec_free(parquet_codec *c)
 {
-    free_zstd(c->zstd);
-    free_gzip(c->gzip);
-    *c = (parquet_codec){0};
+    free_state("zstd", &c->zstd);
+    free_state("gzip", &c->gzip);
 }

@@ -19,7 +19,7 @@ const char *parquet_codec_name(uint8_t codec);
 const char *parquet_codec_refused(uint8_t codec);
 
 typedef struct parquet_codec_job {
-    uint8_t codec;
+    uint8_t codec; /* not "uncompressed", nor one that is refused */
     const uint8_t *from;
     size_t from_bytes;
     uint8_t *to;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "corpus/input_codec.h"
+#include "codec/decoder.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +65,7 @@ static const char *isal_reason(int result)
     }
 }
 
-static input_codec_result isal_decode(void *state, input_codec_buffers *buffers, char *why,
-                                      size_t why_bytes)
+static decoder_result isal_decode(void *state, decoder_buffers *buffers, failure *err)
 {
     struct inflate_state *z = state;
     uint32_t n_in = buffers->in_bytes > INT_MAX ? INT_MAX : (uint32_t)buffers->in_bytes;
@@ -81,14 +79,12 @@ static input_codec_result isal_decode(void *state, input_codec_buffers *buffers,
     buffers->in_bytes -= n_in - z->avail_in;
     buffers->out += n_out - z->avail_out;
     buffers->out_bytes -= n_out - z->avail_out;
-    if (result < 0) {
-        snprintf(why, why_bytes, "%s", isal_reason(result));
-        return INPUT_CODEC_DAMAGED;
-    }
+    if (result < 0)
+        return fail(err, "damaged gzip data: %s", isal_reason(result));
     if (z->block_state != ISAL_BLOCK_FINISH)
-        return INPUT_CODEC_MORE;
+        return DECODER_MORE;
     isal_begin(z);
-    return INPUT_CODEC_FRAME_END;
+    return DECODER_FRAME_END;
 }
 
 static void isal_destroy(void *state)
@@ -113,8 +109,7 @@ static void *zlib_create(void)
     return z;
 }
 
-static input_codec_result zlib_decode(void *state, input_codec_buffers *buffers, char *why,
-                                      size_t why_bytes)
+static decoder_result zlib_decode(void *state, decoder_buffers *buffers, failure *err)
 {
     z_stream *z = state;
     uInt n_in = buffers->in_bytes > UINT_MAX ? UINT_MAX : (uInt)buffers->in_bytes;
@@ -131,15 +126,14 @@ static input_codec_result zlib_decode(void *state, input_codec_buffers *buffers,
     switch (result) {
     case Z_OK:
     case Z_BUF_ERROR:
-        return INPUT_CODEC_MORE;
+        return DECODER_MORE;
     case Z_STREAM_END:
         inflateReset(z);
-        return INPUT_CODEC_FRAME_END;
+        return DECODER_FRAME_END;
     case Z_MEM_ERROR:
-        return INPUT_CODEC_NO_MEMORY;
+        return fail_memory(err);
     default:
-        snprintf(why, why_bytes, "%s", z->msg ? z->msg : zError(result));
-        return INPUT_CODEC_DAMAGED;
+        return fail(err, "damaged gzip data: %s", z->msg ? z->msg : zError(result));
     }
 }
 
@@ -167,8 +161,7 @@ static void *zstd_create(void)
     return context;
 }
 
-static input_codec_result zstd_decode(void *state, input_codec_buffers *buffers, char *why,
-                                      size_t why_bytes)
+static decoder_result zstd_decode(void *state, decoder_buffers *buffers, failure *err)
 {
     ZSTD_inBuffer in = {buffers->in, buffers->in_bytes, 0};
     ZSTD_outBuffer out = {buffers->out, buffers->out_bytes, 0};
@@ -178,15 +171,16 @@ static input_codec_result zstd_decode(void *state, input_codec_buffers *buffers,
     buffers->out += out.pos;
     buffers->out_bytes -= out.pos;
     if (!ZSTD_isError(result))
-        return result == 0 ? INPUT_CODEC_FRAME_END : INPUT_CODEC_MORE;
+        return result == 0 ? DECODER_FRAME_END : DECODER_MORE;
     switch (ZSTD_getErrorCode(result)) {
     case ZSTD_error_memory_allocation:
-        return INPUT_CODEC_NO_MEMORY;
+        return fail_memory(err);
     case ZSTD_error_frameParameter_windowTooLarge:
-        return INPUT_CODEC_WINDOW;
+        return fail(err,
+                    "zstd data with a window of more than 128 MiB is not read; compress it again "
+                    "without --long, or with --long=27");
     default:
-        snprintf(why, why_bytes, "%s", ZSTD_getErrorName(result));
-        return INPUT_CODEC_DAMAGED;
+        return fail(err, "damaged zstd data: %s", ZSTD_getErrorName(result));
     }
 }
 
@@ -200,9 +194,27 @@ static void zstd_destroy(void *state)
 #define ZSTD_CALLS NULL, NULL, NULL
 #endif
 
-const input_codec input_codecs[] = {
+const decoder decoders[] = {
     {"gzip", "ISA-L", is_gzip, ISAL_CALLS},
     {"gzip", "zlib", is_gzip, ZLIB_CALLS},
     {"zstd", "zstd", is_zstd, ZSTD_CALLS},
 };
-const size_t input_n_codecs = sizeof input_codecs / sizeof *input_codecs;
+const size_t n_decoders = sizeof decoders / sizeof *decoders;
+
+const decoder *decoder_recognize(const uint8_t *bytes, size_t n_bytes)
+{
+    const decoder *found = NULL;
+    for (size_t i = 0; i < n_decoders && !(found && found->create); i++) {
+        if (decoders[i].is_magic(bytes, n_bytes))
+            found = &decoders[i];
+    }
+    return found;
+}
+
+const decoder *decoder_find(const char *name)
+{
+    size_t i = 0;
+    while (i < n_decoders && !(decoders[i].create && strcmp(decoders[i].name, name) == 0))
+        i++;
+    return i < n_decoders ? &decoders[i] : NULL;
+}
