@@ -8,7 +8,6 @@ import base64
 import gzip
 import io
 import json
-import pathlib
 import subprocess
 import sys
 import tarfile

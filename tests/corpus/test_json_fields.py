@@ -8,7 +8,7 @@ import random
 import sys
 
 import ref_fields
-from ref_protocol import expect, run_tests
+from ref_protocol import expect, run_in_folders
 from test_json_line import LINES, MAX_DEPTH, depth_of, mutate, random_line
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
@@ -54,7 +54,7 @@ def compare(lines):
     return n_values
 
 
-def test_known_values():
+def known_values_are_those_of_python(folder):
     lines = LINES + [o.replace("%s", v).encode("latin-1") for o in OBJECTS for v in VALUES]
     return "%d lines, %d values" % (len(lines), compare(lines))
 
@@ -69,7 +69,7 @@ def random_value_line(rng):
     return mutate(rng, line.encode("latin-1"))
 
 
-def test_random_lines():
+def random_lines_have_the_values_of_python(folder):
     rng = random.Random(8)
     lines = [random_value_line(rng) for _ in range(60000 if LONG else 6000)]
     n_values = compare(lines)
@@ -80,7 +80,4 @@ def test_random_lines():
 if __name__ == "__main__":
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
-    sys.exit(run_tests([
-        ("known_values_are_those_of_python", test_known_values),
-        ("random_lines_have_the_values_of_python", test_random_lines),
-    ]))
+    sys.exit(run_in_folders(""))

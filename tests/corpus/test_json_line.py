@@ -10,9 +10,8 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 
-from ref_protocol import Skip, call, expect, expect_equal, program, run_tests, split_texts
+from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders, split_texts
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 SHARED = os.environ.get("TOKMAP_SHARED", "../shared")
@@ -180,7 +179,7 @@ def compare(lines):
     return n_ok
 
 
-def test_known_lines():
+def known_lines_are_taken_and_refused_as_by_python(folder):
     lines = LINES + [place.replace(b"%s", value) for value in VALUES for place in PLACES]
     return "%d lines, %d ok" % (len(lines), compare(lines))
 
@@ -229,7 +228,7 @@ def random_line(rng):
     return mutate(rng, text.encode("utf-8", "surrogatepass"))
 
 
-def test_random_lines():
+def random_lines_are_taken_and_refused_as_by_python(folder):
     rng = random.Random(5)
     lines = [random_line(rng) for _ in range(100000 if LONG else 8000)]
     n_ok = compare(lines)
@@ -242,18 +241,15 @@ def documents(form, *names):
     return split_texts(call("tool_parts", "all", form, "text", "-", "1", *names)[1])
 
 
-def test_gzip_of_python():
+def gzip_written_by_python_is_read(folder):
     rng = random.Random(6)
     texts = ["".join(rng.choices("a b\né中\U0001f600\"\\", k=rng.randrange(3000))) for _ in range(400)]
     lines = [json.dumps({"id": i, "text": t}).encode() + b"\r\n"[i % 2 :] for i, t in enumerate(texts)]
-    with tempfile.TemporaryDirectory() as folder:
-        name = os.path.join(folder, "in")
-        with open(name, "wb") as f:
-            for i in range(0, 400, 150):
-                f.write(gzip.compress(b"".join(lines[i : i + 150]), rng.randrange(10)))
-        if not readable(name):
-            raise Skip("this build has neither ISA-L nor zlib")
-        expect_equal(documents("auto", name, name), [t.encode() for t in texts] * 2, "documents")
+    name = folder / "in"
+    name.write_bytes(b"".join(gzip.compress(b"".join(lines[i : i + 150]), rng.randrange(10)) for i in range(0, 400, 150)))
+    if not readable(name):
+        raise Skip("this build has neither ISA-L nor zlib")
+    expect_equal(documents("auto", name, name), [t.encode() for t in texts] * 2, "documents")
 
 
 def readable(name):
@@ -261,27 +257,25 @@ def readable(name):
     return b"this build has no" not in done.stderr
 
 
-def test_utf8_of_python():
+def text_that_is_not_utf8_is_repaired_as_by_python(folder):
     rng = random.Random(7)
     for _ in range(60):
         pieces = (b"a", b" ", b"\xc3\xa4", b"\xe2\x82\xac", b"\xf0\x9f\x98\x80", bytes([rng.randrange(128, 256)]),
                   b"\xe2\x82", b"\xf0\x9f", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf")
         raw = b"".join(rng.choices(pieces, k=rng.randrange(4000)))
-        with tempfile.NamedTemporaryFile() as f:
-            f.write(raw)
-            f.flush()
-            expect_equal(documents("text", f.name), [raw.decode("utf-8", "replace").encode()], "text")
+        (folder / "in").write_bytes(raw)
+        expect_equal(documents("text", folder / "in"), [raw.decode("utf-8", "replace").encode()], "text")
 
 
-def test_shared_texts():
-    folder = os.path.join(SHARED, "text")
-    if not os.path.isdir(folder):
-        raise Skip("%s is not there" % folder)
+def shared_texts_have_the_documents_that_python_reads(folder):
+    texts = os.path.join(SHARED, "text")
+    if not os.path.isdir(texts):
+        raise Skip("%s is not there" % texts)
     if not shutil.which("zstd"):
         raise Skip("zstd not found")
     n = 0
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
+    for name in sorted(os.listdir(texts)):
+        path = os.path.join(texts, name)
         if not name.endswith((".jsonl", ".jsonl.zst")) or not readable(path):
             continue
         wanted = subprocess.run(["zstd", "-dcf", path], capture_output=True, check=True).stdout
@@ -292,10 +286,4 @@ def test_shared_texts():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([
-        ("known_lines_are_taken_and_refused_as_by_python", test_known_lines),
-        ("random_lines_are_taken_and_refused_as_by_python", test_random_lines),
-        ("gzip_written_by_python_is_read", test_gzip_of_python),
-        ("text_that_is_not_utf8_is_repaired_as_by_python", test_utf8_of_python),
-        ("shared_texts_have_the_documents_that_python_reads", test_shared_texts),
-    ]))
+    sys.exit(run_in_folders(""))

@@ -9,7 +9,7 @@ import random
 import sys
 
 import ref_fields
-from ref_protocol import expect, expect_equal, run_tests
+from ref_protocol import expect, expect_equal, run_in_folders
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 NAMES = ["score", "lang", "meta.n", "`meta.x-y`", "größe", "ok"]
@@ -94,7 +94,7 @@ def compare(rng, texts, n_lines):
     return n_refused, n_kept
 
 
-def test_random():
+def random_expressions_keep_what_python_keeps(folder):
     rng = random.Random(9)
     texts = [random_expression(rng, 4) for _ in range(6000 if LONG else 1500)]
     n_refused, n_kept = compare(rng, texts, 12)
@@ -103,7 +103,7 @@ def test_random():
     return "%d expressions, %d of %d documents kept" % (len(texts), n_kept, 12 * len(texts))
 
 
-def test_mutated():
+def what_is_accepted_means_the_same_to_python(folder):
     rng = random.Random(10)
     texts = [mutate(rng, random_expression(rng, 2)) for _ in range(30000 if LONG else 6000)]
     n_refused, _ = compare(rng, texts, 3)
@@ -130,7 +130,7 @@ def random_number(rng):
     return rng.choice(("", "", "-")) + text
 
 
-def test_exact_numbers():
+def numbers_of_any_length_are_compared_exactly(folder):
     rng, texts = random.Random(11), []
     decimal.getcontext().Emax, decimal.getcontext().Emin = decimal.MAX_EMAX, decimal.MIN_EMIN
     for _ in range(6000 if LONG else 1200):
@@ -168,8 +168,4 @@ def near(rng, text):
 if __name__ == "__main__":
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
-    sys.exit(run_tests([
-        ("random_expressions_keep_what_python_keeps", test_random),
-        ("numbers_of_any_length_are_compared_exactly", test_exact_numbers),
-        ("what_is_accepted_means_the_same_to_python", test_mutated),
-    ]))
+    sys.exit(run_in_folders(""))

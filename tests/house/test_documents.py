@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-from ref_protocol import call, expect, expect_equal, run_tests
+from ref_protocol import call, expect, expect_equal, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = [str(path.relative_to(ROOT)) for glob in ("*.md", "docs/**/*.md", "bench/*/*.md")
@@ -70,7 +70,7 @@ def check_figure(text, place):
            f"{text!r} in the README, {found[0]} in {RESULT}: {place}")
 
 
-def the_readme_quotes_the_committed_figures():
+def the_readme_quotes_the_committed_figures(folder):
     text = (ROOT / "README.md").read_text()
     table = re.search(r"^\| called from Python \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
     rows = [row.strip("| ").split(" | ")[1:] for row in table[0].strip().split("\n")[2:]]
@@ -107,7 +107,7 @@ def quantities(path):
                             if key != "reached")
 
 
-def the_benchmarks_quote_the_committed_figures():
+def the_benchmarks_quote_the_committed_figures(folder):
     """Each figure is in a result that its section, or its line of a table, links to."""
     document = ROOT / "docs/BENCHMARKS.md"
     text = document.read_text()
@@ -132,7 +132,7 @@ def the_benchmarks_quote_the_committed_figures():
     expect(n_figures > 80, f"only {n_figures} figures were found")
 
 
-def scale_quotes_the_committed_figures():
+def scale_quotes_the_committed_figures(folder):
     """Times, memory and ratios, measured or computed. Sentences have the digits that a reader needs."""
     known = {kind: [] for kind, _ in UNITS.values()}
     for name in ("scale-xeon-4core.json", "scale-computed.json"):
@@ -165,7 +165,7 @@ def anchors_in(path):
         yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-def links_lead_to_files_and_headings():
+def links_lead_to_files_and_headings(folder):
     n_links = 0
     for document in DOCUMENTS:
         path = ROOT / document
@@ -193,7 +193,7 @@ def code_lines(document):
     return code_words(document) + "".join(blocks).replace("\\\n", " ").split("\n")
 
 
-def files_that_texts_name_exist():
+def files_that_texts_name_exist(folder):
     n_files = 0
     for document in DOCUMENTS + MANUALS + HEADERS:
         for word in re.findall(r"(?<![\w/.@*-])(?:docs|tests|bench|python|src|include|tokenize_tools|\.ci)/[\w.*/-]*[\w*]",
@@ -205,7 +205,7 @@ def files_that_texts_name_exist():
     expect(n_files > 150, f"only {n_files} names of files were found")
 
 
-def names_that_texts_name_exist():
+def names_that_texts_name_exist(folder):
     """Of C calls, constants and environment variables, and of the Python package."""
     folders = ("include", "src", "tokenize_tools", "bench", "tests", "python", ".ci")
     sources = [path for folder in folders for path in (ROOT / folder).rglob("*")
@@ -225,7 +225,7 @@ def names_that_texts_name_exist():
     expect(n_names > 200, f"only {n_names} names were found")
 
 
-def make_targets_that_documents_name_exist():
+def make_targets_that_documents_name_exist(folder):
     text = "\n".join(path.read_text() for path in MAKEFILES)
     targets = {name for names in re.findall(r"^([a-z][a-z0-9 -]*):(?!=)", text, re.MULTILINE) for name in names.split()}
     n_targets = 0
@@ -246,7 +246,7 @@ def options_of(*command):
     return set(re.findall(r"^  (?:-\w, |    )(--[a-z0-9-]+)", read_help(*command), re.MULTILINE))
 
 
-def options_that_texts_name_exist():
+def options_that_texts_name_exist(folder):
     """In a call, those of its command; elsewhere, those of any command or script of this tree."""
     commands = re.findall(r"^  ([a-z]+) ", read_help("tokmap"), re.MULTILINE)
     known = {f"tokmap {command}": options_of("tokmap", command) for command in commands}
@@ -271,7 +271,7 @@ def options_that_texts_name_exist():
     expect(n_options > 300, f"only {n_options} options were found")
 
 
-def the_stage_is_marked_experimental():
+def the_stage_is_marked_experimental(folder):
     """Wherever a reader meets it first, until a GPU has run it."""
     n_texts = 0
     for document in DOCUMENTS + MANUALS + HEADERS:
@@ -284,7 +284,7 @@ def the_stage_is_marked_experimental():
     expect_equal(len(re.findall(r"Nothing has run on a GPU yet", readme)), 1, "sentences of the README")
 
 
-def files_that_the_guides_name_exist():
+def files_that_the_guides_name_exist(folder):
     for document in ("CONTRIBUTING.md", "SECURITY.md", "docs/STYLE.md"):
         for word in code_words(document):
             is_path = re.fullmatch(r"\.?[\w.-]+(/[\w.-]+)+/?", word)
@@ -294,7 +294,7 @@ def files_that_the_guides_name_exist():
                        any(ROOT.glob(f"tests/{word}")), f"{document}: there is no {word}")
 
 
-def names_that_contributing_names_exist():
+def names_that_contributing_names_exist(folder):
     folders = ("include", "src", "tokenize_tools", "bench", "tests")
     sources = [path for folder in folders for path in (ROOT / folder).rglob("*.*")
                if path.suffix in (".c", ".h", ".py", ".sh", ".bash")]
@@ -307,7 +307,7 @@ def names_that_contributing_names_exist():
         expect(name in known or re.search(r"_x(_|$)|_X$|^x_", name), f"there is no {name}")
 
 
-def the_version_is_that_of_tokmap_h():
+def the_version_is_that_of_tokmap_h(folder):
     """Only these files have it, and the man pages, which man_options.py compares. Others take it from there."""
     header = (ROOT / "include/tokmap.h").read_text()
     version = re.search(r'^#define TOKMAP_VERSION_TEXT "(.*)"$', header, re.M)[1]
@@ -326,7 +326,7 @@ def the_version_is_that_of_tokmap_h():
             expect(not found, f"{name}: the version is written there; take it from include/tokmap.h")
 
 
-def tests_of_threats_exist():
+def tests_of_threats_exist(folder):
     """Each row names a fuzz target or a test, in a file that has it, or says that there is none."""
     rows = re.findall(r"^\| (.*?) \| .* \| (.*) \|$", (ROOT / "SECURITY.md").read_text().split("## Threats")[1],
                       re.MULTILINE)[2:]
@@ -345,9 +345,4 @@ def tests_of_threats_exist():
         expect(not names and ("`" in cell or cell == "not tested"), f"{threat}: {cell}")
 
 
-sys.exit(run_tests([(test.__name__, test) for test in (
-    the_readme_quotes_the_committed_figures, the_benchmarks_quote_the_committed_figures,
-    scale_quotes_the_committed_figures, links_lead_to_files_and_headings, files_that_texts_name_exist,
-    files_that_the_guides_name_exist, names_that_contributing_names_exist, names_that_texts_name_exist,
-    make_targets_that_documents_name_exist, options_that_texts_name_exist, the_stage_is_marked_experimental,
-    the_version_is_that_of_tokmap_h, tests_of_threats_exist)]))
+sys.exit(run_in_folders(""))

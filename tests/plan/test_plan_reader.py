@@ -9,7 +9,7 @@ import sys
 
 import ref_plan
 import ref_xxh3
-from ref_protocol import call, expect, expect_equal, run_tests
+from ref_protocol import call, expect, expect_equal, run_in_folders
 
 SEEDS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "plan"
 WORDS = [b" ", b"\n", b"\\x20", b"\\x0a", b"0", b"1", b"18446744073709551615", b"18446744073709551616", b"a", b"-", b"\\",
@@ -102,13 +102,13 @@ def check(plans):
     return n_good
 
 
-def plans_are_read_alike():
+def plans_are_read_alike(folder):
     rng = random.Random(17)
     plans = [with_checksum(random_plan(rng)) for _ in range(300)]
     expect_equal(check(plans), len(plans), "plans that were read")
 
 
-def changed_plans_are_refused_alike():
+def changed_plans_are_refused_alike(folder):
     rng = random.Random(18)
     plans = [mutate(rng, random_plan(rng)) for _ in range(3000)]
     n_good = check(plans)
@@ -116,10 +116,9 @@ def changed_plans_are_refused_alike():
     return "%d of %d were plans" % (n_good, len(plans))
 
 
-def seeds_are_read_alike():
+def seeds_are_read_alike(folder):
     expect(check([path.read_bytes() for path in sorted(SEEDS.iterdir())]) >= 2, "no seed is a plan")
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([(f.__name__, f) for f in (plans_are_read_alike, changed_plans_are_refused_alike,
-                                                  seeds_are_read_alike)]))
+    sys.exit(run_in_folders(""))

@@ -13,10 +13,9 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 
 from ptx_machine import GlobalMemory, Machine, PtxError
-from ref_protocol import Skip, expect, expect_equal, run_tests
+from ref_protocol import Skip, expect, expect_equal, run_in_folders
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -38,7 +37,7 @@ def read(*path):
 
 def run(*command, **options):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
-    expect(done.returncode == 0, "%s: %s" % (" ".join(command[:3]), done.stderr[-800:]))
+    expect(done.returncode == 0, "%s: %s" % (" ".join(map(str, command[:3])), done.stderr[-800:]))
     return done.stdout + done.stderr
 
 
@@ -276,7 +275,7 @@ def run_plans(plans, seed):
     return "%d batches" % n
 
 
-def rows_at_every_alignment():
+def rows_at_every_alignment(folder):
     lengths = (1, 2, 7, 8, 9, 33, TILE + 1) if LONG else (1, 8, 33)
     plans = [plan_of(n, widths=(width,), offset=offset)
              for width in (2, 4) for offset in range(0, 16, width) for n in lengths]
@@ -285,7 +284,7 @@ def rows_at_every_alignment():
     return run_plans(plans, 1)
 
 
-def tiles_and_words_at_their_edges():
+def tiles_and_words_at_their_edges(folder):
     lengths = [31, 32, 33, 64, 65, 255, 256, 257, TILE - 1, TILE, TILE + 1]
     lengths += [TILE + 2, 2 * TILE - 1, 2 * TILE, 2 * TILE + 1, 3 * TILE] if LONG else []
     cuts = ("words", "tiles", 1, 0) if LONG else ("words", "tiles")
@@ -293,7 +292,7 @@ def tiles_and_words_at_their_edges():
                      + [plan_of(2 * TILE + 5, cuts="tiles", short=True, n_rows=2)], 1000)
 
 
-def many_documents_and_few():
+def many_documents_and_few(folder):
     """More of them in a tile than a block has threads; and so few that words without any lie in
     between, and in a row of many tiles."""
     plans = [plan_of(n, cuts=1, masks=False) for n in (300, TILE + 1)]
@@ -302,7 +301,7 @@ def many_documents_and_few():
     return run_plans(plans * (3 if LONG else 1), 1500)
 
 
-def every_choice_of_outputs():
+def every_choice_of_outputs(folder):
     plans = []
     for bits in range(1, 32):
         outputs = [name for k, name in enumerate(OUTPUTS) if bits >> k & 1]
@@ -313,13 +312,13 @@ def every_choice_of_outputs():
     return run_plans(plans, 2000)
 
 
-def random_batches():
+def random_batches(folder):
     rng = random.Random(7)
     return run_plans([random_plan(rng, 2500 if LONG else 400) for _ in range(120 if LONG else 60)],
                      3000)
 
 
-def as_many_rows_as_a_loader_has():
+def as_many_rows_as_a_loader_has(folder):
     """Two blocks of 2^24: they write their share of the boundaries, and come to an end."""
     memory, rng, n_cu = GlobalMemory(), random.Random(1), 3 * THREADS
     rows = [Row(rng, plan_of(1, cuts=0)) for _ in range(2)]
@@ -388,7 +387,7 @@ def run_tiny(body):
     Machine(TINY % code).launch(1, struct.pack("<Q", out.begin), memory, seed=3)
 
 
-def the_machine_forgives_nothing():
+def the_machine_forgives_nothing(folder):
     for body, says in CRIMES:
         try:
             run_tiny(body)
@@ -402,7 +401,7 @@ def the_machine_forgives_nothing():
 # ---- The text ----
 
 
-def the_text_is_that_of_its_sources():
+def the_text_is_that_of_its_sources(folder):
     head = read(PTX).split("\n")
     for line, path in ((2, "src/stage/cuda/expand.cu"), (3, "src/stage/expand_job.h")):
         n = run("cksum", os.path.join(ROOT, path)).split()[:2]
@@ -410,7 +409,7 @@ def the_text_is_that_of_its_sources():
         expect_equal(head[line], "// %s %s %s" % (name, *n), "sum of %s: make ptx" % name)
 
 
-def the_text_asks_for_an_old_driver_and_no_local_memory():
+def the_text_asks_for_an_old_driver_and_no_local_memory(folder):
     text = read(PTX)
     m = Machine(text)
     expect_equal((m.text.version, m.text.target, m.text.name), ("6.3", "sm_75", "tokmap_expand"),
@@ -419,7 +418,7 @@ def the_text_asks_for_an_old_driver_and_no_local_memory():
     expect(not re.search(r"\.local|\bcall|%SP", text), "it uses local memory")
 
 
-def the_library_holds_the_text():
+def the_library_holds_the_text(folder):
     lines = [line for line in read(PTX).split("\n") if not line.startswith("//")]
     if BUILD is None:
         raise Skip("TOKMAP_BUILD is not set")
@@ -427,7 +426,7 @@ def the_library_holds_the_text():
         expect("\n".join(lines).encode() + b"\0" in f.read(), "libtokmap.so holds another text")
 
 
-def nvcc_writes_the_text():
+def nvcc_writes_the_text(folder):
     wanted = re.search(r"// expand.cu by nvcc (\S+);", read(PTX)).group(1)
     has = re.search(r"release ([0-9.]*),", run(find_program("nvcc"), "--version")).group(1)
     if has != wanted:
@@ -437,14 +436,13 @@ def nvcc_writes_the_text():
            "nvcc writes another text: make ptx")
 
 
-def ptxas_takes_it_for_every_device():
+def ptxas_takes_it_for_every_device(folder):
     ptxas = find_program("ptxas")
     known = {int(n) for n in re.findall(r"'sm_(\d+)'", run(ptxas, "--help"))}
-    with tempfile.TemporaryDirectory() as folder:
-        for n in sorted(n for n in known if n >= 75):
-            says = run(ptxas, "-v", "-arch=sm_%d" % n, PTX, "-o", os.path.join(folder, "out"))
-            expect("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in says,
-                   "sm_%d: %s" % (n, says))
+    for n in sorted(n for n in known if n >= 75):
+        says = run(ptxas, "-v", "-arch=sm_%d" % n, PTX, "-o", folder / "out")
+        expect("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in says,
+               "sm_%d: %s" % (n, says))
     if not known.issuperset(DEVICES):
         raise Skip("this ptxas knows no sm_%s; it takes the text for the others" %
                    ", sm_".join(str(n) for n in sorted(set(DEVICES) - known)))
@@ -500,7 +498,7 @@ def asserts_of_types(name, ours, theirs):
     return lines
 
 
-def the_interface_is_that_of_the_toolkit():
+def the_interface_is_that_of_the_toolkit(folder):
     cc = os.environ.get("CC", "cc").split()
     include = os.path.join(CUDA, "include")
     if not os.path.exists(os.path.join(include, "cuda.h")) or not shutil.which(cc[0]):
@@ -522,13 +520,9 @@ def the_interface_is_that_of_the_toolkit():
         found = re.search(r"\b%s\s*\(([^)]*)\)\s*;" % name, theirs)
         expect(found, "cuda.h does not declare %s" % name)
         lines += asserts_of_types(name, parameters(ours[member]), parameters(found.group(1)))
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "same.c")
-        with open(path, "w") as f:
-            f.write("\n".join(lines) + "\n")
-        folders = ["-I" + f for f in (include, os.path.join(ROOT, "include"),
-                                      os.path.join(ROOT, "src"))]
-        run(*cc, "-std=gnu11", "-fsyntax-only", *folders, path)
+    (folder / "same.c").write_text("\n".join(lines) + "\n")
+    folders = ["-I" + f for f in (include, os.path.join(ROOT, "include"), os.path.join(ROOT, "src"))]
+    run(*cc, "-std=gnu11", "-fsyntax-only", *folders, folder / "same.c")
     return "%d calls, %d checks" % (len(calls), len(lines) - 4)
 
 
@@ -539,7 +533,7 @@ def stub():
     return path
 
 
-def the_stub_exports_every_call():
+def the_stub_exports_every_call(folder):
     library = ctypes.CDLL(stub())
     for name in named_calls():
         expect(hasattr(library, name), "libcuda.so has no %s" % name)
@@ -548,17 +542,16 @@ def the_stub_exports_every_call():
 # ---- Programs without a driver ----
 
 
-def a_program_hears_that_it_has_found_the_stub():
+def a_program_hears_that_it_has_found_the_stub(folder):
     if BUILD is None or os.environ.get("TOKMAP_SANITIZED"):
         raise Skip("a library without sanitizers is not built")
-    with tempfile.TemporaryDirectory() as folder:
-        os.symlink(stub(), os.path.join(folder, "libcuda.so.1"))
-        says = run(os.path.join(BUILD, "test_stage"), "without_a_driver_or_a_device_it_says_so",
-                   env={"LD_LIBRARY_PATH": folder})
-        expect(all(word in says for word in ("libcuda.so.1", "stub", "LD_LIBRARY_PATH")), says)
+    os.symlink(stub(), folder / "libcuda.so.1")
+    says = run(os.path.join(BUILD, "test_stage"), "without_a_driver_or_a_device_it_says_so",
+               env={"LD_LIBRARY_PATH": str(folder)})
+    expect(all(word in says for word in ("libcuda.so.1", "stub", "LD_LIBRARY_PATH")), says)
 
 
-def the_library_is_not_linked_with_a_driver():
+def the_library_is_not_linked_with_a_driver(folder):
     if BUILD is None:
         raise Skip("TOKMAP_BUILD is not set")
     names = run(find_program("nm"), "-D", "-u", os.path.join(BUILD, "libtokmap.so")).split()
@@ -567,21 +560,4 @@ def the_library_is_not_linked_with_a_driver():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([(test.__name__, test) for test in (
-        the_machine_forgives_nothing,
-        rows_at_every_alignment,
-        tiles_and_words_at_their_edges,
-        many_documents_and_few,
-        every_choice_of_outputs,
-        random_batches,
-        as_many_rows_as_a_loader_has,
-        the_text_is_that_of_its_sources,
-        the_text_asks_for_an_old_driver_and_no_local_memory,
-        the_library_holds_the_text,
-        nvcc_writes_the_text,
-        ptxas_takes_it_for_every_device,
-        the_interface_is_that_of_the_toolkit,
-        the_stub_exports_every_call,
-        a_program_hears_that_it_has_found_the_stub,
-        the_library_is_not_linked_with_a_driver,
-    )]))
+    sys.exit(run_in_folders(""))

@@ -12,10 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unicodedata
 
-from ref_protocol import Skip, call, expect, expect_equal, run_tests
+from ref_protocol import Skip, call, expect, expect_equal, run_in_folders
 
 TOKENIZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tokenize_tools",
                          "tokenizer", "unicode")
@@ -63,7 +62,7 @@ def repairs_as_python(texts):
     return "%d texts" % len(texts)
 
 
-def repair_of_all_short_texts():
+def repair_of_all_short_texts_is_pythons(folder):
     edges = [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED,
              0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF]
     texts = [bytes(p) for n in (1, 2, 3) for p in itertools.product(edges, repeat=n)]
@@ -72,7 +71,7 @@ def repair_of_all_short_texts():
     return repairs_as_python(texts)
 
 
-def repair_of_random_texts():
+def repair_of_random_texts_is_pythons(folder):
     r = random.Random(1)
     texts = []
     for _ in range(20000):
@@ -111,14 +110,14 @@ def random_texts(pools, n_texts, seed):
             for _ in range(n_texts)]
 
 
-def python_has_the_same_nfc():
+def python_has_the_same_nfc_for_old_characters(folder):
     """For what Unicode 3.2 knew: that never changes."""
     old = [c for c in SCALARS if unicodedata.ucd_3_2_0.category(chr(c)) != "Cn"]
     texts = [chr(c) for c in old] + random_texts(interesting(old), 100000, 2)
     return normalizes_as(texts, lambda text: unicodedata.normalize("NFC", text))
 
 
-def tokenizers_has_the_same_nfc():
+def tokenizers_has_the_same_nfc(folder):
     nfc = package("tokenizers", "0.23.3").normalizers.NFC().normalize_str
     pools = interesting(SCALARS)
     # an unassigned and a young mark among them, and all pairs that compose or did at some time
@@ -139,7 +138,7 @@ def set_is(name, got, wanted):
            % (name, len(different), ", ".join("U+%04X" % c for c in different[:10])))
 
 
-def tokenizers_has_the_same_numbers_punctuation_and_blanks():
+def tokenizers_has_the_same_numbers_punctuation_and_blanks(folder):
     split = package("tokenizers", "0.23.3").pre_tokenizers
     steps = [("numeric", b"1", split.Digits(individual_digits=True)),
              ("punctuation", b"1", split.Punctuation("isolated")),
@@ -151,7 +150,7 @@ def tokenizers_has_the_same_numbers_punctuation_and_blanks():
         set_is(mode, ours, theirs)
 
 
-def classes_are_those_of_unicodedata2():
+def classes_are_those_of_unicodedata2(folder):
     category = package("unicodedata2", version_of("UNICODE_VERSION")).category
     digits = code_points("classes")
     for digit, names in ((b"1", ("Lu", "Lt")), (b"2", ("Ll",)), (b"3", ("Lm", "Lo")),
@@ -162,26 +161,14 @@ def classes_are_those_of_unicodedata2():
                {c for c in range(0x110000) if category(chr(c)) in names})
 
 
-def generator_writes_the_tables_of_the_tree():
+def generator_writes_the_tables_of_the_tree(folder):
     version = version_of("UNICODE_VERSION")
     package("unicodedata2", version)
-    with tempfile.TemporaryDirectory() as folder:
-        script = shutil.copy(os.path.join(TOKENIZER, "make_unicode_tables.py"), folder)
-        subprocess.run([sys.executable, script], check=True)
-        for name in ("unicode_tables.c", "hf_tables.c", "word_tables.c", "nfc_tables.c",
-                     "compatibility_tables.c"):
-            with open(os.path.join(TOKENIZER, name)) as ours, \
-                    open(os.path.join(folder, name)) as made:
-                expect(ours.read() == made.read(), "%s is not what the generator writes" % name)
+    script = shutil.copy(os.path.join(TOKENIZER, "make_unicode_tables.py"), folder)
+    subprocess.run([sys.executable, script], check=True)
+    for name in ("unicode_tables.c", "hf_tables.c", "word_tables.c", "nfc_tables.c", "compatibility_tables.c"):
+        with open(os.path.join(TOKENIZER, name)) as ours:
+            expect(ours.read() == (folder / name).read_text(), "%s is not what the generator writes" % name)
 
 
-sys.exit(run_tests([
-    ("repair_of_all_short_texts_is_pythons", repair_of_all_short_texts),
-    ("repair_of_random_texts_is_pythons", repair_of_random_texts),
-    ("python_has_the_same_nfc_for_old_characters", python_has_the_same_nfc),
-    ("tokenizers_has_the_same_nfc", tokenizers_has_the_same_nfc),
-    ("tokenizers_has_the_same_numbers_punctuation_and_blanks",
-     tokenizers_has_the_same_numbers_punctuation_and_blanks),
-    ("classes_are_those_of_unicodedata2", classes_are_those_of_unicodedata2),
-    ("generator_writes_the_tables_of_the_tree", generator_writes_the_tables_of_the_tree),
-]))
+sys.exit(run_in_folders(""))
