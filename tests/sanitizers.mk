@@ -82,15 +82,14 @@ chaos: $(BUILD)/tokmap $(FAILURES)
 #: test-tokenizers: N=5000 texts and a corpus against the references, for each family of tokenizers
 test-tokenizers: $(BUILD)/tokmap
 	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
-	@export TOKMAP=$(abspath $(BUILD))/tokmap FAMILIES=$(abspath $(BUILD))/families PYTHONPATH=tests/oracles; \
+	@export TOKMAP_BUILD=$(abspath $(BUILD)) FAMILIES=$(abspath $(BUILD))/families PYTHONPATH=tests/oracles; \
 	    $(BUILD)/peers-venv/bin/python tests/families/make_families.py && \
 	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
 
 #: test-pipelines: N=2000 random tokenizers, TEXTS=500 texts each, against the reference (SEED=1)
 test-pipelines: $(BUILD)/tokmap
 	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
-	@TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP=$(abspath $(BUILD))/tokmap \
-	    PYTHONPATH=tests/oracles:tests/tokenizer $(BUILD)/peers-venv/bin/python \
+	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles $(BUILD)/peers-venv/bin/python \
 	    tests/families/check_pipelines.py $(or $(N),2000) $(or $(TEXTS),500) $(or $(SEED),1)
 
 #: test-engines: docs/recipes/ with Slurm, Open MPI and Ray on this machine; installs them first

@@ -8,7 +8,7 @@ usage: check_families.py NAME [N] [SEED]     compares N texts (50000): ids, with
        check_families.py --all [N] [JOBS]    every family, JOBS at a time: fails if any differs, if one is
                                              refused that REFUSED does not list, or the other way round
        check_families.py --refusals [NAME...]  tokmap's messages for the families that it refuses
-Environment: TOKMAP, the program; FAMILIES and TOKMAP_SHARED as for make_families.py.
+Environment: TOKMAP_BUILD; FAMILIES and TOKMAP_SHARED as for make_families.py.
 """
 import os
 
@@ -23,10 +23,12 @@ import sys
 import tempfile
 import time
 
+import oracle_reference
+import oracle_sections
 import oracle_texts
 from make_families import FILES, PLAIN
-
-TOKMAP = os.environ["TOKMAP"]
+from oracle_reference import first_difference, shrink
+from ref_protocol import call, program
 
 # The families that tokmap refuses, and which part of the file its message names. Also with .pairs.
 REFUSED = {
@@ -38,52 +40,16 @@ UNCUT = ("prefix_digits", "prefix_whole", "single_word", "single_word_nfc", "spm
          "spm_word_suffix", "superbpe_2")
 
 
-# ---- References: (encode by policy, decode or None, marks) ----
-
-def hf(folder, family):
-    import tokenizers
-    t = tokenizers.Tokenizer.from_file(str(folder / family["file"]))
-
-    def encode(match):
-        def rows(texts):
-            t.encode_special_tokens = not match
-            return [e.ids for e in t.encode_batch_fast(texts, add_special_tokens=False)]
-        return rows
-
-    added = t.get_added_tokens_decoder()
-    # An empty row makes BPEDecoder panic (0 - 1).
-    def decode(rows):
-        some = t.decode_batch([row for row in rows if row], skip_special_tokens=False)
-        some = iter(some)
-        return [next(some) if row else "" for row in rows]
-    return {"text": encode(False), "match": encode(True)}, decode, [a.content for a in added.values()]
-
-
-def tiktoken(folder, family):
-    import base64
-    import tiktoken as module
-    ranks = {}
-    for line in (folder / family["file"]).read_bytes().split(b"\n"):
-        if line:
-            token, rank = line.split()
-            ranks[base64.b64decode(token)] = int(rank)
-    e = module.Encoding(folder.name, pat_str=family["regex"], mergeable_ranks=ranks, special_tokens={})
-    if family["nfc"]:
-        from tokenizers.normalizers import NFC
-        return ({"text": lambda texts: [e.encode_ordinary(NFC().normalize_str(t)) for t in texts]},
-                lambda rows: e.decode_batch(rows, num_threads=1), [])
-    return ({"text": lambda texts: [e.encode_ordinary(t) for t in texts]},
-            lambda rows: e.decode_batch(rows, num_threads=1), [])
-
-
-def spm(folder, family):
-    import sentencepiece
-    p = sentencepiece.SentencePieceProcessor(model_proto=(folder / family["file"]).read_bytes())
-    return ({"text": lambda texts: p.encode(texts, num_threads=1)},
-            lambda rows: p.decode(rows, num_threads=1), ["<s>", "</s>", "<unk>", "<sep>", "ab"])
-
-
-REFERENCES = {"hf": hf, "tiktoken": tiktoken, "spm": spm}
+def reference_of(folder, family):
+    """Of oracle_reference."""
+    path = folder / family["file"]
+    if family["reference"] == "hf":
+        return oracle_sections.hf_file(path)[2]
+    if family["reference"] == "spm":
+        return oracle_sections.spm_reference(path.read_bytes(), ["<s>", "</s>", "<unk>", "<sep>", "ab"])
+    import oracle_tiktoken
+    encoding = oracle_tiktoken.encoding(folder.name, family["regex"], oracle_tiktoken.read_ranks(path), {})
+    return oracle_sections.tiktoken_reference(encoding, oracle_sections.nfc() if family["nfc"] else None)
 
 
 # ---- tokmap ----
@@ -92,27 +58,20 @@ class Refused(Exception):
     pass
 
 
-def tokmap_run(command, folder, family, lines, *options):
-    with tempfile.TemporaryFile() as f:
-        for line in lines:
-            f.write(line.encode() + b"\n")
-        f.seek(0)
-        done = subprocess.run([TOKMAP, command, "--tokenizer", str(folder / family["file"]), *family.get("options", []), *options],
-                              stdin=f, capture_output=True)
+def tokmap(command, folder, family, lines, *options):
+    rows, why = oracle_reference.tokmap(command, folder / family["file"], lines, *family.get("options", []), *options)
+    if rows is None:
+        raise Refused(why)
+    return rows
+
+
+def pack(folder, family, path, out, *options):
+    """The ids of each document, as text."""
+    done = subprocess.run([program("tokmap"), "pack", "-q", "-f", "--tokenizer", str(folder / family["file"]),
+                           *family.get("options", []), *options, str(path), "-o", out], capture_output=True)
     if done.returncode:
         raise Refused(done.stderr.decode("utf-8", "replace").strip())
-    return done.stdout
-
-
-def tokmap(command, folder, family, lines, *options):
-    out = tokmap_run(command, folder, family, lines, *options).split(b"\n")
-    assert len(out) == len(lines) + 1, (len(out), len(lines))
-    return [json.loads(line) for line in out[:-1]]
-
-
-def encode(folder, family, texts, policy):
-    lines = [json.dumps(t, ensure_ascii=i % 2 == 0) for i, t in enumerate(texts)]
-    return tokmap("encode", folder, family, lines, "--specials", policy)
+    return call("tokmap", "cat", out)[1].decode().split("\n")[:-1]
 
 
 # ---- Texts ----
@@ -188,45 +147,23 @@ def texts_for(name, n, seed, marks):
 
 # ---- Comparing ----
 
-def first(texts, got, wanted):
-    for i, t in enumerate(texts):
-        if got[i] != wanted[i]:
-            return i
-    return None
-
-
-def shrink(text, differs):
-    budget = 60
-    while len(text) > 1 and budget:
-        shorter, size = [], len(text) // 2
-        while size >= 1 and len(shorter) < 400:
-            shorter += [text[:at] + text[at + size:] for at in range(0, len(text), size)]
-            size //= 2
-        i = differs(shorter)
-        if i is None:
-            break
-        text = shorter[i]
-        budget -= 1
-    return text
-
-
 def check_ids(name, folder, family, reference, texts, out):
-    policies, decode, _ = reference
     bad = 0
-    for policy, encode_all in policies.items():
+    for policy, encode_all in reference.encode.items():
         some = texts if policy == "text" else texts[: max(1000, len(texts) // 4)]
-        got, wanted = encode(folder, family, some, policy), encode_all(some)
+        def encode(texts):
+            return tokmap("encode", folder, family, texts, "--specials", policy)
+
+        got, wanted = encode(some), encode_all(some)
         wrong = [i for i in range(len(some)) if got[i] != wanted[i]]
         bad += len(wrong)
         out("%s, specials %s: %d of %d differ" % (name, policy, len(wrong), len(some)))
         for i in wrong[:2]:
-            def differs(shorter):
-                return first(shorter, encode(folder, family, shorter, policy), encode_all(shorter))
-            text = shrink(some[i], differs)
-            out("  %s: tokmap %s, reference %s" % (ascii(text), encode(folder, family, [text], policy)[0], encode_all([text])[0]))
+            text = shrink(some[i], lambda shorter: first_difference(shorter, encode(shorter), encode_all(shorter)))
+            out("  %s: tokmap %s, reference %s" % (ascii(text), encode([text])[0], encode_all([text])[0]))
     rows = wanted[: max(1000, len(texts) // 4)]
-    back = tokmap("decode", folder, family, [json.dumps(r) for r in rows])
-    want = decode(rows)
+    back = tokmap("decode", folder, family, rows)
+    want = reference.decode(rows)
     wrong = [i for i in range(len(rows)) if back[i] != want[i] and "\ufffd" not in want[i]]
     out("%s, decode: %d of %d differ" % (name, len(wrong), len(rows)))
     for i in wrong[:3]:
@@ -253,24 +190,23 @@ def corpus():
 def check_corpus(name, folder, family, reference, out):
     """Packed with the usual memory, and with so little that documents are cut every 128 KB."""
     documents = corpus()
-    wanted = reference[0]["text"](documents)
+    wanted = reference.encode["text"](documents)
     bad = 0
     with tempfile.TemporaryDirectory() as d:
         path = pathlib.Path(d) / "corpus.jsonl"
         path.write_text("".join(json.dumps({"text": t}, ensure_ascii=False) + "\n" for t in documents), "utf-8")
         for memory in ("64M",) if name.removesuffix(".pairs") in UNCUT else ("64M", "8M"):
-            tokmap_run("pack", folder, family, [], "-q", "-f", "--eod", "none", "--memory", memory, str(path), "-o", d + "/o")
-            got = subprocess.run([TOKMAP, "cat", d + "/o"], stdout=subprocess.PIPE, check=True).stdout.decode().split("\n")
-            assert len(got) == len(documents) + 1, (len(got), len(documents))
+            got = pack(folder, family, path, d + "/o", "--eod", "none", "--memory", memory)
+            assert len(got) == len(documents), (len(got), len(documents))
             wrong = [i for i in range(len(documents)) if got[i] != " ".join(map(str, wanted[i]))]
             bad += len(wrong)
             out("%s, corpus of %d bytes, --memory %s: %d of %d documents differ"
                 % (name, path.stat().st_size, memory, len(wrong), len(documents)))
             for i in wrong[:3]:
                 ids = list(map(int, got[i].split()))
-                at = first(wanted[i], ids + [None] * len(wanted[i]), wanted[i])
+                at = next((k for k, pair in enumerate(zip(ids, wanted[i])) if pair[0] != pair[1]), 0)
                 out("  document %d of %d characters, from id %s: tokmap %s, reference %s"
-                    % (i, len(documents[i]), at, ids[at or 0:][:8], wanted[i][at or 0:][:8]))
+                    % (i, len(documents[i]), at, ids[at:][:8], wanted[i][at:][:8]))
     return bad
 
 
@@ -284,8 +220,7 @@ def check_ends(name, folder, family, out):
             path = pathlib.Path(d) / "a.txt"
             path.write_text("a")
             try:
-                tokmap_run("pack", folder, family, [], "-q", *others, option, "auto", str(path), "-o", d + "/o")
-                ids = subprocess.run([TOKMAP, "cat", d + "/o"], stdout=subprocess.PIPE).stdout.split()
+                ids = pack(folder, family, path, d + "/o", *others, option, "auto")[0].split()
                 got = int(ids[-1 if role == "eod" else 0])
             except Refused as e:  # it asks
                 got = None if "choose" in str(e) else str(e)
@@ -303,9 +238,9 @@ def family_of(name):
 def compare(name, n, seed=1, out=print):
     folder, family = family_of(name)
     began = time.monotonic()
-    reference = REFERENCES[family["reference"]](folder, family)
+    reference = reference_of(folder, family)
     try:
-        bad = check_ids(name, folder, family, reference, texts_for(name, n, seed, reference[2]), out)
+        bad = check_ids(name, folder, family, reference, texts_for(name, n, seed, reference.marks), out)
         bad += check_corpus(name, folder, family, reference, out) + check_ends(name, folder, family, out)
     except Refused as e:
         out("%s: refused: %s" % (name, e))
@@ -320,7 +255,7 @@ def refusal(name):
     try:
         tokmap("encode", folder, family, [])
     except Refused as e:
-        return str(e).replace(str(folder) + "/", "").removeprefix("tokmap encode: tokenizer: ")
+        return str(e).replace(str(folder) + "/", "").partition("tokmap encode: tokenizer: ")[2]
     return None
 
 

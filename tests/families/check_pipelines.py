@@ -28,8 +28,10 @@ import time
 
 import tokenizers
 
-import oracle_pipelines as pipelines
-from check_families import More, first, shrink, sweep
+import oracle_pipelines
+from check_families import More, sweep
+from oracle_reference import first_difference, shrink, tokmap
+from ref_protocol import program
 
 KEEP = os.environ.get("KEEP")
 
@@ -74,7 +76,7 @@ class Case:
         self.found.append("%s: %s" % (self.name, text))
 
     def tokmap(self, command, rows, *options):
-        got, why = pipelines.tokmap(command, self.file, rows, *options)
+        got, why = tokmap(command, self.file, rows, *options)
         if got is None and not why.startswith("exit 3"):
             self.say("tokmap %s: %s" % (command, why))
         return got, why
@@ -88,9 +90,7 @@ class Case:
         self.n_failed += sum(right is None for right in wanted)
         wrong = [i for i in range(len(some)) if wanted[i] is not None and got[i] != wanted[i]]
         if wrong:
-            def differs(shorter):
-                return first(shorter, tokmap(shorter)[0], reference(shorter))
-            one = shrink(some[wrong[0]], differs)
+            one = shrink(some[wrong[0]], lambda shorter: first_difference(shorter, tokmap(shorter)[0], reference(shorter)))
             self.say("%s: %d of %d differ: %a: tokmap %a, reference %a"
                      % (what, len(wrong), len(some), one, tokmap([one])[0][0], reference([one])[0]))
         return None
@@ -124,12 +124,12 @@ class Case:
         document = " ".join(rng.choices(texts, k=16 * len(texts)))
         document *= 1 + 300000 // len(document.encode())
         (folder / "c.jsonl").write_text(json.dumps({"text": document}) + "\n")
-        done = subprocess.run([pipelines.program("tokmap"), "pack", "-q", "-j", "2", "--eod", "none", "--memory", "8M",
+        done = subprocess.run([program("tokmap"), "pack", "-q", "-j", "2", "--eod", "none", "--memory", "8M",
                                "--tokenizer", str(self.file), str(folder / "c.jsonl"), "-o", str(folder / "c")],
                               capture_output=True)
         if b"cannot be cut" in done.stderr:
             return
-        ids = subprocess.run([pipelines.program("tokmap"), "cat", str(folder / "c")], capture_output=True).stdout
+        ids = subprocess.run([program("tokmap"), "cat", str(folder / "c")], capture_output=True).stdout
         wanted = reference.encode([document], "text")[0]
         if wanted is not None and list(map(int, ids.split())) != wanted:
             self.say("packed with cuts: %s" % (done.stderr.decode() or "differs"))
@@ -159,7 +159,7 @@ def one(seed, i, n_texts):
     """The case, and why it was not encoded and not decoded."""
     rng = random.Random("%s %s" % (seed, i))
     with tempfile.TemporaryDirectory() as folder:
-        content = pipelines.Maker(rng.random()).make()
+        content = oracle_pipelines.Maker(rng.random()).make()
         case = Case(pathlib.Path(folder), "%s %s" % (seed, i), content)
         refused = case.run(rng, n_texts)
         if case.found:

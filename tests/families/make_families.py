@@ -21,12 +21,16 @@ import shutil
 import sys
 import unicodedata
 
+import oracle_hf
 import tokenizers
+from oracle_hf import (LLAMA_DECODER, SPACE, added, bpe_model as bpe, byte_level, decoders as dec, normalizers as norm,
+                       replace, sequence as pre, split, splits_then_bytes as splits)
+from oracle_patterns import (BLOOM, CL100K, CL100K_08, CLIP, CLIP_OLD, DEEPSEEK3, EXAONE_MOE, GPT2_08, INDIC, JAIS2, KIMI,
+                             LINES, LING, LISTS, NANOCHAT, O200K, QWEN2, QWEN35, SEED, YOUTU, byte_letters)
 from tokenizers import Tokenizer, trainers
 
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", pathlib.Path(__file__).parents[3] / "shared"))
 FILES = pathlib.Path(os.environ["FAMILIES"])
-SPACE = "\u2581"
 ALPHABET = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
 
 # ---- Text to train on ----
@@ -78,37 +82,8 @@ def pieces(name, n_chars):
 
 # ---- Parts of a tokenizer.json ----
 
-def byte_level(use_regex=None, prefix=False, trim=True):
-    step = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": trim}
-    return step if use_regex is None else {**step, "use_regex": use_regex}
-
-
-def split(regex, behavior="Isolated", invert=False, kind="Regex"):
-    return {"type": "Split", "pattern": {kind: regex}, "behavior": behavior, "invert": invert}
-
-
-def pre(*steps):
-    return {"type": "Sequence", "pretokenizers": list(steps)}
-
-
-def splits(*regexes, behavior="Isolated", invert=False):
-    return pre(*(split(r, behavior, invert) for r in regexes), byte_level(False))
-
-
-def norm(*steps):
-    return {"type": "Sequence", "normalizers": list(steps)}
-
-
-def dec(*steps):
-    return {"type": "Sequence", "decoders": list(steps)}
-
-
-def replace(old, new, kind="String"):
-    return {"type": "Replace", "pattern": {kind: old}, "content": new}
-
-
 def metaspace(scheme="always", split=True):
-    return {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split}
+    return oracle_hf.metaspace(prepend_scheme=scheme, split=split)
 
 
 def digits(individual):
@@ -123,9 +98,9 @@ def strip(left, right):
     return {"type": "Strip", "strip_left": left, "strip_right": right}
 
 
-def added(content, special=False, **flags):
-    return {"content": content, "single_word": False, "lstrip": False, "rstrip": False,
-            "normalized": not special, "special": special, **flags}
+def stages(parts):
+    """A list of oracle_patterns, and then bytes."""
+    return pre(*(digits(part) if isinstance(part, bool) else split(part) for part in parts), byte_level(False))
 
 
 def charsmap():
@@ -143,59 +118,11 @@ def bert_normalizer(**flags):
             "strip_accents": None, "lowercase": True, **flags}
 
 
-LLAMA_DECODER = dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse"),
-                    {"type": "Strip", "content": " ", "start": 1, "stop": 0})
-
-
 def template(before=(), after=()):
     """Names; ids are filled in by document()."""
     return {"before": before, "after": after}
 
 
-# ---- Patterns, verbatim ----
-
-SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-CL100K = SHORT + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-CL100K_08 = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-GPT2_08 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-QWEN2 = CL100K.replace(r"\p{N}{1,3}", r"\p{N}")
-QWEN35 = QWEN2.replace(r"?\p{L}+|", r"?[\p{L}\p{M}]+|").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
-NANOCHAT = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
-LING = NANOCHAT.replace(r"\p{N}{1,2}", r"\p{N}")
-UP, LO = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-O200K = (r"[^\r\n\p{L}\p{N}]?" + UP + "*" + LO + "+" + SHORT + "?|" + r"[^\r\n\p{L}\p{N}]?" + UP + "+" + LO + "*"
-         + SHORT + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-TEKKEN = O200K.replace(SHORT + "?", "").replace(r"\p{N}{1,3}", r"\p{N}")
-KIMI = (r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
-        + SHORT + r"?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
-        + SHORT + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-DS_CJK = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
-DS_BIG = ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
-          "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+")
-DEEPSEEK3 = [r"\p{N}{1,3}", DS_CJK, DS_BIG]
-# DeepSeek-LLM: the three range ends that copies in NFC damage are written as escapes here.
-DS_LETTERS = ("A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-"
-              "\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎ"
-              "ꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃")
-DEEPSEEK_LLM = pre(split("[\r\n]"), split(r"\s?[" + DS_LETTERS + "]+"),
-                   split(r"\s?[!-/:-~！-／：-～‘-‟" + "\u3000-\u3002" + "]+"), split(r"\s+$"),
-                   split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), digits(True), byte_level(False))
-DEEPSEEK_CODER = pre(split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"),
-                     split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), digits(True), byte_level(False))
-BLOOM = " ?[^(\\s|[.,!?…。，、।۔،])]+"
-JAIS2 = CL100K.removesuffix(r"|\s+(?!\S)|\s+") + "".join(r"|\s{%d}(?!\S)" % (1 << n) for n in range(9, 1, -1)) + r"|\s{1,2}(?!\S)|\s{1}"
-SEED = SHORT + "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
-SPARK_BIG = DS_BIG.replace(" ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|", " ?[\\p{P}\\p{S}]+|[\r\n]|")
-MINICPM = SHORT + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-INDIC = SHORT + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}|\p{M}|\u200C|\u200D)+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-EXAONE_MOE = SHORT + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"
-YOUTU = ["[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", O200K.replace(r"\p{N}{1,3}", r"\p{N}")]
-TINY_AYA_DIGITS = r"\d{1,3}(?=(?:\d{3})*\b)"
-SUPERBPE_1 = r"(?=(\d{3})+(?!\d))| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-SUPERBPE_2 = r"(?=(\d{3})+(?!\d))"
-CLIP = r"""<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"""
-CLIP_OLD = r"""'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"""
 NOUGAT = r"[\(\)\[\]\{\}]|([!\"#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"
 
 END = added("<|endoftext|>", True)
@@ -215,26 +142,26 @@ BYTES = {
     "nanochat": (None, splits(NANOCHAT), NANO, {"byte_fallback": True}, {"eos": None, "bos": "<|bos|>"}),
     "cl100k_08": (None, splits(CL100K_08), [END], {}, {"eos": "<|endoftext|>"}),
     "gpt2_08": (None, splits(GPT2_08), [END], {}, {"eos": "<|endoftext|>"}),
-    "deepseek_llm": (norm(), DEEPSEEK_LLM, DEEPSEEK, {}, {"eos": DEEPSEEK[1]["content"], "bos": DEEPSEEK[0]["content"]}),
-    "deepseek_coder": (norm(), DEEPSEEK_CODER, DEEPSEEK + [added("<|EOT|>", True)], {},
+    "deepseek_llm": (norm(), stages(LISTS["deepseek_llm"]), DEEPSEEK, {}, {"eos": DEEPSEEK[1]["content"], "bos": DEEPSEEK[0]["content"]}),
+    "deepseek_coder": (norm(), stages(LISTS["deepseek_coder"]), DEEPSEEK + [added("<|EOT|>", True)], {},
                        {"eos": DEEPSEEK[1]["content"], "bos": DEEPSEEK[0]["content"]}),
     "deepseek3": (norm(), splits(*DEEPSEEK3), DEEPSEEK, {}, {"eos": DEEPSEEK[1]["content"], "bos": DEEPSEEK[0]["content"]}),
     "kimi_k2": (None, splits(KIMI), [added("[BOS]", True), added("[EOS]", True), added("<|im_end|>", True)],
                 {"ignore_merges": True}, {"eos": "[EOS]", "bos": "[BOS]"}),
     "bloom": (None, splits(BLOOM), [added(t, True) for t in ("<unk>", "<s>", "</s>", "<pad>")], {},
               {"eos": "</s>", "bos": "<s>"}),
-    "viking": (None, pre(split(BLOOM), digits(True), byte_level(False)), [added("</s>", True)], {}, {"eos": "</s>"}),
+    "viking": (None, stages(LISTS["viking"]), [added("</s>", True)], {}, {"eos": "</s>"}),
     "qwen35": (NFC, splits(QWEN35), [END, *CHAT], {}, {"eos": "<|im_end|>", "generation": ["<|im_end|>", "<|endoftext|>"]}),  # two ends: --eod auto must ask
-    "tiny_aya": (None, splits(TINY_AYA_DIGITS, O200K), [added("<BOS_TOKEN>", True), added("<EOS_TOKEN>", True)], {},
+    "tiny_aya": (None, splits(*LISTS["tiny_aya"]), [added("<BOS_TOKEN>", True), added("<EOS_TOKEN>", True)], {},
                  {"eos": "<EOS_TOKEN>", "bos": "<BOS_TOKEN>"}),
-    "superbpe_1": (None, pre(digits(False), split(SUPERBPE_1), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
-    "superbpe_2": (None, pre(digits(False), split(SUPERBPE_2), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
-    "minicpm5": (None, splits(r"\p{N}{1,3}", MINICPM), [END, *CHAT], {}, {"eos": "<|im_end|>"}),
-    "laguna": (None, pre(split(r"(?:\r?\n)+(?!\r?\n)", "MergedWithNext"), split(QWEN2), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
+    "superbpe_1": (None, stages(LISTS["superbpe_1"]), [END], {}, {"eos": "<|endoftext|>"}),
+    "superbpe_2": (None, stages(LISTS["superbpe_2"]), [END], {}, {"eos": "<|endoftext|>"}),
+    "minicpm5": (None, splits(*LISTS["minicpm5"]), [END, *CHAT], {}, {"eos": "<|im_end|>"}),
+    "laguna": (None, pre(split(LINES, "MergedWithNext"), split(QWEN2), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
     "ling": (None, splits(LING), [END], {}, {"eos": "<|endoftext|>"}),
-    "spark": (None, pre(split(r"\p{N}{1,3}"), split(DS_CJK), split(SPARK_BIG), digits(True), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
+    "spark": (None, stages(LISTS["spark_x2"]), [END], {}, {"eos": "<|endoftext|>"}),
     "seed_coder": (None, splits(SEED), [END], {}, {"eos": "<|endoftext|>"}),
-    "ax_k2": (None, splits(DS_CJK, QWEN2), [END], {}, {"eos": "<|endoftext|>"}),
+    "ax_k2": (None, splits(*LISTS["ax_k2"]), [END], {}, {"eos": "<|endoftext|>"}),
     "jais2": (None, splits(JAIS2), [END], {}, {"eos": "<|endoftext|>"}),
     "youtu": (None, splits(*YOUTU), [END], {}, {"eos": "<|endoftext|>"}),
     "exaone_moe": (NFC, splits(EXAONE_MOE), [END], {}, {"eos": "<|endoftext|>"}),
@@ -268,32 +195,18 @@ BYTES = {
 
 
 def document(normalizer, pre_tokenizer, tokens, model, decoder=None, post=None):
-    vocab = model["vocab"]
-    known = dict(vocab) if isinstance(vocab, dict) else {t: i for i, (t, _) in enumerate(vocab)}
-    next_id, rows = max(known.values()) + 1, []
-    for token in tokens:
-        if token["content"] not in known:
-            known[token["content"]] = next_id
-            next_id += 1
-        rows.append({"id": known[token["content"]], **token})
-    rows.sort(key=lambda row: row["id"])
+    made = oracle_hf.document({"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "decoder": decoder}, model, tokens)
     if post:
+        ids = {row["content"]: row["id"] for row in made["added_tokens"]}
+
         def piece(name):
             return {"SpecialToken": {"id": name, "type_id": 0}}
         names = [*post["before"], *post["after"]]
         single = [*map(piece, post["before"]), {"Sequence": {"id": "A", "type_id": 0}}, *map(piece, post["after"])]
-        post = {"type": "TemplateProcessing", "single": single,
-                "pair": single + [{"Sequence": {"id": "B", "type_id": 1}}],
-                "special_tokens": {n: {"id": n, "ids": [known[n]], "tokens": [n]} for n in names}}
-    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": rows,
-            "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "post_processor": post,
-            "decoder": decoder, "model": model}
-
-
-def bpe(vocab, merges, **fields):
-    return {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-            "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
-            "ignore_merges": False, "vocab": vocab, "merges": merges, **fields}
+        made["post_processor"] = {
+            "type": "TemplateProcessing", "single": single, "pair": single + [{"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {n: {"id": n, "ids": [ids[n]], "tokens": [n]} for n in names}}
+    return made
 
 
 def train(name, normalizer, pre_tokenizer, model, trainer, n_chars=900000):
@@ -302,10 +215,7 @@ def train(name, normalizer, pre_tokenizer, model, trainer, n_chars=900000):
     kept = FILES / "trained" / (name + ".json")
     if kept.exists():
         return json.loads(kept.read_text("utf-8"))
-    empty = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
-             "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "post_processor": None,
-             "decoder": None, "model": model}
-    t = Tokenizer.from_str(json.dumps(empty))
+    t = Tokenizer.from_str(oracle_hf.blank_document({"normalizer": normalizer, "pre_tokenizer": pre_tokenizer}, model))
     t.train_from_iterator(pieces(name, n_chars), trainer)
     trained = json.loads(t.to_str())["model"]
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -326,7 +236,6 @@ def write(name, doc, config=None, **family):
         known = {row["content"]: row["id"] for row in doc["added_tokens"]}
     else:
         (folder / family["file"]).write_bytes(doc)
-        known = family.get("specials", {})
     expected = {"eod": None if config.get("generation") else known.get(config.get("eos")), "bos": known.get(config.get("bos"))}
     stated = {"tokenizer_class": "PreTrainedTokenizerFast"}
     for role in ("eos", "bos", "unk", "pad", "cls", "sep", "mask"):
@@ -440,43 +349,14 @@ def word_bpe(name, normalizer, pre_tokenizer, unk, suffix=None, decoder=None, sp
     write(name, doc, config or {}, reference="hf", shape="word")
 
 
-def openai_gpt():
-    word_bpe("openai_gpt", bert_normalizer(), bare("BertPreTokenizer"), "<unk>", "</w>",
-             {"type": "BPEDecoder", "suffix": "</w>"}, ["<unk>"], config={"unk": "<unk>"})
-
-
-def herbert():
-    word_bpe("herbert", bert_normalizer(lowercase=False, strip_accents=False), bare("BertPreTokenizer"), "<unk>", "</w>",
-             {"type": "BPEDecoder", "suffix": "</w>"}, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-             post=template(["<s>"], ["</s>"]), config={"unk": "<unk>", "bos": "<s>", "eos": "</s>"})
-
-
-def bpe_whitespace():
-    word_bpe("bpe_whitespace", None, bare("Whitespace"), "[UNK]", None, None,
-             ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"])
-
-
-def bpe_whitespace_fused():
-    word_bpe("bpe_whitespace_fused", norm(NFD, STRIP_ACCENTS, LOWER), pre(bare("Whitespace"), digits(True)), "[UNK]",
-             None, None, ["[UNK]", "[PAD]"], fuse=True)
-
-
-def bpe_plain():
-    word_bpe("bpe_plain", None, None, "[UNK]", None, None, ["[UNK]"])
-
-
-def bpe_no_decoder():
-    char_bpe("bpe_no_decoder", None, metaspace("always", True), [added(t, True) for t in ("<unk>", "<s>", "</s>")], None, None, {"eos": "</s>"}, fallback=False)
-
-
-def wordlevel():
+def wordlevel(name):
     trainer = trainers.WordLevelTrainer(vocab_size=6000, show_progress=False, special_tokens=["[UNK]", "[PAD]"])
-    model = train("wordlevel", None, bare("Whitespace"), {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}, trainer)
-    write("wordlevel", document(None, bare("Whitespace"), [added("[UNK]", True), added("[PAD]", True)], model), {},
+    model = train(name, None, bare("Whitespace"), {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}, trainer)
+    write(name, document(None, bare("Whitespace"), [added("[UNK]", True), added("[PAD]", True)], model), {},
           reference="hf", shape="word")
 
 
-def clip(name="clip", pattern=CLIP):
+def clip(name, pattern):
     normalizer = norm(NFC, replace(r"\s+", " ", "Regex"), LOWER)
     pre_tokenizer = pre(split(pattern, "Removed", True), byte_level(True))
     trainer = trainers.BpeTrainer(vocab_size=5000, show_progress=False, initial_alphabet=ALPHABET, end_of_word_suffix="</w>")
@@ -495,34 +375,29 @@ def clip(name="clip", pattern=CLIP):
     write(name, doc, {"eos": "<|endoftext|>", "bos": "<|startoftext|>", "unk": "<|endoftext|>"}, reference="hf", shape="byte")
 
 
-def clip_old():
-    clip("clip_old", CLIP_OLD)
-
-
 # ---- Unigram and character BPE behind other normalizers ----
 
 def unigram_doc(name, normalizer, pre_tokenizer, specials, unk, byte_fallback=False, post=None, config=None,
-                decoder=None, tokens=None, suffixes=("", ".pairs"), want=()):
+                decoder=None, tokens=None, want=()):
     rows = [[s, 0.0] for s in specials]
     extra = [["<0x%02X>" % b, -20.0 - b / 256] for b in range(256)] if byte_fallback else []
     always = metaspace("always", True)
     decoder = decoder or always
+
+    def finish(name, learned):
+        doc = document(normalizer, pre_tokenizer, tokens or [added(s, True) for s in specials],
+                       {"type": "Unigram", "unk_id": specials.index(unk), "vocab": rows + extra + learned,
+                        "byte_fallback": byte_fallback}, decoder, post)
+        write(name, doc, config, reference="hf", shape="char")
+
     if name in want:
         trainer = trainers.UnigramTrainer(vocab_size=3000, show_progress=False, unk_token=unk, special_tokens=[unk])
         train_pre = pre_tokenizer if pre_tokenizer and "Metaspace" in json.dumps(pre_tokenizer) and '"split": false' not in json.dumps(pre_tokenizer) else always
         model = train(name, normalizer, train_pre, {"type": "Unigram", "unk_id": 0, "vocab": [[unk, 0.0]]}, trainer, 400000)
-        learned = [row for row in model["vocab"] if row[0] not in specials]
-        vocab = rows + extra + learned
-        doc = document(normalizer, pre_tokenizer, tokens or [added(s, True) for s in specials],
-                       {"type": "Unigram", "unk_id": specials.index(unk), "vocab": vocab, "byte_fallback": byte_fallback}, decoder, post)
-        write(name, doc, config, reference="hf", shape="char")
+        finish(name, [row for row in model["vocab"] if row[0] not in specials])
     if name + ".pairs" in want:
         rng = random.Random(name)
-        learned = [[SPACE, -2.0]] + [[chr(c), -rng.random() * 9 - 1] for c in SWEPT if c and chr(c) != SPACE]
-        vocab = rows + extra + learned
-        doc = document(normalizer, pre_tokenizer, tokens or [added(s, True) for s in specials],
-                       {"type": "Unigram", "unk_id": specials.index(unk), "vocab": vocab, "byte_fallback": byte_fallback}, decoder, post)
-        write(name + ".pairs", doc, config, reference="hf", shape="char")
+        finish(name + ".pairs", [[SPACE, -2.0]] + [[chr(c), -rng.random() * 9 - 1] for c in SWEPT if c and chr(c) != SPACE])
 
 
 QUOTES = [replace("``", '"'), replace("''", '"')]
@@ -576,43 +451,6 @@ def char_bpe(name, normalizer, pre_tokenizer, tokens, decoder, post=None, config
     write(name, doc, config, reference="hf", shape="char")
 
 
-def chatglm3():
-    names = ["[MASK]", "[gMASK]", "[sMASK]", "<!sop!>", "<!eop!>", "<|system|>", "<|user|>"]
-    tokens = [added(t, True) for t in ("<unk>", "<s>", "</s>", *names)]
-    char_bpe("chatglm3", norm(replace("<!dummy-prefix!>", SPACE), replace(" ", SPACE)),
-             split("<!dummy-prefix!>", "MergedWithNext", kind="String"), tokens,
-             dec(bare("ByteFallback"), {"type": "Metaspace", "replacement": SPACE, "add_prefix_space": True, "prepend_scheme": "always"}),
-             template(["[gMASK]", "<!sop!>"], []), {"eos": "</s>", "unk": "<unk>"})
-
-
-def sarvam():
-    char_bpe("sarvam", replace(" ", SPACE), split(" ", "MergedWithPrevious"), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
-             dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse")), None, {"eos": "</s>", "bos": "<s>"})
-
-
-def gemma():
-    char_bpe("gemma", replace(" ", SPACE), split(" ", "MergedWithPrevious", kind="String"), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
-             dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse")), template(["<s>"], []), {"eos": "</s>", "bos": "<s>"})
-
-
-def gemma_cuts():
-    """A Split at a blank that does cut: nothing replaces the blanks before it."""
-    char_bpe("gemma_cuts", None, split(" ", "MergedWithPrevious", kind="String"), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
-             dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse")), None, {"eos": "</s>", "bos": "<s>"})
-
-
-def nllb():
-    char_bpe("nllb", norm(charsmap(), RUNS), metaspace("always", True), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
-             metaspace("always", True), template([], ["</s>"]), {"eos": "</s>", "bos": "<s>"}, fallback=False)
-
-
-def seamless():
-    steps = norm(replace(r"[\n\r\t]", " ", "Regex"), NFKC, strip(False, True), replace(" +" + SPACE, SPACE, "Regex"),
-                 replace("^" + SPACE + "+$", "", "Regex"), replace(" {2,}", SPACE, "Regex"))
-    char_bpe("seamless", steps, metaspace("first", True), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
-             metaspace("first", True), None, {"eos": "</s>", "bos": "<s>"}, fallback=False)
-
-
 # ---- sentencepiece ----
 
 def spm(name, **options):
@@ -621,111 +459,78 @@ def spm(name, **options):
     out = io.BytesIO()
     lines = [line for text in pieces(name, 500000) for line in text.split("\n") if line.strip()]
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=out, num_threads=1,
-                                             minloglevel=2, character_coverage=0.995, **options)
+                                             minloglevel=2, character_coverage=0.995, hard_vocab_limit=False, **options)
     write(name, out.getvalue(), {}, file="x.model", reference="spm", shape="char", expected={"eod": 2, "bos": 1})
-
-
-def spm_char():
-    spm("spm_char", model_type="char", vocab_size=700, hard_vocab_limit=False)
-
-
-def spm_char_fallback():
-    spm("spm_char_fallback", model_type="char", vocab_size=900, hard_vocab_limit=False, byte_fallback=True)
-
-
-def spm_char_identity():
-    spm("spm_char_identity", model_type="char", vocab_size=700, hard_vocab_limit=False, normalization_rule_name="identity",
-        add_dummy_prefix=False, remove_extra_whitespaces=False, user_defined_symbols=["<sep>", "ab"])
-
-
-def spm_word():
-    spm("spm_word", model_type="word", vocab_size=4000, hard_vocab_limit=False)
-
-
-def spm_word_flags():
-    spm("spm_word_flags", model_type="word", vocab_size=4000, hard_vocab_limit=False, normalization_rule_name="identity",
-        remove_extra_whitespaces=False, user_defined_symbols=["<sep>", "ab"])
-
-
-def spm_word_suffix():
-    spm("spm_word_suffix", model_type="word", vocab_size=4000, hard_vocab_limit=False, treat_whitespace_as_suffix=True)
-
-
-def spm_word_fallback():
-    spm("spm_word_fallback", model_type="word", vocab_size=4000, hard_vocab_limit=False, byte_fallback=True)
-
-
-def spm_unigram():
-    spm("spm_unigram", model_type="unigram", vocab_size=3000, hard_vocab_limit=False, byte_fallback=True)
-
-
-def spm_bpe():
-    spm("spm_bpe", model_type="bpe", vocab_size=3000, byte_fallback=True)
 
 
 # ---- tiktoken ----
 
-def tiktoken_file(name, pattern, option, specials, nfc=False):
-    model = train(name, None, splits(pattern), bpe({}, []),
-                  trainers.BpeTrainer(vocab_size=5000, show_progress=False, initial_alphabet=ALPHABET))
-    order = sorted(model["vocab"], key=model["vocab"].get)
-    table = {c: b for b, c in byte_chars().items()}
-    ranks = {bytes(table[c] for c in t): i for i, t in enumerate(order)}
-    data = b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items())
-    write(name, data, {}, file="x.tiktoken", reference="tiktoken", shape="byte", regex=pattern,
-          nfc=nfc, options=["--pattern", option], specials={s: len(ranks) + i for i, s in enumerate(specials)})
-
-
-def tiktoken_pairs(name, pattern, option, nfc=False):
-    """Ranks of all pairs of bytes, in no order."""
-    rng = random.Random("pairs " + name)
-    pairs = [bytes((a, b)) for a in range(256) for b in range(256)]
-    rng.shuffle(pairs)
-    ranks = [bytes([b]) for b in range(256)] + pairs
-    data = b"".join(base64.b64encode(t) + b" %d\n" % i for i, t in enumerate(ranks))
+def tiktoken_file(name, pattern, option, nfc=False):
+    """Trained; NAME.pairs has the ranks of all pairs of bytes, in no order."""
+    if name.endswith(".pairs"):
+        pairs = [bytes((a, b)) for a in range(256) for b in range(256)]
+        random.Random("pairs " + name).shuffle(pairs)
+        tokens = [bytes([b]) for b in range(256)] + pairs
+    else:
+        vocab = train(name, None, splits(pattern), bpe({}, []), trainers.BpeTrainer(
+            vocab_size=5000, show_progress=False, initial_alphabet=ALPHABET))["vocab"]
+        table = {letter: byte for byte, letter in enumerate(byte_letters())}
+        tokens = [bytes(table[c] for c in t) for t in sorted(vocab, key=vocab.get)]
+    data = b"".join(base64.b64encode(t) + b" %d\n" % i for i, t in enumerate(tokens))
     write(name, data, {}, file="x.tiktoken", reference="tiktoken", shape="byte", regex=pattern, nfc=nfc,
           options=["--pattern", option])
 
 
-def byte_chars():
-    keep = [*range(33, 127), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    table, n = {}, 0
-    for b in range(256):
-        if b in keep:
-            table[b] = chr(b)
-        else:
-            table[b] = chr(256 + n)
-            n += 1
-    return table
+# ---- One by one ----
 
-
-def nanochat_tiktoken():
-    tiktoken_file("nanochat_tiktoken", NANOCHAT, "nanochat:any", [])
-
-
-def kimi_tiktoken():
-    tiktoken_file("kimi_tiktoken", KIMI, "kimi:any", [])
-
-
-def cl100k_08_tiktoken():
-    """What tiktoken 0.8 and later does with cl100k ranks."""
-    tiktoken_file("cl100k_08_tiktoken", CL100K_08, "cl100k_08:any", [])
-
-
-def qwen35_tiktoken():
-    tiktoken_file("qwen35_tiktoken", QWEN35, "qwen3.5:any", [], nfc=True)
-
-
-def tiktoken_more():
-    return {"kimi_tiktoken.pairs": (KIMI, "kimi:any"), "nanochat_tiktoken.pairs": (NANOCHAT, "nanochat:any"),
-            "cl100k_08_tiktoken.pairs": (CL100K_08, "cl100k_08:any"), "qwen35_tiktoken.pairs": (QWEN35, "qwen3.5:any", True),
-            "gpt2_08_tiktoken.pairs": (GPT2_08, "gpt2:any"), "o200k_tiktoken.pairs": (O200K, "o200k:any")}
-
-
-SINGLES = {f.__name__: f for f in (openai_gpt, herbert, bpe_whitespace, bpe_whitespace_fused, bpe_plain, bpe_no_decoder, wordlevel, clip, clip_old, chatglm3, sarvam,
-                                   gemma, gemma_cuts, nllb, seamless, spm_char, spm_char_fallback, spm_char_identity, spm_word, spm_word_flags, spm_word_suffix, spm_word_fallback,
-                                   spm_unigram, spm_bpe, nanochat_tiktoken, kimi_tiktoken, cl100k_08_tiktoken, qwen35_tiktoken)}
-SINGLES.update({name: lambda name=name, how=how: tiktoken_pairs(name, *how) for name, how in tiktoken_more().items()})
+PLAIN_SPECIALS = [added(t, True) for t in ("<unk>", "<s>", "</s>")]
+BLANKS_BACK = dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse"))
+BPE_DECODER = {"type": "BPEDecoder", "suffix": "</w>"}
+GLM_TOKENS = [added(t, True) for t in ("<unk>", "<s>", "</s>", "[MASK]", "[gMASK]", "[sMASK]", "<!sop!>", "<!eop!>", "<|system|>", "<|user|>")]
+ENDS = {"eos": "</s>", "bos": "<s>"}
+TIKTOKEN = {"kimi": (KIMI, "kimi:any"), "nanochat": (NANOCHAT, "nanochat:any"), "cl100k_08": (CL100K_08, "cl100k_08:any"),
+            "qwen35": (QWEN35, "qwen3.5:any", True), "gpt2_08": (GPT2_08, "gpt2:any"), "o200k": (O200K, "o200k:any")}
+SINGLES = {
+    "openai_gpt": lambda name: word_bpe(name, bert_normalizer(), bare("BertPreTokenizer"), "<unk>", "</w>", BPE_DECODER, ["<unk>"],
+                                        config={"unk": "<unk>"}),
+    "herbert": lambda name: word_bpe(name, bert_normalizer(lowercase=False, strip_accents=False), bare("BertPreTokenizer"), "<unk>", "</w>",
+                                     BPE_DECODER, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"], post=template(["<s>"], ["</s>"]),
+                                     config={"unk": "<unk>", "bos": "<s>", "eos": "</s>"}),
+    "bpe_whitespace": lambda name: word_bpe(name, None, bare("Whitespace"), "[UNK]", None, None, ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]),
+    "bpe_whitespace_fused": lambda name: word_bpe(name, norm(NFD, STRIP_ACCENTS, LOWER), pre(bare("Whitespace"), digits(True)), "[UNK]",
+                                                  None, None, ["[UNK]", "[PAD]"], fuse=True),
+    "bpe_plain": lambda name: word_bpe(name, None, None, "[UNK]", None, None, ["[UNK]"]),
+    "wordlevel": wordlevel,
+    "clip": lambda name: clip(name, CLIP),
+    "clip_old": lambda name: clip(name, CLIP_OLD),
+    "bpe_no_decoder": lambda name: char_bpe(name, None, metaspace(), PLAIN_SPECIALS, None, None, {"eos": "</s>"}, fallback=False),
+    "chatglm3": lambda name: char_bpe(name, norm(replace("<!dummy-prefix!>", SPACE), replace(" ", SPACE)),
+                                      split("<!dummy-prefix!>", "MergedWithNext", kind="String"), GLM_TOKENS,
+                                      dec(bare("ByteFallback"), {"type": "Metaspace", "replacement": SPACE, "add_prefix_space": True, "prepend_scheme": "always"}),
+                                      template(["[gMASK]", "<!sop!>"], []), {"eos": "</s>", "unk": "<unk>"}),
+    "sarvam": lambda name: char_bpe(name, replace(" ", SPACE), split(" ", "MergedWithPrevious"), PLAIN_SPECIALS, BLANKS_BACK, None, ENDS),
+    "gemma": lambda name: char_bpe(name, replace(" ", SPACE), split(" ", "MergedWithPrevious", kind="String"), PLAIN_SPECIALS, BLANKS_BACK,
+                                   template(["<s>"], []), ENDS),
+    # A Split at a blank that does cut: nothing replaces the blanks before it.
+    "gemma_cuts": lambda name: char_bpe(name, None, split(" ", "MergedWithPrevious", kind="String"), PLAIN_SPECIALS, BLANKS_BACK, None, ENDS),
+    "nllb": lambda name: char_bpe(name, norm(charsmap(), RUNS), metaspace(), PLAIN_SPECIALS, metaspace(), template([], ["</s>"]), ENDS, fallback=False),
+    "seamless": lambda name: char_bpe(name, norm(replace(r"[\n\r\t]", " ", "Regex"), NFKC, strip(False, True), replace(" +" + SPACE, SPACE, "Regex"),
+                                                 replace("^" + SPACE + "+$", "", "Regex"), replace(" {2,}", SPACE, "Regex")),
+                                      metaspace("first"), PLAIN_SPECIALS, metaspace("first"), None, ENDS, fallback=False),
+    "spm_char": lambda name: spm(name, model_type="char", vocab_size=700),
+    "spm_char_fallback": lambda name: spm(name, model_type="char", vocab_size=900, byte_fallback=True),
+    "spm_char_identity": lambda name: spm(name, model_type="char", vocab_size=700, normalization_rule_name="identity", add_dummy_prefix=False,
+                                          remove_extra_whitespaces=False, user_defined_symbols=["<sep>", "ab"]),
+    "spm_word": lambda name: spm(name, model_type="word", vocab_size=4000),
+    "spm_word_flags": lambda name: spm(name, model_type="word", vocab_size=4000, normalization_rule_name="identity",
+                                       remove_extra_whitespaces=False, user_defined_symbols=["<sep>", "ab"]),
+    "spm_word_suffix": lambda name: spm(name, model_type="word", vocab_size=4000, treat_whitespace_as_suffix=True),
+    "spm_word_fallback": lambda name: spm(name, model_type="word", vocab_size=4000, byte_fallback=True),
+    "spm_unigram": lambda name: spm(name, model_type="unigram", vocab_size=3000, byte_fallback=True),
+    "spm_bpe": lambda name: spm(name, model_type="bpe", vocab_size=3000, byte_fallback=True),
+    **{"%s_tiktoken%s" % (name, kind): lambda name, how=how: tiktoken_file(name, *how)
+       for name, how in TIKTOKEN.items() for kind in (["", ".pairs"] if name not in ("gpt2_08", "o200k") else [".pairs"])},
+}
 
 
 def names():
@@ -753,7 +558,7 @@ def main():
         unigram_doc(name, *args, want=want, **kw)
     for name, make in SINGLES.items():
         if name in want:
-            make()
+            make(name)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def byte_level(use_regex=None, prefix=False, trim=True):
     return step if use_regex is None else {**step, "use_regex": use_regex}
 
 
-def split(regex, behavior="Isolated", invert=False):
-    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert}
+def split(pattern, behavior="Isolated", invert=False, kind="Regex"):
+    return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": invert}
 
 
 def sequence(*steps):
@@ -63,8 +63,7 @@ GEMMA_DECODER = decoders(replace(SPACE, " "), {"type": "ByteFallback"}, {"type":
 FALCON = sequence({"type": "Punctuation", "behavior": "Contiguous"}, byte_level(True),
                   {"type": "Digits", "individual_digits": False}, split("[0-9][0-9][0-9]"))
 STARCODER = sequence({"type": "Digits", "individual_digits": True}, byte_level(True))
-GEMMA_SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
-               "invert": False}
+GEMMA_SPLIT = split(" ", "MergedWithPrevious", kind="String")
 LLAMA2_NORMALIZER = normalizers({"type": "Prepend", "prepend": SPACE}, replace(" ", SPACE))
 WHITESPACE_METASPACE = sequence({"type": "WhitespaceSplit"},
                                 metaspace(str_rep=SPACE, add_prefix_space=True))
@@ -343,8 +342,7 @@ CHARACTER_FAMILIES = {
     "sarvam": (replace(" ", SPACE), split(" ", "MergedWithPrevious"), LLAMA2_ADDED[1:2],
                GEMMA_DECODER),
     "chatglm": (normalizers(replace("<!dummy-prefix!>", SPACE), replace(" ", SPACE)),
-                {**GEMMA_SPLIT, "pattern": {"String": "<!dummy-prefix!>"},
-                 "behavior": "MergedWithNext"},
+                split("<!dummy-prefix!>", "MergedWithNext", kind="String"),
                 [added(t, True) for t in ("<unk>", "<s>", "</s>", "[gMASK]", "<!sop!>")],
                 decoders({"type": "ByteFallback"}, metaspace(prepend_scheme="always"))),
 }

@@ -4,25 +4,18 @@
 Needs the Python package `tokenizers` only where a reference encodes."""
 
 import base64
-import json
 import random
-import subprocess
-import tempfile
 
-import test_splitter
 from oracle_hf import (SPACE, ZOO, bpe_model, byte_level, decoders, document, metaspace, replace, sequence,
                        split)
-from oracle_patterns import GPT2
+from oracle_patterns import GPT2, LINES, LISTS, byte_letters
 from oracle_reference import PLAIN
 from oracle_sections import charsmap
-from ref_protocol import program
 
 SUFFIX = "</w>"
-# Every expression that is known, and `(?:\r?\n)+(?!\r?\n)`, which is known with MergedWithNext.
-LINES = test_splitter.LISTS["laguna"][0]
+# Every expression that is known, but that which is known with MergedWithNext.
 EXPRESSIONS = sorted({GPT2, "[0-9][0-9][0-9]", *(
-    part for parts in [*test_splitter.REGEXES.values(), *test_splitter.LISTS.values()]
-    for part in parts if isinstance(part, str) and part != LINES)})
+    part for parts in LISTS.values() for part in parts if isinstance(part, str) and part != LINES)})
 
 
 def stages():
@@ -31,7 +24,7 @@ def stages():
     found += [{"type": "Digits", "individual_digits": each} for each in (False, True)]
     found += [{"type": "Punctuation", "behavior": b} for b in BEHAVIORS]
     found += [{"type": "CharDelimiterSplit", "delimiter": "a"}, {"type": "FixedLength", "length": 3}]
-    found += [{**split(None), "pattern": {"String": text}, "behavior": b} for b in BEHAVIORS for text in (" ", "I", "n.")]
+    found += [split(text, b, kind="String") for b in BEHAVIORS for text in (" ", "I", "n.")]
     found += [{"type": name} for name in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer")]
     return found + [byte_level(use, prefix) for use in (None, True, False)
                     for prefix in (False, True)]
@@ -41,17 +34,10 @@ def is_byte_level(stage):
     return stage["type"] == "ByteLevel"
 
 
-def alphabet():
-    """ByteLevel's characters, by byte."""
-    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    moved = [byte for byte in range(256) if byte not in kept]
-    return [chr(b) if b in kept else chr(0x100 + moved.index(b)) for b in range(256)]
-
-
 def words_document(steps, characters):
     """A tokenizer whose ids show where its words end: no merges, and another id at the end."""
     if any(map(is_byte_level, steps)):
-        characters = alphabet()
+        characters = byte_letters()
     tokens = ["<unk>"] + [c + end for end in ("", SUFFIX) for c in characters]
     model = bpe_model({token: i for i, token in enumerate(tokens)}, [], unk_token="<unk>",
                       end_of_word_suffix=SUFFIX)
@@ -62,21 +48,6 @@ def words_ids(content, words):
     """The ids of words_document; words of bytes are written in ByteLevel's characters."""
     ids = content["model"]["vocab"]
     return [ids[c] for word in words for c in (*word[:-1], word[-1] + SUFFIX)]
-
-
-def tokmap(command, file, lines, *options):
-    """(rows, None), or (None, why it refused)."""
-    with tempfile.TemporaryFile() as f:
-        for line in lines:
-            f.write(json.dumps(line).encode() + b"\n")
-        f.seek(0)
-        done = subprocess.run([program("tokmap"), command, "--tokenizer", str(file), *options],
-                              stdin=f, capture_output=True)
-    if done.returncode:
-        return None, "exit %d: %s" % (done.returncode, done.stderr.decode("utf-8", "replace").strip())
-    rows = done.stdout.decode().split("\n")[:-1]
-    assert len(rows) == len(lines), (len(rows), len(lines))
-    return [json.loads(row) for row in rows], None
 
 
 # ---- Random tokenizers ----
@@ -206,7 +177,7 @@ class Maker:
 
     def bpe(self, of_bytes):
         rng = self.rng
-        base = alphabet() if of_bytes else self.characters()
+        base = byte_letters() if of_bytes else self.characters()
         if of_bytes:
             words = ["".join(base[byte] for byte in (" " * self.flag() + word).encode())
                      for word in self.words()]

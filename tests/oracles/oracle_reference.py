@@ -2,9 +2,13 @@
 """What the oracles share: one interface to reference implementations, and the list of oracles."""
 
 import importlib
+import json
+import subprocess
+import tempfile
 from collections import namedtuple
 
 import oracle_texts
+from ref_protocol import program
 
 PLAIN = oracle_texts.plain_texts()
 
@@ -31,3 +35,40 @@ def package(name):
         return importlib.import_module(name)
     except ImportError:
         return None
+
+
+def tokmap(command, file, lines, *options):
+    """(rows, None), or (None, why it refused)."""
+    with tempfile.TemporaryFile() as f:
+        for i, line in enumerate(lines):
+            f.write(json.dumps(line, ensure_ascii=i % 2 == 0).encode("utf-8", "surrogatepass") + b"\n")
+        f.seek(0)
+        done = subprocess.run([program("tokmap"), command, "--tokenizer", str(file), *options],
+                              stdin=f, capture_output=True)
+    if done.returncode:
+        return None, "exit %d: %s" % (done.returncode, done.stderr.decode("utf-8", "replace").strip())
+    rows = done.stdout.decode().split("\n")[:-1]
+    assert len(rows) == len(lines), (len(rows), len(lines))
+    return [json.loads(row) for row in rows], None
+
+
+def first_difference(texts, got, wanted):
+    for i, text in enumerate(texts):
+        if got[i] != wanted[i]:
+            return text
+    return None
+
+
+def shrink(text, differs):
+    """A shorter text, or list, that still differs; differs takes several and returns the first that
+    does."""
+    while len(text) > 1:
+        shorter, size = [], len(text) // 2
+        while size >= 1 and len(shorter) < 1500:
+            shorter += [text[:at] + text[at + size :] for at in range(0, len(text), size)]
+            size //= 2
+        found = differs(shorter)
+        if found is None:
+            break
+        text = found
+    return text

@@ -13,7 +13,7 @@ import tiktoken
 import tiktoken_ext.openai_public as public
 
 import oracle_texts
-from oracle_patterns import CL100K, GPT2, O200K, QWEN2, TEKKEN
+from oracle_patterns import CL100K, GPT2, O200K, QWEN2, TEKKEN, byte_letters
 from oracle_texts import SHARED
 
 PATTERNS = {"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K, "llama3": CL100K, "qwen2": QWEN2}
@@ -40,18 +40,9 @@ def write_ranks(path, ranks):
     return path
 
 
-def bytes_of_letters():
-    """GPT-2's letters for bytes."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    letters = {chr(b): b for b in plain}
-    for i, b in enumerate(b for b in range(256) if b not in plain):
-        letters[chr(256 + i)] = b
-    return letters
-
-
 def gpt2_ranks():
     vocab = json.loads((SHARED / "vocab/gpt2.tokenizer.json").read_bytes())["model"]["vocab"]
-    letters = bytes_of_letters()
+    letters = {letter: byte for byte, letter in enumerate(byte_letters())}
     return {bytes(letters[c] for c in token): i for token, i in vocab.items()
             if token != "<|endoftext|>"}
 

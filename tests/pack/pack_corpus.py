@@ -14,14 +14,12 @@ import tarfile
 import time
 
 import ref_protocol
+from oracle_patterns import byte_letters
 
 
 def small_vocabulary():
     """A tokenizer.json of GPT-2's kind: 256 bytes, a few merges, and what ends a document."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    letters = {b: chr(b) for b in printable}
-    for b in range(256):
-        letters.setdefault(b, chr(256 + len(letters) - len(printable)))
+    letters = byte_letters()
     vocab = {letters[b]: b for b in range(256)}
     merges = [("o", "r"), ("w", "or"), ("wor", "d"), (letters[32], "word"), ("1", "2")]
     vocab.update({left + right: 256 + i for i, (left, right) in enumerate(merges)})

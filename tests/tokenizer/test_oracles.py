@@ -21,7 +21,7 @@ import time
 
 import oracle_sections
 import oracle_texts
-from oracle_reference import PLAIN, package
+from oracle_reference import PLAIN, first_difference, package, shrink
 from ref_protocol import BUILD, Skip, expect_equal, program, run_tests
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
@@ -78,28 +78,6 @@ def as_json(i, text):
 
 
 # ---- Comparing ----
-
-
-def first_difference(texts, got, wanted):
-    for i, text in enumerate(texts):
-        if got[i] != wanted[i]:
-            return text
-    return None
-
-
-def shrink(text, differs):
-    """A shorter text, or list, that still differs; differs takes several and returns the first that
-    does."""
-    while len(text) > 1:
-        shorter, size = [], len(text) // 2
-        while size >= 1 and len(shorter) < 1500:
-            shorter += [text[:at] + text[at + size :] for at in range(0, len(text), size)]
-            size //= 2
-        found = differs(shorter)
-        if found is None:
-            break
-        text = found
-    return text
 
 
 def shown(text):

@@ -15,7 +15,8 @@ import tempfile
 
 import oracle_pipelines as pipelines
 from oracle_hf import added, byte_level, decoders, metaspace, normalizers, replace, split
-from oracle_patterns import GPT2
+from oracle_patterns import GPT2, byte_letters
+from oracle_reference import tokmap
 from ref_protocol import Skip, expect, expect_equal, run_tests
 from test_splitter import ALPHABET, random_text
 
@@ -28,7 +29,7 @@ def compare_steps(folder, steps, texts, wanted=None):
     content = pipelines.words_document(steps, CHARACTERS)
     file = folder / "tokenizer.json"
     file.write_text(json.dumps(content))
-    got, why = pipelines.tokmap("encode", file, texts)
+    got, why = tokmap("encode", file, texts)
     if got is None:
         expect(why.startswith("exit 3"), why)
         return False
@@ -114,7 +115,7 @@ def test_patterns():
         file = pathlib.Path(name) / "ranks.tiktoken"
         file.write_bytes(b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items()))
         for pattern, taken in PATTERNS.items():
-            got, why = pipelines.tokmap("encode", file, texts, "--pattern", pattern)
+            got, why = tokmap("encode", file, texts, "--pattern", pattern)
             expect_equal(got is not None, taken, "%s: %s" % (pattern, why))
             words = {r"(?i:s|t)+| ?\w+|\d{1,2}+|(?s:.)": [b"In", b" 2", b"02", b"4", b" w", b"e", b"'", b"re"]}.get(pattern)
             if words:
@@ -125,7 +126,7 @@ def test_patterns():
             return "not compared: Python package tiktoken not found"
         for pattern in filter(PATTERNS.get, PATTERNS):
             reference = tiktoken.Encoding("ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-            for text, ids in zip(texts, pipelines.tokmap("encode", file, texts, "--pattern", pattern)[0]):
+            for text, ids in zip(texts, tokmap("encode", file, texts, "--pattern", pattern)[0]):
                 expect_equal(ids, reference.encode_ordinary(text), "%s of %a" % (pattern, text))
 
 
@@ -147,7 +148,7 @@ def small(tokens=(), vocab="abcd \u2581", **family):
 
 
 def of_bytes(*tokens, **family):
-    return small(tokens, pipelines.alphabet(), pre_tokenizer=byte_level(), decoder=byte_level(), **family)
+    return small(tokens, byte_letters(), pre_tokenizer=byte_level(), decoder=byte_level(), **family)
 
 
 def fallback(token):
@@ -183,7 +184,7 @@ def test_decoded():
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "tokenizer.json"
             file.write_text(json.dumps(content))
-            got, why = pipelines.tokmap("decode", file, list(rows or ()))
+            got, why = tokmap("decode", file, list(rows or ()))
             expect_equal(got, rows and list(rows.values()), "%s (%s)" % (name, why))
             try:
                 import tokenizers
