@@ -413,7 +413,9 @@ static const char *compare_failure(const model *m, const part_reading *r)
     if (m->format == CORPUS_AUTO) {
         if (r->text.n_bytes)
             return "text before a refusal";
-        return strstr(text, "name the field") || strstr(text, "to pack it") ? NULL : text;
+        return m->options->fields || strstr(text, "name the field") || strstr(text, "to pack it")
+                   ? NULL
+                   : text;
     }
     return strstr(text, ": byte ") && strstr(text, "--on-error skip") ? NULL : text;
 }

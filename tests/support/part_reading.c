@@ -175,8 +175,11 @@ static void take_batch(one_reading *o, const corpus_batch *b)
     for (size_t i = 0; i < b->n_ends && !o->why; i++) {
         const uint64_t end = r->text.n_bytes + b->ends[i].at;
         if (b->ends[i].input) {
-            corpus_end end_of_input = b->ends[i];
-            end_of_input.at = 0; /* in which batch it ends does not matter */
+            corpus_end end_of_input; /* in which batch does not matter */
+            memset(&end_of_input, 0, sizeof end_of_input);
+            end_of_input.input = true;
+            end_of_input.stored_bytes = b->ends[i].stored_bytes;
+            end_of_input.checksum = b->ends[i].checksum;
             input_bytes_add(&r->inputs, &end_of_input, sizeof end_of_input);
             continue;
         }
