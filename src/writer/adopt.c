@@ -129,13 +129,13 @@ tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens, to
     tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_ADOPTED, __func__, err);
     if (status)
         return status;
-    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
+    const uint64_t last_end = w->index->last_end;
     if (n_tokens > w->header.n_tokens - last_end)
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
                       "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64
                       " ends after the last of the %" PRIu64 " tokens in the file",
-                      w->names.token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens,
-                      last_end, w->header.n_tokens);
+                      w->names.token_path, w->index->n_documents, n_tokens, last_end,
+                      w->header.n_tokens);
     else
         status = tokmap_i_writer_document(w, last_end + n_tokens, &w->failure);
     return tokmap_i_writer_leave(w, status, err);

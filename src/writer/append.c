@@ -30,7 +30,7 @@ static tokmap_status check_fit(const tokmap_i_append *a, tokmap_error *err)
     if (h->n_tokens > 0 && h->n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document boundaries are not known",
                     a->ds->token_path);
-    if (tokmap_i_index_writer_last_end(w->index) != w->n_tokens || (w->meta && w->meta->has_row))
+    if (w->index->last_end != w->n_tokens || (w->meta && w->meta->has_row))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->names.token_path);
     if (h->n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
@@ -50,7 +50,7 @@ tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err)
     const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_CHECKSUMS);
     a->reader.fd = -1;
     a->checksums_bytes = section->n_bytes;
-    a->first_document = tokmap_i_index_writer_n_documents(a->w->index);
+    a->first_document = a->w->index->n_documents;
     a->first_token = a->w->n_tokens;
     tokmap_status status = check_fit(a, err);
     if (!status)
@@ -109,19 +109,16 @@ static tokmap_status add_input(tokmap_i_append *a, const tokmap_input_info *info
         .input_checksum = info->input_checksum,
     };
     if (!a->continues_input)
-        return tokmap_i_writer_input(w, &input, err);
+        return tokmap_i_index_writer_input(w->index, &input, err);
     a->continues_input = false;
-    size_t name_bytes;
-    const char *name = tokmap_i_index_writer_last_input(w->index, &name_bytes);
-    if (!name)
+    tokmap_i_new_input last;
+    if (!tokmap_i_index_writer_last_input(w->index, &last))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: there is no input that could continue",
                     w->names.index_path);
-    if (name_bytes != input.name_bytes || memcmp(name, input.name, name_bytes) != 0)
+    if (last.name_bytes != input.name_bytes || memcmp(last.name, input.name, last.name_bytes) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: the input '%.*s' is not the rest of '%.*s'",
                     w->names.index_path, (int)MIN(input.name_bytes, SHOWN_BYTES), input.name,
-                    (int)MIN(name_bytes, SHOWN_BYTES), name);
-    w->input_end_document = input.end_document;
-    w->input_end_token = input.end_token;
+                    (int)MIN(last.name_bytes, SHOWN_BYTES), last.name);
     tokmap_i_index_writer_extend_input(w->index, &input);
     return TOKMAP_OK;
 }
@@ -137,6 +134,7 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
     const tokmap_input_info unnamed = {
         .name = "", .n_documents = h->n_documents, .n_tokens = h->n_tokens};
     tokmap_i_inputs inputs = a->ds->inputs;
+    tokmap_i_new_input last;
     uint8_t *bytes = NULL;
     tokmap_status status = load_section(a, section, &bytes, err);
     if (status)
@@ -145,7 +143,8 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
     const char *problem = tokmap_i_inputs_check(&inputs);
     if (problem)
         status = tokmap_i_fail_damaged(a->ds, section->offset, problem, err);
-    if (!status && a->w->input_end_document < a->first_document)
+    tokmap_i_index_writer_last_input(a->w->index, &last);
+    if (!status && last.end_document < a->first_document)
         status = add_input(a, &unnamed_before, err);
     for (uint64_t i = 0; !status && i < inputs.n_inputs; i++) {
         tokmap_input_info input;

@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "dataset/dataset.h"
 #include "system/platform.h"
-#include "format/input_table.h"
 #include "base/status.h"
 #include "writer/writer.h"
 
@@ -99,18 +98,10 @@ static tokmap_status restore_counts(tokmap_writer *w, tokmap_error *err)
 {
     const tokmap_i_checkpoint *c = &w->journal.last;
     const tokmap_i_record_parts *parts = &w->journal.parts;
-    const uint64_t new_bytes = parts->n_bytes[TOKMAP_I_NEW_INPUTS];
     w->n_tokens = c->n_tokens;
     w->header.largest_id = c->largest_id;
     w->header.tokens_hash = c->tokens_hash;
     w->input_before_document = c->input_before_document;
-    w->n_inputs = c->n_inputs;
-    if (new_bytes > 0) {
-        const uint8_t *entry =
-            parts->data[TOKMAP_I_NEW_INPUTS] + new_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
-        w->input_end_document = load_le64(entry);
-        w->input_end_token = load_le64(entry + 8);
-    }
     w->note_bytes = (size_t)parts->n_bytes[TOKMAP_I_NOTE];
     memcpy(w->note, parts->data[TOKMAP_I_NOTE], w->note_bytes);
     return tokmap_i_index_writer_restore(w->index, c, parts, err);
@@ -175,7 +166,7 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
         if (n_blocks - i <= CHECKED_BLOCKS ||
             i % UNCHECKED_SHARE == w->journal.last.sequence % UNCHECKED_SHARE)
             status = check_block(w, i * TOKMAP_I_BLOCK_BYTES, TOKMAP_I_BLOCK_BYTES,
-                                 tokmap_i_index_writer_block_checksum(w->index, i), err);
+                                 load_le64(w->index->blocks.data + 8 * i), err);
     w->hashed = (size_t)(n_bytes - begun);
     if (!status)
         status = check_block(w, begun, w->hashed, w->journal.last.block_checksum, err);
@@ -184,7 +175,7 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
     return status;
 }
 
-/* Opens and checks the tokens, the index and the values. Then renames the tokens back to their
+/* Opens and checks the tokens, the values and the index. Then renames the tokens back to their
  * partial name. */
 static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_error *err)
 {
@@ -193,12 +184,12 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", path);
     tokmap_status status = check_tokens(w, err);
-    if (!status)
-        status = tokmap_i_index_writer_check(w->index, c->ends_checksum, err);
     if (!status && c->values_bytes > 0)
         status = tokmap_i_meta_writer_resume(&w->meta, w->names.values, c, err);
     if (!status && w->meta)
         tokmap_i_index_writer_set_meta(w->index, w->meta);
+    if (!status)
+        status = tokmap_i_index_writer_check(w->index, c->ends_checksum, err);
     if (status || strcmp(path, w->names.token_partial) == 0)
         return status;
     return CHECK_IO(err, tokmap_i_file_rename(path, w->names.token_partial),
@@ -291,28 +282,6 @@ tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_err
     return status;
 }
 
-tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err)
-{
-    tokmap_i_journal j = TOKMAP_I_NO_JOURNAL;
-    if (!tokmap_i_names_unfinished(&w->names))
-        return TOKMAP_OK;
-    tokmap_status status = tokmap_i_journal_open(&j, w->names.journal, false, err);
-    while (!status)
-        status = tokmap_i_journal_next(&j, err);
-    const uint64_t n_checkpoints = j.last.sequence, n_tokens = j.last.n_tokens;
-    tokmap_i_journal_close(&j);
-    const bool damaged = status == TOKMAP_ERR_CORRUPT || status == TOKMAP_ERR_VERSION;
-    if (status != TOKMAP_END && !damaged)
-        return status;
-    if (n_checkpoints == 0 && !damaged)
-        return TOKMAP_OK;
-    tokmap_i_error_clear(err);
-    return FAIL(err, TOKMAP_ERR_EXISTS,
-                "%s: an unfinished dataset of %" PRIu64
-                " tokens, which can be resumed; resume it, or remove this file to discard it",
-                w->names.journal, n_tokens);
-}
-
 /* ---- Listing checkpoints ---- */
 
 const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes)
@@ -360,6 +329,21 @@ static tokmap_status find_checkpoint(const char *path, uint64_t wanted,
         return status;
     tokmap_i_error_clear(err);
     return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err)
+{
+    tokmap_checkpoint_info last = {0};
+    if (!tokmap_i_names_unfinished(&w->names))
+        return TOKMAP_OK;
+    const tokmap_status status = find_checkpoint(w->names.journal, 0, &last, NULL, err);
+    const bool damaged = status == TOKMAP_ERR_CORRUPT || status == TOKMAP_ERR_VERSION;
+    if (!damaged && (status || last.n_checkpoints == 0))
+        return status;
+    return FAIL(err, TOKMAP_ERR_EXISTS,
+                "%s: an unfinished dataset of %" PRIu64
+                " tokens, which can be resumed; resume it, or remove this file to discard it",
+                w->names.journal, last.n_tokens);
 }
 
 tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoint,

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/bytes.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
-#include "base/hash.h"
 #include "system/platform.h"
 #include "format/input_table.h"
 #include "base/status.h"
@@ -16,29 +14,6 @@
 enum {
     READ_BYTES = 64 << 10, /* whole groups */
     MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 2
-};
-
-struct tokmap_i_index_writer {
-    char *path;
-    int fd;
-    uint8_t *out; /* bytes that are not written yet */
-    size_t out_used;
-    uint64_t written;        /* bytes of the file before `out` */
-    tokmap_i_hasher *hasher; /* of the current section */
-    uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
-    uint32_t n_in_group;
-    uint64_t group_start, last_end, n_documents;
-    tokmap_i_content_hash documents_hash;            /* of the lengths in full groups */
-    uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
-    tokmap_i_bytes wide_ends;                        /* as stored */
-    tokmap_i_bytes level_1;                          /* u64, of every 16th group; only in finish */
-    tokmap_i_bytes blocks;                           /* checksums, u64 as stored */
-    tokmap_i_bytes inputs;                           /* entries as stored */
-    tokmap_i_bytes names;
-    bool is_joined;
-    tokmap_i_bytes segments, segment_names; /* as stored */
-    uint32_t n_sections;                    /* that the index will have */
-    tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
 };
 
 static bool append_bytes(tokmap_i_bytes *b, const void *data, size_t n_bytes)
@@ -56,10 +31,15 @@ static bool append_u64(tokmap_i_bytes *b, uint64_t value)
     return append_bytes(b, bytes, sizeof bytes);
 }
 
+static uint32_t n_sections(const tokmap_i_index_writer *w)
+{
+    return TOKMAP_I_MIN_SECTIONS + w->is_joined + (w->meta != NULL);
+}
+
 /* The offset of the first group. */
 static uint64_t documents_start(const tokmap_i_index_writer *w)
 {
-    const tokmap_i_header counted = {.n_sections = w->n_sections};
+    const tokmap_i_header counted = {.n_sections = n_sections(w)};
     return tokmap_i_section_start(&counted, 0);
 }
 
@@ -76,7 +56,6 @@ tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char
     w->path = strdup(path);
     w->out = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
-    w->n_sections = TOKMAP_I_MIN_SECTIONS;
     w->written = documents_start(w);
     if (!w->path || !w->out || !w->hasher) {
         tokmap_i_index_writer_close(w);
@@ -104,21 +83,27 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     free(w);
 }
 
+/* Adds what is new in `out` to the checksum of the section. */
+static void hash_out(tokmap_i_index_writer *w)
+{
+    tokmap_i_hasher_add(w->hasher, w->out + w->out_hashed, w->out_used - w->out_hashed);
+    w->out_hashed = w->out_used;
+}
+
 static tokmap_status flush_out(tokmap_i_index_writer *w, tokmap_error *err)
 {
+    hash_out(w);
     const int error = tokmap_i_file_write(w->fd, w->out, w->out_used, w->written);
     if (error)
         return FAIL_IO_AT(err, error, w->written, "%s: cannot write", w->path);
     w->written += w->out_used;
-    w->out_used = 0;
+    w->out_used = w->out_hashed = 0;
     return TOKMAP_OK;
 }
 
-/* Adds bytes to the current section. */
-static tokmap_status put_bytes(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
-                               tokmap_error *err)
+tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
+                                        tokmap_error *err)
 {
-    tokmap_i_hasher_add(w->hasher, data, n_bytes);
     const uint8_t *from = data;
     while (n_bytes > 0) {
         const size_t room =
@@ -148,7 +133,7 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
         return FAIL_MEMORY(err);
     w->group_start = w->last_end;
     w->n_in_group = 0;
-    return put_bytes(w, record, sizeof record, err);
+    return tokmap_i_index_writer_put(w, record, sizeof record, err);
 }
 
 tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
@@ -196,13 +181,19 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
     return TOKMAP_OK;
 }
 
-const char *tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, size_t *name_bytes)
+bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_new_input *out)
 {
-    const size_t two = 2 * TOKMAP_I_INPUT_ENTRY_BYTES; /* the one before ends where this begins */
+    *out = (tokmap_i_new_input){.name = ""};
+    if (w->inputs.n_bytes == 0)
+        return false;
+    const uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
     const uint64_t first =
-        w->inputs.n_bytes < two ? 0 : load_le64(w->inputs.data + w->inputs.n_bytes - two + 32);
-    *name_bytes = (size_t)(w->names.n_bytes - first);
-    return w->inputs.n_bytes == 0 ? NULL : (const char *)w->names.data + first;
+        last == w->inputs.data ? 0 : load_le64(last - 8); /* where the name before ends */
+    *out = (tokmap_i_new_input){.name = (const char *)w->names.data + first,
+                                .name_bytes = (size_t)(w->names.n_bytes - first),
+                                .end_document = load_le64(last),
+                                .end_token = load_le64(last + 8)};
+    return true;
 }
 
 void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input)
@@ -217,7 +208,6 @@ void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i
 void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w)
 {
     w->is_joined = true;
-    w->n_sections++;
     w->written = documents_start(w);
 }
 
@@ -240,22 +230,9 @@ tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
     return TOKMAP_OK;
 }
 
-uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w)
-{
-    return w->n_documents;
-}
-
-uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w)
-{
-    return w->last_end;
-}
-
 void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta)
 {
     w->meta = meta;
-    if (w->n_sections > TOKMAP_I_MIN_SECTIONS + (uint32_t)w->is_joined)
-        return; /* resumed */
-    w->n_sections++;
     w->written = documents_start(w);
 }
 
@@ -310,7 +287,7 @@ static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap
             span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
         }
         store_le64(entry, start);
-        status = put_bytes(w, entry, sizeof entry, err);
+        status = tokmap_i_index_writer_put(w, entry, sizeof entry, err);
         start += span;
     }
     return status || start == w->group_start ? status : fail_changed(w, err);
@@ -333,12 +310,13 @@ static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_erro
     for (uint32_t level = 0; !status && level < layout.n_levels; level++) {
         const uint64_t fill = UINT64_MAX, n_entries = layout.level_entries[level];
         for (uint64_t i = 0; !status && level > 0 && i < n_entries; i++)
-            status = put_bytes(w, w->level_1.data + 8 * i * stride, 8, err);
+            status = tokmap_i_index_writer_put(w, w->level_1.data + 8 * i * stride, 8, err);
         for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
-            status = put_bytes(w, &fill, sizeof fill, err);
+            status = tokmap_i_index_writer_put(w, &fill, sizeof fill, err);
         stride *= level > 0 ? TOKMAP_I_NODE_KEYS : 1;
     }
-    return status ? status : put_bytes(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
+    return status ? status
+                  : tokmap_i_index_writer_put(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
 }
 
 /* ---- Checkpoints ---- */
@@ -387,7 +365,6 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
     for (int part = 0; part < TOKMAP_I_RECORD_PARTS; part++)
         if (to[part] && !append_bytes(to[part], parts->data[part], (size_t)parts->n_bytes[part]))
             return FAIL_MEMORY(err);
-    w->n_sections = TOKMAP_I_MIN_SECTIONS + (now->values_bytes > 0);
     w->n_documents = now->n_documents;
     w->documents_hash = now->documents_hash;
     w->n_in_group = (uint32_t)(now->n_documents % TOKMAP_I_GROUP_DOCUMENTS);
@@ -433,11 +410,6 @@ tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *
     return CHECK_IO(err, tokmap_i_file_resize(w->fd, w->written), "%s: cannot shorten", w->path);
 }
 
-uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, uint64_t block)
-{
-    return load_le64(w->blocks.data + 8 * block);
-}
-
 /* ---- Finish ---- */
 
 /* A number of entries, the entries, and their names. */
@@ -446,10 +418,10 @@ static tokmap_status put_table(tokmap_i_index_writer *w, const tokmap_i_bytes *e
 {
     uint8_t head[8];
     store_le64(head, entries->n_bytes / entry_bytes);
-    tokmap_status status = put_bytes(w, head, sizeof head, err);
+    tokmap_status status = tokmap_i_index_writer_put(w, head, sizeof head, err);
     if (!status)
-        status = put_bytes(w, entries->data, entries->n_bytes, err);
-    return status ? status : put_bytes(w, names->data, names->n_bytes, err);
+        status = tokmap_i_index_writer_put(w, entries->data, entries->n_bytes, err);
+    return status ? status : tokmap_i_index_writer_put(w, names->data, names->n_bytes, err);
 }
 
 /* Writes all sections, each from the end of the previous one, with zeros up to the next. */
@@ -465,24 +437,26 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
         if (kind == TOKMAP_I_DOCUMENTS)
             status = put_rest_of_documents(w, err);
         else if (kind == TOKMAP_I_CHECKSUMS)
-            status = put_bytes(w, w->blocks.data, w->blocks.n_bytes, err);
+            status = tokmap_i_index_writer_put(w, w->blocks.data, w->blocks.n_bytes, err);
         else if (kind == TOKMAP_I_INPUTS)
             status = put_table(w, &w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES, &w->names, err);
         else if (kind == TOKMAP_I_METADATA)
-            status = put_bytes(w, metadata, metadata_bytes, err);
+            status = tokmap_i_index_writer_put(w, metadata, metadata_bytes, err);
         else if (kind == TOKMAP_I_META)
-            status = tokmap_i_meta_writer_put(w->meta, put_bytes, w, err);
+            status = tokmap_i_meta_writer_put(w->meta, w, err);
         else
             status =
                 put_table(w, &w->segments, TOKMAP_I_SEGMENT_ENTRY_BYTES, &w->segment_names, err);
+        hash_out(w);
         const uint64_t start = tokmap_i_section_start(h, n), end = w->written + w->out_used;
         h->sections[n++] =
             (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
         const uint64_t padded =
             n == h->n_sections ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
         if (!status)
-            status = put_bytes(w, zeros, (size_t)(padded - end), err);
+            status = tokmap_i_index_writer_put(w, zeros, (size_t)(padded - end), err);
         tokmap_i_hasher_reset(w->hasher);
+        w->out_hashed = w->out_used;
     }
     return status ? status : flush_out(w, err);
 }
@@ -492,7 +466,7 @@ tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_he
                                            tokmap_error *err)
 {
     h->format_version = h->lowest_reader = TOKMAP_I_FORMAT_VERSION;
-    h->n_sections = w->n_sections;
+    h->n_sections = n_sections(w);
     h->n_documents = w->n_documents;
     const tokmap_status status = put_sections(w, h, metadata, metadata_bytes, err);
     if (status)

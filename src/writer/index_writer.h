@@ -5,12 +5,36 @@
 #ifndef TOKMAP_INDEX_WRITER_H
 #define TOKMAP_INDEX_WRITER_H
 
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "format/document_index.h"
 #include "format/format.h"
 #include "format/journal_record.h"
 #include "writer/meta_writer.h"
 #include "tokmap.h"
 
-typedef struct tokmap_i_index_writer tokmap_i_index_writer;
+typedef struct tokmap_i_index_writer {
+    char *path;
+    int fd;
+    uint8_t *out; /* bytes that are not written yet */
+    size_t out_used;
+    size_t out_hashed;       /* how much of it the hasher has */
+    uint64_t written;        /* bytes of the file before `out` */
+    tokmap_i_hasher *hasher; /* of the current section */
+    uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
+    uint32_t n_in_group;
+    uint64_t group_start, last_end, n_documents;
+    tokmap_i_content_hash documents_hash;            /* of the lengths in full groups */
+    uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
+    tokmap_i_bytes wide_ends;                        /* as stored */
+    tokmap_i_bytes level_1;                          /* u64, of every 16th group; only in finish */
+    tokmap_i_bytes blocks;                           /* checksums, u64 as stored */
+    tokmap_i_bytes inputs;                           /* entries as stored */
+    tokmap_i_bytes names;
+    bool is_joined;
+    tokmap_i_bytes segments, segment_names; /* as stored */
+    tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
+} tokmap_i_index_writer;
 
 /* Takes over the fd of the file, even on failure. The file is empty, is emptied by the caller
  * before anything is written, or is resumed. */
@@ -37,8 +61,8 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
 /* The last input, which must exist, goes on to the end of `input`; it keeps its name. The checksum
  * of the two together is not known. */
 void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input);
-/* The name of the last input; NULL if there is none. */
-const char *tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, size_t *name_bytes);
+/* The name and the end of the last input. False: there is none, and *out is empty. */
+bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_new_input *out);
 
 /* The index is that of a joined dataset. Before anything else. */
 void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w);
@@ -51,11 +75,9 @@ typedef struct tokmap_i_new_segment {
 tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
                                             const tokmap_i_new_segment *segment, tokmap_error *err);
 
-/* The index will have these values of documents. Before the first document ends, or directly after
- * resuming at a checkpoint with values. */
+/* The index will have these values of documents. Before the first document ends, or the check of a
+ * resumed file. */
 void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta);
-uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w);
-uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w);
 
 /* ---- Checkpoints ---- */
 
@@ -74,9 +96,10 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
                                           tokmap_error *err);
 /* Cuts off what comes after that checkpoint. */
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
-/* The checksum of a whole block. */
-uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, uint64_t block);
 
+/* Adds bytes to the section that is being written. */
+tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
+                                        tokmap_error *err);
 /* Writes all sections and the header, and flushes the file to the disk. The caller fills in the
  * header's tokens, widths, ids and suffix; this call fills in counts and sections. */
 tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *header,

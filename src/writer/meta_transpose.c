@@ -4,11 +4,7 @@
 #include "format/meta_section.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "writer/meta_writer.h"
-
-enum {
-    PIECE_BYTES = 64 << 10
-};
+#include "writer/index_writer.h"
 
 /* ---- The different strings of a column, numbered in the order in which they came ---- */
 
@@ -68,38 +64,21 @@ static tokmap_status number_string(string_table *t, const tokmap_value *v, uint3
 
 typedef struct transpose {
     tokmap_i_meta_writer *w;
-    tokmap_i_meta_put *put;
-    struct tokmap_i_index_writer *to;
-    uint64_t at;       /* bytes of the section so far */
-    uint64_t text_end; /* of the strings so far */
-    uint8_t *piece;
-    size_t piece_used;
+    tokmap_i_index_writer *to;
+    uint64_t at;           /* bytes of the section so far */
+    uint64_t text_end;     /* of the strings so far */
     uint64_t row;          /* the document whose value is written */
+    uint8_t validity;      /* of the documents since the last multiple of eight */
     string_table *strings; /* of the current column, if it is a dictionary */
     tokmap_i_meta meta;
 } transpose;
 
 /* ---- Output ---- */
 
-static tokmap_status flush_piece(transpose *t, tokmap_error *err)
-{
-    const size_t n_bytes = t->piece_used;
-    t->piece_used = 0;
-    return n_bytes == 0 ? TOKMAP_OK : t->put(t->to, t->piece, n_bytes, err);
-}
-
 static tokmap_status put_bytes(transpose *t, const void *data, size_t n_bytes, tokmap_error *err)
 {
-    tokmap_status status = TOKMAP_OK;
     t->at += n_bytes;
-    if (n_bytes > PIECE_BYTES - t->piece_used)
-        status = flush_piece(t, err);
-    if (!status && n_bytes > PIECE_BYTES)
-        return t->put(t->to, data, n_bytes, err);
-    if (!status && n_bytes > 0)
-        memcpy(t->piece + t->piece_used, data, n_bytes);
-    t->piece_used += n_bytes;
-    return status;
+    return tokmap_i_index_writer_put(t->to, data, n_bytes, err);
 }
 
 static tokmap_status put_u64(transpose *t, uint64_t value, tokmap_error *err)
@@ -184,12 +163,11 @@ static tokmap_status put_value(transpose *t, const tokmap_i_meta_column *c, tokm
     bool fits;
     tokmap_status status = TOKMAP_OK;
     switch (part) {
-    case TOKMAP_I_META_VALIDITY: /* the bits of eight documents come into the last byte */
-        if (t->row % 8 == 0)
-            status = put_bytes(t, bytes, 1, err);
-        if (!status && !is_null)
-            t->piece[t->piece_used - 1] |= (uint8_t)(1u << t->row % 8);
-        return status;
+    case TOKMAP_I_META_VALIDITY: /* a byte has the bits of eight documents */
+        bytes[0] = (uint8_t)(t->validity | !is_null << t->row % 8);
+        t->validity = t->row % 8 == 7 ? 0 : bytes[0];
+        return t->row % 8 == 7 || t->row + 1 == t->w->n_rows ? put_bytes(t, bytes, 1, err)
+                                                             : TOKMAP_OK;
     case TOKMAP_I_META_VALUES:
         if (t->strings) {
             if (is_string)
@@ -215,7 +193,7 @@ static tokmap_status put_part(transpose *t, uint32_t column, tokmap_i_meta_part 
 {
     const bool of_table = part == TOKMAP_I_META_OFFSETS || part == TOKMAP_I_META_TEXT;
     tokmap_status status = TOKMAP_OK;
-    t->text_end = 0;
+    t->text_end = t->validity = 0;
     if (part == TOKMAP_I_META_OFFSETS)
         status = put_u64(t, 0, err);
     if (t->strings && of_table) {
@@ -272,24 +250,18 @@ static tokmap_status put_all(transpose *t, tokmap_error *err)
         status = put_bytes(t, directory, tokmap_i_meta_encode(&t->meta, directory), err);
     for (uint32_t i = 0; !status && i < t->meta.n_columns; i++)
         status = put_column(t, i, err);
-    if (!status)
-        status = pad_to(t, t->meta.section_bytes, err);
-    return status ? status : flush_piece(t, err);
+    return status ? status : pad_to(t, t->meta.section_bytes, err);
 }
 
-tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_meta_put *put,
-                                       struct tokmap_i_index_writer *to, tokmap_error *err)
+tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_index_writer *to,
+                                       tokmap_error *err)
 {
     transpose *t = calloc(1, sizeof *t);
-    uint8_t *piece = malloc(PIECE_BYTES);
-    tokmap_status status = TOKMAP_OK;
-    if (t && piece) {
-        *t = (transpose){.w = w, .put = put, .to = to, .piece = piece};
-        status = put_all(t, err);
-    } else {
-        status = FAIL_MEMORY(err);
-    }
-    free(piece);
+    if (!t)
+        return FAIL_MEMORY(err);
+    t->w = w;
+    t->to = to;
+    const tokmap_status status = put_all(t, err);
     free(t);
     return status;
 }

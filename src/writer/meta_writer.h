@@ -87,11 +87,9 @@ tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t c
 tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *out,
                                         tokmap_error *err);
 
-/* Writes the section with `put`, from its first byte to its last. */
+/* Writes the section to an index, from its first byte to its last. */
 struct tokmap_i_index_writer;
-typedef tokmap_status tokmap_i_meta_put(struct tokmap_i_index_writer *to, const void *data,
-                                        size_t n_bytes, tokmap_error *err);
-tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_meta_put *put,
-                                       struct tokmap_i_index_writer *to, tokmap_error *err);
+tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, struct tokmap_i_index_writer *to,
+                                       tokmap_error *err);
 
 #endif /* TOKMAP_META_WRITER_H */

@@ -30,7 +30,7 @@ static tokmap_status fail_other_columns(const tokmap_writer *w, tokmap_error *er
 tokmap_status tokmap_i_writer_set_columns(tokmap_writer *w, const char *const *names,
                                           uint32_t n_columns, tokmap_error *err)
 {
-    const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
+    const uint64_t n_documents = w->index->n_documents;
     const bool resumed = w->note != NULL;
     w->meta_named = true;
     if (w->meta)
@@ -75,10 +75,10 @@ tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *value
         return status;
     const uint32_t n_columns = w->meta ? w->meta->n_columns : 0;
     if (n_values != n_columns)
-        status = FAIL(
-            &w->failure, TOKMAP_ERR_ARGUMENT,
-            "%s: %" PRIu32 " values for document %" PRIu64 ", but there are %" PRIu32 " columns",
-            w->names.index_path, n_values, tokmap_i_index_writer_n_documents(w->index), n_columns);
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                      "%s: %" PRIu32 " values for document %" PRIu64 ", but there are %" PRIu32
+                      " columns",
+                      w->names.index_path, n_values, w->index->n_documents, n_columns);
     else if (n_values > 0)
         status = tokmap_i_meta_writer_add(w->meta, values, &w->failure);
     return tokmap_i_writer_leave(w, status, err);
@@ -114,8 +114,7 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
                                           tokmap_error *err)
 {
     const uint32_t n_has = ds->meta ? ds->meta->n_columns : 0;
-    if (n_has > 0 && !w->meta && !w->meta_named &&
-        tokmap_i_index_writer_n_documents(w->index) == 0) {
+    if (n_has > 0 && !w->meta && !w->meta_named && w->index->n_documents == 0) {
         char names[TOKMAP_I_MAX_META_COLUMNS][TOKMAP_I_MAX_META_NAME + 1];
         const char *pointers[TOKMAP_I_MAX_META_COLUMNS];
         for (uint32_t i = 0; i < n_has; i++) {

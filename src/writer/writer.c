@@ -247,8 +247,8 @@ static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_er
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "%s: token %" PRIu64 " (document %" PRIu64 ") has id %" PRIu32
                 ": must be below %" PRIu64 " (vocab_size, or the limit of token_bytes)",
-                w->names.token_path, w->n_tokens + i, tokmap_i_index_writer_n_documents(w->index),
-                ids[i], id_limit(&w->header));
+                w->names.token_path, w->n_tokens + i, w->index->n_documents, ids[i],
+                id_limit(&w->header));
 }
 
 tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
@@ -292,23 +292,14 @@ tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err)
     return tokmap_i_writer_leave(w, status, err);
 }
 
-tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *input,
-                                    tokmap_error *err)
-{
-    w->n_inputs++;
-    w->input_end_document = input->end_document;
-    w->input_end_token = input->end_token;
-    return tokmap_i_index_writer_input(w->index, input, err);
-}
-
 tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64_t input_bytes,
                                       uint64_t input_checksum, tokmap_error *err)
 {
     tokmap_status status = tokmap_i_writer_enter(w, name, TOKMAP_I_OUTPUT_ANY, __func__, err);
     if (status)
         return status;
-    const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
-    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
+    const uint64_t n_documents = w->index->n_documents;
+    const uint64_t last_end = w->index->last_end;
     const bool adopted = w->names.output == TOKMAP_I_OUTPUT_ADOPTED;
     const tokmap_i_new_input input = {
         .name = name,
@@ -329,7 +320,7 @@ tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64
                       w->names.index_path);
     } else {
         w->input_before_document |= n_documents == 0 && w->n_tokens > 0;
-        status = tokmap_i_writer_input(w, &input, &w->failure);
+        status = tokmap_i_index_writer_input(w->index, &input, &w->failure);
     }
     return tokmap_i_writer_leave(w, status, err);
 }
@@ -361,8 +352,8 @@ tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, siz
 /* Checks that documents and inputs cover all tokens. */
 static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
 {
-    const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
-    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
+    const uint64_t n_documents = w->index->n_documents;
+    const uint64_t last_end = w->index->last_end;
     if (n_documents > 0 && last_end != w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: the last document ends at token %" PRIu64 " of %" PRIu64
@@ -375,12 +366,13 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
     if (n_documents > 0 && w->input_before_document)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an input ended within the first document",
                     w->names.index_path);
-    if (w->n_inputs > 0 &&
-        (w->input_end_document != n_documents || w->input_end_token != w->n_tokens))
+    tokmap_i_new_input last;
+    if (tokmap_i_index_writer_last_input(w->index, &last) &&
+        (last.end_document != n_documents || last.end_token != w->n_tokens))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: the last input ends at document %" PRIu64 " of %" PRIu64
                     ": end the last input too, or none",
-                    w->names.index_path, w->input_end_document, n_documents);
+                    w->names.index_path, last.end_document, n_documents);
     if (w->names.output == TOKMAP_I_OUTPUT_ADOPTED && w->n_tokens != w->header.n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: only %" PRIu64 " of %" PRIu64 " tokens were scanned", w->names.token_path,
@@ -466,7 +458,7 @@ uint64_t tokmap_writer_n_tokens(const tokmap_writer *w)
 
 uint64_t tokmap_writer_n_documents(const tokmap_writer *w)
 {
-    return w ? tokmap_i_index_writer_n_documents(w->index) : 0;
+    return w ? w->index->n_documents : 0;
 }
 
 void tokmap_writer_close(tokmap_writer *w)

@@ -25,10 +25,9 @@ struct tokmap_writer {
     bool input_before_document; /* an input ended within the first document */
     uint8_t *buffer;            /* TOKMAP_I_WRITE_BYTES: tokens to be written, or just read */
     size_t buffer_used;
-    tokmap_i_hasher *hasher; /* of the current block */
-    size_t hashed;           /* bytes of it so far */
-    uint64_t n_tokens;       /* appended or scanned so far */
-    uint64_t n_inputs, input_end_document, input_end_token;
+    tokmap_i_hasher *hasher;      /* of the current block */
+    size_t hashed;                /* bytes of it so far */
+    uint64_t n_tokens;            /* appended or scanned so far */
     tokmap_i_meta_writer *meta;   /* values of documents, or NULL */
     bool meta_named;              /* the caller has said which columns there are */
     tokmap_i_relative_path paths; /* of token files, if the output is joined */
@@ -67,8 +66,6 @@ tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 /* Makes what was written to it durable. */
 tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);
-tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *input,
-                                    tokmap_error *err);
 
 /* Creates P.tmv.partial for these columns, or compares them with those of the dataset that was
  * resumed. */

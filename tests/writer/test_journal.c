@@ -279,7 +279,7 @@ static uint64_t end_of(uint64_t document, bool wide)
 
 static void index_documents(tokmap_i_index_writer *w, uint64_t first, uint64_t end, bool wide)
 {
-    uint64_t last = tokmap_i_index_writer_last_end(w);
+    uint64_t last = w->last_end;
     for (uint64_t d = first; d < end; d++) {
         const uint64_t e = end_of(d, wide);
         last = e > last ? e : last;
@@ -291,7 +291,7 @@ static void index_finish(tokmap_i_index_writer *w)
 {
     tokmap_i_header header = {.token_bytes = 2, .eod_id = TOKMAP_NO_ID};
     strcpy(header.token_suffix, ".bin");
-    header.n_tokens = tokmap_i_index_writer_last_end(w);
+    header.n_tokens = w->last_end;
     CHECK_INT(tokmap_i_index_writer_finish(w, &header, "{}", 2, NULL), TOKMAP_OK);
     tokmap_i_index_writer_close(w);
 }
