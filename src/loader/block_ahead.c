@@ -10,27 +10,18 @@ enum {
     MARGIN = 8 /* requests are this many blocks earlier than the group needs */
 };
 
-bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_mixture *mixture,
-                               const tokmap_i_loader_source *sources, uint32_t n_sources)
+bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_sampler *sampler,
+                               uint32_t n_sources)
 {
-    *a = (tokmap_i_block_ahead){.mixture = mixture,
-                                .sources = sources,
-                                .shuffles = malloc(n_sources * sizeof *a->shuffles),
+    *a = (tokmap_i_block_ahead){.sampler = sampler,
                                 .counts = calloc(n_sources, sizeof *a->counts),
                                 .n_asked = calloc(n_sources, sizeof *a->n_asked),
                                 .n_sources = n_sources};
-    if (!a->shuffles || !a->counts || !a->n_asked) {
-        tokmap_i_block_ahead_close(a);
-        return false;
-    }
-    for (uint32_t k = 0; k < n_sources; k++)
-        a->shuffles[k] = sources[k].shuffle;
-    return true;
+    return a->counts && a->n_asked;
 }
 
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
 {
-    free(a->shuffles);
     free(a->counts);
     free(a->n_asked);
     *a = (tokmap_i_block_ahead){0};
@@ -40,10 +31,10 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
 static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
                             uint64_t first, uint64_t n)
 {
-    const tokmap_i_windows *w = &a->sources[k].windows;
+    const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     tokmap_i_span from, to;
-    if (n == 0 || tokmap_i_windows_span(w, a->index, epoch, first, &from) ||
-        tokmap_i_windows_span(w, a->index, epoch, first + n - 1, &to))
+    if (n == 0 || tokmap_i_windows_span(w, a->sampler->index, epoch, first, &from) ||
+        tokmap_i_windows_span(w, a->sampler->index, epoch, first + n - 1, &to))
         return; /* the step reports what is wrong with the index */
     for (uint32_t d = from.dataset; d <= to.dataset; d++) {
         const tokmap_dataset *ds = w->datasets[d];
@@ -58,8 +49,8 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
 
 static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, uint64_t place)
 {
-    const tokmap_i_windows *w = &a->sources[k].windows;
-    const tokmap_i_block b = tokmap_i_shuffle_block(&a->shuffles[k], epoch, place);
+    const tokmap_i_windows *w = &a->sampler->sources[k].windows;
+    const tokmap_i_block b = tokmap_i_shuffle_block(&a->sampler->shuffles[k], epoch, place);
     const uint64_t n = MIN(b.n_windows, w->n_windows - b.first_window);
     ask_for_windows(a, k, epoch, b.first_window, n);
     ask_for_windows(a, k, epoch, 0, b.n_windows - n);
@@ -67,9 +58,9 @@ static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, u
 
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
 {
-    tokmap_i_mixture_counts(a->mixture, sample, a->counts);
+    tokmap_i_mixture_counts(a->sampler->mixture, sample, a->counts);
     for (uint32_t k = 0; k < a->n_sources; k++) {
-        const tokmap_i_shuffle *s = &a->shuffles[k];
+        const tokmap_i_shuffle *s = &a->sampler->shuffles[k];
         const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
         const uint64_t epoch = a->counts[k] / s->n_windows;
         const uint64_t block = a->counts[k] % s->n_windows / s->block_windows;

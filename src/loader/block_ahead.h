@@ -11,18 +11,15 @@
 #include "loader/sampler.h"
 
 typedef struct tokmap_i_block_ahead {
-    const tokmap_i_mixture *mixture;
-    const tokmap_i_loader_source *sources;
-    tokmap_i_shuffle *shuffles; /* of each source, with its last permutations */
-    uint64_t *counts;           /* of each source: windows used so far */
-    uint64_t *n_asked;          /* of each source: blocks requested, over all epochs */
+    const tokmap_i_sampler *sampler; /* of this thread */
+    uint64_t *counts;                /* of each source: windows used so far */
+    uint64_t *n_asked;               /* of each source: blocks requested, over all epochs */
     uint32_t n_sources;
-    tokmap_i_index_cache *index; /* of this thread, owned by the caller; NULL: use the map */
 } tokmap_i_block_ahead;
 
 /* false: no memory. */
-bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_mixture *mixture,
-                               const tokmap_i_loader_source *sources, uint32_t n_sources);
+bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_sampler *sampler,
+                               uint32_t n_sources);
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a);
 /* Requests blocks for the next sample, which may be any. */
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample);

@@ -106,7 +106,7 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, u
     s->n_left = n_rows;
     s->status = TOKMAP_OK;
     for (uint32_t r = 0; r < n_rows; r++) {
-        if (f->o.kind == TOKMAP_I_FETCH_DIRECT)
+        if (f->o.io == TOKMAP_IO_DIRECT)
             tokmap_i_ring_start(f->ring, (uint32_t)(i % f->n_slots), r, &s->rows[r]);
         else if (!f->o.ahead)
             tokmap_i_pages_will_need(range_of(f, &s->rows[r]));
@@ -119,7 +119,7 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, u
 static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
-    const bool copies = f->o.kind == TOKMAP_I_FETCH_READ;
+    const bool copies = f->o.io == TOKMAP_IO_READ;
     tokmap_i_size_seen seen = {NULL, 0};
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
@@ -159,14 +159,14 @@ static void settle_step(tokmap_i_fetch *f, uint64_t i, step_state state, tokmap_
 
 static bool drop_step(tokmap_i_fetch *f)
 {
-    if (!f->o.drop_behind || f->o.kind == TOKMAP_I_FETCH_DIRECT)
+    if (!f->o.drop_behind || f->o.io == TOKMAP_IO_DIRECT)
         f->n_dropped = f->n_given_back;
     if (f->n_dropped == f->n_given_back)
         return false;
     tokmap_i_mutex_unlock(&f->mutex);
     const step *s = step_at(f, f->n_dropped);
     for (uint32_t r = 0; r < s->n_rows; r++)
-        tokmap_i_pages_forget(range_of(f, &s->rows[r]), f->o.kind == TOKMAP_I_FETCH_POPULATE);
+        tokmap_i_pages_forget(range_of(f, &s->rows[r]), f->o.io == TOKMAP_IO_POPULATE);
     tokmap_i_mutex_lock(&f->mutex);
     f->n_dropped++;
     return true;
@@ -183,7 +183,7 @@ static bool plan_one(tokmap_i_fetch *f, bool again)
         return false;
     const uint64_t sample = f->first + i * f->stride;
     const uint32_t n_rows = f->n_rows;
-    const bool reads = again && f->o.kind != TOKMAP_I_FETCH_DIRECT;
+    const bool reads = again && f->o.io != TOKMAP_IO_DIRECT;
     tokmap_i_mutex_unlock(&f->mutex);
     tokmap_status status = plan_step(f, i, sample, n_rows);
     if (!status && reads)
@@ -202,7 +202,7 @@ static uint64_t n_mapped_steps(const tokmap_i_fetch *f)
 static bool finish_next(tokmap_i_fetch *f)
 {
     const uint64_t i = f->n_finished;
-    const bool all = f->o.kind == TOKMAP_I_FETCH_READ;
+    const bool all = f->o.io == TOKMAP_IO_READ;
     if (f->restarted || i >= f->n_planned || (!all && i >= f->head + n_mapped_steps(f)))
         return false;
     f->n_finished++;
@@ -242,7 +242,7 @@ static bool take_rows(tokmap_i_fetch *f, bool wait)
 static void begin_again(tokmap_i_fetch *f)
 {
     tokmap_i_mutex_unlock(&f->mutex);
-    if (f->o.kind == TOKMAP_I_FETCH_DIRECT)
+    if (f->o.io == TOKMAP_IO_DIRECT)
         tokmap_i_ring_drain(f->ring);
     tokmap_i_mutex_lock(&f->mutex);
     while (drop_step(f))
@@ -267,7 +267,7 @@ static void *run_thread(void *context)
         did |= plan_one(f, true);
         for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
             did |= plan_one(f, false);
-        did |= f->o.kind == TOKMAP_I_FETCH_DIRECT ? take_rows(f, !did) : finish_next(f);
+        did |= f->o.io == TOKMAP_IO_DIRECT ? take_rows(f, !did) : finish_next(f);
         if (!did) {
             f->idle = true;
             tokmap_i_condition_wait(&f->work, &f->mutex);
@@ -304,7 +304,7 @@ static void announce_order(tokmap_i_fetch *f, bool random)
 {
     f->expects = random;
     for (uint32_t i = 0; i < f->o.n_datasets; i++)
-        tokmap_i_token_files_expect(f->o.datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
+        tokmap_i_token_files_expect(f->o.datasets[i], f->o.io == TOKMAP_IO_POPULATE, random);
 }
 
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows)
@@ -374,8 +374,7 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
      * step is ready. With POPULATE also if half of the ready steps have been used. */
     const uint64_t n_free = f->n_given_back + f->n_slots - f->n_planned;
     const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
-    const bool is_half_used =
-        f->o.kind == TOKMAP_I_FETCH_POPULATE && 2 * n_ready <= n_mapped_steps(f);
+    const bool is_half_used = f->o.io == TOKMAP_IO_POPULATE && 2 * n_ready <= n_mapped_steps(f);
     unlock_and_wake(f, is_half_used || n_free >= MAX(1, f->o.n_steps / 4));
     return status;
 }
@@ -421,32 +420,24 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
     tokmap_status status = f->steps && f->rows ? TOKMAP_OK : FAIL_MEMORY(err);
     for (uint32_t k = 0; !status && k < f->n_slots; k++)
         f->steps[k].rows = f->rows + (size_t)k * o->max_rows;
-    if (!status && o->kind != TOKMAP_I_FETCH_POPULATE)
+    if (!status && o->io != TOKMAP_IO_POPULATE)
         status = tokmap_i_ring_open(&f->ring, o, err);
     if (!status)
         status = CHECK_IO(err, tokmap_i_thread_start(&f->thread, run_thread, f),
                           "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
     f->started = !status;
     if (status)
-        tokmap_i_fetch_close(f);
+        tokmap_i_fetch_close(f, false);
     else
         *out = f;
     return status;
 }
 
-static void give_memory_back(tokmap_i_fetch *f)
-{
-    tokmap_i_ring_close(f->ring);
-    free(f->steps);
-    free(f->rows);
-    free(f);
-}
-
-void tokmap_i_fetch_close(tokmap_i_fetch *f)
+void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child)
 {
     if (!f)
         return;
-    if (f->started) {
+    if (f->started && !is_child) {
         tokmap_i_mutex_lock(&f->mutex);
         return_step(f);
         f->stop = true;
@@ -454,20 +445,16 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f)
         unlock_and_wake(f, true);
         tokmap_i_thread_join(f->thread);
     }
-    if (f->expects)
+    /* A child has maps of its own, but shares the descriptors. */
+    if (f->expects && (!is_child || f->o.io == TOKMAP_IO_POPULATE))
         announce_order(f, false);
-    tokmap_i_mutex_free(&f->mutex);
-    tokmap_i_condition_free(&f->work);
-    tokmap_i_condition_free(&f->settled);
-    give_memory_back(f);
-}
-
-void tokmap_i_fetch_abandon(tokmap_i_fetch *f)
-{
-    if (!f)
-        return;
-    if (f->o.kind ==
-        TOKMAP_I_FETCH_POPULATE) /* the child has its own map; descriptors are shared */
-        announce_order(f, false);
-    give_memory_back(f);
+    if (!is_child) { /* there, the thread would still seem to use them */
+        tokmap_i_mutex_free(&f->mutex);
+        tokmap_i_condition_free(&f->work);
+        tokmap_i_condition_free(&f->settled);
+    }
+    tokmap_i_ring_close(f->ring);
+    free(f->steps);
+    free(f->rows);
+    free(f);
 }

@@ -26,11 +26,9 @@ typedef struct tokmap_i_fetch tokmap_i_fetch;
  * can be started, for any kind. DIRECT holds a descriptor for each token file, and one more. */
 tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_options *o,
                                   tokmap_error *err);
-/* Waits for reads in flight, not for planned ones. */
-void tokmap_i_fetch_close(tokmap_i_fetch *f);
-/* Instead of close in a forked child, which does not have the thread: frees the child's copy and
- * does not affect the parent's fetch. */
-void tokmap_i_fetch_abandon(tokmap_i_fetch *f);
+/* Waits for reads in flight, not for planned ones. is_child: in a forked child, which does not have
+ * the thread, it frees the child's copy and does not affect the parent's fetch. */
+void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child);
 
 /* Comes before the first call of next. Sets the next steps: step i has n_rows rows (1 to max_rows),
  * beginning with sample first + i * stride. Drops what was read ahead, and ends the loan of the

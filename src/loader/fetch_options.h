@@ -4,12 +4,7 @@
 #define TOKMAP_FETCH_OPTIONS_H
 
 #include "dataset/token_files.h"
-
-typedef enum tokmap_i_fetch_kind {
-    TOKMAP_I_FETCH_POPULATE,
-    TOKMAP_I_FETCH_DIRECT,
-    TOKMAP_I_FETCH_READ
-} tokmap_i_fetch_kind;
+#include "tokmap_loader.h"
 
 /* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around to its token
  * 0. */
@@ -29,7 +24,7 @@ typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t sample, uint32
                                           tokmap_i_fetch_row *rows, tokmap_error *err);
 
 typedef struct tokmap_i_fetch_options {
-    tokmap_i_fetch_kind kind;
+    tokmap_io io; /* POPULATE, DIRECT or READ */
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
     uint32_t n_steps;    /* read ahead: 1 to 1024 */

@@ -47,7 +47,6 @@ typedef struct row_read {
 
 struct tokmap_i_ring {
     tokmap_i_fetch_options o;
-    bool direct;
     void *memory;
     uint8_t *places;
     uint64_t memory_bytes, place_bytes;
@@ -270,11 +269,11 @@ static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
     for (uint32_t d = 0; d < r->o.n_datasets; d++)
         row_bytes =
             MAX(row_bytes, (uint64_t)r->o.max_tokens * r->o.datasets[d]->header.token_bytes);
-    for (uint32_t i = 0; r->direct && i < r->first_file[r->o.n_datasets]; i++)
+    for (uint32_t i = 0; r->files && i < r->first_file[r->o.n_datasets]; i++)
         alignment = MAX(alignment, r->files[i].alignment);
     r->n_places = n_places;
-    r->place_bytes = r->direct ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))
-                               : round_up(row_bytes, CACHE_LINE);
+    r->place_bytes = r->files ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))
+                              : round_up(row_bytes, CACHE_LINE);
     r->memory_bytes = r->place_bytes * n_places + (alignment > page ? alignment : 0);
     if (r->memory_bytes > tokmap_i_memory_available())
         return FAIL(err, TOKMAP_ERR_MEMORY,
@@ -324,12 +323,12 @@ tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_fetch_optio
     if (!r)
         return FAIL_MEMORY(err);
     r->o = *o;
-    r->direct = o->kind == TOKMAP_I_FETCH_DIRECT;
     r->uring.fd = -1;
-    tokmap_status status = r->direct ? open_files(r, err) : TOKMAP_OK;
+    const bool direct = o->io == TOKMAP_IO_DIRECT;
+    tokmap_status status = direct ? open_files(r, err) : TOKMAP_OK;
     if (!status)
         status = take_places(r, err);
-    if (!status && r->direct) {
+    if (!status && direct) {
         r->reads = calloc(r->n_places, sizeof *r->reads);
         r->waiting = calloc(r->n_places, sizeof *r->waiting);
         const int error = r->reads && r->waiting ? tokmap_i_uring_open(&r->uring, MAX_READS) : 0;

@@ -196,8 +196,6 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
 static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options *o,
                                   tokmap_error *err)
 {
-    static const tokmap_i_shuffle_mode modes[] = {TOKMAP_I_SHUFFLE_FULL, TOKMAP_I_SHUFFLE_NONE,
-                                                  TOKMAP_I_SHUFFLE_BLOCK};
     l->sources = calloc(o->n_sources, sizeof *l->sources);
     if (!l->sources)
         return FAIL_MEMORY(err);
@@ -218,7 +216,7 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
     for (uint32_t k = 0; k < l->n_sources && !status; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
         status = tokmap_i_windows_open(&s->windows, err);
-        s->shuffle.mode = modes[l->shuffle];
+        s->shuffle.mode = l->shuffle;
         s->shuffle.n_windows = s->windows.n_windows;
         s->shuffle.block_windows = l->block_windows;
         s->shuffle.group_blocks = l->group_blocks;
@@ -275,7 +273,7 @@ static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options 
         weights[k] = l->n_sources == 1 && o->sources[k].weight == 0 ? 1 : o->sources[k].weight;
     }
     if (sources && weights)
-        l->mixture = tokmap_i_mixture_new(sources, l->n_sources);
+        l->mixture = tokmap_i_mixture_new(sources, l->n_sources, o->n_phases + 1);
     tokmap_status status = weights && l->mixture ? add_phase(l, 0, weights, err) : FAIL_MEMORY(err);
     free(sources);
     free(weights);

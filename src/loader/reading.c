@@ -59,7 +59,7 @@ static bool open_plan(tokmap_loader *l)
     p->datasets = malloc(p->n_datasets * sizeof *p->datasets);
     if (!p->first_dataset || !p->datasets ||
         !tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
-        (by_blocks && !tokmap_i_block_ahead_open(&p->ahead, l->mixture, l->sources, l->n_sources)))
+        (by_blocks && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
         return false;
     for (uint32_t k = 0; k < l->n_sources; k++)
         memcpy(p->datasets + p->first_dataset[k], l->sources[k].datasets,
@@ -143,14 +143,9 @@ tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *er
 
 static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
 {
-    static const tokmap_i_fetch_kind kinds[] = {
-        [TOKMAP_IO_DIRECT] = TOKMAP_I_FETCH_DIRECT,
-        [TOKMAP_IO_POPULATE] = TOKMAP_I_FETCH_POPULATE,
-        [TOKMAP_IO_READ] = TOKMAP_I_FETCH_READ,
-    };
     const uint32_t usual = (uint32_t)div_up(ROWS_AHEAD, l->batch_rows);
     const tokmap_i_fetch_options o = {
-        .kind = kinds[l->io],
+        .io = l->io,
         .datasets = l->plan.datasets,
         .n_datasets = l->plan.n_datasets,
         .n_steps = l->look_ahead ? l->look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
@@ -190,10 +185,7 @@ void tokmap_i_loader_restart_fetch(tokmap_loader *l)
 
 void tokmap_i_loader_close_fetch(tokmap_loader *l)
 {
-    if (l->fetch && tokmap_i_fork_mark_is_child(&l->fork_mark))
-        tokmap_i_fetch_abandon(l->fetch);
-    else if (l->fetch)
-        tokmap_i_fetch_close(l->fetch);
+    tokmap_i_fetch_close(l->fetch, tokmap_i_fork_mark_is_child(&l->fork_mark));
     l->fetch = NULL;
 }
 
@@ -224,7 +216,6 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
         status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && l->io != TOKMAP_IO_MAP && l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {
         l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
-        l->plan.ahead.index = l->plan.sampler.index;
         if (!l->plan.sampler.index)
             status = FAIL_MEMORY(err);
     }

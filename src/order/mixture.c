@@ -42,8 +42,8 @@ typedef struct phase {
 } phase;
 
 struct tokmap_i_mixture {
-    uint32_t n_sources, n_phases, max_phases;
-    phase *phases;
+    uint32_t n_sources, n_phases;
+    phase *phases; /* behind the sources */
     table *buckets[BUCKETS];
     uint64_t n_bytes;
     tokmap_i_mixture_source sources[];
@@ -319,13 +319,16 @@ static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32
 
 /* ---- Phases ---- */
 
-tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources)
+tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources,
+                                       uint32_t max_phases)
 {
-    const size_t n_bytes = n_sources * sizeof *sources;
-    tokmap_i_mixture *m = malloc(sizeof *m + n_bytes);
+    const size_t n_bytes = n_sources * sizeof *sources, phases_bytes = max_phases * sizeof(phase);
+    tokmap_i_mixture *m = malloc(sizeof *m + n_bytes + phases_bytes);
     if (!m)
         return NULL;
-    *m = (tokmap_i_mixture){.n_sources = n_sources, .n_bytes = sizeof *m + n_bytes};
+    *m = (tokmap_i_mixture){.n_sources = n_sources,
+                            .phases = (phase *)(m->sources + n_sources),
+                            .n_bytes = sizeof *m + n_bytes + phases_bytes};
     memcpy(m->sources, sources, n_bytes);
     return m;
 }
@@ -342,7 +345,6 @@ void tokmap_i_mixture_free(tokmap_i_mixture *m)
     }
     for (uint32_t i = 0; i < m->n_phases; i++)
         free(m->phases[i].base);
-    free(m->phases);
     free(m);
 }
 
@@ -353,15 +355,6 @@ bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32
         period += quotas[k];
     if (period == 0 || period > TOKMAP_I_MIXTURE_PERIOD)
         return false;
-    if (m->n_phases == m->max_phases) {
-        const uint32_t max_phases = m->max_phases > 0 ? 2 * m->max_phases : 1;
-        phase *phases = realloc(m->phases, max_phases * sizeof *phases);
-        if (!phases)
-            return false;
-        m->n_bytes += (max_phases - m->max_phases) * sizeof *phases;
-        m->phases = phases;
-        m->max_phases = max_phases;
-    }
     phase s = {.from = from, .t = table_of(m, quotas, (uint32_t)period)};
     s.base = s.t ? calloc(m->n_sources, sizeof *s.base) : NULL;
     if (!s.base)

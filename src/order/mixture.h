@@ -24,8 +24,9 @@ typedef struct tokmap_i_mixture_source {
     uint64_t max_epochs; /* 0: no limit */
 } tokmap_i_mixture_source;
 
-/* Makes a mixture without phases; add them in order. NULL: no memory. */
-tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources);
+/* Makes a mixture without phases; add them in order, at most max_phases. NULL: no memory. */
+tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources,
+                                       uint32_t max_phases);
 void tokmap_i_mixture_free(tokmap_i_mixture *m);
 /* quotas has an entry for each source. The first phase begins at sample 0, each other one after the
  * previous one. false: the sum of the quotas is not 1 to TOKMAP_I_MIXTURE_PERIOD, or there is no

@@ -21,11 +21,11 @@ static void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
     s->epoch = epoch;
     s->group = UINT64_MAX;
     s->rotation = 0;
-    if (s->mode == TOKMAP_I_SHUFFLE_FULL) {
+    if (s->mode == TOKMAP_SHUFFLE_FULL) {
         const uint64_t key = tokmap_i_order_key(&s->id, TOKMAP_I_KEY_FULL, epoch, 0);
         tokmap_i_permutation_init(&s->windows, s->n_windows, key);
     }
-    if (s->mode != TOKMAP_I_SHUFFLE_BLOCK)
+    if (s->mode != TOKMAP_SHUFFLE_BLOCK)
         return;
     const uint64_t n_whole = s->n_windows / s->block_windows;
     const uint64_t random = tokmap_i_order_key(&s->id, TOKMAP_I_KEY_ROTATION, epoch, 0);
@@ -64,10 +64,10 @@ tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint6
 
 uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x)
 {
-    if (s->mode == TOKMAP_I_SHUFFLE_NONE)
+    if (s->mode == TOKMAP_SHUFFLE_NONE)
         return x;
     enter_epoch(s, epoch);
-    if (s->mode == TOKMAP_I_SHUFFLE_FULL)
+    if (s->mode == TOKMAP_SHUFFLE_FULL)
         return tokmap_i_permute(&s->windows, x);
     return block_window(s, x);
 }

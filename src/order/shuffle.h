@@ -11,15 +11,10 @@
 
 #include "order/order_key.h"
 #include "order/permute.h"
-
-typedef enum tokmap_i_shuffle_mode {
-    TOKMAP_I_SHUFFLE_FULL = 0,
-    TOKMAP_I_SHUFFLE_NONE = 1,
-    TOKMAP_I_SHUFFLE_BLOCK = 2
-} tokmap_i_shuffle_mode;
+#include "tokmap_loader.h"
 
 typedef struct tokmap_i_shuffle {
-    tokmap_i_shuffle_mode mode;
+    tokmap_shuffle mode;
     tokmap_i_order_id id;
     uint64_t n_windows;                   /* 1 to 2^48 */
     uint64_t block_windows, group_blocks; /* with BLOCK; their product is at most 2^48 */

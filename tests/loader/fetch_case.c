@@ -163,9 +163,9 @@ static tokmap_status ahead_plan(void *context, uint64_t sample, uint32_t n_rows,
     return TOKMAP_OK;
 }
 
-tokmap_i_fetch_options ahead_options(fetch_case *c, tokmap_i_fetch_kind kind)
+tokmap_i_fetch_options ahead_options(fetch_case *c, tokmap_io kind)
 {
-    return (tokmap_i_fetch_options){.kind = kind,
+    return (tokmap_i_fetch_options){.io = kind,
                                     .datasets = (const tokmap_dataset *const *)c->datasets,
                                     .n_datasets = c->n_datasets,
                                     .n_steps = 4,
@@ -180,7 +180,7 @@ tokmap_i_fetch *ahead_fetch(const tokmap_i_fetch_options *o)
     tokmap_i_fetch *f = NULL;
     tokmap_error err;
     const tokmap_status status = tokmap_i_fetch_open(&f, o, &err);
-    if (status == TOKMAP_ERR_UNSUPPORTED && o->kind == TOKMAP_I_FETCH_DIRECT) {
+    if (status == TOKMAP_ERR_UNSUPPORTED && o->io == TOKMAP_IO_DIRECT) {
         ahead_close(o->context);
         SKIP("direct reads do not work here: %s", err.text);
     }
@@ -190,7 +190,7 @@ tokmap_i_fetch *ahead_fetch(const tokmap_i_fetch_options *o)
     return f;
 }
 
-tokmap_i_fetch *ahead_begin(fetch_case *c, tokmap_i_fetch_kind kind)
+tokmap_i_fetch *ahead_begin(fetch_case *c, tokmap_io kind)
 {
     const tokmap_i_fetch_options o = ahead_options(c, kind);
     tokmap_i_fetch *f = ahead_fetch(&o);
@@ -200,7 +200,7 @@ tokmap_i_fetch *ahead_begin(fetch_case *c, tokmap_i_fetch_kind kind)
 
 void ahead_end(fetch_case *c, tokmap_i_fetch *f)
 {
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
     ahead_close(c);
 }
 

@@ -46,11 +46,11 @@ void ahead_close(fetch_case *c);
 
 /* Short and long rows, those that end with the dataset, and those that go on at its beginning. */
 tokmap_i_fetch_row ahead_row(const fetch_case *c, uint64_t sample);
-tokmap_i_fetch_options ahead_options(fetch_case *c, tokmap_i_fetch_kind kind);
+tokmap_i_fetch_options ahead_options(fetch_case *c, tokmap_io kind);
 /* Skips the test where the machine cannot read directly. */
 tokmap_i_fetch *ahead_fetch(const tokmap_i_fetch_options *o);
 /* With the usual options, and from sample 0 on in steps of nine rows. */
-tokmap_i_fetch *ahead_begin(fetch_case *c, tokmap_i_fetch_kind kind);
+tokmap_i_fetch *ahead_begin(fetch_case *c, tokmap_io kind);
 void ahead_end(fetch_case *c, tokmap_i_fetch *f);
 
 /* ---- What came ---- */
@@ -63,15 +63,15 @@ void ahead_expect(fetch_case *c, tokmap_i_fetch *f, uint32_t n_rows, uint64_t sa
 #define EACH_KIND(name)                                                                            \
     TEST(populate_##name)                                                                          \
     {                                                                                              \
-        name(TOKMAP_I_FETCH_POPULATE);                                                             \
+        name(TOKMAP_IO_POPULATE);                                                                  \
     }                                                                                              \
     TEST(read_##name)                                                                              \
     {                                                                                              \
-        name(TOKMAP_I_FETCH_READ);                                                                 \
+        name(TOKMAP_IO_READ);                                                                      \
     }                                                                                              \
     TEST(direct_##name)                                                                            \
     {                                                                                              \
-        name(TOKMAP_I_FETCH_DIRECT);                                                               \
+        name(TOKMAP_IO_DIRECT);                                                                    \
     }
 
 #endif /* TOKMAP_FETCH_CASE_H */

@@ -157,13 +157,13 @@ TEST(every_row_has_been_asked_for_in_time)
         tokmap_loader *l = open_variant(&variants[i]);
         tokmap_i_block_ahead a;
         forget_seen();
-        CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+        CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
         const uint64_t n = n_windows(l);
         walk(l, &a, 0, 2 * n + 100);
         for (int jump = 0; jump < 20; jump++) { /* what was asked for before a jump is gone */
             const uint64_t at = corpus_any((uint32_t)(3 * n)) / 4 * 4;
             tokmap_i_block_ahead_close(&a);
-            CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+            CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
             forget_seen();
             walk(l, &a, at, at + n / 2);
         }
@@ -181,7 +181,7 @@ TEST(a_seek_asks_for_the_group_it_leads_to)
     const variant v = {.n_sources = 2, .length = 20, .block = 8, .group = 3};
     tokmap_loader *l = open_variant(&v);
     tokmap_i_block_ahead a;
-    CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
     walk(l, &a, 0, 1000);
     for (int jump = 0; jump < 200; jump++) {
         const uint64_t at = corpus_any(5000) / 4 * 4;
@@ -203,7 +203,7 @@ TEST(an_epoch_is_asked_for_once_in_whole_blocks)
     tokmap_loader *l = open_variant(&v);
     tokmap_i_block_ahead a;
     forget_seen();
-    CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
     const uint64_t n = n_windows(l), n_blocks = div_up(n, v.block);
     for (uint64_t g = 0; g < n; g += 4)
         tokmap_i_block_ahead_advance(&a, g);

@@ -42,7 +42,7 @@ static run begin_run(tokmap_i_fetch *f, uint64_t random)
     return r;
 }
 
-static void holds_the_planned_tokens(tokmap_i_fetch_kind kind)
+static void holds_the_planned_tokens(tokmap_io kind)
 {
     fetch_case c = {.seed = 5};
     add_all(&c);
@@ -59,14 +59,14 @@ static void holds_the_planned_tokens(tokmap_i_fetch_kind kind)
                 r = begin_run(f, random >> 8);
             ahead_expect(&c, f, r.n_rows, r.first + r.step++ * r.stride);
         }
-        tokmap_i_fetch_close(f);
+        tokmap_i_fetch_close(f, false);
     }
     ahead_close(&c);
 }
 EACH_KIND(holds_the_planned_tokens)
 
 /* Rows longer than a read of the system's, and than what is asked for at a time. */
-static void holds_long_rows(tokmap_i_fetch_kind kind)
+static void holds_long_rows(tokmap_io kind)
 {
     fetch_case c = {.seed = 8};
     ahead_add(&c, 900001, 4);
@@ -85,7 +85,7 @@ static void holds_long_rows(tokmap_i_fetch_kind kind)
 EACH_KIND(holds_long_rows)
 
 /* More reads than may be under way at a time. */
-static void holds_many_rows(tokmap_i_fetch_kind kind)
+static void holds_many_rows(tokmap_io kind)
 {
     fetch_case c = {.seed = 9};
     add_all(&c);
@@ -102,7 +102,7 @@ static void holds_many_rows(tokmap_i_fetch_kind kind)
 EACH_KIND(holds_many_rows)
 
 /* A lent step does not change while the steps after it are read. */
-static void leaves_what_is_lent(tokmap_i_fetch_kind kind)
+static void leaves_what_is_lent(tokmap_io kind)
 {
     fetch_case c = {.seed = 6};
     add_all(&c);
@@ -118,7 +118,7 @@ static void leaves_what_is_lent(tokmap_i_fetch_kind kind)
 EACH_KIND(leaves_what_is_lent)
 
 /* Restarts follow each other while reads are under way; what comes is always of the last one. */
-static void restarts_while_it_reads(tokmap_i_fetch_kind kind)
+static void restarts_while_it_reads(tokmap_io kind)
 {
     fetch_case c = {.seed = 7};
     add_all(&c);
@@ -141,7 +141,7 @@ EACH_KIND(restarts_while_it_reads)
 
 /* ---- Ends and refusals ---- */
 
-static void ends_where_the_plan_does(tokmap_i_fetch_kind kind)
+static void ends_where_the_plan_does(tokmap_io kind)
 {
     fetch_case c = {.seed = 1, .end = 50};
     add_all(&c);
@@ -163,7 +163,7 @@ static void ends_where_the_plan_does(tokmap_i_fetch_kind kind)
 EACH_KIND(ends_where_the_plan_does)
 
 /* Read ahead it fails once, asked for it fails once more; a third time is not refused. */
-static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
+static void refuses_a_step_and_tries_it_again(tokmap_io kind)
 {
     fetch_case c = {.seed = 2, .refused_sample = 31, .n_refusals = 2};
     add_all(&c);
@@ -201,13 +201,12 @@ TEST(options_that_make_no_sense_are_refused)
 {
     fetch_case c = {.max_tokens = 10};
     ahead_add(&c, 300, 2);
-    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_IO_READ);
     tokmap_i_fetch *f = (tokmap_i_fetch *)&c;
     o.max_rows = UINT32_MAX;
     CHECK_INT(tokmap_i_fetch_open(&f, &o, NULL), TOKMAP_ERR_ARGUMENT);
     CHECK(f == NULL);
-    tokmap_i_fetch_close(NULL);
-    tokmap_i_fetch_abandon(NULL);
+    tokmap_i_fetch_close(NULL, false);
     ahead_close(&c);
 }
 
@@ -254,10 +253,10 @@ static void close_somewhere(fetch_case *c, const tokmap_i_fetch_options *o, uint
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
         tokmap_i_fetch_restart(f, 0, 1, 1);
     }
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
 }
 
-static void leaves_nothing_behind(tokmap_i_fetch_kind kind)
+static void leaves_nothing_behind(tokmap_io kind)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
@@ -287,7 +286,7 @@ TEST(the_thread_takes_no_signal)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
-    const tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
+    const tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_IO_READ);
     sigset_t set, before, pending;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
@@ -318,7 +317,7 @@ static pid_t fork_with_rows(fetch_case *c, tokmap_i_fetch *f, const tokmap_i_fet
     while (read(pipe_ends[0], &byte, 1) > 0)
         continue;
     ahead_compare(c, rows, 9, sample);
-    tokmap_i_fetch_abandon(f);
+    tokmap_i_fetch_close(f, true);
     ahead_close(c);
     _exit(0);
 }
@@ -332,7 +331,7 @@ static void expect_good_end(pid_t child)
 
 /* Children that end soon, and some that live on, keep what was lent, and share the memory that is
  * read into. */
-static void is_left_alone_by_a_child(tokmap_i_fetch_kind kind)
+static void is_left_alone_by_a_child(tokmap_io kind)
 {
     fetch_case c = {.seed = 11};
     add_all(&c);
@@ -363,7 +362,7 @@ EACH_KIND(is_left_alone_by_a_child)
 
 /* ---- Waits and counts ---- */
 
-static void counts_what_it_waits_for(tokmap_i_fetch_kind kind)
+static void counts_what_it_waits_for(tokmap_io kind)
 {
     fetch_case c = {.seed = 12, .plan_us = 3000}; /* no step is ready at once */
     add_all(&c);
@@ -389,7 +388,7 @@ static void counts_what_it_waits_for(tokmap_i_fetch_kind kind)
     }
     tokmap_i_fetch_describe(f, &info);
     CHECK(info.n_waits > 0 && info.ns_waited > 0);
-    CHECK((info.bytes_read > 0) == (kind != TOKMAP_I_FETCH_POPULATE));
+    CHECK((info.bytes_read > 0) == (kind != TOKMAP_IO_POPULATE));
     ahead_end(&c, f);
 }
 EACH_KIND(counts_what_it_waits_for)
@@ -456,7 +455,7 @@ static void make_cold(fetch_case *c)
     }
 }
 
-static void read_all(fetch_case *c, tokmap_i_fetch_kind kind, bool drop_behind)
+static void read_all(fetch_case *c, tokmap_io kind, bool drop_behind)
 {
     tokmap_i_fetch_options o = ahead_options(c, kind);
     o.drop_behind = drop_behind;
@@ -464,29 +463,29 @@ static void read_all(fetch_case *c, tokmap_i_fetch_kind kind, bool drop_behind)
     tokmap_i_fetch_restart(f, 0, 9, 9);
     for (uint64_t i = 0; i < 100; i++)
         ahead_expect(c, f, 9, i * 9);
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
 }
 
-static void let_pages_go(tokmap_i_fetch_kind kind, bool joined)
+static void let_pages_go(tokmap_io kind, bool joined)
 {
     fetch_case c = {.seed = 13, .max_tokens = 3000, .from = 1, .to = 399999, .end = 900};
     const uint64_t n_more = joined ? 2 * N_COLD_FILES : 0;
     add_cold(&c, 400000, joined);
     make_cold(&c);
     read_all(&c, kind, true);
-    CHECK(n_cached(c.datasets[0]) <= n_more + (kind == TOKMAP_I_FETCH_DIRECT ? 0 : 8));
+    CHECK(n_cached(c.datasets[0]) <= n_more + (kind == TOKMAP_IO_DIRECT ? 0 : 8));
     read_all(&c, kind, false);
     const uint64_t n_pages = div_up(800000, (uint64_t)sysconf(_SC_PAGESIZE));
-    if (kind == TOKMAP_I_FETCH_DIRECT)
+    if (kind == TOKMAP_IO_DIRECT)
         CHECK(n_cached(c.datasets[0]) <= n_more);
     else
         CHECK(n_cached(c.datasets[0]) > n_pages / 2);
     ahead_close(&c);
 }
 
-static void lets_pages_go(tokmap_i_fetch_kind kind)
+static void lets_pages_go(tokmap_io kind)
 {
-    if (kind == TOKMAP_I_FETCH_POPULATE && check_emulated())
+    if (kind == TOKMAP_IO_POPULATE && check_emulated())
         SKIP("qemu ignores MADV_DONTNEED for files");
     let_pages_go(kind, false);
     let_pages_go(kind, true);
@@ -505,7 +504,7 @@ static bool is_cached(const tokmap_dataset *ds, tokmap_i_fetch_row row)
 }
 
 /* With a step lent, exactly n_steps after it are planned, and their rows are being read. */
-static void look_ahead(tokmap_i_fetch_kind kind, bool joined)
+static void look_ahead(tokmap_io kind, bool joined)
 {
     fetch_case c = {.seed = 16, .max_tokens = 1000, .from = 1, .to = 399999};
     add_cold(&c, 400000, joined);
@@ -522,18 +521,18 @@ static void look_ahead(tokmap_i_fetch_kind kind, bool joined)
         const time_t end = time(NULL) + 60;
         while ((c.n_planned < n_samples || n_there < n_samples) && time(NULL) < end) {
             usleep(1000);
-            n_there = kind == TOKMAP_I_FETCH_DIRECT ? n_samples : 0;
-            for (uint64_t i = 0; i < n_samples && kind != TOKMAP_I_FETCH_DIRECT; i++)
+            n_there = kind == TOKMAP_IO_DIRECT ? n_samples : 0;
+            for (uint64_t i = 0; i < n_samples && kind != TOKMAP_IO_DIRECT; i++)
                 n_there += is_cached(c.datasets[0], ahead_row(&c, i));
         }
         CHECK_EQ(n_there, n_samples);
         CHECK_EQ(c.n_planned, n_samples);
-        tokmap_i_fetch_close(f);
+        tokmap_i_fetch_close(f, false);
     }
     ahead_close(&c);
 }
 
-static void looks_as_far_ahead_as_it_may(tokmap_i_fetch_kind kind)
+static void looks_as_far_ahead_as_it_may(tokmap_io kind)
 {
     look_ahead(kind, false);
     look_ahead(kind, true);
@@ -541,7 +540,7 @@ static void looks_as_far_ahead_as_it_may(tokmap_i_fetch_kind kind)
 EACH_KIND(looks_as_far_ahead_as_it_may)
 
 /* What is asked for comes, and not the megabytes around it. */
-static void read_rows_alone(tokmap_i_fetch_kind kind, bool joined)
+static void read_rows_alone(tokmap_io kind, bool joined)
 {
     fetch_case c = {.seed = 14, .max_tokens = 1000, .from = 1, .to = 3999999};
     const uint64_t n_more = joined ? 2 * N_COLD_FILES : 0;
@@ -550,13 +549,13 @@ static void read_rows_alone(tokmap_i_fetch_kind kind, bool joined)
     tokmap_i_fetch *f = ahead_begin(&c, kind);
     for (uint64_t i = 0; i < 4; i++)
         ahead_expect(&c, f, 9, i * 9);
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
     const uint64_t n_rows = 9 * 8; /* and those ahead */
-    CHECK(n_cached(c.datasets[0]) <= n_more + (kind == TOKMAP_I_FETCH_DIRECT ? 0 : 2 * n_rows));
+    CHECK(n_cached(c.datasets[0]) <= n_more + (kind == TOKMAP_IO_DIRECT ? 0 : 2 * n_rows));
     ahead_close(&c);
 }
 
-static void reads_no_more_than_its_rows(tokmap_i_fetch_kind kind)
+static void reads_no_more_than_its_rows(tokmap_io kind)
 {
     read_rows_alone(kind, false);
     read_rows_alone(kind, true);

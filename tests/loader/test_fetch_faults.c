@@ -194,7 +194,7 @@ static void make_whole(cut_file *f)
     free(f->bytes);
 }
 
-static void survives_files_that_are_cut(tokmap_i_fetch_kind kind)
+static void survives_files_that_are_cut(tokmap_io kind)
 {
     static const off_t sizes[] = {0, 1, 511, 4096, 20000, 40001, 2 * N_TOKENS - 1};
     fetch_case c = {.seed = 1};
@@ -207,7 +207,7 @@ static void survives_files_that_are_cut(tokmap_i_fetch_kind kind)
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(&c, f, 0, 3);
         cut_file file = cut(ahead_path(dataset, dataset == 2 ? ".ds" : ".bin"), size);
-        const bool compare = kind != TOKMAP_I_FETCH_POPULATE;
+        const bool compare = kind != TOKMAP_IO_POPULATE;
         const uint64_t i = go_until_error(&c, f, 3, compare, &err);
         CHECK_INT(err.status, TOKMAP_ERR_IO);
         CHECK_INT(err.sys_errno, 0);
@@ -224,7 +224,7 @@ EACH_KIND(survives_files_that_are_cut)
 
 /* The last page of the file is there, and zeros behind the cut: they are no tokens. Nearly every
  * row is cut in its middle. */
-static void serves_no_zeros_behind_a_cut(tokmap_i_fetch_kind kind)
+static void serves_no_zeros_behind_a_cut(tokmap_io kind)
 {
     fetch_case c = {.seed = 2, .max_tokens = 1100, .from = 8001, .to = 9101};
     ahead_add(&c, N_TOKENS, 2);
@@ -278,13 +278,13 @@ TEST(read_names_the_byte_that_cannot_be_read)
 {
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_READ);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_READ);
     fault.pread_hook = fail_bad_bytes;
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 3);
     break_disk(30000, 40000);
     expect_bad_disk(&c, f, EIO);
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
     fault.pread_hook = NULL;
     ahead_close(&c);
 }
@@ -294,7 +294,7 @@ TEST(populate_names_the_byte_that_cannot_be_read)
     static const int errors[] = {EFAULT, EHWPOISON, EIO, ENOMEM, EINVAL, EPERM, ENOSYS};
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_POPULATE);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_POPULATE);
     fault.pread_hook = fail_bad_bytes;
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -322,7 +322,7 @@ TEST(populate_names_the_byte_that_cannot_be_read)
         break_disk(0, 0);
         trouble.n_madvise = 0;
     }
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
     fault.pread_hook = NULL;
     ahead_close(&c);
 }
@@ -331,7 +331,7 @@ TEST(populate_is_not_stopped_by_what_passes)
 {
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_POPULATE);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_POPULATE);
     for (uint64_t i = 0; i < 50; i++) {
         trouble.madvise_errno = i % 2 ? EAGAIN : EINTR;
         trouble.n_madvise = 1;
@@ -346,12 +346,12 @@ TEST(read_goes_on_after_short_and_interrupted_reads)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
-    const tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
+    const tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_IO_READ);
     tokmap_i_fetch *f = ahead_fetch(&o);
     fault_arm(FAULT_SHORT, FAULT_PREAD, 0, 1);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 20);
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
     CHECK(fault_disarm());
     ahead_close(&c);
 }
@@ -361,8 +361,8 @@ TEST(read_goes_on_after_short_and_interrupted_reads)
 /* Whether this kernel gives the results that are asked for. */
 static void need_injection(fetch_case *c)
 {
-    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch_close(ahead_fetch(&o));
+    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_IO_DIRECT);
+    tokmap_i_fetch_close(ahead_fetch(&o), false);
     tokmap_i_fetch *f = NULL;
     tokmap_error err;
     trouble.read_errno = EBADMSG;
@@ -383,7 +383,7 @@ TEST(direct_names_the_byte_that_cannot_be_read)
     fetch_case c = {.seed = 5};
     add_all(&c);
     need_injection(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_DIRECT);
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(&c, f, 0, 3);
@@ -401,7 +401,7 @@ TEST(direct_is_not_stopped_by_what_passes)
     fetch_case c = {.seed = 6};
     add_all(&c);
     need_injection(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_DIRECT);
     for (uint64_t i = 0; i < 200; i++) {
         const tokmap_i_fetch_row *rows;
         const bool asked_again = i % 4 != 0;
@@ -425,7 +425,7 @@ TEST(direct_goes_on_after_short_reads)
 {
     fetch_case c = {.seed = 7};
     add_all(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_DIRECT);
     trouble.n_changed = 0;
     trouble.shorten = 4096;
     tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -442,7 +442,7 @@ TEST(direct_survives_a_system_that_takes_no_reads)
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM, EINTR, EPERM};
     fetch_case c = {.seed = 8};
     add_all(&c);
-    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_DIRECT);
     uint64_t i = 0;
     for (size_t k = 0; k < 4; k++) {
         trouble.enter_errno = errors[k];
@@ -460,7 +460,7 @@ TEST(direct_survives_a_system_that_takes_no_reads)
     expect_steps(&c, f, i, 20);
     trouble.n_enter = FOR_EVER;
     tokmap_i_fetch_restart(f, 0, 9, 9);
-    tokmap_i_fetch_close(f); /* and that does not stop it from ending */
+    tokmap_i_fetch_close(f, false); /* and that does not stop it from ending */
     trouble.n_enter = 0;
     ahead_close(&c);
 }
@@ -506,8 +506,8 @@ static void in_a_child(void (*work)(fetch_case *c), fetch_case *c)
 
 static void need_direct(fetch_case *c)
 {
-    const tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch_close(ahead_fetch(&o));
+    const tokmap_i_fetch_options o = ahead_options(c, TOKMAP_IO_DIRECT);
+    tokmap_i_fetch_close(ahead_fetch(&o), false);
 }
 
 static void with_the_usual(void (*work)(fetch_case *c), bool direct)
@@ -519,8 +519,7 @@ static void with_the_usual(void (*work)(fetch_case *c), bool direct)
     in_a_child(work, &c);
 }
 
-static void expect_refusal(fetch_case *c, tokmap_i_fetch_kind kind, int sys_errno,
-                           const char *reason)
+static void expect_refusal(fetch_case *c, tokmap_io kind, int sys_errno, const char *reason)
 {
     tokmap_i_fetch_options o = ahead_options(c, kind);
     tokmap_i_fetch *f = (tokmap_i_fetch *)c;
@@ -532,7 +531,7 @@ static void expect_refusal(fetch_case *c, tokmap_i_fetch_kind kind, int sys_errn
         CHECK_FAIL("%s", err.text);
 }
 
-static void expect_working(fetch_case *c, tokmap_i_fetch_kind kind)
+static void expect_working(fetch_case *c, tokmap_io kind)
 {
     tokmap_i_fetch_options o = ahead_options(c, kind);
     tokmap_i_fetch *f = NULL;
@@ -541,16 +540,16 @@ static void expect_working(fetch_case *c, tokmap_i_fetch_kind kind)
         CHECK_FAIL("%s", err.text);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(c, f, 0, 10);
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
 }
 
 static void with_uring_refused(fetch_case *c)
 {
     const int number = SYS_io_uring_setup;
     refuse_calls(&number, 1, EPERM);
-    expect_refusal(c, TOKMAP_I_FETCH_DIRECT, EPERM, "io_uring");
-    expect_working(c, TOKMAP_I_FETCH_POPULATE);
-    expect_working(c, TOKMAP_I_FETCH_READ);
+    expect_refusal(c, TOKMAP_IO_DIRECT, EPERM, "io_uring");
+    expect_working(c, TOKMAP_IO_POPULATE);
+    expect_working(c, TOKMAP_IO_READ);
 }
 
 TEST(direct_is_refused_where_io_uring_is)
@@ -562,7 +561,7 @@ static void with_enter_refused(fetch_case *c)
 {
     const int number = SYS_io_uring_enter;
     refuse_calls(&number, 1, EPERM);
-    expect_refusal(c, TOKMAP_I_FETCH_DIRECT, EPERM, "cannot be read by io_uring");
+    expect_refusal(c, TOKMAP_IO_DIRECT, EPERM, "cannot be read by io_uring");
 }
 
 TEST(direct_is_refused_where_io_uring_takes_no_reads)
@@ -573,7 +572,7 @@ TEST(direct_is_refused_where_io_uring_takes_no_reads)
 static void with_enter_refused_later(fetch_case *c)
 {
     const int number = SYS_io_uring_enter;
-    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_IO_DIRECT);
     tokmap_i_fetch *f = NULL;
     const tokmap_i_fetch_row *rows;
     CHECK_INT(tokmap_i_fetch_open(&f, &o, NULL), TOKMAP_OK);
@@ -581,7 +580,7 @@ static void with_enter_refused_later(fetch_case *c)
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(c, f, 0, 10);
     CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
-    tokmap_i_fetch_close(f);
+    tokmap_i_fetch_close(f, false);
 }
 
 TEST(direct_reads_in_its_own_thread_alone)
@@ -594,12 +593,12 @@ static void with_threads_refused(fetch_case *c)
     const int numbers[] = {SYS_clone, SYS_clone3};
     refuse_calls(numbers, 2, EAGAIN);
     for (int kind = 0; kind < 3; kind++) {
-        const tokmap_i_fetch_options o = ahead_options(c, (tokmap_i_fetch_kind)kind);
+        const tokmap_i_fetch_options o = ahead_options(c, (tokmap_io)kind);
         tokmap_i_fetch *f = NULL;
         tokmap_error err = {0};
         const tokmap_status status = tokmap_i_fetch_open(&f, &o, &err);
         CHECK(f == NULL);
-        if (kind == TOKMAP_I_FETCH_DIRECT && status == TOKMAP_ERR_UNSUPPORTED)
+        if (kind == TOKMAP_IO_DIRECT && status == TOKMAP_ERR_UNSUPPORTED)
             continue; /* before it came to a thread */
         CHECK_INT(status, TOKMAP_ERR_IO);
         CHECK_INT(err.sys_errno, EAGAIN);
@@ -616,9 +615,9 @@ static void with_few_descriptors(fetch_case *c)
 {
     const struct rlimit limit = {16, 16};
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    expect_refusal(c, TOKMAP_I_FETCH_DIRECT, EMFILE, "cannot be read past the page cache");
-    expect_working(c, TOKMAP_I_FETCH_POPULATE);
-    expect_working(c, TOKMAP_I_FETCH_READ);
+    expect_refusal(c, TOKMAP_IO_DIRECT, EMFILE, "cannot be read past the page cache");
+    expect_working(c, TOKMAP_IO_POPULATE);
+    expect_working(c, TOKMAP_IO_READ);
 }
 
 TEST(direct_is_refused_where_descriptors_run_out)
@@ -634,7 +633,7 @@ TEST(direct_is_refused_where_descriptors_run_out)
 static void with_little_locked_memory(fetch_case *c)
 {
     const struct rlimit limit = {64 << 10, 64 << 10};
-    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_IO_DIRECT);
     tokmap_i_fetch *f = NULL;
     tokmap_error err;
     CHECK_INT(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
@@ -645,9 +644,9 @@ static void with_little_locked_memory(fetch_case *c)
             continue;
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(c, f, 0, 3);
-        tokmap_i_fetch_close(f);
+        tokmap_i_fetch_close(f, false);
     }
-    expect_working(c, TOKMAP_I_FETCH_POPULATE);
+    expect_working(c, TOKMAP_IO_POPULATE);
 }
 
 TEST(little_locked_memory_is_enough)
@@ -662,7 +661,7 @@ TEST(direct_is_refused_where_files_cannot_be_opened_for_it)
     need_direct(&c);
     for (uint64_t nth = 1; nth <= 3; nth++) {
         fault_arm(FAULT_ONCE, FAULT_OPEN, EINVAL, nth);
-        expect_refusal(&c, TOKMAP_I_FETCH_DIRECT, EINVAL, nth == 3 ? "d2.ds" : "cannot be read");
+        expect_refusal(&c, TOKMAP_IO_DIRECT, EINVAL, nth == 3 ? "d2.ds" : "cannot be read");
         CHECK(fault_disarm());
     }
     ahead_close(&c);
@@ -670,12 +669,12 @@ TEST(direct_is_refused_where_files_cannot_be_opened_for_it)
 
 /* ---- No memory ---- */
 
-static void leaves_nothing_when_memory_runs_out(tokmap_i_fetch_kind kind)
+static void leaves_nothing_when_memory_runs_out(tokmap_io kind)
 {
     fetch_case c = {.seed = 9};
     add_all(&c);
     tokmap_i_fetch_options o = ahead_options(&c, kind);
-    tokmap_i_fetch_close(ahead_fetch(&o));
+    tokmap_i_fetch_close(ahead_fetch(&o), false);
     const unsigned calls = FAULT_MMAP | (FAULT_MEMORY_WORKS ? FAULT_MEMORY : 0);
     uint64_t nth = 1;
     for (bool struck = true; struck; nth++) {
@@ -692,7 +691,7 @@ static void leaves_nothing_when_memory_runs_out(tokmap_i_fetch_kind kind)
             tokmap_i_fetch_restart(f, 0, 9, 9);
             expect_steps(&c, f, 0, 3);
         }
-        tokmap_i_fetch_close(f);
+        tokmap_i_fetch_close(f, false);
         fault_disarm();
         CHECK_EQ((uint64_t)fault_n_live, 0);
     }

@@ -168,7 +168,7 @@ static tokmap_i_mixture *single_phase(const uint32_t *quotas, uint32_t n)
     tokmap_i_mixture_source *sources = calloc(n, sizeof *sources);
     for (uint32_t k = 0; k < n; k++)
         sources[k].n_windows = TOKMAP_I_MIXTURE_PERIOD;
-    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, n);
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, n, 1);
     free(sources);
     CHECK(m && tokmap_i_mixture_add_phase(m, 0, quotas));
     return m;
@@ -252,7 +252,7 @@ TEST(no_source_is_a_sample_off_its_share_in_the_longest_periods)
 static tokmap_i_mixture *two_sources(tokmap_i_mixture_source a, tokmap_i_mixture_source b)
 {
     const tokmap_i_mixture_source sources[] = {a, b};
-    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2);
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2, 8);
     CHECK(m);
     return m;
 }
@@ -336,7 +336,7 @@ TEST(one_source_is_a_period_of_one)
     CHECK(quotas_of(weight, 1, &quota));
     CHECK_EQ(quota, 1);
     const tokmap_i_mixture_source source = {1000, 0};
-    tokmap_i_mixture *m = tokmap_i_mixture_new(&source, 1);
+    tokmap_i_mixture *m = tokmap_i_mixture_new(&source, 1, 1);
     CHECK(m && tokmap_i_mixture_add_phase(m, 0, &quota));
     tokmap_i_mixture_sample sample;
     for (uint64_t g = 1; g < (uint64_t)1 << 62; g *= 3) {
@@ -362,7 +362,7 @@ TEST(periods_out_of_range_are_refused)
 TEST(many_phases_are_found)
 {
     const tokmap_i_mixture_source sources[] = {{1u << 30, 0}, {1u << 30, 0}};
-    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2);
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2, TOKMAP_I_MIXTURE_PHASES);
     CHECK(m);
     for (uint32_t i = 0; i < TOKMAP_I_MIXTURE_PHASES; i++)
         CHECK(tokmap_i_mixture_add_phase(
@@ -380,7 +380,7 @@ TEST(many_phases_are_found)
 TEST(a_hundred_phases_take_little_memory)
 {
     const tokmap_i_mixture_source sources[] = {{1000, 0}, {1000, 0}, {1000, 0}};
-    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 3);
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 3, 101);
     CHECK(m);
     for (uint32_t i = 0; i <= 100; i++) {
         const double weights[] = {1 + 1 / (i + 0.37), 1 + i / 7.0, 300 / (1000.0 - i)};
@@ -396,7 +396,7 @@ TEST(phases_with_the_same_quotas_share_a_table)
 {
     const tokmap_i_mixture_source sources[] = {{1000, 0}, {1000, 0}};
     uint64_t n_bytes[2];
-    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2);
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2, 1000);
     CHECK(m);
     for (uint32_t i = 0; i < 1000; i++) {
         const uint32_t quotas[] = {i % 2 ? 999999 : 1, i % 2 ? 1 : 999999};

@@ -9,8 +9,8 @@ enum {
     MAX_WINDOWS = 70000
 };
 
-static tokmap_i_shuffle shuffle(tokmap_i_shuffle_mode mode, uint64_t n, uint64_t block,
-                                uint64_t group, uint64_t seed)
+static tokmap_i_shuffle shuffle(tokmap_shuffle mode, uint64_t n, uint64_t block, uint64_t group,
+                                uint64_t seed)
 {
     tokmap_i_shuffle s = {.mode = mode, .id = {seed, 77, 1}, .n_windows = n};
     s.block_windows = block;
@@ -53,7 +53,7 @@ static void check_runs(tokmap_i_shuffle *s, uint64_t epoch)
 
 static void check_shape(uint64_t n, uint64_t block, uint64_t group)
 {
-    tokmap_i_shuffle s = shuffle(TOKMAP_I_SHUFFLE_BLOCK, n, block, group, n + block);
+    tokmap_i_shuffle s = shuffle(TOKMAP_SHUFFLE_BLOCK, n, block, group, n + block);
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         check_epoch(&s, epoch);
         check_runs(&s, epoch);
@@ -92,8 +92,8 @@ TEST(block_mode_holds_for_larger_sources)
 TEST(full_and_none_give_every_window_once)
 {
     for (uint64_t n = 1; n < 12000; n = n * 3 + n % 2) {
-        tokmap_i_shuffle full = shuffle(TOKMAP_I_SHUFFLE_FULL, n, 0, 0, n);
-        tokmap_i_shuffle none = shuffle(TOKMAP_I_SHUFFLE_NONE, n, 0, 0, n);
+        tokmap_i_shuffle full = shuffle(TOKMAP_SHUFFLE_FULL, n, 0, 0, n);
+        tokmap_i_shuffle none = shuffle(TOKMAP_SHUFFLE_NONE, n, 0, 0, n);
         for (uint64_t epoch = 0; epoch < 3; epoch++) {
             check_epoch(&full, epoch);
             check_epoch(&none, epoch);
@@ -106,11 +106,11 @@ TEST(full_and_none_give_every_window_once)
 TEST(what_was_asked_before_does_not_matter)
 {
     for (uint64_t mode = 0; mode < 3; mode++) {
-        tokmap_i_shuffle s = shuffle((tokmap_i_shuffle_mode)mode, 1000, 16, 4, mode);
+        tokmap_i_shuffle s = shuffle((tokmap_shuffle)mode, 1000, 16, 4, mode);
         for (uint64_t i = 0; i < 5000; i++) {
             const uint64_t epoch = (tokmap_i_mix(i) % 3) - 1;
             const uint64_t x = tokmap_i_mix(i + 5000) % 1000;
-            tokmap_i_shuffle fresh = shuffle((tokmap_i_shuffle_mode)mode, 1000, 16, 4, mode);
+            tokmap_i_shuffle fresh = shuffle((tokmap_shuffle)mode, 1000, 16, 4, mode);
             CHECK_EQ(tokmap_i_shuffle_window(&s, epoch, x),
                      tokmap_i_shuffle_window(&fresh, epoch, x));
         }
@@ -129,8 +129,8 @@ static uint64_t n_equal(tokmap_i_shuffle *a, uint64_t epoch_a, tokmap_i_shuffle 
 TEST(epochs_seeds_and_copies_differ)
 {
     for (uint64_t mode = 0; mode <= 2; mode += 2) {
-        tokmap_i_shuffle a = shuffle((tokmap_i_shuffle_mode)mode, 5000, 8, 8, 1), same = a;
-        tokmap_i_shuffle seed = shuffle((tokmap_i_shuffle_mode)mode, 5000, 8, 8, 2);
+        tokmap_i_shuffle a = shuffle((tokmap_shuffle)mode, 5000, 8, 8, 1), same = a;
+        tokmap_i_shuffle seed = shuffle((tokmap_shuffle)mode, 5000, 8, 8, 2);
         tokmap_i_shuffle copy = a, source = a;
         copy.id.copy++;
         source.id.source_id++;
@@ -146,7 +146,7 @@ TEST(epochs_seeds_and_copies_differ)
 /* Over many epochs each window begins a block about as often as any other. */
 TEST(blocks_begin_elsewhere_in_every_epoch)
 {
-    tokmap_i_shuffle s = shuffle(TOKMAP_I_SHUFFLE_BLOCK, 100, 10, 2, 9);
+    tokmap_i_shuffle s = shuffle(TOKMAP_SHUFFLE_BLOCK, 100, 10, 2, 9);
     uint32_t n_first[10] = {0};
     for (uint64_t epoch = 0; epoch < 1000; epoch++) {
         tokmap_i_shuffle_window(&s, epoch, 0);

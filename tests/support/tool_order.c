@@ -66,9 +66,9 @@ static void key_command(char **rest)
 static void shuffle_command(char **rest)
 {
     const char *mode = next_word(rest);
-    tokmap_i_shuffle s = {.mode = strcmp(mode, "none") == 0   ? TOKMAP_I_SHUFFLE_NONE
-                                  : strcmp(mode, "full") == 0 ? TOKMAP_I_SHUFFLE_FULL
-                                                              : TOKMAP_I_SHUFFLE_BLOCK};
+    tokmap_i_shuffle s = {.mode = strcmp(mode, "none") == 0   ? TOKMAP_SHUFFLE_NONE
+                                  : strcmp(mode, "full") == 0 ? TOKMAP_SHUFFLE_FULL
+                                                              : TOKMAP_SHUFFLE_BLOCK};
     s.n_windows = next_number(rest);
     s.block_windows = next_number(rest);
     s.group_blocks = next_number(rest);
@@ -101,8 +101,9 @@ static tokmap_i_mixture *next_mixture(char **rest, uint32_t *n_sources)
         sources[k].n_windows = next_number(rest);
         sources[k].max_epochs = next_number(rest);
     }
-    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, n);
-    for (uint64_t n_phases = next_number(rest); n_phases > 0; n_phases--) {
+    uint64_t n_phases = next_number(rest);
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, n, (uint32_t)n_phases);
+    for (; n_phases > 0; n_phases--) {
         const uint64_t from = next_number(rest);
         for (uint32_t k = 0; k < n; k++)
             quotas[k] = (uint32_t)next_number(rest);
