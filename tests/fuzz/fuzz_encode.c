@@ -5,6 +5,7 @@
  * Byte 0 chooses the pattern and whether merges are listed, the rest is text. The vocabulary is
  * made of common English and UTF-8 pieces. */
 #include "fuzz/fuzz.h"
+#include "support/split_words.h"
 #include "tokenizer/tokenizer.h"
 
 static const char *const pieces[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.json: what the loader reads from it, and what it refuses by name. */
 #include "support/check.h"
+#include "support/split_words.h"
 #include "tokenizer/load_model.h"
 
 /* ---- tokenizer.json ---- */

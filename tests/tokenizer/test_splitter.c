@@ -162,17 +162,6 @@ static void damage(uint8_t *text, size_t n_bytes, uint32_t one_of)
 
 /* ---- Tests ---- */
 
-TEST(patterns_have_names)
-{
-    for (size_t i = 0; split_known(i) != SPLIT_UNKNOWN; i++) {
-        for (size_t k = 0; k < i; k++)
-            CHECK(strcmp(split_pattern_name(split_known(i)), split_pattern_name(split_known(k))) !=
-                  0);
-    }
-    CHECK_STR(split_pattern_name(SPLIT_THEN(SPLIT_GPT2, STAGE_GPT2, 1)), "several splits");
-    CHECK_STR(split_pattern_name(SPLIT_O200K), "o200k");
-}
-
 /* "Don| ..." means that words begin at the bars and at 0. */
 static void splits_into(split_pattern p, const char *barred)
 {

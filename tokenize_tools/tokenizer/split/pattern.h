@@ -45,7 +45,6 @@ typedef struct split_walkers {
 extern const split_walkers any_walkers; /* for any stage that has `words` */
 
 typedef struct split_stage {
-    const char *name;
     split_component component;
     /* Of COMPONENT_SPLIT, ended by NULL: an expression is a list of alternatives in a fixed order.
      * Each alternative is a list of spellings, separated by spaces (a space in a spelling is
@@ -72,16 +71,9 @@ typedef struct split_stage {
 
 extern const split_stage *const split_stages[STAGE_N];
 
-/* A pattern of several stages that has a name. */
-typedef struct split_list {
-    const char *name;
-    split_pattern pattern;
-    const split_walkers *walkers; /* all stages at once, which is faster; or NULL */
-} split_list;
-
 struct splitter {
     split_pattern pattern;
-    const split_list *list; /* if it has a name */
+    const split_walkers *walkers; /* all stages at once, which is faster; or NULL */
     unsigned n_stages;
     const split_stage *stages[SPLIT_MAX_STAGES];
     expression *expressions[SPLIT_MAX_STAGES]; /* of what the stage's `match` does not say */

@@ -54,7 +54,6 @@ static uint64_t bloom_words(carry *c, const block *b, const block *next, const p
 /* ---- The rows ---- */
 
 const split_stage stage_bloom = {
-    .name = "bloom",
     .alternatives = {"\\x20?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"},
     .cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_WIDE | CUT_AT_STOP,
     .words = bloom_words,

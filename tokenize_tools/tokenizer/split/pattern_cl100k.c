@@ -243,55 +243,54 @@ SPLIT_WALKERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted)
 
 /* What the stages of this file share. */
 /* clang-format off */
-#define FAMILY(x, like, ...)                                                                       \
-    .name = #x, .everything = true, .cuts = CUT_ANYWHERE, .words = like##_words,                   \
+#define FAMILY(like, ...)                                                                          \
+    .everything = true, .cuts = CUT_ANYWHERE, .words = like##_words,                               \
     .walkers = &like##_walkers, .family = &(const family){__VA_ARGS__}
 /* clang-format on */
 
-const split_stage stage_cl100k = {FAMILY(cl100k, cl100k, .contraction_first = true, .n_digits = 3),
+const split_stage stage_cl100k = {FAMILY(cl100k, .contraction_first = true, .n_digits = 3),
                                   .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,3}",
                                                    REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_stage stage_cl100k_any_digits = {
-    FAMILY(cl100k_any_digits, cl100k, .contraction_first = true),
-    .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}+", REGEX_OTHERS, REGEX_NEWLINES,
-                     REGEX_BLANKS}};
+const split_stage stage_cl100k_any_digits = {FAMILY(cl100k, .contraction_first = true),
+                                             .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS,
+                                                              "\\p{N}+", REGEX_OTHERS,
+                                                              REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_stage stage_cl100k_08 = {
-    FAMILY(cl100k_08, cl100k, .contraction_first = true, .trailing = true),
-    .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,3}+", REGEX_OTHERS, "\\s++$",
-                     REGEX_NEWLINES, REGEX_BLANKS}};
+const split_stage stage_cl100k_08 = {FAMILY(cl100k, .contraction_first = true, .trailing = true),
+                                     .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS,
+                                                      "\\p{N}{1,3}+", REGEX_OTHERS, "\\s++$",
+                                                      REGEX_NEWLINES, REGEX_BLANKS}};
 
 /* For files of ranks. */
 const split_stage stage_cl100k_tiktoken = {
-    FAMILY(cl100k_tiktoken, cl100k, .contraction_first = true, .trailing = true, .n_digits = 3),
+    FAMILY(cl100k, .contraction_first = true, .trailing = true, .n_digits = 3),
     .dialect = EXPRESSION_RUST,
     .alternatives = {"'(?i:[sdmt]|ll|ve|re)", "[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++", "\\p{N}{1,3}+",
                      "\\x20?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+", "\\s++$", "\\s*[\\r\\n]",
                      REGEX_BLANKS}};
 
-const split_stage stage_nanochat = {
-    FAMILY(nanochat, cl100k, .contraction_first = true, .n_digits = 2),
-    .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,2}", REGEX_OTHERS, REGEX_NEWLINES,
-                     REGEX_BLANKS}};
+const split_stage stage_nanochat = {FAMILY(cl100k, .contraction_first = true, .n_digits = 2),
+                                    .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS,
+                                                     "\\p{N}{1,2}", REGEX_OTHERS, REGEX_NEWLINES,
+                                                     REGEX_BLANKS}};
 
-const split_stage stage_qwen2 = {FAMILY(qwen2, cl100k, .contraction_first = true, .n_digits = 1),
+const split_stage stage_qwen2 = {FAMILY(cl100k, .contraction_first = true, .n_digits = 1),
                                  .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}",
                                                   REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_qwen35 = {
-    FAMILY(qwen35, cl100k, .contraction_first = true, .n_digits = 1),
-    .wanted = WANT_MARKS_AS_LETTERS,
+    FAMILY(cl100k, .contraction_first = true, .n_digits = 1), .wanted = WANT_MARKS_AS_LETTERS,
     .alternatives = {REGEX_CONTRACTIONS, "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+", "\\p{N}",
                      "\\x20?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*", REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_seed = {
-    FAMILY(seed, cl100k, .contraction_first = true, .no_tail = true, .n_digits = 1),
+    FAMILY(cl100k, .contraction_first = true, .no_tail = true, .n_digits = 1),
     .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1}",
                      "\\x20?[^\\s\\p{L}\\p{N}\\r\\n]+", REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_k2_horizon = {
-    FAMILY(k2_horizon, o200k, .joiners = true, .contraction_first = true, .n_digits = 3),
+    FAMILY(o200k, .joiners = true, .contraction_first = true, .n_digits = 3),
     .wanted = WANT_CASE | WANT_HIGH,
     .alternatives = {REGEX_CONTRACTIONS,
                      "[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}|\\p{M}|\\u200C|\\u200D)+ "
@@ -299,7 +298,7 @@ const split_stage stage_k2_horizon = {
                      "\\p{N}{1,3}", REGEX_OTHERS, REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_jais2 = {
-    FAMILY(jais2, cl100k, .contraction_first = true, .powers = true, .n_digits = 3),
+    FAMILY(cl100k, .contraction_first = true, .powers = true, .n_digits = 3),
     .alternatives = {REGEX_CONTRACTIONS, REGEX_LETTERS, "\\p{N}{1,3}", REGEX_OTHERS, REGEX_NEWLINES,
                      "\\s{512}(?!\\S)", "\\s{256}(?!\\S)", "\\s{128}(?!\\S)", "\\s{64}(?!\\S)",
                      "\\s{32}(?!\\S)", "\\s{16}(?!\\S)", "\\s{8}(?!\\S)", "\\s{4}(?!\\S)",
@@ -307,7 +306,6 @@ const split_stage stage_jais2 = {
 
 /* A word is a whole sentence, so vector functions would not make it faster. */
 const split_stage stage_k_exaone = {
-    .name = "k_exaone",
     .alternatives = {REGEX_CONTRACTIONS,
                      "[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?:\\x20\\p{L}\\p{M}*)*)+", "\\p{N}",
                      "\\x20?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?", REGEX_NEWLINES, REGEX_BLANKS},
@@ -316,28 +314,27 @@ const split_stage stage_k_exaone = {
 };
 
 const split_stage stage_o200k = {
-    FAMILY(o200k, o200k, .cased = true, .contraction_last = true, .slashes = true, .n_digits = 3),
+    FAMILY(o200k, .cased = true, .contraction_last = true, .slashes = true, .n_digits = 3),
     .wanted = WANT_CASE,
     .alternatives = {REGEX_BEFORE REGEX_UPPER "*" REGEX_LOWER "+" REGEX_SUFFIX,
                      REGEX_BEFORE REGEX_UPPER "+" REGEX_LOWER "*" REGEX_SUFFIX, "\\p{N}{1,3}",
                      REGEX_OTHERS_AND_SLASH, REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_o200k_each_digit = {
-    FAMILY(o200k_each_digit, o200k, .cased = true, .contraction_last = true, .slashes = true,
-           .n_digits = 1),
+    FAMILY(o200k, .cased = true, .contraction_last = true, .slashes = true, .n_digits = 1),
     .wanted = WANT_CASE,
     .alternatives = {REGEX_BEFORE REGEX_UPPER "*" REGEX_LOWER "+" REGEX_SUFFIX,
                      REGEX_BEFORE REGEX_UPPER "+" REGEX_LOWER "*" REGEX_SUFFIX, "\\p{N}",
                      REGEX_OTHERS_AND_SLASH, REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_tekken = {
-    FAMILY(tekken, o200k, .cased = true, .slashes = true, .n_digits = 1), .wanted = WANT_CASE,
+    FAMILY(o200k, .cased = true, .slashes = true, .n_digits = 1), .wanted = WANT_CASE,
     .alternatives = {REGEX_BEFORE REGEX_UPPER "*" REGEX_LOWER "+",
                      REGEX_BEFORE REGEX_UPPER "+" REGEX_LOWER "*", "\\p{N}", REGEX_OTHERS_AND_SLASH,
                      REGEX_NEWLINES, REGEX_BLANKS}};
 
 const split_stage stage_kimi = {
-    FAMILY(kimi, o200k, .han = true, .cased = true, .contraction_last = true, .n_digits = 3),
+    FAMILY(o200k, .han = true, .cased = true, .contraction_last = true, .n_digits = 3),
     .wanted = WANT_CASE | WANT_HIGH | WANT_HAN,
     .alternatives = {
         "[\\p{Han}]+", REGEX_BEFORE REGEX_UPPER_BUT_HAN "*" REGEX_LOWER_BUT_HAN "+" REGEX_SUFFIX,

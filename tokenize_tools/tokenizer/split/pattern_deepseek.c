@@ -96,7 +96,6 @@ SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK, true)
 #define REGEX_WORD "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
 
 const split_stage stage_deepseek = {
-    .name = "deepseek",
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+[\\r\\n]*",
                      "\\s*[\\r\\n]+", "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
@@ -105,12 +104,9 @@ const split_stage stage_deepseek = {
 };
 
 const split_stage stage_spark = {
-    .name = "spark",
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+", "[\\r\\n]",
                      "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
     .words = spark_words,
     .wanted = WANT_DEEPSEEK,
 };
-
-const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, &deepseek3_walkers};

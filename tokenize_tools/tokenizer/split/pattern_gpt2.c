@@ -42,9 +42,6 @@ SPLIT_WALKERS(starcoder, WANT_HF_NUMERIC, true)
                      "\\x20?\\p{N}+ \\x20?\\p{N}++ \\x20?[\\p{N}]+",                               \
                      "\\x20?[^\\s\\p{L}\\p{N}]+ \\x20?[^\\s\\p{L}\\p{N}]++",                       \
                      REGEX_BLANKS " \\s++$|\\s+(?!\\S)|\\s"}
-const split_stage stage_gpt2 = {.name = "gpt2", GPT2};
+const split_stage stage_gpt2 = {GPT2};
 /* The same, before stages that see its bytes. */
-const split_stage stage_byte_level = {
-    .name = "byte_level", .component = COMPONENT_BYTE_LEVEL, GPT2};
-
-const split_list list_starcoder = {"starcoder", SPLIT_STARCODER, &starcoder_walkers};
+const split_stage stage_byte_level = {.component = COMPONENT_BYTE_LEVEL, GPT2};

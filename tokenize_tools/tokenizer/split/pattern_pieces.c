@@ -61,34 +61,31 @@ static uint64_t last_blank_words(carry *c, const block *b, const block *next, co
 
 /* ---- The rows ---- */
 
-/* `places`: see text_cut.h. */
-#define STAGE(x, places) .name = #x, .cuts = (places)
-
-const split_stage stage_numbers = {STAGE(numbers, CUT_AT_DIGIT), .alternatives = {"\\p{N}{1,3}"}};
-const split_stage stage_cjk = {STAGE(cjk, CUT_AT_STOP),
+const split_stage stage_numbers = {.cuts = CUT_AT_DIGIT, .alternatives = {"\\p{N}{1,3}"}};
+const split_stage stage_cjk = {.cuts = CUT_AT_STOP,
                                .alternatives = {"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
-const split_stage stage_old_cjk = {STAGE(old_cjk, 0),
-                                   .alternatives = {"[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"}};
+const split_stage stage_old_cjk = {.alternatives = {"[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"}};
 const split_stage stage_youtu = {
-    STAGE(youtu, CUT_AT_STOP),
+    .cuts = CUT_AT_STOP,
     .alternatives = {"[\uac00-\ud7a3\u3131-\u318e]+",
                      "[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-"
                      "\u303f\ufe30-\ufe4f]+",
                      "[\u3105-\u312f]+", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
-const split_stage stage_newline = {STAGE(newline, CUT_AT_NEWLINE), .alternatives = {"[\\r\\n]"}};
+const split_stage stage_newline = {.cuts = CUT_AT_NEWLINE, .alternatives = {"[\\r\\n]"}};
 /* A match takes all newlines, so its look-ahead always holds. */
-const split_stage stage_lines = {STAGE(lines, 0), .join = JOIN_NEXT,
+const split_stage stage_lines = {.join = JOIN_NEXT,
                                  .alternatives = {"(?:\\n|\\r\\n)+ (?:\\r?\\n)+(?!\\r?\\n)"}};
-const split_stage stage_last_blanks = {STAGE(last_blanks, 0), .words = last_blank_words,
-                                       .alternatives = {"\\s+$"}};
-const split_stage stage_blank_letters = {
-    STAGE(blank_letters, CUT_AT_SPACE | CUT_AT_WIDE | CUT_AT_DIGIT), .words = letter_runs,
-    .alternatives = {"\\s?\\p{L}+"}};
-const split_stage stage_blank_punctuation = {STAGE(blank_punctuation, CUT_AT_STOP),
-                                             .words = punctuation_runs, .wanted = WANT_PUNCTUATION,
+const split_stage stage_last_blanks = {.words = last_blank_words, .alternatives = {"\\s+$"}};
+const split_stage stage_blank_letters = {.cuts = CUT_AT_SPACE | CUT_AT_WIDE | CUT_AT_DIGIT,
+                                         .words = letter_runs,
+                                         .alternatives = {"\\s?\\p{L}+"}};
+const split_stage stage_blank_punctuation = {.cuts = CUT_AT_STOP,
+                                             .words = punctuation_runs,
+                                             .wanted = WANT_PUNCTUATION,
                                              .alternatives = {"\\s?\\p{P}+"}};
 const split_stage stage_deepseek_letters = {
-    STAGE(deepseek_letters, CUT_AT_SPACE | CUT_AT_DIGIT), .words = letter_runs,
+    .cuts = CUT_AT_SPACE | CUT_AT_DIGIT,
+    .words = letter_runs,
     .wanted = WANT_OLD_DEEPSEEK,
     .alternatives = {
         "\\s?["
@@ -107,18 +104,18 @@ const split_stage stage_deepseek_letters = {
         "\U0001e900-\U0001e943"
         "]+"}};
 const split_stage stage_deepseek_marks = {
-    STAGE(deepseek_marks, CUT_AT_STOP), .words = punctuation_runs, .wanted = WANT_OLD_DEEPSEEK,
+    .cuts = CUT_AT_STOP,
+    .words = punctuation_runs,
+    .wanted = WANT_OLD_DEEPSEEK,
     .alternatives = {"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"}};
 
 #define COMPONENT(x) .component = COMPONENT_##x, .dialect = EXPRESSION_OWN
-const split_stage stage_digits = {STAGE(digits, CUT_AT_DIGIT), COMPONENT(DIGITS),
-                                  .alternatives = {"\\p{HfNumber}+"}};
-const split_stage stage_each_digit = {STAGE(each_digit, CUT_AT_DIGIT), COMPONENT(EACH_DIGIT),
-                                      .alternatives = {"\\p{HfNumber}"}};
-const split_stage stage_three_digits = {.name = "three_digits",
-                                        .alternatives = {"[0-9][0-9][0-9]"}};
-const split_stage stage_punctuation = {STAGE(punctuation, CUT_AT_SIGN), COMPONENT(PUNCTUATION),
-                                       .alternatives = {"\\p{HfPunctuation}+"}};
-const split_stage stage_each_punctuation = {STAGE(each_punctuation, CUT_AT_SIGN),
-                                            COMPONENT(EACH_PUNCTUATION),
-                                            .alternatives = {"\\p{HfPunctuation}"}};
+const split_stage stage_digits = {
+    .cuts = CUT_AT_DIGIT, COMPONENT(DIGITS), .alternatives = {"\\p{HfNumber}+"}};
+const split_stage stage_each_digit = {
+    .cuts = CUT_AT_DIGIT, COMPONENT(EACH_DIGIT), .alternatives = {"\\p{HfNumber}"}};
+const split_stage stage_three_digits = {.alternatives = {"[0-9][0-9][0-9]"}};
+const split_stage stage_punctuation = {
+    .cuts = CUT_AT_SIGN, COMPONENT(PUNCTUATION), .alternatives = {"\\p{HfPunctuation}+"}};
+const split_stage stage_each_punctuation = {
+    .cuts = CUT_AT_SIGN, COMPONENT(EACH_PUNCTUATION), .alternatives = {"\\p{HfPunctuation}"}};

@@ -76,21 +76,18 @@ static uint64_t superbpe_words(carry *c, const block *b, const block *next, cons
 /* ---- The rows ---- */
 
 const split_stage stage_thousands = {
-    .name = "thousands",
     .alternatives = {"\\d{1,3}(?=(?:\\d{3})*\\b)"},
     .match = thousands_match,
     .begins = "\\d",
 };
 
 const split_stage stage_thousands_only = {
-    .name = "thousands_only",
     .alternatives = {"(?=(\\d{3})+(?!\\d))"},
     .match = thousands_only_match,
     .begins = "\\d",
 };
 
 const split_stage stage_superbpe = {
-    .name = "superbpe",
     .alternatives = {"(?=(\\d{3})+(?!\\d))", "\\x20?\\p{L}+", "\\x20?[^\\s\\p{L}\\p{N}]+",
                      "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,

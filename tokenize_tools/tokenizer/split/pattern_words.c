@@ -50,7 +50,6 @@ static uint64_t bert_words(carry *c, const block *b, const block *next, const pi
 /* ---- The rows ---- */
 
 const split_stage stage_whitespace = {
-    .name = "whitespace",
     .component = COMPONENT_WHITESPACE,
     .everything = true,
     .drops_blanks = true,
@@ -62,7 +61,6 @@ const split_stage stage_whitespace = {
 };
 
 const split_stage stage_whitespace_split = {
-    .name = "whitespace_split",
     .component = COMPONENT_WHITESPACE_SPLIT,
     .everything = true,
     .drops_blanks = true,
@@ -74,7 +72,6 @@ const split_stage stage_whitespace_split = {
 };
 
 const split_stage stage_bert = {
-    .name = "bert",
     .component = COMPONENT_BERT,
     .everything = true,
     .drops_blanks = true,
@@ -89,14 +86,12 @@ const split_stage stage_bert = {
     "'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "[\\p{L}]+", "[\\p{N}]", "[^\\s\\p{L}\\p{N}]+"
 
 const split_stage stage_clip = {
-    .name = "clip",
     .alternatives = {"<\\|startoftext\\|>", "<\\|endoftext\\|>", REGEX_CLIP},
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,
 };
 
 const split_stage stage_clip_old = {
-    .name = "clip_old",
     .alternatives = {REGEX_CLIP},
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,

@@ -17,57 +17,16 @@ SPLIT_STAGES(DECLARE)
 const split_stage *const split_stages[STAGE_N] = {SPLIT_STAGES(ROW)};
 #undef ROW
 
-/* Patterns of several stages that have names. */
-extern const split_list list_deepseek3, list_starcoder;
-static const split_list *const lists[] = {
-    &list_deepseek3,
-    &list_starcoder,
-    &(split_list){.name = "falcon", .pattern = SPLIT_FALCON},
-    &(split_list){.name = "spark_x2", .pattern = SPLIT_SPARK},
-    &(split_list){.name = "deepseek_llm", .pattern = SPLIT_DEEPSEEK_LLM},
-    &(split_list){.name = "deepseek_coder", .pattern = SPLIT_DEEPSEEK_CODER},
-    &(split_list){.name = "minicpm5", .pattern = SPLIT_MINICPM5},
-    &(split_list){.name = "ax_k2", .pattern = SPLIT_AX_K2},
-    &(split_list){.name = "laguna", .pattern = SPLIT_LAGUNA},
-    &(split_list){.name = "tiny_aya", .pattern = SPLIT_TINY_AYA},
-    &(split_list){.name = "youtu_llm", .pattern = SPLIT_YOUTU},
-    &(split_list){.name = "viking", .pattern = SPLIT_VIKING},
-    &(split_list){.name = "superbpe_1", .pattern = SPLIT_SUPERBPE_1},
-    &(split_list){.name = "superbpe_2", .pattern = SPLIT_SUPERBPE_2},
-    &(split_list){.name = "clip_gpt2", .pattern = SPLIT_CLIP_GPT2},
-    &(split_list){.name = "clip_old_gpt2", .pattern = SPLIT_CLIP_OLD_GPT2},
-};
-enum {
-    N_LISTS = sizeof lists / sizeof *lists
-};
-
-static const split_list *find_list(split_pattern p)
-{
-    for (size_t i = 0; i < N_LISTS; i++) {
-        if (lists[i]->pattern == p)
-            return lists[i];
-    }
-    return NULL;
-}
-
-split_pattern split_known(size_t i)
-{
-    if (i < STAGE_N)
-        return i;
-    return i - STAGE_N < N_LISTS ? lists[i - STAGE_N]->pattern : SPLIT_UNKNOWN;
-}
-
-const char *split_pattern_name(split_pattern p)
-{
-    if (p < STAGE_N)
-        return p == SPLIT_NONE ? "none" : split_stages[p]->name;
-    const split_list *list = find_list(p);
-    return list ? list->name : "several splits";
-}
+/* Patterns of several stages that are faster together. */
+extern const split_walkers deepseek3_walkers, starcoder_walkers;
+static const struct {
+    split_pattern pattern;
+    const split_walkers *walkers;
+} lists[] = {{SPLIT_DEEPSEEK3, &deepseek3_walkers}, {SPLIT_STARCODER, &starcoder_walkers}};
 
 static const split_stage *stage_of(split_pattern p, unsigned place)
 {
-    static const split_stage own = {.name = "own"};
+    static const split_stage own = {0};
     const unsigned id = split_stage_at(p, place);
     return id < STAGE_N ? split_stages[id] : &own;
 }
@@ -195,7 +154,8 @@ splitter *splitter_new(split_pattern p, const split_own *own)
     if (!s)
         return NULL;
     s->pattern = p;
-    s->list = p < STAGE_N ? NULL : find_list(p);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        s->walkers = lists[i].pattern == p ? lists[i].walkers : s->walkers;
     for (unsigned k = 0; split_stage_at(p, k); k++) {
         const split_stage *stage = s->stages[k] = stage_of(p, k);
         const unsigned id = split_stage_at(p, k);
@@ -291,8 +251,8 @@ static void find_words(const splitter *s, simd_level e, view whole, uint64_t *st
     if (n_bytes == 0)
         return;
     split_set_bit(starts, 0);
-    if (s->list && walker_of(s->list->walkers, level)) {
-        walker_of(s->list->walkers, level)(s, SPLIT_ALL, text, n_bytes, starts);
+    if (walker_of(s->walkers, level)) {
+        walker_of(s->walkers, level)(s, SPLIT_ALL, text, n_bytes, starts);
         return;
     }
     for (unsigned k = 0; k < s->n_stages; k++) {

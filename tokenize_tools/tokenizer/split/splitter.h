@@ -91,30 +91,6 @@ typedef struct split_own {
 #define SPLIT_BERT ((split_pattern)STAGE_BERT)
 #define SPLIT_DEEPSEEK3 SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_DEEPSEEK, STAGE_NONE)
 #define SPLIT_STARCODER SPLIT_LIST(STAGE_EACH_DIGIT, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
-#define SPLIT_FALCON                                                                               \
-    SPLIT_LIST(STAGE_PUNCTUATION, STAGE_BYTE_LEVEL, STAGE_DIGITS, STAGE_THREE_DIGITS)
-#define SPLIT_SPARK SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_SPARK, STAGE_EACH_DIGIT)
-#define SPLIT_DEEPSEEK_LLM                                                                         \
-    SPLIT_THEN(SPLIT_THEN(SPLIT_LIST(STAGE_NEWLINE, STAGE_DEEPSEEK_LETTERS, STAGE_DEEPSEEK_MARKS,  \
-                                     STAGE_LAST_BLANKS),                                           \
-                          STAGE_OLD_CJK, 4),                                                       \
-               STAGE_EACH_DIGIT, 5)
-#define SPLIT_DEEPSEEK_CODER                                                                       \
-    SPLIT_THEN(                                                                                    \
-        SPLIT_LIST(STAGE_NEWLINE, STAGE_BLANK_LETTERS, STAGE_BLANK_PUNCTUATION, STAGE_OLD_CJK),    \
-        STAGE_EACH_DIGIT, 4)
-#define SPLIT_MINICPM5 SPLIT_LIST(STAGE_NUMBERS, STAGE_CL100K_ANY_DIGITS, STAGE_NONE, STAGE_NONE)
-#define SPLIT_AX_K2 SPLIT_LIST(STAGE_CJK, STAGE_QWEN2, STAGE_NONE, STAGE_NONE)
-#define SPLIT_LAGUNA SPLIT_LIST(STAGE_LINES, STAGE_QWEN2, STAGE_NONE, STAGE_NONE)
-#define SPLIT_TINY_AYA SPLIT_LIST(STAGE_THOUSANDS, STAGE_O200K, STAGE_NONE, STAGE_NONE)
-#define SPLIT_YOUTU SPLIT_LIST(STAGE_YOUTU, STAGE_O200K_EACH_DIGIT, STAGE_NONE, STAGE_NONE)
-#define SPLIT_VIKING SPLIT_LIST(STAGE_BLOOM, STAGE_EACH_DIGIT, STAGE_NONE, STAGE_NONE)
-#define SPLIT_SUPERBPE_1 SPLIT_LIST(STAGE_DIGITS, STAGE_SUPERBPE, STAGE_NONE, STAGE_NONE)
-#define SPLIT_SUPERBPE_2 SPLIT_LIST(STAGE_DIGITS, STAGE_THOUSANDS_ONLY, STAGE_NONE, STAGE_NONE)
-
-#define SPLIT_CLIP_GPT2 SPLIT_LIST(STAGE_CLIP, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
-#define SPLIT_CLIP_OLD_GPT2 SPLIT_LIST(STAGE_CLIP_OLD, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
-
 #define SPLIT_EACH_PUNCTUATION ((split_pattern)STAGE_EACH_PUNCTUATION)
 #define SPLIT_UNKNOWN UINT64_MAX
 /* The first stage alone. */
@@ -122,10 +98,6 @@ static inline split_pattern split_first(split_pattern p)
 {
     return p & 0xFF;
 }
-/* The patterns that have a name, by number; SPLIT_UNKNOWN after the last. */
-split_pattern split_known(size_t i);
-/* "gpt2", "deepseek3", ... for messages; "several splits" if it has no name. */
-const char *split_pattern_name(split_pattern p);
 /* Whether blanks are not part of the words that are encoded: a word of blanks is removed, and so
  * are the blanks that a word begins with. */
 bool split_drops_blanks(split_pattern p);
