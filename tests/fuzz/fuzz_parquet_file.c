@@ -104,10 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (parquet_text_column(&f.footer, path, &why) && f.footer.n_rows < MAX_ROWS)
                 check_parts(name, path, size);
         }
-        parquet_file_close(&f);
     } else {
         require(strlen(err.text) > 0);
     }
+    parquet_file_close(&f);
     close(fd);
     return 0;
 }

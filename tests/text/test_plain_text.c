@@ -44,7 +44,7 @@ TEST(every_code_point_is_plain_or_obeyed)
             CHECK_FAIL("U+%04X", (unsigned)c);
         for (size_t k = 1; k < n; k++) {
             CHECK_EQ(plain_text_length(s, k), 0);
-            CHECK_EQ(plain_text_unfinished(s, k), k);
+            CHECK_EQ(plain_text_unfinished(s, k), surrogate && k > 1 ? 0 : k);
         }
         CHECK_EQ(plain_text_unfinished(s, n), 0);
     }

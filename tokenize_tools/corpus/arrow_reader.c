@@ -46,7 +46,7 @@ typedef struct arrow_reader {
     uint64_t n_given; /* of its bytes */
     bool in_pieces;
     uint8_t *piece;
-    size_t piece_bytes, piece_capacity, n_kept;
+    size_t piece_bytes, piece_capacity;
 } arrow_reader;
 
 static arrow_reader *arrow_of(reader *base)
@@ -293,8 +293,8 @@ static bool next_message(arrow_reader *r, uint64_t unloaded, failure *err)
 /* The next n_bytes of the document, after those that were kept. */
 static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *text, failure *err)
 {
-    const size_t n_kept = r->n_kept;
-    r->n_kept = 0;
+    const size_t n_kept = r->base.n_kept;
+    r->base.n_kept = 0;
     text->n_bytes = n_kept + n_bytes;
     if (r->text.bytes) {
         text->bytes = r->text.bytes + (r->n_given - n_kept);
@@ -342,7 +342,7 @@ static reader_result next_document(arrow_reader *r, reader_text *text, failure *
         return READER_FAILED;
     r->row++;
     r->n_given = 0;
-    r->n_kept = 0;
+    r->base.n_kept = 0;
     text->first = true;
     text->values = r->base.values;
     if (r->text.is_null)
@@ -360,11 +360,6 @@ static reader_result next_arrow(reader *base, reader_text *text, failure *err)
     text->offset = r->message_at;
     text->line = r->first_row + (r->row > 0 ? r->row - 1 : 0);
     return result;
-}
-
-static void keep_arrow(reader *base, size_t n_bytes)
-{
-    arrow_of(base)->n_kept = n_bytes;
 }
 
 static bool skip_arrow(reader *base, reader_raw *raw, failure *err)
@@ -475,5 +470,4 @@ const reader_kind arrow_reader_kind = {
     .where = place_of_arrow,
     .describe = describe_arrow,
     .summarize = summarize_arrow,
-    .keep = keep_arrow,
 };

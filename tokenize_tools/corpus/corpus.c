@@ -436,7 +436,7 @@ static step check_document(corpus *c)
         return bad_document(c, report.reason, report.bad_offset);
     if (!is_json(c))
         return STEP_ON;
-    if (reader_n_begun(c->reader) != report.n_begun) {
+    if (c->text.n_begun != report.n_begun) {
         assembler_drop(&c->assembler);
         c->state = WAITING;
     }

@@ -145,44 +145,41 @@ static bool choose_decoder(input *in, failure *err)
 }
 
 /* Whether a line begins at this byte, in a file of n_bytes. */
-static int find_line_start(const input *in, uint64_t offset, uint64_t n_bytes, bool *found)
+static bool check_line_start(const input *in, uint64_t offset, uint64_t n_bytes, failure *err)
 {
     uint8_t before = '\n';
-    size_t n_read;
     const bool inside = offset > 0 && offset < n_bytes;
-    const int sys_errno = inside ? tokmap_i_file_read(in->fd, &before, 1, offset - 1, &n_read) : 0;
-    *found = before == '\n';
-    return sys_errno;
+    const int sys_errno =
+        inside ? tokmap_i_file_read(in->fd, &before, 1, offset - 1, &(size_t){0}) : 0;
+    if (sys_errno)
+        return fail_system(err, sys_errno, "cannot read");
+    return before == '\n' ||
+           fail_changed(err, "has changed: no line begins at byte %" PRIu64 ", where it was cut",
+                        offset);
 }
 
 /* Goes to the beginning of a part. */
 static bool begin_part(input *in, const input_part *part, failure *err)
 {
     file_facts facts;
-    bool begins = true, ends = true;
     int sys_errno = file_describe_open(in->fd, &facts);
-    if (!sys_errno && facts.kind != FILE_REGULAR)
+    if (sys_errno)
+        return fail_system(err, sys_errno, "cannot read");
+    if (facts.kind != FILE_REGULAR)
         return fail(err, "only a regular file can be read in parts");
+    const uint64_t begin = part->begin.offset;
     const uint64_t end = part->has_end ? part->end.offset : facts.n_bytes;
-    if (!sys_errno && (part->begin.offset > end || end > facts.n_bytes))
+    if (begin > end || end > facts.n_bytes)
         return fail_changed(
             err, "has changed: it has %" PRIu64 " bytes, and not the part that is to be read",
             facts.n_bytes);
-    if (!sys_errno)
-        sys_errno = find_line_start(in, part->begin.offset, facts.n_bytes, &begins);
-    if (!sys_errno)
-        sys_errno = find_line_start(in, end, facts.n_bytes, &ends);
-    if (!begins || !ends)
-        return fail_changed(err,
-                            "has changed: no line begins at byte %" PRIu64 ", where it was cut",
-                            begins ? end : part->begin.offset);
-    if (!sys_errno)
-        sys_errno = input_file_skip_to(in->fd, part->begin.offset);
-    if (sys_errno)
-        return fail_system(err, sys_errno, "cannot read");
-    in->begin = part->begin.offset;
-    in->part_bytes = end - part->begin.offset;
-    return true;
+    if (!check_line_start(in, begin, facts.n_bytes, err) ||
+        !check_line_start(in, end, facts.n_bytes, err))
+        return false;
+    in->begin = begin;
+    in->part_bytes = end - begin;
+    sys_errno = input_file_skip_to(in->fd, begin);
+    return !sys_errno || fail_system(err, sys_errno, "cannot read");
 }
 
 static void name_place(const input *in, failure *err)

@@ -73,17 +73,6 @@ static bool pages_open(parquet_pages *p, const parquet_file *f, const parquet_el
 
 /* ---- Taking pages: with the mutex ---- */
 
-/* A slot for the next page. */
-static slot *take_slot(parquet_pages *p, const parquet_page_place *place)
-{
-    slot *s = &p->slots[p->n_taken++ % p->n_slots];
-    s->place = *place;
-    s->ready = s->failed = false;
-    p->in_use += parquet_page_use(place);
-    p->n_large += parquet_page_use(place) > p->options.memory_bytes;
-    return s;
-}
-
 /* A page must fit together with the dictionary of its column chunk. */
 static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place, failure *err)
 {
@@ -130,6 +119,25 @@ static bool has_room(const parquet_pages *p)
     return alone || p->in_use + parquet_page_use(&p->pending) <= p->options.memory_bytes;
 }
 
+/* Gives the mutex up while it reads. */
+static void read_pending(parquet_pages *p, parquet_page_reader *reader)
+{
+    slot *s = &p->slots[p->n_taken++ % p->n_slots];
+    const uint64_t use = parquet_page_use(&p->pending);
+    s->place = p->pending;
+    s->ready = false;
+    p->has_pending = false;
+    p->in_use += use;
+    p->n_large += use > p->options.memory_bytes;
+    tokmap_i_mutex_unlock(&p->mutex);
+    const bool ok = parquet_page_read(&s->page, &s->place, reader, &s->err);
+    tokmap_i_mutex_lock(&p->mutex);
+    s->failed = !ok;
+    s->ready = true;
+    p->at_end = p->at_end || !ok;
+    tokmap_i_condition_signal(&p->ready);
+}
+
 static void *read_pages(void *context)
 {
     parquet_pages *p = context;
@@ -137,21 +145,10 @@ static void *read_pages(void *context)
     tokmap_i_mutex_lock(&p->mutex);
     while (!p->stopping && !p->at_end) {
         const bool has_slot = p->n_taken - p->n_handed_out < p->n_slots;
-        if (!has_slot || (find_pending(p) && !has_room(p))) {
+        if (!has_slot || (find_pending(p) && !has_room(p)))
             tokmap_i_condition_wait(&p->room, &p->mutex);
-            continue;
-        }
-        if (!p->has_pending)
-            continue;
-        slot *s = take_slot(p, &p->pending);
-        p->has_pending = false;
-        tokmap_i_mutex_unlock(&p->mutex);
-        const bool ok = parquet_page_read(&s->page, &s->place, &reader, &s->err);
-        tokmap_i_mutex_lock(&p->mutex);
-        s->failed = !ok;
-        s->ready = true;
-        p->at_end = p->at_end || !ok;
-        tokmap_i_condition_signal(&p->ready);
+        else if (p->has_pending)
+            read_pending(p, &reader);
     }
     tokmap_i_condition_broadcast(&p->room);
     tokmap_i_mutex_unlock(&p->mutex);
@@ -188,11 +185,7 @@ static int pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *
                !(p->at_end && p->n_handed_out == p->n_taken))
             tokmap_i_condition_wait(&p->ready, &p->mutex);
     } else if (find_pending(p)) {
-        take_slot(p, &p->pending);
-        p->has_pending = false;
-        s->failed = !parquet_page_read(&s->page, &s->place, &p->reader, &s->err);
-        s->ready = true;
-        p->at_end = s->failed;
+        read_pending(p, &p->reader);
     }
     if (p->n_handed_out < p->n_taken) {
         result = s->failed ? -1 : 1;

@@ -113,10 +113,7 @@ static bool open_file(parquet_file *f, const input_source *source, failure *err)
 bool parquet_file_open(parquet_file *f, const input_source *source, failure *err)
 {
     *f = (parquet_file){.name = source->path, .fd = -1};
-    if (open_file(f, source, err) && read_footer(f, err))
-        return true;
-    parquet_file_close(f);
-    return false;
+    return open_file(f, source, err) && read_footer(f, err);
 }
 
 void parquet_file_close(parquet_file *f)
@@ -124,8 +121,6 @@ void parquet_file_close(parquet_file *f)
     tokmap_i_file_close(f->fd);
     parquet_footer_free(&f->footer);
     free(f->footer_bytes);
-    f->footer_bytes = NULL;
-    f->fd = -1;
 }
 
 /* ---- Places ---- */

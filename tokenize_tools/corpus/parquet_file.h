@@ -23,8 +23,8 @@ typedef struct parquet_file {
     parquet_footer footer;
 } parquet_file;
 
-/* source->path and *f must stay valid; the file must be a regular one. After a failure, closing is
- * allowed and not needed. */
+/* source->path and *f must stay valid; the file must be a regular one. Close it after a failure
+ * too. */
 bool parquet_file_open(parquet_file *f, const input_source *source, failure *err);
 void parquet_file_close(parquet_file *f);
 

@@ -30,7 +30,7 @@ typedef struct parquet_reader {
     } fields[FIELD_LIST_MAX];
 
     uint64_t row, offset; /* of the current row if `at_hand`, else of the next one */
-    bool at_hand, at_end;
+    bool at_hand;
     const uint8_t *text;
     size_t n_bytes;
 

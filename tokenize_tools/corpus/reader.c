@@ -154,7 +154,7 @@ reader_result reader_next(reader *r, reader_text *text, failure *err)
 
 void reader_keep(reader *r, size_t n_bytes)
 {
-    r->inner->kind->keep(r->inner, n_bytes);
+    r->inner->n_kept = n_bytes;
 }
 
 bool reader_skip(reader *r, reader_raw *raw, failure *err)
@@ -187,14 +187,9 @@ bool reader_is_archive(const reader *r)
     return r->inner != r;
 }
 
-uint64_t reader_n_begun(const reader *r)
-{
-    return r->inner->kind->n_begun ? r->inner->kind->n_begun(r->inner) : 0;
-}
-
 void reader_want(reader *r, uint64_t n)
 {
-    r->inner->kind->want(r->inner, n);
+    r->inner->wanted = n;
 }
 
 corpus_format reader_format(const reader *r)

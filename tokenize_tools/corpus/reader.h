@@ -32,6 +32,7 @@ typedef struct reader_text {
      * have values. */
     const tokmap_value *values;
     uint64_t lone_surrogates; /* with `last`: how many were replaced by U+FFFD */
+    uint64_t n_begun;         /* JSON lines in pieces: strings of the field so far */
     const char *reason;       /* READER_BAD; valid until the next call */
     uint64_t bad_offset;
 } reader_text;
@@ -68,9 +69,8 @@ bool reader_skip(reader *r, reader_raw *raw, failure *err);
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err);
 reader_place reader_where(const reader *r);
 
-/* For JSON lines in pieces: how many strings of the field have begun in this document; and asks for
- * the text of the n-th only, 0: of each. */
-uint64_t reader_n_begun(const reader *r);
+/* For JSON lines in pieces: only the text of the n-th string of the field is wanted in this
+ * document; else of each. */
 void reader_want(reader *r, uint64_t n);
 
 /* Describes a byte of the document at `place`, for messages: "FILE:3: byte 17". */

@@ -28,11 +28,6 @@ typedef struct reader_kind {
     uint64_t (*n_records)(const reader *r);                      /* NULL: unknown */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
     void (*note_fields)(const reader *r); /* NULL: the format says which fields there are */
-
-    /* NULL if documents always come in one piece: */
-    void (*keep)(reader *r, size_t n_bytes);
-    uint64_t (*n_begun)(const reader *r);
-    void (*want)(reader *r, uint64_t n);
 } reader_kind;
 
 /* The first member of the reader of every kind. */
@@ -44,6 +39,8 @@ struct reader {
     bool names_byte;      /* a failure is told with the place of the window */
     uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
     bool resumed;         /* the beginning was not read */
+    size_t n_kept;        /* of the last text, which begin the next one again */
+    uint64_t wanted;      /* as reader_want says */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
     /* Itself, but for an archive: what reads the members, and has the window and the values. The
      * functions that an archive does not provide are those of this one. */

@@ -123,7 +123,7 @@ bool second_look_check(second_look *s, reader_place place, second_look_report *r
         if (report->good && !text.last)
             reader_keep(s->reader, text.n_bytes);
     }
-    report->n_begun = reader_n_begun(s->reader);
+    report->n_begun = text.n_begun;
     return reader_skip(s->reader, &raw, err);
 }
 

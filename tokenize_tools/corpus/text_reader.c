@@ -22,14 +22,13 @@ typedef struct text_reader {
     bool at_hand, in_pieces;
     bool complete; /* its end is in the window, n_bytes further on */
     uint64_t offset;
-    size_t n_bytes, n_kept; /* in the window; those of the last text that come again */
+    size_t n_bytes; /* in the window */
 
     /* JSON lines: */
     json_paths *paths;
     json_line_scanner *scanner;
     uint8_t *decoded;
     size_t n_decoded, decoded_capacity;
-    uint64_t wanted;
     bool drop;
     char reason[256];
 } text_reader;
@@ -430,15 +429,15 @@ static reader_result find_document(text_reader *r, size_t *n_bytes, failure *err
 static reader_result next_text_piece(text_reader *r, reader_text *text, failure *err)
 {
     window *w = &r->base.window;
-    window_consume(w, r->n_bytes - r->n_kept);
+    window_consume(w, r->n_bytes - r->base.n_kept);
     for (;;) {
         r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
-        if (r->complete || r->n_bytes > r->n_kept)
+        if (r->complete || r->n_bytes > r->base.n_kept)
             break;
         if (!window_fill(w, err))
             return READER_FAILED;
     }
-    r->n_kept = 0;
+    r->base.n_kept = 0;
     text->bytes = window_text(w);
     text->n_bytes = r->n_bytes;
     text->last = r->complete;
@@ -462,16 +461,16 @@ static void give_decoded(text_reader *r, reader_text *text)
     text->n_bytes = r->n_decoded;
     text->drop = r->drop;
     r->drop = false;
-    r->n_kept = 0;
+    r->base.n_kept = 0;
 }
 
 static reader_result next_json_piece(text_reader *r, reader_text *text, failure *err)
 {
     window *w = &r->base.window;
-    if (r->n_kept)
-        memmove(r->decoded, r->decoded + r->n_decoded - r->n_kept, r->n_kept);
-    r->n_decoded = r->n_kept;
-    while (r->n_decoded == r->n_kept && !r->drop) {
+    if (r->base.n_kept)
+        memmove(r->decoded, r->decoded + r->n_decoded - r->base.n_kept, r->base.n_kept);
+    r->n_decoded = r->base.n_kept;
+    while (r->n_decoded == r->base.n_kept && !r->drop) {
         r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
         if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
             return READER_FAILED;
@@ -481,9 +480,9 @@ static reader_result next_json_piece(text_reader *r, reader_text *text, failure 
                 json_line_feed(r->scanner, window_text(w), r->n_bytes, r->decoded + r->n_decoded);
             window_consume(w, fed.n_bytes);
             r->n_bytes -= fed.n_bytes;
-            if (r->wanted == 0 || n_begun == r->wanted)
+            if (r->base.wanted == 0 || n_begun == r->base.wanted)
                 r->n_decoded += fed.text_bytes;
-            if (fed.begins && (r->wanted == 0 || n_begun + 1 == r->wanted)) {
+            if (fed.begins && (r->base.wanted == 0 || n_begun + 1 == r->base.wanted)) {
                 r->n_decoded = 0;
                 r->drop = true;
             }
@@ -527,7 +526,7 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
     r->at_hand = true;
     r->base.n_records++;
     r->offset = r->base.window.offset;
-    r->n_kept = 0;
+    r->base.n_kept = 0;
     r->in_pieces = n_bytes == SIZE_MAX;
     r->complete = !r->in_pieces;
     r->n_bytes = r->in_pieces ? 0 : n_bytes;
@@ -545,7 +544,7 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
     if (!json)
         text->values = r->base.values;
     if (r->in_pieces) {
-        r->wanted = 0;
+        r->base.wanted = 0;
         r->drop = false;
         r->n_decoded = 0;
         json_line_begin(r->scanner);
@@ -567,12 +566,8 @@ static reader_result next_text(reader *base, reader_text *text, failure *err)
     reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
     text->offset = r->offset;
     text->line = r->line;
+    text->n_begun = json_line_n_begun(r->scanner);
     return result;
-}
-
-static void keep_bytes(reader *base, size_t n_bytes)
-{
-    text_of(base)->n_kept = n_bytes;
 }
 
 static bool skip_document(reader *base, reader_raw *raw, failure *err)
@@ -635,19 +630,6 @@ static void describe_place(const reader *base, reader_place place, uint64_t offs
                  offset);
 }
 
-static uint64_t count_begun(const reader *base)
-{
-    return json_line_n_begun(((const text_reader *)base)->scanner);
-}
-
-static void want_string(reader *base, uint64_t n)
-{
-    text_reader *r = text_of(base);
-    r->wanted = n;
-    if (json_line_n_begun(r->scanner) != n)
-        r->n_kept = 0;
-}
-
 static void note_fields(const reader *base)
 {
     const json_paths *p = ((const text_reader *)base)->paths;
@@ -677,9 +659,6 @@ const reader_kind text_reader_kind = {
     .seek = seek_place,
     .where = place_now,
     .describe = describe_place,
-    .keep = keep_bytes,
-    .n_begun = count_begun,
-    .want = want_string,
     .note_fields = note_fields,
 };
 

@@ -6,13 +6,6 @@
 
 #include "text/utf8.h"
 
-static size_t length_by_lead(unsigned char lead)
-{
-    if (lead < 0x80)
-        return 1;
-    return lead < 0xc2 || lead > 0xf4 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-}
-
 static bool is_plain(uint32_t c)
 {
     bool controls = c < 0x20 || (c >= 0x7f && c <= 0x9f);
@@ -31,9 +24,10 @@ size_t plain_text_length(const char *s, size_t n_bytes)
 size_t plain_text_unfinished(const char *s, size_t n_bytes)
 {
     for (size_t n = 1; n <= 3 && n <= n_bytes; n++) {
-        unsigned char c = (unsigned char)s[n_bytes - n];
-        if ((c & 0xc0) != 0x80)
-            return length_by_lead(c) > n ? n : 0;
+        const uint8_t *last = (const uint8_t *)s + n_bytes - n;
+        uint32_t c;
+        if ((*last & 0xc0) != 0x80)
+            return utf8_decode(last, n, &c) || utf8_bad_bytes(last, n) ? 0 : n;
     }
     return 0;
 }
