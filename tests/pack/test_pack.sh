@@ -666,7 +666,7 @@ clash bad_documents_do_not_replace_a_split "$twice" own.jsonl --format jsonl --o
     --split v=0.5 --bad-documents z-v.bin -o z
 clash a_report_does_not_replace_a_device "is not a regular file" own.jsonl --report /dev/null -o z
 echo "not ours" >there.json
-clash a_report_does_not_replace_a_file_without_force "there.json: already exists; replace it with --force" \
+clash a_report_does_not_replace_a_file_without_force "there.json: already exists" \
     own.jsonl --format jsonl --report there.json -o z
 same and_the_file_and_the_dataset_are_as_before "not ours " "$(cat there.json) $(ls z.bin z.tmi 2>/dev/null)"
 tokmap pack -q -f --on-error skip own.jsonl --format jsonl --report there.json -o z

@@ -90,7 +90,7 @@ TEST(only_a_lock_of_another_is_called_one)
                  {ENOLCK, CLI_INPUT, "this file system has no locks"},
                  {ENOSYS, CLI_INPUT, "this file system has no locks"},
                  {EOPNOTSUPP, CLI_INPUT, "this file system has no locks"},
-                 {EIO, CLI_AGAIN, "cannot lock"}};
+                 {EIO, CLI_AGAIN, "cannot write"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         output_file out = name_output(false);
         int code;

@@ -12,6 +12,7 @@
 #include "commands/lines.h"
 #include "system/protected.h"
 #include "tokenizer/file/special_place.h"
+#include "text/array.h"
 #include "text/utf8.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
@@ -37,15 +38,10 @@ typedef struct encode_state {
 /* The text of the line, with TEXT_PADDING readable bytes after it. */
 static int find_text(encode_state *s, const text_line *line, json_line_result *text)
 {
-    if (s->text_capacity < line->n_bytes + TEXT_PADDING) {
-        size_t capacity = 2 * (line->n_bytes + TEXT_PADDING);
-        uint8_t *bigger = realloc(s->text, capacity);
-        if (!bigger)
-            return cli_no_memory();
-        memset(bigger, 0, capacity);
-        s->text = bigger;
-        s->text_capacity = capacity;
-    }
+    uint8_t *room = array_reserve(s->text, &s->text_capacity, line->n_bytes + TEXT_PADDING, 1);
+    if (!room)
+        return cli_no_memory();
+    s->text = room;
     const json_line_options options = {.paths = s->paths, .bare_string = true};
     json_line_status status =
         json_line_text(&options, line->text, line->n_bytes, s->text, NULL, text);

@@ -124,14 +124,6 @@ static int name_bin(const export_job *job, uint64_t shard, output_file *out)
     return output_name(out, prefix.s, ".bin", job->force);
 }
 
-static int remove_file(const char *path)
-{
-    const int error = output_try_remove(path);
-    return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", path,
-                             strerror(error))
-                 : CLI_OK;
-}
-
 /* Writes the tokens from byte 0 on and gives the file its name. On failure the caller
  * abandons out. */
 static int export_tokens(export_job *job, output_file *out)
@@ -281,7 +273,7 @@ static int write_megatron(export_job *job, output_file *bin, output_file *idx)
     if (code != CLI_OK || has_bin)
         return code == CLI_OK ? output_place(idx) : code;
     /* An old index must never be beside new tokens, not even for a moment. */
-    code = job->force ? remove_file(idx->path) : CLI_OK;
+    code = job->force ? output_remove(idx->path) : CLI_OK;
     if (code == CLI_OK)
         code = export_tokens(job, bin);
     return code == CLI_OK ? output_place(idx) : code;
@@ -332,23 +324,16 @@ static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_
     return code == CLI_OK ? output_place(out) : code;
 }
 
-/* Adds to *n_written, also before a failure. */
-static int write_shards(export_job *job, uint64_t n_shards, uint64_t *n_written)
+/* A shard, or with 0 the only file. */
+static int export_file(export_job *job, uint64_t shard, uint64_t first, uint64_t n_tokens)
 {
-    int code = CLI_OK;
-    for (uint64_t i = 0; i < n_shards && code == CLI_OK; i++) {
-        output_file out = {.fd = -1};
-        uint64_t first = i * job->shard_tokens, left = job->info.n_tokens - first;
-        code = name_bin(job, i + 1, &out);
-        if (code == CLI_OK)
-            code =
-                write_llmc(job, &out, first, left < job->shard_tokens ? left : job->shard_tokens);
-        if (code == CLI_OK)
-            output_close(&out);
-        else
-            output_abandon(&out);
-        *n_written += code == CLI_OK;
-    }
+    output_file out = {.fd = -1};
+    int code = name_bin(job, shard, &out);
+    if (code == CLI_OK)
+        code = write_llmc(job, &out, first, n_tokens);
+    if (code != CLI_OK)
+        output_abandon(&out);
+    job->has_bin = true;
     return code;
 }
 
@@ -366,15 +351,17 @@ static int export_shards(export_job *job)
     int code = name_bin(job, end, &out);
     while (code == CLI_OK && (end <= n_shards || file_name_exists(out.path)))
         code = name_bin(job, ++end, &out);
-    if (code == CLI_OK)
-        code = write_shards(job, n_shards, &n_written);
+    for (; code == CLI_OK && n_written < n_shards; n_written += code == CLI_OK) {
+        const uint64_t first = n_written * job->shard_tokens, left = n_tokens - first;
+        code = export_file(job, n_written + 1, first,
+                           left < job->shard_tokens ? left : job->shard_tokens);
+    }
     for (uint64_t i = 1; i <= n_written && code != CLI_OK; i++)
         output_try_remove(output_path(job, i, ".bin").s);
     /* The last one first, so that what a killed export leaves still follows directly. */
     for (uint64_t i = end - 1; i > n_shards && code == CLI_OK; i--)
-        code = remove_file(output_path(job, i, ".bin").s);
+        code = output_remove(output_path(job, i, ".bin").s);
     job->n_shards = n_shards;
-    job->has_bin = true;
     return code;
 }
 
@@ -386,16 +373,7 @@ static int export_llmc(export_job *job)
         return cli_usage("%s has %s tokens, but an llm.c file holds at most 2,147,483,647; "
                          "use --shard-tokens N",
                          job->info.index_path, cli_count(job->info.n_tokens).s);
-    output_file out;
-    int code = name_bin(job, 0, &out);
-    if (code != CLI_OK)
-        return code;
-    code = write_llmc(job, &out, 0, job->info.n_tokens);
-    if (code != CLI_OK)
-        output_abandon(&out);
-    job->has_bin = true;
-    output_close(&out);
-    return code;
+    return export_file(job, 0, 0, job->info.n_tokens);
 }
 
 /* ---- Result ---- */

@@ -81,11 +81,6 @@ int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack
     snprintf(f->out.partial, sizeof f->out.partial, "%s.partial", f->out.path);
     if (finishing && !file_name_exists(f->out.partial))
         return check_placed(f, keep);
-    if (is_taken(f))
-        return cli_error(CLI_EXISTS,
-                         "%s: already exists; replace it with --force, or name "
-                         "another file with --bad-documents",
-                         f->out.path);
     return open_partial(f, keep);
 }
 

@@ -12,7 +12,10 @@
 #include "tokenizer/file/special_place.h"
 
 struct pack_documents {
-    pack_documents_options o;
+    const pack_parts *parts;
+    const pack_options *o; /* of the parts */
+    pack_outputs *outputs;
+    cli_progress *progress;
     pack_position at;
     bool splits;         /* there are splits */
     size_t next_special; /* in job->specials */
@@ -38,15 +41,19 @@ typedef struct document_part {
     const tokmap_value *values; /* with `last`, of the fields that are kept */
 } document_part;
 
-pack_documents *pack_documents_new(const pack_documents_options *options)
+pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *outputs,
+                                   cli_progress *progress)
 {
+    const pack_options *o = parts->options;
     pack_documents *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
-    d->o = *options;
-    d->splits = options->options->n_splits > 0;
-    d->may_drop =
-        options->options->specials == SPECIALS_ERROR && options->options->on_error != ON_ERROR_FAIL;
+    d->parts = parts;
+    d->o = o;
+    d->outputs = outputs;
+    d->progress = progress;
+    d->splits = o->n_splits > 0;
+    d->may_drop = o->specials == SPECIALS_ERROR && o->on_error != ON_ERROR_FAIL;
     return d;
 }
 
@@ -60,7 +67,8 @@ void pack_documents_free(pack_documents *d)
 
 const pack_position *pack_documents_position(const pack_documents *d)
 {
-    const bool in_order = d->at.open && tokenizer_get_info(d->o.tokenizer)->in_order;
+    const bool in_order =
+        d->at.open && tokenizer_get_info(d->parts->tokenizer->tokenizer)->in_order;
     return d->holding || in_order ? NULL : &d->at;
 }
 
@@ -80,11 +88,12 @@ void pack_documents_set_position(pack_documents *d, const pack_position *positio
 
 static void describe_special(const pack_documents *d, const document_part *part, char text[512])
 {
-    special_place place = special_place_find(d->o.tokenizer, part->text, part->n_bytes);
+    special_place place =
+        special_place_find(d->parts->tokenizer->tokenizer, part->text, part->n_bytes);
     snprintf(text, 512,
              "%.300s: document %" PRIu64 ": byte %" PRIu64 ": the special token %s is in its text",
-             d->o.inputs->names[d->at.input], d->at.input_documents + 1, d->n_before + place.at,
-             place.name);
+             d->parts->inputs->names[d->at.input], d->at.input_documents + 1,
+             d->n_before + place.at, place.name);
 }
 
 /* A document that an earlier run with --on-error fail wrote in part cannot be left out. */
@@ -92,7 +101,7 @@ static int drop_document(pack_documents *d, const document_part *part, pack_erro
 {
     char text[512] = "";
     const bool refused = !d->may_drop || d->at.open,
-               told = d->at.special_documents < 10 && !d->o.options->quiet;
+               told = d->at.special_documents < 10 && !d->o->quiet;
     if (refused || told)
         describe_special(d, part, text);
     if (refused) {
@@ -107,7 +116,7 @@ static int drop_document(pack_documents *d, const document_part *part, pack_erro
     d->held.n = 0;
     d->holding = false;
     if (told) {
-        cli_progress_clear(d->o.progress);
+        cli_progress_clear(d->progress);
         cli_warn("%s", text);
     }
     return CLI_OK;
@@ -126,13 +135,13 @@ static size_t fill_head(pack_documents *d, const document_part *part)
 
 static int hold_back(pack_documents *d, const document_part *part, pack_error *err)
 {
-    uint64_t most = d->o.options->memory / sizeof(uint32_t);
+    uint64_t most = d->o->memory / sizeof(uint32_t);
     if (d->held.n + part->n_ids > most)
         return pack_error_set(err, CLI_INPUT,
                               "%.300s: document %" PRIu64
                               ": is too long to be searched for special tokens "
                               "before it is packed; raise --memory, or use --on-error fail",
-                              d->o.inputs->names[d->at.input], d->at.input_documents + 1);
+                              d->parts->inputs->names[d->at.input], d->at.input_documents + 1);
     if (!d->holding)
         d->n_head = 0;
     d->holding = true;
@@ -153,8 +162,8 @@ static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t
 {
     size_t n = n_bytes < sizeof d->head ? n_bytes : sizeof d->head;
     uint64_t hash = XXH3_64bits(text, n);
-    for (size_t i = 0; i < d->o.options->n_splits; i++) {
-        if (hash < d->o.options->splits[i].below)
+    for (size_t i = 0; i < d->o->n_splits; i++) {
+        if (hash < d->o->splits[i].below)
             return i + 1;
     }
     return 0;
@@ -162,7 +171,7 @@ static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t
 
 static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack_error *err)
 {
-    pack_output *out = &d->o.outputs->list[d->at.output];
+    pack_output *out = &d->outputs->list[d->at.output];
     tokmap_error why;
     if (n_ids == 0)
         return CLI_OK;
@@ -176,8 +185,8 @@ static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack
 /* An error in the values of a document is one of its input. */
 static int add_values(const pack_documents *d, const tokmap_value *values, pack_error *err)
 {
-    const pack_output *out = &d->o.outputs->list[d->at.output];
-    const uint32_t n = (uint32_t)d->o.options->n_kept;
+    const pack_output *out = &d->outputs->list[d->at.output];
+    const uint32_t n = (uint32_t)d->o->n_kept;
     tokmap_error why;
     if (n == 0 || tokmap_writer_add_meta(out->writer, values, n, &why) == TOKMAP_OK)
         return CLI_OK;
@@ -191,7 +200,7 @@ static int add_values(const pack_documents *d, const tokmap_value *values, pack_
                    "%.200s: --meta: %s; documents are counted in the dataset, and %" PRIu64
                    " of this input are before it; leave the column out of --meta, or pack this "
                    "input into another dataset",
-                   d->o.inputs->names[d->at.input], end ? end + 2 : why.text,
+                   d->parts->inputs->names[d->at.input], end ? end + 2 : why.text,
                    d->at.input_documents);
     err->start_over = true;
     return CLI_INPUT;
@@ -199,7 +208,7 @@ static int add_values(const pack_documents *d, const tokmap_value *values, pack_
 
 static int end_document(pack_documents *d, const tokmap_value *values, pack_error *err)
 {
-    pack_output *out = &d->o.outputs->list[d->at.output];
+    pack_output *out = &d->outputs->list[d->at.output];
     tokmap_error why;
     if (add_values(d, values, err) != CLI_OK)
         return err->exit_code;
@@ -255,16 +264,16 @@ static int take_part(pack_documents *d, const document_part *part, pack_error *e
 
 static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum, pack_error *err)
 {
-    const char *name = d->o.inputs->names[d->at.input];
-    for (size_t i = 0; i < d->o.outputs->n; i++) {
+    const char *name = d->parts->inputs->names[d->at.input];
+    for (size_t i = 0; i < d->outputs->n; i++) {
         tokmap_error why;
-        if (tokmap_writer_end_input(d->o.outputs->list[i].writer, name, stored_bytes, checksum,
+        if (tokmap_writer_end_input(d->outputs->list[i].writer, name, stored_bytes, checksum,
                                     &why) != TOKMAP_OK)
             return pack_error_from_writer(err, &why);
     }
     d->at.input++;
     d->at.input_documents = 0;
-    if (d->o.inputs->versions[d->at.input - 1].known)
+    if (d->parts->inputs->versions[d->at.input - 1].known)
         d->at.file_bytes += stored_bytes;
     return CLI_OK;
 }
@@ -285,7 +294,7 @@ static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_er
     d->next_special += special;
     tokmap_value values[FIELD_LIST_MAX];
     if (last && b->values)
-        d->next_values += value_bytes_get(b->values + d->next_values, values, d->o.options->n_kept);
+        d->next_values += value_bytes_get(b->values + d->next_values, values, d->o->n_kept);
     document_part part = {
         .text = b->text + text_from,
         .n_bytes = text_to - text_from,
@@ -309,8 +318,8 @@ int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, 
                               : take_text(d, job, i, err);
         if (code != CLI_OK)
             return code;
-        if (!end->input && (d->at.documents >= d->o.options->limit_documents ||
-                            d->at.tokens >= d->o.options->limit_tokens)) {
+        if (!end->input &&
+            (d->at.documents >= d->o->limit_documents || d->at.tokens >= d->o->limit_tokens)) {
             *n_ends = i + 1;
             d->at.specials_seen += job->ends[i].specials_seen;
             /* The input was not read to its end: its size and checksum are not known. */

@@ -9,8 +9,7 @@
 
 #include "cli/cli.h"
 #include "pack/error.h"
-#include "pack/inputs.h"
-#include "pack/options.h"
+#include "pack/facts.h"
 #include "pack/output.h"
 #include "pack/pipeline.h"
 
@@ -34,16 +33,9 @@ typedef struct pack_position {
 
 typedef struct pack_documents pack_documents;
 
-typedef struct pack_documents_options {
-    const pack_options *options;
-    const tokenizer *tokenizer;
-    pack_outputs *outputs;
-    const pack_inputs *inputs;
-    cli_progress *progress; /* cleared before a message */
-} pack_documents_options;
-
-/* NULL: out of memory. */
-pack_documents *pack_documents_new(const pack_documents_options *options);
+/* progress: cleared before a message. NULL: out of memory. */
+pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *outputs,
+                                   cli_progress *progress);
 void pack_documents_free(pack_documents *d);
 
 /* Writes the documents of the job. If a limit is reached, sets *n_ends to the number of its ends

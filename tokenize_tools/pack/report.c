@@ -230,11 +230,6 @@ int pack_report_begin(pack_report_file *file, const pack_options *options)
     *file = (pack_report_file){.out.fd = -1};
     if (!path)
         return CLI_OK;
-    if (!options->force && file_name_exists(path))
-        return cli_error(CLI_EXISTS,
-                         "%s: already exists; replace it with --force, or name another file with "
-                         "--report",
-                         path);
     int code = output_name(&file->out, path, "", options->force);
     if (code == CLI_OK)
         code = output_begin(&file->out);

@@ -51,19 +51,18 @@ typedef struct resume_search {
     const pack_outputs *outputs;
     const pack_options *options;
     const pack_facts *facts;
-    uint64_t n_checkpoints; /* of P */
-    uint8_t *note;          /* room for one */
+    uint64_t n_checkpoints;      /* of P */
+    tokmap_checkpoint_info info; /* the one that was read last, */
+    uint8_t *note;               /* and its note */
 } resume_search;
 
-/* Reads checkpoint `number` of the output, 0: the last one. Its note stays in s->note until the
- * next call. */
-static int read_checkpoint(const resume_search *s, size_t output, uint64_t number,
-                           tokmap_checkpoint_info *info)
+/* Reads checkpoint `number` of the output, 0: the last one. */
+static int read_checkpoint(resume_search *s, size_t output, uint64_t number)
 {
     tokmap_error err;
-    *info = (tokmap_checkpoint_info){.struct_size = sizeof *info};
+    s->info = (tokmap_checkpoint_info){.struct_size = sizeof s->info};
     const char *path = s->outputs->list[output].index_path;
-    if (tokmap_writer_get_checkpoint(path, number, info, s->note, &err) == TOKMAP_OK)
+    if (tokmap_writer_get_checkpoint(path, number, &s->info, s->note, &err) == TOKMAP_OK)
         return CLI_OK;
     int code = cli_fail(&err);
     fputs("Use --restart to start over.\n", stderr);
@@ -83,16 +82,15 @@ static int refuse_run(const resume_search *s, const char *why, bool too_early)
 }
 
 /* The facts of that run are in its first note. */
-static int refuse_other_facts(const resume_search *s, bool too_early)
+static int refuse_other_facts(resume_search *s, bool too_early)
 {
-    tokmap_checkpoint_info info;
     char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
-    int code = read_checkpoint(s, 0, 1, &info);
+    int code = read_checkpoint(s, 0, 1);
     if (code != CLI_OK)
         return code;
-    if (info.note_bytes > sizeof(pack_note))
+    if (s->info.note_bytes > sizeof(pack_note))
         pack_facts_difference(s->facts, (const char *)s->note + sizeof(pack_note),
-                              info.note_bytes - sizeof(pack_note), difference);
+                              s->info.note_bytes - sizeof(pack_note), difference);
     return refuse_run(s, difference, too_early);
 }
 
@@ -123,14 +121,13 @@ static int fail_damaged(const resume_search *s, size_t output, const char *why)
 /* Finds the last checkpoint that all outputs have. If P says that everything was packed, outputs
  * that have their names already count as having all checkpoints; *some_named: there are some. P,
  * whose checkpoints come first, is at most one ahead of the others. */
-static int find_common(const resume_search *s, bool finishing, uint64_t *common, bool *some_named)
+static int find_common(resume_search *s, bool finishing, uint64_t *common, bool *some_named)
 {
     *common = s->n_checkpoints;
     uint64_t fewest = s->n_checkpoints, fewest_unfinished = s->n_checkpoints;
     for (size_t i = 1; i < s->outputs->n; i++) {
-        tokmap_checkpoint_info info;
-        int code = read_checkpoint(s, i, 0, &info);
-        const uint64_t n = info.n_checkpoints;
+        int code = read_checkpoint(s, i, 0);
+        const uint64_t n = s->info.n_checkpoints;
         if (code != CLI_OK)
             return code;
         if (n == 0 && s->n_checkpoints > 1 && !finishing)
@@ -145,32 +142,29 @@ static int find_common(const resume_search *s, bool finishing, uint64_t *common,
 }
 
 /* Checks that the output's journal and P's note describe the same place. */
-static int check_output(const resume_search *s, size_t output, uint64_t checkpoint,
-                        const pack_note *note)
+static int check_output(resume_search *s, size_t output, uint64_t checkpoint, const pack_note *note)
 {
-    tokmap_checkpoint_info info;
     pack_note own;
-    int code = read_checkpoint(s, output, 0, &info);
-    if (code != CLI_OK || info.n_checkpoints == 0) /* the output has its name already */
+    int code = read_checkpoint(s, output, 0);
+    if (code != CLI_OK || s->info.n_checkpoints == 0) /* the output has its name already */
         return code;
-    code = read_checkpoint(s, output, checkpoint, &info);
+    code = read_checkpoint(s, output, checkpoint);
     if (code != CLI_OK)
         return code;
-    if (!decode_note(&own, s->note, info.note_bytes) || memcmp(&own, note, sizeof own) != 0)
+    if (!decode_note(&own, s->note, s->info.note_bytes) || memcmp(&own, note, sizeof own) != 0)
         return fail_damaged(s, output, "its checkpoints are not those of the other outputs");
-    if (info.n_tokens != note->tokens[output] || info.n_documents != note->documents[output])
+    if (s->info.n_tokens != note->tokens[output] || s->info.n_documents != note->documents[output])
         return fail_damaged(s, output, "its journal and the note in it give different places");
     return CLI_OK;
 }
 
 /* Takes checkpoint `common` of P. */
-static int take_note(pack_resume *from, const resume_search *s, uint64_t common, bool some_named)
+static int take_note(pack_resume *from, resume_search *s, uint64_t common, bool some_named)
 {
-    tokmap_checkpoint_info info;
-    int code = read_checkpoint(s, 0, common, &info);
+    int code = read_checkpoint(s, 0, common);
     if (code != CLI_OK)
         return code;
-    if (!decode_note(&from->note, s->note, info.note_bytes))
+    if (!decode_note(&from->note, s->note, s->info.note_bytes))
         return refuse_other_facts(s, false);
     if (some_named && !from->note.finishing)
         return fail_damaged(s, 0, "one output has its name, but others lost their last checkpoint");
@@ -182,16 +176,15 @@ static int take_note(pack_resume *from, const resume_search *s, uint64_t common,
 /* ---- Inputs that have changed ---- */
 
 /* Finds the last checkpoint before the first change, at most from->checkpoint; 0: none. */
-static int step_back(pack_resume *from, const resume_search *s)
+static int step_back(pack_resume *from, resume_search *s)
 {
     uint64_t before = 0, after = from->checkpoint + 1;
     for (uint64_t at = from->checkpoint; before + 1 < after; at = before + (after - before) / 2) {
-        tokmap_checkpoint_info info;
         pack_note note;
-        int code = read_checkpoint(s, 0, at, &info);
+        int code = read_checkpoint(s, 0, at);
         if (code != CLI_OK)
             return code;
-        if (!decode_note(&note, s->note, info.note_bytes))
+        if (!decode_note(&note, s->note, s->info.note_bytes))
             return refuse_other_facts(s, false);
         const uint64_t n_begun = note.place.input + corpus_place_is_begun(&note.place);
         const bool none_changed = note.facts_hash == s->facts->hash ||
@@ -203,15 +196,14 @@ static int step_back(pack_resume *from, const resume_search *s)
 }
 
 /* Says what has changed, after the inputs that were packed. */
-static int describe_change(pack_resume *from, const resume_search *s)
+static int describe_change(pack_resume *from, resume_search *s)
 {
-    tokmap_checkpoint_info info;
     const size_t same = pack_facts_before(s->facts, from->note.place.input);
     const pack_facts now = {.text = s->facts->text + same, .n_bytes = s->facts->n_bytes - same};
-    const int code = read_checkpoint(s, 0, 1, &info);
+    const int code = read_checkpoint(s, 0, 1);
     if (code != CLI_OK)
         return code;
-    const size_t then = info.note_bytes - sizeof(pack_note);
+    const size_t then = s->info.note_bytes - sizeof(pack_note);
     pack_facts_difference(&now, (const char *)s->note + sizeof(pack_note) + same,
                           then > same ? then - same : 0, from->difference);
     return CLI_OK;
@@ -219,23 +211,22 @@ static int describe_change(pack_resume *from, const resume_search *s)
 
 static int find_checkpoint(pack_resume *from, resume_search *s)
 {
-    tokmap_checkpoint_info info;
     bool some_named = false;
-    int code = read_checkpoint(s, 0, 0, &info);
-    s->n_checkpoints = info.n_checkpoints;
+    int code = read_checkpoint(s, 0, 0);
+    s->n_checkpoints = s->info.n_checkpoints;
     if (code != CLI_OK)
         return code;
     for (size_t i = 1; i < s->outputs->n && s->n_checkpoints == 0; i++) {
-        code = read_checkpoint(s, i, 0, &info);
+        code = read_checkpoint(s, i, 0);
         if (code != CLI_OK)
             return code;
-        if (info.n_checkpoints > 0) /* then a file of P is missing */
+        if (s->info.n_checkpoints > 0) /* then a file of P is missing */
             return fail_damaged(s, 0, missing);
     }
     if (s->n_checkpoints == 0)
         return CLI_OK;
     const pack_note *note = &from->note;
-    if (!decode_note(&from->note, s->note, info.note_bytes))
+    if (!decode_note(&from->note, s->note, s->info.note_bytes))
         return refuse_other_facts(s, false);
     const bool changed = note->facts_hash != s->facts->hash;
     /* The options must be the same, and all inputs that were packed completely. */

@@ -390,14 +390,7 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 
 bool pack_work_begin(pack_work *w)
 {
-    const pack_documents_options options = {
-        .options = w->parts->options,
-        .tokenizer = w->parts->tokenizer->tokenizer,
-        .outputs = &w->outputs,
-        .inputs = w->parts->inputs,
-        .progress = &w->progress,
-    };
-    w->documents = pack_documents_new(&options);
+    w->documents = pack_documents_new(w->parts, &w->outputs, &w->progress);
     if (!w->documents)
         return false;
     w->consistent = true;

@@ -179,8 +179,8 @@ static int place_bad(const flatten_state *s)
     int code = output_name(&out, s->options->prefix, ".bad", s->options->force);
     if (code != CLI_OK)
         return code;
-    if (file_open(path.s, &src.fd, &facts) != 0) /* there are none */
-        return cell_join_remove_bad(out.path, s->options->force);
+    if (file_open(path.s, &src.fd, &facts) != 0) /* there are none: as in cell_join */
+        return s->options->force ? output_remove(out.path) : CLI_OK;
     code = output_share(&out, &src, &way);
     tokmap_i_file_close(src.fd);
     return code;

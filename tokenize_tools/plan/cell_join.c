@@ -108,14 +108,6 @@ static int check_bad(const join_state *s)
     return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", s->bad.path);
 }
 
-int cell_join_remove_bad(const char *path, bool force)
-{
-    const int error = force ? output_try_remove(path) : 0;
-    return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", path,
-                             strerror(error))
-                 : CLI_OK;
-}
-
 /* ---- Cells ---- */
 
 /* Whether the output is P-NAME of the same join, which was killed before it wrote P. */
@@ -302,7 +294,7 @@ static int finish_all(join_state *s)
         code = output_place(&s->bad);
     } else if (code == CLI_OK && s->collects) { /* as pack does: without any there is no file */
         output_close(&s->bad);
-        code = cell_join_remove_bad(s->bad.path, s->options->force);
+        code = s->options->force ? output_remove(s->bad.path) : CLI_OK;
     }
     return code == CLI_OK ? finish_output(&s->outputs[0]) : code;
 }

@@ -39,9 +39,6 @@ int cell_flatten(const plan_file *plan, const cell_join_options *options);
 /* Checks the names of all outputs, which must not be those of cells, and creates their folder.
  * Returns an exit code, and prints the error. */
 int cell_join_check_names(const plan_file *plan, const char *prefix);
-/* A process that was killed may have placed the same file as P.bad; or without bad documents,
- * --force removes an old one. */
-int cell_join_remove_bad(const char *path, bool force);
 /* Removes what the process that finished a dataset has left beside it, if it was killed before it
  * removed its temporary names. */
 int cell_clear_up(const char *index_path);

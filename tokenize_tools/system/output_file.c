@@ -11,7 +11,6 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h> /* mkdir */
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "system/interrupted.h"
@@ -97,7 +96,7 @@ static bool is_same_file(int fd, const char *path)
            file_id_compare(&by_fd.id, &by_path.id) == 0;
 }
 
-/* Reports that flock failed with this errno. */
+/* Reports that a file could not be made or locked, with this errno. */
 static int fail_lock(const char *path)
 {
     if (errno == EWOULDBLOCK)
@@ -105,7 +104,7 @@ static int fail_lock(const char *path)
     if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
         return cli_error(CLI_INPUT, "%s: cannot lock: this file system has no locks (%s)", path,
                          strerror(errno));
-    return print_errno(path, "lock");
+    return print_errno(path, "write");
 }
 
 /* Removes the partial file of a process that was killed. It is never written to, because it may be
@@ -124,43 +123,20 @@ static int remove_stale(const char *partial)
     return code;
 }
 
-/* Locks the file that was just created, or closes it. Returns false with CLI_OK if another process
- * removed it as stale before it was locked. */
-static bool take_lock(int fd, const char *partial, int *code)
-{
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        if (is_same_file(fd, partial))
-            return true;
-    } else if (errno != EWOULDBLOCK) {
-        *code = fail_lock(partial);
-        unlink(partial);
-    }
-    close(fd);
-    return false;
-}
-
 int output_begin(output_file *out)
 {
-    enum {
-        MAX_TRIES = 100
-    };
-    int made = output_make_folders(out->path);
-    if (made != CLI_OK)
-        return made;
-    for (int i = 0; i < MAX_TRIES; i++) {
-        int fd = open(out->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        int code = CLI_OK;
-        if (fd < 0 && errno != EEXIST)
-            return print_errno(out->path, "write");
-        if (fd < 0)
-            code = remove_stale(out->partial);
-        else if (take_lock(fd, out->partial, &code)) {
-            out->fd = fd;
-            return CLI_OK;
-        }
-        if (code != CLI_OK)
-            return code;
-    }
+    file_facts facts;
+    int code = output_make_folders(out->path);
+    if (code == CLI_OK)
+        code = remove_stale(out->partial);
+    if (code != CLI_OK)
+        return code;
+    errno = tokmap_i_file_lock(out->partial, &out->fd);
+    if (errno != 0)
+        return fail_lock(out->partial);
+    if (file_describe_open(out->fd, &facts) == 0 && facts.n_bytes == 0 && facts.n_names == 1)
+        return CLI_OK;
+    output_keep(out); /* another process made it meanwhile, and was killed */
     return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
 }
 
@@ -279,23 +255,15 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
 
 /* ---- Final names ---- */
 
-/* 0, or -1 with errno = EEXIST if the name is taken. */
-static int rename_to_free_name(const char *from, const char *to)
-{
-    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) /* for musl */
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    /* The file system does not support that flag; link() does not replace files either. */
-    return link(from, to) == 0 ? unlink(from) : -1;
-}
-
 int output_try_name(output_file *out)
 {
-    int failed = out->replace ? rename(out->partial, out->path)
-                              : rename_to_free_name(out->partial, out->path);
-    out->is_there = !failed;
-    return failed ? errno : 0;
+    int error = 0;
+    if (!out->replace)
+        error = tokmap_i_file_rename(out->partial, out->path);
+    else if (rename(out->partial, out->path) != 0)
+        error = errno;
+    out->is_there = error == 0;
+    return error;
 }
 
 static int give_name(output_file *out)
@@ -387,6 +355,12 @@ void output_close(output_file *out)
 int output_try_remove(const char *path)
 {
     return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+int output_remove(const char *path)
+{
+    errno = output_try_remove(path);
+    return errno == 0 ? CLI_OK : print_errno(path, "remove");
 }
 
 void output_abandon(output_file *out)

@@ -39,8 +39,8 @@ typedef enum output_way {
 /* The name is prefix followed by suffix. Refuses a file that already exists, unless `replace`, and
  * a file that is being read (protected.h). */
 int output_name(output_file *out, const char *prefix, const char *suffix, bool replace);
-/* Creates a new partial file, and missing folders. It never opens an existing file, so that it
- * cannot follow a link to another file. */
+/* Creates a new partial file, and missing folders. An existing one is never written to, because it
+ * may be a link to another file. */
 int output_begin(output_file *out);
 /* Continues the partial file of an earlier run, which must have no other name. */
 int output_resume(output_file *out);
@@ -63,6 +63,9 @@ void output_abandon(output_file *out);
 /* Closes the file. A placed file stays; a partial one is removed. */
 void output_close(output_file *out);
 
+/* Removes a file; a missing file is not an error. */
+int output_remove(const char *path);
+
 /* ---- Without messages: 0 or an errno value ---- */
 
 int output_try_write(output_file *out, const void *data, size_t n_bytes);
@@ -72,7 +75,7 @@ int output_try_cut(output_file *out, uint64_t n_bytes);
 int output_try_sync(output_file *out);
 /* Renames the file; on failure it keeps its partial name. */
 int output_try_name(output_file *out);
-/* Removes a file; a missing file is not an error. */
+/* output_remove */
 int output_try_remove(const char *path);
 /* Whether its partial name still refers to the open file. */
 bool output_has_its_name(const output_file *out);
