@@ -79,11 +79,8 @@ def files_of_the_real_writers_have_their_texts(folder):
 
 def writers():
     require_codecs()
-    try:
-        import polars  # noqa: F401
-        return arrow_writers.cases()
-    except ImportError as e:
-        raise Skip("%s is not installed" % e.name) from e
+    need("pyarrow"), need("polars")
+    return arrow_writers.cases()
 
 
 def the_same_on_stdin_and_compressed(folder):
@@ -122,10 +119,7 @@ def fields_decide_which_rows_are_packed(folder):
 
 
 def values_of_all_types_are_those_of_pyarrow(folder):
-    try:
-        import pyarrow as pa
-    except ImportError as e:
-        raise Skip("pyarrow is not installed") from e
+    pa = need("pyarrow")
     numbers = [None if i % 4 == 1 else i for i in range(20)]
     small = [pa.array(numbers, t) for t in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(),
                                             pa.uint32(), pa.uint64(), pa.float32(), pa.float64())]
@@ -203,10 +197,7 @@ def bad_texts_have_their_place(folder):
 
 
 def long_bad_texts_are_collected_or_refused(folder):
-    try:
-        import pyarrow as pa
-    except ImportError as e:
-        raise Skip("pyarrow is not installed") from e
+    pa = need("pyarrow")
     bad = b"x" * 3000000 + b"\xff" + b"y" * 3000000
     collect = ["-j", "8", "--memory", "8M", "--utf8", "error", "--on-error", "collect"]
     for text_type, compression in ((pa.binary(), None), (pa.binary_view(), "zstd")):
@@ -226,10 +217,7 @@ def long_bad_texts_are_collected_or_refused(folder):
 
 
 def a_long_good_text_is_packed_where_bad_ones_are_collected(folder):
-    try:
-        import pyarrow as pa
-    except ImportError as e:
-        raise Skip("pyarrow is not installed") from e
+    pa = need("pyarrow")
     texts = ["a", "x" * 3000000, "b"]
     data = arrow_writers.write(pa.table({"text": texts}), compression="zstd")
     compare(folder, "collect", data, texts, "-j", "1", "--memory", "8M", "--on-error", "collect")
@@ -253,10 +241,7 @@ def damaged_and_foreign_files_are_refused(folder):
 
 
 def lz4_and_big_batches_are_refused_by_name(folder):
-    try:
-        import pyarrow as pa
-    except ImportError as e:
-        raise Skip("pyarrow is not installed") from e
+    pa = need("pyarrow")
     refused(folder, arrow_writers.write(arrow_writers.table_of(), compression="lz4"), "lz4", "zstd or uncompressed")
     big = pa.table({"text": pa.array(["x" * 100] * 400000, pa.string_view())})
     refused(folder, arrow_writers.write(big, chunk=400000), "record batch 0", "use --memory",

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 
-from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+from ref_protocol import expect, expect_equal, need, need_parquet, program, run_in_folders
 
 N = 60
 DOCUMENTS = ["document %d: The quick brown fox, \u00c4pfel \"quoted\" {braces}." % i for i in range(N)]
@@ -55,12 +55,8 @@ def tar(documents):
 
 
 def arrow(documents, write):
-    try:
-        import pyarrow
-        import pyarrow.feather
-        import pyarrow.parquet
-    except ImportError:
-        raise Skip("pyarrow is not installed")
+    pyarrow, _ = need_parquet()
+    need("pyarrow.feather")
     table = pyarrow.table({"text": documents, "id": list(range(len(documents)))})
     out = io.BytesIO()
     if write == "parquet":
@@ -306,12 +302,7 @@ def records_that_are_read_as_text_must_be_forced(folder):
 
 
 def encrypted_parquet_has_the_message_of_parquet(folder):
-    try:
-        import pyarrow
-        import pyarrow.parquet
-        import pyarrow.parquet.encryption as encryption
-    except ImportError:
-        raise Skip("pyarrow with encryption is not installed")
+    pyarrow, encryption = need("pyarrow"), need("pyarrow.parquet.encryption")
 
     class Kms(encryption.KmsClient):
         def wrap_key(self, key, _):

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import shutil
-import struct
 import sys
 import tempfile
 
@@ -17,7 +16,6 @@ import ref_shapes
 import ref_writer
 from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
 from ref_reader import Damaged, NewerFormat, NotADataset
-from ref_xxh3 import xxh3_64, xxh3_128
 
 WIDE = 2**32 - 1
 # What tool_lookup may print for a refused dataset: nothing when it takes verify to find the damage.
@@ -28,26 +26,6 @@ OPEN_ANSWERS = {
     None: ("refused -5\n", "refused -6\n"),
 }
 FOLDER = ""
-
-# (size, XXH3-64, XXH3-128) of the first bytes of the sequence (131 i + 7) mod 256.
-HASHES = (
-    (0, 0x2D06800538D394C2, "99aa06d3014798d86001c324468d497f"),
-    (1, 0x4C5CCA45D0F4811F, "495b62073ef70ca44c5cca45d0f4811f"),
-    (3, 0x6E3E2670E61106AC, "390cdc5b4a895dd76e3e2670e61106ac"),
-    (4, 0x5C4C63133443D03F, "aa6e2f274640a3f43d668af6f2a44d77"),
-    (8, 0xF9FD4DD0B04D78F5, "6a86a3bda6af4e3d61ddbe7f31a6100d"),
-    (9, 0x7C20DF9712C26EDF, "664c7ca18afd62558c7b67fd458a936b"),
-    (16, 0x86ABF6BACCEA0858, "7f9a218b0425449ae2ce54a7c19c730d"),
-    (17, 0xB58BF5DC5022D071, "66fc23f6439dbd778d96ef110fcdebb4"),
-    (40, 0x6D69B860559C44A8, "961d16d47202343e9d01f662cfb48f58"),
-    (128, 0x10D17F72C0CCBA41, "aec730751478556cff361dec1385710a"),
-    (129, 0x1648BDC3DB49D1A2, "98cd36ccbb5579264545b3a09738e31a"),
-    (240, 0xB6CFAF343FAB81E6, "5293e17bf553903d3f2c53e72293711f"),
-    (241, 0x956CAE592C67279E, "b53840fe3fedf161956cae592c67279e"),
-    (1024, 0x70BD377D9574F4BB, "f69630613f24324d70bd377d9574f4bb"),
-    (1025, 0x66C4487C41E127A7, "621af7b8277effa466c4487c41e127a7"),
-    (3000, 0x33A08283BBA03E0C, "90cabc4f5f59603233a08283bba03e0c"),
-)
 
 
 def path(name):
@@ -68,16 +46,6 @@ def remove_dataset(prefix):
     for suffix in (".tmi", ".bin"):
         if os.path.exists(prefix + suffix):
             os.remove(prefix + suffix)
-
-
-# ---- Python alone ----
-
-
-def test_hashes():
-    data = bytes((131 * i + 7) % 256 for i in range(3000))
-    for n, h64, h128 in HASHES:
-        expect_equal(xxh3_64(data[:n]), h64, "XXH3-64 of %d bytes" % n)
-        expect_equal(xxh3_128(data[:n]).hex(), h128, "XXH3-128 of %d bytes" % n)
 
 
 def expect_same(ds, wanted, shape):
@@ -335,7 +303,6 @@ def test_wide_group_written_by_library():
 
 def all_tests():
     tests = [
-        ("XXH3 gives the known answers", test_hashes),
         ("ref_reader and the library make every check of the document", test_planted_faults),
     ]
     for name, shape in ref_shapes.SHAPES.items():

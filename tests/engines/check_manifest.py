@@ -4,16 +4,12 @@
 
 import sys
 
-from ref_protocol import Skip, expect_equal, run_tests
+from ref_protocol import expect_equal, need, run_tests
 from test_indexed_job import MANIFEST, manifest
 
 
 def another_reader_of_yaml_agrees():
-    try:
-        import yaml
-    except ImportError as error:
-        raise Skip(str(error)) from None
-    expect_equal(manifest(), yaml.safe_load(MANIFEST.read_text()), "manifest")
+    expect_equal(manifest(), need("yaml").safe_load(MANIFEST.read_text()), "manifest")
 
 
 sys.exit(run_tests([("kubernetes: another_reader_of_yaml_agrees", another_reader_of_yaml_agrees)]))

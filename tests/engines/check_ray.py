@@ -9,7 +9,7 @@ import threading
 
 from marked import Marked, send, wait_until
 from planned import Killer, Planned, run_checks
-from ref_protocol import Skip, expect
+from ref_protocol import expect, need
 
 
 def kill_worker(marked, killed):
@@ -22,10 +22,7 @@ def kill_worker(marked, killed):
 
 
 def eight_tasks_with_kills(folder):
-    try:
-        import ray  # noqa: F401
-    except ImportError as error:
-        raise Skip(str(error)) from None
+    need("ray")
     with tempfile.TemporaryDirectory(dir="/tmp") as short, Marked(folder) as marked:  # paths of sockets are short
         planned = Planned(folder, marked)
         marked.environment.update(HOME=str(folder), RAY_TMPDIR=short, RAY_USAGE_STATS_ENABLED="0",

@@ -47,15 +47,18 @@ def both(*plants):
     return plant
 
 
+def sections_of(index):
+    """(kind, flags, bytes) of the four sections of the base."""
+    for at in range(256, 384, 32):
+        kind, flags, offset, size = struct.unpack_from("<IIQQ", index, at)
+        yield kind, flags, bytes(index[offset : offset + size])
+
+
 def append_section(kind, flags, content):
     """A fifth entry in the table; what follows the table moves by one step of 64 bytes."""
 
     def plant(index):
-        sections = []
-        for i in range(4):
-            k, f, offset, size = struct.unpack_from("<IIQQ", index, 256 + 32 * i)
-            sections.append((k, f, bytes(index[offset : offset + size])))
-        table, body = ref_writer.lay_out(sections + [(kind, flags, content)])
+        table, body = ref_writer.lay_out([*sections_of(index), (kind, flags, content)])
         header = bytearray(index[:256])
         struct.pack_into("<I", header, 28, 5)
         struct.pack_into("<Q", header, 32, 256 + len(table) + len(body))
@@ -66,12 +69,7 @@ def append_section(kind, flags, content):
 
 def replace_section(kind, content):
     def plant(index):
-        sections = []
-        for i in range(4):
-            k, f, offset, size = struct.unpack_from("<IIQQ", index, 256 + 32 * i)
-            kept = bytes(index[offset : offset + size])
-            sections.append((k, f, content if k == kind else kept))
-        table, body = ref_writer.lay_out(sections)
+        table, body = ref_writer.lay_out([(k, f, content if k == kind else old) for k, f, old in sections_of(index)])
         index[256:] = table + body
         struct.pack_into("<Q", index, 32, len(index))
 

@@ -3,6 +3,7 @@
 
 import functools
 import gc
+import importlib
 import inspect
 import os
 import pathlib
@@ -21,17 +22,21 @@ class Skip(Exception):
     """Raised by a test that cannot run here, with the reason."""
 
 
-def need(name):
-    """A Python package, without which the test is skipped; of "a.b" it is a."""
+def need(name, version=None):
+    """A Python package or module, without which the test is skipped, as without this version or Unicode version."""
     try:
-        return __import__(name)
+        found = importlib.import_module(name)
     except ImportError:
-        raise Skip("there is no Python package %s" % name)
+        raise Skip("there is no Python package %s" % name) from None
+    has = getattr(found, "unidata_version", None) or getattr(found, "__version__", None)
+    if version not in (None, has):
+        raise Skip("%s %s is installed, not %s" % (name, has, version))
+    return found
 
 
 def need_parquet():
     """pyarrow and its module for Parquet."""
-    return need("pyarrow"), need("pyarrow.parquet").parquet
+    return need("pyarrow"), need("pyarrow.parquet")
 
 
 def expect(condition, why):
@@ -127,9 +132,9 @@ def call(name, *arguments, stdin=b"", check=True):
     return done.returncode, done.stdout
 
 
-def tokmap(folder, *arguments, code=0, **environment):
+def tokmap(folder, *arguments, code=0, command=None, **environment):
     """Runs tokmap in a folder; it ends with this status. Returns what it says."""
-    done = subprocess.run([program("tokmap"), *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+    done = subprocess.run([command or program("tokmap"), *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, errors="replace", timeout=300, env={**os.environ, **environment})
     expect_equal(done.returncode, code, "exit status of %s; it said %s" % (arguments, done.stdout + done.stderr))
     return done.stdout + done.stderr

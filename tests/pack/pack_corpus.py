@@ -17,18 +17,15 @@ import ref_protocol
 from oracle_patterns import byte_letters
 
 
-def small_vocabulary():
+def small_vocabulary(merges=(("o", "r"), ("w", "or"), ("wor", "d"), ("\u0120", "word"), ("1", "2")), specials=("<|endoftext|>",)):
     """A tokenizer.json of GPT-2's kind: 256 bytes, a few merges, and what ends a document."""
-    letters = byte_letters()
-    vocab = {letters[b]: b for b in range(256)}
-    merges = [("o", "r"), ("w", "or"), ("wor", "d"), (letters[32], "word"), ("1", "2")]
-    vocab.update({left + right: 256 + i for i, (left, right) in enumerate(merges)})
-    end = {"id": 256 + len(merges), "content": "<|endoftext|>", "special": True, "single_word": False, "lstrip": False,
-           "rstrip": False, "normalized": False}
+    tokens = [*byte_letters(), *("".join(pair) for pair in merges), *specials]
+    vocab = {token: i for i, token in enumerate(tokens)}
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     return json.dumps({
-        "added_tokens": [end], "normalizer": None, "post_processor": None, "decoder": byte_level,
-        "pre_tokenizer": byte_level,
+        "added_tokens": [{"id": vocab.pop(token), "content": token, "special": True, "single_word": False, "lstrip": False,
+                          "rstrip": False, "normalized": False} for token in specials],
+        "normalizer": None, "post_processor": None, "decoder": byte_level, "pre_tokenizer": byte_level,
         "model": {"type": "BPE", "vocab": vocab, "merges": merges}})
 
 

@@ -19,7 +19,7 @@ import time
 import pack_corpus
 import ref_fields
 import ref_protocol
-from ref_protocol import Skip, expect, expect_equal
+from ref_protocol import expect, expect_equal
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 N_LINES = 30000
@@ -260,11 +260,7 @@ def the_fields_of_a_long_line_need_memory(corpus):
 
 def make_columns(folder, records):
     """Files with the records as columns, and the records as they are in them."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise Skip("pyarrow is not installed")
+    pyarrow, _ = ref_protocol.need_parquet()
     records = [dict(record) for record in records if record]
     for row, record in enumerate(records):
         record["@row"] = row
@@ -305,11 +301,7 @@ def columns_have_the_documents_that_python_keeps(corpus):
 
 
 def columns_of_numbers_are_compared_exactly(corpus):
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise Skip("pyarrow is not installed")
+    pyarrow, _ = ref_protocol.need_parquet()
     rng = random.Random(7)
     reals = [0.1, -0.0, 1.1, 5e-324, 1e23, 2.0**53, 2.0**63, 2.0**64, 1.7976931348623157e308, math.inf, -math.inf, math.nan, None]
     whole = [k + d for k in (0, 2**24, 2**31, 2**53, 2**63) for d in (-2, -1, 0, 1)] + [2**64 - 1, 2**64 - 1024, 255, None]

@@ -16,7 +16,7 @@ import warnings
 
 from package import ROOT, raises
 import ref_writer
-from ref_protocol import Skip, program, run_in_folders
+from ref_protocol import need, program, run_in_folders
 
 import numpy as np
 import tokmap
@@ -394,10 +394,7 @@ def an_interpreter_ends_silently(folder):
 
 
 def torch_gets_tensors(folder):
-    try:
-        import torch
-    except ImportError:
-        raise Skip("there is no torch for this Python") from None
+    torch = need("torch")
     for options in ({}, {"dtype": torch.int32}, {"reuse": True}, {"device": "cpu"}, {"device": torch.device("cpu")},
                     {"contiguous": False}):
         loader, truth = loader_of(folder, framework="torch", **options), loader_of(folder)

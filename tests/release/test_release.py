@@ -18,20 +18,12 @@ import ref_reader
 import ref_release
 import ref_writer
 import ref_xxh3
-from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, tokmap
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The checksum of the SHA256SUMS of each release, which has those of its files.
 RELEASES = {"0.1.0": "e30d745f1cda60c10020e88c702ee3d7200966446d8f419e4c0324bfac57147c"}
 HUGE_BYTES = 8589934996
-
-
-def tokmap(folder, *arguments, code=0, command=None, env=None):
-    """What the command prints, stdout and then stderr."""
-    done = subprocess.run([command or program("tokmap"), *arguments], cwd=folder, capture_output=True, text=True, env=env,
-                          timeout=300)
-    expect_equal(done.returncode, code, "exit code of tokmap %s: %s" % (" ".join(arguments), done.stderr))
-    return done.stdout + done.stderr
 
 
 def copy_releases(folder):
@@ -133,7 +125,7 @@ def an_unfinished_dataset_is_left_to_its_version(folder):
     other, why = other_version(folder)
     (folder / "numbers.txt").write_bytes(b"1234\n" * 400000 + b"bad \xff\n")
     pack = ("pack", "-q", "--lines", "--utf8", "error", "numbers.txt", "-o", "u")
-    tokmap(folder, *pack, code=3, env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"})
+    tokmap(folder, *pack, code=3, TOKMAP_CHECKPOINT_MS="0")
     left = {path.name: path.read_bytes() for path in folder.glob("u.*")}
     expect("u.tmj.partial" in left, str(sorted(left)))
     for resume in ((), ("--resume",)):

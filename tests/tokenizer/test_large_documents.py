@@ -4,8 +4,7 @@
 over characters: their ids are those of `tokmap encode`, which takes them whole, and those of the
 packages that define them.
 
-Packages and vocabularies that are not there are skipped. Environment: TOKMAP_SHARED, TOKMAP_PYTHON
-(an interpreter that has the packages)."""
+Packages and vocabularies that are not there are skipped. Environment: TOKMAP_SHARED."""
 
 import array
 import base64
@@ -18,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_tests
+from ref_protocol import Skip, expect, expect_equal, program, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
@@ -203,15 +202,7 @@ def test_refusal():
         expect(b"without a place to cut; raise --memory" in done.stderr, done.stderr)
 
 
-def run_where_the_packages_are():
-    """Starts this again with another interpreter that has them, if there is one."""
-    python = os.environ.get("TOKMAP_PYTHON") or os.path.join(BUILD or "", "peers-venv/bin/python")
-    if os.access(python, os.X_OK) and not os.environ.get("LARGE_DOCUMENTS_CHOSEN"):
-        os.execve(python, [python, *sys.argv], {**os.environ, "LARGE_DOCUMENTS_CHOSEN": "1"})
-
-
 def main():
-    run_where_the_packages_are()
     tests = [("made_unigram", test_made(False)), ("made_bpe", test_made(True)),
              ("no_place_to_cut_is_refused_by_name", test_refusal)]
     if not os.environ.get("TOKMAP_SANITIZED"):

@@ -3,28 +3,15 @@
 """The normalizers of a tokenizer.json (tool_normalizer) against the package tokenizers: every code
 point alone and between letters, and random texts with marks in any order."""
 
-import importlib
 import itertools
 import json
-import os
 import random
 import sys
-import tempfile
 import unicodedata
 
-from ref_protocol import Skip, call, expect, expect_equal, run_tests
+from ref_protocol import call, expect, expect_equal, need, run_in_folders
 
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-
-
-def package():
-    try:
-        found = importlib.import_module("tokenizers")
-    except ImportError:
-        raise Skip("the Python package tokenizers is not installed") from None
-    if found.__version__ != "0.23.3":
-        raise Skip("tokenizers %s is installed, not 0.23.3" % found.__version__)
-    return found
 
 
 def bare(name):
@@ -71,39 +58,38 @@ def random_texts(n_texts, seed):
         yield "".join(chr(r.choice(r.choice(kinds))) for _ in range(r.randrange(1, 60)))
 
 
-def same_as_tokenizers(texts):
-    found = package()
+def same_as_tokenizers(folder, texts):
+    found = need("tokenizers", "0.23.3")
     lines = b"".join(text.encode().hex().encode() + b"\n" for text in texts)
     n_steps = 0
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "tokenizer.json")
-        for steps in normalizers():
-            document = {"version": "1.0", "added_tokens": [], "pre_tokenizer": None,
-                        "post_processor": None, "decoder": None,
-                        "normalizer": {"type": "Sequence", "normalizers": steps},
-                        "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
-            with open(path, "w") as file:
-                json.dump(document, file)
-            answers = call("tool_normalizer", path, stdin=lines)[1].split(b"\n")[:-1]
-            expect_equal(len(answers), len(texts), "number of answers")
-            normalizer = found.Tokenizer.from_file(path).normalizer
-            for text, answer in zip(texts, answers):
-                got, wanted = bytes.fromhex(answer.decode()).decode(), normalizer.normalize_str(text)
-                expect(got == wanted, "%s of %s: %s, not %s"
-                       % (json.dumps(steps), ascii(text), ascii(got), ascii(wanted)))
-            n_steps += 1
+    path = str(folder / "tokenizer.json")
+    for steps in normalizers():
+        document = {"version": "1.0", "added_tokens": [], "pre_tokenizer": None,
+                    "post_processor": None, "decoder": None,
+                    "normalizer": {"type": "Sequence", "normalizers": steps},
+                    "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+        with open(path, "w") as file:
+            json.dump(document, file)
+        answers = call("tool_normalizer", path, stdin=lines)[1].split(b"\n")[:-1]
+        expect_equal(len(answers), len(texts), "number of answers")
+        normalizer = found.Tokenizer.from_file(path).normalizer
+        for text, answer in zip(texts, answers):
+            got, wanted = bytes.fromhex(answer.decode()).decode(), normalizer.normalize_str(text)
+            expect(got == wanted, "%s of %s: %s, not %s"
+                   % (json.dumps(steps), ascii(text), ascii(got), ascii(wanted)))
+        n_steps += 1
     return "%d texts, %d normalizers" % (len(texts), n_steps)
 
 
-def every_code_point():
+def every_code_point_becomes_what_tokenizers_makes_of_it(folder):
     """Many in one text, each between letters and before a mark."""
-    return same_as_tokenizers(["".join("xa%c\u0323" % c for c in SCALARS[i:i + 256])
-                               for i in range(0, len(SCALARS), 256) if 0x30000 > SCALARS[i]
-                               or 0xE0000 <= SCALARS[i] < 0xE1000])
+    return same_as_tokenizers(folder, ["".join("xa%c\u0323" % c for c in SCALARS[i:i + 256])
+                                       for i in range(0, len(SCALARS), 256) if 0x30000 > SCALARS[i]
+                                       or 0xE0000 <= SCALARS[i] < 0xE1000])
 
 
-sys.exit(run_tests([
-    ("every_code_point_becomes_what_tokenizers_makes_of_it", every_code_point),
-    ("random_texts_become_what_tokenizers_makes_of_them",
-     lambda: same_as_tokenizers(list(random_texts(1000, 1)))),
-]))
+def random_texts_become_what_tokenizers_makes_of_them(folder):
+    return same_as_tokenizers(folder, list(random_texts(1000, 1)))
+
+
+sys.exit(run_in_folders(""))

@@ -4,9 +4,7 @@
 tiktoken, sentencepiece. Tokenizers of every family are made on the spot (oracle_sections), texts
 are random and nasty (oracle_texts), and what differs is shrunk before it is shown.
 
-Packages that are not there are skipped; `make bench-peers` gets them into a folder found here.
-Environment: TOKMAP_PYTHON (an interpreter that has them), ORACLE_SECONDS (how long: 15, 60 with
-TOKMAP_LONG=all), ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers
+Packages that are not there are skipped. Environment: ORACLE_SECONDS (how long: 15, 60 with TOKMAP_LONG=all), ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers
 that differ).
 """
 
@@ -22,7 +20,7 @@ import time
 import oracle_sections
 import oracle_texts
 from oracle_reference import PLAIN, first_difference, package, shrink
-from ref_protocol import BUILD, Skip, expect_equal, program, run_tests
+from ref_protocol import Skip, expect_equal, program, run_tests
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 15))
@@ -237,18 +235,7 @@ def all_tests():
     return tests + [(oracle.name, Run(oracle, SECONDS / len(found))) for oracle in found]
 
 
-def run_where_the_packages_are():
-    """Starts this again with another interpreter that has them, if this one has not."""
-    named = os.environ.get("TOKMAP_PYTHON")
-    if package("tokenizers") or os.environ.get("ORACLE_CHOSEN"):
-        return
-    python = named or os.path.join(BUILD or "", "peers-venv/bin/python")
-    if os.access(python, os.X_OK):
-        os.execve(python, [python, *sys.argv], {**os.environ, "ORACLE_CHOSEN": "1"})
-
-
 def main():
-    run_where_the_packages_are()
     try:
         program("tokmap")
     except Skip as e:

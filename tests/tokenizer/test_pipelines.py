@@ -17,7 +17,7 @@ import oracle_pipelines as pipelines
 from oracle_hf import added, byte_level, decoders, metaspace, normalizers, replace, split
 from oracle_patterns import GPT2, byte_letters
 from oracle_reference import tokmap
-from ref_protocol import Skip, expect, expect_equal, run_tests
+from ref_protocol import expect, expect_equal, need, run_tests
 from test_splitter import ALPHABET, random_text
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
@@ -34,8 +34,7 @@ def compare_steps(folder, steps, texts, wanted=None):
         expect(why.startswith("exit 3"), why)
         return False
     if wanted is None:
-        import tokenizers
-        reference = tokenizers.Tokenizer.from_str(json.dumps(content))
+        reference = need("tokenizers").Tokenizer.from_str(json.dumps(content))
         wanted = [e.ids for e in reference.encode_batch_fast(texts, add_special_tokens=False)]
     else:
         wanted = [pipelines.words_ids(content, words) for words in wanted]
@@ -91,10 +90,7 @@ def test_expressions():
             for behavior, invert in itertools.product(BEHAVIORS, (False, True)):
                 steps = [{**split(regex), "behavior": behavior, "invert": invert}]
                 for after in ([], [byte_level()]) if behavior == "Isolated" else ([],):
-                    try:
-                        taken = compare_steps(pathlib.Path(name), steps + after, texts)
-                    except ImportError:
-                        raise Skip("Python package tokenizers not found")
+                    taken = compare_steps(pathlib.Path(name), steps + after, texts)
                     expect_equal(taken, regex not in REFUSED, regex)
 
 
@@ -135,10 +131,7 @@ def test_long():
     text = "abbaI inabba bba " * 6000
     with tempfile.TemporaryDirectory() as name:
         for first, after in itertools.product((".{1,10}", "(?:a b)+", "[a-z ]{7}"), (byte_level(True), split(r"\s\w+|."))):
-            try:
-                expect(compare_steps(pathlib.Path(name), [split(first), after], [text]), "%s is refused" % first)
-            except ImportError:
-                raise Skip("Python package tokenizers not found")
+            expect(compare_steps(pathlib.Path(name), [split(first), after], [text]), "%s is refused" % first)
 
 
 def small(tokens=(), vocab="abcd \u2581", **family):
@@ -205,10 +198,7 @@ def pairs():
 
 
 def test_pairs():
-    try:
-        import tokenizers  # noqa: F401
-    except ImportError:
-        raise Skip("Python package tokenizers not found")
+    need("tokenizers")
     rng = random.Random("pairs")
     chosen = [steps for steps in pairs() if LONG or split(GPT2) in steps or rng.random() < 0.03]
     n_taken = 0

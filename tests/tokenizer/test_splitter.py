@@ -15,7 +15,7 @@ import sys
 import unicodedata
 
 from oracle_patterns import LINES, LISTS
-from ref_protocol import Skip, call, expect_equal, run_tests
+from ref_protocol import Skip, call, expect_equal, need, run_tests
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 # These remove blanks.
@@ -27,12 +27,10 @@ PATTERNS = ["gpt2", *LISTS, "starcoder", "falcon", *REMOVING]
 
 def reference(name):
     """Last in every row: bytes become characters, so that lengths are bytes."""
-    try:
-        from tokenizers import Regex, __version__, pre_tokenizers as pre
-    except ImportError:
-        raise Skip("Python package tokenizers not found")
-    if [int(part) for part in __version__.split(".")[:2]] < [0, 23]:
-        raise Skip("tokenizers %s has older Unicode tables; 0.23 needed" % __version__)
+    tokenizers = need("tokenizers")
+    if [int(part) for part in tokenizers.__version__.split(".")[:2]] < [0, 23]:
+        raise Skip("tokenizers %s has older Unicode tables; 0.23 needed" % tokenizers.__version__)
+    pre, Regex = tokenizers.pre_tokenizers, tokenizers.Regex
     if name in REMOVING:
         return getattr(pre, REMOVING[name])()
     bytes_only = pre.ByteLevel(add_prefix_space=False, use_regex=False)

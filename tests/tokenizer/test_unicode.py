@@ -4,7 +4,6 @@
 against the packages tokenizers and unicodedata2: the first is what we have to equal, the second is
 where the tables come from."""
 
-import importlib
 import itertools
 import os
 import random
@@ -14,23 +13,12 @@ import subprocess
 import sys
 import unicodedata
 
-from ref_protocol import Skip, call, expect, expect_equal, run_in_folders
+from ref_protocol import call, expect, expect_equal, need, run_in_folders
 
 TOKENIZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tokenize_tools",
                          "tokenizer", "unicode")
 # All code points that text may hold.
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-
-
-def package(name, version=None):
-    try:
-        found = importlib.import_module(name)
-    except ImportError:
-        raise Skip("the Python package %s is not installed" % name) from None
-    has = getattr(found, "unidata_version", None) or found.__version__
-    if version and has != version:
-        raise Skip("%s %s is installed, not %s" % (name, has, version))
-    return found
 
 
 def version_of(define):
@@ -118,7 +106,7 @@ def python_has_the_same_nfc_for_old_characters(folder):
 
 
 def tokenizers_has_the_same_nfc(folder):
-    nfc = package("tokenizers", "0.23.3").normalizers.NFC().normalize_str
+    nfc = need("tokenizers", "0.23.3").normalizers.NFC().normalize_str
     pools = interesting(SCALARS)
     # an unassigned and a young mark among them, and all pairs that compose or did at some time
     texts = [chr(c) for c in SCALARS]
@@ -139,7 +127,7 @@ def set_is(name, got, wanted):
 
 
 def tokenizers_has_the_same_numbers_punctuation_and_blanks(folder):
-    split = package("tokenizers", "0.23.3").pre_tokenizers
+    split = need("tokenizers", "0.23.3").pre_tokenizers
     steps = [("numeric", b"1", split.Digits(individual_digits=True)),
              ("punctuation", b"1", split.Punctuation("isolated")),
              ("classes", b"6", split.WhitespaceSplit())]
@@ -151,7 +139,7 @@ def tokenizers_has_the_same_numbers_punctuation_and_blanks(folder):
 
 
 def classes_are_those_of_unicodedata2(folder):
-    category = package("unicodedata2", version_of("UNICODE_VERSION")).category
+    category = need("unicodedata2", version_of("UNICODE_VERSION")).category
     digits = code_points("classes")
     for digit, names in ((b"1", ("Lu", "Lt")), (b"2", ("Ll",)), (b"3", ("Lm", "Lo")),
                          (b"4", ("Mn", "Mc", "Me")), (b"5", ("Nd", "Nl", "No")),
@@ -163,7 +151,7 @@ def classes_are_those_of_unicodedata2(folder):
 
 def generator_writes_the_tables_of_the_tree(folder):
     version = version_of("UNICODE_VERSION")
-    package("unicodedata2", version)
+    need("unicodedata2", version)
     script = shutil.copy(os.path.join(TOKENIZER, "make_unicode_tables.py"), folder)
     subprocess.run([sys.executable, script], check=True)
     for name in ("unicode_tables.c", "hf_tables.c", "word_tables.c", "nfc_tables.c", "compatibility_tables.c"):
