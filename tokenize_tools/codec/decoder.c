@@ -49,20 +49,15 @@ static void *isal_create(void)
 
 static const char *isal_reason(int result)
 {
-    switch (result) {
-    case ISAL_INVALID_BLOCK:
-        return "invalid block";
-    case ISAL_INVALID_SYMBOL:
-        return "invalid symbol";
-    case ISAL_INVALID_LOOKBACK:
-        return "invalid distance";
-    case ISAL_UNSUPPORTED_METHOD:
-        return "unknown compression method";
-    case ISAL_INCORRECT_CHECKSUM:
-        return "incorrect checksum";
-    default:
-        return "incorrect header";
-    }
+    static const char *const reasons[] = {
+        [-ISAL_INVALID_BLOCK] = "invalid block",
+        [-ISAL_INVALID_SYMBOL] = "invalid symbol",
+        [-ISAL_INVALID_LOOKBACK] = "invalid distance",
+        [-ISAL_UNSUPPORTED_METHOD] = "unknown compression method",
+        [-ISAL_INCORRECT_CHECKSUM] = "incorrect checksum",
+    };
+    const size_t i = (size_t)-result;
+    return i < sizeof reasons / sizeof *reasons && reasons[i] ? reasons[i] : "incorrect header";
 }
 
 static decoder_result isal_decode(void *state, decoder_buffers *buffers, failure *err)

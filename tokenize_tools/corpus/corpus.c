@@ -125,11 +125,9 @@ struct corpus {
     assembler assembler;
     reader_text text;
     reader_place place; /* of the current document */
-    bool whole;         /* it came in one piece: */
-    const uint8_t *whole_text;
-    size_t whole_bytes;
-    bool spoiled; /* its text is bad, unless its key appears again */
-    bool resumes; /* the first document began in another process */
+    reader_text begin;  /* its first text; the whole, if that is the last */
+    bool spoiled;       /* its text is bad, unless its key appears again */
+    bool resumes;       /* the first document began in another process */
 
     uint8_t *values; /* of the current document, as in a batch */
     size_t values_bytes, values_capacity;
@@ -388,12 +386,11 @@ static bool begin_document(corpus *c)
     c->state = WAITING;
     c->spoiled = false;
     c->place = (reader_place){.offset = c->text.offset, .line = c->text.line};
-    c->whole = c->text.last;
-    c->whole_text = c->text.bytes;
-    c->whole_bytes = c->text.n_bytes;
+    c->begin = c->text;
     a->n_discard = c->resumes ? c->from.piece_offset : 0;
     /* A document that may turn out bad and have to be left out is checked before it is cut. */
-    a->may_cut = c->resumes || (c->options.on_error == ON_ERROR_FAIL && (c->whole || !is_json(c)));
+    a->may_cut =
+        c->resumes || (c->options.on_error == ON_ERROR_FAIL && (c->text.last || !is_json(c)));
     if (!c->text.values)
         return true;
     c->values_bytes = value_bytes_size(c->text.values, c->options.n_kept);
@@ -408,15 +405,14 @@ static bool begin_document(corpus *c)
 static step check_whole(corpus *c)
 {
     second_look_report report;
-    reader_text whole = c->text;
-    whole.bytes = c->whole_text;
-    whole.n_bytes = c->whole_bytes;
+    const reader_text *whole = &c->begin;
     /* A fast check that nearly all documents pass. */
     const corpus_options *o = &c->options;
-    if (whole.n_bytes <= o->max_piece_bytes && !(o->utf8 == UTF8_ERROR && whole.lone_surrogates) &&
-        (o->utf8 == UTF8_RAW || utf8_valid_prefix(whole.bytes, whole.n_bytes) == whole.n_bytes))
+    if (whole->n_bytes <= o->max_piece_bytes &&
+        !(o->utf8 == UTF8_ERROR && whole->lone_surrogates) &&
+        (o->utf8 == UTF8_RAW || utf8_valid_prefix(whole->bytes, whole->n_bytes) == whole->n_bytes))
         return STEP_ON;
-    if (!open_second_look(c) || !second_look_check_whole(c->look, &whole, &report, &c->error))
+    if (!open_second_look(c) || !second_look_check_whole(c->look, whole, &report, &c->error))
         return STEP_FAILED;
     return report.good ? STEP_ON : bad_document(c, report.reason, report.bad_offset);
 }
@@ -426,7 +422,7 @@ static step check_document(corpus *c)
 {
     second_look_report report;
     c->assembler.may_cut = true;
-    if (c->whole)
+    if (c->begin.last)
         return check_whole(c);
     if (!second_look_possible(c->names[c->input]))
         return STEP_ON;
@@ -492,7 +488,7 @@ static step add_text(corpus *c)
 {
     assembler *a = &c->assembler;
     /* A document in one piece is not cut because of the text before it. */
-    bool untouched = c->whole && c->text.n_bytes == c->whole_bytes;
+    bool untouched = c->begin.last && c->text.n_bytes == c->begin.n_bytes;
     if (untouched && a->begin > 0 && c->text.n_bytes > a->limit - a->begin)
         return STEP_FULL;
     switch (c->spoiled ? ADD_BAD : assembler_add(a, &c->text)) {

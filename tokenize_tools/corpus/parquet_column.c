@@ -217,7 +217,8 @@ static void pages_release(parquet_pages *p, parquet_page *page, const parquet_pa
     tokmap_i_mutex_unlock(&p->mutex);
 }
 
-struct parquet_column {
+typedef struct column_reader {
+    parquet_column base;
     const parquet_file *file;
     const parquet_element *column;
     parquet_pages pages;
@@ -225,35 +226,37 @@ struct parquet_column {
     parquet_page_place place, dictionary_place;
     parquet_dictionary dictionary;
     parquet_values values;
-    bool has_page, has_value;
-    uint64_t row;               /* of the next value */
-    uint64_t checksum, pending; /* pending: of a dictionary whose chunk has not begun */
-};
+    bool has_page;
+    uint64_t row;     /* of the next value */
+    uint64_t pending; /* the checksum of a dictionary whose chunk has not begun */
+} column_reader;
 
 parquet_column *parquet_column_open(const parquet_file *f, const parquet_element *column,
                                     parquet_rows rows, const parquet_column_options *options,
                                     failure *err)
 {
-    parquet_column *c = calloc(1, sizeof *c);
+    column_reader *c = calloc(1, sizeof *c);
     if (c && pages_open(&c->pages, f, column, rows, options)) {
         c->file = f;
         c->column = column;
         c->row = rows.begin;
-        return c;
+        return &c->base;
     }
-    parquet_column_close(c);
+    parquet_column_close((parquet_column *)c);
     fail_memory(err);
     return NULL;
 }
 
-static void drop_dictionary(parquet_column *c)
+static void drop_dictionary(column_reader *c)
 {
     parquet_dictionary_free(&c->dictionary);
     pages_release(&c->pages, &c->dictionary_page, &c->dictionary_place);
+    c->base.dictionary_checksum = 0;
 }
 
-void parquet_column_close(parquet_column *c)
+void parquet_column_close(parquet_column *base)
 {
+    column_reader *c = (column_reader *)base;
     if (!c)
         return;
     parquet_values_free(&c->values);
@@ -263,30 +266,7 @@ void parquet_column_close(parquet_column *c)
     free(c);
 }
 
-const parquet_page_place *parquet_column_page(const parquet_column *c)
-{
-    return c->has_value ? &c->place : NULL;
-}
-
-uint64_t parquet_column_checksum(const parquet_column *c)
-{
-    return c->checksum;
-}
-
-uint64_t parquet_column_dictionary_checksum(const parquet_column *c)
-{
-    return c->dictionary_page.checksum;
-}
-
-uint64_t parquet_column_n_large(parquet_column *c)
-{
-    tokmap_i_mutex_lock(&c->pages.mutex);
-    const uint64_t n = c->pages.n_large;
-    tokmap_i_mutex_unlock(&c->pages.mutex);
-    return n;
-}
-
-static void fail_value(const parquet_column *c, failure *err)
+static void fail_value(const column_reader *c, failure *err)
 {
     char row[320], column[100];
     parquet_row_describe(&c->place, c->row, row, sizeof row);
@@ -300,7 +280,7 @@ static void fail_value(const parquet_column *c, failure *err)
 
 /* The values of the page were read; the dictionary is not needed after the last page of its row
  * group, and its memory may be needed for the next one. */
-static void leave_page(parquet_column *c)
+static void leave_page(column_reader *c)
 {
     const parquet_row_group *group = &c->file->footer.groups[c->place.group];
     const uint64_t end = c->place.first_row + c->place.header.n_values;
@@ -311,7 +291,7 @@ static void leave_page(parquet_column *c)
 }
 
 /* Rows before the first one that is wanted. */
-static bool skip_rows(parquet_column *c, failure *err)
+static bool skip_rows(column_reader *c, failure *err)
 {
     tokmap_value value;
     const uint64_t row = c->row;
@@ -325,7 +305,7 @@ static bool skip_rows(parquet_column *c, failure *err)
     return true;
 }
 
-static int next_page(parquet_column *c, failure *err)
+static int next_page(column_reader *c, failure *err)
 {
     parquet_page page;
     parquet_page_place place;
@@ -333,19 +313,21 @@ static int next_page(parquet_column *c, failure *err)
     if (result > 0 && parquet_page_is_dictionary(&place)) {
         c->dictionary_page = page;
         c->dictionary_place = place;
-        c->pending = page.checksum;
+        c->base.dictionary_checksum = c->pending = page.checksum;
         const char *why =
             parquet_dictionary_begin(&c->dictionary, c->column, &place.header, page.bytes);
         if (why && !parquet_page_fail(&place, why, err))
             return -1;
         result = pages_next(&c->pages, &page, &place, err);
     }
+    if (result == 0) /* threads take no more pages */
+        c->base.n_large = c->pages.n_large;
     if (result <= 0)
         return result;
     c->page = page;
     c->place = place;
     c->has_page = true;
-    c->checksum += page.checksum + c->pending;
+    c->base.checksum += page.checksum + c->pending;
     c->pending = 0;
     const bool begun =
         parquet_values_begin(&c->values, c->column, &place.header, page.bytes, &c->dictionary) ||
@@ -353,14 +335,15 @@ static int next_page(parquet_column *c, failure *err)
     return begun && skip_rows(c, err) ? 1 : -1;
 }
 
-int parquet_column_next(parquet_column *c, tokmap_value *value, failure *err)
+int parquet_column_next(parquet_column *base, tokmap_value *value, failure *err)
 {
+    column_reader *c = (column_reader *)base;
     for (;;) {
         int result = c->has_page ? parquet_values_next(&c->values, value) : 0;
         if (result < 0)
             fail_value(c, err);
         if (result > 0) {
-            c->has_value = true;
+            base->page = &c->place;
             c->row++;
         }
         if (result != 0)

@@ -17,7 +17,14 @@ typedef struct parquet_column_options {
     uint64_t memory_option; /* the value of --memory that it follows from, for a message */
 } parquet_column_options;
 
-typedef struct parquet_column parquet_column;
+typedef struct parquet_column {
+    const parquet_page_place *page; /* of the last value; NULL before the first */
+    /* The sum of the checksums of all pages that were begun so far, with dictionaries; each counts
+     * from the first of its values that was returned. */
+    uint64_t checksum;
+    uint64_t dictionary_checksum; /* the part of it that is the dictionary of the current page */
+    uint64_t n_large; /* at the end: pages larger than the memory, which were read alone */
+} parquet_column;
 
 /* The file and the column must stay valid. Begins at the first of the rows; only pages with some of
  * them are read, but their last page may give values after them. Threads start with the first
@@ -28,14 +35,5 @@ parquet_column *parquet_column_open(const parquet_file *f, const parquet_element
 void parquet_column_close(parquet_column *c);
 /* 1: the next value, valid until the next call; 0: the end; -1: an error. */
 int parquet_column_next(parquet_column *c, tokmap_value *value, failure *err);
-/* The page of the last value, NULL before the first. */
-const parquet_page_place *parquet_column_page(const parquet_column *c);
-/* The sum of the checksums of all pages that were begun so far, with dictionaries; each counts from
- * the first of its values that was returned. */
-uint64_t parquet_column_checksum(const parquet_column *c);
-/* The part of it that is the dictionary of the current page. */
-uint64_t parquet_column_dictionary_checksum(const parquet_column *c);
-/* How many pages were larger than the memory, and so were read alone. */
-uint64_t parquet_column_n_large(parquet_column *c);
 
 #endif /* TOKMAP_PARQUET_COLUMN_H */

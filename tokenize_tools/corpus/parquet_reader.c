@@ -205,15 +205,15 @@ static bool check_prefix(const parquet_reader *r, failure *err)
  * counted the first page with its dictionary, or the pages before it with their dictionary. */
 static bool count_page(parquet_reader *r, failure *err)
 {
-    const parquet_page_place *page = parquet_column_page(r->column);
+    const parquet_page_place *page = r->column->page;
     const uint64_t end = parquet_page_end(page), begin = r->part.begin.offset;
     if (!r->has_page && r->row == r->rows.begin && begin && page->offset != begin)
         return fail_changed(err, "has changed: the page of its first row is at another place");
     if (!r->has_page && r->prefix.n_bytes > 0) {
         if (r->prefix.n_bytes == end)
-            r->counted = parquet_column_checksum(r->column);
+            r->counted = r->column->checksum;
         else if (page->end_before == r->prefix.n_bytes)
-            r->counted = parquet_column_dictionary_checksum(r->column);
+            r->counted = r->column->dictionary_checksum;
         else if (page->end_before)
             return fail_changed(err, "has changed: its pages are not the ones that were packed");
     }
@@ -227,7 +227,7 @@ static input_prefix stored_of_parquet(const reader *base)
 {
     const parquet_reader *r = (const parquet_reader *)base;
     const uint64_t before = r->prefix.n_bytes ? r->prefix.checksum : r->file.footer_checksum;
-    const uint64_t pages = r->column ? parquet_column_checksum(r->column) : 0;
+    const uint64_t pages = r->column ? r->column->checksum : 0;
     return (input_prefix){.n_bytes = r->stored_end - r->part.begin.offset,
                           .checksum = before + pages - r->counted};
 }
@@ -246,7 +246,7 @@ static reader_result finish_input(parquet_reader *r, failure *err)
     }
     if (r->check_version && !input_version_check(&r->file.version, r->file.fd, err))
         return READER_FAILED;
-    const uint64_t n_large = r->column ? parquet_column_n_large(r->column) : 0;
+    const uint64_t n_large = r->column ? r->column->n_large : 0;
     if (n_large > 0) /* they are slow, because nothing is read ahead of them */
         reader_report(&r->base,
                       "%.200s: %" PRIu64 " page%s did not fit the memory for pages and %s read "
@@ -271,7 +271,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
     const int result = parquet_column_next(r->column, &value, err);
     if (result <= 0)
         return result < 0 ? READER_FAILED : finish_input(r, err);
-    const bool begins = !r->has_page || parquet_column_page(r->column)->offset != r->page_offset;
+    const bool begins = !r->has_page || r->column->page->offset != r->page_offset;
     if (begins && (stopped(r, err) || !count_page(r, err)))
         return READER_FAILED;
     for (size_t i = 0; base->options->fields && i < base->options->fields->n_fields; i++) {
@@ -346,7 +346,7 @@ static void describe_row(const reader *base, reader_place place, uint64_t offset
                          size_t text_bytes)
 {
     const parquet_reader *r = (const parquet_reader *)base;
-    const parquet_page_place *page = r->column ? parquet_column_page(r->column) : NULL;
+    const parquet_page_place *page = r->column ? r->column->page : NULL;
     char row[280];
     snprintf(row, sizeof row, "%.150s: row %" PRIu64, r->file.name, place.line);
     if (page && place.line >= page->first_row &&

@@ -111,9 +111,6 @@ static bool start_thread(stream *s, failure *err)
     return s->has_thread || fail_system(err, sys_errno, "cannot start a thread");
 }
 
-/* The path must stay valid until the stream is closed. When stop_fd becomes readable, reading fails
- * with ECANCELED. Required with `ahead`: it stops the thread of a stream that is closed before its
- * end. */
 static stream *stream_open(const input_source *source, bool ahead, size_t block_bytes, int stop_fd,
                            failure *err)
 {

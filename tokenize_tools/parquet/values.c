@@ -138,7 +138,6 @@ const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_elemen
         return "its dictionary has an unknown encoding";
     if (column->type == PARQUET_BOOLEAN)
         return "a column of booleans cannot have a dictionary";
-    d->given = true;
     if (column->type != PARQUET_BYTE_ARRAY)
         return d->n_bytes / size_of(column->type) >= d->n_values ? NULL : past_end;
     if (d->n_bytes / 4 < d->n_values)
@@ -170,7 +169,7 @@ static bool take_from_dictionary(parquet_values *v, tokmap_value *value)
 
 static bool begin_indexes(parquet_values *v)
 {
-    if (!v->dictionary || !v->dictionary->given)
+    if (!v->dictionary || !v->dictionary->bytes)
         return fail_page(v, "it needs a dictionary, and its column chunk has none");
     /* A page of nulls may have no indexes, and no width of them. */
     const uint32_t width = v->at < v->end ? *v->at : 0;
@@ -345,7 +344,6 @@ static bool begin_levels(parquet_values *v, const parquet_page_header *h)
     const uint32_t max = v->column->max_definition;
     uint32_t width = 0;
     size_t n_bytes = h->definition_bytes;
-    v->has_levels = max > 0;
     v->at += h->repetition_bytes;
     if (h->type == PARQUET_PAGE_DATA && max > 0) {
         if (h->level_encoding == PARQUET_ENCODING_BIT_PACKED)
@@ -394,7 +392,7 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
         return ok ? 0 : -1;
     }
     v->left--;
-    if (v->has_levels) {
+    if (v->column->max_definition > 0) {
         if (!parquet_runs_next(&v->levels, &level))
             ok = fail_page(v, "its definition levels end too early");
         else if (level > v->column->max_definition)

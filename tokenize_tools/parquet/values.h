@@ -16,7 +16,6 @@ typedef struct parquet_dictionary { /* {0}: none */
     size_t n_bytes;
     uint32_t n_values;
     uint32_t *offsets; /* of byte arrays */
-    bool given;
 } parquet_dictionary;
 
 /* The bytes must stay valid. NULL, or why it cannot be read. */
@@ -30,7 +29,6 @@ typedef struct parquet_values {
     uint8_t encoding;
     uint32_t left;    /* values to come, with nulls */
     uint32_t n_taken; /* without nulls */
-    bool has_levels;
     parquet_runs levels;
     const uint8_t *begin, *at, *end; /* of the values */
     parquet_runs runs;
