@@ -115,6 +115,8 @@ static void check_random_input(tally *t)
         check_stored(&r, 0, &s);
         CHECK_EQ(r.counts.stored_bytes, s.n_bytes);
     }
+    if (m.format == CORPUS_AUTO)
+        CHECK(strstr(r.err.text, "name the field") || strstr(r.err.text, "to pack it"));
     t->inputs++;
     t->documents += part_reading_n_documents(&r);
     t->bad += corpus_model_n_bad(&m);

@@ -24,4 +24,8 @@ nfc_kind naive_kind(uint32_t c);
 /* Returns the length; out has room for NFC_GROWTH * n_bytes. */
 size_t naive_nfc(const uint8_t *text, size_t n_bytes, uint8_t *out);
 
+/* How NFC differs from the naive one, changes its own result, or its stable prefix cannot be cut
+ * off or depends on the engine; NULL: not at all. */
+const char *naive_nfc_compare(const uint8_t *text, size_t n_bytes);
+
 #endif /* TOKMAP_UNICODE_NAIVE_H */

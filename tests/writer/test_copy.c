@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_copy - one token file from those of a joined dataset: by any number of processes, in any
- * order, with kills and failures, it is the dataset that merging writes. */
-#include <signal.h>
+/* test_copy - one token file from those of a joined dataset: what counts as done, and what is in
+ * the way of a copy. */
 #include <sys/file.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "support/bad_days.h"
@@ -104,81 +101,7 @@ static void use_another_dataset(void)
     snprintf(flat, sizeof flat, "%s", check_path("other"));
 }
 
-/* ---- Shares ---- */
-
-TEST(any_shares_in_any_order_give_the_flat_dataset)
-{
-    make_datasets(&FLAT);
-    must_finish(); /* none */
-    remove_dataset(out);
-    must_copy(0, 1);
-    must_finish();
-    remove_dataset(out);
-    must_copy(2, 3);
-    must_copy(0, 3);
-    must_copy(2, 3); /* again */
-    must_copy(1, 2); /* other shares */
-    must_finish();
-    remove_dataset(out);
-    must_copy(3, 7);
-    must_finish(); /* does what is missing */
-}
-
-static void copy_in_child(uint32_t part, uint32_t n_parts, pid_t *child)
-{
-    *child = fork();
-    if (*child == 0) {
-        const time_t end = time(NULL) + 60;
-        tokmap_status status;
-        while ((status = copy_part(part, n_parts, NULL)) == TOKMAP_ERR_LOCKED && time(NULL) < end)
-            usleep(1000);
-        _exit(status ? 1 : 0);
-    }
-    CHECK(*child > 0);
-}
-
-TEST(processes_copy_at_the_same_time)
-{
-    make_datasets(&FLAT);
-    for (int round = 0; round < 5; round++) {
-        pid_t children[4];
-        for (uint32_t i = 0; i < 4; i++)
-            copy_in_child(i / 2, 2, &children[i]); /* each share twice */
-        for (uint32_t i = 0; i < 4; i++) {
-            int status;
-            CHECK_INT(waitpid(children[i], &status, 0), children[i]);
-            CHECK(WIFEXITED(status));
-            CHECK_INT(WEXITSTATUS(status), 0);
-        }
-        must_finish();
-        remove_dataset(out);
-    }
-}
-
-TEST(killed_processes_lose_only_what_they_had_not_finished)
-{
-    make_datasets(&FLAT);
-    const int n_kills = check_long() ? 60 : 15;
-    for (int i = 0; i < n_kills; i++) {
-        pid_t child = fork();
-        if (child == 0)
-            _exit(i % 3 == 2 ? copy_finish(false, NULL) : copy_part((uint32_t)i % 2, 2, NULL));
-        CHECK(child > 0);
-        usleep((useconds_t)(7919 * i % 60000));
-        kill(child, SIGKILL);
-        CHECK_INT(waitpid(child, NULL, 0), child);
-        if (!is_absent(out)) {
-            const char *problem = shape_compare(&FLAT, out);
-            if (problem)
-                CHECK_FAIL("after kill %d: %s", i, problem);
-            remove_dataset(out);
-        }
-        if (i % 5 == 4) {
-            must_finish();
-            remove_dataset(out);
-        }
-    }
-}
+/* ---- Shares; their orders, and kills: tests/plan/test_flatten.py ---- */
 
 /* What is done is not read again: its source may be away. */
 TEST(what_is_done_is_not_done_again)
@@ -247,26 +170,6 @@ TEST(a_hard_link_in_place_of_the_tokens_is_not_written_to)
     CHECK(f.n_bytes == 8 && memcmp(f.data, "precious", 8) == 0);
     free(f.data);
     CHECK_INT(unlink(with_suffix(out, ".bin.partial")), 0);
-    must_finish();
-}
-
-/* ---- Damage ---- */
-
-TEST(damaged_sources_are_found)
-{
-    make_datasets(&SMALL);
-    const char *bin = check_path("cell-0001.bin");
-    file_bytes tokens = file_load(bin);
-    tokmap_error err;
-    tokens.data[20] ^= 1;
-    CHECK(file_store(bin, tokens.data, tokens.n_bytes));
-    CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_CORRUPT);
-    CHECK(strstr(err.text, bin) != NULL);
-    CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_CORRUPT);
-    CHECK(is_absent(out));
-    tokens.data[20] ^= 1;
-    CHECK(file_store(bin, tokens.data, tokens.n_bytes));
-    free(tokens.data);
     must_finish();
 }
 
