@@ -8,21 +8,11 @@
 #include "text/json_parts.h"
 #include "text/utf8.h"
 
-typedef enum decoder_kind {
-    SENTENCEPIECE,
-    BYTE_FALLBACK, /* Replace, ByteFallback, Fuse, Strip of one blank: Llama and similar */
-    METASPACE,     /* HuggingFace's Metaspace: the first token loses its marks */
-    WORDPIECE,
-    SUFFIX, /* HuggingFace's BPEDecoder */
-    BLANKS, /* HuggingFace without a decoder: a blank between tokens */
-    BYTES   /* the bytes of the tokens */
-} decoder_kind;
-
 struct char_decoder {
-    decoder_kind kind;
+    decode_rule rule; /* DECODE_AS_MODEL: as sentencepiece */
     bool prefixed, dummy, collapse;
     bool cleans;
-    model_text affix; /* WORDPIECE, SUFFIX; SENTENCEPIECE: the text of the unknown */
+    model_text affix; /* as in the model */
     uint32_t unknown_id;
     model_token *tokens;
     size_t n_tokens;
@@ -34,27 +24,12 @@ struct char_decoder {
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81};        /* U+2581 */
 static const uint8_t replacement[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
 
-static decoder_kind kind_of(const model *m)
+static decode_rule rule_of(const model *m)
 {
     const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
-    switch (m->decode) {
-    case DECODE_AS_MODEL:
-        return sentencepiece                       ? SENTENCEPIECE
-               : m->metaspace && !m->byte_fallback ? METASPACE
-                                                   : BYTE_FALLBACK;
-    case DECODE_METASPACE:
-        return METASPACE;
-    case DECODE_WORDPIECE:
-        return WORDPIECE;
-    case DECODE_BLANKS:
-        return BLANKS;
-    case DECODE_SUFFIX:
-        return SUFFIX;
-    case DECODE_BYTES:
-        return BYTES;
-    default:
-        return BYTE_FALLBACK;
-    }
+    if (m->decode != DECODE_AS_MODEL || sentencepiece)
+        return m->decode;
+    return m->metaspace && !m->byte_fallback ? DECODE_METASPACE : DECODE_MARKS;
 }
 
 /* HuggingFace's ByteFallback goes by the names of tokens, of which the vocabulary has those in
@@ -90,7 +65,7 @@ char_decoder *char_decoder_new(const model *m, bool prefixed)
     char_decoder *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
-    d->kind = kind_of(m);
+    d->rule = rule_of(m);
     d->prefixed = m->decode == DECODE_AS_MODEL ? prefixed : m->decode_strips;
     d->dummy = m->dummy_prefix;
     d->collapse = m->collapse_spaces;
@@ -205,7 +180,7 @@ static void clean_up(text_buffer *t, size_t start)
 static bool append_piece(const char_decoder *d, text_span text, bool first, text_buffer *out)
 {
     const size_t start = out->n_bytes, n_prefix = d->affix.n_bytes;
-    const bool joins = d->kind == WORDPIECE && text.n_bytes >= n_prefix &&
+    const bool joins = d->rule == DECODE_WORDPIECE && text.n_bytes >= n_prefix &&
                        memcmp(text.bytes, d->affix.s, n_prefix) == 0;
     const size_t n_skipped = joins && !first ? n_prefix : 0;
     if ((!first && !joins && !text_buffer_append(out, " ", 1)) ||
@@ -246,9 +221,9 @@ static bool flush_bytes(const char_decoder *d, text_buffer *bytes, progress *p)
     const bool first = !p->begun;
     bytes->n_bytes = 0;
     p->begun = true;
-    if (d->kind == SENTENCEPIECE)
+    if (d->rule == DECODE_AS_MODEL)
         return append_each(span, p->out);
-    if (d->kind == METASPACE && utf8_valid_prefix(span.bytes, span.n_bytes) == span.n_bytes)
+    if (d->rule == DECODE_METASPACE && utf8_valid_prefix(span.bytes, span.n_bytes) == span.n_bytes)
         return append_marked(span, d->prefixed && first, p->out);
     return append_all_or_none(span, p->out);
 }
@@ -282,15 +257,15 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
         return false;
     const bool first = !p->begun;
     p->begun = true;
-    if (d->kind == SENTENCEPIECE)
+    if (d->rule == DECODE_AS_MODEL)
         return append_sentencepiece(d, id, text, p);
-    if (d->kind == BYTES)
+    if (d->rule == DECODE_BYTES)
         return text_buffer_append(p->out, text.bytes, text.n_bytes);
-    if (d->kind == SUFFIX)
+    if (d->rule == DECODE_SUFFIX)
         return append_suffixed(d, text, p->last, p->out);
-    if (d->kind == WORDPIECE || d->kind == BLANKS)
+    if (d->rule == DECODE_WORDPIECE || d->rule == DECODE_BLANKS)
         return append_piece(d, text, first, p->out);
-    return append_marked(text, d->kind == METASPACE && d->prefixed && first, p->out);
+    return append_marked(text, d->rule == DECODE_METASPACE && d->prefixed && first, p->out);
 }
 
 bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text)
@@ -307,7 +282,7 @@ bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model
     ok = ok && flush_bytes(d, &bytes, &p);
     if (ok) {
         text_span span = text_buffer_span(&out);
-        if (d->kind == BYTE_FALLBACK && d->prefixed && span.n_bytes > 0 && span.bytes[0] == ' ')
+        if (d->rule == DECODE_MARKS && d->prefixed && span.n_bytes > 0 && span.bytes[0] == ' ')
             span = (text_span){span.bytes + 1, span.n_bytes - 1};
         ok = model_text_set(text, span.bytes, span.n_bytes);
     }
