@@ -313,23 +313,25 @@ TEST(ids_are_whole_numbers)
 TEST(fields_are_found_and_unknown_ones_named)
 {
     static const char text[] = "{\"b\": [1, {\"c\": 2}], \"a\": \"x\\n\", \"d\": null} ";
-    json_field fields[] = {{"a", 0}, {"b", 0}, {"d", 0}, {"e", 0}};
-    json_reader r;
     json_string s = {"default", 7};
     bool flag = true;
+    json_field fields[] = {{"a", .text = &s}, {"b", 0}, {"d", .flag = &flag}, {"e", .flag = &flag}};
+    json_reader r;
     json_reader_init(&r, text, sizeof text - 1);
     CHECK(json_read_fields(&r, "thing", fields, 4));
-    CHECK(json_field_string(&r, &fields[0], &s));
-    CHECK(json_string_is(s, "x\n"));
+    CHECK(json_string_is(s, "x\n") && flag);
+    CHECK(json_field_string(&r, &fields[0], &s) && json_string_is(s, "x\n"));
     CHECK_INT(json_field_kind(&r, &fields[1]), JSON_ARRAY);
     CHECK_INT(json_field_kind(&r, &fields[3]), JSON_NONE);
-    CHECK(json_field_bool(&r, &fields[2], &flag) && flag);
-    CHECK(json_field_bool(&r, &fields[3], &flag) && flag);
+    CHECK(json_field_given(&r, &fields[0]) && !json_field_given(&r, &fields[2]));
     CHECK(json_end(&r)); /* looking at fields has not moved it */
-    CHECK(!json_field_bool(&r, &fields[0], &flag));
     json_reader_free(&r);
 
-    json_field one[] = {{"a", 0}};
+    json_field one[] = {{"a", .flag = &flag}};
+    json_reader_init(&r, "{\"a\": 1}", 8);
+    CHECK(!json_read_fields(&r, "thing", one, 1));
+    json_reader_free(&r);
+    one[0].at = 0;
     json_reader_init(&r, "{\"a\": 1, \"zz\": 2}", 17);
     CHECK(!json_read_fields(&r, "thing", one, 1));
     CHECK_STR(r.failure, "thing: the field \"zz\" is not supported");

@@ -385,6 +385,44 @@ static json_field *find_field(json_field *fields, size_t n_fields, json_string n
     return NULL;
 }
 
+json_kind json_field_kind(json_reader *r, const json_field *field)
+{
+    const size_t at = r->at;
+    if (!field->at)
+        return JSON_NONE;
+    r->at = field->at;
+    const json_kind kind = json_peek(r);
+    r->at = at;
+    return kind;
+}
+
+bool json_field_given(json_reader *r, const json_field *field)
+{
+    const json_kind kind = json_field_kind(r, field);
+    return kind != JSON_NONE && kind != JSON_NULL;
+}
+
+static void read_value(json_reader *r, const json_field *field)
+{
+    const size_t at = r->at;
+    if (!json_field_given(r, field))
+        return;
+    r->at = field->at;
+    if (field->flag)
+        read_bool(r, field->flag);
+    if (field->number)
+        json_read_uint(r, field->number);
+    if (field->text)
+        json_read_string(r, field->text);
+    r->at = at;
+}
+
+bool json_field_string(json_reader *r, const json_field *field, json_string *s)
+{
+    read_value(r, &(json_field){.at = field->at, .text = s});
+    return r->failure[0] == '\0';
+}
+
 bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields)
 {
     json_string key = {"", 0};
@@ -408,56 +446,7 @@ bool json_read_fields(json_reader *r, const char *what, json_field *fields, size
     for (size_t i = 0; i < n_fields && r->failure[0] == '\0'; i++) {
         if (!fields[i].at && fields[i].kind != JSON_NONE && !fields[i].optional)
             return json_fail(r, "%s without %s", what, fields[i].name);
+        read_value(r, &fields[i]);
     }
     return r->failure[0] == '\0';
-}
-
-json_kind json_field_kind(json_reader *r, const json_field *field)
-{
-    const size_t at = r->at;
-    if (!field->at)
-        return JSON_NONE;
-    r->at = field->at;
-    const json_kind kind = json_peek(r);
-    r->at = at;
-    return kind;
-}
-
-static bool is_given(json_reader *r, const json_field *field)
-{
-    const json_kind kind = json_field_kind(r, field);
-    return kind != JSON_NONE && kind != JSON_NULL;
-}
-
-bool json_field_bool(json_reader *r, const json_field *field, bool *value)
-{
-    const size_t at = r->at;
-    if (!is_given(r, field))
-        return r->failure[0] == '\0';
-    r->at = field->at;
-    const bool ok = read_bool(r, value);
-    r->at = at;
-    return ok;
-}
-
-bool json_field_uint(json_reader *r, const json_field *field, uint64_t *value)
-{
-    const size_t at = r->at;
-    if (!is_given(r, field))
-        return r->failure[0] == '\0';
-    r->at = field->at;
-    const bool ok = json_read_uint(r, value);
-    r->at = at;
-    return ok;
-}
-
-bool json_field_string(json_reader *r, const json_field *field, json_string *s)
-{
-    const size_t at = r->at;
-    if (!is_given(r, field))
-        return r->failure[0] == '\0';
-    r->at = field->at;
-    const bool ok = json_read_string(r, s);
-    r->at = at;
-    return ok;
 }

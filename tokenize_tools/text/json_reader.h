@@ -78,16 +78,20 @@ typedef struct json_field {
     json_kind kind; /* JSON_NONE: of any kind, null, or absent; else of this one; JSON_TRUE: or
                        JSON_FALSE */
     bool optional;  /* of this kind or absent */
+    /* Where its value goes, or NULL. One that is absent or null leaves this unchanged. */
+    bool *flag;
+    uint64_t *number;
+    json_string *text; /* for one field of an object: reading another string ends it */
 } json_field;
 
-/* Reads an object and records where its fields are. A field that is not in the list, that appears
+/* Reads an object: where its fields are, and their values. A field that is not in the list, that appears
  * twice, or that is not as its entry says, is a failure. `what` names the object in the message. */
 bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields);
-/* These keep the position of the reader. A field that is absent or null leaves the value
- * unchanged. */
+/* These keep the position of the reader. */
 json_kind json_field_kind(json_reader *r, const json_field *field);
-bool json_field_bool(json_reader *r, const json_field *field, bool *value);
-bool json_field_uint(json_reader *r, const json_field *field, uint64_t *value);
+/* Whether it is neither absent nor null. */
+bool json_field_given(json_reader *r, const json_field *field);
+/* Leaves *s unchanged if it is not given. */
 bool json_field_string(json_reader *r, const json_field *field, json_string *s);
 bool json_string_is(json_string s, const char *text);
 

@@ -39,16 +39,14 @@ static bool read_replace(json_reader *r, char *letter)
 /* Only one blank at the start is supported. */
 static bool read_strip(json_reader *r, char *letter)
 {
-    json_field fields[] = {{"type", 0},
-                           {"content", 0, JSON_STRING, false},
-                           {"start", 0, JSON_NUMBER, false},
-                           {"stop", 0, JSON_NUMBER, false}};
     json_string content = {"", 0};
     uint64_t start = 0, stop = 0;
     uint32_t c;
-    if (!json_read_fields(r, "decoder Strip", fields, HF_N(fields)) ||
-        !json_field_string(r, &fields[1], &content) || !json_field_uint(r, &fields[2], &start) ||
-        !json_field_uint(r, &fields[3], &stop))
+    json_field fields[] = {{"type", 0},
+                           {"content", 0, JSON_STRING, .text = &content},
+                           {"start", 0, JSON_NUMBER, .number = &start},
+                           {"stop", 0, JSON_NUMBER, .number = &stop}};
+    if (!json_read_fields(r, "decoder Strip", fields, HF_N(fields)))
         return false;
     if (content.n_bytes == 0 ||
         utf8_decode((const uint8_t *)content.s, content.n_bytes, &c) != content.n_bytes)
@@ -59,22 +57,19 @@ static bool read_strip(json_reader *r, char *letter)
 
 static bool read_wordpiece(json_reader *r, model *m)
 {
-    json_field fields[] = {
-        {"type", 0}, {"prefix", 0, JSON_STRING, false}, {"cleanup", 0, JSON_TRUE, false}};
     json_string prefix = {"##", 2};
-    m->decode_cleans = true;
+    json_field fields[] = {{"type", 0},
+                           {"prefix", 0, JSON_STRING, .text = &prefix},
+                           {"cleanup", 0, JSON_TRUE, .flag = &m->decode_cleans}};
     return json_read_fields(r, "decoder WordPiece", fields, HF_N(fields)) &&
-           json_field_string(r, &fields[1], &prefix) &&
-           json_field_bool(r, &fields[2], &m->decode_cleans) &&
            (model_text_set(&m->decode_affix, prefix.s, prefix.n_bytes) || json_no_memory(r));
 }
 
 static bool read_suffix(json_reader *r, model *m, char *letter)
 {
-    json_field fields[] = {{"type", 0}, {"suffix", 0, JSON_STRING, false}};
     json_string suffix = {"</w>", 4};
-    if (!json_read_fields(r, "BPEDecoder", fields, HF_N(fields)) ||
-        !json_field_string(r, &fields[1], &suffix))
+    json_field fields[] = {{"type", 0}, {"suffix", 0, JSON_STRING, .text = &suffix}};
+    if (!json_read_fields(r, "BPEDecoder", fields, HF_N(fields)))
         return false;
     if (suffix.n_bytes == 0) /* every place has it */
         *letter = '?';

@@ -18,6 +18,9 @@ typedef struct hf_file {
     model *m;
     failure *err;
     name_table names; /* of the vocabulary, as written */
+    /* Fields of the model, whichever it is. */
+    bool fuse_unk, byte_fallback, ignore_merges;
+    uint64_t unk_id, max_characters;
 } hf_file;
 
 /* ---- BPE ---- */
@@ -68,8 +71,7 @@ static bool read_affixes(hf_file *f, const json_field *fields)
 static bool refuse_dropout(hf_file *f, const json_field *field)
 {
     double dropout = 0;
-    const json_kind kind = json_field_kind(&f->r, field);
-    if (kind == JSON_NONE || kind == JSON_NULL)
+    if (!json_field_given(&f->r, field))
         return true;
     f->r.at = field->at;
     if (!json_read_number(&f->r, &dropout))
@@ -173,11 +175,11 @@ static bool read_bpe(hf_file *f, const json_field *fields)
     f->m->family = f->m->kind == MODEL_BYTE_BPE ? "byte-level BPE" : "character BPE";
     if (!fields[BPE_MERGES].at)
         return model_fail(f->err, 0, "BPE without merges");
-    if (!refuse_dropout(f, &fields[BPE_DROPOUT]) ||
-        !json_field_bool(r, &fields[BPE_FUSE_UNK], &f->m->fuse_unknown) ||
-        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
-        !json_field_bool(r, &fields[BPE_IGNORE_MERGES], &f->m->whole_word_first))
+    if (!refuse_dropout(f, &fields[BPE_DROPOUT]))
         return false;
+    f->m->fuse_unknown = f->fuse_unk;
+    f->m->byte_fallback = f->byte_fallback;
+    f->m->whole_word_first = f->ignore_merges;
     /* The text "<0x0A>" would be a word in the vocabulary. */
     if (f->m->byte_fallback && f->m->whole_word_first && f->m->kind != MODEL_BYTE_BPE)
         return model_fail(f->err, fields[BPE_IGNORE_MERGES].at,
@@ -205,13 +207,12 @@ static bool read_words(hf_file *f, const json_field *fields, bool wordpiece)
     f->m->family = wordpiece ? "WordPiece" : "WordLevel";
     static const int needed[] = {BPE_UNK_TOKEN, BPE_PREFIX, BPE_MAX_CHARACTERS};
     for (size_t i = 0; i < (wordpiece ? HF_N(needed) : 1); i++) {
-        const json_kind kind = json_field_kind(r, &fields[needed[i]]);
-        if (kind == JSON_NONE || kind == JSON_NULL)
+        if (!json_field_given(r, &fields[needed[i]]))
             return model_fail(f->err, 0, "%s without %s", f->m->family, fields[needed[i]].name);
     }
-    if (wordpiece && (!json_field_string(r, &fields[BPE_PREFIX], &prefix) ||
-                      !json_field_uint(r, &fields[BPE_MAX_CHARACTERS], &f->m->max_word_characters)))
+    if (wordpiece && !json_field_string(r, &fields[BPE_PREFIX], &prefix))
         return false;
+    f->m->max_word_characters = f->max_characters;
     if (!model_text_set(&f->m->subword_prefix, prefix.s, prefix.n_bytes))
         return fail_memory(f->err);
     r->at = fields[BPE_VOCAB].at;
@@ -243,12 +244,10 @@ static bool read_piece(hf_file *f, uint32_t id)
 static bool read_unigram(hf_file *f, const json_field *fields)
 {
     json_reader *r = &f->r;
-    uint64_t unknown = MODEL_NO_ID;
     f->m->kind = MODEL_UNIGRAM;
     f->m->family = "Unigram";
-    if (!refuse_dropout(f, &fields[BPE_DROPOUT]) ||
-        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
-        !json_field_uint(r, &fields[BPE_UNK_ID], &unknown))
+    f->m->byte_fallback = f->byte_fallback;
+    if (!refuse_dropout(f, &fields[BPE_DROPOUT]))
         return false;
     if (json_field_kind(r, &fields[BPE_BYTE_FALLBACK]) == JSON_NULL)
         return json_fail(r, "Unigram: byte_fallback is null");
@@ -262,9 +261,9 @@ static bool read_unigram(hf_file *f, const json_field *fields)
     }
     if (r->failure[0])
         return false;
-    if (unknown >= f->m->n_tokens)
+    if (f->unk_id >= f->m->n_tokens)
         return model_fail(f->err, 0, "Unigram needs an unk_id in the vocabulary");
-    f->m->unknown_id = (uint32_t)unknown;
+    f->m->unknown_id = (uint32_t)f->unk_id;
     return !f->m->byte_fallback || check_byte_fallback(f);
 }
 
@@ -275,13 +274,13 @@ static bool read_model(hf_file *f)
                                        {"unk_token", 0},
                                        {"continuing_subword_prefix", 0},
                                        {"end_of_word_suffix", 0},
-                                       {"fuse_unk", 0},
-                                       {"byte_fallback", 0},
-                                       {"ignore_merges", 0},
+                                       {"fuse_unk", .flag = &f->fuse_unk},
+                                       {"byte_fallback", .flag = &f->byte_fallback},
+                                       {"ignore_merges", .flag = &f->ignore_merges},
                                        {"vocab", 0},
                                        {"merges", 0},
-                                       {"unk_id", 0},
-                                       {"max_input_chars_per_word", 0}};
+                                       {"unk_id", .number = &f->unk_id},
+                                       {"max_input_chars_per_word", .number = &f->max_characters}};
     char type[HF_TYPE_BYTES];
     if (!hf_read_type(&f->r, type))
         return false;
@@ -305,13 +304,6 @@ static bool read_model(hf_file *f)
 }
 
 /* ---- Added tokens ---- */
-
-enum {
-    ADDED_ID,
-    ADDED_CONTENT,
-    ADDED_SINGLE_WORD, /* and four more flags */
-    ADDED_N_FIELDS = ADDED_SINGLE_WORD + 5
-};
 
 typedef struct added_reader {
     name_table contents;
@@ -338,24 +330,18 @@ static bool check_added_id(const hf_file *f, added_reader *a, json_string conten
 
 static bool read_added(hf_file *f, added_reader *a)
 {
-    json_field fields[ADDED_N_FIELDS] = {
-        {"id", 0, JSON_NUMBER, false},        {"content", 0, JSON_STRING, false},
-        {"single_word", 0, JSON_TRUE, false}, {"lstrip", 0, JSON_TRUE, false},
-        {"rstrip", 0, JSON_TRUE, false},      {"normalized", 0, JSON_TRUE, false},
-        {"special", 0, JSON_TRUE, false}};
     json_string content = {"", 0};
     added_token token = {0};
     uint64_t id = 0;
-    bool *const flags[] = {&token.single_word, &token.lstrip, &token.rstrip, &token.normalized,
-                           &token.special};
-    if (!json_read_fields(&f->r, "an added token", fields, ADDED_N_FIELDS) ||
-        !json_field_uint(&f->r, &fields[ADDED_ID], &id) ||
-        !json_field_string(&f->r, &fields[ADDED_CONTENT], &content))
+    json_field fields[] = {{"id", 0, JSON_NUMBER, .number = &id},
+                           {"content", 0, JSON_STRING, .text = &content},
+                           {"single_word", 0, JSON_TRUE, .flag = &token.single_word},
+                           {"lstrip", 0, JSON_TRUE, .flag = &token.lstrip},
+                           {"rstrip", 0, JSON_TRUE, .flag = &token.rstrip},
+                           {"normalized", 0, JSON_TRUE, .flag = &token.normalized},
+                           {"special", 0, JSON_TRUE, .flag = &token.special}};
+    if (!json_read_fields(&f->r, "an added token", fields, HF_N(fields)))
         return false;
-    for (size_t i = 0; i < HF_N(flags); i++) {
-        if (!json_field_bool(&f->r, &fields[ADDED_SINGLE_WORD + i], flags[i]))
-            return false;
-    }
     if (content.n_bytes == 0) /* like tokenizers */
         return true;
     token.id = (uint32_t)id;
@@ -393,28 +379,24 @@ enum {
 static bool refuse_padding(hf_file *f, const json_field *field)
 {
     json_reader *r = &f->r;
-    json_field fields[] = {{"strategy", 0},
-                           {"direction", 0, JSON_STRING, false},
-                           {"pad_to_multiple_of", 0},
-                           {"pad_id", 0, JSON_NUMBER, false},
-                           {"pad_type_id", 0, JSON_NUMBER, false},
-                           {"pad_token", 0, JSON_STRING, false}};
-    json_string strategy = {"Fixed", 5}, direction;
+    json_string strategy = {"Fixed", 5}, direction = {"", 0};
     uint64_t multiple = 0, pad;
-    const json_kind kind = json_field_kind(r, field);
-    if (kind == JSON_NONE || kind == JSON_NULL)
+    json_field fields[] = {{"strategy", 0},
+                           {"direction", 0, JSON_STRING, .text = &direction},
+                           {"pad_to_multiple_of", .number = &multiple},
+                           {"pad_id", 0, JSON_NUMBER, .number = &pad},
+                           {"pad_type_id", 0, JSON_NUMBER, .number = &pad},
+                           {"pad_token", 0, JSON_STRING, false}};
+    if (!json_field_given(r, field))
         return true;
     r->at = field->at;
     if (!json_read_fields(r, "padding", fields, HF_N(fields)))
         return false;
+    if (!json_string_is(direction, "Left") && !json_string_is(direction, "Right"))
+        return json_fail(r, "padding: the direction is not Left or Right");
     if (json_field_kind(r, &fields[0]) == JSON_STRING &&
         !json_field_string(r, &fields[0], &strategy))
         return false;
-    if (!json_field_uint(r, &fields[2], &multiple) || !json_field_uint(r, &fields[3], &pad) ||
-        !json_field_uint(r, &fields[4], &pad) || !json_field_string(r, &fields[1], &direction))
-        return false;
-    if (!json_string_is(direction, "Left") && !json_string_is(direction, "Right"))
-        return json_fail(r, "padding: the direction is not Left or Right");
     return (json_string_is(strategy, "BatchLongest") && multiple <= 1) ||
            model_fail(f->err, field->at,
                       "padding is supported only to the longest; any other adds tokens");
@@ -423,13 +405,12 @@ static bool refuse_padding(hf_file *f, const json_field *field)
 static bool check_head(hf_file *f, const json_field *fields)
 {
     json_string version = {"1.0", 3};
-    const json_kind truncation = json_field_kind(&f->r, &fields[FILE_TRUNCATION]);
     if (!json_field_string(&f->r, &fields[FILE_VERSION], &version))
         return false;
     if (!json_string_is(version, "1.0"))
         return model_fail(f->err, fields[FILE_VERSION].at, "version %.*s is not supported",
                           hf_shown(version), version.s);
-    if (truncation != JSON_NONE && truncation != JSON_NULL)
+    if (json_field_given(&f->r, &fields[FILE_TRUNCATION]))
         return model_fail(f->err, fields[FILE_TRUNCATION].at,
                           "truncation is not supported, because it loses text");
     if (!refuse_padding(f, &fields[FILE_PADDING]))
@@ -478,7 +459,7 @@ static bool read_file(hf_file *f)
 
 bool load_hf_json(model *m, const model_source *source, failure *err)
 {
-    hf_file f = {.m = m, .err = err};
+    hf_file f = {.m = m, .err = err, .unk_id = MODEL_NO_ID};
     if (source->pattern)
         return model_fail(err, 0, "--pattern %s: a tokenizer.json has its own pattern",
                           source->pattern);

@@ -21,10 +21,9 @@ static bool set_text(json_reader *r, model_text *text, json_string s)
 
 static bool read_prepend(json_reader *r, normalize_step *step)
 {
-    json_field fields[] = {{"type", 0}, {"prepend", 0, JSON_STRING, false}};
     json_string text = {"", 0};
-    if (!json_read_fields(r, "Prepend", fields, HF_N(fields)) ||
-        !json_field_string(r, &fields[1], &text))
+    json_field fields[] = {{"type", 0}, {"prepend", 0, JSON_STRING, .text = &text}};
+    if (!json_read_fields(r, "Prepend", fields, HF_N(fields)))
         return false;
     if (text.n_bytes == 0) /* the normalizers after it would fail in tokenizers */
         return json_fail(r, "normalizer Prepend of an empty text is not supported");
@@ -70,37 +69,31 @@ static bool read_replace(json_reader *r, normalize_step *step, failure *err)
 
 static bool read_strip(json_reader *r, normalize_step *step)
 {
-    json_field fields[] = {
-        {"type", 0}, {"strip_left", 0, JSON_TRUE, false}, {"strip_right", 0, JSON_TRUE, false}};
-    return json_read_fields(r, "Strip", fields, HF_N(fields)) &&
-           json_field_bool(r, &fields[1], &step->left) &&
-           json_field_bool(r, &fields[2], &step->right);
+    json_field fields[] = {{"type", 0},
+                           {"strip_left", 0, JSON_TRUE, .flag = &step->left},
+                           {"strip_right", 0, JSON_TRUE, .flag = &step->right}};
+    return json_read_fields(r, "Strip", fields, HF_N(fields));
 }
 
 /* strip_accents null: as lowercase. */
 static bool read_bert(json_reader *r, normalize_step *step)
 {
     json_field fields[] = {{"type", 0},
-                           {"clean_text", 0, JSON_TRUE, false},
-                           {"handle_chinese_chars", 0, JSON_TRUE, false},
-                           {"strip_accents", 0},
-                           {"lowercase", 0, JSON_TRUE, false}};
-    if (!json_read_fields(r, "BertNormalizer", fields, HF_N(fields)) ||
-        !json_field_bool(r, &fields[1], &step->clean_text) ||
-        !json_field_bool(r, &fields[2], &step->ideographs) ||
-        !json_field_bool(r, &fields[4], &step->lowercase))
-        return false;
-    step->strip_accents = step->lowercase;
-    return json_field_kind(r, &fields[3]) == JSON_NULL ||
-           json_field_bool(r, &fields[3], &step->strip_accents);
+                           {"clean_text", 0, JSON_TRUE, .flag = &step->clean_text},
+                           {"handle_chinese_chars", 0, JSON_TRUE, .flag = &step->ideographs},
+                           {"lowercase", 0, JSON_TRUE, .flag = &step->lowercase},
+                           {"strip_accents", .flag = &step->strip_accents}};
+    const bool read = json_read_fields(r, "BertNormalizer", fields, HF_N(fields));
+    if (!json_field_given(r, &fields[4]))
+        step->strip_accents = step->lowercase;
+    return read;
 }
 
 static bool read_precompiled(json_reader *r, normalize_step *step, failure *err)
 {
-    json_field fields[] = {{"type", 0}, {"precompiled_charsmap", 0, JSON_STRING, false}};
     json_string text = {"", 0};
-    if (!json_read_fields(r, "Precompiled", fields, HF_N(fields)) ||
-        !json_field_string(r, &fields[1], &text))
+    json_field fields[] = {{"type", 0}, {"precompiled_charsmap", 0, JSON_STRING, .text = &text}};
+    if (!json_read_fields(r, "Precompiled", fields, HF_N(fields)))
         return false;
     step->to.s = malloc(BASE64_ROOM(text.n_bytes) + 1);
     if (!step->to.s)
@@ -169,9 +162,10 @@ typedef struct
 static bool read_piece(json_reader *r, template_ends *ends, bool *text_seen)
 {
     json_field fields[] = {{"Sequence", 0}, {"SpecialToken", 0}};
-    json_field parts[] = {{"id", 0, JSON_STRING, false}, {"type_id", 0, JSON_NUMBER, false}};
     json_string id = {"", 0};
     uint64_t type_id;
+    json_field parts[] = {{"id", 0, JSON_STRING, .text = &id},
+                          {"type_id", 0, JSON_NUMBER, .number = &type_id}};
     if (!json_read_fields(r, "TemplateProcessing", fields, HF_N(fields)))
         return false;
     const bool text = fields[0].at != 0;
@@ -179,8 +173,7 @@ static bool read_piece(json_reader *r, template_ends *ends, bool *text_seen)
         return json_fail(r, "TemplateProcessing: expected a Sequence or a SpecialToken");
     const size_t end = r->at;
     r->at = fields[text ? 0 : 1].at;
-    if (!json_read_fields(r, "TemplateProcessing", parts, HF_N(parts)) ||
-        !json_field_uint(r, &parts[1], &type_id) || !json_field_string(r, &parts[0], &id))
+    if (!json_read_fields(r, "TemplateProcessing", parts, HF_N(parts)))
         return false;
     r->at = end;
     *text_seen |= text;

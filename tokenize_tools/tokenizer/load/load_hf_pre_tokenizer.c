@@ -67,13 +67,11 @@ typedef struct part_list {
 bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex)
 {
     json_field fields[] = {{"type", 0},
-                           {"add_prefix_space", 0, JSON_TRUE, false},
+                           {"add_prefix_space", 0, JSON_TRUE, .flag = prefix_space},
                            {"trim_offsets", 0, JSON_TRUE, false},
-                           {"use_regex", 0, JSON_TRUE, true}};
+                           {"use_regex", 0, JSON_TRUE, true, .flag = use_regex}};
     *use_regex = true;
-    return json_read_fields(r, "ByteLevel", fields, HF_N(fields)) &&
-           json_field_bool(r, &fields[1], prefix_space) &&
-           json_field_bool(r, &fields[3], use_regex);
+    return json_read_fields(r, "ByteLevel", fields, HF_N(fields));
 }
 
 static bool read_behavior(json_reader *r, const json_field *field, part *p)
@@ -134,10 +132,9 @@ static bool read_split(json_reader *r, part *p, part_list *list)
     json_field fields[] = {{"type", 0},
                            {"pattern", 0, JSON_OBJECT, false},
                            {"behavior", 0, JSON_STRING, false},
-                           {"invert", 0, JSON_TRUE, false}};
+                           {"invert", 0, JSON_TRUE, .flag = &p->invert}};
     hf_pattern pattern;
     if (!json_read_fields(r, "Split", fields, HF_N(fields)) || !read_behavior(r, &fields[2], p) ||
-        !json_field_bool(r, &fields[3], &p->invert) ||
         !hf_read_pattern(r, &fields[1], "Split", &pattern))
         return false;
     const size_t n = pattern.text.n_bytes;
@@ -158,23 +155,21 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
 {
     static const char *const schemes[] = {
         [PREPEND_NEVER] = "never", [PREPEND_FIRST] = "first", [PREPEND_ALWAYS] = "always"};
-    json_field fields[] = {{"type", 0},
-                           {"replacement", 0, JSON_STRING, false},
-                           {"add_prefix_space", 0},
-                           {"prepend_scheme", 0, JSON_STRING, true},
-                           {"split", 0},
-                           {"str_rep", 0}};
     bool prefix_space = true;
     json_string replacement = {"", 0}, scheme = {"always", 6};
+    json_field fields[] = {{"type", 0},
+                           {"replacement", 0, JSON_STRING, .text = &replacement},
+                           {"add_prefix_space", .flag = &prefix_space},
+                           {"prepend_scheme", 0, JSON_STRING, true},
+                           {"split", .flag = split},
+                           {"str_rep", 0}};
     *split = true;
-    if (!json_read_fields(r, "Metaspace", fields, HF_N(fields)) ||
-        !json_field_string(r, &fields[1], &replacement))
+    if (!json_read_fields(r, "Metaspace", fields, HF_N(fields)))
         return false;
     if (!json_string_is(replacement, SPACE_MARK))
         return json_fail(r, "Metaspace: the replacement is \"%.*s\", not U+2581",
                          hf_shown(replacement), replacement.s);
-    if (!json_field_bool(r, &fields[2], &prefix_space) ||
-        !json_field_string(r, &fields[3], &scheme) || !json_field_bool(r, &fields[4], split))
+    if (!json_field_string(r, &fields[3], &scheme))
         return false;
     const size_t i = hf_find_word(schemes, HF_N(schemes), scheme);
     if (i == HF_N(schemes))
@@ -188,9 +183,9 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
 
 static bool read_digits(json_reader *r, part *p)
 {
-    json_field fields[] = {{"type", 0}, {"individual_digits", 0, JSON_TRUE, false}};
-    return json_read_fields(r, "Digits", fields, HF_N(fields)) &&
-           json_field_bool(r, &fields[1], &p->individual);
+    json_field fields[] = {{"type", 0},
+                           {"individual_digits", 0, JSON_TRUE, .flag = &p->individual}};
+    return json_read_fields(r, "Digits", fields, HF_N(fields));
 }
 
 static bool read_punctuation(json_reader *r, part *p, part_list *list)
@@ -206,11 +201,10 @@ static bool read_punctuation(json_reader *r, part *p, part_list *list)
 
 static bool read_delimiter(json_reader *r, part *p, part_list *list)
 {
-    json_field fields[] = {{"type", 0}, {"delimiter", 0, JSON_STRING, false}};
-    json_string delimiter;
+    json_string delimiter = {"", 0};
     uint32_t code_point;
-    if (!json_read_fields(r, "CharDelimiterSplit", fields, HF_N(fields)) ||
-        !json_field_string(r, &fields[1], &delimiter))
+    json_field fields[] = {{"type", 0}, {"delimiter", 0, JSON_STRING, .text = &delimiter}};
+    if (!json_read_fields(r, "CharDelimiterSplit", fields, HF_N(fields)))
         return false;
     if (delimiter.n_bytes == 0 || utf8_decode((const uint8_t *)delimiter.s, delimiter.n_bytes,
                                               &code_point) != delimiter.n_bytes)
@@ -221,11 +215,10 @@ static bool read_delimiter(json_reader *r, part *p, part_list *list)
 
 static bool read_length(json_reader *r, part *p, part_list *list)
 {
-    json_field fields[] = {{"type", 0}, {"length", 0, JSON_NUMBER, false}};
     char text[40];
-    uint64_t length = 5;
-    if (!json_read_fields(r, "FixedLength", fields, HF_N(fields)) ||
-        !json_field_uint(r, &fields[1], &length))
+    uint64_t length = 0;
+    json_field fields[] = {{"type", 0}, {"length", 0, JSON_NUMBER, .number = &length}};
+    if (!json_read_fields(r, "FixedLength", fields, HF_N(fields)))
         return false;
     p->behavior = ISOLATED;
     const int n = snprintf(text, sizeof text, "(?s:.){1,%" PRIu64 "}", length);

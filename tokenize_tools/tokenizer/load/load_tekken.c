@@ -36,24 +36,21 @@ static bool parse_version(tekken_file *f, json_string s)
 
 static bool read_config(tekken_file *f, const json_field *config)
 {
-    json_field fields[] = {{"pattern", 0},
-                           {"num_vocab_tokens", 0},
-                           {"default_vocab_size", 0},
-                           {"default_num_special_tokens", 0},
-                           {"version", 0}};
     json_reader *r = &f->r;
     json_string pattern = {"", 0}, version = {"", 0};
+    json_field fields[] = {{"pattern", .text = &pattern},
+                           {"num_vocab_tokens", 0},
+                           {"default_vocab_size", .number = &f->vocab_size},
+                           {"default_num_special_tokens", .number = &f->n_specials},
+                           {"version", 0}};
     r->at = config->at;
-    if (!json_read_fields(r, "config", fields, HF_N(fields)) ||
-        !json_field_string(r, &fields[0], &pattern))
+    if (!json_read_fields(r, "config", fields, HF_N(fields)))
         return false;
     if (split_find_stage(pattern.s, pattern.n_bytes) != STAGE_TEKKEN)
         return model_fail(f->err, fields[0].at, "config: the pattern %.*s is not supported",
                           hf_shown(pattern), pattern.s);
     f->m->split = SPLIT_TEKKEN;
-    if (!json_field_string(r, &fields[4], &version) || !parse_version(f, version) ||
-        !json_field_uint(r, &fields[2], &f->vocab_size) ||
-        !json_field_uint(r, &fields[3], &f->n_specials))
+    if (!json_field_string(r, &fields[4], &version) || !parse_version(f, version))
         return false;
     return (f->n_specials < f->vocab_size && f->vocab_size <= MODEL_MAX_TOKENS) ||
            model_fail(f->err, config->at,
@@ -72,17 +69,16 @@ static bool read_vocab(tekken_file *f, const json_field *vocab)
     if (!json_begin(&f->r, JSON_ARRAY))
         return false;
     for (; json_next_item(&f->r); rank++) {
-        json_field fields[] = {{"rank", 0}, {"token_bytes", 0}, {"token_str", 0}};
         json_string text = {"", 0};
         uint64_t given = UINT64_MAX;
+        json_field fields[] = {
+            {"rank", .number = &given}, {"token_bytes", .text = &text}, {"token_str", 0}};
         if (rank >= n_wanted) {
             if (!json_skip(&f->r))
                 return false;
             continue;
         }
-        if (!json_read_fields(&f->r, "vocab", fields, HF_N(fields)) ||
-            !json_field_uint(&f->r, &fields[0], &given) ||
-            !json_field_string(&f->r, &fields[1], &text))
+        if (!json_read_fields(&f->r, "vocab", fields, HF_N(fields)))
             return false;
         if (given != rank)
             return json_fail(&f->r, "vocab: the rank is %" PRIu64 ", expected %" PRIu64, given,
@@ -116,12 +112,11 @@ static bool read_listed_specials(tekken_file *f, const json_field *list, uint64_
     if (!json_begin(&f->r, JSON_ARRAY))
         return false;
     for (; json_next_item(&f->r); ++*n) {
-        json_field fields[] = {{"rank", 0}, {"token_str", 0}, {"is_control", 0}};
         json_string text = {"", 0};
         uint64_t given = UINT64_MAX;
-        if (!json_read_fields(&f->r, "special_tokens", fields, HF_N(fields)) ||
-            !json_field_uint(&f->r, &fields[0], &given) ||
-            !json_field_string(&f->r, &fields[1], &text))
+        json_field fields[] = {
+            {"rank", .number = &given}, {"token_str", .text = &text}, {"is_control", 0}};
+        if (!json_read_fields(&f->r, "special_tokens", fields, HF_N(fields)))
             return false;
         if (given != *n)
             return json_fail(&f->r, "special_tokens: the rank is %" PRIu64 ", expected %" PRIu64,
@@ -135,8 +130,7 @@ static bool read_listed_specials(tekken_file *f, const json_field *list, uint64_
 static bool read_specials(tekken_file *f, const json_field *list)
 {
     uint64_t n = 0;
-    const json_kind kind = json_field_kind(&f->r, list);
-    if (kind == JSON_NONE || kind == JSON_NULL) {
+    if (!json_field_given(&f->r, list)) {
         if (f->version > LAST_WITHOUT_SPECIALS)
             return model_fail(f->err, 0,
                               "there are no special_tokens, but version %" PRIu64 " needs them",
