@@ -344,20 +344,9 @@ TEST(in_metaspace_a_run_of_bytes_is_a_token)
 TEST(what_is_not_supported_is_refused_by_name)
 {
     model m;
-    make_scored(&m, 4);
-    m.rule = MERGE_RANKED;
-    refused(&m, "ranks");
     make_listed(&m, 4);
     m.metaspace = true;
     m.split = SPLIT_WHITESPACE_SPLIT;
     m.prepend = PREPEND_FIRST;
     refused(&m, "first");
-    make_scored(&m, 4);
-    m.byte_fallback = true;
-    m.tokens[m.n_tokens - 1].kind = TOKEN_NORMAL;
-    refused(&m, "byte");
-    make_scored(&m, 4);
-    m.byte_fallback = false;
-    m.unknown_id = MODEL_NO_ID;
-    refused(&m, "unknown");
 }

@@ -184,25 +184,3 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
     static const char *const units[] = {"a", "ab", "\xE4\xB8\x96", "~", "a.", "s\n"};
     runs_come_back(make_for_runs, units, NAIVE_N(units), true);
 }
-
-/* ---- Refusals ---- */
-
-TEST(what_is_not_supported_is_refused_by_name)
-{
-    model m;
-    make_huggingface(&m, 4);
-    m.unknown_id = MODEL_NO_ID;
-    refused(&m, "unknown");
-    make_huggingface(&m, 4);
-    m.tokens[1].score = (double)INFINITY;
-    refused(&m, "score");
-    make_sentencepiece(&m, 4, 1);
-    m.tokens[1].kind = m.tokens[2].kind = TOKEN_NORMAL;
-    m.tokens[2].offset = m.tokens[1].offset;
-    m.tokens[2].n_bytes = m.tokens[1].n_bytes;
-    refused(&m, "same text");
-    make_sentencepiece(&m, 4, 1);
-    m.byte_fallback = true;
-    m.tokens[m.n_tokens - 1].kind = TOKEN_NORMAL;
-    refused(&m, "byte");
-}

@@ -59,7 +59,6 @@ static bool is_odd(const char_bpe *b, uint32_t symbol)
 
 #define MAX_SPLIT_DEPTH 100 /* the limit of sentencepiece for unused pieces */
 #define MAX_UNUSED_SYMBOLS 256
-#define MAX_PIECE_BYTES 8000 /* sentencepiece refuses this many */
 
 /* A file may be made so that its pieces take for ever: many long ones, each the beginning of the
  * next. Real files need a hundredth of this. */
@@ -106,20 +105,11 @@ static bool only_character(const model *m, uint32_t id, uint32_t *c)
     return t->n_bytes > 0 && utf8_decode(model_token_bytes(m, id), t->n_bytes, c) == t->n_bytes;
 }
 
-/* sentencepiece ignores a piece that is only a NUL, if it does not refuse it. */
-static bool is_lone_nul(const model *m, uint32_t id)
-{
-    return m->rule != MERGE_LISTED && m->tokens[id].n_bytes == 1 &&
-           *model_token_bytes(m, id) == 0 &&
-           (m->byte_fallback || m->tokens[id].kind == TOKEN_UNUSED);
-}
-
 static bool merges_lead_to(const model *m, uint32_t id)
 {
     const uint8_t kind = m->tokens[id].kind;
-    return (kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED ||
-            (kind == TOKEN_UNUSED && m->rule != MERGE_NONE)) &&
-           !is_lone_nul(m, id);
+    return kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED ||
+           (kind == TOKEN_UNUSED && m->rule != MERGE_NONE);
 }
 
 /* A token of one character and the suffix is the character at the end of a word. */
@@ -192,12 +182,9 @@ static bool set_other_characters(builder *w, uint32_t id)
     const uint8_t *at = model_token_bytes(w->m, id), *end = at + w->m->tokens[id].n_bytes;
     while (at < end) {
         uint32_t c;
-        const size_t n = utf8_decode(at, (size_t)(end - at), &c);
-        if (n == 0)
-            return model_fail(w->err, 0, "the piece with id %u is not UTF-8", id);
+        at += utf8_decode(at, (size_t)(end - at), &c);
         if (symbol_of(w->b, c) == NO_SYMBOL && !set_symbol(w, c, w->b->n_symbols++))
             return false;
-        at += n;
     }
     return true;
 }
@@ -224,22 +211,6 @@ static uint32_t rank_of(const builder *w, uint32_t id)
     return (uint32_t)(found - w->scores);
 }
 
-static bool add_piece(builder *w, uint32_t id, double_array_key *keys, size_t *n)
-{
-    const model_token *t = &w->m->tokens[id];
-    const uint8_t *bytes = model_token_bytes(w->m, id);
-    if (!merges_lead_to(w->m, id))
-        return true;
-    if (t->n_bytes == 0 || memchr(bytes, 0, t->n_bytes))
-        return model_fail(w->err, 0, "the piece with id %u is empty or contains a NUL", id);
-    if (t->n_bytes >= MAX_PIECE_BYTES)
-        return model_fail(w->err, 0, "the piece with id %u has %u bytes, which is too long", id,
-                          t->n_bytes);
-    w->scores[*n] = score_order(w->m, id);
-    keys[(*n)++] = (double_array_key){bytes, t->n_bytes, id};
-    return true;
-}
-
 /* keys: with room for all tokens. */
 static bool build_pieces(builder *w, double_array_key *keys)
 {
@@ -247,16 +218,13 @@ static bool build_pieces(builder *w, double_array_key *keys)
     w->scores = malloc(w->m->n_tokens * sizeof *w->scores + 1);
     if (!keys || !w->scores)
         return fail_memory(w->err);
-    for (uint32_t id = 0; id < w->m->n_tokens; id++)
-        if (!add_piece(w, id, keys, &n))
-            return false;
-    qsort(keys, n, sizeof *keys, double_array_compare);
-    for (size_t i = 1; i < n; i++) {
-        const double_array_key *x = &keys[i - 1], *y = &keys[i];
-        if (double_array_same(x, y))
-            return model_fail(w->err, 0, "the pieces with ids %u and %u are the same", x->value,
-                              y->value);
+    for (uint32_t id = 0; id < w->m->n_tokens; id++) {
+        if (!merges_lead_to(w->m, id))
+            continue;
+        w->scores[n] = score_order(w->m, id);
+        keys[n++] = (double_array_key){model_token_bytes(w->m, id), w->m->tokens[id].n_bytes, id};
     }
+    qsort(keys, n, sizeof *keys, double_array_compare);
     qsort(w->scores, n, sizeof *w->scores, compare_scores);
     for (size_t i = 0; i < n; i++)
         if (n_scores == 0 || w->scores[n_scores - 1] != w->scores[i])
@@ -545,25 +513,6 @@ static void join_user_pieces(builder *w)
 
 /* ---- New and free ---- */
 
-static bool load_fallback(builder *w)
-{
-    char_bpe *b = w->b;
-    const model *m = w->m;
-    const unsigned n_found = model_byte_ids(m, b->byte_ids);
-    b->unknown_id = m->unknown_id;
-    b->byte_fallback = m->byte_fallback;
-    if (b->unknown_id != MODEL_NO_ID && b->unknown_id >= m->n_tokens)
-        return model_fail(w->err, 0, "the unknown token does not exist");
-    if (b->byte_fallback && n_found < 256 && b->sentencepiece)
-        return model_fail(w->err, 0, "byte_fallback needs 256 byte pieces, but there are %u",
-                          n_found);
-    if (!b->byte_fallback && b->sentencepiece && b->unknown_id == MODEL_NO_ID)
-        return model_fail(w->err, 0, "there is no unknown piece");
-    b->fuse_before = !b->sentencepiece && m->fuse_unknown;
-    b->fuse_after = b->sentencepiece && !b->byte_fallback;
-    return true;
-}
-
 /* Whether tokens are whole words, and the characters of other words are unknown. */
 static bool has_words(const model *m)
 {
@@ -589,11 +538,9 @@ static bool build_tables(builder *w)
 {
     char_bpe *b = w->b;
     const model *m = w->m;
-    if (m->rule == MERGE_RANKED)
-        return model_fail(w->err, 0, "BPE over characters with ranks is not supported");
     b->n_ids = b->n_symbols = (uint32_t)m->n_tokens;
     char_words_init(&b->words, b->spaces_are_marks);
-    if (!load_fallback(w) || !set_symbol(w, 0, NO_SYMBOL) /* page 0 has no symbols */ ||
+    if (!set_symbol(w, 0, NO_SYMBOL) /* page 0 has no symbols */ ||
         (!has_words(m) && !set_tokens_of_one(w)) ||
         (m->rule == MERGE_LISTED && !add_listed_pairs(w)) ||
         (m->rule == MERGE_SCORED && !add_scored_pairs(w)))
@@ -622,6 +569,11 @@ char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, failure *err)
     }
     b->sentencepiece = m->rule != MERGE_LISTED;
     b->spaces_are_marks = spaces_are_marks;
+    b->unknown_id = m->unknown_id;
+    b->byte_fallback = m->byte_fallback;
+    b->fuse_before = !b->sentencepiece && m->fuse_unknown;
+    b->fuse_after = b->sentencepiece && !b->byte_fallback;
+    model_byte_ids(m, b->byte_ids);
     const bool built = build_tables(&w);
     double_array_free(&w.pieces);
     free(w.scores);

@@ -15,7 +15,6 @@
 /* sentencepiece keeps sums small: beyond this limit it subtracts them from all open scores. */
 #define RESET_ABOVE 100000.0
 #define UNKNOWN_PENALTY 10.0
-#define MAX_PIECE_BYTES 8000 /* sentencepiece refuses this many */
 
 /* For parts whose ids are cached: sentencepiece adds floats. Its sums stay below 2^17, so each
  * addition is wrong by at most 2^-8; the others are doubles below 2^31, wrong by at most 2^-23. */
@@ -86,8 +85,6 @@ static bool load_scores(unigram *u, const model *m, failure *err)
         return fail_memory(err);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
-        if (!isfinite(t->score))
-            return model_fail(err, 0, "the score of the token with id %u is not a number", id);
         const double score = u->scores[id] = score_of(u, m, id);
         const bool matched = is_matched(u, m, id);
         if ((t->kind == TOKEN_NORMAL || (!u->single && matched)) && score < lowest)
@@ -112,12 +109,8 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, failure *err
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         const uint8_t *bytes = model_token_bytes(m, id);
-        const bool nul = t->n_bytes == 1 && *bytes == 0;
-        if (!is_matched(u, m, id) || (nul && u->single && u->byte_fallback))
+        if (!is_matched(u, m, id))
             continue;
-        if (u->single && t->n_bytes >= MAX_PIECE_BYTES)
-            return model_fail(err, 0, "the piece with id %u has %u bytes, which is too long", id,
-                              t->n_bytes);
         double_array_key *key = &list->keys[list->n++];
         *key = (double_array_key){bytes, t->n_bytes, id};
         if (t->kind == TOKEN_BYTE && t->n_bytes == 1) {
@@ -128,8 +121,6 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, failure *err
         } else if (memchr(bytes, 0, t->n_bytes)) {
             return model_fail(err, 0, "the token with id %u contains a NUL", id);
         }
-        if (utf8_valid_prefix(key->bytes, key->n_bytes) < key->n_bytes)
-            return model_fail(err, 0, "the token with id %u is not UTF-8", id);
         if (key->n_bytes > u->longest)
             u->longest = key->n_bytes;
         char_words_join_piece(&u->words, key->bytes, key->n_bytes);
@@ -150,27 +141,10 @@ static bool load_trie(unigram *u, const model *m, failure *err)
             n -= n > 0 && double_array_same(&list.keys[n - 1], &list.keys[i]);
             list.keys[n++] = list.keys[i];
         }
-        if (u->single && n < list.n)
-            loaded = model_fail(err, 0, "two pieces have the same text");
-        else if (!double_array_build(&u->trie, list.keys, n))
-            loaded = fail_memory(err);
+        loaded = double_array_build(&u->trie, list.keys, n) || fail_memory(err);
     }
     free(list.keys);
     return loaded;
-}
-
-static bool load_fallback(unigram *u, const model *m, failure *err)
-{
-    const unsigned n_found = model_byte_ids(m, u->byte_ids);
-    u->byte_fallback = m->byte_fallback;
-    u->unknown_id = m->unknown_id;
-    if (u->unknown_id != MODEL_NO_ID && u->unknown_id >= m->n_tokens)
-        return model_fail(err, 0, "the unknown token does not exist");
-    if (u->single && u->byte_fallback && n_found < 256)
-        return model_fail(err, 0, "byte_fallback needs 256 byte pieces, but there are %u", n_found);
-    if (u->unknown_id == MODEL_NO_ID && !(u->single && u->byte_fallback))
-        return model_fail(err, 0, "Unigram needs an unknown token");
-    return true;
 }
 
 unigram *unigram_new(const model *m, bool spaces_are_marks, failure *err)
@@ -184,7 +158,10 @@ unigram *unigram_new(const model *m, bool spaces_are_marks, failure *err)
     u->n_ids = (uint32_t)m->n_tokens;
     u->trie.spaces_are_marks = spaces_are_marks;
     char_words_init(&u->words, spaces_are_marks);
-    if (load_fallback(u, m, err) && load_scores(u, m, err) && load_trie(u, m, err))
+    u->byte_fallback = m->byte_fallback;
+    u->unknown_id = m->unknown_id;
+    model_byte_ids(m, u->byte_ids);
+    if (load_scores(u, m, err) && load_trie(u, m, err))
         return u;
     unigram_free(u);
     return NULL;

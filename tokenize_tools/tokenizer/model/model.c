@@ -161,18 +161,13 @@ bool model_set_token(model *m, const new_token *token, failure *err)
     return true;
 }
 
-unsigned model_byte_ids(const model *m, uint32_t byte_ids[256])
+void model_byte_ids(const model *m, uint32_t byte_ids[256])
 {
-    unsigned n_found = 0;
     memset(byte_ids, 0xFF, 256 * sizeof *byte_ids);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
-        if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
-            uint32_t *place = &byte_ids[*model_token_bytes(m, id)];
-            n_found += *place == MODEL_NO_ID;
-            *place = id;
-        }
+        if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1)
+            byte_ids[*model_token_bytes(m, id)] = id;
     }
-    return n_found;
 }
 
 /* ---- Merges ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - the contents of a tokenizer file, before fast tables are made from it.
  *
- * The loaders (load_*.c) fill one; tokenizer.c makes a tokenizer from it, or refuses it and names
- * the part that is not supported. */
+ * The loaders (load_*.c) fill one and check what they take from a file: ids exist, pieces are UTF-8
+ * and different, scores are finite, and what byte_fallback needs is there. tokenizer.c makes a
+ * tokenizer from it, or refuses it and names the part that is not supported. */
 #ifndef TOKMAP_MODEL_H
 #define TOKMAP_MODEL_H
 
@@ -193,9 +194,8 @@ bool model_add_special(model *m, uint32_t id, model_text content, failure *err);
 uint32_t model_special_id(const model *m, const char *content);
 /* Adds a step for the caller to fill in. NULL: there are too many. */
 normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
-/* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. Returns how many
- * bytes have one. */
-unsigned model_byte_ids(const model *m, uint32_t byte_ids[256]);
+/* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. */
+void model_byte_ids(const model *m, uint32_t byte_ids[256]);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 void model_text_free(model_text *text);
 bool model_text_is(const model_text *text, const char *s);
