@@ -84,8 +84,9 @@ typedef struct json_field {
     json_string *text; /* for one field of an object: reading another string ends it */
 } json_field;
 
-/* Reads an object: where its fields are, and their values. A field that is not in the list, that appears
- * twice, or that is not as its entry says, is a failure. `what` names the object in the message. */
+/* Reads an object: where its fields are, and their values. A field that is not in the list, that
+ * appears twice, or that is not as its entry says, is a failure. `what` names the object in the
+ * message. */
 bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields);
 /* These keep the position of the reader. */
 json_kind json_field_kind(json_reader *r, const json_field *field);
