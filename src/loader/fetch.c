@@ -61,9 +61,8 @@ struct tokmap_i_fetch {
     tokmap_i_condition work, settled; /* the thread waits for work; the caller for settled */
 
     /* Under the lock: */
-    bool stop, restarted; /* the thread clears restarted */
-    bool idle;            /* the thread waits for work */
-    bool lent;
+    bool stop, restarted;   /* the thread clears restarted */
+    bool idle;              /* the thread waits for work */
     uint64_t first, stride; /* samples */
     uint32_t n_rows;        /* of a step; 0: there are none */
     uint64_t head, n_given_back;
@@ -293,11 +292,10 @@ static void unlock_and_wake(tokmap_i_fetch *f, bool wake)
 
 static void return_step(tokmap_i_fetch *f)
 {
-    if (f->lent) {
+    if (f->n_given_back < f->head) {
         step_at(f, f->head - 1)->state = STEP_EMPTY;
         f->n_given_back = f->head;
     }
-    f->lent = false;
 }
 
 static void announce_order(tokmap_i_fetch *f, bool random)
@@ -367,7 +365,6 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
             *err = s->err;
     } else {
         *rows = s->rows;
-        f->lent = true;
         f->head++;
     }
     /* The thread is not woken for every free slot, because that is the only system call when the

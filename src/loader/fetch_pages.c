@@ -60,33 +60,27 @@ tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error
 
 /* If a file was shortened within a page, that page can still be mapped, with zeros after the
  * end. */
-static tokmap_status check_piece(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
-                                 tokmap_i_size_seen *seen, tokmap_error *err)
-{
-    tokmap_i_named_file file;
-    if (seen->file != p->file) {
-        tokmap_i_file_stat stat;
-        const tokmap_status status = tokmap_i_token_file_borrow(ds, p->file, &file, err);
-        if (status)
-            return status;
-        const int error = tokmap_i_file_stat_fd(file.fd, &stat);
-        tokmap_i_token_file_give_back(p->file, &file);
-        if (error)
-            return FAIL_IO_AT(err, error, p->first_byte, "%s: cannot get its size", p->file->path);
-        *seen = (tokmap_i_size_seen){p->file, stat.n_bytes};
-    }
-    if (seen->n_bytes < p->first_byte + p->n_bytes)
-        return FAIL_IO_AT(err, 0, seen->n_bytes,
-                          "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
-                          p->file->path, seen->n_bytes);
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *seen,
                                    tokmap_error *err)
 {
     const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
-    return check_piece(r.dataset, &p, seen, err);
+    tokmap_i_named_file file;
+    if (seen->file != p.file) {
+        tokmap_i_file_stat stat;
+        const tokmap_status status = tokmap_i_token_file_borrow(r.dataset, p.file, &file, err);
+        if (status)
+            return status;
+        const int error = tokmap_i_file_stat_fd(file.fd, &stat);
+        tokmap_i_token_file_give_back(p.file, &file);
+        if (error)
+            return FAIL_IO_AT(err, error, p.first_byte, "%s: cannot get its size", p.file->path);
+        *seen = (tokmap_i_size_seen){p.file, stat.n_bytes};
+    }
+    if (seen->n_bytes < p.first_byte + p.n_bytes)
+        return FAIL_IO_AT(err, 0, seen->n_bytes,
+                          "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
+                          p.file->path, seen->n_bytes);
+    return TOKMAP_OK;
 }
 
 /* Tries again after a populate that failed without saying why or where. The piece is read and
@@ -101,7 +95,8 @@ static tokmap_status bring_again(const tokmap_dataset *ds, const tokmap_i_token_
     const byte_range pages = pages_of(p);
     tokmap_i_token_piece part = *p;
     tokmap_i_size_seen seen = {NULL, 0};
-    tokmap_status status = check_piece(ds, p, &seen, err);
+    tokmap_status status =
+        tokmap_i_pages_check((tokmap_i_token_range){ds, p->first_token, p->n_tokens}, &seen, err);
     for (; part.first_byte < end && !status; part.first_byte += part.n_bytes) {
         part.n_bytes = MIN(end - part.first_byte, sizeof scratch);
         status = tokmap_i_token_piece_read(ds, &part, scratch, err);

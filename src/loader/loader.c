@@ -224,7 +224,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
 {
     const tokmap_i_read_plan *p = &l->plan;
     const uint64_t n_rows = l->batch_rows;
-    uint64_t source_bytes = sizeof *l->sources + sizeof *l->quotas + sizeof *l->sampler.shuffles;
+    uint64_t source_bytes = sizeof *l->sources + sizeof *l->sampler.shuffles;
     if (p->sampler.shuffles)
         source_bytes += sizeof *p->first_dataset + sizeof *p->sampler.shuffles;
     if (p->ahead.counts)
@@ -276,10 +276,9 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
     if (!counts)
         return TOKMAP_ERR_MEMORY;
     tokmap_i_mixture_counts(l->mixture, next_sample, counts);
-    const tokmap_loader_source_info full = {.n_windows = l->sources[source].windows.n_windows,
-                                            .quota = l->quotas[source],
-                                            .period = l->period,
-                                            .n_samples_before = counts[source]};
+    tokmap_loader_source_info full = {.n_windows = l->sources[source].windows.n_windows,
+                                      .n_samples_before = counts[source]};
+    full.quota = tokmap_i_mixture_quota(l->mixture, (uint32_t)source, &full.period);
     free(counts);
     return tokmap_i_give_struct(info, &full, &kind, NULL);
 }

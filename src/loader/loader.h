@@ -48,8 +48,6 @@ struct tokmap_loader {
     uint32_t largest_id;             /* of all datasets */
     tokmap_i_mixture *mixture;
     tokmap_i_sampler sampler; /* of the caller's thread */
-    uint32_t *quotas;         /* of the first phase */
-    uint64_t period;          /* the sum of these quotas */
     uint64_t end;             /* number of samples; UINT64_MAX: endless */
     uint32_t end_source;      /* the source that ends it */
 

@@ -252,14 +252,8 @@ static tokmap_status add_phase(tokmap_loader *l, uint64_t from, const double *we
                       " samples: set it to %.3g or more, or 0 to leave it out",
                       from, too_small, weights[too_small], TOKMAP_I_MIXTURE_PERIOD,
                       total / TOKMAP_I_MIXTURE_PERIOD);
-    if (l->quotas || status) {
-        free(quotas);
-        return status;
-    }
-    l->quotas = quotas;
-    for (uint32_t k = 0; k < l->n_sources; k++)
-        l->period += quotas[k];
-    return TOKMAP_OK;
+    free(quotas);
+    return status;
 }
 
 static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options *o,
@@ -457,7 +451,6 @@ void tokmap_loader_close(tokmap_loader *l)
     free(l->sources);
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_mixture_free(l->mixture);
-    free(l->quotas);
     tokmap_i_fork_mark_free(&l->fork_mark);
     free(l);
 }

@@ -366,6 +366,12 @@ bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32
     return true;
 }
 
+uint32_t tokmap_i_mixture_quota(const tokmap_i_mixture *m, uint32_t source, uint64_t *period)
+{
+    *period = m->phases[0].t->period;
+    return m->phases[0].t->quotas[source];
+}
+
 uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m)
 {
     return m->n_bytes;

@@ -47,6 +47,8 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
 /* Samples of each source before sample g, in counts[0 .. n_sources). */
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts);
 
+/* The samples of a source in a period of the first phase, and in *period those of all sources. */
+uint32_t tokmap_i_mixture_quota(const tokmap_i_mixture *m, uint32_t source, uint64_t *period);
 /* The memory that it uses. Phases with the same quotas share a table. */
 uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
 /* The hash in the state: docs/ORDER.md, section 8. */

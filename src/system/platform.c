@@ -377,8 +377,6 @@ int tokmap_i_map(int fd, uint64_t n_bytes, const void **out)
         *out = empty_map;
         return 0;
     }
-    if (n_bytes > SIZE_MAX)
-        return EOVERFLOW;
     void *map = mmap(NULL, (size_t)n_bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
         return errno;

@@ -161,7 +161,7 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
 tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_DOCUMENTS);
-    tokmap_status status = tokmap_i_writer_append_values(a->w, a->ds, err);
+    tokmap_status status = tokmap_i_writer_append_values(a->w, &a->reader, err);
     if (!status)
         status = tokmap_i_index_reader_checksum(&a->reader, section, err);
     if (!status)

@@ -344,10 +344,8 @@ static const uint8_t *last_bytes(const tokmap_i_bytes *b, uint64_t n_bytes)
 
 void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts *parts)
 {
-    for (uint32_t i = 0; i < w->n_in_group; i++)
-        store_le64(w->open_ends + 8 * (size_t)i, w->group_ends[i]);
     const uint64_t *n = parts->n_bytes;
-    parts->data[TOKMAP_I_OPEN_ENDS] = w->open_ends;
+    parts->data[TOKMAP_I_OPEN_ENDS] = (const uint8_t *)w->group_ends;
     parts->data[TOKMAP_I_WIDE_ENDS] = last_bytes(&w->wide_ends, n[TOKMAP_I_WIDE_ENDS]);
     parts->data[TOKMAP_I_BLOCKS] = last_bytes(&w->blocks, n[TOKMAP_I_BLOCKS]);
     parts->data[TOKMAP_I_NEW_INPUTS] = last_bytes(&w->inputs, n[TOKMAP_I_NEW_INPUTS]);

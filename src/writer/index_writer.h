@@ -18,18 +18,17 @@ typedef struct tokmap_i_index_writer {
     int fd;
     uint8_t *out; /* bytes that are not written yet */
     size_t out_used;
-    size_t out_hashed;       /* how much of it the hasher has */
-    uint64_t written;        /* bytes of the file before `out` */
-    tokmap_i_hasher *hasher; /* of the current section */
-    uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
+    size_t out_hashed;                             /* how much of it the hasher has */
+    uint64_t written;                              /* bytes of the file before `out` */
+    tokmap_i_hasher *hasher;                       /* of the current section */
+    uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
     uint32_t n_in_group;
     uint64_t group_start, last_end, n_documents;
-    tokmap_i_content_hash documents_hash;            /* of the lengths in full groups */
-    uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
-    tokmap_i_bytes wide_ends;                        /* as stored */
-    tokmap_i_bytes level_1;                          /* u64, of every 16th group; only in finish */
-    tokmap_i_bytes blocks;                           /* checksums, u64 as stored */
-    tokmap_i_bytes inputs;                           /* entries as stored */
+    tokmap_i_content_hash documents_hash; /* of the lengths in full groups */
+    tokmap_i_bytes wide_ends;             /* as stored */
+    tokmap_i_bytes level_1;               /* u64, of every 16th group; only in finish */
+    tokmap_i_bytes blocks;                /* checksums, u64 as stored */
+    tokmap_i_bytes inputs;                /* entries as stored */
     tokmap_i_bytes names;
     bool is_joined;
     tokmap_i_bytes segments, segment_names; /* as stored */

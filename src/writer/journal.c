@@ -17,15 +17,11 @@ enum {
 
 /* *n_read is below n_bytes only at the end of the file. That is where it was when the file was
  * opened, because without the lock another process may be writing. */
-static int read_at(const tokmap_i_journal *j, uint64_t offset, size_t n_bytes, uint8_t *dst,
-                   size_t *n_read)
+static tokmap_status read_at(const tokmap_i_journal *j, uint64_t offset, size_t n_bytes,
+                             uint8_t *dst, size_t *n_read, tokmap_error *err)
 {
     const uint64_t left = j->n_bytes - MIN(offset, j->n_bytes);
-    return tokmap_i_file_read(j->fd, dst, (size_t)MIN(n_bytes, left), offset, n_read);
-}
-
-static tokmap_status check_read(const tokmap_i_journal *j, int error, tokmap_error *err)
-{
+    const int error = tokmap_i_file_read(j->fd, dst, (size_t)MIN(n_bytes, left), offset, n_read);
     return CHECK_IO_AT(err, error, j->end, "%s: cannot read", j->path);
 }
 
@@ -55,7 +51,7 @@ static tokmap_status check_rest(const tokmap_i_journal *j, uint64_t from, tokmap
     tokmap_status status = TOKMAP_OK;
     bool found = false;
     while (!status && !found && n_read == piece_bytes) {
-        status = check_read(j, read_at(j, from, piece_bytes, piece, &n_read), err);
+        status = read_at(j, from, piece_bytes, piece, &n_read, err);
         for (size_t i = 0; !status && !found && i + TOKMAP_I_RECORD_HEAD_BYTES <= n_read;
              i += TOKMAP_I_RECORD_ALIGNMENT)
             found = tokmap_i_record_is_head(piece + i);
@@ -71,7 +67,7 @@ static tokmap_status read_header(tokmap_i_journal *j, tokmap_error *err)
 {
     uint8_t bytes[TOKMAP_I_JOURNAL_HEADER_BYTES];
     size_t n_read;
-    const tokmap_status status = check_read(j, read_at(j, 0, sizeof bytes, bytes, &n_read), err);
+    const tokmap_status status = read_at(j, 0, sizeof bytes, bytes, &n_read, err);
     if (status)
         return status;
     if (n_read < sizeof bytes || !tokmap_i_journal_header_decode(bytes, &j->header))
@@ -90,7 +86,7 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
     uint8_t head[TOKMAP_I_RECORD_HEAD_BYTES];
     tokmap_i_checkpoint now;
     size_t n_read;
-    tokmap_status status = check_read(j, read_at(j, j->end, sizeof head, head, &n_read), err);
+    tokmap_status status = read_at(j, j->end, sizeof head, head, &n_read, err);
     if (status)
         return status;
     const uint64_t search_from = j->end + TOKMAP_I_RECORD_ALIGNMENT;
@@ -110,8 +106,7 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
         if (!j->payload)
             return FAIL_MEMORY(err);
     }
-    status =
-        check_read(j, read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read), err);
+    status = read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read, err);
     if (status)
         return status;
     if (n_read < n_bytes || !tokmap_i_record_is_payload(head, j->payload, n_bytes))

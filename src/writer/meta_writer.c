@@ -163,22 +163,18 @@ static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
                                const tokmap_value *v, tokmap_error *err)
 {
     const tokmap_i_meta_state *c = &w->columns[column];
-    const int shown = (int)MIN(v->text_bytes, SHOWN_BYTES);
+    char is[SHOWN_BYTES + 32];
     if (v->type == TOKMAP_VALUE_STRING)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: column '%s' is a number in document %" PRIu64 ", but the string '%.*s%s' "
-                    "in document %" PRIu64,
-                    w->path, w->names[column], c->first_document, shown, v->text,
-                    v->text_bytes > SHOWN_BYTES ? "..." : "", w->n_rows);
-    char number[32];
-    if (v->type == TOKMAP_VALUE_INT64)
-        snprintf(number, sizeof number, "%" PRId64, v->integer);
+        snprintf(is, sizeof is, "string '%.*s%s'", (int)MIN(v->text_bytes, SHOWN_BYTES), v->text,
+                 v->text_bytes > SHOWN_BYTES ? "..." : "");
+    else if (v->type == TOKMAP_VALUE_INT64)
+        snprintf(is, sizeof is, "number %" PRId64, v->integer);
     else
-        snprintf(number, sizeof number, "%.17g", v->real);
+        snprintf(is, sizeof is, "number %.17g", v->real);
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: column '%s' is a string in document %" PRIu64
-                ", but the number %s in document %" PRIu64,
-                w->path, w->names[column], c->first_document, number, w->n_rows);
+                "%s: column '%s' is a %s in document %" PRIu64 ", but the %s in document %" PRIu64,
+                w->path, w->names[column], c->type != TOKMAP_VALUE_STRING ? "number" : "string",
+                c->first_document, is, w->n_rows);
 }
 
 /* The column gets this value in document n_rows. */

@@ -155,22 +155,18 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, const tokmap_dataset *ds,
+tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_reader *reader,
                                             tokmap_error *err)
 {
     const uint32_t n_columns = w->meta ? w->meta->n_columns : 0;
     uint32_t from[TOKMAP_I_MAX_META_COLUMNS] = {0};
-    tokmap_i_index_reader reader;
+    const tokmap_dataset *ds = reader->ds;
     if (!w->meta)
         return TOKMAP_OK;
-    tokmap_status status = tokmap_i_index_reader_open(&reader, ds, err);
-    if (status)
-        return status;
-    status = tokmap_i_index_reader_checksum(&reader,
-                                            tokmap_i_section_find(&ds->header, TOKMAP_I_META), err);
+    tokmap_status status = tokmap_i_index_reader_checksum(
+        reader, tokmap_i_section_find(&ds->header, TOKMAP_I_META), err);
     if (!status)
-        status = tokmap_i_verify_meta(&reader, err);
-    tokmap_i_index_reader_close(&reader);
+        status = tokmap_i_verify_meta(reader, err);
     for (uint32_t i = 0; i < n_columns; i++)
         from[i] = find_column(ds, w->meta->names[i]);
     for (uint64_t d = 0; !status && d < ds->header.n_documents; d++) {

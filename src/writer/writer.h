@@ -76,7 +76,7 @@ tokmap_status tokmap_i_writer_set_columns(tokmap_writer *w, const char *const *n
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
                                           tokmap_error *err);
 /* Adds the values of all documents of a dataset whose columns fit. The caller adds the rest. */
-tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, const tokmap_dataset *ds,
+tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_reader *reader,
                                             tokmap_error *err);
 /* The next document ends at token `end`, with the values that were added. */
 tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_error *err);
