@@ -5,14 +5,7 @@
 #include <string.h>
 
 #include "system/platform_memory.h"
-
-typedef struct entry {
-    uint32_t hash, id; /* id MODEL_NO_ID: free */
-} entry;
-
-typedef struct place {
-    uint32_t offset, n_bytes;
-} place;
+#include "tokenizer/model/name_table.h"
 
 /* A token of at most 12 bytes is stored in one place with its length and id, so that a lookup is
  * one cache miss. */
@@ -30,45 +23,13 @@ struct vocabulary {
     short_token *short_tokens;
     size_t n_short; /* places */
     uint32_t n_buckets;
-    uint64_t *filter; /* two bits for each short token: rejects most words that are not tokens */
-    size_t n_filter;  /* words, a power of two */
-    entry *entries;   /* all tokens */
-    size_t mask, longest;
-    place *places; /* by id */
+    uint64_t *filter;  /* two bits for each short token: rejects most words that are not tokens */
+    size_t n_filter;   /* words, a power of two */
+    name_table longer; /* all other tokens */
+    size_t longest;
+    uint32_t *offsets; /* by id, in `bytes` */
     uint8_t *bytes;
 };
-
-static uint32_t hash_bytes(const uint8_t *bytes, size_t n_bytes)
-{
-    uint64_t hash = n_bytes, x;
-    for (; n_bytes >= 8; bytes += 8, n_bytes -= 8) {
-        memcpy(&x, bytes, 8);
-        hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 32;
-    }
-    x = 0;
-    memcpy(&x, bytes, n_bytes);
-    hash = (hash ^ x) * 0xC2B2AE3D27D4EB4Fu;
-    return (uint32_t)(hash >> 32);
-}
-
-/* ---- All tokens ---- */
-
-/* The entry of the token with these bytes, or the free one for it. NULL: neither within the allowed
- * probes, which happens only if tokens were made to have the same hash. */
-static entry *find_entry(const vocabulary *v, const uint8_t *bytes, size_t n_bytes, uint32_t hash)
-{
-    for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {
-        entry *e = &v->entries[i & v->mask];
-        if (e->id == MODEL_NO_ID)
-            return e;
-        const place *p = &v->places[e->id];
-        if (e->hash == hash && p->n_bytes == n_bytes &&
-            memcmp(v->bytes + p->offset, bytes, n_bytes) == 0)
-            return e;
-    }
-    return NULL;
-}
 
 /* ---- Short tokens ---- */
 
@@ -156,20 +117,16 @@ static bool allocate_short(vocabulary *v, size_t n_tokens)
 
 /* ---- New and free ---- */
 
-static bool add_token(vocabulary *v, uint32_t id)
+static bool add_token(vocabulary *v, uint32_t id, size_t n_bytes)
 {
-    const place *p = &v->places[id];
-    const uint32_t hash = hash_bytes(v->bytes + p->offset, p->n_bytes);
-    entry *e = find_entry(v, v->bytes + p->offset, p->n_bytes, hash);
-    if (!e)
-        return false;
-    if (e->id == MODEL_NO_ID)
-        *e = (entry){hash, id};
-    if (p->n_bytes > v->longest)
-        v->longest = p->n_bytes;
-    if (p->n_bytes > SHORT_BYTES)
-        return true;
-    const short_token key = short_key(v->bytes + p->offset, p->n_bytes);
+    const uint8_t *bytes = vocabulary_bytes(v, id);
+    if (n_bytes > v->longest)
+        v->longest = n_bytes;
+    if (n_bytes > SHORT_BYTES) {
+        const name_result result = name_table_add(&v->longer, bytes, n_bytes, id);
+        return result == NAME_ADDED || result == NAME_THERE;
+    }
+    const short_token key = short_key(bytes, n_bytes);
     return add_short(v, &key, id);
 }
 
@@ -184,27 +141,20 @@ static size_t count_tokens(const model *m, token_kind kind)
 vocabulary *vocabulary_new(const model *m, token_kind kind)
 {
     vocabulary *v = calloc(1, sizeof *v);
-    const size_t n_tokens = count_tokens(m, kind);
-    size_t n_entries = 16;
-    while (n_entries < n_tokens * 2)
-        n_entries *= 2;
     if (v && m->n_bytes < UINT32_MAX) {
-        v->entries = malloc(n_entries * sizeof *v->entries);
-        v->places = malloc(m->n_tokens * sizeof *v->places + 1);
+        v->offsets = malloc(m->n_tokens * sizeof *v->offsets + 1);
         v->bytes = calloc(m->n_bytes + VOCABULARY_PADDING, 1);
     }
-    if (!v || !v->entries || !v->places || !v->bytes || !allocate_short(v, n_tokens)) {
+    if (!v || !v->offsets || !v->bytes || !allocate_short(v, count_tokens(m, kind))) {
         vocabulary_free(v);
         return NULL;
     }
-    v->mask = n_entries - 1;
-    memset(v->entries, 0xFF, n_entries * sizeof *v->entries);
     if (m->n_bytes)
         memcpy(v->bytes, m->bytes, m->n_bytes);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
-        v->places[id] = (place){(uint32_t)t->offset, t->n_bytes};
-        if (t->kind == kind && !add_token(v, id)) {
+        v->offsets[id] = (uint32_t)t->offset;
+        if (t->kind == kind && !add_token(v, id, t->n_bytes)) {
             vocabulary_free(v);
             return NULL;
         }
@@ -218,8 +168,8 @@ void vocabulary_free(vocabulary *v)
         return;
     tokmap_i_big_memory_free(v->short_tokens, v->n_short * sizeof *v->short_tokens);
     free(v->filter);
-    free(v->entries);
-    free(v->places);
+    name_table_free(&v->longer);
+    free(v->offsets);
     free(v->bytes);
     free(v);
 }
@@ -228,12 +178,10 @@ uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_byt
 {
     if (n_bytes > v->longest)
         return MODEL_NO_ID;
-    if (n_bytes <= SHORT_BYTES) {
-        const short_token key = short_key(bytes, n_bytes);
-        return find_short(v, &key);
-    }
-    const entry *e = find_entry(v, bytes, n_bytes, hash_bytes(bytes, n_bytes));
-    return e ? e->id : MODEL_NO_ID;
+    if (n_bytes > SHORT_BYTES)
+        return name_table_find(&v->longer, bytes, n_bytes);
+    const short_token key = short_key(bytes, n_bytes);
+    return find_short(v, &key);
 }
 
 uint32_t vocabulary_find_text(const vocabulary *v, const void *text, size_t n_bytes)
@@ -247,7 +195,7 @@ uint32_t vocabulary_find_text(const vocabulary *v, const void *text, size_t n_by
 
 const uint8_t *vocabulary_bytes(const vocabulary *v, uint32_t id)
 {
-    return v->bytes + v->places[id].offset;
+    return v->bytes + v->offsets[id];
 }
 
 size_t vocabulary_longest(const vocabulary *v)

@@ -101,25 +101,18 @@ static bool is_split_of(const part *p, const split_stage *stage)
 static bool add_own(part_list *list, part *p, json_string text, expression_dialect dialect)
 {
     model *m = list->m;
-    split_own *own = &m->own[m->n_own];
     static const split_join joins[][2] = {[ISOLATED] = {JOIN_NONE, JOIN_NONE},
                                           [REMOVED] = {JOIN_REMOVED, JOIN_KEPT},
                                           [CONTIGUOUS] = {JOIN_MATCHES, JOIN_MATCHES},
                                           [MERGED_PREVIOUS] = {JOIN_PREVIOUS, JOIN_NEXT},
                                           [MERGED_NEXT] = {JOIN_NEXT, JOIN_PREVIOUS}};
-    model_text copy = {0};
     expression_error why;
-    if (!model_text_set(&copy, text.s, text.n_bytes))
-        return fail_memory(list->err);
-    *own = (split_own){copy.s, copy.n_bytes, dialect, joins[p->behavior][p->invert], 0};
-    m->n_own++;
-    expression *x = expression_new(own->text, own->n_bytes, dialect, &why);
-    if (x && own->join != JOIN_NEXT && own->join != JOIN_MATCHES)
-        own->cuts = expression_cuts(x);
-    expression_free(x);
-    p->stage = (unsigned)(STAGE_OWN + m->n_own - 1);
-    if (x)
+    expression *x = expression_new(text.s, text.n_bytes, dialect, &why);
+    if (x) {
+        p->stage = (unsigned)(STAGE_OWN + m->n_own);
+        m->own[m->n_own++] = (split_own){x, joins[p->behavior][p->invert]};
         return true;
+    }
     return why.why[0] == 0
                ? fail_memory(list->err)
                : model_fail(list->err, 0,

@@ -289,20 +289,18 @@ static bool refuse_number(const preset *p, uint32_t n_ranks, failure *err)
 
 static bool set_expression(model *m, const char *text, failure *err)
 {
-    split_own *own = &m->own[m->n_own];
-    model_text copy = {0};
     expression_error why;
     expression *x = expression_new(text, strlen(text), EXPRESSION_RUST, &why);
-    if (!x && why.why[0] != 0)
-        return model_fail(err, 0, "--pattern: %s in the expression %.200s is not supported",
-                          why.why, text);
-    const int everywhere = x ? expression_matches_everywhere(x) : -1;
-    const unsigned cuts = x ? expression_cuts(x) : 0;
-    expression_free(x);
-    if (everywhere < 0 || !model_text_set(&copy, text, strlen(text)))
+    if (!x)
+        return why.why[0] == 0
+                   ? fail_memory(err)
+                   : model_fail(err, 0, "--pattern: %s in the expression %.200s is not supported",
+                                why.why, text);
+    m->split = (split_pattern)(STAGE_OWN + m->n_own);
+    m->own[m->n_own++] = (split_own){x, JOIN_NONE};
+    const int everywhere = expression_matches_everywhere(x);
+    if (everywhere < 0)
         return fail_memory(err);
-    *own = (split_own){copy.s, copy.n_bytes, EXPRESSION_RUST, JOIN_NONE, cuts};
-    m->split = (split_pattern)(STAGE_OWN + m->n_own++);
     return everywhere ||
            model_fail(
                err, 0,

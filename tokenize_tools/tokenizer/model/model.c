@@ -37,7 +37,7 @@ void model_free(model *m)
     model_text_free(&m->charsmap);
     model_text_free(&m->split_text);
     for (size_t i = 0; i < m->n_own; i++)
-        free(m->own[i].text);
+        expression_free(m->own[i].expression);
     model_text_free(&m->subword_prefix);
     model_text_free(&m->word_suffix);
     model_text_free(&m->decode_affix);

@@ -143,7 +143,7 @@ typedef struct model {
     prepend_scheme prepend;
     bool metaspace_split;  /* ... and words begin there */
     model_text split_text; /* where `split` splits: if it never occurs there is no split; or {0} */
-    split_own own[SPLIT_MAX_STAGES]; /* owned texts, for STAGE_OWN + k of the patterns: */
+    split_own own[SPLIT_MAX_STAGES]; /* STAGE_OWN + k of the patterns */
     size_t n_own;
     split_pattern split;
     bool prefix_space; /* ByteLevel's add_prefix_space, before the text is split */

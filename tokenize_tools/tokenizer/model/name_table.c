@@ -11,14 +11,17 @@
 
 static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
 {
-    uint64_t hash = 0x9E3779B97F4A7C15u ^ n_bytes;
-    for (size_t i = 0; i < n_bytes; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, name + i, n_bytes - i < 8 ? n_bytes - i : 8);
-        hash = (hash ^ word) * 0xC2B2AE3D27D4EB4Fu;
-        hash ^= hash >> 29;
+    uint64_t hash = n_bytes, x;
+    for (; n_bytes >= 8; name += 8, n_bytes -= 8) {
+        memcpy(&x, name, 8);
+        hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
     }
-    return (uint32_t)(hash >> 32 ^ hash);
+    x = 0;
+    if (n_bytes > 0)
+        memcpy(&x, name, n_bytes);
+    hash = (hash ^ x) * 0xC2B2AE3D27D4EB4Fu;
+    return (uint32_t)(hash >> 32);
 }
 
 /* The entry of the name, or the free one for it; NULL: too many probes. */

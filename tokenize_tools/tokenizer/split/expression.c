@@ -28,6 +28,7 @@ enum {
 };
 
 struct expression {
+    unsigned n_shared;
     uint8_t of_byte[2][256]; /* the symbol of the character; [1]: in ByteLevel's alphabet */
     /* Bytes that a match may begin with: bit `byte >> 4 & 7` of [..][byte >> 7][byte & 15]. */
     uint8_t begins[2][2][16];
@@ -439,9 +440,15 @@ expression *expression_new(const char *text, size_t n_bytes, expression_dialect 
     return NULL;
 }
 
+expression *expression_share(expression *x)
+{
+    x->n_shared++;
+    return x;
+}
+
 void expression_free(expression *x)
 {
-    if (!x)
+    if (!x || x->n_shared-- > 0)
         return;
     free(x->pages);
     free(x->cells);

@@ -28,6 +28,8 @@ typedef struct expression_error {
 /* NULL: refused, or out of memory. */
 expression *expression_new(const char *text, size_t n_bytes, expression_dialect dialect,
                            expression_error *err);
+/* The same one, to be freed once more. Not while another thread shares or frees it. */
+expression *expression_share(expression *x);
 void expression_free(expression *x);
 
 /* The places of text_cut.h where a match always ends and another begins. */

@@ -49,6 +49,12 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
     return i;
 }
 
+static unsigned cuts_of_own(const split_own *own)
+{
+    const bool both = own->join != JOIN_NEXT && own->join != JOIN_MATCHES;
+    return both ? expression_cuts(own->expression) : 0;
+}
+
 /* Known stages never hinder each other's cuts. A stage of the tokenizer's own may have a match
  * across any place that is not a cut of itself. */
 unsigned split_cuts(split_pattern p, const split_own *own)
@@ -61,7 +67,7 @@ unsigned split_cuts(split_pattern p, const split_own *own)
         if (id < STAGE_N)
             by_known |= split_stages[id]->cuts;
         else
-            by_own &= own[id - STAGE_OWN].cuts;
+            by_own &= cuts_of_own(&own[id - STAGE_OWN]);
     }
     return any_known || by_own == UINT_MAX ? by_known & by_own : by_own;
 }
@@ -163,7 +169,7 @@ splitter *splitter_new(split_pattern p, const split_own *own)
         s->n_stages = k + 1;
         s->joins[k] = x ? x->join : stage->join;
         if (x)
-            s->expressions[k] = expression_new(x->text, x->n_bytes, x->dialect, &err);
+            s->expressions[k] = expression_share(x->expression);
         else if (stage->begins)
             s->expressions[k] =
                 expression_new(stage->begins, strlen(stage->begins), EXPRESSION_RUBY, &err);

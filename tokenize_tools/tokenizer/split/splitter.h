@@ -69,11 +69,8 @@ typedef enum split_join {
 } split_join;
 
 typedef struct split_own {
-    char *text;
-    size_t n_bytes;
-    expression_dialect dialect;
+    expression *expression;
     split_join join;
-    unsigned cuts; /* expression_cuts() */
 } split_own;
 #define SPLIT_THEN(pattern, stage, place) ((pattern) | (split_pattern)(stage) << 8 * (place))
 #define SPLIT_LIST(a, b, c, d)                                                                     \
@@ -106,8 +103,8 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
 /* The places of text_cut.h where a word always starts. */
 unsigned split_cuts(split_pattern p, const split_own *own);
 
-/* What finds the words of a pattern, with expressions that expression_new() takes. It never
- * changes. NULL: out of memory. */
+/* What finds the words of a pattern. It shares the expressions, and never changes. NULL: out of
+ * memory. */
 typedef struct splitter splitter;
 splitter *splitter_new(split_pattern p, const split_own *own);
 void splitter_free(splitter *s);
