@@ -53,8 +53,7 @@ TEST(anything_else_is_refused)
         HEAD ", \"counts\": {\"a\": 18446744073709551616}" PLAN,
         HEAD ", \"counts\": {\"a\": 1, }" PLAN,
         HEAD ", \"counts\": {, \"a\": 1}" PLAN,
-        HEAD ", \"counts\": {\"\": 1}" PLAN,
-        HEAD ", \"counts\": {\"A\": 1}" PLAN,
+        HEAD ", \"counts\": {\"\\u0061\": 1}" PLAN,
         HEAD ", \"counts\": {\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": 1}" PLAN,
         HEAD ", \"counts\": {\"a\":1}" PLAN,
         HEAD ", \"counts\": {\"a\": 1}, \"more\": 1" PLAN,
@@ -112,13 +111,9 @@ TEST(what_is_printed_is_read)
     };
     for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
         char json[256];
-        FILE *out = fmemopen(json, sizeof json, "w");
         cell_metadata m;
-        CHECK(out != NULL);
-        fputs("{\"a\": 1, \"counts\": {\"a\": 2}", out);
-        cell_metadata_print_plan(out, &printed[i]);
-        fputs("}", out);
-        CHECK(fclose(out) == 0);
+        snprintf(json, sizeof json, "{\"a\": 1, \"counts\": {\"a\": 2}%s}",
+                 cell_metadata_plan(&printed[i]).s);
         CHECK(reads(json, &m));
         CHECK_EQ(m.hash, printed[i].hash);
         CHECK_EQ(m.cell, printed[i].cell);

@@ -137,11 +137,12 @@ char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
     put_care(&o, w);
     json_out_end(&o, '}');
     const pack_cell *cell = w->parts->cell;
-    if (cell)
-        cell_metadata_print_plan(
-            o.out, &(cell_metadata){.hash = cell->plan_hash,
-                                    .cell = cell->number,
-                                    .bad_xxh3 = has_bad_file(w) ? w->bad_mark.checksum : 0});
+    if (cell) {
+        const cell_metadata m = {.hash = cell->plan_hash,
+                                 .cell = cell->number,
+                                 .bad_xxh3 = has_bad_file(w) ? w->bad_mark.checksum : 0};
+        fputs(cell_metadata_plan(&m).s, o.out);
+    }
     json_out_end(&o, '}');
     memory_file_close(o.out, &json);
     *n_bytes = json.n_bytes;

@@ -2,148 +2,125 @@
 #include "plan/cell_metadata.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "system/memory_file.h"
+#include "text/json_reader.h"
 
-static const char counts_begin[] = ", \"counts\": {", plan_begin[] = ", \"plan\": {\"hash\": \"",
-                  cell_begin[] = "\", \"cell\": ", bad_begin[] = ", \"bad_xxh3\": \"";
-#define LENGTH(text) (sizeof(text) - 1)
 #define HASH_DIGITS 16
 
 /* ---- Print ---- */
 
-void cell_metadata_print_plan(FILE *out, const cell_metadata *m)
+cell_plan_text cell_metadata_plan(const cell_metadata *m)
 {
-    fprintf(out, "%s%016" PRIx64 "%s%" PRIu64, plan_begin, m->hash, cell_begin, m->cell);
+    cell_plan_text text;
+    char bad[64] = "";
     if (m->bad_xxh3)
-        fprintf(out, "%s%016" PRIx64 "\"", bad_begin, m->bad_xxh3);
-    putc('}', out);
+        snprintf(bad, sizeof bad, ", \"bad_xxh3\": \"%016" PRIx64 "\"", m->bad_xxh3);
+    snprintf(text.s, sizeof text.s,
+             ", \"plan\": {\"hash\": \"%016" PRIx64 "\", \"cell\": %" PRIu64 "%s}", m->hash,
+             m->cell, bad);
+    return text;
+}
+
+/* The member `counts`. */
+typedef struct counts_text {
+    char s[32 + CELL_MAX_COUNTS * (CELL_COUNT_NAME_BYTES + 32)];
+} counts_text;
+
+static counts_text print_counts(const cell_counts *counts)
+{
+    counts_text text;
+    size_t n = (size_t)snprintf(text.s, sizeof text.s, ", \"counts\": {");
+    for (size_t i = 0; i < counts->n; i++)
+        n += (size_t)snprintf(text.s + n, sizeof text.s - n, "%s\"%s\": %" PRIu64, i ? ", " : "",
+                              counts->list[i].name, counts->list[i].value);
+    snprintf(text.s + n, sizeof text.s - n, "}");
+    return text;
 }
 
 char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts *sum,
                          size_t *n_bytes)
 {
-    memory_file text;
-    FILE *out = memory_file_open(&text);
-    if (!out)
+    const counts_text counts = print_counts(sum);
+    const size_t room = head_bytes + sizeof counts.s + sizeof "}";
+    char *json = malloc(room);
+    if (!json)
         return NULL;
-    fwrite(head, 1, head_bytes, out);
-    fputs(counts_begin, out);
-    for (size_t i = 0; i < sum->n; i++)
-        fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", sum->list[i].name, sum->list[i].value);
-    fputs("}}", out);
-    if (!memory_file_close(out, &text))
-        return NULL;
-    *n_bytes = text.n_bytes;
-    return text.text;
+    memcpy(json, head, head_bytes);
+    *n_bytes = head_bytes + (size_t)snprintf(json + head_bytes, room - head_bytes, "%s}", counts.s);
+    return json;
 }
 
 /* ---- Read ---- */
 
-/* A text that is read from its start; failed: something else came than was expected. */
-typedef struct text_part {
-    const char *at, *end;
-    bool failed;
-} text_part;
-
-static void expect(text_part *t, const char *text)
+static void read_counts(json_reader *r, cell_counts *counts)
 {
-    size_t n = strlen(text);
-    t->failed = t->failed || (size_t)(t->end - t->at) < n || memcmp(t->at, text, n) != 0;
-    t->at += t->failed ? 0 : n;
-}
-
-static bool next_is(const text_part *t, char c)
-{
-    return !t->failed && t->at < t->end && *t->at == c;
-}
-
-static uint64_t take_number(text_part *t)
-{
-    uint64_t value = 0;
-    const char *first = t->at;
-    while (!t->failed && t->at < t->end && *t->at >= '0' && *t->at <= '9') {
-        unsigned digit = (unsigned)(*t->at++ - '0');
-        t->failed = value > (UINT64_MAX - digit) / 10;
-        value = 10 * value + digit;
-    }
-    t->failed = t->failed || t->at == first || (*first == '0' && t->at > first + 1);
-    return value;
-}
-
-static uint64_t take_hash(text_part *t)
-{
-    static const char digits[] = "0123456789abcdef";
-    uint64_t hash = 0;
-    t->failed = t->failed || t->end - t->at < HASH_DIGITS;
-    for (int i = 0; i < HASH_DIGITS && !t->failed; i++) {
-        const char *digit = memchr(digits, *t->at++, LENGTH(digits));
-        t->failed = !digit;
-        hash = digit ? hash << 4 | (uint64_t)(digit - digits) : 0;
-    }
-    return hash;
-}
-
-/* Pairs of a name and a number. */
-static void take_counts(text_part *t, cell_counts *counts)
-{
-    expect(t, counts_begin);
-    for (counts->n = 0; !t->failed && !next_is(t, '}');) {
+    json_string name;
+    *counts = (cell_counts){.n = 0};
+    json_begin(r, JSON_OBJECT);
+    while (json_next_key(r, &name)) {
         cell_count *count = &counts->list[counts->n];
-        size_t n = 0;
-        expect(t, counts->n > 0 ? ", \"" : "\"");
-        t->failed = t->failed || counts->n == CELL_MAX_COUNTS;
-        while (!t->failed && t->at < t->end && n < sizeof count->name - 1 &&
-               ((*t->at >= 'a' && *t->at <= 'z') || *t->at == '_'))
-            count->name[n++] = *t->at++;
-        if (t->failed || n == 0) {
-            t->failed = true;
+        if (counts->n == CELL_MAX_COUNTS || name.n_bytes >= sizeof count->name) {
+            json_fail(r, "not the counts of a cell");
             return;
         }
-        count->name[n] = '\0';
-        expect(t, "\": ");
-        count->value = take_number(t);
+        memcpy(count->name, name.s, name.n_bytes);
         counts->n++;
+        json_read_uint(r, &count->value);
     }
-    expect(t, "}");
 }
 
-/* The last place of `text` in [begin, end), or NULL. */
-static const char *find_last(const char *begin, const char *end, const char *text)
+static uint64_t read_hash(json_reader *r)
 {
-    size_t n = strlen(text);
-    if ((size_t)(end - begin) < n)
-        return NULL;
-    for (const char *at = end - n;; at--) {
-        if (memcmp(at, text, n) == 0)
-            return at;
-        if (at == begin)
-            return NULL;
+    char digits[HASH_DIGITS + 1] = "";
+    json_string s;
+    if (json_read_string(r, &s) && s.n_bytes == HASH_DIGITS)
+        memcpy(digits, s.s, HASH_DIGITS);
+    return strtoull(digits, NULL, 16);
+}
+
+static void read_plan(json_reader *r, cell_metadata *m)
+{
+    json_string key;
+    json_begin(r, JSON_OBJECT);
+    while (json_next_key(r, &key)) {
+        if (json_string_is(key, "cell"))
+            json_read_uint(r, &m->cell);
+        else if (json_string_is(key, "hash"))
+            m->hash = read_hash(r);
+        else
+            m->bad_xxh3 = read_hash(r);
     }
 }
 
+/* What was read is right if it is printed as it was, at the end of the text. */
 bool cell_metadata_read(cell_metadata *m, const char *json, size_t n_bytes)
 {
-    const char *end = json + n_bytes;
-    /* Quotes in a string of JSON have a backslash, so this is not in a string. */
-    const char *counts = find_last(json, end, counts_begin);
-    if (!counts)
-        return false;
-    text_part t = {counts, end, false};
-    *m = (cell_metadata){.head_bytes = (size_t)(counts - json)};
-    take_counts(&t, &m->counts);
-    expect(&t, plan_begin);
-    m->hash = take_hash(&t);
-    expect(&t, cell_begin);
-    m->cell = take_number(&t);
-    if (next_is(&t, ',')) {
-        expect(&t, bad_begin);
-        m->bad_xxh3 = take_hash(&t);
-        expect(&t, "\"");
+    json_reader r;
+    json_string key;
+    *m = (cell_metadata){.hash = 0};
+    json_reader_init(&r, json, n_bytes);
+    json_begin(&r, JSON_OBJECT);
+    while (json_next_key(&r, &key)) {
+        if (json_string_is(key, "counts"))
+            read_counts(&r, &m->counts);
+        else if (json_string_is(key, "plan"))
+            read_plan(&r, m);
+        else
+            json_skip(&r);
     }
-    expect(&t, "}}");
-    return !t.failed && t.at == t.end;
+    const bool ok = json_end(&r);
+    json_reader_free(&r);
+    const counts_text counts = print_counts(&m->counts);
+    const cell_plan_text plan = cell_metadata_plan(m);
+    const size_t n_counts = strlen(counts.s), n_plan = strlen(plan.s);
+    if (!ok || n_bytes < n_counts + n_plan + 1)
+        return false;
+    m->head_bytes = n_bytes - 1 - n_plan - n_counts;
+    return memcmp(json + m->head_bytes, counts.s, n_counts) == 0 &&
+           memcmp(json + m->head_bytes + n_counts, plan.s, n_plan) == 0 && json[n_bytes - 1] == '}';
 }
 
 bool cell_counts_add(cell_counts *sum, const cell_counts *more)

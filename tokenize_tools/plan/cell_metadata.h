@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #define CELL_MAX_COUNTS 16
 #define CELL_COUNT_NAME_BYTES 32
@@ -41,7 +40,10 @@ uint64_t cell_counts_value(const cell_counts *counts, const char *name);
  * of memory. */
 char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts *sum,
                          size_t *n_bytes);
-/* Prints the member `plan` of the object, which is its last one, from hash, cell and bad_xxh3. */
-void cell_metadata_print_plan(FILE *out, const cell_metadata *m);
+/* The member `plan` of the object, which is its last one, from hash, cell and bad_xxh3. */
+typedef struct cell_plan_text {
+    char s[128];
+} cell_plan_text;
+cell_plan_text cell_metadata_plan(const cell_metadata *m);
 
 #endif /* TOKMAP_CELL_METADATA_H */
