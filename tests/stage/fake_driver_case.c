@@ -8,25 +8,15 @@ typedef struct case_sample {
     uint32_t n_boundaries, longest;
 } case_sample;
 
-static corpus_shape case_narrow = {.name = "narrow", .n_tokens = 3000, .token_bytes = 2},
-                    case_wide = {
-                        .name = "wide", .n_tokens = 1777, .first_id = 100000, .token_bytes = 4};
-static tokmap_loader_source case_sources[2];
 static case_sample case_samples[CASE_SAMPLES];
 
-tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, uint64_t max_epochs)
+tokmap_loader *case_loader(uint32_t n_rows)
 {
-    case_sources[0].max_epochs = max_epochs;
-    const tokmap_loader_options o = {LOADER_SIZES,
-                                     .sources = case_sources,
-                                     .n_sources = 2,
-                                     .sequence_length = CASE_LENGTH,
-                                     .batch_rows = n_rows,
-                                     .seed = 7,
-                                     .windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT,
-                                     .row_parts = row_parts,
-                                     .io = TOKMAP_IO_MAP};
-    return corpus_open_loader(&o);
+    return open_loader(&(options){.length = CASE_LENGTH,
+                                  .n_rows = n_rows,
+                                  .row_parts = ALL_PARTS,
+                                  .windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT,
+                                  .io = TOKMAP_IO_MAP});
 }
 
 static void case_note(case_sample *c, const tokmap_row *row)
@@ -48,19 +38,9 @@ static void case_note(case_sample *c, const tokmap_row *row)
 
 void case_open(void)
 {
-    static const tokmap_dataset *lists[2];
     corpus_random_state = 1;
-    corpus_cut(&case_narrow, 8);
-    corpus_cut(&case_wide, 8);
-    corpus_shape_open(&case_narrow);
-    corpus_shape_open(&case_wide);
-    lists[0] = case_narrow.ds;
-    lists[1] = case_wide.ds;
-    for (int i = 0; i < 2; i++)
-        case_sources[i] =
-            (tokmap_loader_source){.datasets = &lists[i], .n_datasets = 1, .weight = i + 1.0};
-    case_sources[1].masked = 1;
-    tokmap_loader *l = case_loader(1, CASE_PARTS, 0);
+    open_corpus_of(8);
+    tokmap_loader *l = case_loader(1);
     for (uint32_t g = 0; g < CASE_SAMPLES; g++) {
         tokmap_batch batch = {.struct_size = sizeof batch};
         tokmap_error err;
@@ -71,29 +51,18 @@ void case_open(void)
     tokmap_loader_close(l);
 }
 
-void case_close(void)
-{
-    corpus_shape_close(&case_narrow);
-    corpus_shape_close(&case_wide);
-}
-
 /* ---- Looking at a batch, on the device ---- */
 
 atomic_uint_fast64_t case_n_looks;
-
-static int64_t case_value(const void *array, uint32_t width, uint32_t i)
-{
-    return width == 8 ? ((const int64_t *)array)[i] : ((const int32_t *)array)[i];
-}
 
 void case_expect(const case_look *look, int output, uint32_t i, int64_t expected)
 {
     const uint32_t widths[] = {look->input_bytes, look->label_bytes, 4, 4, 4};
     static const char *const names[] = {"input", "label", "position", "document", "cu_seqlens"};
     const uint8_t *array = look->outputs[output] ? fake_at(look->outputs[output], 4) : NULL;
-    if (array && case_value(array, widths[output], i) != expected)
+    if (array && value(array, widths[output], i) != expected)
         fake_breach("%s %u of the batch at sample %" PRIu64 " is %" PRId64 ", not %" PRId64,
-                    names[output], i, look->first_sample, case_value(array, widths[output], i),
+                    names[output], i, look->first_sample, value(array, widths[output], i),
                     expected);
 }
 
@@ -171,7 +140,7 @@ tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o, tokmap_error
 {
     o.struct_size = sizeof o;
     o.loader = c->loader;
-    o.outputs = CASE_ALL;
+    o.outputs = ALL;
     o.pad_id = CASE_PAD;
     o.input_bytes = o.input_bytes ? o.input_bytes : 4;
     o.label_bytes = o.label_bytes ? o.label_bytes : 8;
@@ -191,7 +160,7 @@ void case_open_stage(stage_case *c, tokmap_stage_options o)
 {
     tokmap_error err;
     case_watch();
-    c->loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    c->loader = case_loader(CASE_ROWS);
     if (case_try_stage(c, o, &err))
         CHECK_FAIL("%s", err.text);
 }
@@ -290,8 +259,8 @@ tokmap_status case_try_fill(stage_case *c, const tokmap_stage_batch *memory, tok
     return status;
 }
 
-case_tensor *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
-                         tokmap_i_stream stream)
+dlpack *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
+                    tokmap_i_stream stream)
 {
     tokmap_error err;
     tokmap_stage_tensor t = {.struct_size = sizeof t, .output = output, .stream = stream};

@@ -8,26 +8,21 @@
 #include <stdatomic.h>
 
 #include "stage/fake_driver.h"
-#include "support/loader_corpus.h"
 #include "stage/stage.h"
+#include "stage/stage_case.h"
 
 enum {
     CASE_LENGTH = 6,
     CASE_ROWS = 3,
     CASE_SAMPLES = 4096, /* that the model has */
-    CASE_ALL = TOKMAP_STAGE_INPUTS | TOKMAP_STAGE_LABELS | TOKMAP_STAGE_POSITION_IDS |
-               TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS,
-    CASE_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
-                 TOKMAP_ROW_LOSS_MASK,
     CASE_INPUTS = CASE_ROWS * CASE_LENGTH,
     CASE_IGNORE = -100,
     CASE_PAD = 7
 };
 
-tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, uint64_t max_epochs);
-/* Datasets, and the model: sample by sample, out of a loader of its own. */
+tokmap_loader *case_loader(uint32_t n_rows);
+/* Datasets, which close_corpus closes, and the model: sample by sample, from another loader. */
 void case_open(void);
-void case_close(void);
 
 /* ---- Looking at a batch, on the device ---- */
 
@@ -77,21 +72,9 @@ tokmap_stage_batch case_memory(const stage_case *c);
 tokmap_status case_try_fill(stage_case *c, const tokmap_stage_batch *memory, tokmap_i_stream stream,
                             tokmap_error *err);
 
-/* The published layout of a DLPack tensor. */
-typedef struct case_tensor {
-    void *data;
-    int32_t device_type, device_id, n_dimensions;
-    uint8_t type_code, type_bits;
-    uint16_t type_lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-    void *context;
-    void (*deleter)(struct case_tensor *self);
-} case_tensor;
-
 /* To be used in the stream. */
-case_tensor *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
-                         tokmap_i_stream stream);
+dlpack *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
+                    tokmap_i_stream stream);
 /* All that was queued is done, and was right. */
 void case_settle(void);
 

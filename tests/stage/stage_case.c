@@ -10,10 +10,10 @@ corpus_shape narrow = {.name = "narrow", .n_tokens = 3000, .token_bytes = 2},
 
 tokmap_loader_source sources[2];
 
-void open_corpus(void)
+void open_corpus_of(uint32_t mean)
 {
-    corpus_cut(&narrow, 20);
-    corpus_cut(&wide, 20);
+    corpus_cut(&narrow, mean);
+    corpus_cut(&wide, mean);
     corpus_shape_open(&narrow);
     corpus_shape_open(&wide);
     static const tokmap_dataset *lists[2];
@@ -23,6 +23,11 @@ void open_corpus(void)
         sources[i] =
             (tokmap_loader_source){.datasets = &lists[i], .n_datasets = 1, .weight = i + 1.0};
     sources[1].masked = 1;
+}
+
+void open_corpus(void)
+{
+    open_corpus_of(20);
 }
 
 void close_corpus(void)
@@ -40,7 +45,7 @@ tokmap_loader *open_loader(const options *o)
                                       .source_stride = sizeof(tokmap_loader_source),
                                       .row_stride =
                                           o->row_stride ? o->row_stride : sizeof(tokmap_row),
-                                      .sequence_length = LENGTH,
+                                      .sequence_length = o->length ? o->length : LENGTH,
                                       .batch_rows = o->n_rows ? o->n_rows : MAX_ROWS,
                                       .n_ranks = o->n_ranks,
                                       .seed = 7,

@@ -350,18 +350,6 @@ TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
 
 /* ---- Tensors ---- */
 
-/* As DLPack 0.8 has it. */
-typedef struct dlpack {
-    void *data;
-    int32_t device_type, device_id, n_dimensions;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t offset;
-    void *context;
-    void (*deleter)(struct dlpack *self);
-} dlpack;
-
 TEST(tensors_keep_a_batch_until_the_last_is_deleted)
 {
     tokmap_stage_tensor t = {.struct_size = sizeof t};

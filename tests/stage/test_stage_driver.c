@@ -33,16 +33,16 @@ static void start(fake_policy policy, uint64_t seed)
     begin(policy, seed);
 }
 
-static void start_stage(fake_policy policy, uint64_t seed, tokmap_stage_options options)
+static void start_stage(fake_policy policy, uint64_t seed, tokmap_stage_options o)
 {
     start(policy, seed);
-    case_open_stage(&c, options);
+    case_open_stage(&c, o);
 }
 
 static void finish(void)
 {
     end();
-    case_close();
+    close_corpus();
 }
 
 static tokmap_stage_info info_now(void)
@@ -69,7 +69,7 @@ TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
     for (int i = 0; i < 50; i++) {
         case_next(&c, &b, NULL);
         case_check_caller();
-        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
+        dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
         case_check_caller();
         case_release(&c, &b, NULL);
         case_check_caller();
@@ -111,7 +111,7 @@ TEST(two_devices_have_their_own_stages_and_contexts)
 static void begin_without_stage(void)
 {
     start(FAKE_LAZY, 1);
-    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    c.loader = case_loader(CASE_ROWS);
 }
 
 TEST(a_device_that_is_not_there_is_named)
@@ -123,7 +123,7 @@ TEST(a_device_that_is_not_there_is_named)
     fake_check();
     fake_check_leaks();
     tokmap_loader_close(c.loader);
-    case_close();
+    close_corpus();
 }
 
 static void open_with_bad_options(void)
@@ -133,7 +133,7 @@ static void open_with_bad_options(void)
         {.input_bytes = 5},      {.label_bytes = 2},          {.device = -2},
         {.n_slots = UINT32_MAX}, {.n_host_slots = UINT32_MAX}};
     begin(FAKE_LAZY, 1);
-    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    c.loader = case_loader(CASE_ROWS);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         CHECK_INT(case_try_stage(&c, bad[i], &err), TOKMAP_ERR_ARGUMENT);
     CHECK_EQ(fake.n_calls, 0);
@@ -157,7 +157,7 @@ TEST(refused_options_leave_the_driver_alone)
 {
     case_open();
     check_in_child(open_with_bad_options);
-    case_close();
+    close_corpus();
 }
 
 TEST(a_stream_that_is_captured_is_refused_and_not_touched)
@@ -182,7 +182,7 @@ TEST(a_stream_that_is_captured_is_refused_and_not_touched)
         pass(stream);
         end();
     }
-    case_close();
+    close_corpus();
 }
 
 /* The driver calls that an error of its own: the default stream would wait for the captured one. */
@@ -204,7 +204,7 @@ TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
     start_stage(FAKE_LAZY, 5, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
-    case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
+    dlpack *t = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
     case_release(&c, &b, stream);
     case_use(&c, &b, stream);
     fake.streams[fake_number(stream)].capturing = true;
@@ -231,7 +231,7 @@ TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
     tokmap_i_stream stream = fake_stream_open(0);
     for (int round = 0; round < 8; round++) {
         case_next(&c, &b, stream);
-        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
+        dlpack *t = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
         fake.streams[fake_number(stream)].capturing = true;
         t->deleter(t);
         fake_check();
@@ -255,8 +255,8 @@ TEST(a_batch_stays_until_the_other_stream_has_used_its_tensors)
     tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
     for (int round = 0; round < 6; round++) {
         case_next(&c, &b, stream);
-        case_tensor *here = case_export(&c, &b, TOKMAP_STAGE_INPUTS, other);
-        case_tensor *there = case_export(&c, &b, TOKMAP_STAGE_LABELS, other);
+        dlpack *here = case_export(&c, &b, TOKMAP_STAGE_INPUTS, other);
+        dlpack *there = case_export(&c, &b, TOKMAP_STAGE_LABELS, other);
         case_use(&c, &b, other);
         case_release(&c, &b, stream);
         (round & 1 ? here : there)->deleter(round & 1 ? here : there);
@@ -273,7 +273,7 @@ TEST(a_stream_that_gives_back_a_tensor_may_take_another)
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, NULL);
     for (int i = 0; i < 5; i++) {
-        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
+        dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
         case_use(&c, &b, stream);
         t->deleter(t);
     }
@@ -288,7 +288,7 @@ TEST(a_stream_that_gives_back_a_tensor_may_take_another)
     case_release(&c, &b, NULL);
     for (int i = 0; i < 4; i++) { /* another stream for another batch */
         case_next(&c, &b, NULL);
-        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, i % 2 ? NULL : stream);
+        dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, i % 2 ? NULL : stream);
         case_use(&c, &b, i % 2 ? NULL : stream);
         t->deleter(t);
         case_release(&c, &b, NULL);
@@ -309,7 +309,7 @@ TEST(open_says_why_the_kernel_cannot_be_compiled)
     case_check_caller();
     fake_check_leaks();
     tokmap_loader_close(c.loader);
-    case_close();
+    close_corpus();
 }
 
 TEST(open_has_run_the_kernel_once)
@@ -354,7 +354,7 @@ TEST(a_tensor_is_deleted_after_close_without_a_call_of_the_driver)
     start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
-    case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
+    dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
     case_release(&c, &b, stream);
     case_settle();
     case_close_stage(&c);
@@ -368,7 +368,7 @@ TEST(a_tensor_is_deleted_after_close_without_a_call_of_the_driver)
     fake_check();
     fake_check_leaks();
     case_check_caller();
-    case_close();
+    close_corpus();
 }
 
 TEST(open_frees_a_closed_stage_whose_tensors_are_deleted)
@@ -378,7 +378,7 @@ TEST(open_frees_a_closed_stage_whose_tensors_are_deleted)
         case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
         CHECK_INT(fake.n_retained[0], 1);
         case_next(&c, &b, NULL);
-        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
+        dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
         case_release(&c, &b, NULL);
         case_settle();
         case_close_stage(&c);
@@ -387,7 +387,7 @@ TEST(open_frees_a_closed_stage_whose_tensors_are_deleted)
     tokmap_stage_close(NULL);
     fake_check();
     fake_check_leaks();
-    case_close();
+    close_corpus();
 }
 
 static atomic_uint kinds; /* of calls, as bits */
@@ -402,7 +402,7 @@ TEST(a_deleter_records_an_event_and_never_waits)
     start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.no_thread = 1});
     for (int i = 0; i < 2; i++) {
         case_next(&c, &b, NULL);
-        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
+        dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
         case_release(&c, &b, NULL);
         fake.broken = i ? FAKE_BIT(FAKE_RECORD) : 0;
         kinds = 0;
@@ -421,7 +421,7 @@ TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
 {
     start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     case_next(&c, &b, NULL);
-    case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
+    dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
     case_release(&c, &b, NULL);
     fake.broken = FAKE_BIT(FAKE_RECORD);
     t->deleter(t);
@@ -433,7 +433,7 @@ TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
 
 static void *delete_tensor(void *tensor)
 {
-    case_tensor *t = tensor;
+    dlpack *t = tensor;
     t->deleter(t);
     return NULL;
 }
@@ -454,8 +454,8 @@ TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
     for (int i = 0; i < 50; i++) {
         case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
         case_next(&c, &b, NULL);
-        case_tensor *first = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
-        case_tensor *second = case_export(&c, &b, TOKMAP_STAGE_LABELS, NULL);
+        dlpack *first = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
+        dlpack *second = case_export(&c, &b, TOKMAP_STAGE_LABELS, NULL);
         case_release(&c, &b, NULL);
         case_settle();
         case_close_stage(&c);
@@ -470,12 +470,12 @@ TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
     }
     fake_check();
     fake_check_leaks();
-    case_close();
+    close_corpus();
 }
 
 /* ---- Forks ---- */
 
-static void use_in_child(case_tensor *t)
+static void use_in_child(dlpack *t)
 {
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_stage_info info = {.struct_size = sizeof info};
@@ -502,7 +502,7 @@ static void fork_with(int32_t no_thread, bool with_tensor)
     begin(FAKE_RANDOM, 8);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread});
     case_next(&c, &b, NULL);
-    case_tensor *t = with_tensor ? case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL) : NULL;
+    dlpack *t = with_tensor ? case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL) : NULL;
     pthread_mutex_lock(&fake.mutex); /* the stage's thread is not within a call */
     const pid_t child = fork();
     pthread_mutex_unlock(&fake.mutex);
@@ -525,7 +525,7 @@ TEST(a_forked_child_is_told_so_and_may_delete_a_tensor_and_the_parent_goes_on)
     case_open();
     for (int32_t i = 0; i < 4; i++)
         fork_with(i % 2, i / 2);
-    case_close();
+    close_corpus();
 }
 
 /* ---- Expansion ---- */
@@ -602,7 +602,7 @@ TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
     case_release(&c, &b, NULL);
     for (int i = 0; i < 5; i++) {
         case_next(&c, &b, NULL);
-        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
+        dlpack *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
         t->deleter(t);
         CHECK_INT(tokmap_stage_wait(c.stage, &b, NULL, NULL), TOKMAP_OK);
         case_release(&c, &b, NULL);
@@ -612,7 +612,7 @@ TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
     gate = 2;
     end();
     fake.hook = NULL;
-    case_close();
+    close_corpus();
 }
 
 /* ---- Close ---- */
@@ -633,7 +633,7 @@ TEST(close_waits_for_what_callers_queued_before_release)
         fake_check_leaks();
         case_check_caller();
     }
-    case_close();
+    close_corpus();
 }
 
 static atomic_bool edit_is_bad;
@@ -666,7 +666,7 @@ TEST(an_error_comes_in_its_place_and_is_tried_again)
         }
         end();
     }
-    case_close();
+    close_corpus();
 }
 
 /* ---- A driver that refuses ---- */
@@ -678,7 +678,7 @@ TEST(memory_that_cannot_be_pinned_is_copied_all_the_same_and_that_is_said_once)
         begin((fake_policy)(v / 2), 11);
         fake.broken = FAKE_BIT(FAKE_REGISTER);
         case_watch();
-        c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+        c.loader = case_loader(CASE_ROWS);
         CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.no_thread = v & 1}, &err), TOKMAP_OK);
         for (int i = 0; i < 20; i++)
             pass(NULL);
@@ -688,7 +688,7 @@ TEST(memory_that_cannot_be_pinned_is_copied_all_the_same_and_that_is_said_once)
         end(); /* and the thread that counts */
         CHECK_EQ(fake.n_pageable, fake.n_copied);
     }
-    case_close();
+    close_corpus();
 }
 
 TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_same)
@@ -715,5 +715,5 @@ TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_s
         CHECK_INT(tokmap_stage_save(c.stage, state, &err), TOKMAP_OK);
         end();
     }
-    case_close();
+    close_corpus();
 }

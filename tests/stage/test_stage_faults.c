@@ -21,7 +21,7 @@ typedef struct run {
     tokmap_stage_batch memory;
     tokmap_stage_batch held[ROOM];
     uint32_t n_held;
-    case_tensor *tensor;
+    dlpack *tensor;
     tokmap_stage_batch of_tensor;
     uint8_t saved[TOKMAP_STATE_BYTES];
     uint64_t saved_position;
@@ -208,7 +208,7 @@ static bool run_plan(const plan *p)
     t.streams[0] = fake_stream_open(0);
     t.streams[1] = fake_stream_open(0);
     t.memory = case_memory(&(stage_case){.options = {.input_bytes = 4, .label_bytes = 8}});
-    t.c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    t.c.loader = case_loader(CASE_ROWS);
     const tokmap_status status = case_try_stage(&t.c, p->options, &err);
     case_check_caller();
     fake_check();
@@ -287,7 +287,7 @@ static void sweep_all(bool thread, uint64_t stride)
     w.p.policy = thread ? FAKE_RANDOM : FAKE_LAZY;
     w.p.options = (tokmap_stage_options){.n_slots = 6, .n_host_slots = 2, .no_thread = !thread};
     sweep_calls(&w, stride);
-    case_close();
+    close_corpus();
     printf("note %" PRIu64 " runs, of which %" PRIu64 " went on to their end\n", w.n_runs,
            w.n_went_on);
     CHECK(w.n_went_on > w.n_runs / 20 && w.n_went_on < w.n_runs);
@@ -368,5 +368,5 @@ TEST(what_is_queued_during_a_loss_does_not_come_after_it)
     case_settle();
     case_close_stage(&c);
     case_driver = &fake_driver;
-    case_close();
+    close_corpus();
 }

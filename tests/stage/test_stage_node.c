@@ -96,7 +96,7 @@ TEST(host_memory_is_taken_on_the_node_of_the_device)
         fake_check();
     }
     case_driver = &fake_driver;
-    case_close();
+    close_corpus();
 }
 
 TEST(the_host_as_a_device_has_no_node)
@@ -110,5 +110,5 @@ TEST(the_host_as_a_device_has_no_node)
     CHECK_INT(preferred, -1);
     CHECK_STR(opened, "");
     case_close_stage(&c);
-    case_close();
+    close_corpus();
 }

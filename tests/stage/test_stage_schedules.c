@@ -129,7 +129,7 @@ static void walk_slots(uint32_t n_slots, uint32_t n_host_slots, uint64_t least)
     case_open();
     const uint64_t n =
         walk_all((tokmap_stage_options){.n_slots = n_slots, .n_host_slots = n_host_slots}, depth);
-    case_close();
+    close_corpus();
     printf("note %" PRIu64 " schedules of %d actions, %u slots and %u in pinned memory\n", n, depth,
            n_slots, n_host_slots);
     CHECK(depth < usual || n >= least);
@@ -168,7 +168,7 @@ typedef struct lent_batch {
     bool held;
     tokmap_stage_batch b;
     int next_stream, use_stream;
-    case_tensor *tensors[MAX_TENSORS];
+    dlpack *tensors[MAX_TENSORS];
     int stream; /* in which these are used */
     uint32_t n_tensors;
 } lent_batch;
@@ -268,12 +268,12 @@ static void storm_export(storm *t)
 
 static void *delete_in_thread(void *tensor)
 {
-    case_tensor *t = tensor;
+    dlpack *t = tensor;
     t->deleter(t);
     return NULL;
 }
 
-static void delete_tensor(case_tensor *tensor)
+static void delete_tensor(dlpack *tensor)
 {
     pthread_t thread;
     if (any(8) > 0) {
@@ -404,7 +404,7 @@ static void run_storms(bool thread)
     case_open();
     for (uint64_t seed = 1; seed <= n_seeds; seed++)
         run_storm(seed + 10 * thread, thread, n_steps);
-    case_close();
+    close_corpus();
     printf("note %" PRIu64 " steps: %" PRIu64 " batches, %" PRIu64 " looks at them, %" PRIu64
            " stages\n",
            seen.n_steps, seen.n_batches, (uint64_t)case_n_looks, seen.n_stages);
