@@ -159,16 +159,15 @@ typedef struct dictionary {
 struct arrow_columns {
     const corpus_options *options;
     arrow_schema schema;
-    arrow_column *columns; /* the first one is the text */
-    size_t *fields;        /* in the schema */
+    arrow_column columns[FIELD_LIST_MAX + 1]; /* the first one is the text */
+    size_t fields[FIELD_LIST_MAX + 1];        /* in the schema */
     size_t n_columns;
-    size_t *value_columns; /* for each of options->fields; SIZE_MAX: none */
+    size_t value_columns[FIELD_LIST_MAX]; /* for each of options->fields; SIZE_MAX: none */
     bool text_is_value;
-    dictionary *dictionaries;
+    dictionary dictionaries[FIELD_LIST_MAX + 1];
     size_t n_dictionaries;
 
     uint64_t n_held, max_held; /* bytes of buffers in memory */
-    uint64_t n_rows;
     arrow_body body;
     uint64_t text_begin; /* of the text that is not held, in the input */
     uint64_t text_at;    /* taken of it */
@@ -196,7 +195,7 @@ static size_t add_column(arrow_columns *c, size_t field)
     return i;
 }
 
-static dictionary *find_dictionary(const arrow_columns *c, int64_t id)
+static dictionary *find_dictionary(arrow_columns *c, int64_t id)
 {
     for (size_t i = 0; i < c->n_dictionaries; i++) {
         if (c->dictionaries[i].id == id)
@@ -248,26 +247,18 @@ static bool choose_columns(arrow_columns *c, failure *err)
     return reader_check_where(c->options, types, err);
 }
 
-arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s, failure *err)
+arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_message *schema,
+                                 failure *err)
 {
-    const size_t n_fields = options->fields ? options->fields->n_fields : 0;
     arrow_columns *c = calloc(1, sizeof *c);
-    if (c) {
-        c->options = options;
-        c->schema = *s;
-        c->max_held = options->page_memory ? options->page_memory : USUAL_HELD;
-        c->columns = calloc(n_fields + 1, sizeof *c->columns);
-        c->fields = calloc(n_fields + 1, sizeof *c->fields);
-        c->value_columns = calloc(n_fields + 1, sizeof *c->value_columns);
-        c->dictionaries = calloc(n_fields + 1, sizeof *c->dictionaries);
-    }
-    bool done = c && c->columns && c->fields && c->value_columns && c->dictionaries;
-    if (!done)
+    if (!c) {
         fail_memory(err);
-    if (done && choose_columns(c, err))
+        return NULL;
+    }
+    c->options = options;
+    c->max_held = options->page_memory ? options->page_memory : USUAL_HELD;
+    if (arrow_read_schema(&c->schema, schema, err) && choose_columns(c, err))
         return c;
-    if (c)
-        c->schema = (arrow_schema){0};
     arrow_columns_free(c);
     return NULL;
 }
@@ -304,10 +295,6 @@ void arrow_columns_free(arrow_columns *c)
         free_dictionary(c, &c->dictionaries[i].values);
     arrow_body_close(&c->body);
     arrow_free_schema(&c->schema);
-    free(c->columns);
-    free(c->fields);
-    free(c->value_columns);
-    free(c->dictionaries);
     free(c);
 }
 
@@ -477,27 +464,19 @@ static bool read_records(arrow_columns *c, const arrow_batch *b, failure *err)
         free_buffers(c, &c->columns[i]);
         c->columns[i].dictionary = d && d->values.n_parts > 0 ? &d->values : NULL;
     }
-    c->n_rows = b->n_rows;
     return read_columns(c, &q, err);
 }
 
-bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, failure *err)
+bool arrow_columns_read(arrow_columns *c, arrow_kind kind, const arrow_batch *b, window *w,
+                        failure *err)
 {
-    arrow_batch b;
-    if (!arrow_read_batch(&b, m, err))
-        return false;
     c->body.window = w;
     c->body.begin = w->offset;
-    c->body.is_compressed = b.is_compressed;
-    return m->kind == ARROW_DICTIONARY ? read_dictionary(c, &b, err) : read_records(c, &b, err);
+    c->body.is_compressed = b->is_compressed;
+    return kind == ARROW_DICTIONARY ? read_dictionary(c, b, err) : read_records(c, b, err);
 }
 
 /* ---- The current record batch ---- */
-
-uint64_t arrow_columns_n_rows(const arrow_columns *c)
-{
-    return c->n_rows;
-}
 
 static bool refuse_row(uint64_t row, failure *err)
 {

@@ -15,16 +15,15 @@ typedef struct arrow_columns arrow_columns;
 /* Takes n_bytes of the input; dst may be NULL. The end of the input is an error. */
 bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err);
 
-/* Takes over the schema, except on failure. */
-arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s,
+arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_message *schema,
                                  failure *err);
 void arrow_columns_free(arrow_columns *c);
 /* Reads what is wanted of a record batch or a dictionary whose body begins in the window. */
-bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, failure *err);
+bool arrow_columns_read(arrow_columns *c, arrow_kind kind, const arrow_batch *b, window *w,
+                        failure *err);
 
 /* ---- The current record batch ---- */
 
-uint64_t arrow_columns_n_rows(const arrow_columns *c);
 /* The values of options->fields; those that do not come from columns stay as they are. */
 bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, failure *err);
 

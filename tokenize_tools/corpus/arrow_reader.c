@@ -102,15 +102,10 @@ static bool check_last_bytes(const arrow_reader *r, failure *err)
 
 static bool begin_schema(arrow_reader *r, const arrow_message *m, failure *err)
 {
-    arrow_schema s;
     if (r->columns)
         return fail(err, "damaged: a second schema");
-    if (arrow_read_schema(&s, m, err))
-        r->columns = arrow_columns_new(r->base.options, &s, err);
-    if (r->columns)
-        return check_last_bytes(r, err);
-    arrow_free_schema(&s);
-    return fail_at(err, "%.200s: ", r->name);
+    r->columns = arrow_columns_new(r->base.options, m, err);
+    return r->columns ? check_last_bytes(r, err) : fail_at(err, "%.200s: ", r->name);
 }
 
 /* Goes on to the next message. */
@@ -139,24 +134,20 @@ static bool take_message(arrow_reader *r, const arrow_message *m, uint64_t unloa
         return fail(err, "damaged: a message of %" PRIu64 " bytes", m->body_bytes);
     if (m->kind != ARROW_SCHEMA && !r->columns)
         return fail(err, "damaged: a message before the schema");
-    if (m->kind == ARROW_RECORDS && r->message_at < unloaded) {
-        if (!arrow_read_batch(&b, m, err))
-            return false;
-        r->in_batch = true;
-        r->n_rows = b.n_rows;
-        return leave_message(r, err);
-    }
     snprintf(part, sizeof part, "record batch %" PRIu64, r->batch);
     set_label(r, m->kind == ARROW_RECORDS ? part : m->kind == ARROW_DICTIONARY ? "dictionary" : "");
-    if (m->kind == ARROW_SCHEMA ? !begin_schema(r, m, err)
-                                : !arrow_columns_read(r->columns, m, w, err))
+    if (m->kind == ARROW_SCHEMA)
+        return begin_schema(r, m, err) && leave_message(r, err);
+    const bool is_passed = m->kind == ARROW_RECORDS && r->message_at < unloaded;
+    if (!arrow_read_batch(&b, m, err) ||
+        (!is_passed && !arrow_columns_read(r->columns, m->kind, &b, w, err)))
         return false;
-    if (m->kind != ARROW_RECORDS)
+    if (m->kind == ARROW_DICTIONARY)
         return leave_message(r, err);
     r->in_batch = true;
-    r->n_rows = arrow_columns_n_rows(r->columns);
+    r->n_rows = b.n_rows;
     r->row = 0;
-    return true;
+    return !is_passed || leave_message(r, err);
 }
 
 /* ---- The end ---- */
