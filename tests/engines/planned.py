@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/pack"))
 
 from marked import environment_of, send  # noqa: E402
-from pack_corpus import has_zstd, small_vocabulary  # noqa: E402
+from pack_corpus import has_pyarrow, has_zstd, small_vocabulary  # noqa: E402
 from ref_reader import KIND_DOCUMENTS, KIND_METADATA, section_of  # noqa: E402
 from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders, tests_of_script  # noqa: E402
 
@@ -61,11 +61,7 @@ def write_corpus(folder, megabytes, kinds):
 
 def possible_kinds():
     """Those that this build and this Python can do; plain JSON lines always."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError:
-        return ("jsonl",)
-    return EVERYTHING if has_zstd() else ("jsonl",)
+    return EVERYTHING if has_pyarrow() and has_zstd() else ("jsonl",)
 
 
 def digest(path):

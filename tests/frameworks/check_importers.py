@@ -14,7 +14,7 @@ import numpy as np  # noqa: E402
 
 import tokmap  # noqa: E402
 from documents import environment  # noqa: E402
-from ref_protocol import Skip  # noqa: E402
+from ref_protocol import need as need_module  # noqa: E402
 
 EOD = 499
 rng = np.random.default_rng(1)
@@ -22,14 +22,6 @@ DOCUMENTS = [np.append(rng.integers(0, EOD, rng.integers(0, 60)), EOD) for _ in 
 STREAM = np.concatenate(DOCUMENTS)
 ROWS = STREAM[:len(STREAM) // 64 * 64].reshape(-1, 64)  # packed
 VOCAB = ["--vocab-size", "500", "--eod-id", str(EOD)]
-
-
-def library(name):
-    try:
-        __import__(name)
-    except ImportError as error:
-        raise Skip(str(error)) from None
-    return sys.modules[name]
 
 
 def run_import(folder, *arguments, status=0):
@@ -50,7 +42,7 @@ def expect(folder, documents, *arguments):
 
 
 def hdf5(folder):
-    h5py = library("h5py")
+    h5py = need_module("h5py")
     with h5py.File(folder / "a.h5", "w") as f:
         f["group/tokens"] = STREAM.astype("u2")
         f.create_dataset("rows", data=ROWS.astype("i4"), compression="gzip")
@@ -66,7 +58,7 @@ def hdf5(folder):
 
 
 def lmdb(folder):
-    store = library("lmdb").open(str(folder / "store"), map_size=1 << 24)
+    store = need_module("lmdb").open(str(folder / "store"), map_size=1 << 24)
     with store.begin(write=True) as writing:
         for i, ids in enumerate(DOCUMENTS):
             writing.put(b"%08d" % i, ids.astype("u2").tobytes())
@@ -75,7 +67,7 @@ def lmdb(folder):
 
 
 def tfrecord(folder):
-    library("tfrecord")
+    need_module("tfrecord")
     from tfrecord.writer import TFRecordWriter
 
     for name, make in (("ints", lambda ids: (ids.tolist(), "int")),
@@ -89,7 +81,7 @@ def tfrecord(folder):
 
 
 def webdataset(folder):
-    wds = library("webdataset")
+    wds = need_module("webdataset")
     half = len(DOCUMENTS) // 2
     for name, documents in (("a-0.tar", DOCUMENTS[:half]), ("a-1.tar", DOCUMENTS[half:])):
         with wds.TarWriter(str(folder / name)) as out:
@@ -103,7 +95,7 @@ def webdataset(folder):
 
 
 def hf_datasets(folder):
-    datasets = library("datasets")
+    datasets = need_module("datasets")
     documents = datasets.Dataset.from_dict({"text": ["x"] * len(DOCUMENTS), "input_ids": DOCUMENTS})
     documents.save_to_disk(str(folder / "saved"))
     expect(folder, DOCUMENTS, "datasets", folder / "saved")
@@ -116,7 +108,7 @@ def hf_datasets(folder):
 
 
 def parquet(folder):
-    pa = library("pyarrow")
+    pa = need_module("pyarrow")
     import pyarrow.parquet
 
     for number, kind in enumerate((pa.list_(pa.int32()), pa.large_list(pa.uint16()), pa.list_(pa.int64()))):

@@ -107,6 +107,19 @@ def quantities(path):
                             if key != "reached")
 
 
+def count_figures(text, known, left_out=()):
+    """How many figures there are, but of these kinds; each is a known (kind, value), as far as its digits go."""
+    n_figures = 0
+    for numbers, unit in FIGURES.findall(text):
+        kind, factor = UNITS[unit]
+        for number in re.findall(NUMBER, numbers) if kind not in left_out else ():
+            n_figures += 1
+            shown, room = float(number.replace(",", "")) * factor, 0.5001 * factor * 10**-len(number.partition(".")[2])
+            expect(any(k == kind and abs(shown - value) <= room for k, value in known),
+                   f"{number} {unit} is in no result that is linked beside it: {text[:60]} ...")
+    return n_figures
+
+
 def the_benchmarks_quote_the_committed_figures(folder):
     """Each figure is in a result that its section, or its line of a table, links to."""
     document = ROOT / "docs/BENCHMARKS.md"
@@ -117,35 +130,16 @@ def the_benchmarks_quote_the_committed_figures(folder):
     parts += re.split(r"^## ", re.sub(r"^\|.*\|$", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
     n_figures = 0
     for part in (" ".join(part.split()) for part in parts):
-        known = {kind: [] for kind, _ in UNITS.values()}
-        for target in re.findall(r"\]\(([^)]*\.json)\)", part):
-            for kind, value in quantities(document.parent / target):
-                known[kind].append(value)
-        for numbers, unit in FIGURES.findall(part):
-            kind, factor = UNITS[unit]
-            for number in re.findall(NUMBER, numbers):
-                n_figures += 1
-                n_digits = len(number.partition(".")[2])
-                shown, room = float(number.replace(",", "")) * factor, 0.5001 * factor * 10**-n_digits
-                expect(any(abs(shown - value) <= room for value in known[kind]),
-                       f"{number} {unit} is in no result that is linked beside it: {part[:60]} ...")
+        targets = re.findall(r"\]\(([^)]*\.json)\)", part)
+        n_figures += count_figures(part, [one for target in targets for one in quantities(document.parent / target)])
     expect(n_figures > 80, f"only {n_figures} figures were found")
 
 
 def scale_quotes_the_committed_figures(folder):
     """Times, memory and ratios, measured or computed. Sentences have the digits that a reader needs."""
-    known = {kind: [] for kind, _ in UNITS.values()}
-    for name in ("scale-xeon-4core.json", "scale-computed.json"):
-        for kind, value in quantities(ROOT / "bench/results" / name):
-            known[kind].append(value)
-    text = " ".join((ROOT / "docs/SCALE.md").read_text().split())
-    n_figures = 0
-    for numbers, unit in FIGURES.findall(text):
-        kind, factor = UNITS[unit]
-        for number in re.findall(NUMBER, numbers) if kind not in ("bytes", "part") else ():
-            n_figures += 1
-            shown, room = float(number.replace(",", "")) * factor, 0.5001 * factor * 10**-len(number.partition(".")[2])
-            expect(any(abs(shown - value) <= room for value in known[kind]), f"{number} {unit} is in no result")
+    known = [one for name in ("scale-xeon-4core.json", "scale-computed.json")
+             for one in quantities(ROOT / "bench/results" / name)]
+    n_figures = count_figures(" ".join((ROOT / "docs/SCALE.md").read_text().split()), known, ("bytes", "part"))
     expect(n_figures > 20, f"only {n_figures} figures were found")
 
 

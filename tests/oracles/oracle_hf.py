@@ -11,14 +11,11 @@ import json
 import random
 import unicodedata
 
-try:
-    import tokenizers
-    from tokenizers import trainers
-except ImportError:
-    tokenizers = trainers = None
-
 from oracle_patterns import (CL100K, DEEPSEEK3, DEEPSEEK3_ESCAPED, GPT2, O200K, QWEN2, QWEN35,
                              TEKKEN)
+from oracle_reference import package
+
+tokenizers = package("tokenizers")
 
 SPACE = "\u2581"
 NFC = {"type": "NFC"}
@@ -151,7 +148,7 @@ def bpe_model(vocab, merges, **fields):
 
 
 def trained(family, texts, trainer):
-    empty = bpe_model({}, []) if isinstance(trainer, trainers.BpeTrainer) else {
+    empty = bpe_model({}, []) if isinstance(trainer, tokenizers.trainers.BpeTrainer) else {
         "type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0]]}
     tokenizer = tokenizers.Tokenizer.from_str(json.dumps(document(family, empty, []))
                                               if empty["vocab"] else blank_document(family, empty))
@@ -175,7 +172,7 @@ def short_pieces(texts, rng, n_chars):
 
 def train_bytes(family, texts, rng):
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=rng.choice((600, 1500, 4000)), show_progress=False,
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=rng.choice((600, 1500, 4000)), show_progress=False,
                                   initial_alphabet=sorted(alphabet))
     model = trained(family, short_pieces(texts, rng, 200000), trainer)
     return model["vocab"], model["merges"]
@@ -183,7 +180,7 @@ def train_bytes(family, texts, rng):
 
 def train_characters(texts, rng):
     """With U+2581 for spaces, some characters left to byte fallback."""
-    trainer = trainers.BpeTrainer(
+    trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=rng.choice((900, 2500)), limit_alphabet=rng.choice((120, 400)),
         show_progress=False,
         special_tokens=["<unk>", "<s>", "</s>"] + ["<0x%02X>" % b for b in range(256)])
@@ -272,7 +269,7 @@ def unigram_model(pieces, rng, unknown=2):
 
 
 def train_unigram(texts, rng):
-    trainer = trainers.UnigramTrainer(vocab_size=rng.choice((400, 1000)), show_progress=False,
+    trainer = tokenizers.trainers.UnigramTrainer(vocab_size=rng.choice((400, 1000)), show_progress=False,
                                       unk_token="<unk>", special_tokens=["<unk>"])
     family = {"pre_tokenizer": metaspace(prepend_scheme="always", split=True)}
     model = trained(family, short_pieces(texts, rng, 40000), trainer)
@@ -412,12 +409,12 @@ def make_word_family(name, texts, rng):
                "special_tokens": ["[UNK]", "[CLS]", "[SEP]"]}
     if "type" not in model:
         model = bpe_model({"[UNK]": 0}, [], **model)
-        trainer = trainers.BpeTrainer(end_of_word_suffix=model["end_of_word_suffix"] or "",
+        trainer = tokenizers.trainers.BpeTrainer(end_of_word_suffix=model["end_of_word_suffix"] or "",
                                       limit_alphabet=rng.choice((60, 300)), **options)
     elif model["type"] == "WordPiece":
-        trainer = trainers.WordPieceTrainer(limit_alphabet=rng.choice((60, 300)), **options)
+        trainer = tokenizers.trainers.WordPieceTrainer(limit_alphabet=rng.choice((60, 300)), **options)
     else:
-        trainer = trainers.WordLevelTrainer(**options)
+        trainer = tokenizers.trainers.WordLevelTrainer(**options)
     family = {"pre_tokenizer": {"type": pre_tokenizer}, "decoder": decoder}
     blank = json.dumps(document(family, model, []))
     tokenizer = tokenizers.Tokenizer.from_str(blank)

@@ -5,7 +5,10 @@ import base64
 import json
 import random
 
+import oracle_hf
 import oracle_patterns
+import oracle_spm
+import oracle_tiktoken
 from oracle_reference import PLAIN, Oracle, Reference, package
 from oracle_texts import SHARED
 from ref_protocol import Skip
@@ -69,16 +72,12 @@ def charsmap():
     if path.exists():
         return base64.b64decode(json.loads(path.read_bytes())["normalizer"]["precompiled_charsmap"])
     if package("sentencepiece"):
-        import oracle_spm
-
         model = oracle_spm.train(PLAIN, random.Random(1), "bpe", normalization_rule_name="nmt_nfkc")
         return model.normalizer(oracle_spm.CHARSMAP)
     return None
 
 
 def hf_made(name, blob):
-    import oracle_hf
-
     def make(seed, folder):
         document = oracle_hf.make(name, seed, PLAIN, blob)
         if document is None:
@@ -94,8 +93,6 @@ def hf_made(name, blob):
 def vocab_and_merges(seed, folder):
     import tokenizers
 
-    import oracle_hf
-
     document = oracle_hf.make("roberta" if seed % 2 else "gpt2_wild", seed, PLAIN, None)
     document["added_tokens"] = []
     merges = [pair if isinstance(pair, str) else " ".join(pair)
@@ -109,8 +106,6 @@ def vocab_and_merges(seed, folder):
 
 
 def hf_section():
-    import oracle_hf
-
     blob = charsmap()
     for name, must in oracle_hf.names():
         yield Oracle("hf_" + name, must, hf_made(name, blob))
@@ -154,15 +149,11 @@ def nfc():
 def in_pieces(ranks, regexes):
     if not package("tokenizers"):
         raise Skip("no Python package tokenizers to split with")
-    import oracle_tiktoken
-
     return oracle_tiktoken.InPieces(ranks, regexes, {})
 
 
 def public_file(vocab, name, pattern, match):
     """A vocabulary with the expression and the specials that the package itself has for it."""
-    import oracle_tiktoken
-
     def build():
         path = real_vocabulary(vocab)
         encoding = oracle_tiktoken.public_encoding(name, oracle_tiktoken.read_ranks(path))
@@ -173,8 +164,6 @@ def public_file(vocab, name, pattern, match):
 
 def public_ranks(name, ranks):
     """The same for ranks that are written to a file here."""
-    import oracle_tiktoken
-
     def build():
         real_vocabulary("gpt2.tokenizer.json")
         found = ranks()
@@ -186,8 +175,6 @@ def public_ranks(name, ranks):
 
 
 def harmony(_, folder):
-    import oracle_tiktoken
-
     path = real_vocabulary("o200k_base.tiktoken")
     encoding = oracle_tiktoken.public_encoding("o200k_harmony", oracle_tiktoken.read_ranks(path))
     names = ["<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|call|>", "<|endoftext|>"]
@@ -199,8 +186,6 @@ def harmony(_, folder):
 
 def family_file(vocab, pattern, specials, needs_nfc=False):
     """A vocabulary with its family's own expression."""
-    import oracle_tiktoken
-
     def build():
         path = real_vocabulary(vocab)
         encoding = oracle_tiktoken.encoding(vocab, oracle_tiktoken.PATTERNS[pattern],
@@ -212,8 +197,6 @@ def family_file(vocab, pattern, specials, needs_nfc=False):
 
 
 def pieces_file(vocab, pattern, regexes):
-    import oracle_tiktoken
-
     def build():
         path = real_vocabulary(vocab)
         encoding = in_pieces(oracle_tiktoken.read_ranks(path), regexes)
@@ -223,8 +206,6 @@ def pieces_file(vocab, pattern, regexes):
 
 
 def wild_ranks(pattern, regexes):
-    import oracle_tiktoken
-
     def make(seed, folder):
         ranks = oracle_tiktoken.wild_ranks(random.Random("%s %d" % (pattern, seed)), True)
         path = oracle_tiktoken.write_ranks(folder / "wild.tiktoken", ranks)
@@ -237,8 +218,6 @@ def wild_ranks(pattern, regexes):
 
 
 def tekken_json(seed, folder):
-    import oracle_tiktoken
-
     rng = random.Random("tekken %d" % seed)
     order = sorted(oracle_tiktoken.wild_ranks(rng), key=lambda t: (len(t) > 1, rng.random()))
     n_specials = rng.choice((4, 20, 1000))
@@ -249,25 +228,23 @@ def tekken_json(seed, folder):
 
 
 def tiktoken_section():
-    import oracle_tiktoken as made
-
     fim = ["<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|endofprompt|>"]
     found = {
-        "gpt2": public_ranks("gpt2", made.gpt2_ranks),
-        "p50k": public_ranks("p50k_base", made.p50k_ranks),
+        "gpt2": public_ranks("gpt2", oracle_tiktoken.gpt2_ranks),
+        "p50k": public_ranks("p50k_base", oracle_tiktoken.p50k_ranks),
         "cl100k": public_file("cl100k_base.tiktoken", "cl100k_base", "cl100k", fim),
         "o200k": public_file("o200k_base.tiktoken", "o200k_base", "o200k",
                              ["<|endoftext|>", "<|endofprompt|>"]),
         "harmony": harmony,
-        "llama3": family_file("llama3.tokenizer.model", "llama3", made.LLAMA3_SPECIALS),
-        "qwen3": family_file("qwen3.derived.tiktoken", "qwen2", made.QWEN2_SPECIALS, True),
+        "llama3": family_file("llama3.tokenizer.model", "llama3", oracle_tiktoken.LLAMA3_SPECIALS),
+        "qwen3": family_file("qwen3.derived.tiktoken", "qwen2", oracle_tiktoken.QWEN2_SPECIALS, True),
         "deepseek3": pieces_file("deepseek_v3.derived.tiktoken", "deepseek3",
                                  oracle_patterns.DEEPSEEK3),
         "tekken": pieces_file("tekken.derived.tiktoken", "tekken", [oracle_patterns.TEKKEN]),
     }
     for name, make in found.items():
         yield Oracle("tiktoken_" + name, True, make)
-    for pattern, regexes in {**made.PATTERNS, "deepseek3": oracle_patterns.DEEPSEEK3}.items():
+    for pattern, regexes in {**oracle_tiktoken.PATTERNS, "deepseek3": oracle_patterns.DEEPSEEK3}.items():
         yield Oracle("tiktoken_wild_" + pattern, True, wild_ranks(pattern, regexes))
     yield Oracle("tekken_json", True, tekken_json)
 
@@ -285,8 +262,6 @@ def spm_reference(data, marks):
 
 def spm_made(base, changes, trained):
     """trained: what was trained before, since that takes its time."""
-    import oracle_spm
-
     def make(seed, folder):
         key = (base, seed // 8)
         if key not in trained:
@@ -306,13 +281,11 @@ def spm_made(base, changes, trained):
 
 
 def spm_section():
-    import oracle_spm as made
-
     trained = {}
-    changes = {"": [], "_flags": [made.flags_of_normalizer], "_order": [made.wild_order],
-               "_wild": [made.flags_of_normalizer, made.wild_pieces],
-               "_unused": [made.wild_pieces, made.some_unused]}
-    for base in made.BASES:
+    changes = {"": [], "_flags": [oracle_spm.flags_of_normalizer], "_order": [oracle_spm.wild_order],
+               "_wild": [oracle_spm.flags_of_normalizer, oracle_spm.wild_pieces],
+               "_unused": [oracle_spm.wild_pieces, oracle_spm.some_unused]}
+    for base in oracle_spm.BASES:
         for suffix, steps in changes.items():
             must = suffix != "_unused"
             yield Oracle("spm_" + base + suffix, must, spm_made(base, steps, trained))
@@ -343,8 +316,6 @@ def sweep_section(first, step):
     texts = [in_contexts(chr(c)) for c in codes[first % step :: step]]
 
     def hf(name):
-        import oracle_hf
-
         def make(_, folder):
             blob = charsmap() if name == "t5" else None
             if name == "t5" and blob is None:
@@ -357,8 +328,6 @@ def sweep_section(first, step):
         return make
 
     def spm(rule):
-        import oracle_spm
-
         def make(_, folder):
             data = oracle_spm.train(PLAIN, random.Random(1), "bpe", byte_fallback=True,
                                     normalization_rule_name=rule).to_bytes()
@@ -369,8 +338,6 @@ def sweep_section(first, step):
         return make
 
     if package("tokenizers"):
-        import oracle_hf
-
         for name in oracle_hf.SWEPT:
             yield Oracle("sweep_hf_" + name, True, hf(name), texts)
     if package("sentencepiece"):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """SentencePiece models, trained here with the package and then changed: flags, pieces, scores.
 
-Needs the Python package `sentencepiece`. The fields are those of sentencepiece_model.proto.
+What trains needs the Python package `sentencepiece`. The fields are those of sentencepiece_model.proto.
 """
 
 import io
 import struct
 
-import sentencepiece
+from oracle_reference import package
 
+sentencepiece = package("sentencepiece")
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 # Fields of the messages.
 PIECES, TRAINER, NORMALIZER = 1, 2, 3

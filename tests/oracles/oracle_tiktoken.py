@@ -3,18 +3,18 @@
 mean nothing to a human; with the expressions and specials of the package itself, or of the
 families' own code where it does not know them.
 
-Needs the Python package `tiktoken`.
+What encodes needs the Python package `tiktoken`.
 """
 
 import base64
 import json
 
-import tiktoken
-import tiktoken_ext.openai_public as public
-
 import oracle_texts
 from oracle_patterns import CL100K, GPT2, O200K, QWEN2, TEKKEN, byte_letters
+from oracle_reference import package
 from oracle_texts import SHARED
+
+tiktoken, public = package("tiktoken"), package("tiktoken_ext.openai_public")
 
 PATTERNS = {"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K, "llama3": CL100K, "qwen2": QWEN2}
 

@@ -4,6 +4,7 @@ and how to wait for a run to get somewhere."""
 
 import functools
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -65,11 +66,7 @@ def write_inputs(folder, rng, scale, text_files=False):
 
 def with_fields(names):
     """The inputs whose records have an id."""
-    try:
-        import pyarrow  # noqa: F401
-        columns = (".arrow", ".parquet")
-    except ImportError:
-        columns = ()
+    columns = (".arrow", ".parquet") if has_pyarrow() else ()
     return [name for name in names if name.endswith((".jsonl", ".gz", ".tar", *columns))]
 
 
@@ -86,13 +83,11 @@ def write_tar(path, lines, text, scale):
 
 def write_arrow(path, texts):
     """Without pyarrow, a small file that it wrote before."""
-    try:
-        import pyarrow as pa
-        import pyarrow.ipc as ipc
-    except ImportError:
+    if not has_pyarrow():
         seed = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow" / "file"
         path.write_bytes(seed.read_bytes()[4:])
         return
+    pa, ipc = ref_protocol.need("pyarrow"), ref_protocol.need("pyarrow.ipc")
     table = pa.table({"text": texts, "id": list(range(len(texts)))})
     with ipc.new_file(path, table.schema, options=ipc.IpcWriteOptions(compression="zstd" if has_zstd() else None)) as out:
         out.write_table(table, max_chunksize=70)
@@ -101,13 +96,11 @@ def write_arrow(path, texts):
 def write_parquet(path, texts):
     """One row group of many small pages; some texts are missing, and some are not UTF-8. Without pyarrow, a small file
     that it wrote before."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
+    if not has_pyarrow():
         seed = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "parquet_file" / "text_mixed_v2.parquet"
         path.write_bytes(seed.read_bytes())
         return
+    pa, pq = ref_protocol.need_parquet()
     stored = [None if i % 29 == 3 else text.encode() + b"\xff" * (i % 31 == 4) for i, text in enumerate(texts)]
     table = pa.table({"id": list(range(len(texts))), "text": pa.array(stored, pa.binary())})
     pq.write_table(table, path, data_page_size=2000, write_batch_size=10, write_page_checksum=True,
@@ -187,6 +180,10 @@ def needs_mount():
 @functools.lru_cache
 def version():
     return ref_protocol.call("tokmap", "--version")[1].decode()
+
+
+def has_pyarrow():
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 def has_zlib():

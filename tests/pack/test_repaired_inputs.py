@@ -129,19 +129,11 @@ def each_damage(folder, end, names=tuple(DAMAGES)):
     for name in names:
         if (".zst" in name and not (shutil.which("zstd") and pack_corpus.has_zstd())):
             continue
-        if (name == "c.gz" and not pack_corpus.has_zlib()) or (name in ("g.arrow", "h.parquet") and not has_pyarrow()):
+        if (name == "c.gz" and not pack_corpus.has_zlib()) or (name in ("g.arrow", "h.parquet") and not pack_corpus.has_pyarrow()):
             continue
         night = Night(folder, name)
         night.fail()
         end(night)
-
-
-def has_pyarrow():
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def a_repaired_input_loses_nothing(folder):
