@@ -10,6 +10,7 @@ import sys
 
 import ref_reader
 import ref_writer
+from commands import said, tokmap
 from ref_protocol import expect, expect_equal, program, run_in_folders
 
 LENGTHS = [3, 0, 400, 7, 1, 1000]
@@ -22,17 +23,6 @@ ARGUMENTS = dict(
     metadata=b'{"created_by": "by hand"}',
 )
 SEGMENTS = [(b"cells/0.bin", 5, b""), (b"cells/1.npy", 1000, b"\x93NUMPY\0\0"), (b"last", len(TOKENS) - 1005, b"")]
-
-
-def tokmap(*arguments):
-    done = subprocess.run([program("tokmap"), *map(str, arguments)], capture_output=True)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-def said(*arguments):
-    code, out, err = tokmap(*arguments)
-    expect_equal((code, err), (0, ""), "tokmap %s" % (arguments,))
-    return out
 
 
 def make(place):

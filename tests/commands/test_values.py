@@ -3,12 +3,12 @@
 """What the commands do with values of documents, in datasets that ref_writer made from docs/FORMAT.md."""
 
 import json
-import subprocess
 import sys
 
 import ref_reader
 import ref_writer
-from ref_protocol import expect, expect_equal, program, run_in_folders
+from commands import said, tokmap
+from ref_protocol import expect, expect_equal, run_in_folders
 
 COLUMNS = [
     ("score", None, [0.5, None, 1e300, -2.0, float("inf")]),
@@ -17,17 +17,6 @@ COLUMNS = [
     ("note", "string", [b"", b'"\t\x1b', "é\u2028".encode(), b"\xff", None]),
     ("nothing", None, [None] * 5),
 ]
-
-
-def tokmap(*arguments):
-    done = subprocess.run([program("tokmap"), *map(str, arguments)], capture_output=True)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-def said(*arguments):
-    code, out, err = tokmap(*arguments)
-    expect_equal((code, err), (0, ""), "tokmap %s" % (arguments,))
-    return out
 
 
 def make(prefix, values, tokens=(1, 2, 3, 4, 5)):

@@ -6,57 +6,23 @@ tests/fuzz/corpus/arrow are read without the packages that wrote them."""
 import gzip
 import json
 import pathlib
-import re
 import shutil
 import struct
 import subprocess
 import sys
 
 import arrow_writers
-from ref_protocol import Skip, call, expect, expect_equal, need, program, run_in_folders
+from packed import compare, dataset_of, pack, refused
+from ref_protocol import Skip, call, expect, expect_equal, need, reads, run_in_folders
 
 SEEDS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow"
 TEXTS = {"nested": arrow_writers.nested_texts(), "no_rows": [], "small_batches": arrow_writers.texts_of(12)}
 FIELDS = {"nested": "s.text"}
 
 
-def pack(folder, source, *options, data=None):
-    """Returns the exit status, what it says, and the id of the dataset."""
-    done = subprocess.run([program("tokmap"), "pack", "--force", source, "-o", folder / "out", *options], input=data,
-                          capture_output=True, timeout=100)
-    found = re.search(rb"id ([0-9a-f]{32})", done.stdout)
-    return done.returncode, done.stderr.decode(), found and found.group(1)
-
-
-def dataset_of(folder, texts):
-    """The id of the dataset of these texts."""
-    (folder / "texts.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts if t is not None))
-    code, message, name = pack(folder, folder / "texts.jsonl", "--format", "jsonl")
-    expect_equal((code, message), (0, ""), "pack of JSON lines")
-    return name
-
-
-def compare(folder, what, data, texts, *options, source="in.arrow"):
-    (folder / source).write_bytes(data)
-    n_null = sum(t is None for t in texts)
-    code, message, name = pack(folder, folder / source, *options)
-    expect_equal(code, 0, "%s: %s" % (what, message))
-    expect_equal(name, dataset_of(folder, texts), what)
-    expect_equal(re.findall(r"(\d+) records? without", message), [str(n_null)] if n_null else [], what)
-
-
-def refused(folder, data, *words, options=(), code=3):
-    (folder / "in.arrow").write_bytes(data)
-    got, message, _ = pack(folder, folder / "in.arrow", *options)
-    expect_equal(got, code, "exit status (%s)" % message)
-    for word in words:
-        expect(word in message, "%r is missing in: %s" % (word, message))
-
-
 def require_codecs():
-    for line in call("tokmap", "--version")[1].split(b"\n"):
-        if line.startswith((b"zstd", b"zlib")) and b"not in this build" in line:
-            raise Skip("this build lacks a library that decompresses")
+    if not (reads("zlib") and reads("zstd")):
+        raise Skip("this build lacks a library that decompresses")
 
 
 def seed(name):
@@ -93,8 +59,8 @@ def the_same_on_stdin_and_compressed(folder):
         if shutil.which("zstd"):
             compressed["zst"] = subprocess.run(["zstd", "-c"], input=seed(name), capture_output=True).stdout
         for suffix, data in compressed.items():
-            (folder / "in.arrow").write_bytes(data)
-            code, message, got = pack(folder, folder / "in.arrow", "-j", "3")
+            (folder / "in").write_bytes(data)
+            code, message, got = pack(folder, folder / "in", "-j", "3")
             expect_equal((code, got), (0, wanted), "%s.%s: %s" % (name, suffix, message))
 
 
@@ -113,8 +79,8 @@ def fields_decide_which_rows_are_packed(folder):
         kept = [r for r in rows if keeps(r)]
         wanted = dataset_of(folder, [r["text"] for r in kept])
         for name in ("stream", "file", "stream_zstd", "views", "polars_file", "dictionary"):
-            (folder / "in.arrow").write_bytes(seed(name))
-            code, message, got = pack(folder, folder / "in.arrow", "--where", where)
+            (folder / "in").write_bytes(seed(name))
+            code, message, got = pack(folder, folder / "in", "--where", where)
             expect_equal((code, got), (0, wanted), "%s --where %s: %s" % (name, where, message))
 
 
@@ -143,8 +109,8 @@ def values_of_all_types_are_those_of_pyarrow(folder):
         row["@row"] = i
         wanted.append(row)
     for options in ({}, {"file": True, "compression": "zstd"}):
-        (folder / "in.arrow").write_bytes(arrow_writers.write(table, chunk=7, **options))
-        code, message, _ = pack(folder, folder / "in.arrow", "--meta", ",".join(data) + ",@row")
+        (folder / "in").write_bytes(arrow_writers.write(table, chunk=7, **options))
+        code, message, _ = pack(folder, folder / "in", "--meta", ",".join(data) + ",@row")
         expect_equal((code, message), (0, "tokmap pack: formats: 1 arrow\n"), "pack --meta")
         lines = call("tokmap", "cat", "--meta", "--json", str(folder / "out"))[1].split(b"\n")[:-1]
         got = [json.loads(line)["meta"] for line in lines]
@@ -165,8 +131,8 @@ def columns_without_a_value_are_null_texts(folder):
     empty.write_ipc_stream(str(folder / "s.arrow"))
     data.update({name: (folder / name).read_bytes() for name in ("f.arrow", "s.arrow")})
     for what, some in data.items():
-        (folder / "in.arrow").write_bytes(some)
-        code, said, _ = pack(folder, folder / "in.arrow", "--where", 'text is null or text == "x"', "--meta", "text")
+        (folder / "in").write_bytes(some)
+        code, said, _ = pack(folder, folder / "in", "--where", 'text is null or text == "x"', "--meta", "text")
         expect_equal(code, 0, "%s: %s" % (what, said))
         expect("9 records without a text left out" in said, "%s: %s" % (what, said))
 
@@ -184,9 +150,9 @@ def columns_that_cannot_be_read_are_named(folder):
 
 def bad_texts_have_their_place(folder):
     data = seed("stream").replace(b"Row 20 \xc3\xa4", b"Row 20 \xff\xff")
-    refused(folder, data, "in.arrow: record batch 1, row 4: byte 7 of the text", options=["--utf8", "error"])
-    (folder / "in.arrow").write_bytes(data)
-    code, message, _ = pack(folder, folder / "in.arrow", "--utf8", "error", "--on-error", "collect")
+    refused(folder, data, "in: record batch 1, row 4: byte 7 of the text", options=["--utf8", "error"])
+    (folder / "in").write_bytes(data)
+    code, message, _ = pack(folder, folder / "in", "--utf8", "error", "--on-error", "collect")
     expect_equal(code, 0, message)
     collected = [p for p in folder.iterdir() if "bad" in p.name or "collect" in p.name]
     expect_equal(len(collected), 1, "files with what was collected: %s" % sorted(p.name for p in folder.iterdir()))
@@ -235,8 +201,8 @@ def damaged_and_foreign_files_are_refused(folder):
     refused(folder, b"ARROW1\0\0" + struct.pack("<I", 100) + bytes(200), "Arrow before 0.15")
     refused(folder, b"\xff\xff\xff\xff" + struct.pack("<I", 0x7FFFFFF8) + bytes(200), "metadata")
     expect_equal(stream[-8:], b"\xff\xff\xff\xff\0\0\0\0", "the end of the stream")
-    (folder / "in.arrow").write_bytes(stream[:-8])
-    expect_equal(pack(folder, folder / "in.arrow")[2], dataset_of(folder, arrow_writers.texts_of()),
+    (folder / "in").write_bytes(stream[:-8])
+    expect_equal(pack(folder, folder / "in")[2], dataset_of(folder, arrow_writers.texts_of()),
                  "a stream without an end marker")
 
 
@@ -246,7 +212,7 @@ def lz4_and_big_batches_are_refused_by_name(folder):
     big = pa.table({"text": pa.array(["x" * 100] * 400000, pa.string_view())})
     refused(folder, arrow_writers.write(big, chunk=400000), "record batch 0", "use --memory",
             "or more threads (-j)", options=["--memory", "8M", "-j", "1"])
-    compare(folder, "with more threads", (folder / "in.arrow").read_bytes(), ["x" * 100] * 400000, "--memory", "8M", "-j", "32")
+    compare(folder, "with more threads", (folder / "in").read_bytes(), ["x" * 100] * 400000, "--memory", "8M", "-j", "32")
     texts = ["Row %d " % i * 20 for i in range(60000)]
     for compression in (None, "zstd"):
         big = pa.table({"text": texts, "id": list(range(len(texts)))})

@@ -8,13 +8,13 @@ import io
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tarfile
 
-from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+from packed import compare, dataset_of, pack, refused
+from ref_protocol import Skip, expect, expect_equal, run_in_folders
 
 FORMATS = {"ustar": tarfile.USTAR_FORMAT, "pax": tarfile.PAX_FORMAT, "gnu": tarfile.GNU_FORMAT}
 MARK = "\ufeff"
@@ -72,37 +72,6 @@ def json_members():
     return members
 
 
-def pack(folder, source, *options, data=None):
-    """Returns the exit status, what it says, and the id of the dataset."""
-    done = subprocess.run([program("tokmap"), "pack", "--force", source, "-o", folder / "out", *options], input=data,
-                          capture_output=True, timeout=100)
-    found = re.search(rb"id ([0-9a-f]{32})", done.stdout)
-    return done.returncode, done.stderr.decode(), found and found.group(1)
-
-
-def dataset_of(folder, texts):
-    (folder / "texts.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
-    code, message, name = pack(folder, folder / "texts.jsonl", "--format", "jsonl")
-    expect_equal((code, message), (0, ""), "pack of JSON lines")
-    return name
-
-
-def compare(folder, what, data, texts, *options):
-    (folder / "in.tar").write_bytes(data)
-    code, message, name = pack(folder, folder / "in.tar", *options)
-    expect_equal(code, 0, "%s: %s" % (what, message))
-    expect_equal(name, dataset_of(folder, texts), what)
-    return message
-
-
-def refused(folder, data, *words, options=()):
-    (folder / "in.tar").write_bytes(data)
-    code, message, _ = pack(folder, folder / "in.tar", *options)
-    expect_equal(code, 3, "exit status (%s)" % message)
-    for word in words:
-        expect(word in message, "%r is missing in: %s" % (word, message))
-
-
 def archives_of_all_formats_have_their_texts(folder):
     for form in FORMATS:
         data = archive(text_members(form), form)
@@ -148,11 +117,7 @@ def other_members_are_named_and_counted(folder):
 
 
 def an_archive_without_text_or_json_is_refused(folder):
-    (folder / "images.tar").write_bytes(archive([("a.jpg", "x"), ("b.csv", "y")]))
-    done = subprocess.run([program("tokmap"), "pack", "-q", str(folder / "images.tar"), "-o", str(folder / "none")],
-                          capture_output=True, text=True)
-    expect_equal(done.returncode, 3, done.stderr)
-    expect("no member of this archive is text or JSON by its name" in done.stderr, done.stderr)
+    refused(folder, archive([("a.jpg", "x"), ("b.csv", "y")]), "no member of this archive is text or JSON by its name")
     compare(folder, "capital letters", archive([("A.TXT", "A"), ("b.jpg", "x")]), ["A"])
     compare(folder, "no members", archive([("d", (tarfile.DIRTYPE, ""))]), [])
 
@@ -160,35 +125,35 @@ def an_archive_without_text_or_json_is_refused(folder):
 def archives_of_gnu_tar_have_their_texts(folder):
     if not shutil.which("tar"):
         raise Skip("there is no tar")
-    (folder / "in").mkdir()
+    (folder / "members").mkdir()
     texts = {("d%d" % (i % 3)) + "n" * (i * 5) + ".txt": t for i, t in enumerate(texts_of(40))}
     for name, text in texts.items():
-        (folder / "in" / name).write_text(text)
-    os.link(folder / "in" / "d0.txt", folder / "in" / "zz.txt")
+        (folder / "members" / name).write_text(text)
+    os.link(folder / "members" / "d0.txt", folder / "members" / "zz.txt")
     names = sorted(texts) + ["zz.txt"]
     for form in ("v7", "oldgnu", "gnu", "ustar", "pax"):
         kept = [n for n in names if len(n) < 99]
-        subprocess.run(["tar", "-C", folder / "in", "--format", form, "-cf", folder / "made.tar", *kept], check=True)
+        subprocess.run(["tar", "-C", folder / "members", "--format", form, "-cf", folder / "made.tar", *kept], check=True)
         compare(folder, form, (folder / "made.tar").read_bytes(), [texts[n] for n in kept[:-1]])
-    with open(folder / "in" / "sparse.txt", "wb") as file:
+    with open(folder / "members" / "sparse.txt", "wb") as file:
         file.truncate(1 << 20)
     for form in ("gnu", "pax"):
-        subprocess.run(["tar", "-C", folder / "in", "--format", form, "-Scf", folder / "made.tar", "sparse.txt"], check=True)
+        subprocess.run(["tar", "-C", folder / "members", "--format", form, "-Scf", folder / "made.tar", "sparse.txt"], check=True)
         refused(folder, (folder / "made.tar").read_bytes(), "sparse.txt", "sparse file")
 
 
 def messages_name_the_member(folder):
     lines = '{"text": "a"}\n{"text": 5}\n'
     data = archive([("x/a.jsonl", '{"text": "b"}\n'), ("x/b.jsonl", lines)])
-    refused(folder, data, "in.tar: member x/b.jsonl:2: byte")
-    refused(folder, archive([("x/a.json", '{"text": "b"} {}')]), "in.tar: member x/a.json:1: byte")
+    refused(folder, data, "in: member x/b.jsonl:2: byte")
+    refused(folder, archive([("x/a.json", '{"text": "b"} {}')]), "in: member x/a.json:1: byte")
     message = compare(folder, "skip", data, ["b", "a"], "--on-error", "skip")
-    expect("in.tar: member x/b.jsonl:2: byte" in message, message)
+    expect("in: member x/b.jsonl:2: byte" in message, message)
     compare(folder, "collect", data, ["b", "a"], "--on-error", "collect")
     refused(folder, archive([("a.txt", "A"), ("pic.txt", b"\x89PNG\r\n\x1a\n" + bytes(100))]), "member pic.txt", "PNG image")
     refused(folder, archive([("a.txt", archive([("b.txt", "B")]))]), "member a.txt", "a tar archive inside another")
     refused(folder, archive([("a.txt", b"A" * 5000 + b"\xff")]),
-            "in.tar: member a.txt:1: byte", options=["--utf8", "error"])
+            "in: member a.txt:1: byte", options=["--utf8", "error"])
 
 
 def damaged_archives_are_refused(folder):

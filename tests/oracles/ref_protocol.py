@@ -7,6 +7,7 @@ import importlib
 import inspect
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -138,3 +139,9 @@ def tokmap(folder, *arguments, code=0, command=None, **environment):
                           text=True, errors="replace", timeout=300, env={**os.environ, **environment})
     expect_equal(done.returncode, code, "exit status of %s; it said %s" % (arguments, done.stdout + done.stderr))
     return done.stdout + done.stderr
+
+
+@functools.lru_cache
+def reads(library):
+    """Whether this build decompresses with zlib or zstd."""
+    return not re.search("^%s +not in this build" % library, call("tokmap", "--version")[1].decode(), re.MULTILINE)
