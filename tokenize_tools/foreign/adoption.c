@@ -39,15 +39,13 @@ static bool read_file(void *user, uint64_t offset, void *dst, size_t n_bytes)
     return n_read == n_bytes;
 }
 
-/* Sets the path to path without its last n_drop bytes, plus suffix. Prints an error and returns an
+/* Writes path without its last n_drop bytes, plus suffix, to `out`. Prints an error and returns an
  * exit code if it is too long. */
-static int regular_file_path(regular_file *file, const char *path, size_t n_drop,
-                             const char *suffix)
+static int change_path(char out[4096], const char *path, size_t n_drop, const char *suffix)
 {
-    size_t n = strlen(path) - n_drop;
-    int n_out = snprintf(file->path, sizeof file->path, "%.*s%s", (int)n, path, suffix);
-    file->fd = -1;
-    return n_out >= 0 && (size_t)n_out < sizeof file->path
+    const size_t n = strlen(path) - n_drop;
+    const int n_out = snprintf(out, 4096, "%.*s%s", (int)n, path, suffix);
+    return n_out >= 0 && n_out < 4096
                ? CLI_OK
                : cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
 }
@@ -158,7 +156,7 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
     *out = false;
     if (!r->table_suffix || !path_ends_with(path, suffix))
         return CLI_OK;
-    int code = regular_file_path(table, path, strlen(suffix), r->table_suffix);
+    int code = change_path(table->path, path, strlen(suffix), r->table_suffix);
     *out = code == CLI_OK && file_exists(table->path);
     if (!*out || !r->recognise)
         return code;
@@ -190,10 +188,6 @@ static int find_reader(adoption *a)
             return code;
         }
     }
-    const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
-    if (code == CLI_OK && kind)
-        code = cli_error(CLI_INPUT, "%s: is %s, which cannot be adopted in place", a->tokens.path,
-                         kind);
     a->reader = &foreign_raw;
     return code;
 }
@@ -202,7 +196,7 @@ static int find_reader(adoption *a)
 
 static int open_beside(regular_file *file, const char *named, size_t n_drop, const char *suffix)
 {
-    const int code = regular_file_path(file, named, n_drop, suffix);
+    const int code = change_path(file->path, named, n_drop, suffix);
     return code == CLI_OK ? regular_file_open(file) : code;
 }
 
@@ -225,7 +219,7 @@ static int open_files(adoption *a)
     if (code == CLI_OK && r->table_suffix)
         code = open_beside(&a->table, named, strlen(suffix), r->table_suffix);
     if (code == CLI_OK && r->metadata_suffix)
-        code = regular_file_path(&a->metadata, named, strlen(suffix), r->metadata_suffix);
+        code = change_path(a->metadata.path, named, strlen(suffix), r->metadata_suffix);
     if (code == CLI_OK && r->metadata_suffix && file_exists(a->metadata.path))
         code = regular_file_open(&a->metadata);
     return code;
@@ -240,7 +234,9 @@ static int check_raw(const adoption *a)
         return code;
     const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
     if (kind)
-        return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind);
+        return cli_error(CLI_INPUT, "%s: is %s, %s", a->tokens.path, kind,
+                         a->request->reader ? "not raw tokens"
+                                            : "which cannot be adopted in place");
     if (a->request->token_bytes == 0)
         return cli_usage(
             "%s: has no header that tokmap knows; if it holds raw tokens, give --dtype "
@@ -272,13 +268,12 @@ static int decode_files(adoption *a)
                  suffix);
     if (!is_raw)
         return CLI_OK;
-    regular_file csv;
-    code = regular_file_path(&csv, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz");
+    code = change_path(a->csv_path, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz");
     if (code == CLI_OK && !a->request->eod.is_given && !a->request->bos.is_given &&
-        file_exists(csv.path)) {
-        memcpy(a->csv_path, csv.path, sizeof a->csv_path);
+        file_exists(a->csv_path))
         a->layout.boundaries = FOREIGN_BOUNDARIES_LISTED;
-    }
+    else
+        a->csv_path[0] = 0;
     return code;
 }
 
@@ -445,10 +440,10 @@ static int check_output_apart(const adoption *a)
     for (size_t i = 0; i < sizeof read / sizeof *read && code == CLI_OK; i++)
         code = path_protect_name(read[i], "an input");
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && code == CLI_OK; i++) {
-        regular_file out;
-        code = regular_file_path(&out, a->tokens.path, suffix_length(a->tokens.path), suffixes[i]);
+        char out[sizeof a->tokens.path];
+        code = change_path(out, a->tokens.path, suffix_length(a->tokens.path), suffixes[i]);
         if (code == CLI_OK)
-            code = path_check_output(out.path);
+            code = path_check_output(out);
     }
     return code;
 }

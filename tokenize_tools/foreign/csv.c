@@ -18,40 +18,33 @@ static bool refuse_line(const foreign_csv *csv, failure *err)
 
 static bool end_column(foreign_csv *csv, failure *err)
 {
-    if (csv->column < 2) {
-        if (!csv->has_digits)
-            return refuse_line(csv, err);
-        if (csv->column == 0) {
-            csv->row_start = csv->number;
-            csv->number = 0;
-            csv->has_digits = false;
-        }
-        csv->column++;
-    }
+    if (csv->column < 2 && !csv->has_digits)
+        return refuse_line(csv, err);
+    csv->has_digits = false;
+    csv->column += csv->column < 2;
     return true;
 }
 
 static bool end_line(foreign_csv *csv, const foreign_sink *sink, failure *err)
 {
+    const uint64_t begin = csv->range[0], end = csv->range[1];
     if (!csv->at_line_start) {
         if (!end_column(csv, err))
             return false;
         if (csv->column < 2)
             return refuse_line(csv, err);
-        if (csv->row_start != csv->end || csv->number < csv->row_start ||
-            csv->number > csv->n_tokens) {
+        if (begin != csv->end || end < begin || end > csv->n_tokens) {
             return fail(err,
                         "does not fit its .csv.gz: line %" PRIu64 " has the tokens %" PRIu64
                         " to %" PRIu64 ", after token %" PRIu64 " of %" PRIu64
                         "; lines must cover all tokens in order. Use --eod to ignore it",
-                        csv->line, csv->row_start, csv->number, csv->end, csv->n_tokens);
+                        csv->line, begin, end, csv->end, csv->n_tokens);
         }
-        csv->end = csv->number;
-        if (!sink->document(sink->user, csv->number - csv->row_start))
+        csv->end = end;
+        if (!sink->document(sink->user, end - begin))
             return false;
     }
-    csv->number = 0;
-    csv->has_digits = false;
+    csv->range[0] = csv->range[1] = 0;
     csv->column = 0;
     csv->at_line_start = true;
     csv->line++;
@@ -60,8 +53,9 @@ static bool end_line(foreign_csv *csv, const foreign_sink *sink, failure *err)
 
 static bool feed_digit(foreign_csv *csv, char c, failure *err)
 {
-    if (c < '0' || c > '9' || __builtin_mul_overflow(csv->number, 10, &csv->number) ||
-        __builtin_add_overflow(csv->number, (uint64_t)(c - '0'), &csv->number))
+    uint64_t *number = &csv->range[csv->column];
+    if (c < '0' || c > '9' || __builtin_mul_overflow(*number, 10, number) ||
+        __builtin_add_overflow(*number, (uint64_t)(c - '0'), number))
         return refuse_line(csv, err);
     csv->has_digits = true;
     return true;

@@ -22,11 +22,7 @@ bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t
 void foreign_cursor_begin(foreign_cursor *cursor, const foreign_bytes *bytes, uint64_t offset,
                           uint64_t end_offset)
 {
-    cursor->bytes = bytes;
-    cursor->next_offset = offset;
-    cursor->end_offset = end_offset;
-    cursor->at = 0;
-    cursor->filled = 0;
+    *cursor = (foreign_cursor){.bytes = bytes, .next_offset = offset, .end_offset = end_offset};
 }
 
 const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err)
@@ -117,24 +113,25 @@ static bool is_negative(const foreign_scan *scan, uint32_t id)
     return scan->layout.is_signed && id > INT32_MAX;
 }
 
+static bool end_document(foreign_scan *scan, const foreign_sink *sink)
+{
+    const uint64_t n_tokens = scan->n_open;
+    scan->n_open = 0;
+    return sink->document(sink->user, n_tokens);
+}
+
 static bool scan_token(foreign_scan *scan, uint32_t id, const foreign_sink *sink, failure *err)
 {
     if (is_negative(scan, id))
         return foreign_refuse_negative(&scan->layout, scan->done, id, err);
-    bool is_boundary = id == scan->layout.boundary_id;
-    if (scan->layout.boundaries == FOREIGN_BOUNDARIES_BEGIN && is_boundary && scan->done > 0) {
-        if (!sink->document(sink->user, scan->n_open))
-            return false;
-        scan->n_open = 0;
-    }
+    const bool is_boundary = id == scan->layout.boundary_id;
+    const bool begins = scan->layout.boundaries == FOREIGN_BOUNDARIES_BEGIN;
+    const bool ends = scan->layout.boundaries == FOREIGN_BOUNDARIES_END;
+    if (is_boundary && begins && scan->done > 0 && !end_document(scan, sink))
+        return false;
     scan->done++;
     scan->n_open++;
-    if (scan->layout.boundaries == FOREIGN_BOUNDARIES_END && is_boundary) {
-        if (!sink->document(sink->user, scan->n_open))
-            return false;
-        scan->n_open = 0;
-    }
-    return true;
+    return !is_boundary || !ends || end_document(scan, sink);
 }
 
 static bool run_is_plain_u16(const foreign_scan *scan, const uint16_t *ids)
@@ -179,9 +176,5 @@ bool foreign_scan_feed(foreign_scan *scan, const void *tokens, size_t n_tokens,
 
 bool foreign_scan_end(foreign_scan *scan, const foreign_sink *sink)
 {
-    if (has_boundaries(&scan->layout) && scan->n_open > 0 &&
-        !sink->document(sink->user, scan->n_open))
-        return false;
-    scan->n_open = 0;
-    return true;
+    return !has_boundaries(&scan->layout) || scan->n_open == 0 || end_document(scan, sink);
 }

@@ -103,9 +103,9 @@ const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file
 /* The table beside an OLMo file: CSV lines `start,end[,...]`, fed in pieces of any size. */
 typedef struct foreign_csv {
     uint64_t n_tokens, end; /* documents so far reach up to `end` */
-    uint64_t row_start, number;
-    uint64_t line; /* from 1 */
-    uint32_t column;
+    uint64_t range[2];      /* the first two columns of the line */
+    uint64_t line;          /* from 1 */
+    uint32_t column;        /* 2: any later one, too */
     bool has_digits, in_quotes, at_line_start;
 } foreign_csv;
 void foreign_csv_begin(foreign_csv *csv, uint64_t n_tokens);
