@@ -89,8 +89,9 @@ def test_expressions():
         for regex in EXPRESSIONS:
             for behavior, invert in itertools.product(BEHAVIORS, (False, True)):
                 steps = [{**split(regex), "behavior": behavior, "invert": invert}]
-                for after in ([], [byte_level()]) if behavior == "Isolated" else ([],):
-                    taken = compare_steps(pathlib.Path(name), steps + after, texts)
+                around = [([], []), ([], [byte_level()]), ([byte_level(False)], [])]
+                for before, after in around if behavior == "Isolated" else around[:1]:
+                    taken = compare_steps(pathlib.Path(name), before + steps + after, texts)
                     expect_equal(taken, regex not in REFUSED, regex)
 
 
@@ -131,7 +132,8 @@ def test_long():
     text = "abbaI inabba bba " * 6000
     with tempfile.TemporaryDirectory() as name:
         for first, after in itertools.product((".{1,10}", "(?:a b)+", "[a-z ]{7}"), (byte_level(True), split(r"\s\w+|."))):
-            expect(compare_steps(pathlib.Path(name), [split(first), after], [text]), "%s is refused" % first)
+            for steps in ([split(first), after], [byte_level(False), split(first)]):
+                expect(compare_steps(pathlib.Path(name), steps, [text]), "%s is refused" % first)
 
 
 def small(tokens=(), vocab="abcd \u2581", **family):

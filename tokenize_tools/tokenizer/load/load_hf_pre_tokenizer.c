@@ -310,9 +310,10 @@ static split_pattern find_split(const part *p, size_t n, bool of_bytes)
     return has_byte_level == of_bytes ? split : SPLIT_UNKNOWN;
 }
 
-/* The known stages of these leave a blank at the start of some words, which is dropped at last. If
- * a later part would see it, or after ByteLevel, they are expressions, which are slower. */
-static bool replace_droppers(part_list *list)
+/* The known stages of some parts leave a blank at the start of some words, which is dropped at
+ * last. If a later part would see it, or after ByteLevel, they are expressions, which are slower.
+ * And a ByteLevel that does not split, but is not the last part, becomes a stage. */
+static bool add_stages(part_list *list)
 {
     static const char *const expressions[PART_FIXED_LENGTH + 1] = {
         [PART_WHITESPACE] = "\\w+|[^\\w\\s]+",
@@ -331,8 +332,14 @@ static bool replace_droppers(part_list *list)
             if (!add_own(list, p, (json_string){text, strlen(text)}, EXPRESSION_OWN))
                 return false;
         }
-        const bool bare = !p->use_regex && !p->prefix_space && i + 1 == list->n;
-        seen |= p->stage != STAGE_NONE || (p->kind == PART_BYTE_LEVEL && !bare);
+        const bool last = i + 1 == list->n;
+        const bool bare = p->kind == PART_BYTE_LEVEL && !p->use_regex && !p->prefix_space;
+        if (bare && !last) { /* it splits nothing, so its expression does not matter */
+            if (!add_own(list, p, (json_string){" ", 1}, EXPRESSION_TEXT))
+                return false;
+            list->m->own[list->m->n_own - 1].join = JOIN_BYTES;
+        }
+        seen |= p->stage != STAGE_NONE || (p->kind == PART_BYTE_LEVEL && !(bare && last));
     }
     return true;
 }
@@ -435,7 +442,7 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
     part_list list = {.m = m, .err = err};
     const hf_sequence s = {"pre_tokenizer",  "pretokenizers", part_names,
                            HF_N(part_names), read_part,       &list};
-    if (!hf_read_components(r, &s, err) || !replace_droppers(&list))
+    if (!hf_read_components(r, &s, err) || !add_stages(&list))
         return false;
     m->kind = MODEL_CHAR_BPE;
     for (size_t i = 0; i < list.n; i++) {

@@ -51,7 +51,8 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
 
 static unsigned cuts_of_own(const split_own *own)
 {
-    const bool both = own->join != JOIN_NEXT && own->join != JOIN_MATCHES;
+    const bool both =
+        own->join != JOIN_NEXT && own->join != JOIN_MATCHES && own->join != JOIN_BYTES;
     return both ? expression_cuts(own->expression) : 0;
 }
 
@@ -265,11 +266,12 @@ static void find_words(const splitter *s, simd_level e, view whole, uint64_t *st
         const split_stage *stage = s->stages[k];
         const split_walkers *walkers = k == 0 && stage->walkers ? stage->walkers : &any_walkers;
         split_walker *walk = walker_of(walkers, level);
+        const bool only_bytes = s->joins[k] == JOIN_BYTES;
         if (walk && stage->words && !whole.as_bytes)
             walk(s, k, text, n_bytes, starts);
-        else
+        else if (!only_bytes)
             split_range(s, k, &whole, starts);
-        whole.as_bytes |= stage->component == COMPONENT_BYTE_LEVEL;
+        whole.as_bytes |= only_bytes || stage->component == COMPONENT_BYTE_LEVEL;
     }
 }
 

@@ -65,7 +65,8 @@ typedef enum split_join {
     JOIN_PREVIOUS, /* where it ends: the other way around */
     JOIN_MATCHES,  /* both, but not between two matches: Contiguous */
     JOIN_REMOVED,  /* both, and the match is no word: Removed */
-    JOIN_KEPT      /* both, and what is not matched is no word: Removed with invert */
+    JOIN_KEPT,     /* both, and what is not matched is no word: Removed with invert */
+    JOIN_BYTES     /* nowhere: later stages see a character for each byte (ByteLevel) */
 } split_join;
 
 typedef struct split_own {
