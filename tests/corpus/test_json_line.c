@@ -41,14 +41,14 @@ static json_line_status check_line(const path_parts *path, const void *line, siz
     oracle_result expected = oracle_read(path->parts, path->n_parts, line, n_bytes);
     json_paths *p = json_paths_new(path->dotted, NULL);
     for (size_t i = 0; i < N_LEVELS; i++) {
-        json_line_options options = {.paths = p, .level = levels[i]};
+        p->level = levels[i];
         if (!simd_works(levels[i]))
             continue;
-        take(scan_whole(&options, line, n_bytes, alignment), &expected, "whole", line, n_bytes);
-        take(scan_pieces(&options, line, n_bytes, 20), &expected, "pieces", line, n_bytes);
+        take(scan_whole(p, line, n_bytes, alignment), &expected, "whole", line, n_bytes);
+        take(scan_pieces(p, line, n_bytes, 20), &expected, "pieces", line, n_bytes);
     }
-    json_line_options options = {.paths = p};
-    take(scan_pieces(&options, line, n_bytes, 1), &expected, "byte by byte", line, n_bytes);
+    p->level = SIMD_BEST;
+    take(scan_pieces(p, line, n_bytes, 1), &expected, "byte by byte", line, n_bytes);
     json_paths_free(p);
     free(expected.text);
     return expected.status;
@@ -93,16 +93,16 @@ static void check_expected(const path_parts *path, const expected_line *lines, s
         const expected_line *e = &lines[i];
         size_t n_bytes = strlen(e->line);
         CHECK_INT(check_line(path, e->line, n_bytes, i % 64), e->status);
-        json_line_options options = {.paths = json_paths_new(path->dotted, NULL)};
+        json_paths *p = json_paths_new(path->dotted, NULL);
         json_line_result r;
         char line[256] = {0}, text[256] = {0};
         uint8_t out[256];
         memcpy(line, e->line, n_bytes);
-        json_line_text(&options, (const uint8_t *)line, n_bytes, out, NULL, &r);
+        json_line_text(p, (const uint8_t *)line, n_bytes, out, NULL, &r);
         if (!r.reason)
             memcpy(text, r.text, r.n_bytes);
         CHECK_STR(r.reason ? r.reason : text, e->text);
-        json_paths_free(options.paths);
+        json_paths_free(p);
     }
 }
 
@@ -217,13 +217,13 @@ TEST(nul_is_ordinary)
 {
     static const char line[] = "{\"text\":\"a\\u0000b\"}";
     static const uint8_t text[] = {'a', 0, 'b'};
-    json_line_options options = {.paths = json_paths_new("text", NULL)};
+    json_paths *p = json_paths_new("text", NULL);
     uint8_t padded[sizeof line + PADDING] = {0}, out[sizeof line];
     json_line_result r;
     memcpy(padded, line, sizeof line);
-    CHECK_INT(json_line_text(&options, padded, sizeof line - 1, out, NULL, &r), JSON_LINE_OK);
+    CHECK_INT(json_line_text(p, padded, sizeof line - 1, out, NULL, &r), JSON_LINE_OK);
     CHECK(r.n_bytes == 3 && memcmp(r.text, text, 3) == 0);
-    json_paths_free(options.paths);
+    json_paths_free(p);
     CHECK_INT(check_line(&path_text, "{\"text\":\"a\0b\"}", 14, 0), JSON_LINE_MALFORMED);
 }
 
@@ -232,14 +232,12 @@ TEST(bare_string_is_the_field_when_asked_for)
     static const char line[] = " \"a\\u00e4\" ";
     uint8_t padded[sizeof line + PADDING] = {0}, out[sizeof line];
     json_paths *text = json_paths_new("text", NULL), *other = json_paths_new("other", NULL);
-    json_line_options options = {.paths = text, .bare_string = true};
     json_line_result r;
     memcpy(padded, line, sizeof line);
-    CHECK_INT(json_line_text(&options, padded, sizeof line - 1, out, NULL, &r), JSON_LINE_OK);
+    text->bare_string = other->bare_string = true;
+    CHECK_INT(json_line_text(text, padded, sizeof line - 1, out, NULL, &r), JSON_LINE_OK);
     CHECK(r.n_bytes == 3 && memcmp(r.text, "a\xc3\xa4", 3) == 0);
-    options.paths = other;
-    CHECK_INT(json_line_text(&options, padded, sizeof line - 1, out, NULL, &r),
-              JSON_LINE_NO_OBJECT);
+    CHECK_INT(json_line_text(other, padded, sizeof line - 1, out, NULL, &r), JSON_LINE_NO_OBJECT);
     json_paths_free(text);
     json_paths_free(other);
 }

@@ -289,8 +289,7 @@ static oracle_result result_of(json_line_status status, const json_line_result *
 }
 
 /* Bytes after the line must not matter. */
-oracle_result scan_whole(const json_line_options *options, const uint8_t *line, size_t n_bytes,
-                         size_t alignment)
+oracle_result scan_whole(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t alignment)
 {
     static const char behind[] = "\"}{,\\\n\"text\":\"x\"}]";
     uint8_t *memory = malloc(alignment + n_bytes + PADDING), *copy = memory + alignment;
@@ -300,7 +299,7 @@ oracle_result scan_whole(const json_line_options *options, const uint8_t *line, 
     for (size_t i = 0; i < PADDING; i++)
         copy[n_bytes + i] = (uint8_t)behind[i % (sizeof behind - 1)];
     out[n_bytes] = 0xa5;
-    const json_line_status status = json_line_text(options, copy, n_bytes, out, NULL, &r);
+    const json_line_status status = json_line_text(paths, copy, n_bytes, out, NULL, &r);
     must(out[n_bytes] == 0xa5);
     must(status != JSON_LINE_OK || (r.text >= out && r.text + r.n_bytes <= out + n_bytes) ||
          (r.text >= copy && r.text + r.n_bytes <= copy + n_bytes));
@@ -310,11 +309,10 @@ oracle_result scan_whole(const json_line_options *options, const uint8_t *line, 
     return result;
 }
 
-oracle_result scan_pieces(const json_line_options *options, const uint8_t *line, size_t n_bytes,
-                          size_t most_bytes)
+oracle_result scan_pieces(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t most_bytes)
 {
     uint64_t random = n_bytes << 8 ^ most_bytes;
-    json_line_scanner *s = json_line_scanner_new(options);
+    json_line_scanner *s = json_line_scanner_new(paths);
     uint8_t *text = malloc(n_bytes + 1);
     size_t n_text = 0;
     uint64_t n_begun = 0;

@@ -27,10 +27,9 @@ oracle_result oracle_read(const char *const *parts, size_t n_parts, const uint8_
 /* ---- What json_line.c says; text is malloced, too ---- */
 
 /* Aborts if it writes behind the text, or gives one that lies elsewhere. */
-oracle_result scan_whole(const json_line_options *options, const uint8_t *line, size_t n_bytes,
-                         size_t alignment);
+oracle_result scan_whole(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t alignment);
 /* In pieces of 1 to most_bytes bytes. */
-oracle_result scan_pieces(const json_line_options *options, const uint8_t *line, size_t n_bytes,
+oracle_result scan_pieces(json_paths *paths, const uint8_t *line, size_t n_bytes,
                           size_t most_bytes);
 bool oracle_agrees(const oracle_result *expected, const oracle_result *got);
 

@@ -63,8 +63,7 @@ static void take_line(state *s, const uint8_t *line, size_t n_bytes, uint8_t *ou
         s->paths = json_paths_new("text", &s->list);
     if (!s->paths)
         exit(2);
-    const json_line_options options = {.paths = s->paths};
-    const json_line_status status = json_line_text(&options, line, n_bytes, out, values, &r);
+    const json_line_status status = json_line_text(s->paths, line, n_bytes, out, values, &r);
     if (status == JSON_LINE_MALFORMED) {
         put_number(0, 1);
         return;

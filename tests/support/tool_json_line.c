@@ -12,12 +12,12 @@
 #include "oracles/json_oracle.h"
 #include "support/pipes.h"
 
-static int read_json(const json_line_options *options, size_t piece_bytes)
+static int read_json(json_paths *paths, size_t piece_bytes)
 {
     for (size_t n_bytes; get_length(&n_bytes);) {
         uint8_t *line = get_bytes(n_bytes, 1, 0);
-        oracle_result r = piece_bytes ? scan_pieces(options, line, n_bytes, piece_bytes)
-                                      : scan_whole(options, line, n_bytes, 0);
+        oracle_result r = piece_bytes ? scan_pieces(paths, line, n_bytes, piece_bytes)
+                                      : scan_whole(paths, line, n_bytes, 0);
         putchar((int)r.status);
         put_number(r.lone_surrogates, 4);
         put_bytes(r.text, r.n_bytes);
@@ -35,12 +35,11 @@ int main(int argc, char **argv)
         return 2;
     }
     json_paths *paths = json_paths_new(argv[1], NULL);
-    json_line_options options = {.paths = paths};
     for (int i = 0; i < 3; i++) {
         if (strcmp(argv[2], engines[i]) == 0)
-            options.level = (simd_level)(SIMD_SCALAR + i);
+            paths->level = (simd_level)(SIMD_SCALAR + i);
     }
-    int status = simd_works(options.level) ? read_json(&options, strtoul(argv[3], NULL, 10)) : 77;
+    int status = simd_works(paths->level) ? read_json(paths, strtoul(argv[3], NULL, 10)) : 77;
     json_paths_free(paths);
     return fflush(stdout) == 0 ? status : 1;
 }

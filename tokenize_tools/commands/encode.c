@@ -42,9 +42,8 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
     if (!room)
         return cli_no_memory();
     s->text = room;
-    const json_line_options options = {.paths = s->paths, .bare_string = true};
     json_line_status status =
-        json_line_text(&options, line->text, line->n_bytes, s->text, NULL, text);
+        json_line_text(s->paths, line->text, line->n_bytes, s->text, NULL, text);
     if (status == JSON_LINE_NO_FIELD || status == JSON_LINE_NULL)
         return cli_error(CLI_INPUT,
                          "%s: line %" PRIu64 ": the field '%s' is missing or is not a string",
@@ -121,6 +120,7 @@ static int open_all(encode_state *s, const encode_options *options, const char *
         return json_path_fits(options->field)
                    ? cli_no_memory()
                    : cli_usage("--field %s: has too many parts", options->field);
+    s->paths->bare_string = true;
     int opened = line_reader_open(&s->lines, name);
     return opened == CLI_OK ? path_check_stdout() : opened;
 }

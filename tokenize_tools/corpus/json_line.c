@@ -37,7 +37,6 @@ typedef enum use { /* what the current string is needed for */
 struct json_line_scanner {
     json_paths *paths;
     const json_span_calls *calls;
-    bool bare_string;
     tokmap_value *values; /* NULL: not wanted */
 
     uint64_t n_fed;      /* bytes of the line before `data` */
@@ -100,7 +99,7 @@ static void set_not_found(json_line_scanner *s, const char *why)
 static bool takes_bare_string(const json_line_scanner *s)
 {
     const json_key *key = json_key_find(s->paths->keys, "text", 4);
-    return s->bare_string && key && key->is_text;
+    return s->paths->bare_string && key && key->is_text;
 }
 
 /* A string that is not a key begins: whether it is the text. */
@@ -481,18 +480,11 @@ static void scan_bytes(json_line_scanner *s)
 
 /* ---- Lines ---- */
 
-static void set_options(json_line_scanner *s, const json_line_options *options)
-{
-    s->paths = options->paths;
-    s->calls = json_span_engine(options->level);
-    s->bare_string = options->bare_string;
-}
-
-json_line_scanner *json_line_scanner_new(const json_line_options *options)
+json_line_scanner *json_line_scanner_new(json_paths *paths)
 {
     json_line_scanner *s = calloc(1, sizeof *s);
     if (s)
-        set_options(s, options);
+        s->paths = paths;
     return s;
 }
 
@@ -503,8 +495,7 @@ void json_line_scanner_free(json_line_scanner *s)
 
 void json_line_begin(json_line_scanner *s)
 {
-    *s = (json_line_scanner){
-        .paths = s->paths, .calls = s->calls, .bare_string = s->bare_string, .state = EXPECT_VALUE};
+    *s = (json_line_scanner){.paths = s->paths, .calls = json_span_engine(s->paths->level)};
 }
 
 json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n_bytes,
@@ -554,24 +545,23 @@ json_line_status json_line_end(json_line_scanner *s, json_line_result *result)
     return JSON_LINE_OK;
 }
 
-json_line_status json_line_text(const json_line_options *options, const uint8_t *line,
-                                size_t n_bytes, uint8_t *out, tokmap_value *values,
-                                json_line_result *result)
+json_line_status json_line_text(json_paths *paths, const uint8_t *line, size_t n_bytes,
+                                uint8_t *out, tokmap_value *values, json_line_result *result)
 {
-    json_line_scanner s = {.state = EXPECT_VALUE,
+    json_line_scanner s = {.paths = paths,
+                           .calls = json_span_engine(paths->level),
                            .values = values,
                            .data = line,
                            .at = line,
                            .end = line + n_bytes,
                            .whole = true,
                            .out = out};
-    set_options(&s, options);
     if (values)
-        json_paths_begin(s.paths, values);
+        json_paths_begin(paths, values);
     scan_bytes(&s);
     json_line_status status = json_line_end(&s, result);
     if (values && status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT)
-        json_paths_end(s.paths, values);
+        json_paths_end(paths, values);
     if (status == JSON_LINE_OK) {
         result->text = s.text;
         result->n_bytes = s.text_bytes;

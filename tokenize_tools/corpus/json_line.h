@@ -13,7 +13,6 @@
 #define TOKMAP_JSON_LINE_H
 
 #include "corpus/json_paths.h"
-#include "text/simd.h"
 
 typedef enum json_line_status {
     JSON_LINE_OK,
@@ -33,27 +32,18 @@ typedef struct json_line_result {
     const char *reason;    /* static; NULL: no error */
 } json_line_result;
 
-/* If bare_string is set and the path of the text is just "text", a line may be a string instead of
- * an object. A level that does not work on this machine is replaced by the next best. */
-typedef struct json_line_options {
-    json_paths *paths;
-    simd_level level;
-    bool bare_string;
-} json_line_options;
-
 /* line must have 64 readable bytes after n_bytes, and out must have room for n_bytes. values[i], if
  * values is not NULL, becomes that of paths->fields->names[i], @row null; they mean nothing if the
  * line is malformed or no object. Strings point into the line or into `out`, numbers into the
  * line. */
-json_line_status json_line_text(const json_line_options *options, const uint8_t *line,
-                                size_t n_bytes, uint8_t *out, tokmap_value *values,
-                                json_line_result *result);
+json_line_status json_line_text(json_paths *paths, const uint8_t *line, size_t n_bytes,
+                                uint8_t *out, tokmap_value *values, json_line_result *result);
 
 /* ---- A line in pieces ---- */
 
 typedef struct json_line_scanner json_line_scanner;
 /* The paths must stay valid until the scanner is freed. NULL: out of memory. */
-json_line_scanner *json_line_scanner_new(const json_line_options *options);
+json_line_scanner *json_line_scanner_new(json_paths *paths);
 void json_line_scanner_free(json_line_scanner *s);
 
 #define JSON_LINE_ROOM 16

@@ -13,6 +13,7 @@
 
 #include "fields/field_list.h"
 #include "text/json_parts.h"
+#include "text/simd.h"
 #include "text/word_distance.h"
 
 #define JSON_NO_FIELD SIZE_MAX
@@ -39,6 +40,8 @@ typedef struct json_paths {
     size_t buffer_bytes; /* as many as the longest key here has, and as json_paths_see looks at */
     uint64_t line;       /* number of the current line, from 1 */
     uint64_t n_lines;    /* that were objects */
+    bool bare_string;    /* a line may be a string, which is the text if its path is "text" */
+    simd_level level;    /* of the code that reads; the next best, if this machine has it not */
     unsigned types[FIELD_LIST_MAX]; /* of the values of each field: bits */
 } json_paths;
 

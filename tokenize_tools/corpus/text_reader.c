@@ -139,9 +139,8 @@ static bool read_line(text_reader *r, size_t from, first_line *line, failure *er
         return false;
     const uint8_t *bytes = window_text(&r->base.window) + from;
     if (whole) {
-        const json_line_options options = {.paths = r->paths};
         line->status =
-            json_line_text(&options, bytes, line->to - from, r->decoded, NULL, &line->result);
+            json_line_text(r->paths, bytes, line->to - from, r->decoded, NULL, &line->result);
         return true;
     }
     json_line_begin(r->scanner);
@@ -302,7 +301,7 @@ static bool open_text(reader *base, failure *err)
         return fail(err, "the field %.200s has more than %d parts", field, JSON_MAX_DEPTH);
     r->paths = json_paths_new(field, base->options->fields);
     if (r->paths)
-        r->scanner = json_line_scanner_new(&(json_line_options){.paths = r->paths});
+        r->scanner = json_line_scanner_new(r->paths);
     return r->scanner || fail_memory(err);
 }
 
@@ -335,8 +334,7 @@ static reader_result read_whole_json(text_reader *r, reader_text *text, failure 
     json_line_result result;
     if (!reserve_decoded(r, r->n_bytes + 1, err))
         return READER_FAILED;
-    const json_line_options options = {.paths = r->paths};
-    json_line_status status = json_line_text(&options, window_text(&r->base.window), r->n_bytes,
+    json_line_status status = json_line_text(r->paths, window_text(&r->base.window), r->n_bytes,
                                              r->decoded, r->base.values, &result);
     if (status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT)
         text->values = r->base.values;
