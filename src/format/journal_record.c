@@ -25,26 +25,30 @@ enum {
 };
 enum {
     AT_PREVIOUS = 8,
-    AT_N_TOKENS = 16,
-    AT_N_DOCUMENTS = 24,
-    AT_GROUP_START = 32,
-    AT_N_WIDE = 40,
-    AT_N_INPUTS = 48,
-    AT_NAMES_BYTES = 56,
-    AT_LARGEST_ID = 64,
-    AT_NOTE_BYTES = 68,
     AT_FLAGS = 72,
-    AT_ENDS_CHECKSUM = 80,
-    AT_BLOCK_CHECKSUM = 88,
-    AT_VALUES_BYTES = 96,
-    AT_VALUES_CHECKSUM = 104,
-    AT_TOKENS_HASH = 112,
-    AT_DOCUMENTS_HASH = 128,
     AT_PAYLOAD_CHECKSUM = 144,
     AT_HEAD_CHECKSUM = 152
 };
 enum {
     FLAG_INPUT_BEFORE_DOCUMENT = 1
+};
+
+/* The other fields of the head of a record. They are stored as in memory, which is
+ * little-endian. */
+#define FIELD(at, member)                                                                          \
+    {                                                                                              \
+        at, offsetof(tokmap_i_checkpoint, member), sizeof((tokmap_i_checkpoint *)0)->member        \
+    }
+static const struct {
+    size_t at, offset, n_bytes;
+} fields[] = {
+    FIELD(16, n_tokens),         FIELD(24, n_documents),        FIELD(32, group_start),
+    FIELD(40, n_wide),           FIELD(48, n_inputs),           FIELD(56, names_bytes),
+    FIELD(64, largest_id),       FIELD(68, note_bytes),         FIELD(80, ends_checksum),
+    FIELD(88, block_checksum),   FIELD(96, values_bytes),       FIELD(104, values_checksum),
+    FIELD(112, tokens_hash.crc), FIELD(128, documents_hash.crc)};
+enum {
+    N_FIELDS = sizeof fields / sizeof *fields
 };
 
 /* ---- Header ---- */
@@ -122,21 +126,9 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     memset(p, 0, TOKMAP_I_RECORD_HEAD_BYTES);
     memcpy(p, head_magic, sizeof head_magic);
     store_le64(p + AT_PREVIOUS, previous);
-    store_le64(p + AT_N_TOKENS, now->n_tokens);
-    store_le64(p + AT_N_DOCUMENTS, now->n_documents);
-    store_le64(p + AT_GROUP_START, now->group_start);
-    store_le64(p + AT_N_WIDE, now->n_wide);
-    store_le64(p + AT_N_INPUTS, now->n_inputs);
-    store_le64(p + AT_NAMES_BYTES, now->names_bytes);
-    store_le32(p + AT_LARGEST_ID, now->largest_id);
-    store_le32(p + AT_NOTE_BYTES, now->note_bytes);
+    for (int i = 0; i < N_FIELDS; i++)
+        memcpy(p + fields[i].at, (const uint8_t *)now + fields[i].offset, fields[i].n_bytes);
     store_le32(p + AT_FLAGS, now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0);
-    store_le64(p + AT_ENDS_CHECKSUM, now->ends_checksum);
-    store_le64(p + AT_BLOCK_CHECKSUM, now->block_checksum);
-    store_le64(p + AT_VALUES_BYTES, now->values_bytes);
-    store_le64(p + AT_VALUES_CHECKSUM, now->values_checksum);
-    tokmap_i_content_hash_store(&now->tokens_hash, p + AT_TOKENS_HASH);
-    tokmap_i_content_hash_store(&now->documents_hash, p + AT_DOCUMENTS_HASH);
     store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
     now->checksum = tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
     store_le64(p + AT_HEAD_CHECKSUM, now->checksum);
@@ -155,24 +147,14 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
     const uint64_t previous = before->sequence == 0 ? header->checksum : before->checksum;
     *now = (tokmap_i_checkpoint){
         .sequence = before->sequence + 1,
-        .n_tokens = load_le64(p + AT_N_TOKENS),
-        .n_documents = load_le64(p + AT_N_DOCUMENTS),
-        .group_start = load_le64(p + AT_GROUP_START),
-        .n_wide = load_le64(p + AT_N_WIDE),
-        .n_inputs = load_le64(p + AT_N_INPUTS),
-        .names_bytes = load_le64(p + AT_NAMES_BYTES),
-        .largest_id = load_le32(p + AT_LARGEST_ID),
-        .note_bytes = load_le32(p + AT_NOTE_BYTES),
         .input_before_document = (flags & FLAG_INPUT_BEFORE_DOCUMENT) != 0,
-        .ends_checksum = load_le64(p + AT_ENDS_CHECKSUM),
-        .block_checksum = load_le64(p + AT_BLOCK_CHECKSUM),
-        .values_bytes = load_le64(p + AT_VALUES_BYTES),
-        .values_checksum = load_le64(p + AT_VALUES_CHECKSUM),
         .checksum = load_le64(p + AT_HEAD_CHECKSUM),
     };
+    for (int i = 0; i < N_FIELDS; i++)
+        memcpy((uint8_t *)now + fields[i].offset, p + fields[i].at, fields[i].n_bytes);
     const uint64_t n_grouped = now->n_documents - now->n_documents % TOKMAP_I_GROUP_DOCUMENTS;
-    now->tokens_hash = tokmap_i_content_hash_load(p + AT_TOKENS_HASH, 4 * now->n_tokens);
-    now->documents_hash = tokmap_i_content_hash_load(p + AT_DOCUMENTS_HASH, 8 * n_grouped);
+    now->tokens_hash.n_bytes = 4 * now->n_tokens;
+    now->documents_hash.n_bytes = 8 * n_grouped;
     if (load_le64(p + AT_PREVIOUS) != previous)
         return "this record does not follow the previous one";
     const bool possible =
