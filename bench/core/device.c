@@ -92,7 +92,7 @@ static void read_by_ring(run *r, tokmap_i_uring *ring)
 }
 
 /* At least one, also if the time is over before the thread runs: a rate of 0 is no limit. */
-static void read_places(void *context)
+static void *read_places(void *context)
 {
     run *r = context;
     const size_t n = r->reads->read_bytes;
@@ -102,6 +102,7 @@ static void read_places(void *context)
         check_read(
             pread(r->file->direct_fd, r->buffers + thread * n, n, (off_t)next_offset(r, &seed)), n);
     while (tokmap_i_now_ns() < r->until);
+    return NULL;
 }
 
 double device_rate(const device_file *file, const device_reads *reads)

@@ -56,7 +56,7 @@ static void read_and_write(const job *j, worker *w, const corpus_batch *b)
     w->ids.n += n_ids;
 }
 
-static void take_batches(void *context)
+static void *take_batches(void *context)
 {
     job *j = context;
     for (size_t own; (own = atomic_fetch_add(&j->n_begun, 1)) < j->n_threads;) {
@@ -71,6 +71,7 @@ static void take_batches(void *context)
                 bench_text_encode(w->encoder, &j->text.batches[i], &w->ids, NULL, NULL);
         }
     }
+    return NULL;
 }
 
 /* Encodes the text once, or with `all` once in each thread. MB/s of one text. The time since

@@ -27,7 +27,7 @@ typedef struct reading {
     atomic_uint n_begun;
 } reading;
 
-static void read_parts(void *context)
+static void *read_parts(void *context)
 {
     reading *r = context;
     const uint64_t whole = r->data->info.token_file_bytes;
@@ -42,6 +42,7 @@ static void read_parts(void *context)
                 bench_fail("%s: a plain read failed", r->data->info.token_path);
     }
     free(buffer);
+    return NULL;
 }
 
 static double measure_gbs(const subject *s, bool verifies, uint32_t n_threads)

@@ -232,7 +232,7 @@ static int by_index(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void check_blocks(void *context)
+static void *check_blocks(void *context)
 {
     verify_job *job = context;
     block_reader r = {malloc(PIECE_BYTES), tokmap_i_hasher_open(), 0, {{0, 0}, 0}};
@@ -248,6 +248,7 @@ static void check_blocks(void *context)
     }
     free(r.buffer);
     tokmap_i_hasher_close(r.hasher);
+    return NULL;
 }
 
 /* ---- The documents in bad blocks ---- */

@@ -533,25 +533,12 @@ uint32_t tokmap_i_n_processors(void)
     return n < 1 ? 1 : (uint32_t)n;
 }
 
-typedef struct thread_start {
-    void (*work)(void *);
-    void *context;
-} thread_start;
-
-static void *run_thread(void *arg)
-{
-    const thread_start *start = arg;
-    start->work(start->context);
-    return NULL;
-}
-
-void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context)
+void tokmap_i_run_threads(uint32_t n_threads, void *(*work)(void *), void *context)
 {
     tokmap_i_thread threads[TOKMAP_I_MAX_THREADS];
-    thread_start start = {work, context};
     uint32_t n_started = 0;
     while (n_started + 1 < MIN(n_threads, TOKMAP_I_MAX_THREADS) &&
-           tokmap_i_thread_start(&threads[n_started], run_thread, &start) == 0)
+           tokmap_i_thread_start(&threads[n_started], work, context) == 0)
         n_started++;
     work(context);
     for (uint32_t i = 0; i < n_started; i++)

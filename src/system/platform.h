@@ -132,8 +132,9 @@ void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark);
 
 /* That this process may use; 1 if the system does not say. */
 uint32_t tokmap_i_n_processors(void);
-/* Runs work(context) on n_threads threads, at most TOKMAP_I_MAX_THREADS, the caller's own among
- * them, and waits for all. When the system gives fewer threads, fewer do the work. */
-void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context);
+/* Runs work(context), which returns NULL, on n_threads threads, at most TOKMAP_I_MAX_THREADS, the
+ * caller's own among them, and waits for all. When the system gives fewer threads, fewer do the
+ * work. */
+void tokmap_i_run_threads(uint32_t n_threads, void *(*work)(void *), void *context);
 
 #endif /* TOKMAP_PLATFORM_H */
