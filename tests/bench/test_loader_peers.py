@@ -25,6 +25,7 @@ PEERS = ROOT / "bench/peers"
 LOADERS = PEERS / "loaders.py"
 sys.path.append(str(PEERS))
 
+import install  # noqa: E402
 import loader_check  # noqa: E402
 import loader_data  # noqa: E402
 import loader_report  # noqa: E402
@@ -500,9 +501,6 @@ def a_stop_ends_all_that_tokbench_started(folder):
 
 
 def requirements_are_read_line_by_line(folder):
-    spec = importlib.util.spec_from_file_location("install", PEERS / "install.py")
-    install = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(install)
     found = install.wanted("# why\n--no-binary x\nx==1.0\n\ny==2  # and why\n")
     expect_equal(found, (["x==1.0", "y==2"], ["--no-binary", "x"]), "packages and options")
     for file in ("requirements.txt", "loader-requirements.txt", "../requirements.txt"):

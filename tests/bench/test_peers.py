@@ -3,7 +3,6 @@
 """bench/peers: the comparison of ids, the ratios and the tables, without any peer.
 Not how fast anything is."""
 
-import importlib.util
 import io
 import json
 import pathlib
@@ -15,17 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ROOT / "bench/peers"
 sys.path.append(str(PEERS))
 
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, PEERS / (name + ".py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-engines = load("engines")
-compare = load("compare")
+import compare  # noqa: E402
+import engines  # noqa: E402
 
 
 class System(compare.System):

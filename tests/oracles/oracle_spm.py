@@ -64,6 +64,14 @@ def message(fields):
     return out
 
 
+def small_model(pieces, kind):
+    """A file with pieces (text, score, type). kind: 1 for Unigram, 2 for BPE."""
+    rows = [[PIECES, 2, message([[1, 2, text.encode()], [2, 5, struct.pack("<f", score)], [3, 0, type_]])]
+            for text, score, type_ in pieces]
+    return message([*rows, [TRAINER, 2, message([[3, 0, kind]])],
+                    [NORMALIZER, 2, message([[DUMMY_PREFIX, 0, 1], [COLLAPSE, 0, 1]])]])
+
+
 def with_field(data, field, value):
     """The message with one field set, or taken out (None)."""
     fields = [row for row in read_message(data) if row[0] != field]

@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import random
-import sys
 import unicodedata
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -238,8 +237,3 @@ class Texts:
                            "\u3042", "\u4e00", "\U0001f600", "aB", "'s", " a", "ab", "\u0301",
                            "\u2581", "\x00", "\ufffd", "  \n",
                            chr(rng.choice(self.categories["Lo"]))))
-
-
-if __name__ == "__main__":
-    for sample in Texts(int(sys.argv[1]) if len(sys.argv) > 1 else 1, ["<|end|>"]).many(40):
-        print(json.dumps(sample))

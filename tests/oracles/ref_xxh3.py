@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """XXH3-64 and XXH3-128 with seed 0 and the default secret, the checksums of docs/FORMAT.md, from the libxxhash that the
-build needs. test_ref_reader compares them with published values."""
+build needs. The vectors of that document and the files of tests/release have values that never change."""
 
 import ctypes
 

@@ -272,11 +272,8 @@ same utf8_errors_make_bad_documents "good" \
 
 # Scores are sums of each other except for rounding, so that the best depends on everything before.
 cat >unigram.py <<'END'
-import random, struct, sys
-def varint(n):
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-def field(number, data):
-    return varint(number << 3 | 2) + varint(len(data)) + data
+import random
+from oracle_spm import NORMAL, UNKNOWN, small_model
 rng = random.Random(5)
 letters = "abcd.\u2581"
 pieces = {"<unk>": 0.0, **{c: -3.1 - rng.randrange(9) / 10 for c in letters}}
@@ -284,9 +281,8 @@ while len(pieces) < 60:
     parts = rng.choices([p for p in pieces if p != "<unk>"], k=2)
     if "\u2581" not in parts[1]:
         pieces["".join(parts)] = sum(pieces[p] for p in parts)
-model = b"".join(field(1, field(1, p.encode()) + b"\x15" + struct.pack("<f", score) + (b"\x18\x02" if p == "<unk>" else b""))
-                 for p, score in pieces.items())
-open("unigram.model", "wb").write(model + field(2, b"\x18\x01") + field(3, b"\x18\x01\x20\x01"))
+rows = [(p, score, UNKNOWN if p == "<unk>" else NORMAL) for p, score in pieces.items()]
+open("unigram.model", "wb").write(small_model(rows, 1))
 words = ["".join(rng.choices("abcd", k=rng.randint(1, 7))) for _ in range(5000)]
 text = " ".join(rng.choices(words, k=500000))
 open("unigram.txt", "w").write(text)
@@ -296,7 +292,7 @@ END
 if ! command -v "${PYTHON:-python3}" >/dev/null; then
     skip unigram_takes_documents_of_any_size "${PYTHON:-python3} not found"
 else
-    "${PYTHON:-python3}" unigram.py
+    PYTHONPATH=$root/tests/oracles "${PYTHON:-python3}" unigram.py
     unigram()
     {
         tokmap pack --tokenizer unigram.model --eod none -q "$@"

@@ -235,13 +235,6 @@ def an_interpreter_may_end_with_torch_tensors_alive(folder):
 
 PLAIN = (batches_hold_what_the_loader_says, a_state_goes_on_elsewhere,
          an_interpreter_may_end_with_anything_alive)
-TESTS = (batches_hold_what_the_loader_says, a_state_goes_on_elsewhere, torch_takes_batches,
-         tensors_die_in_the_thread_of_autograd,
-         a_side_stream_reads_its_tensors_before_they_are_written_over,
-         a_graph_reads_what_fill_has_written, a_batch_may_be_collected_during_a_capture,
-         cupy_takes_arrays, jax_takes_copies, an_interpreter_may_end_with_anything_alive,
-         an_interpreter_may_end_with_torch_tensors_alive)
-
 
 def prepare(folder):
     Driver()
@@ -249,4 +242,4 @@ def prepare(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_in_folders("python_gpu_", PLAIN if "--plain" in sys.argv else TESTS, prepare))
+    sys.exit(run_in_folders("python_gpu_", PLAIN if "--plain" in sys.argv else None, prepare))

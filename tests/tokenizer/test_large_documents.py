@@ -12,11 +12,11 @@ import json
 import os
 import pathlib
 import random
-import struct
 import subprocess
 import sys
 import tempfile
 
+from oracle_spm import NORMAL, UNKNOWN, small_model
 from ref_protocol import Skip, expect, expect_equal, program, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -79,19 +79,6 @@ def texts_without_blanks():
 # ---- Tokenizers ----
 
 
-def varint(n):
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-
-
-def field(number, data):
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def piece(text, score, kind):
-    return field(1, field(1, text.encode()) + b"\x15" + struct.pack("<f", score)
-                 + b"\x18" + bytes([kind]))
-
-
 def make_model(path, is_bpe):
     """All letters but some, and pieces of up to four of them; scores as words have them."""
     pieces = {"\u2581": 0}
@@ -103,8 +90,8 @@ def make_model(path, is_bpe):
             pieces.update({longer[:n]: 0 for n in range(1, len(longer) + 1)})
     scores = {text: -i / 7 if is_bpe else -2 * len(text) - RNG.randrange(90) / 10
               for i, text in enumerate(sorted(pieces, key=len))}
-    path.write_bytes(piece("<unk>", 0, 2) + b"".join(piece(t, s, 1) for t, s in scores.items())
-                     + field(2, b"\x18" + bytes([2 if is_bpe else 1])) + field(3, b"\x18\x01\x20\x01"))
+    rows = [("<unk>", 0, UNKNOWN), *((text, score, NORMAL) for text, score in scores.items())]
+    path.write_bytes(small_model(rows, 2 if is_bpe else 1))
 
 
 def reference_of(path):
@@ -192,8 +179,7 @@ def test_made(is_bpe):
 def test_refusal():
     with tempfile.TemporaryDirectory() as folder:
         path, source = pathlib.Path(folder) / "made.model", pathlib.Path(folder) / "a.txt"
-        path.write_bytes(piece("<unk>", 0, 2) + piece("a", 0, 1) + piece("aa", -1, 1)
-                         + field(2, b"\x18\x02"))
+        path.write_bytes(small_model([("<unk>", 0, UNKNOWN), ("a", 0, NORMAL), ("aa", -1, NORMAL)], 2))
         source.write_text("a" * DOCUMENT_BYTES)
         done = subprocess.run([program("tokmap"), "pack", "--tokenizer", path, "--eod", "none",
                                *MEMORY, source, "-o", pathlib.Path(folder) / "out"],
