@@ -208,11 +208,6 @@ void corpus_close(corpus *c)
     free(c);
 }
 
-uint64_t corpus_stored_bytes(const corpus *c)
-{
-    return c->counts.stored_bytes + (c->reader ? reader_stored(c->reader).n_bytes : 0);
-}
-
 /* ---- The batch ---- */
 
 /* Whether a document is unfinished. */

@@ -177,8 +177,6 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
 int corpus_read(corpus *c, corpus_batch *batch, failure *err);
 /* Calls options->note for what was read so far of the current input. */
 void corpus_note_fields(const corpus *c);
-/* Stored bytes read so far, of all inputs: for a progress line. */
-uint64_t corpus_stored_bytes(const corpus *c);
 /* May be called from a signal handler or another thread: reading and waiting fail soon, with
  * ECANCELED. */
 void corpus_interrupt(corpus *c);

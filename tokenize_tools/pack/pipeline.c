@@ -34,7 +34,6 @@ struct pack_pipeline {
      * the encoder's state after it. */
     bool last_done;
     encoder_state last_state;
-    uint64_t stored_bytes;
     int read_status;
     failure read_error;
 };
@@ -227,9 +226,7 @@ static bool read_job(pack_pipeline *p)
     int status = corpus_read(p->corpus, &slot->job.batch, &err);
     if (p->options.after_read)
         p->options.after_read(p->options.context, &slot->job);
-    uint64_t stored_bytes = corpus_stored_bytes(p->corpus);
     tokmap_i_mutex_lock(&p->lock);
-    p->stored_bytes = stored_bytes;
     p->read_status = status;
     p->read_error = err;
     p->at_end = status != 1;
@@ -302,14 +299,6 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
     }
     tokmap_i_mutex_unlock(&p->lock);
     return next;
-}
-
-uint64_t pack_pipeline_stored_bytes(pack_pipeline *p)
-{
-    tokmap_i_mutex_lock(&p->lock);
-    uint64_t n = p->stored_bytes;
-    tokmap_i_mutex_unlock(&p->lock);
-    return n;
 }
 
 /* ---- Start and end ---- */

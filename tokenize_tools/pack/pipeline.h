@@ -68,8 +68,6 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
                                    pack_error *err);
 /* Waits at most wait_ms for the next job, which the caller has until the next call. */
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err);
-/* Stored bytes read so far, of all inputs: for a progress line. */
-uint64_t pack_pipeline_stored_bytes(pack_pipeline *p);
 /* Stops the threads at once. */
 void pack_pipeline_close(pack_pipeline *p);
 

@@ -220,15 +220,20 @@ static cli_text format_rates(const pack_work *w)
     return text;
 }
 
-/* stored_bytes: read so far, of all inputs. */
-static void update_progress(pack_work *w, uint64_t stored_bytes)
+/* Of all inputs, up to `place`. */
+static uint64_t stored_bytes(const pack_work *w)
+{
+    return w->place.counts.stored_bytes + w->place.stored.n_bytes;
+}
+
+static void update_progress(pack_work *w)
 {
     char skipped[64] = "";
     if (!cli_progress_is_due(&w->progress))
         return;
     const uint64_t n_skipped = pack_work_n_skipped(w);
     const cli_progress_text text =
-        cli_progress_format(&w->progress, stored_bytes, w->parts->inputs->total_bytes);
+        cli_progress_format(&w->progress, stored_bytes(w), w->parts->inputs->total_bytes);
     if (n_skipped)
         snprintf(skipped, sizeof skipped, ", %s skipped", cli_count(n_skipped).s);
     cli_progress_draw(&w->progress, "pack: %s, %s%s%s", text.done, format_rates(w).s, text.left,
@@ -237,7 +242,7 @@ static void update_progress(pack_work *w, uint64_t stored_bytes)
 
 void pack_work_print_end(const pack_work *w)
 {
-    const uint64_t n_bytes = w->place.counts.stored_bytes - w->progress.bytes_before;
+    const uint64_t n_bytes = stored_bytes(w) - w->progress.bytes_before;
     if (cli_progress_is_shown(&w->progress))
         fprintf(stderr, "\rpack: %s in %.1f s, %s\033[K\n", cli_bytes(n_bytes).s,
                 (double)cli_progress_ns(&w->progress) / 1e9, format_rates(w).s);
@@ -381,7 +386,7 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
         }
         if (code != CLI_OK)
             return code;
-        update_progress(w, pack_pipeline_stored_bytes(p));
+        update_progress(w);
     }
     return CLI_OK;
 }
@@ -407,7 +412,7 @@ bool pack_work_begin(pack_work *w)
         }
     }
     cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
-    w->progress.bytes_before = w->place.counts.stored_bytes;
+    w->progress.bytes_before = stored_bytes(w);
     w->tokens_before = pack_documents_counts(w->documents)->tokens;
     return true;
 }

@@ -3,6 +3,7 @@
 #include "plan/cell_join.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "tokmap_writer.h"
 
 enum {
-    MAX_THREADS = 64,
+    MAX_THREADS = TOKMAP_I_MAX_THREADS,
     WAIT_MS = 100,
     MOST_WAITS = 100 /* for another process that begins the same copy */
 };
@@ -67,54 +68,50 @@ static int join_once(flatten_state *s)
 
 /* ---- Copying ---- */
 
-typedef struct copy_thread {
+typedef struct copy_work {
     const tokmap_dataset *ds;
     const char *path;
-    tokmap_copy_options options;
-    tokmap_error err;
-} copy_thread;
+    tokmap_copy_options options; /* of the first share */
+    unsigned n_shares;
+    atomic_uint next;
+    tokmap_error errors[MAX_THREADS]; /* of each share */
+} copy_work;
 
-static void *copy_share(void *context)
+static void *copy_some(void *context)
 {
-    copy_thread *t = context;
-    tokmap_status status = TOKMAP_ERR_LOCKED;
-    for (int i = 0; status == TOKMAP_ERR_LOCKED && i < MOST_WAITS; i++) {
-        if (i > 0)
-            tokmap_i_sleep_ns(WAIT_MS * UINT64_C(1000000));
-        status = tokmap_writer_copy_part(t->ds, t->path, &t->options, &t->err);
+    copy_work *w = context;
+    for (unsigned share; (share = w->next++) < w->n_shares;) {
+        tokmap_copy_options options = w->options;
+        tokmap_status status = TOKMAP_ERR_LOCKED;
+        options.part += share;
+        for (int i = 0; status == TOKMAP_ERR_LOCKED && i < MOST_WAITS; i++) {
+            if (i > 0)
+                tokmap_i_sleep_ns(WAIT_MS * UINT64_C(1000000));
+            status = tokmap_writer_copy_part(w->ds, w->path, &options, &w->errors[share]);
+        }
     }
     return NULL;
 }
 
-/* The calling thread is the first one; when the system gives fewer, it does their shares too. */
+/* A share for each thread; when the system gives fewer threads, these do more. */
 static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const char *path)
 {
     const cell_join_options *o = s->options;
-    copy_thread threads[MAX_THREADS];
-    tokmap_i_thread handles[MAX_THREADS];
-    bool started[MAX_THREADS] = {false};
     unsigned n = o->n_threads < MAX_THREADS ? (unsigned)o->n_threads : MAX_THREADS;
     n = o->n_tasks > UINT32_MAX / MAX_THREADS ? 1 : n;
+    copy_work work = {.ds = ds,
+                      .path = path,
+                      .options = {.struct_size = sizeof work.options,
+                                  .part = o->task * n,
+                                  .n_parts = o->n_tasks * n,
+                                  .replace = o->force},
+                      .n_shares = n};
+    tokmap_i_run_threads(n, copy_some, &work);
     for (unsigned i = 0; i < n; i++) {
-        threads[i] = (copy_thread){.ds = ds,
-                                   .path = path,
-                                   .options = {.struct_size = sizeof threads[i].options,
-                                               .part = o->task * n + i,
-                                               .n_parts = o->n_tasks * n,
-                                               .replace = o->force}};
-        started[i] = i > 0 && tokmap_i_thread_start(&handles[i], copy_share, &threads[i]) == 0;
+        if (work.errors[i].status < 0)
+            return cli_fail(&work.errors[i]);
     }
-    for (unsigned i = 0; i < n; i++)
-        if (!started[i])
-            copy_share(&threads[i]);
-    const tokmap_error *first = NULL;
-    for (unsigned i = 0; i < n; i++) {
-        if (started[i])
-            tokmap_i_thread_join(handles[i]);
-        if (!first && threads[i].err.status < 0)
-            first = &threads[i].err;
-    }
-    return first ? cli_fail(first) : CLI_OK;
+    return CLI_OK;
 }
 
 /* Whether an earlier process has finished the output. */

@@ -75,7 +75,7 @@ int output_try_cut(output_file *out, uint64_t n_bytes);
 int output_try_sync(output_file *out);
 /* Renames the file; on failure it keeps its partial name. */
 int output_try_name(output_file *out);
-/* output_remove */
+/* As output_remove. */
 int output_try_remove(const char *path);
 /* Whether its partial name still refers to the open file. */
 bool output_has_its_name(const output_file *out);
