@@ -84,11 +84,11 @@ static bool is_in_utf8(unsigned byte)
     return byte < 0xF5 && byte != 0xC0 && byte != 0xC1;
 }
 
-static bool has_byte(const hf_file *f, const bool found[256], unsigned byte)
+static bool has_byte(const hf_file *f, const uint32_t byte_ids[256], unsigned byte)
 {
     const char c = (char)byte;
-    return found[byte] || (byte < 0x80 && f->m->kind != MODEL_UNIGRAM &&
-                           name_table_find(&f->names, &c, 1) != NAME_TABLE_NONE);
+    return byte_ids[byte] != MODEL_NO_ID || (byte < 0x80 && f->m->kind != MODEL_UNIGRAM &&
+                                             name_table_find(&f->names, &c, 1) != NAME_TABLE_NONE);
 }
 
 /* If all bytes have tokens no character is unknown, and how tokenizers treats unknown characters
@@ -96,13 +96,10 @@ static bool has_byte(const hf_file *f, const bool found[256], unsigned byte)
  * hold the text of the unknown token, so characters with tokens need their bytes too. */
 static bool check_byte_fallback(const hf_file *f)
 {
-    bool found[256] = {false};
-    for (size_t id = 0; id < f->m->n_tokens; id++) {
-        if (f->m->tokens[id].kind == TOKEN_BYTE)
-            found[model_token_bytes(f->m, (uint32_t)id)[0]] = true;
-    }
+    uint32_t byte_ids[256];
+    model_byte_ids(f->m, byte_ids);
     for (unsigned byte = 0; byte < 256; byte++) {
-        if (is_in_utf8(byte) && !has_byte(f, found, byte))
+        if (is_in_utf8(byte) && !has_byte(f, byte_ids, byte))
             return model_fail(f->err, 0,
                               "byte_fallback needs all bytes, but the vocabulary has no <0x%02X>",
                               byte);

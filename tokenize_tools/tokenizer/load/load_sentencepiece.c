@@ -118,7 +118,6 @@ typedef struct spm_file {
     model_text bos_piece, eos_piece; /* not owned; not NUL-terminated */
     /* In Unigram a normal piece may have the name of a reserved one. */
     name_table pieces, reserved;
-    bool bytes_seen[256];
 } spm_file;
 
 static const struct {
@@ -262,7 +261,6 @@ static bool add_piece(spm_file *f, const piece *p)
         return model_fail(f->err, 0, "piece %u is a byte, but %s", p->id,
                           value < 0 ? "not written <0xNN>" : "byte_fallback is off");
     if (p->type == PIECE_BYTE) {
-        f->bytes_seen[byte] = true;
         token.bytes = &byte;
         token.n_bytes = 1;
     }
@@ -326,8 +324,10 @@ static bool check_pieces(const spm_file *f)
         return model_fail(f->err, 0, "there are no pieces: this is not a SentencePiece model");
     if (f->m->unknown_id == MODEL_NO_ID && !f->m->byte_fallback)
         return model_fail(f->err, 0, "there is no piece for unknown characters");
+    uint32_t byte_ids[256];
+    model_byte_ids(f->m, byte_ids);
     for (unsigned byte = 0; f->m->byte_fallback && byte < 256; byte++) {
-        if (!f->bytes_seen[byte])
+        if (byte_ids[byte] == MODEL_NO_ID)
             return model_fail(
                 f->err, 0, "byte_fallback needs all bytes, but there is no piece <0x%02X>", byte);
     }
