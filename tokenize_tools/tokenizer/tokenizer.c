@@ -35,19 +35,35 @@ struct tokenizer {
 
 /* ---- What is supported ---- */
 
-/* Words of a pattern, or characters. */
-static bool set_engine(tokenizer *t, const model *m, failure *err)
+/* Words of a pattern, not characters. */
+static bool has_words(const model *m)
 {
-    const bool has_words =
-        m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
-        (m->kind == MODEL_CHAR_BPE &&
-         ((m->split != SPLIT_NONE && !m->metaspace) || m->word_suffix.n_bytes > 0));
-    if (!has_words)
-        return (t->chars = char_engine_new(m, err)) != NULL;
+    return m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
+           (m->kind == MODEL_CHAR_BPE &&
+            ((m->split != SPLIT_NONE && !m->metaspace) || m->word_suffix.n_bytes > 0));
+}
+
+/* Adds the added tokens that are searched for in normalized text, with their contents normalized:
+ * tokenizers decodes to these, too. */
+static bool normalize_added(tokenizer *t, const model *m, model *normalized, failure *err)
+{
+    bool wanted = has_words(m);
+    for (size_t i = 0; i < m->n_added; i++)
+        wanted |= m->added[i].normalized;
+    if (wanted && m->n_steps > 0 && !(t->normalizer = normalizer_new(m, true, err)))
+        return false;
+    return normalizer_add_tokens(t->normalizer, m, normalized, err);
+}
+
+static bool set_engine(tokenizer *t, const model *m, const model *normalized, failure *err)
+{
+    if (!has_words(m)) {
+        normalizer_free(t->normalizer); /* the engine has one that may leave steps to it */
+        t->normalizer = NULL;
+        return (t->chars = char_engine_new(m, normalized, err)) != NULL;
+    }
     if (m->metaspace)
         return model_fail(err, 0, "Metaspace before %s is not supported", m->family);
-    if (m->n_steps > 0 && !(t->normalizer = normalizer_new(m, true, err)))
-        return false;
     t->prefix_space = m->prefix_space;
     t->words = word_engine_new(m, err);
     t->cuts = normalizer_text_cuts(m);
@@ -74,25 +90,19 @@ static bool set_decoded(tokenizer *t, const model *m, const added_token *a, fail
     return set || fail_memory(err);
 }
 
-/* If it differs from what the engine does: tokenizers decodes an added token that is normalized to
- * its normalized form. */
-static bool set_decoder(tokenizer *t, const model *m, failure *err)
+/* If it differs from what the engine does. */
+static bool set_decoder(tokenizer *t, const model *m, const model *normalized, failure *err)
 {
-    model normalized;
-    model_init(&normalized);
     const bool prefixed = t->chars && char_engine_prefixes(t->chars);
     if (m->kind != MODEL_BYTE_BPE && !(t->decoder = char_decoder_new(m, prefixed)))
         return fail_memory(err);
     if (m->decode == DECODE_AS_MODEL)
         return true;
-    normalizer *n = m->n_steps > 0 ? normalizer_new(m, true, err) : NULL;
-    bool ok = (n || m->n_steps == 0) && normalizer_add_tokens(n, m, &normalized, err);
-    for (size_t i = 0; i < normalized.n_added && ok; i++)
-        ok = set_decoded(t, m, &normalized.added[i], err);
+    bool ok = true;
+    for (size_t i = 0; i < normalized->n_added && ok; i++)
+        ok = set_decoded(t, m, &normalized->added[i], err);
     for (size_t i = 0; i < m->n_added && ok; i++)
         ok = m->added[i].normalized || set_decoded(t, m, &m->added[i], err);
-    normalizer_free(n);
-    model_free(&normalized);
     return ok;
 }
 
@@ -169,21 +179,15 @@ static void limit_cuts(tokenizer *t, const model *m)
 }
 
 /* Those that are searched for in normalized text; the engine over characters finds its own. */
-static bool set_normalized(tokenizer *t, const model *m, failure *err)
+static bool set_normalized(tokenizer *t, const model *m, const model *normalized, failure *err)
 {
-    model normalized;
     bool is_nfc = true;
     for (size_t i = 0; i < m->n_steps; i++)
         is_nfc &= m->steps[i].kind == NORMALIZE_NFC;
-    model_init(&normalized);
-    bool set = normalizer_add_tokens(t->normalizer, m, &normalized, err);
-    if (set)
-        set = (t->normalized = added_tokens_new(&normalized, true, err)) != NULL;
-    limit_cuts(t, &normalized);
-    for (size_t i = 0; i < normalized.n_added && !is_nfc; i++)
-        t->cuts &= ~cuts_against_normalized(&normalized.added[i].content);
-    model_free(&normalized);
-    return set;
+    limit_cuts(t, normalized);
+    for (size_t i = 0; i < normalized->n_added && !is_nfc; i++)
+        t->cuts &= ~cuts_against_normalized(&normalized->added[i].content);
+    return (t->normalized = added_tokens_new(normalized, true, err)) != NULL;
 }
 
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_searched,
@@ -193,6 +197,16 @@ size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_sear
         return n_bytes;
     return t->chars ? char_engine_cut(t->chars, text, n_searched, n_bytes)
                     : text_cut(text, n_searched, n_bytes, t->cuts);
+}
+
+size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, size_t size)
+{
+    size_t cut = 0;
+    for (size_t n_searched = 0; cut == 0 && size < n_bytes; size *= 2) {
+        cut = tokenizer_safe_cut(t, text, n_searched, size);
+        n_searched = size;
+    }
+    return cut > 0 ? cut : n_bytes;
 }
 
 /* ---- New and free ---- */
@@ -215,13 +229,15 @@ static bool keep_tokens(tokenizer *t, const model *m)
 
 tokenizer *tokenizer_new(const model *m, failure *err)
 {
+    model normalized;
     tokenizer *t = calloc(1, sizeof *t);
     if (!t || !keep_tokens(t, m)) {
         fail_memory(err);
         tokenizer_free(t);
         return NULL;
     }
-    bool made = set_engine(t, m, err);
+    model_init(&normalized);
+    bool made = normalize_added(t, m, &normalized, err) && set_engine(t, m, &normalized, err);
     t->info = (tokenizer_info){
         .vocab_size = (uint32_t)m->n_tokens,
         .bos_id = m->bos_id,
@@ -241,8 +257,9 @@ tokenizer *tokenizer_new(const model *m, failure *err)
     if (made)
         made = (t->raw = added_tokens_new(m, false, err)) != NULL;
     if (made && t->words)
-        made = set_normalized(t, m, err);
-    made = made && set_decoder(t, m, err);
+        made = set_normalized(t, m, &normalized, err);
+    made = made && set_decoder(t, m, &normalized, err);
+    model_free(&normalized);
     if (!made) {
         tokenizer_free(t);
         return NULL;
@@ -381,14 +398,15 @@ encoder_state encoder_save(const encoder *e)
 {
     if (!e->t->info.in_order)
         return (encoder_state){0};
-    const char_sentence sentence = char_scratch_save(e->chars);
-    return (encoder_state){sentence.score, sentence.unknown};
+    encoder_state state;
+    char_scratch_save(e->chars, &state.sum, &state.unknown);
+    return state;
 }
 
 void encoder_restore(encoder *e, encoder_state state)
 {
     if (e->t->info.in_order)
-        char_scratch_restore(e->chars, (char_sentence){state.sum, state.unknown});
+        char_scratch_restore(e->chars, state.sum, state.unknown);
 }
 
 uint64_t encoder_specials_seen(const encoder *e)
@@ -434,13 +452,8 @@ static bool encode_around(encoder *e, const added_tokens *added, stretch s, enco
 static bool encode_words(encoder *e, stretch s, id_buffer *out)
 {
     if (e->t->prefix_space && !(s.flags & NORMALIZE_CONTINUES) && s.text.n_bytes > 0 &&
-        s.text.bytes[0] != ' ') {
-        e->prefixed.n_bytes = 0;
-        if (!text_buffer_append(&e->prefixed, " ", 1) ||
-            !text_buffer_append(&e->prefixed, s.text.bytes, s.text.n_bytes))
-            return false;
-        s.text = text_buffer_span(&e->prefixed);
-    }
+        s.text.bytes[0] != ' ' && !text_buffer_prefix(&e->prefixed, " ", 1, &s.text))
+        return false;
     return word_scratch_encode(e->words, s.text.bytes, s.text.n_bytes, out);
 }
 
@@ -458,21 +471,14 @@ static bool encode_slice(encoder *e, stretch s, id_buffer *out)
 
 static bool encode_slices(encoder *e, stretch s, id_buffer *out)
 {
-    size_t size = SLICE_BYTES, searched = 0;
-    while (s.text.n_bytes > size) {
-        const size_t cut = text_cut(s.text.bytes, searched, size, e->t->cuts);
-        searched = cut == 0 ? size : 0;
-        if (cut == 0) {
-            size *= 2;
-            continue;
-        }
-        if (!encode_slice(e, (stretch){{s.text.bytes, cut}, s.flags}, out))
+    while (s.text.n_bytes > 0) {
+        const size_t n = tokenizer_part(e->t, s.text.bytes, s.text.n_bytes, SLICE_BYTES);
+        if (!encode_slice(e, (stretch){{s.text.bytes, n}, s.flags}, out))
             return false;
-        s.text = (text_span){s.text.bytes + cut, s.text.n_bytes - cut};
+        s.text = (text_span){s.text.bytes + n, s.text.n_bytes - n};
         s.flags = NORMALIZE_CONTINUES;
-        size = SLICE_BYTES;
     }
-    return encode_slice(e, s, out);
+    return true;
 }
 
 /* Encodes the text between added tokens that were found in raw text. */

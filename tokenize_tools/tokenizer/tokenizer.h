@@ -57,6 +57,9 @@ uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes)
  * none. n_searched: for the first n_searched bytes the answer was 0. */
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_searched,
                           size_t n_bytes);
+/* The length of the first part of a text, up to such a cut: at most `size`, or more if there is no
+ * cut before. */
+size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, size_t size);
 
 /* ---- Encode ---- */
 

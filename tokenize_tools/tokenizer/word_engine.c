@@ -87,13 +87,10 @@ bool word_engine_takes_bytes(const word_engine *e)
 static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
     const word_engine *e = s->e;
-    s->prefixed.n_bytes = 0;
-    if (!text_buffer_append(&s->prefixed, " ", word[0] != ' ') ||
-        !text_buffer_append(&s->prefixed, word, n_bytes))
-        return false;
-    const text_span text = text_buffer_span(&s->prefixed);
+    text_span text = {word, n_bytes};
     const found_words *w = &s->inner;
-    if (!found_words_find(&s->inner, e->word_split, text.bytes, text.n_bytes))
+    if (!text_buffer_prefix(&s->prefixed, " ", word[0] != ' ', &text) ||
+        !found_words_find(&s->inner, e->word_split, text.bytes, text.n_bytes))
         return false;
     for (size_t at = 0, end; at < w->n_bytes; at = end) {
         end = split_next_start(w->starts, at + 1, w->n_bytes);

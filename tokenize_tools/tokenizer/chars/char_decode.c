@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/normalize/text_buffer.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
 
@@ -134,19 +134,15 @@ static bool begins_with_mark(text_span text)
     return text.n_bytes >= sizeof mark && memcmp(text.bytes, mark, sizeof mark) == 0;
 }
 
-/* Replaces marks by blanks, or removes them. */
+/* Replaces what stands for blanks by them, or removes it. */
+static bool append_blanked(text_span text, model_text blank, bool drop, text_buffer *out)
+{
+    return normalize_replace(text, blank, model_view(" ", !drop), false, out);
+}
+
 static bool append_marked(text_span text, bool drop, text_buffer *out)
 {
-    while (text.n_bytes > 0) {
-        const bool is_mark = begins_with_mark(text);
-        const size_t n = is_mark ? sizeof mark : 1;
-        if (!(is_mark && drop) &&
-            !text_buffer_append(out, is_mark ? (const void *)" " : text.bytes, 1))
-            return false;
-        text.bytes += n;
-        text.n_bytes -= n;
-    }
-    return true;
+    return append_blanked(text, model_view(mark, sizeof mark), drop, out);
 }
 
 /* Replaces all `from` in the text, which get shorter, from `start` on. */
@@ -188,20 +184,6 @@ static bool append_piece(const char_decoder *d, text_span text, bool first, text
         return false;
     if (d->cleans && out->n_bytes > start && memchr(out->bytes + start, ' ', out->n_bytes - start))
         clean_up(out, start);
-    return true;
-}
-
-static bool append_suffixed(const char_decoder *d, text_span text, bool last, text_buffer *out)
-{
-    const size_t n_suffix = d->affix.n_bytes;
-    for (size_t i = 0; i < text.n_bytes;) {
-        const bool found =
-            text.n_bytes - i >= n_suffix && memcmp(text.bytes + i, d->affix.s, n_suffix) == 0;
-        if (!(found && last) &&
-            !text_buffer_append(out, found ? (const uint8_t *)" " : text.bytes + i, 1))
-            return false;
-        i += found ? n_suffix : 1;
-    }
     return true;
 }
 
@@ -262,7 +244,7 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
     if (d->rule == DECODE_BYTES)
         return text_buffer_append(p->out, text.bytes, text.n_bytes);
     if (d->rule == DECODE_SUFFIX)
-        return append_suffixed(d, text, p->last, p->out);
+        return append_blanked(text, d->affix, p->last, p->out);
     if (d->rule == DECODE_WORDPIECE || d->rule == DECODE_BLANKS)
         return append_piece(d, text, first, p->out);
     return append_marked(text, d->rule == DECODE_METASPACE && d->prefixed && first, p->out);

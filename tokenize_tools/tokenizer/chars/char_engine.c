@@ -283,20 +283,10 @@ static bool is_supported(const model *m, failure *err)
                       "supported");
 }
 
-/* Copies the text with a blank for each U+2581. */
+/* Appends the text with a blank for each U+2581. */
 static bool append_blanked(text_span text, text_buffer *out)
 {
-    size_t start = 0;
-    for (size_t at = 0; at + sizeof mark <= text.n_bytes; at++) {
-        if (text.bytes[at] != mark[0] || memcmp(text.bytes + at, mark, sizeof mark) != 0)
-            continue;
-        if (!text_buffer_append(out, text.bytes + start, at - start) ||
-            !text_buffer_append(out, " ", 1))
-            return false;
-        at += sizeof mark - 1;
-        start = at + 1;
-    }
-    return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
+    return normalize_replace(text, model_view(mark, sizeof mark), model_view(" ", 1), false, out);
 }
 
 static bool blank_content(model_text *content)
@@ -310,30 +300,22 @@ static bool blank_content(model_text *content)
     return done;
 }
 
-static bool has_normalized_tokens(const model *m)
-{
-    for (size_t i = 0; i < m->n_added; i++)
-        if (m->added[i].normalized)
-            return true;
-    return false;
-}
-
 /* Those that are searched for in normalized text. */
-static bool load_added(char_engine *e, const model *m, failure *err)
+static bool load_added(char_engine *e, const model *normalized, failure *err)
 {
-    model normalized;
-    if (!has_normalized_tokens(m))
-        return true;
-    model_init(&normalized);
-    normalizer *all_steps = normalizer_new(m, true, err);
-    bool loaded = all_steps && normalizer_add_tokens(all_steps, m, &normalized, err);
-    normalizer_free(all_steps);
-    for (size_t i = 0; loaded && e->blanks_only && i < normalized.n_added; i++)
-        loaded = blank_content(&normalized.added[i].content) || fail_memory(err);
-    loaded = loaded && (e->added = added_tokens_new(&normalized, true, err)) != NULL;
-    for (size_t i = 0; i < normalized.n_added && loaded; i++)
-        add_added_token(&e->cuts, &normalized.added[i]);
-    model_free(&normalized);
+    model added;
+    bool loaded = true;
+    model_init(&added);
+    for (size_t i = 0; loaded && i < normalized->n_added; i++) {
+        loaded = model_add_added(&added, &normalized->added[i], err);
+        if (loaded && e->blanks_only)
+            loaded = blank_content(&added.added[i].content) || fail_memory(err);
+        if (loaded)
+            add_added_token(&e->cuts, &added.added[i]);
+    }
+    if (loaded && added.n_added > 0)
+        loaded = (e->added = added_tokens_new(&added, true, err)) != NULL;
+    model_free(&added);
     return loaded;
 }
 
@@ -352,9 +334,8 @@ static bool may_be_blanked(const model *m)
     return replaced && !m->metaspace && m->split == SPLIT_NONE;
 }
 
-static bool load_normalizer(char_engine *e, const model *m, failure *err)
+static bool load_normalizer(char_engine *e, const model *m, bool has_tokens, failure *err)
 {
-    const bool has_tokens = has_normalized_tokens(m);
     bool all_steps =
         (m->split != SPLIT_NONE && !is_at_punctuation(m)) || (has_tokens && !may_be_blanked(m));
     e->normalizer = normalizer_new(m, all_steps, err);
@@ -396,15 +377,15 @@ static void choose_words(char_engine *e, const model *m)
     }
 }
 
-static bool load_engine(char_engine *e, const model *m, failure *err)
+static bool load_engine(char_engine *e, const model *m, const model *normalized, failure *err)
 {
-    if (!is_supported(m, err) || !load_normalizer(e, m, err))
+    if (!is_supported(m, err) || !load_normalizer(e, m, normalized->n_added > 0, err))
         return false;
     if (m->kind == MODEL_CHAR_BPE)
         e->bpe = char_bpe_new(m, e->form.spaces_are_marks, err);
     else
         e->pieces = unigram_new(m, e->form.spaces_are_marks, err);
-    if ((!e->bpe && !e->pieces) || !load_added(e, m, err))
+    if ((!e->bpe && !e->pieces) || !load_added(e, normalized, err))
         return false;
     if (m->split != SPLIT_NONE && !(e->split = splitter_new(m->split, m->own)))
         return fail_memory(err);
@@ -413,12 +394,12 @@ static bool load_engine(char_engine *e, const model *m, failure *err)
     return load_cuts(e, m, err);
 }
 
-char_engine *char_engine_new(const model *m, failure *err)
+char_engine *char_engine_new(const model *m, const model *normalized, failure *err)
 {
     char_engine *e = calloc(1, sizeof *e);
     if (!e)
         fail_memory(err);
-    else if (load_engine(e, m, err))
+    else if (load_engine(e, m, normalized, err))
         return e;
     char_engine_free(e);
     return NULL;
@@ -500,13 +481,9 @@ static bool encode_piece(char_scratch *s, text_span text, id_buffer *out)
     const char_engine *e = s->e;
     if (text.n_bytes == 0)
         return true;
-    if (e->prefix_words && mark_at(e, text, 0) == 0) {
-        s->word.n_bytes = 0;
-        if (!text_buffer_append(&s->word, mark, sizeof mark) ||
-            !text_buffer_append(&s->word, text.bytes, text.n_bytes))
-            return false;
-        text = text_buffer_span(&s->word);
-    }
+    if (e->prefix_words && mark_at(e, text, 0) == 0 &&
+        !text_buffer_prefix(&s->word, mark, sizeof mark, &text))
+        return false;
     return e->splits_at_marks ? encode_between_marks(s, text, out) : encode_sentence(s, text, out);
 }
 
@@ -609,13 +586,8 @@ static bool add_prefix(char_scratch *s, unsigned flags, text_span *text)
     if (!prefix || (flags & NORMALIZE_CONTINUES) != 0 || text->n_bytes == 0 ||
         (form->not_twice && mark_at(s->e, *text, 0) > 0))
         return true;
-    const bool blank = form->blank_prefix;
-    s->prefixed.n_bytes = 0;
-    if (!text_buffer_append(&s->prefixed, blank ? (const void *)" " : mark, blank ? 1 : 3) ||
-        !text_buffer_append(&s->prefixed, text->bytes, text->n_bytes))
-        return false;
-    *text = text_buffer_span(&s->prefixed);
-    return true;
+    return form->blank_prefix ? text_buffer_prefix(&s->prefixed, " ", 1, text)
+                              : text_buffer_prefix(&s->prefixed, mark, sizeof mark, text);
 }
 
 bool char_scratch_encode(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
@@ -677,18 +649,15 @@ void char_scratch_free(char_scratch *s)
     free(s);
 }
 
-char_sentence char_scratch_save(const char_scratch *s)
+void char_scratch_save(const char_scratch *s, double *score, bool *unknown)
 {
-    if (!s->e->in_order)
-        return (char_sentence){0};
     const unigram_state *state = unigram_scratch_state(s->search);
-    return (char_sentence){state->score, state->unknown != NULL};
+    *score = state->score;
+    *unknown = state->unknown != NULL;
 }
 
 /* If a run continues across a cut, only its existence matters. */
-void char_scratch_restore(char_scratch *s, char_sentence sentence)
+void char_scratch_restore(char_scratch *s, double score, bool unknown)
 {
-    if (s->e->in_order)
-        *unigram_scratch_state(s->search) =
-            (unigram_state){sentence.score, sentence.unknown ? mark : NULL};
+    *unigram_scratch_state(s->search) = (unigram_state){score, unknown ? mark : NULL};
 }

@@ -12,8 +12,10 @@
 typedef struct char_engine char_engine;
 typedef struct char_scratch char_scratch; /* one for each thread */
 
-/* Copies what it needs from the model. NULL: err names what is not supported exactly. */
-char_engine *char_engine_new(const model *m, failure *err);
+/* Copies what it needs from the model. normalized: its added tokens that are searched for in
+ * normalized text, with their contents normalized. NULL: err names what is not supported
+ * exactly. */
+char_engine *char_engine_new(const model *m, const model *normalized, failure *err);
 void char_engine_free(char_engine *e);
 
 /* The largest offset at which the text may be cut, or 0. The part after the cut is encoded with
@@ -35,12 +37,9 @@ void char_scratch_free(char_scratch *s);
 bool char_scratch_normalize(char_scratch *s, unsigned flags, text_span *text);
 /* Appends the ids of normalized text between two added tokens. */
 bool char_scratch_encode(char_scratch *s, text_span text, unsigned flags, id_buffer *out);
-/* The state of the sentence, if char_engine_in_order; else nothing. */
-typedef struct char_sentence {
-    double score;
-    bool unknown; /* it ends with unknown characters that became one id, and following ones join
-                     it */
-} char_sentence;
-char_sentence char_scratch_save(const char_scratch *s);
-void char_scratch_restore(char_scratch *s, char_sentence sentence);
+/* The state of the sentence, if char_engine_in_order. unknown: it ends with unknown characters that
+ * became one id, and following ones join it. */
+void char_scratch_save(const char_scratch *s, double *score, bool *unknown);
+void char_scratch_restore(char_scratch *s, double score, bool unknown);
+
 #endif /* TOKMAP_CHAR_ENGINE_H */

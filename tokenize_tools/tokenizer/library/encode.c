@@ -24,12 +24,6 @@ enum {
 
 #define JOB_TEXTS 4096
 
-typedef struct text_list {
-    const uint8_t *first;
-    uint32_t stride;
-    uint64_t n;
-} text_list;
-
 /* Bytes of text number `first`, or n_ended whole texts from there on. */
 typedef struct encode_job {
     uint64_t first;
@@ -39,15 +33,9 @@ typedef struct encode_job {
     size_t n_ids, first_id;
 } encode_job;
 
-typedef struct encode_plan { /* starts as {0} */
-    encode_job *jobs;
-    size_t n;
-    size_t n_bytes; /* of all texts */
-} encode_plan;
-
 /* The ids of all jobs in one array, in the order of the texts, while other threads still encode. */
 typedef struct encode_output {
-    encode_job *jobs;
+    encode_job *jobs; /* in the order of the texts */
     size_t n_jobs;
     uint32_t *ids;
     size_t n_ids, capacity;
@@ -84,8 +72,8 @@ typedef struct encode_worker {
 
 struct encode_run {
     const tokenizer *tokenizer;
-    text_list texts;
-    encode_plan plan;
+    tokmap_encode_options options;
+    size_t n_bytes; /* of all texts */
     encode_output output;
     encode_worker *workers;
     uint32_t n_workers;
@@ -95,69 +83,55 @@ struct encode_run {
 
 /* ---- Jobs ---- */
 
-static tokmap_text text_list_get(const text_list *texts, uint64_t index)
+static tokmap_text get_text(const encode_run *run, uint64_t index)
 {
     tokmap_text text;
-    memcpy(&text, texts->first + index * texts->stride, sizeof text);
+    const uint8_t *first = (const uint8_t *)run->options.texts;
+    memcpy(&text, first + index * run->options.text_stride, sizeof text);
     return text;
 }
 
-/* The length of the first part of a text that may be encoded by itself: about JOB_BYTES, more if
- * there is no safe cut. */
-static size_t encode_part_bytes(const tokenizer *t, const uint8_t *text, size_t n_bytes)
+static bool add_job(encode_output *o, encode_job job)
 {
-    size_t n_searched = 0;
-    for (size_t size = JOB_BYTES; size < n_bytes; size *= 2) {
-        const size_t cut = tokenizer_safe_cut(t, text, n_searched, size);
-        if (cut > 0)
-            return cut;
-        n_searched = size;
-    }
-    return n_bytes;
-}
-
-static bool add_job(encode_plan *plan, encode_job job)
-{
-    encode_job *jobs = array_grow(plan->jobs, plan->n, sizeof *jobs);
+    encode_job *jobs = array_grow(o->jobs, o->n_jobs, sizeof *jobs);
     if (!jobs)
         return false;
-    plan->jobs = jobs;
-    plan->jobs[plan->n++] = job;
+    o->jobs = jobs;
+    o->jobs[o->n_jobs++] = job;
     return true;
 }
 
 /* Any encoder may take a part, unless it needs the state after the part before. */
-static bool add_long(encode_plan *plan, uint64_t index, tokmap_text text, const tokenizer *t)
+static bool add_long(encode_run *run, uint64_t index, tokmap_text text)
 {
+    const tokenizer *t = run->tokenizer;
     const uint8_t *bytes = (const uint8_t *)text.bytes;
     bool added = true;
     for (size_t at = 0, n; added && at < text.n_bytes; at += n) {
         const size_t left = text.n_bytes - at;
-        n = tokenizer_get_info(t)->in_order ? left : encode_part_bytes(t, bytes + at, left);
-        added = add_job(
-            plan, (encode_job){
-                      .first = index, .n_ended = at + n == text.n_bytes, .from = at, .to = at + n});
+        n = tokenizer_get_info(t)->in_order ? left : tokenizer_part(t, bytes + at, left, JOB_BYTES);
+        const encode_job job = {.first = index, .n_ended = n == left, .from = at, .to = at + n};
+        added = add_job(&run->output, job);
     }
     return added;
 }
 
-/* Jobs are in the order of the texts. */
-static bool make_plan(encode_plan *plan, const text_list *texts, const tokenizer *t)
+static bool make_jobs(encode_run *run)
 {
     encode_job job = {0};
     size_t n_bytes = 0; /* of the job */
     bool added = true;
-    for (uint64_t i = 0; added && i < texts->n; i++) {
-        const tokmap_text text = text_list_get(texts, i);
+    for (uint64_t i = 0; added && i < run->options.n_texts; i++) {
+        const tokmap_text text = get_text(run, i);
         const bool is_long = text.n_bytes > JOB_BYTES;
-        plan->n_bytes += text.n_bytes;
+        run->n_bytes += text.n_bytes;
         if (job.n_ended > 0 && n_bytes + text.n_bytes > JOB_BYTES) {
-            added = add_job(plan, job);
+            added = add_job(&run->output, job);
             job = (encode_job){.first = i};
             n_bytes = 0;
         }
         if (added && is_long)
-            added = add_long(plan, i, text, t);
+            added = add_long(run, i, text);
         if (is_long) {
             job.first = i + 1;
             continue;
@@ -165,16 +139,14 @@ static bool make_plan(encode_plan *plan, const text_list *texts, const tokenizer
         n_bytes += MAX(text.n_bytes, JOB_BYTES / JOB_TEXTS);
         job.n_ended++;
     }
-    return added && (job.n_ended == 0 || add_job(plan, job));
+    return added && (job.n_ended == 0 || add_job(&run->output, job));
 }
 
 /* ---- The ids of all jobs ---- */
 
 /* Grows if there are more ids than expected. */
-static bool begin_output(encode_output *o, const encode_plan *plan, uint64_t n_texts,
-                         size_t n_ids_expected)
+static bool begin_output(encode_output *o, uint64_t n_texts, size_t n_ids_expected)
 {
-    *o = (encode_output){.jobs = plan->jobs, .n_jobs = plan->n};
     tokmap_i_mutex_init(&o->lock);
     tokmap_i_condition_init(&o->changed);
     o->capacity = n_ids_expected + n_ids_expected / 4 + 64;
@@ -320,10 +292,10 @@ static const uint8_t *copy_text(encode_kit *kit, const uint8_t *text, size_t n_b
 /* From byte `at` of text number `index` to byte `to`. */
 static bool encode_text(encode_worker *w, text_part part, size_t to, id_buffer *out)
 {
-    const uint8_t *bytes = (const uint8_t *)text_list_get(&w->run->texts, part.text).bytes;
+    const uint8_t *bytes = (const uint8_t *)get_text(w->run, part.text).bytes;
     do {
         const uint8_t *own = bytes ? bytes + part.at : NULL;
-        part.n_bytes = encode_part_bytes(w->run->tokenizer, own, to - part.at);
+        part.n_bytes = tokenizer_part(w->run->tokenizer, own, to - part.at, JOB_BYTES);
         part.bytes = copy_text(w->kit, own, part.n_bytes);
         if (!part.bytes)
             return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
@@ -355,7 +327,7 @@ static bool encode_job_texts(encode_worker *w, const encode_job *job)
     }
     for (uint64_t i = 0; i < job->n_ended; i++) {
         const text_part part = {.text = job->first + i};
-        if (!encode_text(w, part, text_list_get(&w->run->texts, part.text).n_bytes, ids))
+        if (!encode_text(w, part, get_text(w->run, part.text).n_bytes, ids))
             return false;
         ends[i] = (int64_t)(ids->n - first_id);
     }
@@ -405,7 +377,7 @@ static void *encode_jobs(void *arg)
     w->kit->ids.n = 0;
     for (size_t k; (k = atomic_fetch_add(&run->next, 1)) < atomic_load(&run->end);) {
         const size_t first_id = w->kit->ids.n;
-        if (!encode_job_texts(w, &run->plan.jobs[k])) {
+        if (!encode_job_texts(w, &run->output.jobs[k])) {
             note_failure(w, k);
             return NULL;
         }
@@ -454,25 +426,26 @@ static tokmap_status find_failure(const encode_run *run, tokmap_error *err)
 
 /* Calls whose ids fit the memory that is taken first are faster, and the C library keeps freed
  * blocks only for those of the same size. */
-static size_t expect_ids(const tokmap_tokenizer *t, const encode_plan *plan)
+static size_t expect_ids(const tokmap_tokenizer *t, size_t n_bytes)
 {
     const unsigned known = atomic_load_explicit(&t->ids_per_kib, memory_order_relaxed);
-    const size_t n_kib = plan->n_bytes / 1024 + 1;
+    const size_t n_kib = n_bytes / 1024 + 1;
     return n_kib * (known > 0 ? known : 320);
 }
 
-static void learn_ids(tokmap_tokenizer *t, const encode_plan *plan, size_t n_ids)
+static void learn_ids(tokmap_tokenizer *t, size_t n_bytes, size_t n_ids)
 {
-    const size_t n_kib = plan->n_bytes / 1024;
+    const size_t n_kib = n_bytes / 1024;
     if (n_kib >= 16)
         atomic_store_explicit(&t->ids_per_kib, (unsigned)MIN(n_ids / n_kib + 1, 1 << 16),
                               memory_order_relaxed);
 }
 
 /* At least one worker has a kit, or memory ran out. */
-static bool hire_workers(encode_run *run, tokmap_tokenizer *t, const tokmap_encode_options *o)
+static bool hire_workers(encode_run *run, tokmap_tokenizer *t)
 {
-    const size_t most = MIN(run->plan.n, MAX_THREADS);
+    const tokmap_encode_options *o = &run->options;
+    const size_t most = MIN(run->output.n_jobs, MAX_THREADS);
     const size_t wanted = most <= 1 ? 1 : o->n_threads ? o->n_threads : tokmap_i_n_processors();
     const uint32_t n = (uint32_t)MAX(MIN(most, wanted), 1);
     run->workers = calloc(n, sizeof *run->workers);
@@ -512,28 +485,25 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_encoding, offsets)};
     tokmap_encoding full = {0};
-    tokmap_encode_options o;
+    encode_run run = {0};
     tokmap_i_error_clear(err);
     tokmap_status status = tokmap_i_give_struct(out, &full, &kind, err);
     if (!status && !t)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "the tokenizer is NULL");
     if (!status)
-        status = check_options(&o, options, err);
+        status = check_options(&run.options, options, err);
     if (status)
         return status;
-    encode_run run = {
-        .tokenizer = t->file.tokenizer,
-        .texts = {(const uint8_t *)o.texts, o.text_stride, o.n_texts},
-    };
-    for (uint64_t i = 0; i < o.n_texts; i++) {
-        const tokmap_text text = text_list_get(&run.texts, i);
+    const uint64_t n_texts = run.options.n_texts;
+    run.tokenizer = t->file.tokenizer;
+    for (uint64_t i = 0; i < n_texts; i++) {
+        const tokmap_text text = get_text(&run, i);
         if (!text.bytes && text.n_bytes > 0)
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "text number %" PRIu64 " is NULL", i);
     }
-    if (make_plan(&run.plan, &run.texts, run.tokenizer) &&
-        begin_output(&run.output, &run.plan, o.n_texts, expect_ids(t, &run.plan)) &&
-        hire_workers(&run, t, &o)) {
-        atomic_store(&run.end, run.plan.n);
+    if (make_jobs(&run) && begin_output(&run.output, n_texts, expect_ids(t, run.n_bytes)) &&
+        hire_workers(&run, t)) {
+        atomic_store(&run.end, run.output.n_jobs);
         work_together(&run);
         status = find_failure(&run, err);
     } else {
@@ -542,7 +512,7 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
     if (!status) {
         encode_output *made = &run.output;
         const bool wasteful = made->capacity - made->n_ids > made->n_ids / 2 + 1024;
-        learn_ids(t, &run.plan, made->n_ids);
+        learn_ids(t, run.n_bytes, made->n_ids);
         full.ids =
             wasteful ? result_memory_shrink(made->ids, made->n_ids * sizeof *made->ids) : made->ids;
         full.n_ids = made->n_ids;
@@ -557,7 +527,7 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
     result_memory_free(run.output.offsets);
     tokmap_i_mutex_free(&run.output.lock);
     tokmap_i_condition_free(&run.output.changed);
-    free(run.plan.jobs);
+    free(run.output.jobs);
     free(run.workers);
     return status;
 }

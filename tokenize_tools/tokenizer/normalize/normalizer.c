@@ -326,17 +326,14 @@ static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model
     return at;
 }
 
-/* Replaces each `from`, from left to right, by `to`; or each run of two or more by one `to`. */
-static bool step_replace(text_span text, const normalize_step *step, text_buffer *out)
+bool normalize_replace(text_span text, model_text from, model_text to, bool runs, text_buffer *out)
 {
-    const bool runs = step->kind == NORMALIZE_REPLACE_RUNS;
-    const model_text *from = &step->from, *to = &step->to;
     const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
-    while ((match = memmem(at, (size_t)(end - at), from->s, from->n_bytes)) != NULL) {
-        const uint8_t *after = runs ? run_end(match, end, from) : match + from->n_bytes;
-        const bool replace = !runs || after > match + from->n_bytes;
+    while ((match = memmem(at, (size_t)(end - at), from.s, from.n_bytes)) != NULL) {
+        const uint8_t *after = runs ? run_end(match, end, &from) : match + from.n_bytes;
+        const bool replace = !runs || after > match + from.n_bytes;
         if (!text_buffer_append(out, at, (size_t)((replace ? match : after) - at)) ||
-            (replace && !text_buffer_append(out, to->s, to->n_bytes)))
+            (replace && !text_buffer_append(out, to.s, to.n_bytes)))
             return false;
         at = after;
     }
@@ -476,7 +473,8 @@ static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratc
         break;
     case NORMALIZE_REPLACE:
     case NORMALIZE_REPLACE_RUNS:
-        done = step_replace(*text, step, out);
+        done = normalize_replace(*text, step->from, step->to, step->kind == NORMALIZE_REPLACE_RUNS,
+                                 out);
         break;
     case NORMALIZE_REPLACE_BLANKS:
     case NORMALIZE_REPLACE_LONG_BLANKS:

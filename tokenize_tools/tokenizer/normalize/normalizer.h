@@ -37,6 +37,10 @@ bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, fa
 /* Where text_cut may cut a text that is normalized and then split into words by m->split. */
 unsigned normalizer_text_cuts(const model *m);
 
+/* Appends the text with each `from`, from left to right, replaced by `to`; with `runs`, each run of
+ * two or more by one `to`. */
+bool normalize_replace(text_span text, model_text from, model_text to, bool runs, text_buffer *out);
+
 /* Adds the pairs of characters that it handles together anywhere. */
 void normalizer_add_pairs(const normalizer *n, char_pairs *pairs);
 /* Whether a text with these characters in a row may be cut between around[1] and around[2], with

@@ -31,6 +31,16 @@ bool text_buffer_append(text_buffer *t, const void *bytes, size_t n_bytes)
     return true;
 }
 
+bool text_buffer_prefix(text_buffer *t, const void *prefix, size_t n_bytes, text_span *text)
+{
+    t->n_bytes = 0;
+    if (!text_buffer_append(t, prefix, n_bytes) ||
+        !text_buffer_append(t, text->bytes, text->n_bytes))
+        return false;
+    *text = text_buffer_span(t);
+    return true;
+}
+
 text_span text_buffer_span(text_buffer *t)
 {
     static const uint8_t nothing[TEXT_PADDING];
