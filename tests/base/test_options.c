@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "support/check.h"
+#include "support/must.h"
 #include "tokmap_stage.h"
 #include "tokmap_writer.h"
 
@@ -108,11 +109,9 @@ TEST(what_this_library_does_not_know_is_refused_and_not_ignored)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 9, .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, check_path("ds"), &options, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
-    CHECK_INT(tokmap_dataset_open(&ds, check_path("ds"), NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(check_path("ds"), &options);
+    must_finish(w);
+    ds = must_open(check_path("ds"));
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         check_call(&calls[i]);
     tokmap_dataset_close(ds);

@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "support/joined.h"
+#include "support/must.h"
 
 static char prefix[600];
 static tokmap_error err;
@@ -116,8 +117,7 @@ static void expect_second_refused(tokmap_status wanted, int wanted_errno)
 {
     uint32_t copy[130];
     const void *tokens;
-    tokmap_dataset *ds;
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, &err), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(prefix);
     CHECK_INT(tokmap_dataset_tokens(ds, 100, 20, &tokens), wanted);
     CHECK_INT(tokmap_dataset_read(ds, 0, 130, copy, &err), wanted);
     CHECK_INT(err.sys_errno, wanted_errno);
@@ -172,7 +172,7 @@ TEST(token_files_of_two_segments_that_are_exchanged_are_found_by_verify)
     CHECK_INT(rename(file(".one"), file(".x")), 0);
     CHECK_INT(rename(file(".two"), file(".one")), 0);
     CHECK_INT(rename(file(".x"), file(".two")), 0);
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, &err), TOKMAP_OK);
+    ds = must_open(prefix);
     CHECK_INT(verify_one_thread(ds, &err), TOKMAP_ERR_CORRUPT);
     CHECK(strstr(err.text, "/p.one: block 0 ") != NULL);
     tokmap_dataset_close(ds);
@@ -294,8 +294,7 @@ TEST(swapped_tokens_of_the_same_size_are_found_by_verify)
     CHECK_INT(shape_write(&other, prefix, true, NULL), TOKMAP_OK);
     CHECK(file_store(file(".tmi"), index.data, index.n_bytes));
     free(index.data);
-    tokmap_dataset *ds = NULL;
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, NULL), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(prefix);
     CHECK_INT(verify_one_thread(ds, &err), TOKMAP_ERR_CORRUPT);
     tokmap_dataset_close(ds);
 }
@@ -352,8 +351,7 @@ TEST(symbolic_links_are_followed_and_circles_refused)
     const char *other = check_path("elsewhere-p.");
     CHECK_INT(symlink(file(".tmi"), with_suffix(other, "tmi")), 0);
     CHECK_INT(symlink(file(".bin"), with_suffix(other, "bin")), 0);
-    tokmap_dataset *ds = NULL;
-    CHECK_INT(tokmap_dataset_open(&ds, with_suffix(other, "tmi"), &err), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(with_suffix(other, "tmi"));
     tokmap_dataset_close(ds);
     unlink(with_suffix(other, "tmi"));
     CHECK_INT(symlink(with_suffix(other, "tmi"), with_suffix(other, "tmi")), 0);
@@ -542,8 +540,7 @@ TEST(what_appears_during_writing_is_not_touched)
     static const char *const suffixes[] = {".bin", ".tmi"};
     start();
     for (int i = 0; i < 2; i++) {
-        tokmap_writer *w = NULL;
-        CHECK_INT(tokmap_writer_open(&w, prefix, &options, &err), TOKMAP_OK);
+        tokmap_writer *w = must_begin(prefix, &options);
         CHECK(file_store(file(suffixes[i]), "precious", 8));
         CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_EXISTS);
         tokmap_writer_close(w);
@@ -693,7 +690,6 @@ TEST(a_map_that_the_system_refuses_is_an_error)
     while (!status)
         status = tokmap_writer_scan(w, &tokens, &n_tokens, &err);
     CHECK_INT(status, TOKMAP_END);
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     run_in_child(check_no_memory_map);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening and reading datasets, one and several, through the public header. */
 #include "support/check.h"
+#include "support/must.h"
 
 #include "tokmap_writer.h"
 
@@ -8,10 +9,9 @@
 static void make(const char *prefix, uint64_t n_documents, uint64_t vocab_size)
 {
     tokmap_error err;
-    tokmap_writer *w;
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = vocab_size, .has_eod = 1, .eod_id = 999};
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, &err), TOKMAP_OK);
+    tokmap_writer *w = must_begin(prefix, &options);
     uint32_t id = 0;
     for (uint64_t d = 0; d < n_documents; d++) {
         for (uint64_t i = 0; i < d % 7; i++) {
@@ -21,17 +21,7 @@ static void make(const char *prefix, uint64_t n_documents, uint64_t vocab_size)
         CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
     }
     CHECK_INT(tokmap_writer_end_input(w, "one", 1, 2, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
-}
-
-static tokmap_dataset *open_ok(const char *path)
-{
-    tokmap_error err;
-    tokmap_dataset *ds;
-    if (tokmap_dataset_open(&ds, path, &err))
-        CHECK_FAIL("%s", err.text);
-    return ds;
+    must_finish(w);
 }
 
 TEST(prefix_index_and_token_file_open_the_same_dataset)
@@ -39,9 +29,8 @@ TEST(prefix_index_and_token_file_open_the_same_dataset)
     make(check_path("a.b"), 10, 1000);
     static const char *const names[] = {"a.b", "a.b.tmi", "a.b.bin"};
     for (int i = 0; i < 3; i++) {
-        tokmap_dataset *ds = open_ok(check_path(names[i]));
-        tokmap_dataset_info info = {.struct_size = sizeof info};
-        tokmap_dataset_get_info(ds, &info);
+        tokmap_dataset *ds = must_open(check_path(names[i]));
+        const tokmap_dataset_info info = must_info(ds);
         CHECK_STR(info.index_path, check_path("a.b.tmi"));
         CHECK_STR(info.token_path, check_path("a.b.bin"));
         tokmap_dataset_close(ds);
@@ -69,8 +58,7 @@ TEST(an_index_that_is_opened_alone_opens_its_tokens_later)
     CHECK_INT(rename(check_path("i.bin"), check_path("away")), 0);
     CHECK_INT(tokmap_dataset_open(&ds, check_path("i"), &err), TOKMAP_ERR_IO);
     CHECK_INT(tokmap_dataset_open_index(&ds, check_path("i"), &err), TOKMAP_OK);
-    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
-    tokmap_dataset_get_info(ds, &info);
+    const tokmap_dataset_info info = must_info(ds);
     CHECK_EQ(info.n_tokens, 2997); /* 142 times 0+1+...+6, and then 0+...+5 */
     CHECK_EQ(info.token_file_bytes, 2 * 2997);
     CHECK_STR(info.token_path, check_path("i.bin"));
@@ -90,9 +78,8 @@ TEST(an_index_that_is_opened_alone_opens_its_tokens_later)
 TEST(tokens_and_reads_keep_to_the_range)
 {
     make(check_path("r"), 1000, 1000);
-    tokmap_dataset *ds = open_ok(check_path("r"));
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
+    tokmap_dataset *ds = must_open(check_path("r"));
+    const tokmap_dataset_info info = must_info(ds);
     CHECK_EQ(info.n_tokens, 2997);
     const void *view;
     uint16_t copy[2997];
@@ -120,7 +107,7 @@ TEST(tokens_and_reads_keep_to_the_range)
 TEST(a_caller_built_against_an_older_header_gets_what_it_knows)
 {
     make(check_path("o"), 3, 1000);
-    tokmap_dataset *ds = open_ok(check_path("o"));
+    tokmap_dataset *ds = must_open(check_path("o"));
     tokmap_dataset_info info;
     memset(&info, 0xaa, sizeof info);
     info.struct_size = offsetof(tokmap_dataset_info, vocab_size);
@@ -139,7 +126,7 @@ TEST(a_caller_built_against_a_newer_header_gets_zeros_for_the_rest)
         uint8_t more[24];
     } info;
     make(check_path("n"), 3, 1000);
-    tokmap_dataset *ds = open_ok(check_path("n"));
+    tokmap_dataset *ds = must_open(check_path("n"));
     memset(&info, 0xaa, sizeof info);
     info.known.struct_size = sizeof info;
     CHECK_INT(tokmap_dataset_get_info(ds, &info.known), TOKMAP_OK);
@@ -160,7 +147,7 @@ TEST(same_content_has_the_same_id_and_other_boundaries_another)
     for (int i = 0; i < 4; i++) {
         char name[] = "i1";
         name[1] = (char)('1' + i);
-        tokmap_dataset *ds = open_ok(check_path(name));
+        tokmap_dataset *ds = must_open(check_path(name));
         info[i].struct_size = sizeof info[i];
         tokmap_dataset_get_info(ds, &info[i]);
         tokmap_dataset_close(ds);

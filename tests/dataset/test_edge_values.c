@@ -9,6 +9,7 @@
 
 #include "support/bad_days.h"
 #include "support/joined.h"
+#include "support/must.h"
 #include "base/base.h"
 #include "format/format.h"
 #include "base/hash.h"
@@ -216,8 +217,7 @@ static void judge_opened(edges *e, tokmap_dataset *ds, const char *what)
         return;
     const tokmap_writer_options wide = {
         .struct_size = sizeof wide, .vocab_size = 65536, .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, check_path("appended"), &wide, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(check_path("appended"), &wide);
     tokmap_writer_append_dataset(w, ds, NULL);
     tokmap_writer_close(w);
 }
@@ -431,8 +431,7 @@ TEST(values_of_wide_groups_are_refused_or_harmless)
     store_wide_dataset(prefix);
     edges e = {.prefix = prefix, .index = file_load(with_suffix(prefix, ".tmi"))};
     CHECK(e.index.data != NULL);
-    tokmap_dataset *ds = NULL;
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, NULL), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(prefix);
     judge_opened(&e, ds, "untouched");
     tokmap_dataset_close(ds);
     CHECK_EQ(e.n_harmless, 1);

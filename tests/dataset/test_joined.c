@@ -9,6 +9,7 @@
 #include "support/bad_days.h"
 #include "support/faults.h"
 #include "support/joined.h"
+#include "support/must.h"
 
 static tokmap_error err;
 
@@ -21,21 +22,6 @@ static const char *store_flat(const shape *s)
     if (shape_write(s, prefix, true, &err))
         CHECK_FAIL("%s", err.text);
     return prefix;
-}
-
-static tokmap_dataset *open_ok(const char *path)
-{
-    tokmap_dataset *ds;
-    if (tokmap_dataset_open(&ds, path, &err))
-        CHECK_FAIL("%s", err.text);
-    return ds;
-}
-
-static tokmap_dataset_info info_of(const tokmap_dataset *ds)
-{
-    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
-    CHECK_INT(tokmap_dataset_get_info(ds, &info), TOKMAP_OK);
-    return info;
 }
 
 /* ---- The same as the flat dataset ---- */
@@ -54,7 +40,7 @@ static void compare_range(const tokmap_dataset *ds, const uint8_t *all, const jo
                           uint64_t first, uint64_t n_tokens)
 {
     static uint8_t copy[1 << 16];
-    const uint32_t width = info_of(ds).token_bytes;
+    const uint32_t width = must_info(ds).token_bytes;
     const size_t n_bytes = (size_t)n_tokens * width;
     const void *tokens = NULL;
     CHECK(n_bytes <= sizeof copy);
@@ -91,7 +77,7 @@ static void compare_segments(const tokmap_dataset *ds, const joined_part *parts,
 {
     tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
     uint64_t first = 0;
-    CHECK_EQ(info_of(ds).n_segments, n_parts);
+    CHECK_EQ(must_info(ds).n_segments, n_parts);
     for (size_t i = 0; i < n_parts; i++) {
         CHECK_INT(tokmap_dataset_get_segment(ds, i, &segment), TOKMAP_OK);
         CHECK_STR(segment.path, parts[i].name);
@@ -107,7 +93,7 @@ static void compare_segments(const tokmap_dataset *ds, const joined_part *parts,
 static void compare_info(const tokmap_dataset *flat, const tokmap_dataset *joined,
                          const joined_part *parts, size_t n_parts)
 {
-    const tokmap_dataset_info a = info_of(flat), b = info_of(joined);
+    const tokmap_dataset_info a = must_info(flat), b = must_info(joined);
     uint64_t n_bytes = b.n_tokens * b.token_bytes;
     for (size_t i = 0; i < n_parts; i++)
         n_bytes += parts[i].token_offset;
@@ -123,7 +109,7 @@ static void compare_joined(const shape *s, const joined_part *parts, size_t n_pa
     joined_store(flat_prefix, prefix, parts, n_parts);
     const char *problem = shape_compare(s, prefix);
     CHECK_STR(problem ? problem : "sound", "sound");
-    tokmap_dataset *flat = open_ok(flat_prefix), *joined = open_ok(with_suffix(prefix, ".tmi"));
+    tokmap_dataset *flat = must_open(flat_prefix), *joined = must_open(with_suffix(prefix, ".tmi"));
     compare_info(flat, joined, parts, n_parts);
     compare_segments(joined, parts, n_parts);
     compare_all_ranges(s, joined, parts);
@@ -184,12 +170,12 @@ TEST(segments_of_several_blocks_are_checked_block_by_block)
                                  {"d.bin", 1, 4},
                                  {"e.bin", 1500000 - 3 * (1 << 18) - 1, 0}};
     joined_store(store_flat(&s), check_path("joined"), sizes, 5);
-    tokmap_dataset *ds = open_ok(check_path("joined"));
+    tokmap_dataset *ds = must_open(check_path("joined"));
     tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
     CHECK_INT(tokmap_dataset_verify(ds, NULL, &report, &err), TOKMAP_OK);
     CHECK_EQ(report.n_blocks, 1 + 1 + 2 + 1 + 3);
     CHECK_EQ(report.n_blocks_checked, report.n_blocks);
-    CHECK_EQ(report.bytes_read, info_of(ds).index_bytes + 4 * 1500000ull);
+    CHECK_EQ(report.bytes_read, must_info(ds).index_bytes + 4 * 1500000ull);
     tokmap_dataset_close(ds);
 }
 
@@ -218,7 +204,7 @@ TEST(a_token_file_beside_a_joined_dataset_is_not_its_own)
     const char *prefix = store_three();
     tokmap_dataset *ds = NULL;
     CHECK(file_store(with_suffix(prefix, ".bin"), "x", 1));
-    tokmap_dataset_close(open_ok(prefix));
+    tokmap_dataset_close(must_open(prefix));
     CHECK_INT(tokmap_dataset_open(&ds, with_suffix(prefix, ".bin"), &err), TOKMAP_ERR_MISMATCH);
     CHECK(strstr(err.text, "P.bin") && strstr(err.text, "P.tmi") && strstr(err.text, "joined"));
 }
@@ -228,7 +214,7 @@ TEST(open_opens_no_token_file)
     const char *prefix = store_three();
     for (int i = 0; i < 3; i++)
         CHECK_INT(unlink(check_path(THREE[i].name)), 0);
-    tokmap_dataset *ds = open_ok(prefix);
+    tokmap_dataset *ds = must_open(prefix);
     compare_segments(ds, THREE, 3);
     tokmap_dataset_close(ds);
 }
@@ -241,13 +227,13 @@ TEST(neither_the_process_nor_the_folder_has_to_stay_where_it_is)
     snprintf(moved, sizeof moved, "%s-moved", check_dir());
     CHECK(getcwd(here, sizeof here) != NULL);
     CHECK_INT(chdir(check_dir()), 0);
-    tokmap_dataset *ds = open_ok("P");
+    tokmap_dataset *ds = must_open("P");
     CHECK_INT(chdir("/"), 0);
     const char *problem = compare_content(&SMALL, ds);
     CHECK_STR(problem ? problem : "same", "same");
     tokmap_dataset_close(ds);
     CHECK_INT(chdir(check_dir()), 0);
-    ds = open_ok("./P.tmi");
+    ds = must_open("./P.tmi");
     CHECK_INT(chdir(here), 0);
     CHECK_INT(rename(check_dir(), moved), 0);
     problem = compare_content(&SMALL, ds);
@@ -319,7 +305,7 @@ static void expect_one_damage(const seen_damages *seen, tokmap_damage_kind kind,
 
 TEST(a_missing_file_is_named_and_the_rest_is_checked)
 {
-    tokmap_dataset *ds = open_ok(store_three());
+    tokmap_dataset *ds = must_open(store_three());
     CHECK_INT(rename(check_path("sub/two.bin"), check_path("sub/away")), 0);
     expect_second_bad(ds, TOKMAP_ERR_IO, ENOENT);
     seen_damages seen = verify(ds, 2, TOKMAP_ERR_IO);
@@ -341,7 +327,7 @@ TEST(a_missing_file_is_named_and_the_rest_is_checked)
 
 TEST(a_file_of_another_size_is_named)
 {
-    tokmap_dataset *ds = open_ok(store_three());
+    tokmap_dataset *ds = must_open(store_three());
     CHECK_INT(truncate(check_path("sub/two.bin"), 45), 0);
     expect_second_bad(ds, TOKMAP_ERR_CORRUPT, 0);
     seen_damages seen = verify(ds, 1, TOKMAP_ERR_CORRUPT);
@@ -360,7 +346,7 @@ TEST(a_file_that_is_shortened_later_is_an_error_of_reads)
 {
     uint16_t copy[20];
     const void *tokens;
-    tokmap_dataset *ds = open_ok(store_three());
+    tokmap_dataset *ds = must_open(store_three());
     CHECK_INT(tokmap_dataset_tokens(ds, 30, 20, &tokens), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_read(ds, 30, 20, copy, &err), TOKMAP_OK);
     CHECK_INT(truncate(check_path("sub/two.bin"), 20), 0);
@@ -383,10 +369,10 @@ TEST(a_thousand_maps_and_some_descriptors_are_kept)
                      .n_inputs = 1,
                      .metadata = "{}"};
     joined_store_even(store_flat(&s), check_path("P"), "cell", 2);
-    tokmap_dataset *ds = open_ok(check_path("P"));
+    tokmap_dataset *ds = must_open(check_path("P"));
     const unsigned n_before = n_open_files();
     uint16_t copy[3000];
-    CHECK_EQ(info_of(ds).n_segments, 1500);
+    CHECK_EQ(must_info(ds).n_segments, 1500);
     for (unsigned i = 0; i < 1500; i++)
         CHECK_INT(tokmap_dataset_tokens(ds, 2 * i, 2, &places[i]),
                   i < 1024 ? TOKMAP_OK : TOKMAP_IN_PIECES);

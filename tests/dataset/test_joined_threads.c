@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "support/bad_days.h"
 #include "support/joined.h"
+#include "support/must.h"
 
 enum {
     N_THREADS = 8,
@@ -99,10 +100,7 @@ static void one_round(const char *prefix, int n_forks)
     static visitors v;
     pthread_t threads[N_THREADS];
     pid_t children[N_FORKS];
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, prefix, &err))
-        CHECK_FAIL("%s", err.text);
+    tokmap_dataset *ds = must_open(prefix);
     const unsigned n_open_before = n_open_files();
     v.ds = ds;
     v.next_visitor = v.n_wrong = v.n_in_pieces = 0;

@@ -8,6 +8,7 @@
 #include "support/check.h"
 
 #include "support/bad_days.h"
+#include "support/must.h"
 #include "base/base.h"
 #include "support/faults.h"
 #include "format/format.h"
@@ -42,9 +43,8 @@ static void store_dataset(const char *prefix)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 5000, .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
     make_ends();
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(prefix, &options);
     uint32_t *ids = malloc(sizeof *ids * N_TOKENS);
     CHECK(ids != NULL);
     for (uint32_t i = 0; i < N_TOKENS; i++)
@@ -55,23 +55,13 @@ static void store_dataset(const char *prefix)
         CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
     }
     free(ids);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
-}
-
-static tokmap_dataset *open_dataset(const char *prefix)
-{
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, prefix, &err))
-        CHECK_FAIL("%s", err.text);
-    return ds;
+    must_finish(w);
 }
 
 static tokmap_dataset *store_and_open(const char *prefix)
 {
     store_dataset(prefix);
-    return open_dataset(prefix);
+    return must_open(prefix);
 }
 
 /* ---- What verify says ---- */
@@ -405,8 +395,7 @@ TEST(merging_stops_at_what_cannot_be_read_or_is_damaged)
     const char *prefix = check_path("p"), *out = check_path("out");
     tokmap_error err;
     tokmap_dataset *ds = store_and_open(prefix);
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(out, &options);
     break_disk(with_suffix(prefix, ".bin"), 2 * TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
     CHECK_INT(tokmap_writer_append_dataset(w, ds, &err), TOKMAP_ERR_IO);
     fault.pread_hook = NULL;
@@ -414,7 +403,7 @@ TEST(merging_stops_at_what_cannot_be_read_or_is_damaged)
     CHECK(strstr(err.text, "p.bin") != NULL);
     CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_IO); /* and stays so */
     tokmap_writer_close(w);
-    CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
+    w = must_begin(out, &options);
     damage_byte(with_suffix(prefix, ".bin"), 4 * TOKMAP_I_BLOCK_BYTES + 5);
     CHECK_INT(tokmap_writer_append_dataset(w, ds, &err), TOKMAP_ERR_CORRUPT);
     CHECK_EQ(err.file_offset, 4 * TOKMAP_I_BLOCK_BYTES);
@@ -449,7 +438,7 @@ TEST(bad_blocks_beside_bad_documents_name_no_documents_that_are_not_known)
         break_documents(prefix, group);
         for (unsigned block = 0; block < N_BLOCKS; block++)
             damage_byte(with_suffix(prefix, ".bin"), block * TOKMAP_I_BLOCK_BYTES + 100);
-        tokmap_dataset *ds = open_dataset(prefix);
+        tokmap_dataset *ds = must_open(prefix);
         verify(ds, 2, &f);
         CHECK_INT(f.status, TOKMAP_ERR_CORRUPT);
         CHECK_EQ(f.n, N_BLOCKS + 1);

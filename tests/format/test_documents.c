@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "support/check.h"
+#include "support/must.h"
 
 #include "base/base.h"
 #include "format/document_index.h"
@@ -228,8 +229,7 @@ TEST(wide_groups_that_the_library_writes_are_read_back)
         lengths[i] = i == 70 || i == 200 ? 1ull << 33 : i % 64 == 3 ? UINT32_MAX - 70 + i / 64 : i;
     write_wide(check_path("w"), &s);
     tokmap_error err;
-    tokmap_dataset *ds;
-    CHECK_INT(tokmap_dataset_open(&ds, check_path("w"), &err), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(check_path("w"));
     for (uint64_t i = 0; i < N; first = ends[i++]) {
         tokmap_document doc;
         ends[i] = first + lengths[i];

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/joined.h"
+#include "support/must.h"
 
 uint64_t ahead_hash(uint64_t a, uint64_t b)
 {
@@ -50,10 +51,9 @@ static void ahead_write(const fetch_case *c, const char *prefix, uint32_t n_toke
     CHECK(ids != NULL);
     for (uint32_t i = 0; i < n_tokens; i++)
         ids[i] = ahead_token(c->n_datasets, i);
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    w = must_begin(prefix, &options);
     CHECK_INT(tokmap_writer_append(w, ids, n_tokens, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     free(ids);
 }
 
@@ -98,8 +98,7 @@ void ahead_add_adopted(fetch_case *c, uint32_t n_tokens, uint32_t header_bytes)
         CHECK_FAIL("%s", err.text);
     while (tokmap_writer_scan(w, &tokens, &n, NULL) == TOKMAP_OK)
         continue;
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     ahead_add_open(c, path);
 }
 

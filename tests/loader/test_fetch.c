@@ -13,6 +13,7 @@
 
 #include "loader/fetch_case.h"
 #include "support/joined.h"
+#include "support/must.h"
 
 static const uint32_t N_TOKENS = 70001;
 
@@ -324,9 +325,7 @@ static pid_t fork_with_rows(fetch_case *c, tokmap_i_fetch *f, const tokmap_i_fet
 
 static void expect_good_end(pid_t child)
 {
-    int status;
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK_INT(status, 0);
+    must_end(child);
 }
 
 /* Children that end soon, and some that live on, keep what was lent, and share the memory that is

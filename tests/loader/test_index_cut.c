@@ -9,6 +9,7 @@
 #include "dataset/index_cache.h"
 #include "tokmap_stage.h"
 #include "support/bad_days.h"
+#include "support/must.h"
 
 enum {
     N_DOCUMENTS = 60000, /* 60 blocks of the index */
@@ -33,7 +34,7 @@ static void open_dataset(void)
     snprintf(prefix, sizeof prefix, "%s/cut", check_dir());
     snprintf(index_path, sizeof index_path, "%s.tmi", prefix);
     CHECK_INT(shape_write(&many, prefix, false, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, NULL), TOKMAP_OK);
+    ds = must_open(prefix);
     index_file = file_load(index_path);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "support/loader_corpus.h"
+#include "support/must.h"
 
 #define FILE_A "\"name\": \"a.json\", \"file_xxh3\": \"01\""
 #define TOKENIZER(...)                                                                             \
@@ -47,16 +48,14 @@ static tokmap_dataset *make(const char *name, const char *metadata, uint64_t voc
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = vocab_size, .token_bytes = 2, .replace = 1};
     const uint32_t ids[8] = {1, 2, 3};
-    tokmap_writer *w = NULL;
     tokmap_dataset *ds;
     snprintf(path, sizeof path, "%s/%s", check_dir(), name);
-    CHECK_INT(tokmap_writer_open(&w, path, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(path, &options);
     CHECK_INT(tokmap_writer_append(w, ids, 8, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_set_metadata(w, metadata, strlen(metadata), NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
-    CHECK_INT(tokmap_dataset_open(&ds, path, NULL), TOKMAP_OK);
+    must_finish(w);
+    ds = must_open(path);
     return ds;
 }
 

@@ -8,6 +8,7 @@
 #include "stage/expand_case.h"
 #include "system/platform_library.h"
 #include "stage/stage_case.h"
+#include "support/must.h"
 
 /* What a caller's own code does with the driver. */
 static struct {
@@ -377,9 +378,7 @@ TEST(a_child_is_told_that_the_driver_is_the_parents)
         tokmap_stage_close(s);
         _exit(told ? 0 : 1);
     }
-    int status = 0;
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK_INT(status, 0);
+    must_end(child);
     tokmap_stage_close(s);
     tokmap_loader_close(l);
     close_corpus();

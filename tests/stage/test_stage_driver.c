@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "stage/fake_driver_case.h"
+#include "support/must.h"
 
 static stage_case c;
 static tokmap_stage_batch b;
@@ -143,14 +144,12 @@ static void open_with_bad_options(void)
 /* In a child, which may crash. */
 static void check_in_child(void (*work)(void))
 {
-    int status = -1;
     const pid_t child = fork();
     if (child == 0) {
         work();
         _exit(0);
     }
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK_INT(status, 0);
+    must_end(child);
 }
 
 TEST(refused_options_leave_the_driver_alone)
@@ -498,7 +497,6 @@ static void use_in_child(dlpack *t)
 
 static void fork_with(int32_t no_thread, bool with_tensor)
 {
-    int status = -1;
     begin(FAKE_RANDOM, 8);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread});
     case_next(&c, &b, NULL);
@@ -510,8 +508,7 @@ static void fork_with(int32_t no_thread, bool with_tensor)
         use_in_child(t);
         _exit(0);
     }
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK_INT(status, 0);
+    must_end(child);
     case_release(&c, &b, NULL);
     if (t)
         t->deleter(t);

@@ -2,6 +2,7 @@
 /* test_zero_ids - the ids of GPT-NeoX, whose end of document is 0, with pad_id 0 and ignore_index
  * 0: each 0 can be declared, and a struct of zeros declares none. */
 #include "support/check.h"
+#include "support/must.h"
 #include "tokmap_stage.h"
 #include "tokmap_writer.h"
 
@@ -18,18 +19,15 @@ static tokmap_dataset *write_dataset(int32_t has_eod)
     o.vocab_size = 50432;
     o.has_eod = has_eod;
     o.replace = 1;
-    tokmap_writer *w = NULL;
     tokmap_dataset *ds = NULL;
-    CHECK_INT(tokmap_writer_open(&w, check_path("neox"), &o, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(check_path("neox"), &o);
     CHECK_INT(tokmap_writer_append(w, ids, FIRST, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_append(w, ids + FIRST, 6, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
-    CHECK_INT(tokmap_dataset_open(&ds, check_path("neox"), NULL), TOKMAP_OK);
-    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
-    CHECK_INT(tokmap_dataset_get_info(ds, &info), TOKMAP_OK);
+    must_finish(w);
+    ds = must_open(check_path("neox"));
+    const tokmap_dataset_info info = must_info(ds);
     CHECK_EQ(info.eod_id, has_eod ? 0 : TOKMAP_NO_ID);
     return ds;
 }

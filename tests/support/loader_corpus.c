@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/loader_corpus.h"
+#include "support/must.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +49,7 @@ static void write_shape(const corpus_shape *c, const char *path)
             CHECK_INT(tokmap_writer_append(w, &id, 1, &err), TOKMAP_OK);
         }
     }
-    if (tokmap_writer_finish(w, &err))
-        CHECK_FAIL("%s", err.text);
-    tokmap_writer_close(w);
+    must_finish(w);
 }
 
 void corpus_shape_open(corpus_shape *c)

@@ -7,6 +7,7 @@
 #include "support/bad_days.h"
 #include "support/check.h"
 #include "support/joined.h"
+#include "support/must.h"
 
 enum {
     UNIT_BYTES = 16 << 20
@@ -80,7 +81,7 @@ static void must_copy(uint32_t part, uint32_t n_parts)
     CHECK(is_absent(out));
 }
 
-static void must_finish(void)
+static void must_complete(void)
 {
     tokmap_error err;
     if (copy_finish(false, &err))
@@ -111,7 +112,7 @@ TEST(what_is_done_is_not_done_again)
     char first[700];
     snprintf(first, sizeof first, "%s", check_path("cell-0003.bin"));
     CHECK_INT(rename(first, check_path("away")), 0);
-    must_finish();
+    must_complete();
     remove_dataset(out);
     tokmap_error err;
     CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_IO);
@@ -119,7 +120,7 @@ TEST(what_is_done_is_not_done_again)
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_IO);
     CHECK(is_absent(out) && file_is_there(with_suffix(out, ".bin.partial")));
     CHECK_INT(rename(check_path("away"), first), 0);
-    must_finish();
+    must_complete();
 }
 
 /* While another process copies: neither that it holds the lock is an error, nor is it reported. */
@@ -135,7 +136,7 @@ TEST(a_shared_lock_is_no_error)
     CHECK_INT(err.status, TOKMAP_OK);
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_LOCKED);
     fclose(other);
-    must_finish();
+    must_complete();
 }
 
 /* Two datasets at the same time would mix. */
@@ -152,7 +153,7 @@ TEST(a_copy_of_another_dataset_excludes_copies)
     CHECK(strstr(err.text, "another dataset") != NULL);
     fclose(others);
     must_copy(0, 1);
-    must_finish();
+    must_complete();
 }
 
 /* Where others may write into the folder of the output, it could be a name of any file of ours. */
@@ -170,7 +171,7 @@ TEST(a_hard_link_in_place_of_the_tokens_is_not_written_to)
     CHECK(f.n_bytes == 8 && memcmp(f.data, "precious", 8) == 0);
     free(f.data);
     CHECK_INT(unlink(with_suffix(out, ".bin.partial")), 0);
-    must_finish();
+    must_complete();
 }
 
 /* Then the tokens that it speaks of are copied again. */
@@ -191,7 +192,7 @@ TEST(a_changed_record_does_not_count)
         whole.data[at] ^= 0x10;
         CHECK(file_store(partial, whole.data, whole.n_bytes));
         whole.data[at] ^= 0x10;
-        must_finish();
+        must_complete();
         remove_dataset(out);
     }
     free(whole.data);
@@ -203,7 +204,7 @@ TEST(records_of_another_dataset_do_not_count)
     must_copy(0, 1);
     use_another_dataset();
     must_copy(0, 1);
-    must_finish();
+    must_complete();
 }
 
 /* ---- Other files of the same name ---- */
@@ -216,9 +217,8 @@ TEST(existing_datasets_are_refused_or_replaced)
     CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_EXISTS);
     CHECK(!shape_compare(&SHAPE_OLD, out) && !has_partials(out));
-    tokmap_dataset *ds = NULL;
     const tokmap_copy_options options = part_of(0, 1, true);
-    CHECK_INT(tokmap_dataset_open(&ds, joined, NULL), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(joined);
     CHECK_INT(tokmap_writer_copy_part(ds, out, &options, &err), TOKMAP_OK);
     tokmap_dataset_close(ds);
     CHECK(!shape_compare(&SHAPE_OLD, out));
@@ -232,7 +232,7 @@ TEST(a_share_that_comes_too_late_leaves_nothing)
     make_datasets(&SMALL);
     tokmap_error err;
     must_copy(0, 1);
-    must_finish();
+    must_complete();
     FILE *lock = fopen(with_suffix(out, ".tmi.partial"), "w");
     CHECK(lock != NULL);
     fclose(lock);
@@ -243,11 +243,10 @@ TEST(a_share_that_comes_too_late_leaves_nothing)
 TEST(a_writer_of_the_same_name_excludes_copies)
 {
     make_datasets(&SMALL);
-    tokmap_writer *w = NULL;
     tokmap_error err;
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 9, .eod_id = TOKMAP_NO_ID, .resumable = 1};
-    CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(out, &options);
     CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_LOCKED);
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_LOCKED);
     CHECK_INT(tokmap_writer_checkpoint(w, "", 0, NULL), TOKMAP_OK);
@@ -287,5 +286,5 @@ TEST(a_dataset_without_tokens_can_be_copied)
     if (shape_write(&empty, flat, false, &err))
         CHECK_FAIL("%s", err.text);
     must_copy(0, 2);
-    must_finish();
+    must_complete();
 }

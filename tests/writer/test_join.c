@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "support/bad_days.h"
+#include "support/must.h"
 #include "support/check.h"
 #include "writer/relative_path.h"
 
@@ -118,22 +119,13 @@ static void must_write(const parts *p, const char *prefix, bool joined)
     CHECK(!has_partials(prefix));
 }
 
-static tokmap_dataset *open_sound(const char *prefix)
-{
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, prefix, &err) || verify_one_thread(ds, &err))
-        CHECK_FAIL("%s", err.text);
-    return ds;
-}
-
 /* What is merged from the joined dataset is what is merged from its parts. */
 static void compare_datasets(const char *joined, const char *flat)
 {
     const char *merged = check_path("merged");
     parts whole = {.n = 1};
     snprintf(whole.prefixes[0], sizeof whole.prefixes[0], "%s", joined);
-    tokmap_dataset_close(open_sound(joined));
+    tokmap_dataset_close(must_be_sound(joined));
     must_write(&whole, merged, false);
     CHECK(files_are_equal(with_suffix(merged, ".bin"), with_suffix(flat, ".bin")));
     CHECK(files_are_equal(with_suffix(merged, ".tmi"), with_suffix(flat, ".tmi")));
@@ -195,7 +187,7 @@ TEST(no_datasets_give_an_empty_one)
     const parts none = {0};
     tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     must_write(&none, check_path("joined"), true);
-    tokmap_dataset *ds = open_sound(check_path("joined"));
+    tokmap_dataset *ds = must_be_sound(check_path("joined"));
     tokmap_dataset_get_info(ds, &info);
     CHECK_EQ(info.n_tokens + info.n_documents + info.n_inputs + info.n_segments, 0);
     tokmap_dataset_close(ds);
@@ -210,7 +202,7 @@ TEST(token_files_are_not_opened)
     tokmap_dataset *ds = NULL;
     tokmap_error err;
     uint16_t token;
-    CHECK_INT(tokmap_dataset_open(&ds, check_path("joined"), &err), TOKMAP_OK);
+    ds = must_open(check_path("joined"));
     CHECK_INT(tokmap_dataset_read(ds, 0, 1, &token, &err), TOKMAP_ERR_IO);
     CHECK(strstr(err.text, "cells/000000.bin") != NULL);
     CHECK_INT(verify_one_thread(ds, &err), TOKMAP_ERR_IO);
@@ -229,8 +221,7 @@ typedef struct cut_input {
 
 static void write_inputs(const char *prefix, const cut_input *inputs, int n)
 {
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, prefix, &OPTIONS, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(prefix, &OPTIONS);
     for (int i = 0; i < n; i++) {
         for (uint32_t d = 0; d < inputs[i].n_documents; d++) {
             CHECK_INT(tokmap_writer_append(w, &d, 1, NULL), TOKMAP_OK);
@@ -239,8 +230,7 @@ static void write_inputs(const char *prefix, const cut_input *inputs, int n)
         CHECK_INT(tokmap_writer_end_input(w, inputs[i].name, inputs[i].input_bytes, 77, NULL),
                   TOKMAP_OK);
     }
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
 }
 
 static tokmap_status join_part(tokmap_writer *w, const char *prefix, int32_t continues,
@@ -266,9 +256,8 @@ TEST(an_input_may_continue_in_the_next_dataset)
     CHECK_INT(join_part(w, check_path("a"), 0, &err), TOKMAP_OK);
     CHECK_INT(join_part(w, check_path("b"), 1, &err), TOKMAP_OK);
     CHECK_INT(join_part(w, check_path("c"), 1, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
-    tokmap_dataset *ds = open_sound(check_path("p"));
+    must_finish(w);
+    tokmap_dataset *ds = must_be_sound(check_path("p"));
     static const tokmap_input_info wanted[] = {
         {.name = "x", .n_documents = 2, .input_bytes = 10, .input_checksum = 77},
         {.name = "y", .n_documents = 73, .input_bytes = 60},
@@ -363,7 +352,7 @@ TEST(other_calls_are_refused)
     const void *tokens;
     size_t n;
     CHECK_INT(shape_write(&SHAPE_TINY, check_path("tiny"), false, NULL), TOKMAP_OK);
-    tokmap_dataset *ds = open_sound(check_path("tiny"));
+    tokmap_dataset *ds = must_be_sound(check_path("tiny"));
     for (int call = 0; call < 7; call++) {
         tokmap_writer *w = NULL;
         CHECK_INT(tokmap_writer_open_joined(&w, check_path("p"), &OPTIONS, NULL), TOKMAP_OK);
@@ -378,8 +367,7 @@ TEST(other_calls_are_refused)
         CHECK_INT(err.status, TOKMAP_ERR_ARGUMENT);
         tokmap_writer_close(w);
     }
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, check_path("p"), &OPTIONS, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(check_path("p"), &OPTIONS);
     CHECK_INT(tokmap_writer_join(w, ds, NULL, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
     tokmap_writer_options options = OPTIONS;
@@ -421,9 +409,8 @@ TEST(a_path_that_is_too_long_is_refused)
     tokmap_writer_close(w);
     CHECK_INT(tokmap_writer_open_joined(&w, check_path("p"), &OPTIONS, NULL), TOKMAP_OK);
     CHECK_INT(join_part(w, deep, 0, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
-    tokmap_dataset_close(open_sound(check_path("p")));
+    must_finish(w);
+    tokmap_dataset_close(must_be_sound(check_path("p")));
 }
 
 /* ---- Existing files ---- */
@@ -478,7 +465,7 @@ TEST(an_unfinished_dataset_is_kept_unless_it_is_discarded)
     tokmap_error err;
     const uint32_t id = 7;
     options.resumable = 1;
-    CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
+    w = must_begin(out, &options);
     CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, "", 0, NULL), TOKMAP_OK);
     tokmap_writer_close(w);
@@ -487,10 +474,9 @@ TEST(an_unfinished_dataset_is_kept_unless_it_is_discarded)
     CHECK(file_is_there(with_suffix(out, ".tmj.partial")));
     options.unfinished = TOKMAP_UNFINISHED_DISCARD;
     CHECK_INT(tokmap_writer_open_joined(&w, out, &options, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     CHECK(!has_partials(out) && !file_is_there(with_suffix(out, ".tmj.partial")));
-    tokmap_dataset_close(open_sound(out));
+    tokmap_dataset_close(must_be_sound(out));
 }
 
 /* ---- Ways from folder to folder ---- */

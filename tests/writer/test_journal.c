@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "writer/journal_plans.h"
+#include "support/must.h"
 
 #include "support/faults.h" /* only so that nothing waits for the disk */
 #include "writer/index_writer.h"
@@ -82,18 +83,16 @@ static void checkpoint_at_token(uint64_t n_tokens, uint64_t n_more)
                                            .eod_id = 7,
                                            .unfinished = TOKMAP_UNFINISHED_RESUME};
     const shape s = {.vocab_size = 60000};
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(prefix, &options);
     CHECK_INT(shape_append(&s, w, 0, n_tokens, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, NULL, 0, NULL), TOKMAP_OK);
     CHECK_INT(shape_append(&s, w, 5, 100, NULL), TOKMAP_OK); /* forgotten */
     tokmap_writer_close(w);
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    w = must_begin(prefix, &options);
     size_t n_bytes = 1;
     CHECK(tokmap_writer_note(w, &n_bytes) && n_bytes == 0);
     CHECK_INT(shape_append(&s, w, n_tokens, n_tokens + n_more, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     const shape whole = {.name = "whole",
                          .vocab_size = 60000,
                          .n_tokens = (uint32_t)(n_tokens + n_more),
@@ -151,11 +150,7 @@ static tokmap_writer *open_resuming(uint64_t resume_checkpoint)
                                            .eod_id = TOKMAP_NO_ID,
                                            .unfinished = TOKMAP_UNFINISHED_RESUME,
                                            .resume_checkpoint = resume_checkpoint};
-    tokmap_writer *w = NULL;
-    tokmap_error err;
-    if (tokmap_writer_open(&w, prefix, &options, &err))
-        CHECK_FAIL("%s", err.text);
-    return w;
+    return must_begin(prefix, &options);
 }
 
 static void end_documents(tokmap_writer *w, int n)
@@ -169,12 +164,8 @@ static void end_documents(tokmap_writer *w, int n)
 
 static void expect_sound(uint64_t n_tokens, uint64_t n_documents)
 {
-    tokmap_dataset *ds = NULL;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, prefix, &err) || verify_one_thread(ds, &err))
-        CHECK_FAIL("%s", err.text);
-    tokmap_dataset_get_info(ds, &info);
+    tokmap_dataset *ds = must_be_sound(prefix);
+    const tokmap_dataset_info info = must_info(ds);
     tokmap_dataset_close(ds);
     CHECK_EQ(info.n_tokens, n_tokens);
     CHECK_EQ(info.n_documents, n_documents);
@@ -193,8 +184,7 @@ TEST(going_back_and_ending_earlier_leaves_nothing_of_the_rest)
     size_t n_bytes;
     CHECK(memcmp(tokmap_writer_note(w, &n_bytes), "a", 1) == 0 && n_bytes == 1);
     end_documents(w, 30);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     expect_sound(390, 130);
 }
 
@@ -211,8 +201,7 @@ TEST(what_was_said_of_inputs_before_a_checkpoint_counts_after_it)
     CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
     w = open_resuming(0);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     expect_sound(210, 70);
     remove_all_of(prefix);
 
@@ -232,9 +221,8 @@ TEST(what_was_said_of_inputs_before_a_checkpoint_counts_after_it)
 /* Merging two with a checkpoint between them: at once, or by two writers. */
 static files merge(const char *input, bool interrupted)
 {
-    tokmap_dataset *ds = NULL;
     remove_all_of(prefix);
-    CHECK_INT(tokmap_dataset_open(&ds, input, NULL), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(input);
     tokmap_writer *w = open_resuming(0);
     CHECK_INT(tokmap_writer_append_dataset(w, ds, NULL), TOKMAP_OK);
     end_documents(w, 2);
@@ -246,8 +234,7 @@ static files merge(const char *input, bool interrupted)
         w = open_resuming(0);
     }
     CHECK_INT(tokmap_writer_append_dataset(w, ds, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     tokmap_dataset_close(ds);
     return load_files(prefix);
 }
@@ -509,12 +496,11 @@ TEST(only_a_resumable_writer_makes_checkpoints_with_small_notes)
     static const uint8_t note[TOKMAP_MAX_NOTE_BYTES + 1] = {1};
     tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 10, .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(prefix, &options);
     CHECK_INT(tokmap_writer_checkpoint(w, note, 1, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
     options.resumable = 1;
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    w = must_begin(prefix, &options);
     CHECK_INT(tokmap_writer_checkpoint(w, note, TOKMAP_MAX_NOTE_BYTES, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, note, sizeof note, NULL), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_writer_checkpoint(w, note, 1, NULL), TOKMAP_ERR_ARGUMENT);
@@ -532,8 +518,7 @@ TEST(an_older_caller_without_these_options_writes_as_ever)
                                            .eod_id = TOKMAP_NO_ID,
                                            .resumable = 1,
                                            .unfinished = TOKMAP_UNFINISHED_DISCARD};
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(prefix, &options);
     CHECK_INT(tokmap_writer_checkpoint(w, NULL, 0, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
     files left = leave(&SMALL, 5, 17);

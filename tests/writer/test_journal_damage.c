@@ -2,6 +2,7 @@
 /* test_journal_damage - a journal or partial files that were torn, flipped, mixed up or replaced by
  * something else: resuming ends with the bytes of one go, or is refused and touches nothing. */
 #include "writer/journal_plans.h"
+#include "support/must.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -256,10 +257,9 @@ TEST(damage_in_front_of_a_large_note_is_told)
     start();
     /* Scanned in pieces of 64 KiB, from 8 bytes after the damage on: around the first boundary. */
     for (size_t n = TOKMAP_MAX_NOTE_BYTES - 240; n <= TOKMAP_MAX_NOTE_BYTES; n += 8) {
-        tokmap_writer *w = NULL;
         tokmap_error err;
         remove_all_of(prefix);
-        CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+        tokmap_writer *w = must_begin(prefix, &options);
         CHECK_INT(tokmap_writer_checkpoint(w, note, n, NULL), TOKMAP_OK);
         CHECK_INT(tokmap_writer_checkpoint(w, note, 3, NULL), TOKMAP_OK);
         tokmap_writer_close(w);
@@ -424,9 +424,8 @@ TEST(of_more_than_a_gibibyte_the_last_one_is_checked_and_a_hundredth_of_the_rest
         SKIP("writes 1.3 GiB; make test does it");
     start();
     uint32_t *ids = calloc(block_bytes / 4, sizeof *ids);
-    tokmap_writer *w = NULL;
     CHECK(ids != NULL);
-    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(prefix, &options);
     for (uint64_t i = 0; i < n_blocks; i++)
         CHECK_INT(tokmap_writer_append(w, ids, block_bytes / 4, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, NULL, 0, NULL), TOKMAP_OK);

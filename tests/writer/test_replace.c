@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "support/bad_days.h"
+#include "support/must.h"
 #include "support/faults.h"
 
 /* Tokens of the same size, so that only the checks of names can tell the files apart; the metadata
@@ -228,7 +229,7 @@ TEST(a_dataset_that_was_set_aside_says_which_files_it_has)
         tokmap_dataset_info info = {.struct_size = sizeof info};
         if (i == 3)
             CHECK_INT(rename(check_path("p.bin"), check_path("p.bin.replaced")), 0);
-        CHECK_INT(tokmap_dataset_open(&ds, check_path(names[i % 3]), NULL), TOKMAP_OK);
+        ds = must_open(check_path(names[i % 3]));
         tokmap_dataset_get_info(ds, &info);
         CHECK_STR(info.index_path, check_path("p.tmi"));
         CHECK_STR(info.token_path, check_path(tokens[i / 3]));
@@ -242,13 +243,12 @@ TEST(an_open_dataset_finds_its_index_under_both_names)
 {
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     prepare_old(0);
-    tokmap_dataset *ds = NULL;
     tokmap_error err;
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, NULL), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(prefix);
     CHECK_INT(rename(check_path("p.tmi"), check_path("p.tmi.replaced")), 0);
     CHECK_INT(verify_one_thread(ds, NULL), TOKMAP_OK);
     tokmap_dataset_close(ds);
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, NULL), TOKMAP_OK);
+    ds = must_open(prefix);
     CHECK_INT(rename(check_path("p.tmi.replaced"), check_path("p.tmi")), 0);
     CHECK_INT(verify_one_thread(ds, NULL), TOKMAP_OK);
     CHECK_INT(shape_write(&NEW, prefix, true, NULL), TOKMAP_OK);
@@ -370,8 +370,7 @@ TEST(readers_keep_a_dataset_that_is_replaced)
 {
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     CHECK_INT(shape_write(&FIRST, prefix, false, NULL), TOKMAP_OK);
-    tokmap_dataset *ds = NULL;
-    CHECK_INT(tokmap_dataset_open(&ds, prefix, NULL), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(prefix);
     CHECK_INT(shape_write(&SECOND, prefix, true, NULL), TOKMAP_OK);
     const char *problem = compare_content(&FIRST, ds);
     CHECK_STR(problem ? problem : "the same", "the same");

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "support/bad_days.h"
+#include "support/must.h"
 #include "support/check.h"
 
 enum {
@@ -174,13 +175,8 @@ static void expect_column(const tokmap_dataset *ds, const table *t, uint32_t col
 
 static void expect_table(const char *name, const table *t)
 {
-    tokmap_dataset *ds;
-    tokmap_error err;
-    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
-    if (tokmap_dataset_open(&ds, check_path(name), &err) ||
-        tokmap_dataset_verify(ds, NULL, NULL, &err))
-        CHECK_FAIL("%s", err.text);
-    tokmap_dataset_get_info(ds, &info);
+    tokmap_dataset *ds = must_be_sound(check_path(name));
+    const tokmap_dataset_info info = must_info(ds);
     CHECK_EQ(info.n_meta_columns, t->n_columns);
     CHECK_EQ(info.n_documents, t->n_documents);
     for (uint32_t i = 0; i < t->n_columns; i++)
@@ -221,8 +217,7 @@ static tokmap_meta_column column_of_strings(uint32_t n, int width, tokmap_datase
         CHECK_INT(tokmap_writer_add_meta(w, &v, 1, &err), TOKMAP_OK);
         CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
     }
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
     CHECK_INT(tokmap_dataset_open(ds, check_path("p"), &err), TOKMAP_OK);
     if (tokmap_dataset_verify(*ds, NULL, NULL, &err))
         CHECK_FAIL("%s", err.text);
@@ -393,8 +388,7 @@ static void write_one(const char *name, const char *column, tokmap_value value)
     CHECK_INT(tokmap_writer_set_meta_columns(w, &column, column ? 1 : 0, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_meta(w, &value, column ? 1 : 0, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_finish(w);
 }
 
 static void expect_merge(tokmap_status wanted, const char *words)
@@ -404,8 +398,7 @@ static void expect_merge(tokmap_status wanted, const char *words)
     tokmap_status status = TOKMAP_OK;
     CHECK(w != NULL);
     for (int i = 0; !status && i < 2; i++) {
-        tokmap_dataset *ds;
-        CHECK_INT(tokmap_dataset_open(&ds, check_path(i ? "b" : "a"), NULL), TOKMAP_OK);
+        tokmap_dataset *ds = must_open(check_path(i ? "b" : "a"));
         status = tokmap_writer_append_dataset(w, ds, &err);
         tokmap_dataset_close(ds);
     }
@@ -445,11 +438,7 @@ static tokmap_writer *open_resumable(tokmap_unfinished unfinished)
                                            .vocab_size = 1000,
                                            .resumable = 1,
                                            .unfinished = unfinished};
-    tokmap_writer *w;
-    tokmap_error err;
-    if (tokmap_writer_open(&w, check_path("r"), &options, &err))
-        CHECK_FAIL("%s", err.text);
-    return w;
+    return must_begin(check_path("r"), &options);
 }
 
 /* Two documents, a checkpoint within the third, whose values are given before it. */
@@ -480,9 +469,10 @@ static void expect_resume(const char *const *names, uint32_t n, const char *word
     CHECK_INT(status, words ? TOKMAP_ERR_MISMATCH : TOKMAP_OK);
     if (words && !strstr(err.text, words))
         CHECK_FAIL("%s", err.text);
-    if (!words)
-        CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
+    if (words)
+        tokmap_writer_close(w);
+    else
+        must_finish(w);
 }
 
 TEST(a_dataset_is_resumed_with_the_columns_that_it_was_begun_with)
@@ -493,9 +483,8 @@ TEST(a_dataset_is_resumed_with_the_columns_that_it_was_begun_with)
     expect_resume(ab, 1, "was begun with these columns of values: a, b;");
     expect_resume(NULL, 0, "was begun with these columns of values: a, b;");
     expect_resume(ab, 2, NULL);
-    tokmap_dataset *ds;
     tokmap_value v;
-    CHECK_INT(tokmap_dataset_open(&ds, check_path("r"), NULL), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(check_path("r"));
     CHECK(tokmap_dataset_get_meta(ds, 1, 1, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_STRING);
     CHECK(tokmap_dataset_get_meta(ds, 1, 2, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_NULL);
     tokmap_dataset_close(ds);
@@ -550,10 +539,7 @@ TEST(memory_does_not_grow_with_documents)
     CHECK(used.ru_maxrss < 48 << 10);
     tokmap_dataset *ds;
     tokmap_value v;
-    tokmap_error err;
-    CHECK_INT(tokmap_dataset_open(&ds, check_path("p"), &err), TOKMAP_OK);
-    if (tokmap_dataset_verify(ds, NULL, NULL, &err))
-        CHECK_FAIL("%s", err.text);
+    ds = must_be_sound(check_path("p"));
     for (uint32_t d = 0; d < n; d += 4999) {
         char url[40];
         snprintf(url, sizeof url, "https://example.org/%u", d * 2654435761u);
@@ -586,11 +572,9 @@ TEST(an_adopted_file_can_have_values)
         CHECK_INT(tokmap_writer_add_meta(w, &v, 1, &err), TOKMAP_OK);
         CHECK_INT(tokmap_writer_add_document(w, 1, &err), TOKMAP_OK);
     }
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
-    tokmap_dataset *ds;
+    must_finish(w);
     tokmap_value v;
-    CHECK_INT(tokmap_dataset_open(&ds, path, &err), TOKMAP_OK);
+    tokmap_dataset *ds = must_open(path);
     CHECK_INT(tokmap_dataset_verify(ds, NULL, NULL, &err), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_get_meta(ds, 0, 4, &v), TOKMAP_OK);
     CHECK(v.type == TOKMAP_VALUE_INT64 && v.integer == 40);

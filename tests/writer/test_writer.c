@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/bad_days.h"
+#include "support/must.h"
 
 static const tokmap_writer_options plain = {
     .struct_size = sizeof plain, .vocab_size = 1000, .eod_id = TOKMAP_NO_ID};
@@ -14,15 +15,6 @@ static const tokmap_writer_options plain = {
 static bool exists(const char *name)
 {
     return file_is_there(check_path(name));
-}
-
-static tokmap_writer *begin(const char *name, const tokmap_writer_options *options)
-{
-    tokmap_error err;
-    tokmap_writer *w;
-    if (tokmap_writer_open(&w, check_path(name), options, &err))
-        CHECK_FAIL("%s", err.text);
-    return w;
 }
 
 static void add(tokmap_writer *w, uint32_t n_tokens, uint32_t first_id)
@@ -34,27 +26,9 @@ static void add(tokmap_writer *w, uint32_t n_tokens, uint32_t first_id)
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
 }
 
-static void finish(tokmap_writer *w)
-{
-    tokmap_error err;
-    if (tokmap_writer_finish(w, &err))
-        CHECK_FAIL("%s", err.text);
-    tokmap_writer_close(w);
-}
-
-static tokmap_dataset *open_sound(const char *name)
-{
-    tokmap_error err;
-    tokmap_dataset *ds;
-    if (tokmap_dataset_open(&ds, check_path(name), &err) ||
-        tokmap_dataset_verify(ds, NULL, NULL, &err))
-        CHECK_FAIL("%s", err.text);
-    return ds;
-}
-
 TEST(close_without_finish_leaves_nothing)
 {
-    tokmap_writer *w = begin("a", &plain);
+    tokmap_writer *w = must_begin(check_path("a"), &plain);
     add(w, 100, 0);
     CHECK(exists("a.bin.partial") && exists("a.tmi.partial") && !exists("a.tmi"));
     tokmap_writer_close(w);
@@ -64,20 +38,19 @@ TEST(close_without_finish_leaves_nothing)
 
 TEST(what_is_there_is_refused_unless_it_may_be_replaced)
 {
-    tokmap_writer *w = begin("e", &plain);
+    tokmap_writer *w = must_begin(check_path("e"), &plain);
     add(w, 1, 0);
-    finish(w);
+    must_finish(w);
     tokmap_error err;
     CHECK_INT(tokmap_writer_open(&w, check_path("e.bin"), &plain, &err), TOKMAP_ERR_EXISTS);
     CHECK(w == NULL && !exists("e.tmi.partial"));
     tokmap_writer_options replace = plain;
     replace.replace = 1;
-    w = begin("e.tmi", &replace);
+    w = must_begin(check_path("e.tmi"), &replace);
     add(w, 2, 0);
-    finish(w);
-    tokmap_dataset *ds = open_sound("e");
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
+    must_finish(w);
+    tokmap_dataset *ds = must_be_sound(check_path("e"));
+    const tokmap_dataset_info info = must_info(ds);
     CHECK_EQ(info.n_tokens, 2);
     tokmap_dataset_close(ds);
     CHECK(unlink(check_path("e.tmi")) == 0); /* now e.bin is a file that is not ours */
@@ -97,13 +70,12 @@ TEST(the_vocabulary_decides_the_width_unless_told)
                                          .eod_id = TOKMAP_NO_ID,
                                          .replace = 1,
                                          .token_bytes = cases[i].asked};
-        tokmap_writer *w = begin("w", &options);
+        tokmap_writer *w = must_begin(check_path("w"), &options);
         const uint32_t id = 0;
         CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
-        finish(w);
-        tokmap_dataset *ds = open_sound("w");
-        tokmap_dataset_info info = {.struct_size = sizeof info};
-        tokmap_dataset_get_info(ds, &info);
+        must_finish(w);
+        tokmap_dataset *ds = must_be_sound(check_path("w"));
+        const tokmap_dataset_info info = must_info(ds);
         CHECK_EQ(info.token_bytes, cases[i].width);
         CHECK_EQ(info.vocab_size, cases[i].vocab_size);
         tokmap_dataset_close(ds);
@@ -137,7 +109,7 @@ TEST(options_that_cannot_be_are_refused)
 
 TEST(an_id_out_of_range_is_named_and_the_writer_stays_failed)
 {
-    tokmap_writer *w = begin("i", &plain);
+    tokmap_writer *w = must_begin(check_path("i"), &plain);
     add(w, 10, 0);
     const uint32_t ids[3] = {1, 999, 1000};
     tokmap_error err, again;
@@ -152,7 +124,7 @@ TEST(an_id_out_of_range_is_named_and_the_writer_stays_failed)
 
 TEST(a_forked_child_cannot_write_to_the_files_of_its_parent)
 {
-    tokmap_writer *w = begin("f", &plain);
+    tokmap_writer *w = must_begin(check_path("f"), &plain);
     add(w, 3, 0);
     const pid_t child = fork();
     if (child == 0) {
@@ -162,22 +134,19 @@ TEST(a_forked_child_cannot_write_to_the_files_of_its_parent)
         tokmap_writer_close(w);
         _exit(!ok);
     }
-    int status;
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK_INT(status, 0);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
+    must_end(child);
+    must_finish(w);
 }
 
 TEST(after_finish_only_close_is_left)
 {
-    tokmap_writer *w = begin("f", &plain);
+    tokmap_writer *w = must_begin(check_path("f"), &plain);
     add(w, 3, 0);
     CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
-    tokmap_dataset_close(open_sound("f"));
+    tokmap_dataset_close(must_be_sound(check_path("f")));
     CHECK(!exists("f.tmi.partial") && !exists("f.bin.partial"));
 }
 
@@ -193,16 +162,15 @@ TEST(same_calls_write_the_same_bytes_however_the_tokens_are_cut)
     for (uint32_t step = 1; step <= N; step = step * 37 + 11) {
         tokmap_writer_options options = plain;
         options.replace = 1;
-        tokmap_writer *w = begin("c", &options);
+        tokmap_writer *w = must_begin(check_path("c"), &options);
         for (uint32_t done = 0; done < N; done += step) {
             const uint32_t n = step < N - done ? step : N - done;
             CHECK_INT(tokmap_writer_append(w, ids + done, n, NULL), TOKMAP_OK);
         }
         CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
-        finish(w);
-        tokmap_dataset *ds = open_sound("c");
-        tokmap_dataset_info info = {.struct_size = sizeof info};
-        tokmap_dataset_get_info(ds, &info);
+        must_finish(w);
+        tokmap_dataset *ds = must_be_sound(check_path("c"));
+        const tokmap_dataset_info info = must_info(ds);
         if (step == 1)
             memcpy(first_id, info.dataset_id, 16);
         CHECK(memcmp(first_id, info.dataset_id, 16) == 0);
@@ -213,14 +181,13 @@ TEST(same_calls_write_the_same_bytes_however_the_tokens_are_cut)
 
 TEST(adopting_gives_the_id_of_the_same_content_written)
 {
-    tokmap_writer *w = begin("n", &plain);
+    tokmap_writer *w = must_begin(check_path("n"), &plain);
     add(w, 300, 0);
     add(w, 0, 0);
     add(w, 200, 300);
-    finish(w);
-    tokmap_dataset *ds = open_sound("n");
-    tokmap_dataset_info native = {.struct_size = sizeof native};
-    tokmap_dataset_get_info(ds, &native);
+    must_finish(w);
+    tokmap_dataset *ds = must_be_sound(check_path("n"));
+    const tokmap_dataset_info native = must_info(ds);
     uint16_t file[512 + 500] = {0};
     CHECK_INT(tokmap_dataset_read(ds, 0, 500, file + 512, NULL), TOKMAP_OK);
     tokmap_dataset_close(ds);
@@ -257,10 +224,9 @@ TEST(adopting_gives_the_id_of_the_same_content_written)
     CHECK_INT(tokmap_writer_add_document(w, 300, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_document(w, 0, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_document(w, 200, &err), TOKMAP_OK);
-    finish(w);
-    ds = open_sound("h.shard");
-    tokmap_dataset_info adopted = {.struct_size = sizeof adopted};
-    tokmap_dataset_get_info(ds, &adopted);
+    must_finish(w);
+    ds = must_be_sound(check_path("h.shard"));
+    const tokmap_dataset_info adopted = must_info(ds);
     CHECK(memcmp(native.dataset_id, adopted.dataset_id, 16) == 0);
     CHECK_STR(adopted.token_path, check_path("h.shard"));
     tokmap_dataset_close(ds);
@@ -295,9 +261,9 @@ TEST(adopting_refuses_wrong_sizes_names_and_ids)
 /* v1.bin and v1.npy would share v1.tmi: whoever comes second must not take it from the first. */
 TEST(the_index_of_another_token_file_is_never_replaced)
 {
-    tokmap_writer *w = begin("v1", &plain);
+    tokmap_writer *w = must_begin(check_path("v1"), &plain);
     add(w, 4, 0);
-    finish(w);
+    must_finish(w);
     const uint16_t ids[2] = {1, 2};
     CHECK(file_store(check_path("v1.npy"), ids, sizeof ids));
     const tokmap_adopt_options adopt = {.struct_size = sizeof adopt,
@@ -308,7 +274,7 @@ TEST(the_index_of_another_token_file_is_never_replaced)
     tokmap_error err;
     CHECK_INT(tokmap_writer_adopt(&w, check_path("v1.npy"), &adopt, &err), TOKMAP_ERR_EXISTS);
     CHECK(strstr(err.text, "v1.bin") != NULL);
-    tokmap_dataset_close(open_sound("v1"));
+    tokmap_dataset_close(must_be_sound(check_path("v1")));
     CHECK(!exists("v1.tmi.partial") && !exists("v1.tmi.replaced"));
 
     CHECK(file_store(check_path("v2.npy"), ids, sizeof ids));
@@ -318,15 +284,15 @@ TEST(the_index_of_another_token_file_is_never_replaced)
     while (tokmap_writer_scan(w, &tokens, &n_tokens, &err) == TOKMAP_OK)
         continue;
     CHECK(tokens == NULL && n_tokens == 0);
-    finish(w);
+    must_finish(w);
     tokmap_writer_options replace = plain;
     replace.replace = 1;
     CHECK_INT(tokmap_writer_open(&w, check_path("v2"), &replace, &err), TOKMAP_ERR_EXISTS);
     CHECK(unlink(check_path("v2.npy")) == 0); /* then the index is not needed */
-    w = begin("v2", &replace);
+    w = must_begin(check_path("v2"), &replace);
     add(w, 4, 0);
-    finish(w);
-    tokmap_dataset_close(open_sound("v2"));
+    must_finish(w);
+    tokmap_dataset_close(must_be_sound(check_path("v2")));
     CHECK(!exists("v2.tmi.replaced") && !exists("v2.bin.replaced"));
 }
 
@@ -338,9 +304,9 @@ TEST(a_caller_that_sets_no_struct_size_is_told)
     options.struct_size = 0;
     CHECK_INT(tokmap_writer_open(&w, check_path("z"), &options, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "struct_size") != NULL);
-    w = begin("z", &plain);
-    finish(w);
-    tokmap_dataset *ds = open_sound("z");
+    w = must_begin(check_path("z"), &plain);
+    must_finish(w);
+    tokmap_dataset *ds = must_be_sound(check_path("z"));
     const tokmap_verify_options verify = {.sample = 0.5};
     CHECK_INT(tokmap_dataset_verify(ds, &verify, NULL, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_dataset_close(ds);
@@ -350,13 +316,11 @@ TEST(a_caller_that_sets_no_struct_size_is_told)
 
 static uint32_t stored_eod(const tokmap_writer_options *options)
 {
-    tokmap_writer *w;
     tokmap_dataset *ds;
     tokmap_dataset_info info = {.struct_size = sizeof info};
-    CHECK_INT(tokmap_writer_open(&w, check_path("zero"), options, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
-    tokmap_writer_close(w);
-    CHECK_INT(tokmap_dataset_open(&ds, check_path("zero"), NULL), TOKMAP_OK);
+    tokmap_writer *w = must_begin(check_path("zero"), options);
+    must_finish(w);
+    ds = must_open(check_path("zero"));
     tokmap_dataset_get_info(ds, &info);
     tokmap_dataset_close(ds);
     return info.eod_id;

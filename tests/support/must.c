@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/must.h"
+
+#include <sys/wait.h>
+
+#include "support/check.h"
+
+static void must(tokmap_status status, const tokmap_error *err)
+{
+    if (status)
+        CHECK_FAIL("%s", err->text);
+}
+
+tokmap_dataset *must_open(const char *path)
+{
+    tokmap_dataset *ds = NULL;
+    tokmap_error err;
+    must(tokmap_dataset_open(&ds, path, &err), &err);
+    return ds;
+}
+
+tokmap_dataset *must_be_sound(const char *path)
+{
+    tokmap_dataset *ds = must_open(path);
+    tokmap_error err;
+    must(tokmap_dataset_verify(ds, NULL, NULL, &err), &err);
+    return ds;
+}
+
+tokmap_dataset_info must_info(const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    CHECK_INT(tokmap_dataset_get_info(ds, &info), TOKMAP_OK);
+    return info;
+}
+
+tokmap_writer *must_begin(const char *path, const tokmap_writer_options *options)
+{
+    tokmap_writer *w = NULL;
+    tokmap_error err;
+    must(tokmap_writer_open(&w, path, options, &err), &err);
+    return w;
+}
+
+void must_finish(tokmap_writer *w)
+{
+    tokmap_error err;
+    must(tokmap_writer_finish(w, &err), &err);
+    tokmap_writer_close(w);
+}
+
+void must_end(pid_t child)
+{
+    int status;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
