@@ -18,7 +18,7 @@ typedef struct line_reader {
 } line_reader;
 
 typedef struct text_line {
-    const uint8_t *text; /* without the newline; WINDOW_PADDING readable bytes after it */
+    const uint8_t *text; /* without the newline; CORPUS_PADDING readable bytes after it */
     size_t n_bytes;
 } text_line;
 

@@ -14,8 +14,6 @@
 #include "text/array.h"
 #include "text/little_endian.h"
 
-/* After a buffer: the text of a document is followed by readable bytes. */
-#define PADDING 64
 #define USUAL_HELD ((uint64_t)64 << 20)
 
 /* ---- The body of a message ---- */
@@ -355,10 +353,10 @@ static bool list_buffers(request *q, failure *err)
 static bool hold(arrow_columns *c, const needed *n, uint64_t n_bytes, const uint8_t *same,
                  failure *err)
 {
-    uint8_t *bytes = malloc((size_t)n_bytes + PADDING);
+    uint8_t *bytes = malloc((size_t)n_bytes + CORPUS_PADDING);
     if (!bytes)
         return fail_memory(err);
-    memset(bytes + n_bytes, 0, PADDING);
+    memset(bytes + n_bytes, 0, CORPUS_PADDING);
     if (same)
         memcpy(bytes, same, (size_t)n_bytes);
     n->column->buffers[n->which] = (arrow_bytes){bytes, (size_t)n_bytes};

@@ -11,7 +11,6 @@
 #include "text/array.h"
 #include "text/little_endian.h"
 
-#define PADDING 64
 #define PIECE_BYTES ((size_t)1 << 20)
 #define MIN_METADATA_BYTES ((size_t)1 << 20) /* that are always accepted */
 
@@ -290,7 +289,8 @@ static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *te
     if (r->text.bytes) {
         text->bytes = r->text.bytes + (r->n_given - n_kept);
     } else {
-        uint8_t *piece = array_reserve(r->piece, &r->piece_capacity, n_kept + n_bytes + PADDING, 1);
+        uint8_t *piece =
+            array_reserve(r->piece, &r->piece_capacity, n_kept + n_bytes + CORPUS_PADDING, 1);
         if (!piece) {
             fail_memory(err);
             return READER_FAILED;
@@ -301,7 +301,7 @@ static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *te
         if (!arrow_columns_take(r->columns, r->piece + n_kept, n_bytes, err))
             return READER_FAILED;
         r->piece_bytes = text->n_bytes;
-        memset(r->piece + r->piece_bytes, 0, PADDING);
+        memset(r->piece + r->piece_bytes, 0, CORPUS_PADDING);
         text->bytes = r->piece;
     }
     r->n_given += n_bytes;

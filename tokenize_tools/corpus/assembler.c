@@ -8,26 +8,24 @@
 
 #include "text/utf8.h"
 
-#define PADDING 64 /* readable bytes after the text */
-
 static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
 
 static bool reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n_bytes)
 {
-    if (*bytes && n_bytes + PADDING <= *capacity)
+    if (*bytes && n_bytes + CORPUS_PADDING <= *capacity)
         return true;
-    uint8_t *grown = realloc(*bytes, n_bytes + PADDING);
+    uint8_t *grown = realloc(*bytes, n_bytes + CORPUS_PADDING);
     if (!grown)
         return false;
     *bytes = grown;
-    *capacity = n_bytes + PADDING;
+    *capacity = n_bytes + CORPUS_PADDING;
     return true;
 }
 
 bool assembler_next_batch(assembler *a, corpus_batch *batch)
 {
     size_t limit = a->n_carry > a->options->batch_bytes ? a->n_carry : a->options->batch_bytes;
-    if (batch->capacity / 4 > limit + PADDING) { /* so that one long document does not cost
+    if (batch->capacity / 4 > limit + CORPUS_PADDING) { /* so that one long document does not cost
                                                     memory for ever */
         free(batch->text);
         batch->text = NULL;

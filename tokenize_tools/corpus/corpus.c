@@ -16,7 +16,6 @@
 #include "text/utf8.h"
 #include "text/value_bytes.h"
 
-#define PADDING 64
 #define MAX_REPORTED 10 /* bad documents of an input */
 
 /* ---- Options ---- */
@@ -245,7 +244,7 @@ static corpus_place place_now(const corpus *c)
 
 static int hand_out(corpus *c, corpus_batch *batch)
 {
-    memset(batch->text + batch->n_bytes, 0, PADDING);
+    memset(batch->text + batch->n_bytes, 0, CORPUS_PADDING);
     batch->after = place_now(c);
     return 1;
 }

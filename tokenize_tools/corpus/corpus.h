@@ -151,8 +151,10 @@ typedef struct corpus_end {          /* the end of a document or of an input */
                                         is 0 if only a part of it was read */
 } corpus_end;
 
+#define CORPUS_PADDING 64 /* readable bytes after a text */
+
 typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_batch_free frees it */
-    uint8_t *text;            /* 64 readable bytes after n_bytes */
+    uint8_t *text;            /* CORPUS_PADDING readable bytes follow */
     size_t n_bytes, capacity;
     corpus_end *ends; /* in order; several may have the same `at` */
     size_t n_ends, ends_capacity;

@@ -84,11 +84,6 @@ struct json_line_scanner {
 
 /* ---- The paths ---- */
 
-static void refuse(json_line_scanner *s, const char *reason)
-{
-    s->reason = reason;
-}
-
 static void set_not_found(json_line_scanner *s, const char *why)
 {
     s->found = s->is_null = false;
@@ -279,7 +274,7 @@ static void scan_string(json_line_scanner *s)
         s->at++;
         s->state = IN_ESCAPE;
     } else {
-        refuse(s, "a control character in a string");
+        s->reason = "a control character in a string";
     }
 }
 
@@ -289,7 +284,7 @@ static void scan_escape(json_line_scanner *s)
     uint8_t c = *s->at;
     uint8_t stands_for = json_simple_escapes[c];
     if (c != 'u' && !stands_for) {
-        refuse(s, "unknown escape");
+        s->reason = "unknown escape";
         return;
     }
     s->at++;
@@ -306,7 +301,7 @@ static void scan_hex(json_line_scanner *s)
 {
     int digit = json_hex_digits[*s->at] - 1;
     if (digit < 0) {
-        refuse(s, "\\u needs four hexadecimal digits");
+        s->reason = "\\u needs four hexadecimal digits";
         return;
     }
     s->at++;
@@ -326,7 +321,7 @@ static void scan_number(json_line_scanner *s)
     if (s->at == s->end)
         return;
     if (!json_number_may_end(s->number)) {
-        refuse(s, "expected a digit");
+        s->reason = "expected a digit";
         return;
     }
     tokmap_value *value = value_of(s);
@@ -340,7 +335,7 @@ static void scan_word(json_line_scanner *s)
 {
     for (; s->at < s->end && *s->word; s->at++, s->word++) {
         if (*s->at != (uint8_t)*s->word) {
-            refuse(s, "expected a value");
+            s->reason = "expected a value";
             return;
         }
     }
@@ -354,7 +349,7 @@ static void open_container(json_line_scanner *s, bool object)
 {
     unsigned i = s->depth;
     if (i == JSON_MAX_DEPTH) {
-        refuse(s, "nested more than 128 levels deep, which tokmap does not read");
+        s->reason = "nested more than 128 levels deep, which tokmap does not read";
         return;
     }
     if (s->value)
@@ -412,9 +407,9 @@ static void begin_value(json_line_scanner *s, uint8_t c)
         s->at++;
         s->state = IN_WORD;
     } else if (c == 'N' || c == 'I') {
-        refuse(s, "expected a value; NaN and Infinity are not JSON");
+        s->reason = "expected a value; NaN and Infinity are not JSON";
     } else {
-        refuse(s, "expected a value");
+        s->reason = "expected a value";
     }
 }
 
@@ -435,19 +430,19 @@ static void scan_structure(json_line_scanner *s)
         if (c == '"')
             begin_string(s);
         else
-            refuse(s, "expected a key in quotes");
+            s->reason = "expected a key in quotes";
     } else if (s->state == EXPECT_COLON && c == ':') {
         s->at++;
         s->state = EXPECT_VALUE;
     } else if (s->state == EXPECT_COLON) {
-        refuse(s, "expected ':'");
+        s->reason = "expected ':'";
     } else if (s->state == EXPECT_COMMA_OR_END && c == ',') {
         s->at++;
         s->state = in_object ? EXPECT_KEY : EXPECT_VALUE;
     } else if (s->state == EXPECT_COMMA_OR_END) {
-        refuse(s, in_object ? "expected ',' or '}'" : "expected ',' or ']'");
+        s->reason = in_object ? "expected ',' or '}'" : "expected ',' or ']'";
     } else if (s->state == EXPECT_NOTHING) {
-        refuse(s, "trailing data after the value");
+        s->reason = "trailing data after the value";
     } else {
         begin_value(s, c);
     }
@@ -527,7 +522,7 @@ json_line_status json_line_end(json_line_scanner *s, json_line_result *result)
     if (!s->reason && s->state == IN_WORD && !*s->word)
         end_value(s);
     if (!s->reason && s->state != EXPECT_NOTHING)
-        refuse(s, "the line ends too early");
+        s->reason = "the line ends too early";
     *result = (json_line_result){.lone_surrogates = s->lone_surrogates, .reason = s->reason};
     result->error_offset = s->n_fed + (uint64_t)(s->at - s->data);
     if (s->reason)

@@ -213,26 +213,25 @@ static bool read_header(parquet_scan *s, failure *err)
 {
     parquet_page_header *h = &s->next.header;
     const uint64_t data_end = s->next.file->data_end;
-    const char *why = "there are fewer pages than rows";
     /* If pages are large, not much more than the header, which is usually as long as the one
      * before. */
     const size_t room = (size_t)h->header_bytes * 2 + 256;
     size_t wanted = h->stored_bytes > SCAN_BYTES && room < SCAN_BYTES ? room : SCAN_BYTES;
     *h = (parquet_page_header){.type = PARQUET_PAGE_DATA};
     if (s->offset >= s->end)
-        return parquet_page_fail(&s->next, why, err);
+        return parquet_page_fail(&s->next, "there are fewer pages than rows", err);
     const bool inside = s->offset >= s->begin && s->offset < s->begin + s->n_bytes;
     if (!inside && !fill_scan(s, wanted, err))
         return false;
     for (;;) {
         const size_t from = (size_t)(s->offset - s->begin);
-        const parquet_header_result result =
-            parquet_page_header_read(h, s->bytes + from, s->n_bytes - from, &why);
-        if (result == PARQUET_HEADER_OK)
+        bool is_short;
+        const char *why =
+            parquet_page_header_read(h, s->bytes + from, s->n_bytes - from, &is_short);
+        if (!why)
             return true;
         wanted *= from == 0 ? 4 : 1;
-        if (result == PARQUET_HEADER_DAMAGED || s->begin + s->n_bytes == data_end ||
-            wanted > PARQUET_MAX_HEADER_BYTES)
+        if (!is_short || s->begin + s->n_bytes == data_end || wanted > PARQUET_MAX_HEADER_BYTES)
             return parquet_page_fail(&s->next, why, err);
         if (!fill_scan(s, wanted, err))
             return false;

@@ -178,7 +178,7 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
     if (w->max_capacity < MIN_CAPACITY)
         w->max_capacity = MIN_CAPACITY;
     w->capacity = read_bytes < w->max_capacity ? read_bytes : w->max_capacity;
-    w->bytes = calloc(1, w->capacity + WINDOW_PADDING);
+    w->bytes = calloc(1, w->capacity + CORPUS_PADDING);
     if (!w->bytes)
         return fail_memory(err);
     w->stream = stream_open(source, options->read_ahead, read_bytes, stop_fd, err);
@@ -200,10 +200,10 @@ void window_close(window *w)
 static bool grow_window(window *w, failure *err)
 {
     size_t capacity = w->capacity * 2 < w->max_capacity ? w->capacity * 2 : w->max_capacity;
-    uint8_t *bytes = realloc(w->bytes, capacity + WINDOW_PADDING);
+    uint8_t *bytes = realloc(w->bytes, capacity + CORPUS_PADDING);
     if (!bytes)
         return fail_memory(err);
-    memset(bytes + w->capacity, 0, capacity + WINDOW_PADDING - w->capacity);
+    memset(bytes + w->capacity, 0, capacity + CORPUS_PADDING - w->capacity);
     w->bytes = bytes;
     w->capacity = capacity;
     return true;

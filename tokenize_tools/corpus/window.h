@@ -13,7 +13,7 @@ typedef struct window {
     const char *codec;      /* how it is compressed: "gzip"; NULL: it is not */
     const input_part *part; /* that is read; NULL: all of it */
     stream *stream;
-    uint8_t *bytes; /* WINDOW_PADDING readable bytes follow `capacity` */
+    uint8_t *bytes; /* CORPUS_PADDING readable bytes follow `capacity` */
     size_t begin, end, capacity, max_capacity;
     size_t filled;     /* `end`, or more if it is the limit */
     uint64_t offset;   /* of bytes[begin] in the plain bytes of the input */
@@ -21,8 +21,6 @@ typedef struct window {
     bool at_end;       /* bytes[end] is the end of the input, or the limit */
     size_t n_searched; /* after `begin`, where no terminator begins */
 } window;
-
-#define WINDOW_PADDING 64
 
 /* The window grows from read_bytes to at most max_piece_bytes. When stop_fd becomes
  * readable, reading fails with ECANCELED; read_ahead needs it, because it stops the thread. */

@@ -62,8 +62,8 @@ static const char *check_header(const raw_header *r)
     return NULL;
 }
 
-parquet_header_result parquet_page_header_read(parquet_page_header *h, const uint8_t *bytes,
-                                               size_t n_bytes, const char **why)
+const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *bytes, size_t n_bytes,
+                                     bool *is_short)
 {
     const int64_t rle = PARQUET_ENCODING_RLE;
     thrift t = {.at = bytes, .end = bytes + n_bytes};
@@ -76,9 +76,10 @@ parquet_header_result parquet_page_header_read(parquet_page_header *h, const uin
                               [PARQUET_PAGE_DICTIONARY] = {-1, -1, rle, 0, 0, true},
                               [PARQUET_PAGE_DATA_V2] = {-1, -1, rle, -1, -1, true}}};
     thrift_read(&t, THRIFT_STRUCT, header_fields, &r);
-    *why = t.why ? t.why : check_header(&r);
-    if (*why)
-        return t.short_of ? PARQUET_HEADER_SHORT : PARQUET_HEADER_DAMAGED;
+    const char *why = t.why ? t.why : check_header(&r);
+    *is_short = t.short_of;
+    if (why)
+        return why;
     const raw_part *p = &r.parts[r.type];
     *h = (parquet_page_header){
         .type = (parquet_page_type)r.type,
@@ -94,5 +95,5 @@ parquet_header_result parquet_page_header_read(parquet_page_header *h, const uin
         .definition_bytes = (uint32_t)p->definition_bytes,
         .is_compressed = p->is_compressed,
     };
-    return PARQUET_HEADER_OK;
+    return NULL;
 }

@@ -43,14 +43,8 @@ typedef struct parquet_page_header {
     bool is_compressed; /* the values; if the chunk has a codec */
 } parquet_page_header;
 
-typedef enum parquet_header_result {
-    PARQUET_HEADER_OK,
-    PARQUET_HEADER_SHORT, /* more bytes are needed */
-    PARQUET_HEADER_DAMAGED
-} parquet_header_result;
-
-/* DAMAGED: *why says why. */
-parquet_header_result parquet_page_header_read(parquet_page_header *h, const uint8_t *bytes,
-                                               size_t n_bytes, const char **why);
+/* NULL, or what is wrong; is_short: that more bytes are needed. */
+const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *bytes, size_t n_bytes,
+                                     bool *is_short);
 
 #endif /* TOKMAP_PARQUET_PAGE_HEADER_H */
