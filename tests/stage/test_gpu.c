@@ -174,17 +174,36 @@ static void say(void *context, const char *text)
     printf("note %s\n", text);
 }
 
+/* What most tests have: two loaders of the same samples, one of them with a stage. */
+static tokmap_loader *mine, *l;
+static tokmap_stage *s;
+static tokmap_error err;
+
+static void begin(const options *lo, tokmap_stage_options so)
+{
+    open_gpu();
+    open_corpus();
+    mine = open_loader(lo);
+    l = open_loader(lo);
+    so.log = say;
+    s = open_stage(l, so);
+}
+
+static void end(void)
+{
+    tokmap_stage_close(s);
+    tokmap_loader_close(l);
+    tokmap_loader_close(mine);
+    close_corpus();
+}
+
 static void run_variant(tokmap_stage_options o, tokmap_windows windows)
 {
     static download d;
-    const options lo = {.row_parts = ALL_PARTS, .windows = windows};
-    tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
-    tokmap_error err;
     void *stream = new_stream(), *before = NULL, *after = NULL;
     o.input_bytes = o.label_bytes = 4;
-    o.log = say;
     need(gpu.get_context(&before), "the context");
-    tokmap_stage *s = open_stage(l, o);
+    begin(&(options){.row_parts = ALL_PARTS, .windows = windows}, o);
     o.ignore_index = o.has_ignore_index ? o.ignore_index : -100;
     for (int step = 0; step < 40; step++) {
         tokmap_batch rows = {.struct_size = sizeof rows};
@@ -196,29 +215,24 @@ static void run_variant(tokmap_stage_options o, tokmap_windows windows)
         check_batch(&host, &rows, &o);
         release(s, &b, stream);
     }
-    tokmap_stage_close(s);
+    end();
     need(gpu.get_context(&after), "the context");
     CHECK(before == after);
-    tokmap_loader_close(l);
-    tokmap_loader_close(mine);
 }
 
 TEST(hands_out_what_the_loader_says_in_every_variant)
 {
     open_gpu();
-    open_corpus();
     for (size_t v = 0; v < N_VARIANTS; v++) {
         run_variant(variants[v], TOKMAP_WINDOWS_CONCAT);
         run_variant(variants[v], TOKMAP_WINDOWS_WITHIN_DOCUMENT);
     }
-    close_corpus();
 }
 
 /* Inputs of steps that were copied to `kept` are those of the loader. */
-static void check_kept(tokmap_loader *mine, uint64_t kept, int32_t *seen, uint32_t n_steps)
+static void check_kept(uint64_t kept, int32_t *seen, uint32_t n_steps)
 {
     const uint32_t n = MAX_ROWS * LENGTH;
-    tokmap_error err;
     need(gpu.wait_for_all(), "the device");
     need(gpu.download(seen, kept, (size_t)n_steps * n * sizeof *seen), "what was kept");
     for (uint32_t step = 0; step < n_steps; step++) {
@@ -238,13 +252,10 @@ TEST(streams_see_their_own_batches_without_the_host)
     };
     static int32_t seen[STEPS * N];
     open_gpu();
-    open_corpus();
     for (uint32_t n_slots = 2; n_slots < 5; n_slots++) {
-        const options lo = {0};
-        tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+        begin(&(options){0}, (tokmap_stage_options){.n_slots = n_slots});
         void *streams[2] = {new_stream(), new_stream()};
         const uint64_t kept = allocate(sizeof seen);
-        tokmap_stage *s = open_stage(l, (tokmap_stage_options){.n_slots = n_slots, .log = say});
         for (uint32_t step = 0; step < STEPS; step++) {
             tokmap_stage_batch b;
             next(s, &b, streams[step % 2]);
@@ -253,13 +264,10 @@ TEST(streams_see_their_own_batches_without_the_host)
                  "copying");
             release(s, &b, streams[step % 2]);
         }
-        check_kept(mine, kept, seen, STEPS);
-        tokmap_stage_close(s);
+        check_kept(kept, seen, STEPS);
         gpu.driver->free(kept);
-        tokmap_loader_close(l);
-        tokmap_loader_close(mine);
+        end();
     }
-    close_corpus();
 }
 
 /* Each is copied late, when it is released, in the stream of its step. */
@@ -273,13 +281,9 @@ TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
     static int32_t seen[STEPS * N];
     tokmap_stage_batch held[SLOTS];
     uint32_t steps[SLOTS], n_held = 0;
-    open_gpu();
-    open_corpus();
-    const options lo = {0};
-    tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+    begin(&(options){0}, (tokmap_stage_options){.n_slots = SLOTS});
     void *streams[2] = {new_stream(), new_stream()};
     const uint64_t kept = allocate(sizeof seen);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.n_slots = SLOTS, .log = say});
     for (uint32_t step = 0; step < STEPS || n_held > 0;) {
         if (step < STEPS && n_held < SLOTS - 1 && (n_held == 0 || corpus_any(2))) {
             next(s, &held[n_held], streams[step % 2]);
@@ -294,12 +298,9 @@ TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
         held[i] = held[--n_held];
         steps[i] = steps[n_held];
     }
-    check_kept(mine, kept, seen, STEPS);
-    tokmap_stage_close(s);
+    check_kept(kept, seen, STEPS);
     gpu.driver->free(kept);
-    tokmap_loader_close(l);
-    tokmap_loader_close(mine);
-    close_corpus();
+    end();
 }
 
 TEST(graphs_read_what_fill_has_written)
@@ -309,14 +310,9 @@ TEST(graphs_read_what_fill_has_written)
     };
     static int32_t seen[N];
     void *graph, *runnable;
-    tokmap_error err;
-    open_gpu();
-    open_corpus();
-    const options lo = {0};
-    tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+    begin(&(options){0}, (tokmap_stage_options){0});
     void *stream = new_stream();
     const uint64_t inputs = allocate(sizeof seen), copy = allocate(sizeof seen);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.log = say});
     tokmap_stage_batch b = {.struct_size = sizeof b, .inputs = (void *)(uintptr_t)inputs};
     need(gpu.begin_capture(stream, TOKMAP_I_CAPTURE_RELAXED), "capturing");
     CHECK_INT(tokmap_stage_fill(s, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
@@ -335,23 +331,17 @@ TEST(graphs_read_what_fill_has_written)
         for (uint32_t at = 0; at < N; at++)
             CHECK_INT(seen[at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
     }
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
-    tokmap_loader_close(mine);
-    close_corpus();
+    end();
 }
 
 TEST(a_device_that_is_not_there_is_refused)
 {
-    tokmap_error err;
-    tokmap_stage *s;
     uint32_t n = 0;
     open_gpu();
     CHECK_INT(tokmap_stage_count_devices(&n, &err), TOKMAP_OK);
     CHECK(n > 0);
     open_corpus();
-    const options lo = {0};
-    tokmap_loader *l = open_loader(&lo);
+    l = open_loader(&(options){0});
     const tokmap_stage_options o = {.struct_size = sizeof o, .loader = l, .device = (int32_t)n};
     CHECK_INT(tokmap_stage_open(&s, &o, &err), TOKMAP_ERR_DEVICE);
     CHECK(strstr(err.text, "there is no device") != NULL);
@@ -361,14 +351,10 @@ TEST(a_device_that_is_not_there_is_refused)
 
 TEST(a_child_is_told_that_the_driver_is_the_parents)
 {
-    tokmap_error err;
     open_gpu();
     if (check_sanitized())
         SKIP("a sanitizer with threads and fork");
-    open_corpus();
-    const options lo = {0};
-    tokmap_loader *l = open_loader(&lo);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){0});
+    begin(&(options){0}, (tokmap_stage_options){0});
     const pid_t child = fork();
     if (child == 0) {
         uint32_t n;
@@ -379,18 +365,12 @@ TEST(a_child_is_told_that_the_driver_is_the_parents)
         _exit(told ? 0 : 1);
     }
     must_end(child);
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
-    close_corpus();
+    end();
 }
 
 TEST(says_what_it_moved_and_how_long_steps_waited)
 {
-    open_gpu();
-    open_corpus();
-    const options lo = {0};
-    tokmap_loader *l = open_loader(&lo);
-    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.log = say});
+    begin(&(options){0}, (tokmap_stage_options){0});
     tokmap_stage_info info = {.struct_size = sizeof info};
     void *stream = new_stream();
     for (int i = 0; i < 200; i++) {
@@ -405,7 +385,5 @@ TEST(says_what_it_moved_and_how_long_steps_waited)
            (int)info.pinned, (unsigned long long)info.wait_p50_ns,
            (unsigned long long)info.wait_p99_ns, (unsigned long long)info.wait_max_ns,
            (unsigned long long)info.n_late);
-    tokmap_stage_close(s);
-    tokmap_loader_close(l);
-    close_corpus();
+    end();
 }
