@@ -8,16 +8,14 @@ import base64
 import itertools
 import json
 import os
-import pathlib
 import random
 import sys
-import tempfile
 
 import oracle_pipelines as pipelines
 from oracle_hf import added, byte_level, decoders, metaspace, normalizers, replace, split
 from oracle_patterns import GPT2, byte_letters
 from oracle_reference import tokmap
-from ref_protocol import expect, expect_equal, need, run_tests
+from ref_protocol import expect, expect_equal, need, run_in_folders
 from test_splitter import ALPHABET, random_text
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
@@ -59,10 +57,9 @@ GOLDEN = [
 ]
 
 
-def test_golden():
-    with tempfile.TemporaryDirectory() as name:
-        for steps, words in GOLDEN:
-            expect(compare_steps(pathlib.Path(name), steps, [TEXT], [words.split("|")]), steps)
+def words_of_several_stages_are_those_of_the_reference(folder):
+    for steps, words in GOLDEN:
+        expect(compare_steps(folder, steps, [TEXT], [words.split("|")]), steps)
 
 
 # Expressions that no known stage has, and what makes tokmap refuse some.
@@ -80,19 +77,18 @@ REFUSED = {r"[[:alpha:]]+", r"x*", r"(a|b)\1", r"(?<=a)b", r"(?>a+)b", r"\p{Gree
 BEHAVIORS = ["Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
 
-def test_expressions():
+def any_expression_splits_as_in_the_reference(folder):
     rng = random.Random("expressions")
     texts = [random_text(rng) for _ in range(2000 if LONG else 200)]
     texts += ["".join(rng.choices("abcdxyKsin019 \n\r.\u00e9\u017f\u212aABIN-&_'", k=rng.randrange(30)))
               for _ in range(len(texts))]
-    with tempfile.TemporaryDirectory() as name:
-        for regex in EXPRESSIONS:
-            for behavior, invert in itertools.product(BEHAVIORS, (False, True)):
-                steps = [{**split(regex), "behavior": behavior, "invert": invert}]
-                around = [([], []), ([], [byte_level()]), ([byte_level(False)], [])]
-                for before, after in around if behavior == "Isolated" else around[:1]:
-                    taken = compare_steps(pathlib.Path(name), before + steps + after, texts)
-                    expect_equal(taken, regex not in REFUSED, regex)
+    for regex in EXPRESSIONS:
+        for behavior, invert in itertools.product(BEHAVIORS, (False, True)):
+            steps = [{**split(regex), "behavior": behavior, "invert": invert}]
+            around = [([], []), ([], [byte_level()]), ([byte_level(False)], [])]
+            for before, after in around if behavior == "Isolated" else around[:1]:
+                taken = compare_steps(folder, before + steps + after, texts)
+                expect_equal(taken, regex not in REFUSED, regex)
 
 
 # --pattern of a file of ranks, which tiktoken has as pat_str; False: tokmap refuses it.
@@ -103,37 +99,35 @@ PATTERNS = {
     r"\w+|\s+": False, r"(?:ab)*c|(?:a|b)": False, ".": False, "[a": False, r"(?<=a)b|(?s:.)": False, "gpt9": False}
 
 
-def test_patterns():
+def patterns_of_ranks_split_as_in_tiktoken(folder):
     rng = random.Random("patterns")
     texts = ["In 2024 we're", *(random_text(rng) for _ in range(20000 if LONG else 2000))]
     pairs_of_bytes = {t.encode()[i:i + 2] for t in texts for i in range(len(t.encode()) - 1)}
     ranks = {token: i for i, token in enumerate([*(bytes([b]) for b in range(256)), *sorted(pairs_of_bytes)])}
-    with tempfile.TemporaryDirectory() as name:
-        file = pathlib.Path(name) / "ranks.tiktoken"
-        file.write_bytes(b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items()))
-        for pattern, taken in PATTERNS.items():
-            got, why = tokmap("encode", file, texts, "--pattern", pattern)
-            expect_equal(got is not None, taken, "%s: %s" % (pattern, why))
-            words = {r"(?i:s|t)+| ?\w+|\d{1,2}+|(?s:.)": [b"In", b" 2", b"02", b"4", b" w", b"e", b"'", b"re"]}.get(pattern)
-            if words:
-                expect_equal(got[0], [ranks[word] for word in words], pattern)
-        try:
-            import tiktoken
-        except ImportError:
-            return "not compared: Python package tiktoken not found"
-        for pattern in filter(PATTERNS.get, PATTERNS):
-            reference = tiktoken.Encoding("ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-            for text, ids in zip(texts, tokmap("encode", file, texts, "--pattern", pattern)[0]):
-                expect_equal(ids, reference.encode_ordinary(text), "%s of %a" % (pattern, text))
+    file = folder / "ranks.tiktoken"
+    file.write_bytes(b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items()))
+    for pattern, taken in PATTERNS.items():
+        got, why = tokmap("encode", file, texts, "--pattern", pattern)
+        expect_equal(got is not None, taken, "%s: %s" % (pattern, why))
+        words = {r"(?i:s|t)+| ?\w+|\d{1,2}+|(?s:.)": [b"In", b" 2", b"02", b"4", b" w", b"e", b"'", b"re"]}.get(pattern)
+        if words:
+            expect_equal(got[0], [ranks[word] for word in words], pattern)
+    try:
+        import tiktoken
+    except ImportError:
+        return "not compared: Python package tiktoken not found"
+    for pattern in filter(PATTERNS.get, PATTERNS):
+        reference = tiktoken.Encoding("ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        for text, ids in zip(texts, tokmap("encode", file, texts, "--pattern", pattern)[0]):
+            expect_equal(ids, reference.encode_ordinary(text), "%s of %a" % (pattern, text))
 
 
-def test_long():
+def long_texts_are_not_cut_inside_a_match(folder):
     """Longer than what is split at once, so it is cut; a match of the first stage may be at each place."""
     text = "abbaI inabba bba " * 6000
-    with tempfile.TemporaryDirectory() as name:
-        for first, after in itertools.product((".{1,10}", "(?:a b)+", "[a-z ]{7}"), (byte_level(True), split(r"\s\w+|."))):
-            for steps in ([split(first), after], [byte_level(False), split(first)]):
-                expect(compare_steps(pathlib.Path(name), steps, [text]), "%s is refused" % first)
+    for first, after in itertools.product((".{1,10}", "(?:a b)+", "[a-z ]{7}"), (byte_level(True), split(r"\s\w+|."))):
+        for steps in ([split(first), after], [byte_level(False), split(first)]):
+            expect(compare_steps(folder, steps, [text]), "%s is refused" % first)
 
 
 def small(tokens=(), vocab="abcd \u2581", **family):
@@ -174,20 +168,19 @@ DECODED = {
 }
 
 
-def test_decoded():
+def added_tokens_decode_as_in_the_reference(folder):
     for name, (content, rows) in DECODED.items():
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / "tokenizer.json"
-            file.write_text(json.dumps(content))
-            got, why = tokmap("decode", file, list(rows or ()))
-            expect_equal(got, rows and list(rows.values()), "%s (%s)" % (name, why))
-            try:
-                import tokenizers
-            except ImportError:
-                continue
-            for ids, text in (rows or {}).items():
-                reference = tokenizers.Tokenizer.from_file(str(file))
-                expect_equal(reference.decode(ids, skip_special_tokens=False), text, name)
+        file = folder / "tokenizer.json"
+        file.write_text(json.dumps(content))
+        got, why = tokmap("decode", file, list(rows or ()))
+        expect_equal(got, rows and list(rows.values()), "%s (%s)" % (name, why))
+        try:
+            import tokenizers
+        except ImportError:
+            continue
+        for ids, text in (rows or {}).items():
+            reference = tokenizers.Tokenizer.from_file(str(file))
+            expect_equal(reference.decode(ids, skip_special_tokens=False), text, name)
 
 
 def pairs():
@@ -199,27 +192,17 @@ def pairs():
             yield [a, b, byte_level(False)]
 
 
-def test_pairs():
+def stages_in_pairs_split_as_the_reference(folder):
     need("tokenizers")
     rng = random.Random("pairs")
     chosen = [steps for steps in pairs() if LONG or split(GPT2) in steps or rng.random() < 0.03]
     n_taken = 0
-    with tempfile.TemporaryDirectory() as name:
-        for steps in chosen:
-            texts = ["In 2024", *(random_text(rng) for _ in range(50))]
-            n_taken += compare_steps(pathlib.Path(name), steps, texts)
+    for steps in chosen:
+        texts = ["In 2024", *(random_text(rng) for _ in range(50))]
+        n_taken += compare_steps(folder, steps, texts)
     expect(n_taken > len(chosen) / 2, "only %d of %d pairs are taken" % (n_taken, len(chosen)))
     return "%d of %d pairs are taken" % (n_taken, len(chosen))
 
 
-def main():
-    return run_tests([("words_of_several_stages_are_those_of_the_reference", test_golden),
-                      ("any_expression_splits_as_in_the_reference", test_expressions),
-                      ("patterns_of_ranks_split_as_in_tiktoken", test_patterns),
-                      ("long_texts_are_not_cut_inside_a_match", test_long),
-                      ("added_tokens_decode_as_in_the_reference", test_decoded),
-                      ("stages_in_pairs_split_as_the_reference", test_pairs)])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_in_folders(""))
