@@ -21,7 +21,6 @@ struct byte_bpe {
     uint32_t last[256]; /* the symbols of bytes at the end of a word, if there is a suffix */
     bool has_suffix, fuse_unknown;
     bool takes_bytes;
-    bool plain; /* each byte is its own symbol, if it has a token */
 };
 
 /* ---- Symbols ---- */
@@ -35,27 +34,17 @@ typedef struct builder {
     merge_list list;
 } builder;
 
-static bool never_in_utf8(unsigned byte)
-{
-    return byte == 0xC0 || byte == 0xC1 || byte > 0xF4;
-}
-
-/* Bytes that never occur in UTF-8 often have no token. */
 static void number_bytes(builder *w)
 {
     byte_bpe *b = w->b;
     b->takes_bytes = true;
-    b->plain = w->m->word_suffix.n_bytes == 0;
     for (unsigned i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
         const uint32_t id = vocabulary_find_text(b->words, &byte, 1);
         b->ids[i] = id;
-        if (id != MODEL_NO_ID) {
+        b->takes_bytes &= id != MODEL_NO_ID;
+        if (id != MODEL_NO_ID)
             w->symbols[id] = i;
-            continue;
-        }
-        b->takes_bytes = false;
-        b->plain &= w->m->unknown_id == MODEL_NO_ID || never_in_utf8(i);
     }
     w->n_symbols = 256;
 }
@@ -239,9 +228,12 @@ static bool make_merges(builder *w)
 /* Of bytes without a token, those in a row are one unknown token if they are fused. */
 static size_t put_symbols(const byte_bpe *b, const uint8_t *word, size_t n_bytes, uint32_t *symbols)
 {
+    const bool plain = b->takes_bytes && !b->has_suffix;
     bool after_unknown = false;
     size_t n = 0;
-    for (size_t i = 0; i < n_bytes; i++) {
+    for (; plain && n < n_bytes; n++)
+        symbols[n] = word[n];
+    for (size_t i = n; i < n_bytes; i++) {
         uint32_t symbol = b->ids[word[i]] != MODEL_NO_ID ? word[i] : UINT32_MAX;
         if (b->has_suffix && i + 1 == n_bytes)
             symbol = b->last[word[i]];
@@ -257,14 +249,7 @@ static size_t put_symbols(const byte_bpe *b, const uint8_t *word, size_t n_bytes
 static size_t merge_word(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word,
                          size_t n_bytes, uint32_t *symbols)
 {
-    size_t n = 0;
-    if (!b->plain)
-        return merge_symbols(b->merges, scratch, symbols, put_symbols(b, word, n_bytes, symbols));
-    for (size_t i = 0; i < n_bytes; i++) {
-        symbols[n] = word[i];
-        n += b->takes_bytes || b->ids[word[i]] != MODEL_NO_ID;
-    }
-    return merge_symbols(b->merges, scratch, symbols, n);
+    return merge_symbols(b->merges, scratch, symbols, put_symbols(b, word, n_bytes, symbols));
 }
 
 /* A word that is a token becomes that token at once, unless only merges count and they give

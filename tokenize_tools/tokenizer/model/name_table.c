@@ -11,14 +11,15 @@
 
 static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
 {
-    uint64_t hash = n_bytes, x;
-    for (; n_bytes >= 8; name += 8, n_bytes -= 8) {
-        memcpy(&x, name, 8);
+    uint64_t hash = n_bytes, x = 0;
+    for (size_t i = 0; i + 8 < n_bytes; i += 8) {
+        memcpy(&x, name + i, 8);
         hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 32;
     }
-    x = 0;
-    if (n_bytes > 0)
+    if (n_bytes >= 8)
+        memcpy(&x, name + n_bytes - 8, 8);
+    else if (n_bytes > 0)
         memcpy(&x, name, n_bytes);
     hash = (hash ^ x) * 0xC2B2AE3D27D4EB4Fu;
     return (uint32_t)(hash >> 32);
