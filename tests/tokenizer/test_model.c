@@ -471,7 +471,6 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
          "Split: an unknown kind of group at byte 2 in the regex a(?<=b) is not supported"},
         {SPLIT(CL100K "|", "Isolated", "false"), "it may match nothing"},
         {SEQUENCE(PREFIXED("true") "," PREFIXED("false")), "add_prefix_space, ByteLevel add_"},
-        {SEQUENCE(BYTE_LEVEL_BARE "," SPLIT(CL100K, "Isolated", "false")), "combination"},
         {SEQUENCE(LINES("Isolated") "," SPLIT(QWEN2, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "a look-ahead of more than one character"},
         {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not supported"},
