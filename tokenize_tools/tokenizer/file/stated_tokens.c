@@ -93,19 +93,6 @@ static bool read_ids(config_reader *r, const char *key)
 
 /* ---- Both ---- */
 
-typedef bool read_value(config_reader *r, const char *key);
-
-static void read_config(config_reader *r, const char *key, read_value *read_one)
-{
-    json_string name;
-    if (!json_begin(&r->json, JSON_OBJECT))
-        return;
-    while (json_next_key(&r->json, &name)) {
-        if (!(json_string_is(name, key) ? read_one(r, key) : json_skip(&r->json)))
-            return;
-    }
-}
-
 static bool read_beside(stated_tokens *tokens, const char *role, const char *name,
                         const tokenizer_file *file, failure *err)
 {
@@ -113,6 +100,7 @@ static bool read_beside(stated_tokens *tokens, const char *role, const char *nam
     const bool generation = strcmp(name, GENERATION) == 0;
     whole_file config = {0};
     char key[16];
+    json_string field;
     bool read = true;
     for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
         if (read && !config.data)
@@ -127,7 +115,13 @@ static bool read_beside(stated_tokens *tokens, const char *role, const char *nam
     config_reader r = {.file = file, .tokens = tokens};
     snprintf(key, sizeof key, "%s_token%s", role, generation ? "_id" : "");
     json_reader_init(&r.json, config.data, config.n_bytes);
-    read_config(&r, key, generation ? read_ids : read_token);
+    bool more = json_begin(&r.json, JSON_OBJECT);
+    while (more && json_next_key(&r.json, &field)) {
+        if (!json_string_is(field, key))
+            more = json_skip(&r.json);
+        else
+            more = generation ? read_ids(&r, key) : read_token(&r, key);
+    }
     if (r.json.failure[0]) {
         read = fail(err, "%s beside %s: byte %zu: %s", name, file->name, r.json.failure_at,
                     r.json.failure);

@@ -228,11 +228,6 @@ static bool read_special_id(json_reader *r, uint32_t *id)
     return r->failure[0] == '\0';
 }
 
-static bool text_is(const model_text *text, json_string s)
-{
-    return text->s && text->n_bytes == s.n_bytes && memcmp(text->s, s.s, s.n_bytes) == 0;
-}
-
 static bool read_template_ids(json_reader *r, const template_ends *ends, model *m)
 {
     json_string key;
@@ -240,8 +235,9 @@ static bool read_template_ids(json_reader *r, const template_ends *ends, model *
         return false;
     while (json_next_key(r, &key)) {
         uint32_t id = MODEL_NO_ID;
-        const bool before = ends->n_before == 1 && text_is(&ends->before, key);
-        const bool after = ends->n_after == 1 && text_is(&ends->after, key);
+        const model_text name = model_view(key.s, key.n_bytes);
+        const bool before = ends->n_before == 1 && model_text_same(&ends->before, &name);
+        const bool after = ends->n_after == 1 && model_text_same(&ends->after, &name);
         if (!read_special_id(r, &id))
             return false;
         if (before)

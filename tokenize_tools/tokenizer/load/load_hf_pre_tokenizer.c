@@ -456,11 +456,6 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
 
 /* ---- A Split that does nothing ---- */
 
-static bool same_text(const model_text *a, const model_text *b)
-{
-    return a->n_bytes == b->n_bytes && memcmp(a->s, b->s, a->n_bytes) == 0;
-}
-
 static bool have_common_byte(const model_text *a, const model_text *b)
 {
     for (size_t i = 0; i < a->n_bytes; i++)
@@ -496,7 +491,7 @@ static bool is_always_taken(const model *m, const model_text *text)
         const added_token *a = &m->added[i];
         if (!memmem(a->content.s, a->content.n_bytes, text->s, text->n_bytes))
             continue;
-        if (!same_text(&a->content, text) || a->special || a->normalized || a->single_word)
+        if (!model_text_same(&a->content, text) || a->special || a->normalized || a->single_word)
             return false;
         found = true;
     }
@@ -509,7 +504,7 @@ static bool is_absent_text(const model *m, const model_text *text)
     bool absent = is_always_taken(m, text);
     for (size_t i = 0; i < m->n_steps; i++) {
         const normalize_step *step = &m->steps[i];
-        const bool takes = step->kind == NORMALIZE_REPLACE && same_text(&step->from, text);
+        const bool takes = step->kind == NORMALIZE_REPLACE && model_text_same(&step->from, text);
         absent = (absent || takes) && !may_make(step, text);
     }
     return absent;

@@ -112,9 +112,15 @@ bool model_text_set(model_text *text, const void *s, size_t n_bytes)
     return true;
 }
 
+bool model_text_same(const model_text *a, const model_text *b)
+{
+    return a->n_bytes == b->n_bytes && memcmp(a->s, b->s, a->n_bytes) == 0;
+}
+
 bool model_text_is(const model_text *text, const char *s)
 {
-    return text->n_bytes == strlen(s) && memcmp(text->s, s, text->n_bytes) == 0;
+    const model_text other = model_view(s, strlen(s));
+    return model_text_same(text, &other);
 }
 
 bool model_text_is_character(const model_text *text, uint32_t *character)

@@ -199,6 +199,7 @@ void model_byte_ids(const model *m, uint32_t byte_ids[256]);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 void model_text_free(model_text *text);
 bool model_text_is(const model_text *text, const char *s);
+bool model_text_same(const model_text *a, const model_text *b);
 /* Whether it is one character of UTF-8, and which. */
 bool model_text_is_character(const model_text *text, uint32_t *character);
 /* These return false. */
