@@ -18,6 +18,7 @@ static tokmap_error err;
 
 static void begin(const options *o, tokmap_stage_options so)
 {
+    open_corpus();
     mine = open_loader(o);
     l = open_loader(o);
     s = open_on_host(l, so);
@@ -30,6 +31,7 @@ static void end(void)
     tokmap_stage_close(s);
     tokmap_loader_close(l);
     tokmap_loader_close(mine);
+    close_corpus();
 }
 
 static void expect_steps(int n, const tokmap_stage_options *so)
@@ -57,12 +59,10 @@ static void run_variant(const tokmap_stage_options *given, tokmap_windows window
 
 TEST(hands_out_what_the_loader_says_in_every_variant)
 {
-    open_corpus();
     for (size_t v = 0; v < N_VARIANTS; v++) {
         run_variant(&variants[v], TOKMAP_WINDOWS_CONCAT);
         run_variant(&variants[v], TOKMAP_WINDOWS_WITHIN_DOCUMENT);
     }
-    close_corpus();
 }
 
 /* ---- Position ---- */
@@ -70,13 +70,14 @@ TEST(hands_out_what_the_loader_says_in_every_variant)
 TEST(goes_on_exactly_after_save_with_other_rows_and_slots)
 {
     uint8_t state[TOKMAP_STATE_BYTES], plain[TOKMAP_STATE_BYTES];
-    open_corpus();
+    const uint64_t of_corpus = corpus_random_state;
     begin(&(options){.row_parts = ALL_PARTS}, (tokmap_stage_options){.outputs = ALL});
     expect_steps(9, NULL);
     CHECK_INT(tokmap_stage_save(s, state, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_save(mine, plain, &err), TOKMAP_OK);
     CHECK(memcmp(state, plain, sizeof state) == 0);
     end();
+    corpus_random_state = of_corpus; /* the same once more */
     begin(&(options){.row_parts = ALL_PARTS, .n_rows = 3},
           (tokmap_stage_options){.outputs = ALL, .no_thread = 1});
     expect_steps(1, NULL);
@@ -86,12 +87,10 @@ TEST(goes_on_exactly_after_save_with_other_rows_and_slots)
     state[30] ^= 1;
     CHECK_INT(tokmap_stage_restore(s, state, &err), TOKMAP_ERR_CORRUPT);
     end();
-    close_corpus();
 }
 
 TEST(says_the_end_in_its_place_and_goes_on_after_seek)
 {
-    open_corpus();
     begin(&(options){.row_parts = ALL_PARTS, .max_epochs = 1},
           (tokmap_stage_options){.outputs = ALL});
     for (int round = 0; round < 3; round++) {
@@ -111,7 +110,6 @@ TEST(says_the_end_in_its_place_and_goes_on_after_seek)
     CHECK_INT(tokmap_stage_seek(s, UINT64_MAX, &err), TOKMAP_ERR_ARGUMENT);
     next(s, &b, NULL);
     end(); /* with a batch that is held */
-    close_corpus();
 }
 
 /* ---- Holding ---- */
@@ -122,7 +120,6 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
         HELD = 4
     };
     tokmap_stage_batch held[HELD];
-    open_corpus();
     begin(&(options){.row_parts = ALL_PARTS},
           (tokmap_stage_options){.outputs = ALL, .n_slots = HELD + 1});
     for (int round = 0; round < 20; round++) {
@@ -140,7 +137,6 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
         CHECK(strstr(err.text, "is not held") != NULL);
     }
     end();
-    close_corpus();
 }
 
 TEST(fills_memory_of_the_callers)
@@ -148,7 +144,6 @@ TEST(fills_memory_of_the_callers)
     static int32_t inputs[MAX_ROWS * LENGTH], positions[MAX_ROWS * LENGTH],
         documents[MAX_ROWS * LENGTH], boundaries[MAX_ROWS * LENGTH + 1];
     static int64_t labels[MAX_ROWS * LENGTH];
-    open_corpus();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(&(options){.row_parts = ALL_PARTS},
               (tokmap_stage_options){.outputs = ALL, .no_thread = no_thread});
@@ -175,7 +170,6 @@ TEST(fills_memory_of_the_callers)
         CHECK(strstr(err.text, "labels is not aligned to 8 bytes") != NULL);
         end();
     }
-    close_corpus();
 }
 
 /* ---- Edit ---- */
@@ -208,7 +202,6 @@ static void swap_halves(void *context, tokmap_row *rows, const tokmap_batch *bat
 TEST(edited_rows_are_staged)
 {
     static editor e;
-    open_corpus();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         e = (editor){0};
         begin(&(options){0},
@@ -232,7 +225,6 @@ TEST(edited_rows_are_staged)
         for (uint32_t i = 0; i < MIN(e.n_calls, 100); i++)
             CHECK_EQ(e.first_samples[i], i * MAX_ROWS);
     }
-    close_corpus();
 }
 
 enum {
@@ -259,7 +251,6 @@ static void edit_newer_rows(void *context, tokmap_row *rows, const tokmap_batch 
 TEST(edits_rows_of_a_caller_with_a_newer_header)
 {
     uint8_t value = 0;
-    open_corpus();
     for (; value < 2; value++) {
         begin(&(options){.row_stride = sizeof(tokmap_row) + MORE},
               (tokmap_stage_options){.edit = edit_newer_rows, .context = &value});
@@ -270,7 +261,6 @@ TEST(edits_rows_of_a_caller_with_a_newer_header)
             CHECK_INT(((const int64_t *)b.labels)[LENGTH - 1], -100);
         end();
     }
-    close_corpus();
 }
 
 static void grow(void *context, tokmap_row *rows, const tokmap_batch *batch)
@@ -281,13 +271,11 @@ static void grow(void *context, tokmap_row *rows, const tokmap_batch *batch)
 
 TEST(refuses_rows_that_have_grown)
 {
-    open_corpus();
     begin(&(options){0}, (tokmap_stage_options){.edit = grow});
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "row 6 has grown") != NULL);
     CHECK_EQ(tokmap_stage_position(s), 0);
     end();
-    close_corpus();
 }
 
 /* ---- Damage ---- */
@@ -337,7 +325,6 @@ static void cut_file_under(const tokmap_stage_options *so, const options *o)
 TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
 {
     uint64_t sum = 0;
-    open_corpus();
     const options o = {.row_parts = ALL_PARTS, .io = TOKMAP_IO_MAP};
     const tokmap_stage_options so[] = {{.outputs = ALL},
                                        {.outputs = ALL, .no_thread = 1},
@@ -345,7 +332,6 @@ TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
     for (size_t v = 0; v < sizeof so / sizeof so[0]; v++)
         cut_file_under(&so[v], &o);
     CHECK(sum > 0);
-    close_corpus();
 }
 
 /* ---- Tensors ---- */
@@ -353,7 +339,6 @@ TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
 TEST(tensors_keep_a_batch_until_the_last_is_deleted)
 {
     tokmap_stage_tensor t = {.struct_size = sizeof t};
-    open_corpus();
     begin(&(options){.row_parts = ALL_PARTS}, (tokmap_stage_options){.outputs = ALL, .n_slots = 3});
     tokmap_stage_batch kept, more = {.struct_size = sizeof more};
     dlpack *tensors[5];
@@ -393,7 +378,6 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     tensors[0] = t.managed; /* outlives the stage */
     CHECK_INT(value(tensors[0]->data, 4, 0), first);
     tensors[0]->deleter(tensors[0]);
-    close_corpus();
 }
 
 /* ---- Refusals ---- */
@@ -570,7 +554,6 @@ TEST(without_a_driver_or_a_device_it_says_so)
 
 TEST(counts_what_it_does)
 {
-    open_corpus();
     begin(&(options){0}, (tokmap_stage_options){.no_thread = 1, .n_slots = 3});
     tokmap_stage_info info = {.struct_size = sizeof info};
     for (int i = 0; i < 10; i++) {
@@ -587,5 +570,4 @@ TEST(counts_what_it_does)
     CHECK_INT(info.pinned, 1);
     CHECK_EQ(info.n_late, 0);
     end();
-    close_corpus();
 }
