@@ -65,11 +65,11 @@ void pack_documents_free(pack_documents *d)
     free(d);
 }
 
-const pack_position *pack_documents_position(const pack_documents *d)
+bool pack_documents_may_checkpoint(const pack_documents *d)
 {
     const bool in_order =
         d->at.open && tokenizer_get_info(d->parts->tokenizer->tokenizer)->in_order;
-    return d->holding || in_order ? NULL : &d->at;
+    return !d->holding && !in_order;
 }
 
 const pack_position *pack_documents_counts(const pack_documents *d)

@@ -42,9 +42,9 @@ void pack_documents_free(pack_documents *d);
  * that count, else to 0. */
 int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err);
 
-/* NULL while the position is not the complete state: a document is held back, or continues in a way
- * that needs the state of the tokenizer. */
-const pack_position *pack_documents_position(const pack_documents *d);
+/* False while the position is not the complete state: a document is held back, or continues in a
+ * way that needs the state of the tokenizer. */
+bool pack_documents_may_checkpoint(const pack_documents *d);
 /* n_before: text bytes of the unfinished document so far. */
 void pack_documents_set_position(pack_documents *d, const pack_position *position,
                                  uint64_t n_before);

@@ -66,7 +66,7 @@ static int print_results(const pack_work *w, json_out *json)
     pack_work_print_end(w);
     if (!o->quiet)
         pack_report_notes(w);
-    if (json)
+    if (json->out)
         code = pack_report_print(json, w);
     for (size_t i = 0; i < w->outputs.n; i++) {
         int printed = cli_print_result(w->outputs.list[i].prefix, NULL, o->json, o->quiet);
@@ -218,8 +218,7 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     } else if (code == CLI_OK) {
         code = pack_report_begin(&report, options);
         if (code == CLI_OK)
-            code = pack_report_end(&report,
-                                   pack_session_run(&parts, report.json.out ? &report.json : NULL));
+            code = pack_report_end(&report, pack_session_run(&parts, &report.json));
         if (code == CLI_OK)
             code = pack_options_say_bytes(options);
     }

@@ -7,7 +7,7 @@
 #include "pack/facts.h"
 #include "text/json_out.h"
 
-/* report: gets the report as its next value (report.h); NULL: none. Returns an exit code, and
+/* report: gets the report as its next value (report.h), if it has a file. Returns an exit code, and
  * prints the error, or the results. */
 int pack_session_run(const pack_parts *parts, json_out *report);
 

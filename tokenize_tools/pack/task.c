@@ -214,7 +214,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
     int code = pack_names_check(&options);
     if (code != CLI_OK)
         return code;
-    code = pack_session_run(&parts, t->report.json.out ? &t->report.json : NULL);
+    code = pack_session_run(&parts, &t->report.json);
     if (code != CLI_OK)
         cli_warn("%s: this cell is not done", options.prefix);
     return code;

@@ -295,7 +295,7 @@ bool pack_work_may_checkpoint(const pack_work *w)
     const corpus_place *before = &w->from.note.place;
     const bool is_known = w->from.checkpoint == 0 || w->place.input != before->input ||
                           w->place.stored.n_bytes >= before->stored.n_bytes;
-    return is_known && w->consistent && pack_documents_position(w->documents);
+    return is_known && w->consistent && pack_documents_may_checkpoint(w->documents);
 }
 
 /* Makes a checkpoint if one is due and possible here. */
