@@ -237,6 +237,21 @@ def check_nesting(path, name, lines, body, breaches):
                 stack.pop()
 
 
+# ---- Names ----
+
+
+def check_names(sources, breaches):
+    """A macro of a header hides, without a warning, a constant that another one gives the same name."""
+    macros = {}
+    for path, code in sources.items():
+        for match in re.finditer(r"^#define (\w+)", code if path.suffix == ".h" else "", re.MULTILINE):
+            macros[match.group(1)] = path, code.count("\n", 0, match.start()) + 1
+    for path, code in sources.items():
+        for constants in re.findall(r"\benum\b[^{;()]*\{([^}]*)\}", code if path.suffix == ".h" else ""):
+            for name in macros.keys() & set(re.findall(r"(?:^|,)\s*(\w+)(?=\s*(?:[=,]|$))", constants)):
+                breaches.error(*macros[name], f"{name} is a constant of {path} too")
+
+
 # ---- What only some rooms may do ----
 
 
@@ -320,6 +335,7 @@ def check(root):
             if folder in ("src", "tokenize_tools"):
                 check_system(path, sources[path], breaches)
     check_rooms(root, sources, breaches)
+    check_names(sources, breaches)
     check_reading(root, sources, breaches)
     check_texts(root, breaches)
     return breaches

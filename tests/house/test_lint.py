@@ -44,6 +44,8 @@ PLANTED = [
     ("deep_nesting", HASH, "int planted(int x)\n{\n    if (x) {\n        for (;;) {\n            do {\n"
      "                switch (x) {\n                }\n            } while (x);\n        }\n    }\n}\n", 6,
      "planted nests blocks deeper than 3"),
+    ("a_macro_over_a_constant", "tokenize_tools/tokenizer/words/merge.h", "#define MERGE_NONE 0\n", 1,
+     "MERGE_NONE is a constant of tokenize_tools/tokenizer/model/model.h too"),
     ("a_long_line", HASH, "/* %095d */\n" % 0, 1, "101 columns"),
     ("a_forgotten_note", HASH, "/* FIX" "ME later */\n", 1, "a note left for later"),
     ("a_function_that_does_not_exist", PAGE, "Then `tokmap_i_planted`.\n", 1, "there is no tokmap_i_planted"),

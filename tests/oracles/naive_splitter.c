@@ -482,7 +482,7 @@ static const naive_regex *naive_regex_of(split_stage_id id)
 
 void naive_words(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
 {
-    static naive_char chars[NAIVE_MAX_BYTES];
+    static naive_char chars[NAIVE_SPLIT_BYTES];
     size_t n = naive_decode(text, n_bytes, chars);
     memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
     if (n_bytes > 0)

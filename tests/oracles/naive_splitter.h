@@ -12,12 +12,12 @@
 #include "tokenizer/split/splitter.h"
 
 enum {
-    NAIVE_MAX_BYTES = 1 << 13 /* of a text */
+    NAIVE_SPLIT_BYTES = 1 << 13 /* of a text */
 };
 
 void naive_set_bit(uint64_t *bits, size_t i);
 bool naive_has_bit(const uint64_t *bits, size_t i);
-/* Like split_words, for the stages of splitter.h; at most NAIVE_MAX_BYTES. */
+/* Like split_words, for the stages of splitter.h; at most NAIVE_SPLIT_BYTES. */
 void naive_words(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
 
 #endif /* TOKMAP_NAIVE_SPLITTER_H */

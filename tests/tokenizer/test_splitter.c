@@ -9,7 +9,7 @@
 #include "text/utf8.h"
 
 enum {
-    MAX_TEXT = NAIVE_MAX_BYTES,
+    MAX_TEXT = NAIVE_SPLIT_BYTES,
     MAX_WORDS = MAX_TEXT / 64 + 1
 };
 

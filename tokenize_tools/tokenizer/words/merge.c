@@ -181,15 +181,15 @@ static uint32_t rank_of(const merge_table *t, uint64_t pair)
 {
     const size_t bit = bit_of(t, pair);
     if ((t->filter[bit / 64] >> bit % 64 & 1) == 0)
-        return MERGE_NONE;
+        return NO_RANK;
     for (size_t i = bucket_of(t, pair);; i = i + BUCKET == t->n_slots ? 0 : i + BUCKET) {
         const uint64_t *slots = &t->slots[i];
-        uint32_t rank = MERGE_NONE;
+        uint32_t rank = NO_RANK;
         for (size_t k = 0; k < BUCKET; k++) {
             const uint32_t this_rank = (uint32_t)(slots[k] & RANK_MASK);
             rank = slots[k] >> RANK_BITS == pair ? this_rank : rank;
         }
-        if (__builtin_expect(rank != MERGE_NONE || slots[BUCKET - 1] == FREE, 1))
+        if (__builtin_expect(rank != NO_RANK || slots[BUCKET - 1] == FREE, 1))
             return rank;
     }
 }
@@ -219,7 +219,7 @@ uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, u
     const uint32_t found = merge_rank(t, left, right);
     if (rank)
         *rank = found;
-    return found == MERGE_NONE ? MERGE_NONE : merge_result(t, found, left, right);
+    return found == NO_RANK ? NO_RANK : merge_result(t, found, left, right);
 }
 
 /* ---- Short words: search for the lowest rank again after each merge ---- */
@@ -235,8 +235,8 @@ typedef struct short_word {
     uint8_t next[MERGE_SHORT + 4], prev[MERGE_SHORT + 4];
 } short_word;
 
-/* MERGE_NONE gives a turn not less than NO_TURN. */
-#define NO_TURN ((uint64_t)MERGE_NONE << 32)
+/* NO_RANK gives a turn not less than NO_TURN. */
+#define NO_TURN ((uint64_t)NO_RANK << 32)
 
 static uint64_t turn_of(uint32_t rank, size_t place)
 {

@@ -53,9 +53,9 @@ size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, 
 
 /* ---- Between merge.c (the table, short words) and merge_long.c (long ones) ---- */
 
-#define MERGE_NONE UINT32_MAX
+#define NO_RANK UINT32_MAX
 
-/* MERGE_NONE: the two do not merge. */
+/* NO_RANK: the two do not merge. */
 uint32_t merge_rank(const merge_table *t, uint32_t left, uint32_t right);
 /* The result of the pair, which has that rank. */
 uint32_t merge_result(const merge_table *t, uint32_t rank, uint32_t left, uint32_t right);

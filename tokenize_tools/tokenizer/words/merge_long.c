@@ -86,7 +86,7 @@ static void sift_down(uint64_t *heap, size_t n, size_t i)
 
 static void push_merge(workspace *w, uint32_t rank, size_t place)
 {
-    if (rank == MERGE_NONE)
+    if (rank == NO_RANK)
         return;
     const uint64_t value = (uint64_t)rank << 32 | place;
     size_t i = w->n_heap++;
@@ -109,7 +109,7 @@ static uint64_t pop_merge(workspace *w)
 static void pair_up(const merge_table *t, workspace *w, uint32_t place)
 {
     const uint32_t right = w->next[place];
-    w->rank[place] = right == NONE ? MERGE_NONE : merge_rank(t, w->symbol[place], w->symbol[right]);
+    w->rank[place] = right == NONE ? NO_RANK : merge_rank(t, w->symbol[place], w->symbol[right]);
     push_merge(w, w->rank[place], place);
 }
 
@@ -137,10 +137,10 @@ static void merge_with_heap(const merge_table *t, workspace *w, const uint32_t *
     w->n_heap = 0;
     for (size_t i = 0; i + 1 < n; i++) {
         w->rank[i] = merge_rank(t, symbols[i], symbols[i + 1]);
-        if (w->rank[i] != MERGE_NONE)
+        if (w->rank[i] != NO_RANK)
             w->heap[w->n_heap++] = (uint64_t)w->rank[i] << 32 | i;
     }
-    w->rank[n - 1] = MERGE_NONE;
+    w->rank[n - 1] = NO_RANK;
     for (size_t i = w->n_heap / 2; i-- > 0;)
         sift_down(w->heap, w->n_heap, i);
     while (w->n_heap > 0) {
