@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.Stage on a device with streams, and on one that fails: what reaches the CUDA driver.
 
-The driver is compiled here: a libcuda.so.1 that does everything at once, in ordinary memory, and
-writes down which stream waits for which event. Each test is a process of its own, since a process
-finds its driver once."""
+The driver is tests/stage/stand_in_driver.c: a libcuda.so.1 that does everything at once, in ordinary
+memory, and writes down which stream waits for which event. Each test is a process of its own, since a
+process finds its driver once."""
 
 import os
 import pathlib
@@ -12,69 +12,8 @@ import subprocess
 import sys
 
 import test_python_stage as stage
-from package import BUILD, COMPILER, ROOT
+from package import BUILD, ROOT
 from ref_protocol import run_in_folders
-
-DRIVER = r"""
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "stage/expand.h"
-
-/* What the calls were told: 'w' a stream waits for an event, 'r' an event is recorded in a stream. */
-struct call { int what; void *stream, *event; } fake_calls[1 << 16];
-int fake_n_calls, fake_fail_copies, fake_fail_pins;
-
-static int note(int what, void *stream, void *event)
-{
-    const int n = __atomic_fetch_add(&fake_n_calls, 1, __ATOMIC_SEQ_CST) & 0xffff;
-    fake_calls[n] = (struct call){what, stream, event};
-    return 0;
-}
-int cuInit(unsigned f) { return getenv("FAKE_NO_DEVICE") ? 100 : 0; }
-int cuDriverGetVersion(int *v) { return *v = 13000, 0; }
-int cuGetErrorName(int e, const char **n) { return *n = "FAKE", 0; }
-int cuGetErrorString(int e, const char **t) { return *t = "of the fake", 0; }
-int cuDeviceGetCount(int *n) { return *n = 2, 0; }
-int cuDeviceGet(int *d, int i) { return *d = i, 0; }
-int cuDeviceGetAttribute(int *v, int a, int d) { return *v = a == 134 ? -1 : 1, 0; }
-int cuDevicePrimaryCtxRetain(void **c, int d) { return *c = &fake_n_calls, 0; }
-int cuDevicePrimaryCtxRelease_v2(int d) { return 0; }
-int cuCtxPushCurrent_v2(void *c) { return 0; }
-int cuCtxPopCurrent_v2(void **c) { return *c = 0, 0; }
-int cuThreadExchangeStreamCaptureMode(int *m) { return 0; }
-int cuStreamCreate(void **s, unsigned f) { return *s = malloc(1), 0; }
-int cuStreamDestroy_v2(void *s) { return free(s), 0; }
-int cuStreamSynchronize(void *s) { return 0; }
-int fake_captured = 0x666;
-int cuStreamIsCapturing(void *s, int *c) { return *c = s == (void *)(uintptr_t)fake_captured, 0; }
-int cuStreamWaitEvent(void *s, void *e, unsigned f) { return note('w', s, e); }
-int cuEventCreate(void **e, unsigned f) { return *e = malloc(1), 0; }
-int cuEventDestroy_v2(void *e) { return free(e), 0; }
-int cuEventRecord(void *e, void *s) { return note('r', s, e); }
-int cuEventQuery(void *e) { return 0; }
-int cuEventSynchronize(void *e) { return 0; }
-int cuMemAlloc_v2(uint64_t *a, size_t n) { return *a = (uintptr_t)calloc(1, n), 0; }
-int cuMemFree_v2(uint64_t a) { return free((void *)(uintptr_t)a), 0; }
-int cuMemHostRegister_v2(void *m, size_t n, unsigned f) { return fake_fail_pins ? 304 : 0; }
-int cuMemHostUnregister(void *m) { return 0; }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *s)
-{
-    if (fake_fail_copies-- > 0)
-        return 719;
-    fake_fail_copies = 0;
-    return memcpy((void *)(uintptr_t)to, from, n), 0;
-}
-int cuModuleLoadDataEx(void **m, const void *t, unsigned n, int *o, void **v) { return *m = &fake_n_calls, 0; }
-int cuModuleUnload(void *m) { return 0; }
-int cuModuleGetFunction(void **f, void *m, const char *n) { return *f = &fake_n_calls, 0; }
-int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b, unsigned c,
-                   unsigned n, void *s, void **parameters, void **extra)
-{
-    return tokmap_i_expand(parameters[0]), 0;
-}
-"""
 
 ON_DEVICE = """
 import ctypes
@@ -86,11 +25,11 @@ folder = pathlib.Path({folder!r})
 class Call(ctypes.Structure):
     _fields_ = [("what", ctypes.c_int), ("stream", ctypes.c_void_p), ("event", ctypes.c_void_p)]
 driver = ctypes.CDLL("libcuda.so.1")
-calls = (Call * 65536).in_dll(driver, "fake_calls")
-n_calls = ctypes.c_int.in_dll(driver, "fake_n_calls")
-fail_copies = ctypes.c_int.in_dll(driver, "fake_fail_copies")
-captured = ctypes.c_int.in_dll(driver, "fake_captured")
-fail_pins = ctypes.c_int.in_dll(driver, "fake_fail_pins")
+calls = (Call * 65536).in_dll(driver, "stand_in_calls")
+n_calls = ctypes.c_int.in_dll(driver, "stand_in_n_calls")
+fail_copies = ctypes.c_int.in_dll(driver, "stand_in_fail_copies")
+captured = ctypes.c_void_p.in_dll(driver, "stand_in_captured")
+fail_pins = ctypes.c_int.in_dll(driver, "stand_in_fail_pins")
 def since(first):
     return [(chr(c.what), c.stream or 0) for c in calls[first:n_calls.value]]
 def events(what, stream):
@@ -99,16 +38,11 @@ def events(what, stream):
 
 
 def run_on_device(folder, script, **environment):
-    (folder / "fake.c").write_text(DRIVER)
-    src = ROOT / "src"
-    subprocess.run([*COMPILER, "-shared", "-fPIC", "-O1", "-w", "-D_GNU_SOURCE", "-I", src, "-I",
-                    ROOT / "include", folder / "fake.c", src / "stage/expand.c", "-o",
-                    folder / "libcuda.so.1"], check=True)
     text = stage.BEGIN.format(python=str(ROOT / "python"), folder=str(folder))
     text += ON_DEVICE.format(tests=str(ROOT / "tests/python"), build=str(BUILD),
                              folder=str(folder))
     done = subprocess.run([sys.executable, "-c", text + script], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "LD_LIBRARY_PATH": str(folder),
+                          timeout=120, env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "stand_in"),
                                             **environment})
     assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
 
@@ -151,7 +85,9 @@ for given, is_ in ((Torch(), 0xa00), (Protocol(), 0xb00), (None, 0), (1, 0), (0,
     first = n_calls.value
     del b
     assert since(first)[0] == ("r", is_), (given, since(first))
+captured.value = 0x666
 assert "captured" in str(t.raises(tokmap.Error, s.next, 0x666))
+captured.value = 0
 b = s.next(0xc00)
 next(truth)
 tensors = [_dlpack.take(b.labels.__dlpack__(stream=0xc10)) for _ in range(2)]
@@ -212,7 +148,7 @@ for thread in (True, False):
         except tokmap.DeviceError as e:
             error = e
             break
-    assert "of the fake" in str(error), error
+    assert "OF_THE_STAND_IN" in str(error), error
     fail_copies.value = 0
     t.raises(tokmap.DeviceError, s.next)
     assert len(s.state()) == 128
@@ -284,7 +220,7 @@ def log_may_wait_for_who_deletes_a_tensor(folder):
 
 
 def without_a_device_the_error_says_so(folder):
-    run_on_device(folder, NO_DEVICE, FAKE_NO_DEVICE="1")
+    run_on_device(folder, NO_DEVICE, STAND_IN_WITHOUT_DEVICE="1")
 
 
 sys.exit(run_in_folders("python_", prepare=stage.write))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stand_in_driver.c - a libcuda.so.1 whose device is the processor: the names that the library
- * looks for, and those that tests of a GPU use. Every call is done when it returns; graphs hold
- * copies. */
+/* stand_in_driver.c - a libcuda.so.1 whose two devices are the processor: the names that the
+ * library looks for, and those that tests of a GPU use. Every call is done when it returns; graphs
+ * hold copies. Streams are only compared, so a test may use any number for one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,29 @@
 enum {
     INVALID_VALUE = 1,
     INVALID_CONTEXT = 201,
-    MAX_NODES = 16
+    LAUNCH_FAILED = 719,
+    N_DEVICES = 2,
+    MAX_NODES = 16,
+    MAX_CALLS = 1 << 16
 };
+
+/* ---- For tests, which find these by their names ---- */
+
+/* 'w': a stream waits for an event; 'r': an event is recorded in a stream. */
+EXPORT struct call {
+    int what;
+    void *stream, *event;
+} stand_in_calls[MAX_CALLS];
+EXPORT int stand_in_n_calls;
+EXPORT int stand_in_fail_copies; /* so many */
+EXPORT int stand_in_fail_pins;   /* all */
+EXPORT void *stand_in_captured;  /* the stream whose calls are captured */
+
+static void note_call(int what, void *stream, void *event)
+{
+    const int n = __atomic_fetch_add(&stand_in_n_calls, 1, __ATOMIC_SEQ_CST) % MAX_CALLS;
+    stand_in_calls[n] = (struct call){what, stream, event};
+}
 
 static const tokmap_i_driver *host(void)
 {
@@ -30,6 +51,8 @@ static _Thread_local int n_contexts; /* on the stack of the thread */
 
 EXPORT int cuInit(unsigned flags)
 {
+    if (getenv("STAND_IN_WITHOUT_DEVICE"))
+        return TOKMAP_I_DRIVER_NO_DEVICE;
     return flags ? INVALID_VALUE : 0;
 }
 
@@ -52,25 +75,20 @@ EXPORT int cuGetErrorString(int error, const char **text)
 
 EXPORT int cuDeviceGetCount(int *n)
 {
-    *n = 1;
+    *n = N_DEVICES;
     return 0;
 }
 
 EXPORT int cuDeviceGet(int *device, int ordinal)
 {
     *device = ordinal;
-    return ordinal == 0 ? 0 : INVALID_VALUE;
+    return ordinal < N_DEVICES ? 0 : INVALID_VALUE;
 }
 
 EXPORT int cuDeviceGetName(char *name, int n_bytes, int device)
 {
     strncpy(name, "stand-in", (size_t)n_bytes);
     return 0;
-}
-
-EXPORT int cuDeviceGetPCIBusId(char *text, int n_bytes, int device)
-{
-    return INVALID_VALUE; /* it is in no slot */
 }
 
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
@@ -81,12 +99,12 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     *context = &the_context;
-    return device;
+    return 0;
 }
 
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 {
-    return device;
+    return 0;
 }
 
 EXPORT int cuCtxPushCurrent_v2(void *context)
@@ -137,47 +155,42 @@ typedef struct node {
     size_t n_bytes;
 } node;
 
-typedef struct graph {
+static struct {
     node nodes[MAX_NODES];
     int n_nodes;
-} graph;
+} the_graph;
 
-typedef struct stream {
-    graph *captured;
-} stream;
-
-static stream the_default_stream;
-
-static stream *stream_of(void *given)
+EXPORT int cuStreamCreate(void **stream, unsigned flags)
 {
-    return given ? given : &the_default_stream;
+    *stream = malloc(sizeof flags);
+    return *stream ? 0 : TOKMAP_I_DRIVER_OUT_OF_MEMORY;
 }
 
-EXPORT int cuStreamCreate(void **out, unsigned flags)
+EXPORT int cuStreamDestroy_v2(void *stream)
 {
-    *out = calloc(1, sizeof(stream));
-    return *out ? 0 : TOKMAP_I_DRIVER_OUT_OF_MEMORY;
-}
-
-EXPORT int cuStreamDestroy_v2(void *given)
-{
-    free(given);
+    free(stream);
     return 0;
 }
 
-EXPORT int cuStreamSynchronize(void *given)
+EXPORT int cuStreamSynchronize(void *stream)
 {
     return cuCtxSynchronize();
 }
 
-EXPORT int cuStreamIsCapturing(void *given, int *status)
+static int is_captured(void *stream)
 {
-    *status = stream_of(given)->captured != NULL;
+    return stream && stream == stand_in_captured;
+}
+
+EXPORT int cuStreamIsCapturing(void *stream, int *status)
+{
+    *status = is_captured(stream);
     return 0;
 }
 
-EXPORT int cuStreamWaitEvent(void *given, void *event, unsigned flags)
+EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
+    note_call('w', stream, event);
     return event ? cuCtxSynchronize() : INVALID_VALUE;
 }
 
@@ -193,8 +206,9 @@ EXPORT int cuEventDestroy_v2(void *event)
     return 0;
 }
 
-EXPORT int cuEventRecord(void *event, void *given)
+EXPORT int cuEventRecord(void *event, void *stream)
 {
+    note_call('r', stream, event);
     return event ? cuCtxSynchronize() : INVALID_VALUE;
 }
 
@@ -208,32 +222,34 @@ EXPORT int cuEventSynchronize(void *event)
     return cuEventQuery(event);
 }
 
-EXPORT int cuStreamBeginCapture_v2(void *given, int mode)
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
 {
-    stream_of(given)->captured = calloc(1, sizeof(graph));
+    stand_in_captured = stream;
+    the_graph.n_nodes = 0;
     return 0;
 }
 
-EXPORT int cuStreamEndCapture(void *given, void **out)
+EXPORT int cuStreamEndCapture(void *stream, void **graph)
 {
-    *out = stream_of(given)->captured;
-    stream_of(given)->captured = NULL;
-    return *out ? 0 : INVALID_VALUE;
+    const int error = is_captured(stream) ? 0 : INVALID_VALUE;
+    *graph = &the_graph;
+    stand_in_captured = NULL;
+    return error;
 }
 
-EXPORT int cuGraphInstantiateWithFlags(void **runnable, void *given, unsigned long long flags)
+EXPORT int cuGraphInstantiateWithFlags(void **runnable, void *graph, unsigned long long flags)
 {
-    *runnable = given;
+    *runnable = graph;
     return 0;
 }
 
-EXPORT int cuGraphLaunch(void *runnable, void *given)
+EXPORT int cuGraphLaunch(void *runnable, void *stream)
 {
-    const graph *g = runnable;
-    for (int i = 0; i < g->n_nodes; i++)
-        memcpy((void *)(uintptr_t)g->nodes[i].to, (const void *)(uintptr_t)g->nodes[i].from,
-               g->nodes[i].n_bytes);
-    return 0;
+    for (int i = 0; i < the_graph.n_nodes; i++) {
+        const node *n = &the_graph.nodes[i];
+        memcpy((void *)(uintptr_t)n->to, (const void *)(uintptr_t)n->from, n->n_bytes);
+    }
+    return runnable == &the_graph ? 0 : INVALID_VALUE;
 }
 
 /* ---- Memory ---- */
@@ -250,7 +266,7 @@ EXPORT int cuMemFree_v2(uint64_t address)
 
 EXPORT int cuMemHostRegister_v2(void *memory, size_t n_bytes, unsigned flags)
 {
-    return host()->register_host(memory, n_bytes, flags);
+    return stand_in_fail_pins ? LAUNCH_FAILED : host()->register_host(memory, n_bytes, flags);
 }
 
 EXPORT int cuMemHostUnregister(void *memory)
@@ -258,19 +274,22 @@ EXPORT int cuMemHostUnregister(void *memory)
     return host()->unregister_host(memory);
 }
 
-EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n_bytes, void *given)
+EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n_bytes, void *stream)
 {
-    return host()->copy_to_device(to, from, n_bytes, given);
+    if (stand_in_fail_copies > 0) {
+        stand_in_fail_copies--;
+        return LAUNCH_FAILED;
+    }
+    return host()->copy_to_device(to, from, n_bytes, stream);
 }
 
-EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n_bytes, void *given)
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n_bytes, void *stream)
 {
-    graph *g = stream_of(given)->captured;
-    if (!g)
-        return host()->copy_to_device(to, (const void *)(uintptr_t)from, n_bytes, given);
-    if (g->n_nodes == MAX_NODES)
+    if (!is_captured(stream))
+        return host()->copy_to_device(to, (const void *)(uintptr_t)from, n_bytes, stream);
+    if (the_graph.n_nodes == MAX_NODES)
         return INVALID_VALUE;
-    g->nodes[g->n_nodes++] = (node){to, from, n_bytes};
+    the_graph.nodes[the_graph.n_nodes++] = (node){to, from, n_bytes};
     return 0;
 }
 
@@ -313,8 +332,8 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
 
 EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z,
-                          unsigned shared_bytes, void *given, void **parameters, void **extra)
+                          unsigned shared_bytes, void *stream, void **parameters, void **extra)
 {
     return host()->launch(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
-                          given, parameters, extra);
+                          stream, parameters, extra);
 }
