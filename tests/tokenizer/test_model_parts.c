@@ -106,6 +106,22 @@ TEST(names_made_to_collide_are_refused_not_slow)
     name_table_free(&t);
 }
 
+/* Names that differ only in their last bytes, which a weak hash gives neighbouring places. */
+TEST(numbered_names_are_not_crowded)
+{
+    name_table items = {0}, codes = {0};
+    char name[32];
+    bool added = true;
+    for (uint32_t i = 0; i < 50000; i++) {
+        added &=
+            name_table_add(&items, name, (size_t)sprintf(name, "item_%05u", i), i) == NAME_ADDED;
+        added &= name_table_add(&codes, name, (size_t)sprintf(name, "%08x", i), i) == NAME_ADDED;
+    }
+    CHECK(added);
+    name_table_free(&items);
+    name_table_free(&codes);
+}
+
 /* ---- GPT-2's alphabet ---- */
 
 static size_t put_character(uint32_t code_point, char *out)

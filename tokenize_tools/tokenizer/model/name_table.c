@@ -21,8 +21,9 @@ static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
         memcpy(&x, name + n_bytes - 8, 8);
     else if (n_bytes > 0)
         memcpy(&x, name, n_bytes);
-    hash = (hash ^ x) * 0xC2B2AE3D27D4EB4Fu;
-    return (uint32_t)(hash >> 32);
+    hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32; /* without it the last bytes would not reach the low bits */
+    return (uint32_t)(hash * 0xC2B2AE3D27D4EB4Fu >> 32);
 }
 
 /* The entry of the name, or the free one for it; NULL: too many probes. */
