@@ -106,6 +106,17 @@ TEST(only_a_lock_of_another_is_called_one)
     }
 }
 
+TEST(an_output_that_cannot_be_made_is_called_by_its_own_name)
+{
+    output_file out;
+    int code;
+    write_text(check_path("p"), "no folder");
+    CHECK_INT(output_name(&out, check_path("p/q"), ".bin", false), CLI_OK);
+    const char *text = said(output_begin, &out, &code);
+    CHECK_INT(code, CLI_INPUT);
+    CHECK(strstr(text, "/p/q.bin: cannot write: Not a directory"));
+}
+
 TEST(the_old_output_stays_when_no_link_and_no_copy_can_be_made)
 {
     output_file out = name_output(true);

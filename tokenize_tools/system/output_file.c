@@ -112,6 +112,8 @@ static int fail_lock(const char *path)
  * a link to another file. Returns CLI_OK also if it has disappeared meanwhile. */
 static int remove_stale(const char *partial)
 {
+    if (!file_name_exists(partial)) /* if it cannot be made either, the next call says why */
+        return CLI_OK;
     int fd = open(partial, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? CLI_OK : print_errno(partial, "take over");
@@ -134,7 +136,7 @@ int output_begin(output_file *out)
         return code;
     errno = tokmap_i_file_lock(out->partial, &out->fd);
     if (errno != 0)
-        return fail_lock(out->partial);
+        return fail_lock(out->path);
     if (file_describe_open(out->fd, &facts) == 0 && facts.n_bytes == 0 && facts.n_names == 1)
         return CLI_OK;
     output_keep(out); /* another process made it meanwhile, and was killed */
