@@ -397,7 +397,7 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             CHECK_INT(r.result, -1);
             CHECK_INT(r.err.status, 0);
             CHECK(strncmp(r.err.text, path, strlen(path)) == 0);
-            CHECK(strstr(r.err.text, what ? "trailing data that is not" : "truncated") != NULL);
+            CHECK_SAYS(r.err.text, what ? "trailing data that is not" : "truncated");
             const uint64_t n = r.counts.documents;
             char fine[64];
             snprintf(fine, sizeof fine, "; documents read before it: %" PRIu64, n);
@@ -430,7 +430,7 @@ static void expect_changed(const char *name, const corpus_options *o, const corp
 {
     part_reading r = read_corpus(&name, 1, *o, from);
     CHECK(r.result == -1 && r.err.status == FAILURE_CHANGED);
-    CHECK(strstr(r.err.text, "has changed") != NULL);
+    CHECK_SAYS(r.err.text, "has changed");
     part_reading_free(&r);
 }
 

@@ -313,7 +313,7 @@ TEST(the_ends_of_parts_are_ends_of_lines)
     close(fd);
     /* A byte order mark is white space only at the start of the input. */
     fd = input_file(name, "\n\xef\xbb\xbf{\"text\":\"a\"}\n", 17);
-    CHECK(strstr(read_lines(name, records, 1, UINT64_MAX), "byte 1: not JSON: expected a value"));
+    CHECK_SAYS(read_lines(name, records, 1, UINT64_MAX), "byte 1: not JSON: expected a value");
     close(fd);
 }
 
@@ -335,7 +335,7 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
     input_bytes_add(&b, tar.bytes, tar.n_bytes);
     const int tar_fd = input_file(name, b.bytes, b.n_bytes);
     const corpus_options json = {.format = CORPUS_JSON_LINES, .utf8 = UTF8_RAW};
-    CHECK(strstr(read_lines(name, json, tar.n_bytes, UINT64_MAX), ": byte 2048: not JSON"));
+    CHECK_SAYS(read_lines(name, json, tar.n_bytes, UINT64_MAX), ": byte 2048: not JSON");
     close(tar_fd);
     free(b.bytes);
     free(tar.bytes);
@@ -377,7 +377,7 @@ TEST(parts_of_a_file_that_has_changed_are_refused)
     o.versions = &version;
     CHECK_STR(read_lines(name, o, 4, 8), "two|");
     version.n_bytes++;
-    CHECK(strstr(read_lines(name, o, 4, 8), "has changed: it had 15 bytes and now has 14"));
+    CHECK_SAYS(read_lines(name, o, 4, 8), "has changed: it had 15 bytes and now has 14");
     close(fd);
 }
 
@@ -407,8 +407,8 @@ TEST(a_part_that_ends_too_early_has_changed)
     while ((result = corpus_read(c, &b, &err)) > 0) {
     }
     CHECK(result < 0 && err.status == FAILURE_CHANGED);
-    CHECK(strstr(err.text, "byte 400000: has changed: it now ends here, and was to be read up to "
-                           "byte 500000"));
+    CHECK_SAYS(err.text, "byte 400000: has changed: it now ends here, and was to be read up to "
+                         "byte 500000");
     corpus_close(c);
     corpus_batch_free(&b);
     close(fd);
@@ -661,11 +661,10 @@ TEST(a_part_of_other_pages_or_rows_is_refused)
     CHECK_EQ(n, 0);
     corpus_cut wrong = first;
     wrong.offset--;
-    CHECK(strstr(read_rows(name, wrong, second, &n),
-                 "the page of its first row is at another place"));
+    CHECK_SAYS(read_rows(name, wrong, second, &n), "the page of its first row is at another place");
     wrong = second;
     wrong.row = 21;
-    CHECK(strstr(read_rows(name, first, wrong, &n), "it has not the rows that are to be read"));
+    CHECK_SAYS(read_rows(name, first, wrong, &n), "it has not the rows that are to be read");
     wrong.row = second.row - 1;
-    CHECK(strstr(read_rows(name, first, wrong, &n), "no page begins where the part ends"));
+    CHECK_SAYS(read_rows(name, first, wrong, &n), "no page begins where the part ends");
 }

@@ -39,7 +39,7 @@ static bool readable(const char *name, const corpus_options *o, part_reading *r)
     fclose(f);
     *r = read_all(name, o, NULL);
     if (r->result < 0)
-        CHECK(strstr(r->err.text, "this build has no"));
+        CHECK_SAYS(r->err.text, "this build has no");
     return r->result == 0;
 }
 
@@ -195,7 +195,7 @@ TEST(a_bad_text_is_named_by_its_row)
     part_reading_free(&r);
     r = read_all(names[0], &o, NULL);
     CHECK(r.result < 0);
-    CHECK(strstr(r.err.text, "row 3 (row group 0, page 0, byte 4): byte"));
+    CHECK_SAYS(r.err.text, "row 3 (row group 0, page 0, byte 4): byte");
     part_reading_free(&r);
     o.on_error = ON_ERROR_SKIP;
     r = read_all(names[0], &o, NULL);

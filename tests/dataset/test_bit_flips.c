@@ -60,8 +60,7 @@ static void flip_shape(const shape *s)
     tokmap_error err;
     if (s->adopted_suffix)
         CHECK(shape_store_tokens(s, prefix));
-    if (shape_write(s, prefix, false, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(shape_write(s, prefix, false, &err), err);
     flips f = {.prefix = prefix};
     flip_all(&f, with_suffix(prefix, ".tmi"), 0);
     flip_all(&f, shape_token_path(s, prefix), s->token_offset);

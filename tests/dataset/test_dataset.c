@@ -64,7 +64,7 @@ TEST(an_index_that_is_opened_alone_opens_its_tokens_later)
     CHECK_STR(info.token_path, check_path("i.bin"));
     CHECK_INT(tokmap_dataset_tokens(ds, 0, 10, &view), TOKMAP_ERR_IO);
     CHECK_INT(tokmap_dataset_read(ds, 0, 10, copy, &err), TOKMAP_ERR_IO);
-    CHECK(strstr(err.text, "i.bin: cannot open: No such file") != NULL);
+    CHECK_SAYS(err.text, "i.bin: cannot open: No such file");
     CHECK_INT(tokmap_dataset_verify(ds, NULL, &report, &err), TOKMAP_ERR_IO);
     CHECK_EQ(report.n_damages, 1);
     CHECK_INT(rename(check_path("away"), check_path("i.bin")), 0);

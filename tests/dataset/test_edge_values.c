@@ -300,8 +300,7 @@ static edges edges_of(const shape *s)
     struct stat st;
     if (s->adopted_suffix)
         CHECK(shape_store_tokens(s, e.prefix));
-    if (shape_write(s, e.prefix, false, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(shape_write(s, e.prefix, false, &err), err);
     e.token_path = strdup(shape_token_path(s, e.prefix));
     e.prefix = strdup(e.prefix);
     e.index = file_load(with_suffix(e.prefix, ".tmi"));

@@ -19,8 +19,7 @@ static const char *store_flat(const shape *s)
     snprintf(prefix, sizeof prefix, "%s", check_path(s->name));
     if (s->adopted_suffix)
         CHECK(shape_store_tokens(s, prefix));
-    if (shape_write(s, prefix, true, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(shape_write(s, prefix, true, &err), err);
     return prefix;
 }
 
@@ -251,8 +250,7 @@ static void expect_second_bad(const tokmap_dataset *ds, tokmap_status status, in
     CHECK_INT(tokmap_dataset_tokens(ds, 25, 30, &tokens), TOKMAP_IN_PIECES);
     CHECK_INT(tokmap_dataset_read(ds, 25, 30, copy, &err), status);
     CHECK_INT(err.sys_errno, sys_errno);
-    if (!strstr(err.text, "sub/two.bin"))
-        CHECK_FAIL("%s", err.text);
+    CHECK_SAYS(err.text, "sub/two.bin");
     CHECK_INT(tokmap_dataset_read(ds, 0, 30, copy, &err), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_tokens(ds, 50, 40, &tokens), TOKMAP_OK);
 }
@@ -297,8 +295,7 @@ static void expect_one_damage(const seen_damages *seen, tokmap_damage_kind kind,
     CHECK_EQ(seen->n, 1);
     const tokmap_damage *d = &seen->list[0];
     CHECK_INT(d->kind, kind);
-    if (!strstr(d->error.text, file))
-        CHECK_FAIL("%s", d->error.text);
+    CHECK_SAYS(d->error.text, file);
     CHECK_STR(d->error.text, err.text);
     expect_documents(d, &SMALL);
 }
@@ -353,7 +350,7 @@ TEST(a_file_that_is_shortened_later_is_an_error_of_reads)
     CHECK_INT(tokmap_dataset_read(ds, 30, 7, copy, &err), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_read(ds, 30, 8, copy, &err), TOKMAP_ERR_IO);
     CHECK_EQ(err.file_offset, 20);
-    CHECK(strstr(err.text, "sub/two.bin: the file ends at byte 20") != NULL);
+    CHECK_SAYS(err.text, "sub/two.bin: the file ends at byte 20");
     tokmap_dataset_close(ds);
 }
 

@@ -131,8 +131,7 @@ static const char *store(void)
     tokmap_error err;
     snprintf(flat, sizeof flat, "%s", check_path("flat"));
     snprintf(prefix, sizeof prefix, "%s", check_path("P"));
-    if (shape_write(&SHAPE, flat, false, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(shape_write(&SHAPE, flat, false, &err), err);
     joined_store_even(flat, prefix, "cell", FILE_TOKENS);
     return prefix;
 }
@@ -168,8 +167,7 @@ TEST(datasets_leave_room_for_other_files)
     const struct rlimit low = {LIMIT, before.rlim_max};
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &low), 0);
     for (int i = 0; i < N_DATASETS; i++) {
-        if (tokmap_dataset_open(&ds[i], prefix, &err))
-            CHECK_FAIL("%s", err.text);
+        CHECK_OK(tokmap_dataset_open(&ds[i], prefix, &err), err);
         v[i].ds = ds[i];
     }
     for (unsigned i = 0; i < N_DATASETS; i++)

@@ -27,8 +27,7 @@ static void ahead_add_open(fetch_case *c, const char *path)
 {
     tokmap_error err;
     CHECK(c->n_datasets < CASE_MAX_DATASETS);
-    if (tokmap_dataset_open(&c->datasets[c->n_datasets], path, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_dataset_open(&c->datasets[c->n_datasets], path, &err), err);
     c->n_datasets++;
 }
 
@@ -94,8 +93,7 @@ void ahead_add_adopted(fetch_case *c, uint32_t n_tokens, uint32_t header_bytes)
         fwrite(&id, sizeof id, 1, out);
     }
     CHECK_INT(fclose(out), 0);
-    if (tokmap_writer_adopt(&w, path, &options, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_writer_adopt(&w, path, &options, &err), err);
     while (tokmap_writer_scan(w, &tokens, &n, NULL) == TOKMAP_OK)
         continue;
     must_finish(w);
@@ -183,8 +181,7 @@ tokmap_i_fetch *ahead_fetch(const tokmap_i_fetch_options *o)
         ahead_close(o->context);
         SKIP("direct reads do not work here: %s", err.text);
     }
-    if (status)
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(status, err);
     CHECK(f != NULL);
     return f;
 }

@@ -135,8 +135,7 @@ static void walk(tokmap_loader *l, tokmap_i_block_ahead *a, uint64_t from, uint6
         tokmap_sample at = TOKMAP_INIT(tokmap_sample);
         if (g % 4 == 0)
             tokmap_i_block_ahead_advance(a, g);
-        if (tokmap_loader_locate(l, g, &at, &err))
-            CHECK_FAIL("%s", err.text);
+        CHECK_OK(tokmap_loader_locate(l, g, &at, &err), err);
         check_asked(&at);
     }
 }

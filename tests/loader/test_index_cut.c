@@ -104,8 +104,7 @@ static tokmap_loader *open_loader(const way *w)
                                      .row_parts = w->row_parts,
                                      .io = w->io,
                                      .look_ahead = 2};
-    if (tokmap_loader_open(&l, &o, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_loader_open(&l, &o, &err), err);
     return l;
 }
 
@@ -114,8 +113,8 @@ static void check_error(tokmap_status status, const tokmap_error *err, uint64_t 
     CHECK_INT(status, TOKMAP_ERR_IO);
     CHECK_INT(err->status, TOKMAP_ERR_IO);
     CHECK_EQ(err->file_offset, n_left);
-    CHECK(strstr(err->text, index_path) != NULL);
-    CHECK(strstr(err->text, "shortened") != NULL);
+    CHECK_SAYS(err->text, index_path);
+    CHECK_SAYS(err->text, "shortened");
 }
 
 /* ---- The cache ---- */
@@ -244,8 +243,7 @@ static tokmap_stage *open_stage(tokmap_loader *l, const way *w, int32_t no_threa
                                     .no_thread = no_thread};
     tokmap_stage *s = NULL;
     tokmap_error err;
-    if (tokmap_stage_open(&s, &o, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_stage_open(&s, &o, &err), err);
     return s;
 }
 

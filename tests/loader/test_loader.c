@@ -98,8 +98,7 @@ static void expect_next(tokmap_loader *l, tokmap_batch *b)
 {
     tokmap_error err;
     *b = (tokmap_batch){.struct_size = sizeof *b};
-    if (tokmap_loader_next(l, b, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_loader_next(l, b, &err), err);
 }
 
 /* Another way of reading and another look-ahead each time. */
@@ -173,8 +172,7 @@ static void locate_all(tokmap_loader *l)
     tokmap_error err;
     for (uint64_t g = 0; g < MAX_SAMPLES; g++) {
         sequence[g].struct_size = sizeof sequence[g];
-        if (tokmap_loader_locate(l, g, &sequence[g], &err))
-            CHECK_FAIL("%s", err.text);
+        CHECK_OK(tokmap_loader_locate(l, g, &sequence[g], &err), err);
     }
 }
 
@@ -210,8 +208,7 @@ static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state
         s->options.n_ranks = n_ranks;
         read_somehow(&s->options);
         tokmap_loader *l = corpus_open_loader(&s->options);
-        if (tokmap_loader_restore(l, before, &err))
-            CHECK_FAIL("%s", err.text);
+        CHECK_OK(tokmap_loader_restore(l, before, &err), err);
         expect_next(l, &b);
         CHECK_EQ(b.step_sample, g);
         CHECK_EQ(b.first_sample, g + (uint64_t)r * s->options.batch_rows);
@@ -489,7 +486,7 @@ TEST(the_way_that_is_asked_for_is_taken_or_the_next_one)
     tokmap_loader *l;
     tokmap_error err;
     CHECK_INT(tokmap_loader_open(&l, &s.options, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "TOKMAP_IO is 'fast'") != NULL);
+    CHECK_SAYS(err.text, "TOKMAP_IO is 'fast'");
     unsetenv("TOKMAP_IO");
     close_all();
 }

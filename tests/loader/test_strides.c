@@ -88,8 +88,7 @@ static void gather(const tokmap_batch *b, int32_t mask_labels, int32_t *inputs, 
                                      .inputs = inputs,
                                      .labels = labels};
     tokmap_error err;
-    if (tokmap_batch_gather(b, &o, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_batch_gather(b, &o, &err), err);
 }
 
 /* Both loaders give the same rows; the second knows only the first n_bytes of each. */

@@ -498,7 +498,7 @@ TEST(levels_and_values_of_a_page_are_checked)
     CHECK_INT(parquet_values_next(&v, &value), 0);
     h.level_encoding = PARQUET_ENCODING_BIT_PACKED;
     CHECK(!parquet_values_begin(&v, &text, &h, page, NULL));
-    CHECK(strstr(v.why, "BIT_PACKED"));
+    CHECK_SAYS(v.why, "BIT_PACKED");
     h.level_encoding = PARQUET_ENCODING_RLE;
     h.n_values = 10;
     CHECK(parquet_values_begin(&v, &text, &h, page, NULL));
@@ -507,6 +507,6 @@ TEST(levels_and_values_of_a_page_are_checked)
     CHECK_INT(parquet_values_next(&v, &value), -1);
     h.encoding = PARQUET_ENCODING_RLE_DICTIONARY;
     CHECK(!parquet_values_begin(&v, &text, &h, page, NULL));
-    CHECK(strstr(v.why, "dictionary"));
+    CHECK_SAYS(v.why, "dictionary");
     parquet_values_free(&v);
 }

@@ -161,8 +161,7 @@ void case_open_stage(stage_case *c, tokmap_stage_options o)
     tokmap_error err;
     case_watch();
     c->loader = case_loader(CASE_ROWS);
-    if (case_try_stage(c, o, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(case_try_stage(c, o, &err), err);
 }
 
 void case_close_stage(stage_case *c)
@@ -221,16 +220,14 @@ tokmap_status case_try_next(stage_case *c, tokmap_stage_batch *b, tokmap_i_strea
 void case_next(stage_case *c, tokmap_stage_batch *b, tokmap_i_stream stream)
 {
     tokmap_error err;
-    if (case_try_next(c, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(case_try_next(c, b, stream, &err), err);
 }
 
 void case_release(stage_case *c, const tokmap_stage_batch *b, tokmap_i_stream stream)
 {
     tokmap_error err;
     case_use(c, b, stream);
-    if (tokmap_stage_release(c->stage, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_stage_release(c->stage, b, stream, &err), err);
 }
 
 tokmap_stage_batch case_memory(const stage_case *c)
@@ -264,8 +261,7 @@ dlpack *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
 {
     tokmap_error err;
     tokmap_stage_tensor t = {.struct_size = sizeof t, .output = output, .stream = stream};
-    if (tokmap_stage_export(c->stage, b, &t, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_stage_export(c->stage, b, &t, &err), err);
     return t.managed;
 }
 

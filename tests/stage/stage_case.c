@@ -61,8 +61,7 @@ tokmap_stage *open_stage(tokmap_loader *l, tokmap_stage_options o)
     tokmap_error err;
     o.struct_size = sizeof o;
     o.loader = l;
-    if (tokmap_stage_open(&s, &o, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_stage_open(&s, &o, &err), err);
     return s;
 }
 
@@ -70,15 +69,13 @@ void next(tokmap_stage *s, tokmap_stage_batch *b, void *stream)
 {
     tokmap_error err;
     *b = (tokmap_stage_batch){.struct_size = sizeof *b};
-    if (tokmap_stage_next(s, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_stage_next(s, b, stream, &err), err);
 }
 
 void release(tokmap_stage *s, const tokmap_stage_batch *b, void *stream)
 {
     tokmap_error err;
-    if (tokmap_stage_release(s, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_stage_release(s, b, stream, &err), err);
 }
 
 int64_t value(const void *array, uint32_t width, size_t i)

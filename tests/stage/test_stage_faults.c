@@ -155,8 +155,7 @@ static void go_on_elsewhere(const uint8_t *state, uint64_t position)
     tokmap_error err;
     fake_begin(FAKE_EAGER, 1);
     case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
-    if (tokmap_stage_restore(c.stage, state, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_stage_restore(c.stage, state, &err), err);
     c.position = position;
     for (int i = 0; i < 3; i++) {
         case_next(&c, &b, NULL);

@@ -62,6 +62,12 @@ void check_str(const char *file, int line, const char *what, const char *a, cons
                   b ? b : "(NULL)");
 }
 
+void check_says(const char *file, int line, const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        check_end('F', file, line, "\"%s\" does not say \"%s\"", text, part);
+}
+
 bool check_part(void (*part)(void *), void *context)
 {
     jmp_buf end;

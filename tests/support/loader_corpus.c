@@ -61,8 +61,7 @@ void corpus_shape_open(corpus_shape *c)
     write_shape(c, flat);
     if (c->n_segments)
         joined_store_uneven(flat, c->path, c->name, c->n_segments);
-    if (tokmap_dataset_open(&c->ds, c->path, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_dataset_open(&c->ds, c->path, &err), err);
 }
 
 void corpus_shape_close(corpus_shape *c)
@@ -75,8 +74,7 @@ tokmap_loader *corpus_open_loader(const tokmap_loader_options *o)
 {
     tokmap_loader *l = NULL;
     tokmap_error err;
-    if (tokmap_loader_open(&l, o, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_loader_open(&l, o, &err), err);
     return l;
 }
 

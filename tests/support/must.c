@@ -5,17 +5,11 @@
 
 #include "support/check.h"
 
-static void must(tokmap_status status, const tokmap_error *err)
-{
-    if (status)
-        CHECK_FAIL("%s", err->text);
-}
-
 tokmap_dataset *must_open(const char *path)
 {
     tokmap_dataset *ds = NULL;
     tokmap_error err;
-    must(tokmap_dataset_open(&ds, path, &err), &err);
+    CHECK_OK(tokmap_dataset_open(&ds, path, &err), err);
     return ds;
 }
 
@@ -23,7 +17,7 @@ tokmap_dataset *must_be_sound(const char *path)
 {
     tokmap_dataset *ds = must_open(path);
     tokmap_error err;
-    must(tokmap_dataset_verify(ds, NULL, NULL, &err), &err);
+    CHECK_OK(tokmap_dataset_verify(ds, NULL, NULL, &err), err);
     return ds;
 }
 
@@ -38,14 +32,14 @@ tokmap_writer *must_begin(const char *path, const tokmap_writer_options *options
 {
     tokmap_writer *w = NULL;
     tokmap_error err;
-    must(tokmap_writer_open(&w, path, options, &err), &err);
+    CHECK_OK(tokmap_writer_open(&w, path, options, &err), err);
     return w;
 }
 
 void must_finish(tokmap_writer *w)
 {
     tokmap_error err;
-    must(tokmap_writer_finish(w, &err), &err);
+    CHECK_OK(tokmap_writer_finish(w, &err), err);
     tokmap_writer_close(w);
 }
 

@@ -136,7 +136,7 @@ TEST(presets_are_refused_for_files_with_another_number_of_ranks)
         char any[32];
         snprintf(any, sizeof any, "%s:any", names[i]);
         expect_refusal(&b, names[i], "ranks, but this one has 300; for another vocabulary");
-        CHECK(strstr(err.text, any) != NULL);
+        CHECK_SAYS(err.text, any);
         expect_blob(&b, any);
         CHECK_EQ(m.n_added, 0);
         CHECK_EQ(m.eos_id, MODEL_NO_ID);
@@ -515,7 +515,7 @@ TEST(sentencepiece_models_that_are_not_supported_are_refused)
     put_specials(&b);
     expect_refusal(&b, "gpt2", "cannot be used with --pattern");
     CHECK(!load_with_specials(&b, NULL, "{}"));
-    CHECK(strstr(err.text, "cannot be used with --specials-file") != NULL);
+    CHECK_SAYS(err.text, "cannot be used with --specials-file");
     blob_free(&b);
     put_piece(&b, "a", 0, 1);
     expect_refusal(&b, NULL, "no piece for unknown characters");
@@ -726,16 +726,16 @@ TEST(vocab_json_goes_with_merges_txt)
     CHECK(m.n_steps == 1 && m.n_merges == 1);
     CHECK_EQ(m.eos_id, 4);
     CHECK(!load_vocab(vocab, "\u0120 a\n", "qwen2"));
-    CHECK(strstr(err.text, "151643 ranks, but this one has 4") != NULL);
+    CHECK_SAYS(err.text, "151643 ranks, but this one has 4");
     CHECK(load_vocab(vocab, "", NULL));
     CHECK(!load_vocab(vocab, NULL, NULL));
-    CHECK(strstr(err.text, "needs its merges.txt") != NULL);
+    CHECK_SAYS(err.text, "needs its merges.txt");
     CHECK(!load_vocab(vocab, "\u0120 a\n\n", NULL));
-    CHECK(strstr(err.text, "merge 1: \"\" is not two tokens") != NULL);
+    CHECK_SAYS(err.text, "merge 1: \"\" is not two tokens");
     CHECK(!load_vocab(vocab, "a x\n", NULL));
-    CHECK(strstr(err.text, "the vocabulary has no \"x\"") != NULL);
+    CHECK_SAYS(err.text, "the vocabulary has no \"x\"");
     CHECK(!load_vocab(vocab, "", "foo"));
-    CHECK(strstr(err.text, "--pattern foo is unknown") != NULL);
+    CHECK_SAYS(err.text, "--pattern foo is unknown");
 }
 
 /* ---- Telling them apart ---- */

@@ -466,8 +466,7 @@ static void expect_works_without(unsigned calls, int errno_value, const scenario
     const tokmap_status status = s->run(s, &err);
     const bool fired = fault_disarm();
     CHECK(fired);
-    if (status)
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(status, err);
     expect_content("without", s->after);
     CHECK(!has_partials(prefix));
 }
@@ -525,8 +524,7 @@ TEST(hard_links_that_stop_working_leave_nothing_behind)
     fault_arm(FAULT_ONCE, FAULT_LINK, EMLINK, 2);
     const tokmap_status status = run_write(&WRITE, &err);
     CHECK(fault_disarm());
-    if (status)
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(status, err);
     expect_content("with one link", &NEW);
     CHECK(!has_partials(prefix));
 }

@@ -24,8 +24,7 @@ static tokmap_checkpoint_info ask(uint64_t checkpoint)
 {
     tokmap_error err;
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    if (tokmap_writer_get_checkpoint(prefix, checkpoint, &info, NULL, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_writer_get_checkpoint(prefix, checkpoint, &info, NULL, &err), err);
     return info;
 }
 

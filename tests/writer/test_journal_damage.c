@@ -302,8 +302,7 @@ TEST(a_record_that_promises_more_than_the_file_holds_costs_no_memory)
         CHECK(setrlimit(RLIMIT_AS, &little) == 0);
     const tokmap_status status = resume_with(&pt, longer, &r, &err);
     setrlimit(RLIMIT_AS, &was);
-    if (status)
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(status, err);
     CHECK_EQ(r.resumed_from, pt.n_records);
     free(longer.data);
     dismiss(&pt);

@@ -219,8 +219,7 @@ static tokmap_meta_column column_of_strings(uint32_t n, int width, tokmap_datase
     }
     must_finish(w);
     CHECK_INT(tokmap_dataset_open(ds, check_path("p"), &err), TOKMAP_OK);
-    if (tokmap_dataset_verify(*ds, NULL, NULL, &err))
-        CHECK_FAIL("%s", err.text);
+    CHECK_OK(tokmap_dataset_verify(*ds, NULL, NULL, &err), err);
     tokmap_dataset_get_meta_column(*ds, 0, &column);
     return column;
 }
@@ -356,23 +355,23 @@ TEST(calls_out_of_order_are_refused)
     tokmap_writer *w = open_writer("p", &err);
     CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "1 documents have ended without columns of values"));
+    CHECK_SAYS(err.text, "1 documents have ended without columns of values");
     tokmap_writer_close(w);
     w = open_writer("p", &err);
     CHECK_INT(tokmap_writer_add_meta(w, &one, 1, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "1 values for document 0, but there are 0 columns"));
+    CHECK_SAYS(err.text, "1 values for document 0, but there are 0 columns");
     tokmap_writer_close(w);
     w = open_writer("p", &err);
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_meta(w, &one, 1, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_meta(w, &one, 1, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "document 0 has its values already"));
+    CHECK_SAYS(err.text, "document 0 has its values already");
     tokmap_writer_close(w);
     w = open_writer("p", &err);
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_meta(w, &one, 1, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "document 0 has values, but has not ended"));
+    CHECK_SAYS(err.text, "document 0 has values, but has not ended");
     tokmap_writer_close(w);
     w = open_writer("p", &err);
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_OK);
