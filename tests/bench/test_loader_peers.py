@@ -276,6 +276,7 @@ def numpy_systems_hand_out_the_file(folder):
         expect("speed" in figures_of(result, system), "%s has no speed" % system)
     for peer in ("numpy-u16", "numpy-i64-tuned"):
         expect("ratio_new" in figures_of(result, peer), "%s, against new arrays" % peer)
+    expect("tokmap is  new arrays" in run.stdout, "the last columns of %s" % run.stdout)
     systems = ["numpy-u16-random", "numpy-u16-willneed"]  # that advise
     run, result = loaders(folder, "--pages", "cold", "--cold-mib", "4", "--cold-seconds", "0.05", "--cold-lengths", "512",
                           "--systems", *systems)

@@ -590,7 +590,7 @@ static void with_threads_refused(fetch_case *c)
 {
     const int numbers[] = {SYS_clone, SYS_clone3};
     refuse_calls(numbers, 2, EAGAIN);
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = TOKMAP_IO_DIRECT; kind <= TOKMAP_IO_READ; kind++) {
         const tokmap_i_fetch_options o = ahead_options(c, (tokmap_io)kind);
         tokmap_i_fetch *f = NULL;
         tokmap_error err = {0};
