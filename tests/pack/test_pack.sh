@@ -610,6 +610,9 @@ clash a_report_does_not_replace_the_dataset "$twice" own.jsonl --report z.bin -o
 clash bad_documents_do_not_replace_a_split "$twice" own.jsonl --format jsonl --on-error collect \
     --split v=0.5 --bad-documents z-v.bin -o z
 clash a_report_does_not_replace_a_device "is not a regular file" own.jsonl --report /dev/null -o z
+clash bad_documents_with_a_path_that_is_too_long_are_refused "the path is too long" own.jsonl --on-error collect \
+    --bad-documents "deep/$(printf 'x/%.0s' {1..2100})bad" -o z
+same and_no_folder_is_made_for_them "" "$(ls -d deep 2>/dev/null)"
 echo "not ours" >there.json
 clash a_report_does_not_replace_a_file_without_force "there.json: already exists" \
     own.jsonl --format jsonl --report there.json -o z

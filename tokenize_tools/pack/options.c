@@ -463,7 +463,9 @@ int pack_names_check(const pack_options *options)
     const size_t n_of_datasets = list->n;
     add_beside(list, options->report);
     add_beside(list, pack_bad_path(bad, options));
-    int code = CLI_OK;
+    int code = check_regular(options->report, "--report");
+    if (code == CLI_OK)
+        code = check_regular(options->bad_documents, "--bad-documents");
     for (size_t i = 0; i < list->n && code == CLI_OK && !options->dry_run; i++)
         code = output_make_folders(list->names[i].s);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)
@@ -472,10 +474,6 @@ int pack_names_check(const pack_options *options)
         for (size_t i = 0; i < k && code == CLI_OK; i++)
             if (file_is_same_name(list->names[i].s, list->names[k].s))
                 code = cli_usage("%s: is named for two outputs", list->names[k].s);
-    if (code == CLI_OK)
-        code = check_regular(options->report, "--report");
-    if (code == CLI_OK)
-        code = check_regular(options->bad_documents, "--bad-documents");
     free(list);
     return code;
 }
