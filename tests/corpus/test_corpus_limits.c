@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "config.h"
@@ -18,6 +17,7 @@
 #include "support/check.h"
 #include "support/random_input.h"
 #include "support/stored.h"
+#include "support/must.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -107,9 +107,7 @@ static void read_within_limits(const char *name, const corpus_options *options,
         write_all(result[1], (const char *)counts, sizeof *counts);
         _exit(0);
     }
-    int status;
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK_INT(status, 0);
+    must_end(child);
     CHECK(read(result[0], counts, sizeof *counts) == (ssize_t)sizeof *counts);
     close(result[0]);
     close(result[1]);
@@ -134,9 +132,7 @@ static corpus_counts read_flood(const flood *f, const corpus_options *options)
     snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
     read_within_limits(name, options, &counts);
     close(ends[0]);
-    int status;
-    CHECK(waitpid(writer, &status, 0) == writer);
-    CHECK_INT(status, 0);
+    must_end(writer);
     return counts;
 }
 

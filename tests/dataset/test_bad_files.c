@@ -14,7 +14,6 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "support/bad_days.h"
 #include "base/base.h"
@@ -38,9 +37,7 @@ static void start(void)
 static void store(const shape *s)
 {
     start();
-    if (s->adopted_suffix)
-        CHECK(shape_store_tokens(s, prefix));
-    CHECK_OK(shape_write(s, prefix, false, &err), err);
+    must_store(s, prefix);
 }
 
 /* Opening it fails in this way; the message is one line and names a file of this dataset. */
@@ -57,8 +54,7 @@ static void expect_refusal(const char *path, tokmap_status wanted, int wanted_er
 
 static void expect_content(const shape *s)
 {
-    const char *problem = shape_compare(s, prefix);
-    CHECK_STR(problem ? problem : "sound", "sound");
+    must_hold(s, prefix, "in the end");
 }
 
 /* ---- Cut files ---- */
@@ -164,8 +160,7 @@ TEST(what_is_no_token_file_is_not_even_opened)
 TEST(token_files_of_two_segments_that_are_exchanged_are_found_by_verify)
 {
     tokmap_dataset *ds;
-    start();
-    CHECK_INT(shape_write(&SHAPE_WIDE_IDS, prefix, false, &err), TOKMAP_OK);
+    store(&SHAPE_WIDE_IDS);
     const joined_part halves[] = {{"p.one", 65, 0}, {"p.two", 65, 0}};
     joined_store(prefix, prefix, halves, 2);
     CHECK_INT(rename(file(".one"), file(".x")), 0);
@@ -435,12 +430,10 @@ static void run_in_child(void (*checks)(void))
         checks();
         _exit(0);
     }
-    int status;
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77)
+    const int status = must_exit(child);
+    if (status == 77)
         SKIP("cannot give up the rights of root");
-    CHECK_INT(WEXITSTATUS(status), 0);
+    CHECK_INT(status, 0);
 }
 
 static void check_no_permission(void)
@@ -651,12 +644,10 @@ TEST(a_full_disk_leaves_nothing_behind)
     const pid_t child = fork();
     if (child == 0)
         check_full_disk();
-    int status;
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77)
+    const int status = must_exit(child);
+    if (status == 77)
         SKIP("mounting is not allowed");
-    CHECK_INT(WEXITSTATUS(status), 0);
+    CHECK_INT(status, 0);
 }
 
 static void check_no_memory_map(void)
@@ -680,14 +671,6 @@ TEST(a_map_that_the_system_refuses_is_an_error)
                                           .n_tokens = 1 << 29,
                                           .token_bytes = 2,
                                           .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
-    const void *tokens;
-    size_t n_tokens;
-    CHECK_INT(tokmap_writer_adopt(&w, file(".bin"), &options, &err), TOKMAP_OK);
-    tokmap_status status = TOKMAP_OK;
-    while (!status)
-        status = tokmap_writer_scan(w, &tokens, &n_tokens, &err);
-    CHECK_INT(status, TOKMAP_END);
-    must_finish(w);
+    must_finish(must_adopt(file(".bin"), &options));
     run_in_child(check_no_memory_map);
 }

@@ -7,6 +7,7 @@
 
 #include "support/bad_days.h"
 #include "support/joined.h"
+#include "support/must.h"
 
 typedef struct flips {
     uint64_t n_flips, n_by_open, n_by_verify;
@@ -57,16 +58,11 @@ static void flip_all(flips *f, const char *path, size_t first_byte)
 static void flip_shape(const shape *s)
 {
     const char *prefix = check_path("p");
-    tokmap_error err;
-    if (s->adopted_suffix)
-        CHECK(shape_store_tokens(s, prefix));
-    CHECK_OK(shape_write(s, prefix, false, &err), err);
+    must_store(s, prefix);
     flips f = {.prefix = prefix};
     flip_all(&f, with_suffix(prefix, ".tmi"), 0);
     flip_all(&f, shape_token_path(s, prefix), s->token_offset);
-    const char *problem = shape_compare(s, prefix);
-    if (problem)
-        CHECK_FAIL("after all flips were taken back: %s", problem);
+    must_hold(s, prefix, "after all flips were taken back");
     printf("note %s: %" PRIu64 " of %" PRIu64 " flips caught, %" PRIu64 " by open, %" PRIu64
            " by verify\n",
            s->name, f.n_by_open + f.n_by_verify, f.n_flips, f.n_by_open, f.n_by_verify);
@@ -88,14 +84,13 @@ TEST(every_flip_in_a_joined_dataset_is_caught)
 {
     static const joined_part parts[] = {{"one.bin", 100, 0}, {"two", 1, 0}, {"three", 29, 4}};
     const char *flat = check_path("flat"), *prefix = check_path("p");
-    CHECK_INT(shape_write(&SHAPE_WIDE_IDS, flat, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_WIDE_IDS, flat);
     joined_store(flat, prefix, parts, 3);
     flips f = {.prefix = prefix};
     flip_all(&f, with_suffix(prefix, ".tmi"), 0);
     for (int i = 0; i < 3; i++)
         flip_all(&f, check_path(parts[i].name), parts[i].token_offset);
-    const char *problem = shape_compare(&SHAPE_WIDE_IDS, prefix);
-    CHECK_STR(problem ? problem : "sound", "sound");
+    must_hold(&SHAPE_WIDE_IDS, prefix, "after all flips were taken back");
     CHECK_EQ(f.n_by_open + f.n_by_verify, f.n_flips);
 }
 
@@ -104,12 +99,10 @@ TEST(a_foreign_header_is_neither_read_nor_checked)
 {
     const char *prefix = check_path("p");
     const shape *s = &SHAPE_ADOPTED;
-    CHECK(shape_store_tokens(s, prefix));
-    CHECK_INT(shape_write(s, prefix, false, NULL), TOKMAP_OK);
+    must_store(s, prefix);
     const int fd = open(shape_token_path(s, prefix), O_WRONLY);
     for (uint32_t i = 0; i < s->token_offset; i++)
         CHECK_INT(pwrite(fd, "x", 1, i), 1);
     close(fd);
-    const char *problem = shape_compare(s, prefix);
-    CHECK_STR(problem ? problem : "sound", "sound");
+    must_hold(s, prefix, "with another header");
 }

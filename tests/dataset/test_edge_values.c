@@ -296,11 +296,8 @@ static void report(const edges *e, const char *name)
 static edges edges_of(const shape *s)
 {
     edges e = {.prefix = check_path("p"), .whole_tokens = true};
-    tokmap_error err;
     struct stat st;
-    if (s->adopted_suffix)
-        CHECK(shape_store_tokens(s, e.prefix));
-    CHECK_OK(shape_write(s, e.prefix, false, &err), err);
+    must_store(s, e.prefix);
     e.token_path = strdup(shape_token_path(s, e.prefix));
     e.prefix = strdup(e.prefix);
     e.index = file_load(with_suffix(e.prefix, ".tmi"));

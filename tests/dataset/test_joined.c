@@ -17,9 +17,7 @@ static const char *store_flat(const shape *s)
 {
     static char prefix[600];
     snprintf(prefix, sizeof prefix, "%s", check_path(s->name));
-    if (s->adopted_suffix)
-        CHECK(shape_store_tokens(s, prefix));
-    CHECK_OK(shape_write(s, prefix, true, &err), err);
+    must_store(s, prefix);
     return prefix;
 }
 
@@ -106,8 +104,7 @@ static void compare_joined(const shape *s, const joined_part *parts, size_t n_pa
 {
     const char *flat_prefix = store_flat(s), *prefix = check_path("joined");
     joined_store(flat_prefix, prefix, parts, n_parts);
-    const char *problem = shape_compare(s, prefix);
-    CHECK_STR(problem ? problem : "sound", "sound");
+    must_hold(s, prefix, "joined");
     tokmap_dataset *flat = must_open(flat_prefix), *joined = must_open(with_suffix(prefix, ".tmi"));
     compare_info(flat, joined, parts, n_parts);
     compare_segments(joined, parts, n_parts);

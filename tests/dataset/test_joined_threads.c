@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/base.h"
 #include "support/bad_days.h"
@@ -112,11 +111,8 @@ static void one_round(const char *prefix, int n_forks)
         children[i] = fork_visitor(&v);
     for (int i = 0; i < N_THREADS; i++)
         CHECK_INT(pthread_join(threads[i], NULL), 0);
-    for (int i = 0; i < n_forks; i++) {
-        int status = -1;
-        CHECK(waitpid(children[i], &status, 0) == children[i]);
-        CHECK_INT(status, 0);
-    }
+    for (int i = 0; i < n_forks; i++)
+        must_end(children[i]);
     CHECK_INT(atomic_load(&v.n_wrong), 0);
     check_kept(&v, n_open_before);
     pthread_barrier_destroy(&v.start);
@@ -128,10 +124,9 @@ static void one_round(const char *prefix, int n_forks)
 static const char *store(void)
 {
     static char flat[600], prefix[600];
-    tokmap_error err;
     snprintf(flat, sizeof flat, "%s", check_path("flat"));
     snprintf(prefix, sizeof prefix, "%s", check_path("P"));
-    CHECK_OK(shape_write(&SHAPE, flat, false, &err), err);
+    must_store(&SHAPE, flat);
     joined_store_even(flat, prefix, "cell", FILE_TOKENS);
     return prefix;
 }
@@ -161,14 +156,12 @@ TEST(datasets_leave_room_for_other_files)
     struct rlimit before;
     visitors v[N_DATASETS] = {{0}};
     tokmap_dataset *ds[N_DATASETS];
-    tokmap_error err;
     const unsigned n_open_before = n_open_files();
     CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit low = {LIMIT, before.rlim_max};
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &low), 0);
     for (int i = 0; i < N_DATASETS; i++) {
-        CHECK_OK(tokmap_dataset_open(&ds[i], prefix, &err), err);
-        v[i].ds = ds[i];
+        v[i].ds = ds[i] = must_open(prefix);
     }
     for (unsigned i = 0; i < N_DATASETS; i++)
         visit_all(&v[i], i);

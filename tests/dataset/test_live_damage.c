@@ -466,14 +466,14 @@ static void replace_now(const char *path)
     if (!strstr(path, "p.bin"))
         return;
     fault.open_hook = NULL;
-    CHECK_INT(shape_write(replacement, check_path("p"), true, NULL), TOKMAP_OK);
+    must_store(replacement, check_path("p"));
 }
 
 static void open_while_replaced(const shape *by)
 {
     tokmap_dataset *ds = NULL;
     tokmap_error err;
-    CHECK_INT(shape_write(&SHAPE_TINY, check_path("p"), true, NULL), TOKMAP_OK);
+    must_store(&SHAPE_TINY, check_path("p"));
     replacement = by;
     fault.open_hook = replace_now;
     const tokmap_status status = tokmap_dataset_open(&ds, check_path("p"), &err);
@@ -516,8 +516,8 @@ TEST(tokens_that_had_the_name_only_for_a_moment_are_not_used)
     same_size.seed = 1;
     tokmap_dataset *ds = NULL;
     tokmap_error err;
-    CHECK_INT(shape_write(&SHAPE_TINY, check_path("p"), false, NULL), TOKMAP_OK);
-    CHECK_INT(shape_write(&same_size, check_path("new"), false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_TINY, check_path("p"));
+    must_store(&same_size, check_path("new"));
     fault.open_hook = lend_the_name;
     const tokmap_status status = tokmap_dataset_open(&ds, check_path("p"), &err);
     CHECK(fault_disarm());

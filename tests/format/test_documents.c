@@ -16,12 +16,12 @@ enum {
     MAX_DOCUMENTS = 70000
 };
 
-typedef struct shape {
+typedef struct section {
     uint64_t *lengths;
     uint64_t n_documents, n_tokens;
     uint8_t *bytes;
     uint64_t n_bytes;
-} shape;
+} section;
 
 static uint64_t random_u64(uint64_t *state)
 {
@@ -30,7 +30,7 @@ static uint64_t random_u64(uint64_t *state)
 }
 
 /* The section by the words of FORMAT.md, not by the index writer. */
-static void encode(shape *s)
+static void encode(section *s)
 {
     tokmap_i_documents_layout l;
     tokmap_i_documents_layout_of(s->n_documents, &l);
@@ -65,7 +65,7 @@ static void encode(shape *s)
  * on none can be read. */
 typedef struct in_pieces {
     tokmap_i_pieces pieces;
-    const shape *shape;
+    const section *section;
     uint64_t n_gotten, n_readable;
     uint8_t piece[TOKMAP_I_PIECE_BYTES];
 } in_pieces;
@@ -73,13 +73,14 @@ typedef struct in_pieces {
 static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
 {
     in_pieces *p = (in_pieces *)self;
-    CHECK(offset < p->shape->n_bytes);
+    CHECK(offset < p->section->n_bytes);
     memset(p->piece, 0xA5, sizeof p->piece);
-    memcpy(p->piece, p->shape->bytes + offset, MIN(sizeof p->piece, p->shape->n_bytes - offset));
+    memcpy(p->piece, p->section->bytes + offset,
+           MIN(sizeof p->piece, p->section->n_bytes - offset));
     return p->n_gotten++ < p->n_readable ? p->piece : NULL;
 }
 
-static void check_at(const shape *s, const tokmap_i_documents *docs, uint64_t token,
+static void check_at(const section *s, const tokmap_i_documents *docs, uint64_t token,
                      uint64_t expected)
 {
     tokmap_document out, again;
@@ -88,7 +89,7 @@ static void check_at(const shape *s, const tokmap_i_documents *docs, uint64_t to
     CHECK_EQ(out.n_tokens, s->lengths[expected]);
     CHECK(out.first_token <= token && token - out.first_token < out.n_tokens);
 
-    in_pieces p = {.pieces.get = get_piece, .shape = s, .n_readable = UINT64_MAX};
+    in_pieces p = {.pieces.get = get_piece, .section = s, .n_readable = UINT64_MAX};
     tokmap_i_documents unmapped = *docs;
     unmapped.bytes = NULL;
     CHECK_INT(tokmap_i_documents_find(&unmapped, &p.pieces, token, &again), TOKMAP_OK);
@@ -99,10 +100,10 @@ static void check_at(const shape *s, const tokmap_i_documents *docs, uint64_t to
     CHECK_EQ(p.n_gotten, p.n_readable + 1); /* none is asked for after that */
 }
 
-static void check_group(const shape *s, const tokmap_i_documents *docs, uint64_t group)
+static void check_group(const section *s, const tokmap_i_documents *docs, uint64_t group)
 {
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], again[TOKMAP_I_GROUP_DOCUMENTS];
-    in_pieces p = {.pieces.get = get_piece, .shape = s, .n_readable = UINT64_MAX};
+    in_pieces p = {.pieces.get = get_piece, .section = s, .n_readable = UINT64_MAX};
     const uint32_t n = tokmap_i_documents_group(docs, NULL, group, ends);
     CHECK(n > 0);
     CHECK_EQ(tokmap_i_documents_group(docs, &p.pieces, group, again), n);
@@ -111,7 +112,7 @@ static void check_group(const shape *s, const tokmap_i_documents *docs, uint64_t
         CHECK_EQ(tokmap_i_documents_group(docs, &p.pieces, group, again), 0);
 }
 
-static void check_shape(shape *s)
+static void check_shape(section *s)
 {
     encode(s);
     tokmap_i_documents docs;
@@ -161,7 +162,7 @@ TEST(lookups_agree_with_a_scan_over_all_lengths)
 {
     static const uint64_t counts[] = {1,    2,    63,   64,   65,    128,   1023,  1024,
                                       1025, 1087, 1088, 1089, 16384, 16385, 16449, MAX_DOCUMENTS};
-    shape s = {.lengths = malloc(MAX_DOCUMENTS * sizeof(uint64_t))};
+    section s = {.lengths = malloc(MAX_DOCUMENTS * sizeof(uint64_t))};
     for (int kind = 0; kind < 7; kind++) {
         for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
             uint64_t seed = c + 100 * (uint64_t)kind;
@@ -186,7 +187,7 @@ TEST(a_document_costs_at_most_4_25_bytes)
 }
 
 /* Ends of documents that span more than 2^32 tokens, written by the library to a file of holes. */
-static void write_wide(const char *prefix, const shape *s)
+static void write_wide(const char *prefix, const section *s)
 {
     char path[1100];
     tokmap_error err;
@@ -224,7 +225,7 @@ TEST(wide_groups_that_the_library_writes_are_read_back)
         N = 400
     };
     uint64_t lengths[N], ends[N], first = 0;
-    shape s = {.lengths = lengths, .n_documents = N};
+    section s = {.lengths = lengths, .n_documents = N};
     for (uint64_t i = 0; i < N; i++)
         lengths[i] = i == 70 || i == 200 ? 1ull << 33 : i % 64 == 3 ? UINT32_MAX - 70 + i / 64 : i;
     write_wide(check_path("w"), &s);

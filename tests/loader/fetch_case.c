@@ -25,10 +25,8 @@ static uint32_t ahead_token(uint32_t dataset, uint64_t position)
 
 static void ahead_add_open(fetch_case *c, const char *path)
 {
-    tokmap_error err;
     CHECK(c->n_datasets < CASE_MAX_DATASETS);
-    CHECK_OK(tokmap_dataset_open(&c->datasets[c->n_datasets], path, &err), err);
-    c->n_datasets++;
+    c->datasets[c->n_datasets++] = must_open(path);
 }
 
 const char *ahead_path(uint32_t dataset, const char *suffix)
@@ -45,12 +43,11 @@ static void ahead_write(const fetch_case *c, const char *prefix, uint32_t n_toke
                                            .vocab_size = CASE_VOCAB,
                                            .eod_id = TOKMAP_NO_ID,
                                            .token_bytes = token_bytes};
-    tokmap_writer *w = NULL;
     uint32_t *ids = malloc(n_tokens * sizeof *ids);
     CHECK(ids != NULL);
     for (uint32_t i = 0; i < n_tokens; i++)
         ids[i] = ahead_token(c->n_datasets, i);
-    w = must_begin(prefix, &options);
+    tokmap_writer *w = must_begin(prefix, &options);
     CHECK_INT(tokmap_writer_append(w, ids, n_tokens, NULL), TOKMAP_OK);
     must_finish(w);
     free(ids);
@@ -80,10 +77,6 @@ void ahead_add_adopted(fetch_case *c, uint32_t n_tokens, uint32_t header_bytes)
                                           .vocab_size = CASE_VOCAB,
                                           .token_bytes = 2,
                                           .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
-    tokmap_error err;
-    const void *tokens;
-    size_t n;
     FILE *out = fopen(path, "wb");
     CHECK(out != NULL);
     for (uint32_t i = 0; i < header_bytes; i++)
@@ -93,10 +86,7 @@ void ahead_add_adopted(fetch_case *c, uint32_t n_tokens, uint32_t header_bytes)
         fwrite(&id, sizeof id, 1, out);
     }
     CHECK_INT(fclose(out), 0);
-    CHECK_OK(tokmap_writer_adopt(&w, path, &options, &err), err);
-    while (tokmap_writer_scan(w, &tokens, &n, NULL) == TOKMAP_OK)
-        continue;
-    must_finish(w);
+    must_finish(must_adopt(path, &options));
     ahead_add_open(c, path);
 }
 

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "loader/fetch_case.h"

@@ -13,12 +13,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "support/faults.h"
 #include "loader/fetch_case.h"
+#include "support/must.h"
 
 /* ---- In front of the system: madvise, and the reads that are put into an io_uring ---- */
 
@@ -166,56 +165,35 @@ static void expect_steps(fetch_case *c, tokmap_i_fetch *f, uint64_t i, uint64_t 
 
 /* ---- Files that are cut ---- */
 
-typedef struct cut_file {
-    const char *path;
-    uint8_t *bytes;
-    size_t n_bytes;
-} cut_file;
-
-static cut_file cut(const char *path, off_t n_left)
+static void put_back(const char *path, file_bytes *whole)
 {
-    cut_file f = {.path = path};
-    struct stat st;
-    const int fd = open(path, O_RDWR);
-    CHECK(fd >= 0 && fstat(fd, &st) == 0);
-    f.n_bytes = (size_t)st.st_size;
-    f.bytes = malloc(f.n_bytes);
-    CHECK_INT(pread(fd, f.bytes, f.n_bytes, 0), (ssize_t)f.n_bytes);
-    CHECK_INT(ftruncate(fd, n_left), 0);
-    close(fd);
-    return f;
-}
-
-static void make_whole(cut_file *f)
-{
-    const int fd = open(f->path, O_RDWR);
-    CHECK_INT(pwrite(fd, f->bytes, f->n_bytes, 0), (ssize_t)f->n_bytes);
-    close(fd);
-    free(f->bytes);
+    CHECK(file_store(path, whole->data, whole->n_bytes));
+    free(whole->data);
 }
 
 static void survives_files_that_are_cut(tokmap_io kind)
 {
-    static const off_t sizes[] = {0, 1, 511, 4096, 20000, 40001, 2 * N_TOKENS - 1};
+    static const size_t sizes[] = {0, 1, 511, 4096, 20000, 40001, 2 * N_TOKENS - 1};
     fetch_case c = {.seed = 1};
     add_all(&c);
     tokmap_i_fetch *f = ahead_begin(&c, kind);
     for (size_t k = 0; k < 2 * sizeof sizes / sizeof *sizes; k++) {
-        const off_t size = sizes[k / 2];
+        const size_t size = sizes[k / 2];
         const uint32_t dataset = k % 2 ? 2 : 0;
         tokmap_error err = {0};
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(&c, f, 0, 3);
-        cut_file file = cut(ahead_path(dataset, dataset == 2 ? ".ds" : ".bin"), size);
+        const char *path = ahead_path(dataset, dataset == 2 ? ".ds" : ".bin");
+        file_bytes whole = file_cut(path, size);
         const bool compare = kind != TOKMAP_IO_POPULATE;
         const uint64_t i = go_until_error(&c, f, 3, compare, &err);
         CHECK_INT(err.status, TOKMAP_ERR_IO);
         CHECK_INT(err.sys_errno, 0);
-        CHECK_EQ(err.file_offset, (uint64_t)size);
+        CHECK_EQ(err.file_offset, size);
         CHECK_SAYS(err.text, dataset == 2 ? "d2.ds" : "d0.bin");
         CHECK_SAYS(err.text, "shortened");
         CHECK_INT(tokmap_i_fetch_next(f, &(const tokmap_i_fetch_row *){0}, &err), TOKMAP_ERR_IO);
-        make_whole(&file);
+        put_back(path, &whole);
         expect_steps(&c, f, i, 20);
     }
     ahead_end(&c, f);
@@ -229,13 +207,14 @@ static void serves_no_zeros_behind_a_cut(tokmap_io kind)
     fetch_case c = {.seed = 2, .max_tokens = 1100, .from = 8001, .to = 9101};
     ahead_add(&c, N_TOKENS, 2);
     tokmap_i_fetch *f = ahead_begin(&c, kind);
-    cut_file file = cut(ahead_path(0, ".bin"), 2 * 9100 - 1);
+    const char *path = ahead_path(0, ".bin");
+    file_bytes whole = file_cut(path, 2 * 9100 - 1);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     tokmap_error err = {0};
     CHECK(go_until_error(&c, f, 0, true, &err) < 9);
     CHECK_INT(err.sys_errno, 0);
     CHECK_EQ(err.file_offset, 2 * 9100 - 1);
-    make_whole(&file);
+    put_back(path, &whole);
     ahead_end(&c, f);
 }
 EACH_KIND(serves_no_zeros_behind_a_cut)
@@ -488,20 +467,17 @@ static void refuse_calls(const int *numbers, int n, int error)
 
 static void in_a_child(void (*work)(fetch_case *c), fetch_case *c)
 {
-    int status;
     const pid_t child = fork();
     if (child == 0) {
         work(c);
         ahead_close(c);
         _exit(0);
     }
-    CHECK_INT(waitpid(child, &status, 0), child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-        ahead_close(c);
-        SKIP("this machine allows no seccomp filter");
-    }
-    CHECK_INT(status, 0);
+    const int status = must_exit(child);
     ahead_close(c);
+    if (status == 77)
+        SKIP("this machine allows no seccomp filter");
+    CHECK_INT(status, 0);
 }
 
 static void need_direct(fetch_case *c)

@@ -3,12 +3,12 @@
  * step, which can be tried again, and no signal in a thread of the library. */
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "support/check.h"
 #include "dataset/index_cache.h"
 #include "tokmap_stage.h"
 #include "support/bad_days.h"
+#include "support/loader_corpus.h"
 #include "support/must.h"
 
 enum {
@@ -33,7 +33,7 @@ static void open_dataset(void)
                         .metadata = "{}"};
     snprintf(prefix, sizeof prefix, "%s/cut", check_dir());
     snprintf(index_path, sizeof index_path, "%s.tmi", prefix);
-    CHECK_INT(shape_write(&many, prefix, false, NULL), TOKMAP_OK);
+    must_store(&many, prefix);
     ds = must_open(prefix);
     index_file = file_load(index_path);
 }
@@ -51,9 +51,7 @@ static void cut_index(size_t n_left)
 
 static void repair_index(void)
 {
-    FILE *f = fopen(index_path, "r+b");
-    CHECK(f && fwrite(index_file.data, 1, index_file.n_bytes, f) == index_file.n_bytes &&
-          fclose(f) == 0);
+    CHECK(file_store(index_path, index_file.data, index_file.n_bytes));
 }
 
 /* ---- The ways to look documents up ---- */
@@ -84,8 +82,6 @@ static tokmap_loader *open_loader(const way *w)
 {
     static const tokmap_dataset *list[1];
     static tokmap_loader_source source;
-    tokmap_loader *l = NULL;
-    tokmap_error err;
     list[0] = ds;
     const bool blocks = w->shuffle == TOKMAP_SHUFFLE_BLOCK;
     source = (tokmap_loader_source){.datasets = list, .n_datasets = 1, .weight = 1};
@@ -104,8 +100,7 @@ static tokmap_loader *open_loader(const way *w)
                                      .row_parts = w->row_parts,
                                      .io = w->io,
                                      .look_ahead = 2};
-    CHECK_OK(tokmap_loader_open(&l, &o, &err), err);
-    return l;
+    return corpus_open_loader(&o);
 }
 
 static void check_error(tokmap_status status, const tokmap_error *err, uint64_t n_left)
@@ -209,7 +204,6 @@ TEST(a_loader_in_the_map_raises_the_signal_that_the_manual_names)
     for (size_t i = 0; i < N_WAYS; i++) {
         if (ways[i].io != TOKMAP_IO_MAP)
             continue;
-        int result = 0;
         const pid_t child = fork();
         if (child == 0) {
             tokmap_loader *l = open_loader(&ways[i]);
@@ -220,9 +214,8 @@ TEST(a_loader_in_the_map_raises_the_signal_that_the_manual_names)
                 tokmap_loader_next(l, &b, NULL);
             _exit(0);
         }
-        CHECK(child > 0 && waitpid(child, &result, 0) == child);
+        CHECK_INT(must_exit(child), 77);
         repair_index();
-        CHECK_INT(WIFEXITED(result) ? WEXITSTATUS(result) : -1, 77);
     }
     close_dataset();
 }

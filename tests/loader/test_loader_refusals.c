@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_refusals - what a loader does not do, and says why: wrong options, data that do not
  * go together, states of others, the end, a fork. */
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/hash.h"
 #include "dataset/dataset.h"
 #include "support/loader_corpus.h"
+#include "support/must.h"
 
 static corpus_shape narrow = {.name = "narrow", .n_tokens = 500, .token_bytes = 2};
 static corpus_shape wide = {.name = "wide", .n_tokens = 300, .token_bytes = 4};
@@ -296,9 +296,7 @@ TEST(a_child_is_told_and_the_parent_goes_on)
         tokmap_document d;
         _exit(told && tokmap_dataset_find_document(narrow.ds, 9, &d) == TOKMAP_OK ? 0 : 1);
     }
-    int result;
-    CHECK(waitpid(child, &result, 0) == child);
-    CHECK(WIFEXITED(result) && WEXITSTATUS(result) == 0);
+    must_end(child);
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
     tokmap_loader_close(l);
     close_all();

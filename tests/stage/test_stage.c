@@ -2,6 +2,7 @@
 /* The stage on the device that is always there: what it hands out is what the loader says, from
  * open to close, saved, restored, edited and exported. */
 #include "stage/stage_case.h"
+#include "support/bad_days.h"
 
 static tokmap_stage *open_on_host(tokmap_loader *l, tokmap_stage_options o)
 {
@@ -279,16 +280,6 @@ TEST(refuses_rows_that_have_grown)
 
 /* ---- Damage ---- */
 
-static char cut_path[640];
-
-/* A file may be cut while it is in use; and be there again. */
-static void put_file(const uint8_t *bytes, size_t n_bytes)
-{
-    FILE *f = fopen(cut_path, "r+");
-    CHECK(f && fwrite(bytes, 1, n_bytes, f) == n_bytes && fflush(f) == 0 &&
-          ftruncate(fileno(f), (off_t)n_bytes) == 0 && fclose(f) == 0);
-}
-
 static void look_at_rows(void *context, tokmap_row *rows, const tokmap_batch *batch)
 {
     uint64_t *sum = context;
@@ -299,12 +290,9 @@ static void look_at_rows(void *context, tokmap_row *rows, const tokmap_batch *ba
 
 static void cut_file_under(const tokmap_stage_options *so, const options *o)
 {
-    static uint8_t whole[6000];
     begin(o, *so);
-    snprintf(cut_path, sizeof cut_path, "%s.bin", narrow.path);
-    FILE *f = fopen(cut_path, "r");
-    CHECK(f && fread(whole, 1, sizeof whole, f) == sizeof whole && fclose(f) == 0);
-    put_file(whole, 10);
+    const char *path = with_suffix(narrow.path, ".bin");
+    file_bytes whole = file_cut(path, 10);
     tokmap_status status = TOKMAP_OK;
     for (int i = 0; i < 100 && !status; i++) {
         status = tokmap_stage_next(s, &b, NULL, &err);
@@ -312,9 +300,10 @@ static void cut_file_under(const tokmap_stage_options *so, const options *o)
             release(s, &b, NULL);
     }
     CHECK_INT(status, TOKMAP_ERR_IO);
-    CHECK_SAYS(err.text, cut_path);
+    CHECK_SAYS(err.text, path);
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_IO);
-    put_file(whole, sizeof whole);
+    CHECK(file_store(path, whole.data, whole.n_bytes));
+    free(whole.data);
     CHECK_INT(tokmap_loader_seek(mine, tokmap_stage_position(s), &err), TOKMAP_OK);
     expect_steps(20, NULL);
     end();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stage as a guest in a process and a driver that others use, too: contexts, captures, forks,
  * tensors that outlive it, and a driver that refuses. */
-#include <sys/wait.h>
 
 #include "stage/fake_driver_case.h"
 #include "support/must.h"

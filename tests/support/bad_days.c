@@ -35,13 +35,28 @@ bool file_is_there(const char *path)
     return lstat(path, &st) == 0;
 }
 
+bool file_holds(const char *path, const file_bytes *bytes)
+{
+    const file_bytes is = file_load(path);
+    const bool same = is.data && bytes->data && is.n_bytes == bytes->n_bytes &&
+                      memcmp(is.data, bytes->data, is.n_bytes) == 0;
+    free(is.data);
+    return same;
+}
+
+file_bytes file_cut(const char *path, size_t n_left)
+{
+    const file_bytes whole = file_load(path);
+    if (!whole.data || truncate(path, (off_t)n_left))
+        abort();
+    return whole;
+}
+
 bool files_are_equal(const char *a, const char *b)
 {
-    const file_bytes in_a = file_load(a), in_b = file_load(b);
-    const bool same = in_a.data && in_b.data && in_a.n_bytes == in_b.n_bytes &&
-                      memcmp(in_a.data, in_b.data, in_a.n_bytes) == 0;
+    const file_bytes in_a = file_load(a);
+    const bool same = file_holds(b, &in_a);
     free(in_a.data);
-    free(in_b.data);
     return same;
 }
 

@@ -21,6 +21,9 @@ typedef struct file_bytes {
 file_bytes file_load(const char *path);
 bool file_store(const char *path, const void *data, size_t n_bytes);
 bool file_is_there(const char *path);
+bool file_holds(const char *path, const file_bytes *bytes);
+/* Cuts a file that may be in use, and returns what it was. */
+file_bytes file_cut(const char *path, size_t n_left);
 /* Whether both can be read and have the same bytes. */
 bool files_are_equal(const char *a, const char *b);
 

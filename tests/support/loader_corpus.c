@@ -36,9 +36,8 @@ static void write_shape(const corpus_shape *c, const char *path)
                                            .token_bytes = c->token_bytes,
                                            .eod_id = TOKMAP_NO_ID,
                                            .replace = 1};
-    tokmap_writer *w = NULL;
-    tokmap_error err = {0};
-    CHECK_INT(tokmap_writer_open(&w, path, &options, &err), TOKMAP_OK);
+    tokmap_error err;
+    tokmap_writer *w = must_begin(path, &options);
     for (uint32_t t = 0, d = 0; t < c->n_tokens || d < c->n_documents;) {
         while (d < c->n_documents && c->ends[d] == t) {
             CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
@@ -55,13 +54,12 @@ static void write_shape(const corpus_shape *c, const char *path)
 void corpus_shape_open(corpus_shape *c)
 {
     char flat[700];
-    tokmap_error err;
     snprintf(c->path, sizeof c->path, "%s/%s", check_dir(), c->name);
     snprintf(flat, sizeof flat, "%s%s", c->path, c->n_segments ? ".flat" : "");
     write_shape(c, flat);
     if (c->n_segments)
         joined_store_uneven(flat, c->path, c->name, c->n_segments);
-    CHECK_OK(tokmap_dataset_open(&c->ds, c->path, &err), err);
+    c->ds = must_open(c->path);
 }
 
 void corpus_shape_close(corpus_shape *c)

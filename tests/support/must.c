@@ -43,9 +43,44 @@ void must_finish(tokmap_writer *w)
     tokmap_writer_close(w);
 }
 
-void must_end(pid_t child)
+tokmap_writer *must_adopt(const char *path, const tokmap_adopt_options *options)
+{
+    tokmap_writer *w = NULL;
+    tokmap_error err;
+    tokmap_status status = TOKMAP_OK;
+    const void *tokens;
+    size_t n_tokens;
+    CHECK_OK(tokmap_writer_adopt(&w, path, options, &err), err);
+    while (!status)
+        status = tokmap_writer_scan(w, &tokens, &n_tokens, &err);
+    CHECK_INT(status, TOKMAP_END);
+    CHECK(tokens == NULL && n_tokens == 0);
+    return w;
+}
+
+void must_store(const shape *s, const char *prefix)
+{
+    tokmap_error err;
+    CHECK(!s->adopted_suffix || shape_store_tokens(s, prefix));
+    CHECK_OK(shape_write(s, prefix, true, &err), err);
+}
+
+void must_hold(const shape *s, const char *prefix, const char *when)
+{
+    const char *problem = shape_compare(s, prefix);
+    if (problem)
+        CHECK_FAIL("%s: the %s dataset: %s", when, s->name, problem);
+}
+
+int must_exit(pid_t child)
 {
     int status;
     CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK_INT(status, 0);
+    CHECK(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+void must_end(pid_t child)
+{
+    CHECK_INT(must_exit(child), 0);
 }

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "tokmap_writer.h"
+#include "support/bad_days.h"
 
 tokmap_dataset *must_open(const char *path);
 /* And verify finds nothing. */
@@ -15,7 +15,15 @@ tokmap_dataset_info must_info(const tokmap_dataset *ds);
 tokmap_writer *must_begin(const char *path, const tokmap_writer_options *options);
 /* Closes the writer, too. */
 void must_finish(tokmap_writer *w);
-/* A child that ends with status 0. */
+/* Adopts a token file and scans all of it. */
+tokmap_writer *must_adopt(const char *path, const tokmap_adopt_options *options);
+/* Writes a dataset of this shape, and first its tokens if they are adopted; another is replaced. */
+void must_store(const shape *s, const char *prefix);
+/* A sound dataset of this shape; `when` is told if not. */
+void must_hold(const shape *s, const char *prefix, const char *when);
+/* A child that ends by itself; returns its status. */
+int must_exit(pid_t child);
+/* Likewise, with status 0. */
 void must_end(pid_t child);
 
 #endif /* TOKMAP_MUST_H */

@@ -3,11 +3,11 @@
  * threads and cuts do; errors name the first wrong text; and what a caller may do wrong. */
 #include <errno.h>
 #include <pthread.h>
-#include <sys/wait.h>
 
 #include "tokenizer/load_model.h"
 
 #include "support/faults.h"
+#include "support/must.h"
 #include "tokenizer/library/library.h"
 #include "tokmap_tokenizer.h"
 
@@ -326,9 +326,7 @@ TEST(a_child_process_goes_on_while_threads_of_the_parent_encode)
             tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
             _exit(tokmap_tokenizer_encode(t, &o, &e, NULL) == TOKMAP_OK && e.n_ids > 0 ? 0 : 1);
         }
-        int status = -1;
-        CHECK(waitpid(child, &status, 0) == child);
-        CHECK_INT(status, 0);
+        must_end(child);
     }
     pthread_join(other.thread, NULL);
     tokmap_tokenizer_close(t);

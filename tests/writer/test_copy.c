@@ -33,11 +33,10 @@ static char flat[600], joined[600], out[600];
 /* flat, and joined with the same content, in token files of about a million tokens. */
 static void make_datasets(const shape *s)
 {
-    tokmap_error err;
     snprintf(flat, sizeof flat, "%s", check_path("flat"));
     snprintf(joined, sizeof joined, "%s", check_path("joined"));
     snprintf(out, sizeof out, "%s", check_path("out"));
-    CHECK_OK(shape_write(s, flat, false, &err), err);
+    must_store(s, flat);
     joined_store_even(flat, joined, "cell", s->n_tokens / 17 + 1);
 }
 
@@ -93,7 +92,7 @@ static void use_another_dataset(void)
 {
     shape other = SMALL;
     other.seed = 9;
-    CHECK_INT(shape_write(&other, check_path("other"), false, NULL), TOKMAP_OK);
+    must_store(&other, check_path("other"));
     joined_store_even(check_path("other"), check_path("other_joined"), "other_cell", 100);
     snprintf(joined, sizeof joined, "%s", check_path("other_joined"));
     snprintf(flat, sizeof flat, "%s", check_path("other"));
@@ -207,7 +206,7 @@ TEST(existing_datasets_are_refused_or_replaced)
 {
     make_datasets(&SMALL);
     tokmap_error err;
-    CHECK_INT(shape_write(&SHAPE_OLD, out, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_OLD, out);
     CHECK_INT(copy_part(0, 1, &err), TOKMAP_ERR_EXISTS);
     CHECK_INT(copy_finish(false, &err), TOKMAP_ERR_EXISTS);
     CHECK(!shape_compare(&SHAPE_OLD, out) && !has_partials(out));
@@ -272,12 +271,11 @@ TEST(arguments_are_checked)
 TEST(a_dataset_without_tokens_can_be_copied)
 {
     shape empty = SHAPE_EMPTY;
-    tokmap_error err;
     empty.n_inputs = 1;
     snprintf(joined, sizeof joined, "%s", check_path("flat"));
     snprintf(flat, sizeof flat, "%s", check_path("flat"));
     snprintf(out, sizeof out, "%s", check_path("out"));
-    CHECK_OK(shape_write(&empty, flat, false, &err), err);
+    must_store(&empty, flat);
     must_copy(0, 2);
     must_complete();
 }

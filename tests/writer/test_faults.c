@@ -8,6 +8,7 @@
 
 #include "support/bad_days.h"
 #include "support/fault_sweeps.h"
+#include "support/must.h"
 
 /* n_tokens of these two: see start. */
 static shape NEW = {.name = "new",
@@ -49,7 +50,7 @@ static void prepare_empty(void)
 static void prepare_old(void)
 {
     remove_dataset(prefix);
-    CHECK_INT(shape_write(&SHAPE_OLD, prefix, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_OLD, prefix);
 }
 
 static void prepare_foreign(void)
@@ -61,20 +62,20 @@ static void prepare_foreign(void)
 static void prepare_old_foreign(void)
 {
     prepare_foreign();
-    CHECK_INT(shape_write(&FOREIGN, prefix, false, NULL), TOKMAP_OK);
+    must_store(&FOREIGN, prefix);
 }
 
 static void prepare_input(void)
 {
     remove_dataset(prefix);
     if (!file_is_there(with_suffix(input, ".tmi")))
-        CHECK_INT(shape_write(&NEW, input, false, NULL), TOKMAP_OK);
+        must_store(&NEW, input);
 }
 
 static void prepare_reading(void)
 {
     if (!file_is_there(with_suffix(prefix, ".tmi")))
-        CHECK_INT(shape_write(&NEW, prefix, false, NULL), TOKMAP_OK);
+        must_store(&NEW, prefix);
 }
 
 static tokmap_status run_write(const scenario *s, tokmap_error *err)
@@ -146,7 +147,7 @@ static tokmap_status run_copy(const scenario *s, tokmap_error *err)
 static void prepare_old_and_input(void)
 {
     prepare_input();
-    CHECK_INT(shape_write(&SHAPE_OLD, prefix, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_OLD, prefix);
 }
 
 static void prepare_joined(void)
@@ -189,13 +190,6 @@ static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
 
 /* ---- What must hold after a run ---- */
 
-static void expect_content(const char *what, const shape *s)
-{
-    const char *problem = shape_compare(s, prefix);
-    if (problem)
-        CHECK_FAIL("%s: the %s dataset: %s", what, s->name, problem);
-}
-
 /* After a failure: what was there before, perhaps still set aside. Only when the disk refuses
  * everything from then on, the new one may be there, complete, because it could not be removed. */
 static void expect_old(const scenario *s, const char *what)
@@ -207,18 +201,15 @@ static void expect_old(const scenario *s, const char *what)
     if (!s->before && !is_absent(prefix))
         CHECK_FAIL("%s: there is something after a failure", what);
     if (s->before)
-        expect_content(what, s->before);
+        must_hold(s->before, prefix, what);
 }
 
 static void expect_foreign_tokens_untouched(const scenario *s, const char *what)
 {
     if (!s->after->adopted_suffix)
         return;
-    const file_bytes is = file_load(with_suffix(prefix, ".bin"));
     const file_bytes was = shape_token_file(s->after);
-    const bool same =
-        is.data && is.n_bytes == was.n_bytes && memcmp(is.data, was.data, was.n_bytes) == 0;
-    free(is.data);
+    const bool same = file_holds(with_suffix(prefix, ".bin"), &was);
     free(was.data);
     if (!same)
         CHECK_FAIL("%s: the foreign token file was changed", what);
@@ -232,7 +223,7 @@ static void expect_next_run_works(const scenario *s, const char *what)
     const tokmap_status status = s->run(s, &err);
     if (status != (complete ? TOKMAP_ERR_EXISTS : TOKMAP_OK))
         CHECK_FAIL("%s: the next run: %s", what, err.text);
-    expect_content(what, s->after);
+    must_hold(s->after, prefix, what);
     if (has_partials(prefix))
         CHECK_FAIL("%s: the next run leaves partial files", what);
 }
@@ -257,7 +248,7 @@ bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
     if (status)
         expect_old(s, what);
     else
-        expect_content(what, s->after);
+        must_hold(s->after, prefix, what);
     if (sw->mode != FAULT_FROM_THEN_ON && last != FAULT_UNLINK && has_partials(prefix))
         CHECK_FAIL("%s: partial files are left behind", what);
     if (status)
@@ -355,7 +346,7 @@ static bool kill_at(const scenario *s, fault_mode mode, uint64_t n)
     if (s->before && is_absent(prefix))
         CHECK_FAIL("%s: neither old nor new", what);
     if (!is_absent(prefix) && shape_compare(s->after, prefix))
-        expect_content(what, s->before ? s->before : s->after);
+        must_hold(s->before ? s->before : s->after, prefix, what);
     expect_next_run_works(s, what);
     if (WIFEXITED(exit_status))
         CHECK_INT(WEXITSTATUS(exit_status), 0);
@@ -387,13 +378,10 @@ static tokmap_status rival_status;
 
 static void run_rival(void)
 {
-    int status;
     const pid_t child = fork();
     if (child == 0)
         _exit(-(int)shape_write(rival, prefix, rival_replaces, NULL));
-    rival_status = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
-                       ? (tokmap_status)-WEXITSTATUS(status)
-                       : TOKMAP_ERR_MEMORY;
+    rival_status = (tokmap_status)-must_exit(child);
 }
 
 static void expect_one_of_two(const char *what, tokmap_status status, const tokmap_error *err)
@@ -407,9 +395,9 @@ static void expect_one_of_two(const char *what, tokmap_status status, const tokm
     if (!(ours || theirs) || (ours && theirs && !rival_replaces))
         CHECK_FAIL("%s: %d and %d", what, (int)status, (int)rival_status);
     if (!ours || (theirs && shape_compare(&NEW, prefix)))
-        expect_content(what, rival);
+        must_hold(rival, prefix, what);
     else
-        expect_content(what, &NEW);
+        must_hold(&NEW, prefix, what);
     if (has_partials(prefix))
         CHECK_FAIL("%s: partial files are left", what);
 }
@@ -467,7 +455,7 @@ static void expect_works_without(unsigned calls, int errno_value, const scenario
     const bool fired = fault_disarm();
     CHECK(fired);
     CHECK_OK(status, err);
-    expect_content("without", s->after);
+    must_hold(s->after, prefix, "without");
     CHECK(!has_partials(prefix));
 }
 
@@ -494,7 +482,7 @@ TEST(a_disk_with_larger_blocks_than_we_think_will_do)
         n_fired += fault_disarm();
         n_good += status == TOKMAP_OK;
         if (status == TOKMAP_OK)
-            expect_content("larger blocks", &LARGE);
+            must_hold(&LARGE, prefix, "larger blocks");
     }
     /* Only the one write that goes past the page cache is done again. */
     CHECK(n_fired >= 2);
@@ -525,6 +513,6 @@ TEST(hard_links_that_stop_working_leave_nothing_behind)
     const tokmap_status status = run_write(&WRITE, &err);
     CHECK(fault_disarm());
     CHECK_OK(status, err);
-    expect_content("with one link", &NEW);
+    must_hold(&NEW, prefix, "with one link");
     CHECK(!has_partials(prefix));
 }

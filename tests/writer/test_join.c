@@ -66,7 +66,6 @@ typedef struct parts {
 static parts make_parts(const char *folder, uint32_t n_columns)
 {
     parts p = {0};
-    tokmap_error err;
     make_folder(folder);
     for (int i = 0; i < N_PARTS; i++) {
         char name[24];
@@ -75,9 +74,7 @@ static parts make_parts(const char *folder, uint32_t n_columns)
             continue; /* it can have no values */
         snprintf(name, sizeof name, "%06d", i);
         snprintf(p.prefixes[p.n], sizeof p.prefixes[0], "%s", in_folder(folder, name));
-        if (s.adopted_suffix)
-            CHECK(shape_store_tokens(&s, p.prefixes[p.n]));
-        CHECK_OK(shape_write(&s, p.prefixes[p.n++], false, &err), err);
+        must_store(&s, p.prefixes[p.n++]);
     }
     return p;
 }
@@ -301,13 +298,13 @@ TEST(what_cannot_continue_is_refused)
 
 TEST(what_does_not_fit_is_refused)
 {
-    CHECK_INT(shape_write(&SHAPE_WIDE_IDS, check_path("wide"), false, NULL), TOKMAP_OK);
-    CHECK_INT(shape_write(&SHAPE_NO_DOCUMENTS, check_path("no"), false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_WIDE_IDS, check_path("wide"));
+    must_store(&SHAPE_NO_DOCUMENTS, check_path("no"));
     shape large = SHAPE_TINY;
     large.vocab_size = 60000;
-    CHECK_INT(shape_write(&large, check_path("large"), false, NULL), TOKMAP_OK);
-    CHECK_INT(shape_write(&SHAPE_TINY, check_path("tiny"), false, NULL), TOKMAP_OK);
-    CHECK_INT(shape_write(&SHAPE_VALUES, check_path("values"), false, NULL), TOKMAP_OK);
+    must_store(&large, check_path("large"));
+    must_store(&SHAPE_TINY, check_path("tiny"));
+    must_store(&SHAPE_VALUES, check_path("values"));
     expect_refused(0, NULL, check_path("wide"), TOKMAP_ERR_MISMATCH);
     expect_refused(0, NULL, check_path("no"), TOKMAP_ERR_MISMATCH);
     expect_refused(0, check_path("tiny"), check_path("large"), TOKMAP_ERR_MISMATCH);
@@ -349,7 +346,7 @@ TEST(other_calls_are_refused)
     tokmap_error err;
     const void *tokens;
     size_t n;
-    CHECK_INT(shape_write(&SHAPE_TINY, check_path("tiny"), false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_TINY, check_path("tiny"));
     tokmap_dataset *ds = must_be_sound(check_path("tiny"));
     for (int call = 0; call < 7; call++) {
         tokmap_writer *w = NULL;
@@ -397,8 +394,8 @@ TEST(a_path_that_is_too_long_is_refused)
     go_down(many, "m", strlen(many) + 1000);
     strcat(deep, "/p");
     strcat(many, "/p");
-    CHECK_INT(shape_write(&SHAPE_TINY, deep, false, NULL), TOKMAP_OK);
-    CHECK_INT(shape_write(&SHAPE_TINY, check_path("tiny"), false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_TINY, deep);
+    must_store(&SHAPE_TINY, check_path("tiny"));
     tokmap_writer *w = NULL;
     tokmap_error err;
     CHECK_INT(tokmap_writer_open_joined(&w, many, &OPTIONS, NULL), TOKMAP_OK);
@@ -415,7 +412,7 @@ TEST(a_path_that_is_too_long_is_refused)
 
 TEST(tokens_of_the_output_itself_are_refused)
 {
-    CHECK_INT(shape_write(&SHAPE_TINY, check_path("p"), false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_TINY, check_path("p"));
     parts p = {.n = 1};
     tokmap_error err;
     snprintf(p.prefixes[0], 600, "%s", check_path("p"));
@@ -432,7 +429,7 @@ TEST(existing_files_are_refused_or_replaced)
     tokmap_error err;
     must_write(&p, check_path("flat"), false);
     /* A flat one becomes joined: without P.bin. */
-    CHECK_INT(shape_write(&SHAPE_TINY, out, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_TINY, out);
     CHECK_INT(write_whole(&p, out, true, false, &err), TOKMAP_ERR_EXISTS);
     CHECK(!shape_compare(&SHAPE_TINY, out));
     CHECK_INT(write_whole(&p, out, true, true, &err), TOKMAP_OK);

@@ -96,9 +96,7 @@ static void checkpoint_at_token(uint64_t n_tokens, uint64_t n_more)
                          .vocab_size = 60000,
                          .n_tokens = (uint32_t)(n_tokens + n_more),
                          .metadata = "{}"};
-    const char *problem = shape_compare(&whole, prefix);
-    if (problem)
-        CHECK_FAIL("checkpoint at token %d: %s", (int)n_tokens, problem);
+    must_hold(&whole, prefix, "after a checkpoint");
     remove_all_of(prefix);
 }
 
@@ -248,7 +246,7 @@ TEST(a_merge_goes_on_between_two_datasets)
                          .n_inputs = 2,
                          .metadata = "{}"};
     const char *path = check_path("input");
-    CHECK_INT(shape_write(&input, path, false, NULL), TOKMAP_OK);
+    must_store(&input, path);
     files at_once = merge(path, false);
     files resumed = merge(path, true);
     expect_files(&at_once, "merged");
@@ -347,10 +345,7 @@ static void compare_index(uint64_t n, uint64_t part, bool wide)
     index_documents(w, 0, n, wide);
     index_finish(w);
     index_in_parts(parts, n, part, wide);
-    file_bytes a = file_load(one), b = file_load(parts);
-    CHECK(a.data && b.data && a.n_bytes == b.n_bytes && memcmp(a.data, b.data, a.n_bytes) == 0);
-    free(a.data);
-    free(b.data);
+    CHECK(files_are_equal(one, parts));
     unlink(one);
     unlink(parts);
 }
@@ -533,7 +528,7 @@ TEST(the_old_dataset_stays_until_the_resumed_one_is_complete)
     start();
     files whole = uninterrupted(&SMALL);
     remove_all_of(prefix);
-    CHECK_INT(shape_write(&SHAPE_TINY, prefix, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_TINY, prefix);
     run r = {.plan = &SMALL,
              .replace = true,
              .unfinished = TOKMAP_UNFINISHED_RESUME,

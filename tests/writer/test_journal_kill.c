@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "support/fault_sweeps.h"
+#include "support/must.h"
 
 static const plan WORK = {
     .seed = 6, .n_steps = 10, .most_tokens = 400, .vocab_size = 70000, .n_columns = 2};
@@ -48,7 +49,7 @@ static void flush_names(void)
     unlink(path); /* emptying a file would make some file systems write it out at once */
     FILE *out = fopen(path, "w");
     for (int i = 0; i < N_SUFFIXES; i++)
-        fprintf(out, "%" PRIu64 "\n", inode_of(with_suffix(prefix, all_suffixes[i])));
+        fprintf(out, "%" PRIu64 "\n", inode_of(file_of(all_suffixes[i])));
     fclose(out);
 }
 
@@ -80,7 +81,7 @@ static void flush_any(int fd)
 static void start_account(void)
 {
     for (int i = 0; i < N_SUFFIXES; i++) {
-        const int fd = open(with_suffix(prefix, all_suffixes[i]), O_RDONLY);
+        const int fd = open(file_of(all_suffixes[i]), O_RDONLY);
         if (fd >= 0)
             flush_any(fd);
     }
@@ -146,7 +147,7 @@ static void cut_power(cut how, uint64_t lot)
     uint64_t is[N_SUFFIXES], will_be[N_SUFFIXES];
     files current = load_files(prefix);
     for (int i = 0; i < N_SUFFIXES; i++)
-        is[i] = inode_of(with_suffix(prefix, all_suffixes[i]));
+        is[i] = inode_of(file_of(all_suffixes[i]));
     read_names(will_be);
     if (how == BYTES_LOST || (how == SOME_LOST && lot % 2))
         memcpy(will_be, is, sizeof is);
@@ -155,9 +156,9 @@ static void cut_power(cut how, uint64_t lot)
         int same = 0;
         while (same < i && will_be[same] != will_be[i])
             same++;
-        const char *path = with_suffix(prefix, all_suffixes[i]);
+        const char *path = file_of(all_suffixes[i]);
         if (will_be[i] && same < i)
-            CHECK(link(with_suffix(prefix, all_suffixes[same]), path) == 0);
+            CHECK(link(file_of(all_suffixes[same]), path) == 0);
         if (!will_be[i] || same < i)
             continue;
         const cut mine = how == SOME_LOST ? (cut)(mix(lot, (uint64_t)i) % 3) : how;
@@ -197,7 +198,7 @@ static void set_up(void)
         n_made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(n_made != MAP_FAILED);
     finished = n_made + 1;
-    CHECK_INT(shape_write(&SHAPE_OLD, prefix, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_OLD, prefix);
     old = load_files(prefix);
     whole = uninterrupted(&WORK);
     remove_all_of(prefix);
@@ -242,18 +243,10 @@ static run run_of(const scenario *s)
 
 /* ---- What must hold afterwards ---- */
 
-static bool holds(int suffix, const files *all)
-{
-    file_bytes is = file_load(with_suffix(prefix, all_suffixes[suffix]));
-    const bool same = is.data && is.n_bytes == all->f[suffix].n_bytes &&
-                      memcmp(is.data, all->f[suffix].data, is.n_bytes) == 0;
-    free(is.data);
-    return same;
-}
-
 static bool is_complete(void)
 {
-    return !is_absent(prefix) && holds(0, &whole) && holds(1, &whole);
+    return !is_absent(prefix) && file_holds(file_of(all_suffixes[0]), &whole.f[0]) &&
+           file_holds(file_of(all_suffixes[1]), &whole.f[1]);
 }
 
 static void expect_nothing_half(const scenario *s, const char *what)
@@ -270,8 +263,8 @@ static bool has_leftovers(void)
 {
     bool any = false;
     for (int i = 2; i < N_SUFFIXES; i++)
-        any |= strcmp(all_suffixes[i], ".tmj.partial") != 0 &&
-               file_is_there(with_suffix(prefix, all_suffixes[i]));
+        any |=
+            strcmp(all_suffixes[i], ".tmj.partial") != 0 && file_is_there(file_of(all_suffixes[i]));
     return any;
 }
 
@@ -462,7 +455,6 @@ TEST(a_full_disk_costs_no_checkpoint)
     int n_failed = 0;
     set_up();
     for (rlim_t limit = 0; limit < 24000; limit += check_long() ? 211 : 613) {
-        int status;
         prepare(&FRESH);
         const pid_t child = fork();
         if (child == 0) {
@@ -471,9 +463,9 @@ TEST(a_full_disk_costs_no_checkpoint)
             signal(SIGXFSZ, SIG_IGN);
             _exit(setrlimit(RLIMIT_FSIZE, &most) ? 100 : run_plan(&r, NULL) ? 1 : 0);
         }
-        CHECK_INT(waitpid(child, &status, 0), child);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
-        n_failed += WEXITSTATUS(status);
+        const int status = must_exit(child);
+        CHECK(status <= 1);
+        n_failed += status;
         expect_resumes(&FRESH, NOTHING_LOST, "after a full disk");
     }
     tear_down();
@@ -523,15 +515,12 @@ static tokmap_status rival_status;
 
 static void run_rival(void)
 {
-    int status;
     const pid_t child = fork();
     if (child == 0) {
         run r = {.plan = &WORK, .unfinished = TOKMAP_UNFINISHED_RESUME, .checkpoint_every = 3};
         _exit(-(int)run_plan(&r, NULL));
     }
-    rival_status = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
-                       ? (tokmap_status)-WEXITSTATUS(status)
-                       : TOKMAP_ERR_MEMORY;
+    rival_status = (tokmap_status)-must_exit(child);
 }
 
 static void meet_rival_everywhere(const scenario *s)

@@ -148,7 +148,7 @@ static void prepare_old(uint64_t state)
 {
     (void)state;
     remove_dataset(prefix);
-    CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
+    must_store(&OLD, prefix);
 }
 
 static void replace_at_all_calls(void)
@@ -270,13 +270,6 @@ TEST(a_dataset_without_tokens_is_refused_also_when_it_was_set_aside)
 
 /* ---- Two writers at once ---- */
 
-static void expect_content(const shape *s, const char *what)
-{
-    const char *problem = shape_compare(s, prefix);
-    if (problem)
-        CHECK_FAIL("%s: the %s dataset: %s", what, s->name, problem);
-}
-
 typedef struct race {
     pid_t children[2];
     int statuses[2]; /* what their calls came to, negated */
@@ -305,12 +298,8 @@ static race run_race(const shape *const shapes[2], bool replace)
     }
     close(barrier[0]);
     close(barrier[1]);
-    for (int i = 0; i < 2; i++) {
-        int status;
-        CHECK_INT(waitpid(r.children[i], &status, 0), r.children[i]);
-        CHECK(WIFEXITED(status));
-        r.statuses[i] = WEXITSTATUS(status);
-    }
+    for (int i = 0; i < 2; i++)
+        r.statuses[i] = must_exit(r.children[i]);
     return r;
 }
 
@@ -337,7 +326,7 @@ TEST(of_two_writers_at_once_one_wins)
         CHECK(r.statuses[!winner] == -TOKMAP_ERR_LOCKED ||
               r.statuses[!winner] == -TOKMAP_ERR_EXISTS);
         n_locked += r.statuses[!winner] == -TOKMAP_ERR_LOCKED;
-        expect_content(shapes[winner], "of the winner");
+        must_hold(shapes[winner], prefix, "of the winner");
         CHECK(!has_partials(prefix));
     }
     printf("note %d times locked, %d times there already\n", n_locked, n_rounds - n_locked);
@@ -349,7 +338,7 @@ TEST(of_two_that_replace_at_once_the_last_one_stays)
 {
     const shape *const shapes[2] = {&FIRST, &SECOND};
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
-    CHECK_INT(shape_write(&SHAPE_OLD, prefix, false, NULL), TOKMAP_OK);
+    must_store(&SHAPE_OLD, prefix);
     int n_both = 0;
     for (int round = 0; round < (check_sanitized() ? 10 : 30); round++) {
         const race r = run_race(shapes, true);
@@ -359,7 +348,7 @@ TEST(of_two_that_replace_at_once_the_last_one_stays)
         n_both += r.statuses[0] == r.statuses[1];
         const char *first = shape_compare(&FIRST, prefix);
         if (first || r.statuses[0] != 0)
-            expect_content(&SECOND, "of the last");
+            must_hold(&SECOND, prefix, "of the last");
         CHECK(!has_partials(prefix));
     }
     printf("note %d times both\n", n_both);
@@ -369,7 +358,7 @@ TEST(of_two_that_replace_at_once_the_last_one_stays)
 TEST(readers_keep_a_dataset_that_is_replaced)
 {
     snprintf(prefix, sizeof prefix, "%s", check_path("p"));
-    CHECK_INT(shape_write(&FIRST, prefix, false, NULL), TOKMAP_OK);
+    must_store(&FIRST, prefix);
     tokmap_dataset *ds = must_open(prefix);
     CHECK_INT(shape_write(&SECOND, prefix, true, NULL), TOKMAP_OK);
     const char *problem = compare_content(&FIRST, ds);
@@ -377,5 +366,5 @@ TEST(readers_keep_a_dataset_that_is_replaced)
     tokmap_error err;
     CHECK_INT(verify_one_thread(ds, &err), TOKMAP_ERR_MISMATCH);
     tokmap_dataset_close(ds);
-    expect_content(&SECOND, "after replacing");
+    must_hold(&SECOND, prefix, "after replacing");
 }
