@@ -10,17 +10,9 @@
 #include "support/joined.h"
 #include "support/must.h"
 
-uint64_t ahead_hash(uint64_t a, uint64_t b)
-{
-    uint64_t z = (a + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ (b + 7) * UINT64_C(0xD1B54A32D192ED03);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
 static uint32_t ahead_token(uint32_t dataset, uint64_t position)
 {
-    return (uint32_t)(ahead_hash(dataset, position) % CASE_VOCAB);
+    return (uint32_t)(check_mix(dataset, position) % CASE_VOCAB);
 }
 
 static void ahead_add_open(fetch_case *c, const char *path)
@@ -115,7 +107,7 @@ void ahead_close(fetch_case *c)
 
 tokmap_i_fetch_row ahead_row(const fetch_case *c, uint64_t sample)
 {
-    const uint64_t h = ahead_hash(c->seed, sample), k = ahead_hash(h, 1);
+    const uint64_t h = check_mix(c->seed, sample), k = check_mix(h, 1);
     const uint32_t dataset = (uint32_t)(h % c->n_datasets);
     const uint64_t n_all = c->datasets[dataset]->header.n_tokens;
     const uint64_t longest = MIN(c->max_tokens, n_all);

@@ -31,7 +31,6 @@ typedef struct fetch_case {
     atomic_uint_fast64_t n_planned; /* samples up to here */
 } fetch_case;
 
-uint64_t ahead_hash(uint64_t a, uint64_t b);
 const char *ahead_path(uint32_t dataset, const char *suffix);
 void ahead_add(fetch_case *c, uint32_t n_tokens, uint32_t token_bytes);
 /* A foreign file: its tokens follow a header, at an odd offset. */

@@ -52,9 +52,9 @@ static void holds_the_planned_tokens(tokmap_io kind)
         o.n_steps = 1 + round % 8;
         o.drop_behind = round % 3 == 2;
         tokmap_i_fetch *f = ahead_fetch(&o);
-        run r = begin_run(f, ahead_hash(round, 99));
+        run r = begin_run(f, check_mix(round, 99));
         for (uint64_t i = 0; i < 60; i++) {
-            const uint64_t random = ahead_hash(round, i);
+            const uint64_t random = check_mix(round, i);
             if (random % 12 == 0)
                 r = begin_run(f, random >> 8);
             ahead_expect(&c, f, r.n_rows, r.first + r.step++ * r.stride);
@@ -128,10 +128,10 @@ static void restarts_while_it_reads(tokmap_io kind)
     tokmap_i_fetch *f = ahead_fetch(&o);
     const uint32_t n_rounds = check_long() ? 5000 : 400;
     for (uint64_t i = 0; i < n_rounds; i++) {
-        const uint64_t random = ahead_hash(i, 3);
+        const uint64_t random = check_mix(i, 3);
         run r = {0};
         for (uint64_t k = 0; k <= random % 3; k++)
-            r = begin_run(f, ahead_hash(random, k));
+            r = begin_run(f, check_mix(random, k));
         for (uint64_t k = 0; k < (random >> 8) % 4; k++)
             ahead_expect(&c, f, r.n_rows, r.first + k * r.stride);
     }

@@ -193,15 +193,6 @@ static struct {
     uint64_t n_steps, n_batches, n_stages, n_refused, n_moved, n_copied, n_pageable;
 } seen;
 
-/* The driver's numbers are drawn in its threads; the test's are its own. */
-static uint64_t storm_random;
-
-static uint32_t any(uint32_t n)
-{
-    storm_random = storm_random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((storm_random >> 33) % n);
-}
-
 static void forget_lent(storm *t, uint32_t i)
 {
     if (t->lent[i].held || t->lent[i].n_tensors > 0)
@@ -214,15 +205,16 @@ static void storm_next(storm *t)
     tokmap_error err;
     lent_batch *l = &t->lent[t->n_lent];
     const bool has_room = t->n_lent + 1 < t->c.options.n_slots;
-    *l = (lent_batch){
-        .held = true, .next_stream = (int)any(N_STREAMS), .stream = (int)any(N_STREAMS)};
+    *l = (lent_batch){.held = true,
+                      .next_stream = (int)check_below(N_STREAMS),
+                      .stream = (int)check_below(N_STREAMS)};
     const tokmap_status status = case_try_next(&t->c, &l->b, t->streams[l->next_stream], &err);
     if (has_room && status)
         CHECK_FAIL("%s", err.text);
     CHECK_INT(status, has_room ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT);
     l->use_stream = l->next_stream;
-    if (has_room && any(3) == 0) { /* the step runs in another one */
-        l->use_stream = (int)any(N_STREAMS);
+    if (has_room && check_below(3) == 0) { /* the step runs in another one */
+        l->use_stream = (int)check_below(N_STREAMS);
         fake_join(t->streams[l->next_stream], t->streams[l->use_stream]);
         case_use(&t->c, &l->b, t->streams[l->use_stream]);
     }
@@ -233,11 +225,11 @@ static void storm_next(storm *t)
 
 static void storm_release(storm *t)
 {
-    const uint32_t i = any(t->n_lent + 1);
+    const uint32_t i = check_below(t->n_lent + 1);
     if (i == t->n_lent || !t->lent[i].held)
         return;
     lent_batch *l = &t->lent[i];
-    const int stream = any(2) ? (int)any(N_STREAMS) : l->use_stream;
+    const int stream = check_below(2) ? (int)check_below(N_STREAMS) : l->use_stream;
     if (stream != l->use_stream)
         fake_join(t->streams[l->use_stream], t->streams[stream]);
     case_release(&t->c, &l->b, t->streams[stream]);
@@ -248,7 +240,7 @@ static void storm_release(storm *t)
 static void storm_fill(storm *t)
 {
     tokmap_error err;
-    const uint32_t k = any(N_STREAMS);
+    const uint32_t k = check_below(N_STREAMS);
     const bool has_room = t->n_lent + 1 < t->c.options.n_slots;
     const tokmap_status status = case_try_fill(&t->c, &t->memory[k], t->streams[k], &err);
     if (has_room && status)
@@ -258,12 +250,12 @@ static void storm_fill(storm *t)
 
 static void storm_export(storm *t)
 {
-    const uint32_t i = any(t->n_lent + 1);
+    const uint32_t i = check_below(t->n_lent + 1);
     if (i == t->n_lent || !t->lent[i].held || t->lent[i].n_tensors == MAX_TENSORS)
         return;
     lent_batch *l = &t->lent[i];
     l->tensors[l->n_tensors++] =
-        case_export(&t->c, &l->b, 1u << any(TOKMAP_I_STAGE_OUTPUTS), t->streams[l->stream]);
+        case_export(&t->c, &l->b, 1u << check_below(TOKMAP_I_STAGE_OUTPUTS), t->streams[l->stream]);
 }
 
 static void *delete_in_thread(void *tensor)
@@ -276,7 +268,7 @@ static void *delete_in_thread(void *tensor)
 static void delete_tensor(dlpack *tensor)
 {
     pthread_t thread;
-    if (any(8) > 0) {
+    if (check_below(8) > 0) {
         tensor->deleter(tensor);
         return;
     }
@@ -286,7 +278,7 @@ static void delete_tensor(dlpack *tensor)
 
 static void storm_delete(storm *t)
 {
-    const uint32_t i = any(t->n_lent + 1);
+    const uint32_t i = check_below(t->n_lent + 1);
     if (i == t->n_lent || t->lent[i].n_tensors == 0)
         return;
     lent_batch *l = &t->lent[i];
@@ -298,10 +290,10 @@ static void storm_delete(storm *t)
 static void storm_move(storm *t)
 {
     tokmap_error err;
-    saved_state *s = &t->saved[any(MAX_SAVED)];
-    const uint32_t kind = any(3);
+    saved_state *s = &t->saved[check_below(MAX_SAVED)];
+    const uint32_t kind = check_below(3);
     if (kind == 0) {
-        t->c.position = any(CASE_SAMPLES / 2);
+        t->c.position = check_below(CASE_SAMPLES / 2);
         CHECK_INT(tokmap_stage_seek(t->c.stage, t->c.position, &err), TOKMAP_OK);
     } else if (kind == 1) {
         CHECK_INT(tokmap_stage_save(t->c.stage, s->bytes, &err), TOKMAP_OK);
@@ -316,11 +308,11 @@ static void storm_move(storm *t)
 
 static void storm_begin_stage(storm *t, bool thread)
 {
-    const uint32_t n_slots = 2 + any(4);
-    fake.broken = any(4) == 0 ? FAKE_BIT(FAKE_REGISTER) : 0;
-    fake.policy = any(5) == 0 ? FAKE_EAGER : any(2) ? FAKE_RANDOM : FAKE_LAZY;
+    const uint32_t n_slots = 2 + check_below(4);
+    fake.broken = check_below(4) == 0 ? FAKE_BIT(FAKE_REGISTER) : 0;
+    fake.policy = check_below(5) == 0 ? FAKE_EAGER : check_below(2) ? FAKE_RANDOM : FAKE_LAZY;
     case_open_stage(&t->c, (tokmap_stage_options){.n_slots = n_slots,
-                                                  .n_host_slots = 1 + any(4),
+                                                  .n_host_slots = 1 + check_below(4),
                                                   .no_thread = !thread});
     seen.n_stages++;
 }
@@ -345,7 +337,7 @@ static void storm_end_stage(storm *t)
 
 static void storm_step(storm *t)
 {
-    const uint32_t kind = any(64);
+    const uint32_t kind = check_below(64);
     if (kind < 20)
         storm_next(t);
     else if (kind < 42)
@@ -359,9 +351,9 @@ static void storm_step(storm *t)
     else if (kind < 58)
         storm_move(t);
     else
-        fake_progress(any(12));
+        fake_progress(check_below(12));
     if (t->c.position + 64 > CASE_SAMPLES) {
-        t->c.position = any(CASE_SAMPLES / 2);
+        t->c.position = check_below(CASE_SAMPLES / 2);
         CHECK_INT(tokmap_stage_seek(t->c.stage, t->c.position, NULL), TOKMAP_OK);
     }
     if (t->n_steps % 16 == 0)
@@ -373,7 +365,6 @@ static void run_storm(uint64_t seed, bool thread, uint64_t n_steps)
 {
     static storm t;
     t = (storm){0};
-    storm_random = seed * 77 + 5;
     fake_begin(FAKE_RANDOM, seed);
     fake_thread.stack[fake_thread.n++] = (void *)(uintptr_t)0x77; /* the caller's own context */
     for (int k = 1; k < N_STREAMS; k++)
@@ -381,7 +372,7 @@ static void run_storm(uint64_t seed, bool thread, uint64_t n_steps)
     for (int k = 0; k < N_STREAMS; k++)
         t.memory[k] = case_memory(&(stage_case){.options = {.input_bytes = 4, .label_bytes = 8}});
     while (t.n_steps < n_steps) {
-        const uint64_t end = t.n_steps + 200 + any(1800);
+        const uint64_t end = t.n_steps + 200 + check_below(1800);
         storm_begin_stage(&t, thread);
         while (t.n_steps < end)
             storm_step(&t);

@@ -124,6 +124,14 @@ bool check_one_in(uint32_t n)
     return check_below(n) == 0;
 }
 
+uint64_t check_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ (b + 7) * UINT64_C(0xD1B54A32D192ED03);
+    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+    return x ^ x >> 31;
+}
+
 static int check_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st;

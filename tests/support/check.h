@@ -64,6 +64,8 @@ bool check_emulated(void);
 uint32_t check_bits(void);
 uint32_t check_below(uint32_t n);
 bool check_one_in(uint32_t n);
+/* A number that follows from two others, and looks random. */
+uint64_t check_mix(uint64_t a, uint64_t b);
 /* A folder for this test only, empty at first, removed afterwards. */
 const char *check_dir(void);
 /* Removes a folder and all that is in it. */

@@ -7,7 +7,8 @@ void engine_start(engine *g, size_t cache_bytes)
     g->t = tokenizer_new(&g->m, &err);
     if (!g->t)
         CHECK_FAIL("%s", err.text);
-    g->e = encoder_new(g->t, &(encoder_options){.cache_bytes = cache_bytes});
+    g->e =
+        encoder_new(g->t, &(encoder_options){.cache_bytes = cache_bytes, .specials = g->specials});
     CHECK(g->e != NULL);
 }
 
@@ -28,6 +29,31 @@ void encode(engine *g, const char *text, size_t n, unsigned flags)
     const tokenize_status status = encoder_encode(g->e, copy, n, flags, &g->out);
     free(copy);
     CHECK_EQ(status, TOKENIZE_OK);
+}
+
+bool cut_keeps_ids(engine *g, const char *const *pieces, size_t n_kinds, size_t n_pieces)
+{
+    char text[2000];
+    size_t n = 0;
+    for (size_t i = 0; i < n_pieces; i++) {
+        const char *piece = pieces[check_below((uint32_t)n_kinds)];
+        CHECK(n + strlen(piece) < sizeof text - TEXT_PADDING);
+        n += (size_t)(stpcpy(text + n, piece) - (text + n));
+    }
+    memset(text + n, 0, sizeof text - n);
+    const size_t cut =
+        tokenizer_safe_cut(g->t, (const uint8_t *)text, 0, 1 + check_below((uint32_t)n));
+    CHECK(cut < n);
+    g->out.n = 0;
+    encode(g, text, n, TEXT_FIRST);
+    const id_buffer whole = g->out;
+    g->out = (id_buffer){0};
+    encode(g, text, cut, TEXT_FIRST);
+    encode(g, text + cut, n - cut, cut ? 0 : TEXT_FIRST);
+    if (whole.n != g->out.n || memcmp(whole.ids, g->out.ids, whole.n * sizeof *whole.ids) != 0)
+        CHECK_FAIL("\"%.*s\" cut at %zu", (int)n, text, cut);
+    free(whole.ids);
+    return cut > 0;
 }
 
 void expect_ids(const engine *g, const naive_ids *want, const char *text)

@@ -11,6 +11,7 @@
 
 typedef struct engine {
     model m;
+    specials_policy specials;
     tokenizer *t;
     encoder *e;
     id_buffer out;
@@ -20,6 +21,9 @@ void engine_start(engine *g, size_t cache_bytes);
 void engine_end(engine *g);
 /* In memory of its size and the padding, whose bytes belong to no character of the text. */
 void encode(engine *g, const char *text, size_t n, unsigned flags);
+/* A text of random pieces, cut where tokenizer_safe_cut allows before a random place: its parts
+ * have the ids of the whole. False: there is no such place. */
+bool cut_keeps_ids(engine *g, const char *const *pieces, size_t n_kinds, size_t n_pieces);
 void expect_ids(const engine *g, const naive_ids *want, const char *text);
 long rounds(long in_check, long in_long);
 void refused(model *m, const char *why);

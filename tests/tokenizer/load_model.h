@@ -18,6 +18,7 @@ typedef struct blob { /* starts as {0} */
 
 void put(blob *b, const void *data, size_t n_bytes);
 __attribute__((format(printf, 2, 3))) void put_text(blob *b, const char *format, ...);
+void put_base64(blob *b, const uint8_t *bytes, size_t n_bytes);
 void blob_free(blob *b);
 
 extern model m; /* of the last load */

@@ -4,19 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/check.h"
+#include "tokenizer/char_engine_case.h"
 #include "tokenizer/words/added_tokens.h"
 #include "tokenizer/words/pair_filter.h"
-#include "tokenizer/tokenizer.h"
 #include "tokenizer/load/model_load.h"
-
-static uint64_t state = 3;
-
-static uint32_t any(uint32_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % n);
-}
 
 static void add(model *m, const char *content, added_token how)
 {
@@ -71,13 +62,14 @@ TEST(the_leftmost_and_longest_token_is_found_at_every_place)
         failure err;
         model_init(&m);
         /* Few beginnings have groups of their own in the filter, many share them. */
-        const uint32_t n_tokens = 1 + any(round % 2 ? 4 : 30), n_letters = 2 + any(4);
+        const uint32_t n_tokens = 1 + check_below(round % 2 ? 4 : 30),
+                       n_letters = 2 + check_below(4);
         const uint32_t shortest = round % 3 ? 2 : 1;
         for (uint32_t id = 0; id < n_tokens; id++) {
             char content[12] = {0};
-            const uint32_t n = shortest + any(8);
+            const uint32_t n = shortest + check_below(8);
             for (uint32_t i = 0; i < n; i++)
-                content[i] = (char)('a' + any(n_letters));
+                content[i] = (char)('a' + check_below(n_letters));
             bool known = false;
             for (size_t i = 0; i < m.n_added; i++)
                 known = known || strcmp(m.added[i].content.s, content) == 0;
@@ -87,9 +79,9 @@ TEST(the_leftmost_and_longest_token_is_found_at_every_place)
         added_tokens *a = added_tokens_new(&m, false, &err);
         CHECK(a != NULL);
         for (int i = 0; i < 20; i++) {
-            const size_t n = any(700);
+            const size_t n = check_below(700);
             for (size_t k = 0; k < n; k++)
-                text[k] = (uint8_t)('a' + any(n_letters + (i % 2 ? 20 : 1)));
+                text[k] = (uint8_t)('a' + check_below(n_letters + (i % 2 ? 20 : 1)));
             memset(text + n, 'a', TEXT_PADDING); /* must not be taken for text */
             compare_all(&m, a, text, n);
         }
@@ -123,19 +115,20 @@ TEST(filter_leaves_all_places_where_a_string_begins)
     static uint8_t text[PAIR_FILTER_BLOCK + 1];
     for (int round = 0; round < 3000; round++) {
         uint8_t strings[40][2];
-        const uint32_t n_strings = 1 + any(40);
-        const bool single = any(4) == 0;
+        const uint32_t n_strings = 1 + check_below(40);
+        const bool single = check_below(4) == 0;
         pair_filter plain, best;
         pair_filter_init(&plain, SIMD_SCALAR);
         pair_filter_init(&best, SIMD_BEST);
         for (uint32_t i = 0; i < n_strings; i++) {
-            strings[i][0] = (uint8_t)any(256);
-            strings[i][1] = (uint8_t)any(256);
+            strings[i][0] = (uint8_t)check_below(256);
+            strings[i][1] = (uint8_t)check_below(256);
             pair_filter_add(&plain, strings[i], single ? 1 : 2, i % PAIR_FILTER_GROUPS);
             pair_filter_add(&best, strings[i], single ? 1 : 2, i % PAIR_FILTER_GROUPS);
         }
         for (size_t i = 0; i < sizeof text; i++)
-            text[i] = any(2) ? (uint8_t)any(256) : strings[any(n_strings)][any(2)];
+            text[i] = check_below(2) ? (uint8_t)check_below(256)
+                                     : strings[check_below(n_strings)][check_below(2)];
         uint64_t expected = 0;
         for (size_t i = 0; i < PAIR_FILTER_BLOCK; i++) {
             for (uint32_t k = 0; k < n_strings; k++)
@@ -259,59 +252,47 @@ enum {
 
 /* Bytes, "ab" = 256, the special "<end>" and the ordinary added token "--". */
 /* more: the content of another added token, or NULL. */
-static tokenizer *make_with(split_pattern split, bool prefix_space, const char *more,
-                            bool single_word)
+static void make_with(model *m, bool prefix_space, const char *more, bool single_word)
 {
-    model m;
     failure err;
-    model_init(&m);
-    m.kind = MODEL_BYTE_BPE;
-    m.rule = MERGE_RANKED;
-    m.split = split;
-    m.prefix_space = prefix_space;
+    model_init(m);
+    m->kind = MODEL_BYTE_BPE;
+    m->rule = MERGE_RANKED;
+    m->split = SPLIT_GPT2;
+    m->prefix_space = prefix_space;
     for (uint32_t id = 0; id < 257; id++) {
         const uint8_t byte = (uint8_t)id;
-        CHECK(model_set_token(&m,
+        CHECK(model_set_token(m,
                               &(new_token){.id = id,
                                            .bytes = id < 256 ? (const void *)&byte : "ab",
                                            .n_bytes = id < 256 ? 1 : 2,
                                            .kind = TOKEN_NORMAL},
                               &err));
     }
-    add(&m, "<end>", (added_token){.id = END, .special = true});
-    add(&m, "--", (added_token){.id = RUN});
-    add(&m, "<new>", (added_token){.id = NEW, .special = true, .normalized = true});
+    add(m, "<end>", (added_token){.id = END, .special = true});
+    add(m, "--", (added_token){.id = RUN});
+    add(m, "<new>", (added_token){.id = NEW, .special = true, .normalized = true});
     if (more)
-        add(&m, more, (added_token){.id = NEW + 1, .single_word = single_word});
-    CHECK(model_finish(&m, &(model_source){.name = "test"}, &err));
-    tokenizer *t = tokenizer_new(&m, &err);
-    if (!t)
-        CHECK_FAIL("%s", err.text);
-    model_free(&m);
-    return t;
+        add(m, more, (added_token){.id = NEW + 1, .single_word = single_word});
+    CHECK(model_finish(m, &(model_source){.name = "test"}, &err));
 }
 
-static tokenizer *make(split_pattern split)
+static void start(engine *g)
 {
-    return make_with(split, false, NULL, false);
+    make_with(&g->m, false, NULL, false);
+    engine_start(g, 0);
 }
 
 static void expect(specials_policy policy, const char *text, const uint32_t *ids, size_t n_ids)
 {
-    static uint8_t padded[200];
-    tokenizer *t = make(SPLIT_GPT2);
-    encoder *e = encoder_new(t, &(encoder_options){.specials = policy});
-    id_buffer out = {0};
-    memset(padded, 0, sizeof padded);
-    memcpy(padded, text, strlen(text));
-    CHECK_INT(encoder_encode(e, padded, strlen(text), TEXT_FIRST, &out), TOKENIZE_OK);
-    CHECK_EQ(out.n, n_ids);
+    engine g = {.specials = policy};
+    start(&g);
+    encode(&g, text, strlen(text), TEXT_FIRST);
+    CHECK_EQ(g.out.n, n_ids);
     for (size_t i = 0; i < n_ids; i++)
-        CHECK_EQ(out.ids[i], ids[i]);
-    CHECK_EQ(encoder_specials_seen(e), 2);
-    id_buffer_free(&out);
-    encoder_free(e);
-    tokenizer_free(t);
+        CHECK_EQ(g.out.ids[i], ids[i]);
+    CHECK_EQ(encoder_specials_seen(g.e), 2);
+    engine_end(&g);
 }
 
 TEST(specials_are_text_or_ids_or_left_out_and_always_counted)
@@ -341,30 +322,13 @@ TEST(cuts_beside_added_tokens_change_nothing)
                                          "7",   "+1",
                                          "a/b", "x+",
                                          "--",  "\xE8\xAA\x9E" STOP "\xE8\xAA\x9E"};
-    static uint8_t text[200 + TEXT_PADDING];
     size_t n_cuts = 0;
     for (int round = 0; round < 4000; round++) {
-        tokenizer *t = make_with(SPLIT_GPT2, round % 2, tokens[any(13)], any(2));
-        encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_MATCH});
-        size_t n = 0;
-        for (int i = 0; i < 20; i++) {
-            const char *piece = pieces[any(16)];
-            memcpy(text + n, piece, strlen(piece));
-            n += strlen(piece);
-        }
-        id_buffer whole = {0}, parts = {0};
-        const size_t cut = tokenizer_safe_cut(t, text, 0, 1 + any((uint32_t)n));
-        n_cuts += cut > 0;
-        CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &whole), TOKENIZE_OK);
-        CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &parts), TOKENIZE_OK);
-        CHECK_INT(encoder_encode(e, text + cut, n - cut, cut ? 0 : TEXT_FIRST, &parts),
-                  TOKENIZE_OK);
-        if (whole.n != parts.n || memcmp(whole.ids, parts.ids, whole.n * sizeof *whole.ids) != 0)
-            CHECK_FAIL("\"%.*s\" cut at %zu", (int)n, text, cut);
-        id_buffer_free(&whole);
-        id_buffer_free(&parts);
-        encoder_free(e);
-        tokenizer_free(t);
+        engine g = {.specials = SPECIALS_MATCH};
+        make_with(&g.m, round % 2, tokens[check_below(13)], check_below(2));
+        engine_start(&g, 0);
+        n_cuts += cut_keeps_ids(&g, pieces, 16, 20);
+        engine_end(&g);
     }
     CHECK(n_cuts > 1000);
 }
@@ -372,23 +336,21 @@ TEST(cuts_beside_added_tokens_change_nothing)
 TEST(a_special_that_matches_raw_or_normalized_text_is_an_error)
 {
     static const uint8_t texts[2][100] = {"ab ab<end>", "ab<new>"};
-    tokenizer *t = make(SPLIT_GPT2);
     for (int i = 0; i < 2; i++) {
-        encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_ERROR});
-        id_buffer out = {0};
-        CHECK_INT(encoder_encode(e, texts[i], i ? 7 : 10, TEXT_FIRST, &out), TOKENIZE_SPECIAL);
-        id_buffer_free(&out);
-        encoder_free(e);
+        engine g = {.specials = SPECIALS_ERROR};
+        start(&g);
+        CHECK_INT(encoder_encode(g.e, texts[i], i ? 7 : 10, TEXT_FIRST, &g.out), TOKENIZE_SPECIAL);
+        engine_end(&g);
     }
-    tokenizer_free(t);
 }
 
 TEST(tokens_are_found_by_their_text)
 {
-    tokenizer *t = make(SPLIT_GPT2);
-    CHECK_EQ(tokenizer_find(t, "<end>", 5), END);
-    CHECK_EQ(tokenizer_find(t, "ab", 2), 256);
-    CHECK_EQ(tokenizer_find(t, "abc", 3), MODEL_NO_ID);
-    CHECK_EQ(tokenizer_get_info(t)->vocab_size, NEW + 1);
-    tokenizer_free(t);
+    engine g = {0};
+    start(&g);
+    CHECK_EQ(tokenizer_find(g.t, "<end>", 5), END);
+    CHECK_EQ(tokenizer_find(g.t, "ab", 2), 256);
+    CHECK_EQ(tokenizer_find(g.t, "abc", 3), MODEL_NO_ID);
+    CHECK_EQ(tokenizer_get_info(g.t)->vocab_size, NEW + 1);
+    engine_end(&g);
 }

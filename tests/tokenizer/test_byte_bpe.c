@@ -6,7 +6,7 @@
 
 #include "support/check.h"
 #include "support/split_words.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/char_engine_case.h"
 
 enum {
     MAX_TOKENS = 900,
@@ -14,14 +14,6 @@ enum {
     MAX_TOKEN_BYTES = 7, /* so that a token and its length are one number */
     MAX_TEXT = 400       /* and a piece more */
 };
-
-static uint64_t state = 7;
-
-static uint32_t any(uint32_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % n);
-}
 
 /* ---- A vocabulary, as plain lists ---- */
 
@@ -78,10 +70,10 @@ static void add_random_token(void)
     plain_token t = {.n_bytes = 0};
     for (int i = 0; i < 2; i++) {
         static const char letters[] = "aabbc  '1\n\xC3\xA9\xE4\xB8\xAD";
-        const uint8_t letter = (uint8_t)letters[any(sizeof letters - 1)];
-        parts[i] = any(3) ? find_token(&letter, 1) : any((uint32_t)plain.n_tokens);
-        if (any(2) && plain.n_tokens > 256)
-            parts[i] = 256 + any((uint32_t)plain.n_tokens - 256);
+        const uint8_t letter = (uint8_t)letters[check_below(sizeof letters - 1)];
+        parts[i] = check_below(3) ? find_token(&letter, 1) : check_below((uint32_t)plain.n_tokens);
+        if (check_below(2) && plain.n_tokens > 256)
+            parts[i] = 256 + check_below((uint32_t)plain.n_tokens - 256);
         const plain_token *part = &plain.tokens[parts[i]];
         if (t.n_bytes + part->n_bytes > MAX_TOKEN_BYTES)
             return;
@@ -101,9 +93,9 @@ static void add_random_token(void)
 /* Tokens that no merge produces, as in Llama 3. */
 static void add_unreachable_token(void)
 {
-    plain_token t = {.n_bytes = 2 + any(MAX_TOKEN_BYTES - 2)};
+    plain_token t = {.n_bytes = 2 + check_below(MAX_TOKEN_BYTES - 2)};
     for (size_t i = 0; i < t.n_bytes; i++)
-        t.bytes[i] = (uint8_t)("abc "[any(4)]);
+        t.bytes[i] = (uint8_t)("abc "[check_below(4)]);
     if (find_token(t.bytes, t.n_bytes) == MODEL_NO_ID)
         add_token(&t);
 }
@@ -112,14 +104,14 @@ static void add_unreachable_token(void)
 static void lose_bytes(void)
 {
     memset(plain.gone, 0, sizeof plain.gone);
-    plain.unknown = any(4) ? any((uint32_t)plain.n_tokens) : MODEL_NO_ID;
-    plain.fuse_unknown = any(2);
-    plain.lacks = plain.listed && (plain.has_suffix || any(2));
+    plain.unknown = check_below(4) ? check_below((uint32_t)plain.n_tokens) : MODEL_NO_ID;
+    plain.fuse_unknown = check_below(2);
+    plain.lacks = plain.listed && (plain.has_suffix || check_below(2));
     for (uint32_t id = 0; id < 256 && plain.lacks; id++) {
         bool merges = id == plain.unknown;
         for (size_t i = 0; i < plain.n_merges; i++)
             merges |= plain.merges[i].left == id || plain.merges[i].right == id;
-        plain.gone[plain.tokens[id].bytes[0]] = !merges && any(3);
+        plain.gone[plain.tokens[id].bytes[0]] = !merges && check_below(3);
     }
 }
 
@@ -127,46 +119,46 @@ static void make_vocabulary(void)
 {
     plain.n_tokens = plain.n_merges = 0;
     memset(plain.by_bytes, 0, sizeof plain.by_bytes);
-    plain.listed = any(2) != 0;
-    plain.whole_word_first = any(2) != 0;
-    const uint32_t turn = any(256);
+    plain.listed = check_below(2) != 0;
+    plain.whole_word_first = check_below(2) != 0;
+    const uint32_t turn = check_below(256);
     for (uint32_t i = 0; i < 256; i++)
         add_token(&(plain_token){{(uint8_t)(i + turn)}, 1});
-    plain.has_suffix = plain.listed && any(3) == 0;
-    for (uint32_t i = any(300); i > 0 && plain.has_suffix; i--) {
-        const uint32_t byte = any(2) ? any(256) : (uint8_t) "abc 1\xA9\xAD"[any(7)];
+    plain.has_suffix = plain.listed && check_below(3) == 0;
+    for (uint32_t i = check_below(300); i > 0 && plain.has_suffix; i--) {
+        const uint32_t byte =
+            check_below(2) ? check_below(256) : (uint8_t) "abc 1\xA9\xAD"[check_below(7)];
         const plain_token t = {{(uint8_t)byte, 'w'}, 2};
         if (find_token(t.bytes, 2) == MODEL_NO_ID)
             add_token(&t);
     }
-    const size_t n_merged = 1 + any(200);
+    const size_t n_merged = 1 + check_below(200);
     for (size_t i = 0; i < n_merged; i++)
         add_random_token();
-    for (uint32_t i = any(10); i > 0; i--)
+    for (uint32_t i = check_below(10); i > 0; i--)
         add_unreachable_token();
     for (size_t i = 0; i < n_merged / 2; i++)
         add_random_token();
     lose_bytes();
 }
 
-static tokenizer *make_tokenizer(split_pattern pattern)
+static void make_model(model *m, split_pattern pattern)
 {
-    model m;
     failure err;
-    model_init(&m);
-    m.prefix_words = plain.prefix_words;
-    m.word_split = plain.word_split;
-    m.kind = MODEL_BYTE_BPE;
-    m.rule = plain.listed ? MERGE_LISTED : MERGE_RANKED;
-    m.whole_word_first = plain.whole_word_first;
-    m.split = pattern;
-    m.unknown_id = plain.unknown;
-    m.fuse_unknown = plain.fuse_unknown;
-    CHECK(!plain.has_suffix || model_text_set(&m.word_suffix, "w", 1));
+    model_init(m);
+    m->prefix_words = plain.prefix_words;
+    m->word_split = plain.word_split;
+    m->kind = MODEL_BYTE_BPE;
+    m->rule = plain.listed ? MERGE_LISTED : MERGE_RANKED;
+    m->whole_word_first = plain.whole_word_first;
+    m->split = pattern;
+    m->unknown_id = plain.unknown;
+    m->fuse_unknown = plain.fuse_unknown;
+    CHECK(!plain.has_suffix || model_text_set(&m->word_suffix, "w", 1));
     for (uint32_t id = 0; id < plain.n_tokens; id++) {
         const plain_token *token = &plain.tokens[id];
         const bool gone = token->n_bytes == 1 && plain.gone[token->bytes[0]];
-        CHECK(model_set_token(&m,
+        CHECK(model_set_token(m,
                               &(new_token){.id = id,
                                            .bytes = token->bytes,
                                            .n_bytes = token->n_bytes,
@@ -174,12 +166,7 @@ static tokenizer *make_tokenizer(split_pattern pattern)
                               &err));
     }
     for (size_t i = 0; i < plain.n_merges; i++)
-        CHECK(model_add_merge(&m, plain.merges[i], &err));
-    tokenizer *t = tokenizer_new(&m, &err);
-    if (!t)
-        CHECK_FAIL("%s", err.text);
-    model_free(&m);
-    return t;
+        CHECK(model_add_merge(m, plain.merges[i], &err));
 }
 
 /* ---- Cuts ---- */
@@ -209,7 +196,6 @@ TEST(safe_cuts_change_nothing)
                                          "\xC3\xA9 \xC3\x89",
                                          "\xD7\x90\n\xD7\x90",
                                          "\xC2\xB2 \xD0\x90"};
-    static uint8_t text[2000 + TEXT_PADDING];
     size_t n_cuts = 0;
     for (int round = 0; round < (check_long() ? 8000 : 2000); round++) {
         if (round % 50 == 0)
@@ -219,27 +205,11 @@ TEST(safe_cuts_change_nothing)
         static const split_pattern patterns[] = {SPLIT_GPT2,      SPLIT_CL100K, SPLIT_O200K,
                                                  SPLIT_QWEN2,     SPLIT_TEKKEN, SPLIT_QWEN35,
                                                  SPLIT_DEEPSEEK3, SPLIT_FALCON, SPLIT_STARCODER};
-        tokenizer *t = make_tokenizer(patterns[round % 9]);
-        encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
-        size_t n = 0;
-        for (int i = 0; i < 60; i++) {
-            const char *piece = pieces[any(sizeof pieces / sizeof *pieces)];
-            memcpy(text + n, piece, strlen(piece));
-            n += strlen(piece);
-        }
-        id_buffer whole = {0}, parts = {0};
-        const size_t cut = tokenizer_safe_cut(t, text, 0, 1 + any((uint32_t)n));
-        CHECK(cut < n);
-        n_cuts += cut > 0;
-        CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &whole), TOKENIZE_OK);
-        CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &parts), TOKENIZE_OK);
-        CHECK_INT(encoder_encode(e, text + cut, n - cut, 0, &parts), TOKENIZE_OK);
-        CHECK_EQ(whole.n, parts.n);
-        CHECK(memcmp(whole.ids, parts.ids, whole.n * sizeof *whole.ids) == 0);
-        id_buffer_free(&whole);
-        id_buffer_free(&parts);
-        encoder_free(e);
-        tokenizer_free(t);
+        engine g = {0};
+        make_model(&g.m, patterns[round % 9]);
+        engine_start(&g, 1);
+        n_cuts += cut_keeps_ids(&g, pieces, sizeof pieces / sizeof *pieces, 60);
+        engine_end(&g);
     }
     CHECK(n_cuts > 1000);
     plain.prefix_words = false;
@@ -272,7 +242,7 @@ static void make_colliding(model *m, size_t n_colliding, size_t n_other)
         token[0] = (uint8_t)id;
         for (bool found = id < 256; !found;) {
             for (size_t i = 0; i < sizeof token; i++)
-                token[i] = (uint8_t)('a' + any(26));
+                token[i] = (uint8_t)('a' + check_below(26));
             t.n_bytes = sizeof token;
             found = (place_in_table(token, n_tokens) == 77) == (id < n_tokens - n_other);
         }
@@ -280,35 +250,23 @@ static void make_colliding(model *m, size_t n_colliding, size_t n_other)
     }
 }
 
-static void find_all(const model *m)
+static void find_all(engine *g)
 {
-    failure err;
-    id_buffer ids = {0};
-    tokenizer *t = tokenizer_new(m, &err);
-    if (!t)
-        CHECK_FAIL("%s", err.text);
-    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
-    for (uint32_t id = 0; id < m->n_tokens; id++) {
-        uint8_t text[8 + TEXT_PADDING] = {0};
-        memcpy(text, model_token_bytes(m, id), m->tokens[id].n_bytes);
-        ids.n = 0;
-        CHECK_INT(encoder_encode(e, text, m->tokens[id].n_bytes, TEXT_FIRST, &ids), TOKENIZE_OK);
-        CHECK(ids.n == 1 && ids.ids[0] == id);
+    engine_start(g, 1);
+    for (uint32_t id = 0; id < g->m.n_tokens; id++) {
+        g->out.n = 0;
+        encode(g, (const char *)model_token_bytes(&g->m, id), g->m.tokens[id].n_bytes, TEXT_FIRST);
+        CHECK(g->out.n == 1 && g->out.ids[0] == id);
     }
-    id_buffer_free(&ids);
-    encoder_free(e);
-    tokenizer_free(t);
+    engine_end(g);
 }
 
 TEST(tokens_that_collide_are_found_up_to_a_limit_and_refused_beyond_it)
 {
+    engine g = {0};
     model m;
-    failure err;
-    make_colliding(&m, 800, 210);
-    find_all(&m);
-    model_free(&m);
+    make_colliding(&g.m, 800, 210);
+    find_all(&g);
     make_colliding(&m, 1010, 0);
-    CHECK(tokenizer_new(&m, &err) == NULL);
-    CHECK_SAYS(err.text, "out of memory"); /* the same for both reasons */
-    model_free(&m);
+    refused(&m, "out of memory"); /* the same for both reasons */
 }

@@ -7,20 +7,13 @@
 #include "support/check.h"
 #include "tokenizer/words/merge.h"
 
-static uint64_t state = 1;
-
-static uint32_t any(uint32_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % n);
-}
-
 /* A small alphabet and few pairs, so that boundaries of windows and ties matter. */
 static size_t make_pairs(merge_pair *pairs, size_t n_pairs, uint32_t n_base, bool ties)
 {
     for (uint32_t i = 0; i < n_pairs; i++) {
         const uint32_t known = n_base + i;
-        pairs[i] = (merge_pair){any(known), any(known), ties ? i / 3 : i, n_base + i};
+        pairs[i] =
+            (merge_pair){check_below(known), check_below(known), ties ? i / 3 : i, n_base + i};
     }
     return n_pairs;
 }
@@ -63,14 +56,14 @@ TEST(the_lowest_leftmost_pair_merges_first_for_any_length_and_any_table)
     merge_scratch scratch = {0};
     for (int round = 0; round < (check_sanitized() ? 10 : check_long() ? 200 : 30); round++) {
         merge_pair pairs[64];
-        const uint32_t n_base = 1 + any(4);
-        const size_t n_pairs = make_pairs(pairs, 1 + any(60), n_base, any(2) != 0);
+        const uint32_t n_base = 1 + check_below(4);
+        const size_t n_pairs = make_pairs(pairs, 1 + check_below(60), n_base, check_below(2) != 0);
         merge_table *t = merge_table_new(pairs, n_pairs);
         CHECK(t != NULL);
         for (int i = 0; i < 60; i++) {
-            const size_t n = i < 50 ? any(120) : any(700);
+            const size_t n = i < 50 ? check_below(120) : check_below(700);
             for (size_t k = 0; k < n; k++)
-                text[k] = any(n_base);
+                text[k] = check_below(n_base);
             CHECK(same_as_naive(t, &scratch, text, n));
         }
         merge_table_free(t);
@@ -84,13 +77,13 @@ TEST(windows_are_joined_exactly)
     merge_scratch scratch = {0};
     for (int round = 0; round < (check_sanitized() ? 2 : check_long() ? 30 : 4); round++) {
         merge_pair pairs[200];
-        const uint32_t n_base = 1 + any(3);
-        const size_t n_pairs = make_pairs(pairs, 1 + any(199), n_base, any(2) != 0);
+        const uint32_t n_base = 1 + check_below(3);
+        const size_t n_pairs = make_pairs(pairs, 1 + check_below(199), n_base, check_below(2) != 0);
         merge_table *t = merge_table_new(pairs, n_pairs);
-        const size_t n = 4000 + any(check_long() ? 12000 : 5000);
-        const uint32_t period = 1 + any(40);
+        const size_t n = 4000 + check_below(check_long() ? 12000 : 5000);
+        const uint32_t period = 1 + check_below(40);
         for (size_t k = 0; k < n; k++)
-            text[k] = round % 2 && k >= period ? text[k - period] : any(n_base);
+            text[k] = round % 2 && k >= period ? text[k - period] : check_below(n_base);
         CHECK(same_as_naive(t, &scratch, text, n));
         merge_table_free(t);
     }
@@ -104,17 +97,17 @@ TEST(tokens_of_hundreds_of_symbols_are_joined_exactly)
     merge_pair pairs[40];
     merge_scratch scratch = {0};
     for (int round = 0; round < (check_sanitized() ? 2 : check_long() ? 150 : 6); round++) {
-        const uint32_t n_long = 2 + any(9), rank = any(2) ? 100 : 0;
+        const uint32_t n_long = 2 + check_below(9), rank = check_below(2) ? 100 : 0;
         size_t n_pairs = 0;
         for (uint32_t i = 0; i < n_long; i++, n_pairs++) /* runs of 2, 4, 8, ... */
             pairs[n_pairs] = (merge_pair){i ? 9 + i : 0, i ? 9 + i : 0, rank + i, 10 + i};
         for (uint32_t i = 0; i < 20; i++, n_pairs++)
-            pairs[n_pairs] = (merge_pair){any(20 + i), any(20 + i), 50 + i, 20 + i};
+            pairs[n_pairs] = (merge_pair){check_below(20 + i), check_below(20 + i), 50 + i, 20 + i};
         merge_table *t = merge_table_new(pairs, n_pairs);
-        const size_t n = 3000 + any(6000);
-        const uint32_t rare = 1 + any(600);
+        const size_t n = 3000 + check_below(6000);
+        const uint32_t rare = 1 + check_below(600);
         for (size_t k = 0; k < n; k++)
-            text[k] = any(rare) ? 0 : any(4);
+            text[k] = check_below(rare) ? 0 : check_below(4);
         CHECK(same_as_naive(t, &scratch, text, n));
         merge_table_free(t);
     }
@@ -172,7 +165,7 @@ TEST(long_words_of_any_kind_are_merged_about_once)
     for (uint32_t rare = 1; rare < 3000; rare *= 5) { /* runs of 0 are longer and longer */
         merge_scratch scratch = {0};
         for (size_t k = 0; k < n; k++)
-            text[k] = any(rare) ? 0 : any(8);
+            text[k] = check_below(rare) ? 0 : check_below(8);
         CHECK(merge_symbols(t, &scratch, text, n) < n);
         CHECK(scratch.n_merged < n * 5 / 2);
         merge_scratch_free(&scratch);

@@ -8,20 +8,6 @@
 
 /* ---- .tiktoken ---- */
 
-static void put_base64(blob *b, const uint8_t *bytes, size_t n_bytes)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n_bytes; i += 3) {
-        const uint32_t bits = (uint32_t)bytes[i] << 16 |
-                              (i + 1 < n_bytes ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                              (i + 2 < n_bytes ? bytes[i + 2] : 0);
-        const char text[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-                              i + 1 < n_bytes ? digits[bits >> 6 & 63] : '=',
-                              i + 2 < n_bytes ? digits[bits & 63] : '='};
-        put(b, text, 4);
-    }
-}
-
 /* The i-th of a row of different tokens: first the 256 bytes, then three bytes each. */
 static void put_word(blob *b, uint32_t i)
 {

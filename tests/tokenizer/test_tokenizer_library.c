@@ -21,15 +21,7 @@ static void write_file(const char *name, const blob *b)
 
 static void put_rank(blob *b, const char *token, size_t n_bytes, unsigned rank)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n_bytes; i += 3) {
-        const size_t n = n_bytes - i < 3 ? n_bytes - i : 3;
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (k < n ? (uint8_t)token[i + k] : 0);
-        for (size_t k = 0; k < 4; k++)
-            put_text(b, "%c", k <= n ? digits[bits >> (18 - 6 * k) & 63] : '=');
-    }
+    put_base64(b, (const uint8_t *)token, n_bytes);
     put_text(b, " %u\n", rank);
 }
 

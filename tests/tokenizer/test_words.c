@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_words.c - WordPiece, WordLevel and BPE over characters, with words of a pattern: the whole
  * tokenizer. test_oracles.py compares random ones with the reference. */
+#include "tokenizer/char_engine_case.h"
 #include "tokenizer/load_model.h"
-
-#include "tokenizer/tokenizer.h"
 
 /* ---- Tokenizers ---- */
 
@@ -41,51 +40,15 @@ static tokenizer *make_tokenizer(const char *fields, const vocabulary_case *v,
     return t;
 }
 
-/* ---- Texts ---- */
-
-typedef struct test_text {
-    char bytes[512];
-    size_t n_bytes;
-} test_text;
-
-/* ---- Comparing ---- */
-
-static void ids_are(encoder *e, const test_text *t, const uint32_t *wanted, size_t n_wanted)
-{
-    uint8_t text[512 + TEXT_PADDING] = {0};
-    id_buffer ids = {0};
-    memcpy(text, t->bytes, t->n_bytes);
-    CHECK_INT(encoder_encode(e, text, t->n_bytes, TEXT_FIRST, &ids), TOKENIZE_OK);
-    if (ids.n != n_wanted || (ids.n > 0 && memcmp(ids.ids, wanted, ids.n * sizeof *wanted) != 0))
-        CHECK_FAIL("\"%.*s\": %zu ids, not %zu, or others", (int)t->n_bytes, t->bytes, ids.n,
-                   n_wanted);
-    id_buffer_free(&ids);
-}
-
-static void parts_are(const tokenizer *whole, encoder *e, const test_text *t,
-                      const uint32_t *wanted, size_t n_wanted)
-{
-    uint8_t text[512 + TEXT_PADDING] = {0};
-    id_buffer ids = {0};
-    memcpy(text, t->bytes, t->n_bytes);
-    const size_t cut = tokenizer_safe_cut(whole, text, 0, 1 + check_below((uint32_t)t->n_bytes));
-    CHECK(cut < t->n_bytes);
-    CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &ids), TOKENIZE_OK);
-    CHECK_INT(encoder_encode(e, text + cut, t->n_bytes - cut, 0, &ids), TOKENIZE_OK);
-    CHECK_EQ(ids.n, n_wanted);
-    CHECK(ids.n == 0 || memcmp(ids.ids, wanted, ids.n * sizeof *wanted) == 0);
-    id_buffer_free(&ids);
-}
-
 /* ---- Particular cases ---- */
 
-static void encodes_to(const tokenizer *t, const char *s, const uint32_t *wanted, size_t n)
+static void encodes_to(const tokenizer *t, const char *text, const uint32_t *wanted, size_t n)
 {
-    test_text text = {.n_bytes = strlen(s)};
-    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
-    memcpy(text.bytes, s, text.n_bytes);
-    ids_are(e, &text, wanted, n);
-    encoder_free(e);
+    engine g = {.e = encoder_new(t, &(encoder_options){.cache_bytes = 1})};
+    encode(&g, text, strlen(text), TEXT_FIRST);
+    if (g.out.n != n || (n > 0 && memcmp(g.out.ids, wanted, n * sizeof *wanted) != 0))
+        CHECK_FAIL("\"%s\": %zu ids, not %zu, or others", text, g.out.n, n);
+    engine_end(&g);
 }
 
 #define IDS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / 4
@@ -215,28 +178,13 @@ TEST(safe_cuts_do_not_change_normalized_words)
                                          "\u4e00\u3002", "\u5b57\uff0c\u5b57",
                                          "\u00ad",       "\u0301",
                                          "  ",           "CAF\u00c9"};
-    tokenizer *t = make_bert("NewX");
-    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
-    test_text text;
+    engine g = {.t = make_bert("NewX")};
+    g.e = encoder_new(g.t, &(encoder_options){.cache_bytes = 1});
     size_t n_cuts = 0;
-    for (int round = 0; round < (check_long() ? 200000 : 20000); round++) {
-        uint8_t padded[512 + TEXT_PADDING] = {0};
-        id_buffer ids = {0};
-        text.n_bytes = 0;
-        while (text.n_bytes < 60) {
-            const char *piece = pieces[check_below(N_ELEMENTS(pieces))];
-            memcpy(text.bytes + text.n_bytes, piece, strlen(piece));
-            text.n_bytes += strlen(piece);
-        }
-        memcpy(padded, text.bytes, text.n_bytes);
-        CHECK_INT(encoder_encode(e, padded, text.n_bytes, TEXT_FIRST, &ids), TOKENIZE_OK);
-        n_cuts += tokenizer_safe_cut(t, padded, 0, text.n_bytes) > 0;
-        parts_are(t, e, &text, ids.ids, ids.n);
-        id_buffer_free(&ids);
-    }
+    for (int round = 0; round < (check_long() ? 200000 : 20000); round++)
+        n_cuts += cut_keeps_ids(&g, pieces, N_ELEMENTS(pieces), 25);
     CHECK(n_cuts > 1000);
-    encoder_free(e);
-    tokenizer_free(t);
+    engine_end(&g);
 }
 
 static void refuse(const char *fields, const char *why)

@@ -21,14 +21,6 @@ void remove_all_of(const char *of)
 
 /* ---- Work ---- */
 
-uint64_t mix(uint64_t a, uint64_t b)
-{
-    uint64_t x = (a + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ (b + 77) * UINT64_C(0xD1B54A32D192ED03);
-    x ^= x >> 29;
-    x *= UINT64_C(0xBF58476D1CE4E5B9);
-    return x ^ x >> 32;
-}
-
 tokmap_status set_columns(const plan *p, tokmap_writer *w, tokmap_error *err)
 {
     static const char *const names[] = {"score", "place", "page"};
@@ -40,7 +32,7 @@ tokmap_status set_columns(const plan *p, tokmap_writer *w, tokmap_error *err)
 static tokmap_status add_values(const plan *p, tokmap_writer *w, tokmap_error *err)
 {
     static const char *const places[] = {"", "here", "over there"};
-    const uint64_t document = tokmap_writer_n_documents(w), random = mix(p->seed, document);
+    const uint64_t document = tokmap_writer_n_documents(w), random = check_mix(p->seed, document);
     char page[40];
     snprintf(page, sizeof page, "page %" PRIu64, random % 100000);
     tokmap_value v[3] = {{.type = random % 3 ? TOKMAP_VALUE_FLOAT64 : TOKMAP_VALUE_INT64,
@@ -50,7 +42,7 @@ static tokmap_status add_values(const plan *p, tokmap_writer *w, tokmap_error *e
                          {.type = TOKMAP_VALUE_STRING, .text = page}};
     for (uint32_t i = 0; i < 3; i++) {
         v[i].text_bytes = v[i].text ? strlen(v[i].text) : 0;
-        if (mix(random, i) % 5 == 0)
+        if (check_mix(random, i) % 5 == 0)
             v[i].type = TOKMAP_VALUE_NULL;
     }
     return p->n_columns == 0 || document % 11 == 10
@@ -61,13 +53,13 @@ static tokmap_status add_values(const plan *p, tokmap_writer *w, tokmap_error *e
 tokmap_status step(const plan *p, tokmap_writer *w, uint32_t i, tokmap_error *err)
 {
     uint32_t ids[997];
-    const uint64_t random = mix(p->seed, i);
+    const uint64_t random = check_mix(p->seed, i);
     tokmap_status status = TOKMAP_OK;
-    uint64_t left = random % 5 == 0 ? 0 : mix(random, 1) % (p->most_tokens + 1);
+    uint64_t left = random % 5 == 0 ? 0 : check_mix(random, 1) % (p->most_tokens + 1);
     for (uint64_t at = 0; !status && left > 0; at++) {
         size_t n = 0;
         while (n < sizeof ids / sizeof ids[0] && n < left) {
-            ids[n] = (uint32_t)(mix(random + n, at) % p->vocab_size);
+            ids[n] = (uint32_t)(check_mix(random + n, at) % p->vocab_size);
             n++;
         }
         left -= n;
@@ -93,9 +85,9 @@ enum {
 
 static size_t make_note(const plan *p, uint32_t next_step, uint8_t note[MAX_PLAN_NOTE])
 {
-    const size_t n_bytes = 12 + mix(p->seed, next_step) % (MAX_PLAN_NOTE - 12);
+    const size_t n_bytes = 12 + check_mix(p->seed, next_step) % (MAX_PLAN_NOTE - 12);
     for (size_t i = 0; i < n_bytes; i++)
-        note[i] = (uint8_t)mix(next_step, i);
+        note[i] = (uint8_t)check_mix(next_step, i);
     memcpy(note, &p->seed, 8);
     memcpy(note + 8, &next_step, 4);
     return n_bytes;

@@ -26,7 +26,6 @@ typedef struct plan {
     uint32_t n_columns; /* of values, up to 3 */
 } plan;
 
-uint64_t mix(uint64_t a, uint64_t b);
 /* Tells the writer which columns of values there are. */
 tokmap_status set_columns(const plan *p, tokmap_writer *w, tokmap_error *err);
 /* What a step does follows from its number alone; whether a document is open, from the ones

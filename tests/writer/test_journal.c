@@ -36,7 +36,7 @@ static void interrupt_again_and_again(const plan *p, uint64_t random)
     uint32_t at = 0;
     remove_all_of(prefix);
     for (uint64_t round = 0; at < p->n_steps; round++) {
-        const uint64_t dice = mix(random, round);
+        const uint64_t dice = check_mix(random, round);
         run r = {.plan = p,
                  .unfinished = TOKMAP_UNFINISHED_RESUME,
                  .checkpoint_every = 1 + dice % 5,
@@ -57,8 +57,8 @@ TEST(a_dataset_resumed_many_times_is_that_of_one_go)
     const uint64_t n = check_long() ? 400 : 60;
     for (uint64_t seed = 0; seed < n; seed++) {
         const plan p = {.seed = seed,
-                        .n_steps = 1 + (uint32_t)mix(seed, 5) % 40,
-                        .most_tokens = 1 + (uint32_t)mix(seed, 6) % 3000,
+                        .n_steps = 1 + (uint32_t)check_mix(seed, 5) % 40,
+                        .most_tokens = 1 + (uint32_t)check_mix(seed, 6) % 3000,
                         .vocab_size = seed % 2 ? 65536 : 65537,
                         .n_columns = (uint32_t)(seed / 2 % 4)};
         interrupt_again_and_again(&p, seed);
@@ -258,7 +258,8 @@ TEST(a_merge_goes_on_between_two_datasets)
 
 static uint64_t end_of(uint64_t document, bool wide)
 {
-    return wide ? document * ((UINT64_C(1) << 26) + 12345) : document + mix(document, 0) % 3 + 3;
+    return wide ? document * ((UINT64_C(1) << 26) + 12345)
+                : document + check_mix(document, 0) % 3 + 3;
 }
 
 static void index_documents(tokmap_i_index_writer *w, uint64_t first, uint64_t end, bool wide)

@@ -140,7 +140,7 @@ TEST(a_journal_that_ends_in_rubbish_goes_on_from_its_last_whole_record)
             torn.n_bytes = kind < 2 ? pt.journal->n_bytes : pt.journal->n_bytes + 70001;
             memcpy(torn.data, pt.journal->data, n);
             for (size_t i = n; i < torn.n_bytes; i++)
-                torn.data[i] = kind % 2 ? (uint8_t)mix(n, i) : 0;
+                torn.data[i] = kind % 2 ? (uint8_t)check_mix(n, i) : 0;
             tokmap_error err;
             run r = resume_last();
             if (resume_with(&pt, torn, &r, &err))
@@ -186,7 +186,7 @@ TEST(a_flipped_bit_in_the_journal_is_refused_or_harmless)
     const bool all = check_long() && !check_sanitized();
     const size_t stride = check_sanitized() ? 11 : 1;
     for (size_t at = 0; at < pt.journal->n_bytes; at += stride)
-        for (unsigned bit = all ? 0 : mix(at, 3) % 8; bit < 8; bit += all ? 1 : 8)
+        for (unsigned bit = all ? 0 : check_mix(at, 3) % 8; bit < 8; bit += all ? 1 : 8)
             flip(&pt, at, (uint8_t)(1u << bit));
     dismiss(&pt);
 }

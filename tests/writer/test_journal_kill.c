@@ -161,7 +161,7 @@ static void cut_power(cut how, uint64_t lot)
             CHECK(link(file_of(all_suffixes[same]), path) == 0);
         if (!will_be[i] || same < i)
             continue;
-        const cut mine = how == SOME_LOST ? (cut)(mix(lot, (uint64_t)i) % 3) : how;
+        const cut mine = how == SOME_LOST ? (cut)(check_mix(lot, (uint64_t)i) % 3) : how;
         file_bytes f = after_cut(will_be[i], mine, load_inode(&current, is, will_be[i]));
         CHECK(file_store(path, f.data ? (const void *)f.data : "", f.n_bytes));
         free(f.data);
@@ -328,7 +328,7 @@ static uint64_t end_at_every_call(const scenario *s, cut how, fault_mode mode, u
         prepare(s);
         killed = run_until(s, how, mode, n);
         if (how != NOTHING_LOST)
-            cut_power(how, mix(lot, n));
+            cut_power(how, check_mix(lot, n));
         expect_resumes(s, how, what);
     }
     return n - 2;

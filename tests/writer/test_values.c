@@ -29,14 +29,6 @@ typedef struct table {
     cell *cells; /* of a document, then of the next */
 } table;
 
-static uint64_t mixed(uint64_t a, uint64_t b)
-{
-    uint64_t x = (a + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ (b + 7) * UINT64_C(0xD1B54A32D192ED03);
-    x ^= x >> 31;
-    x *= UINT64_C(0xBF58476D1CE4E5B9);
-    return x ^ x >> 29;
-}
-
 static cell *cell_of(const table *t, uint32_t document, uint32_t column)
 {
     return &t->cells[document * t->n_columns + column];
@@ -63,16 +55,16 @@ static cell make_cell(uint64_t random, uint32_t sort, uint32_t nulls_in_8)
 
 static table make_table(uint64_t seed)
 {
-    table t = {.n_columns = 1 + (uint32_t)(mixed(seed, 1) % MAX_COLUMNS),
-               .n_documents = (uint32_t)(mixed(seed, 2) % (seed % 10 == 0 ? 40000 : 300))};
+    table t = {.n_columns = 1 + (uint32_t)(check_mix(seed, 1) % MAX_COLUMNS),
+               .n_documents = (uint32_t)(check_mix(seed, 2) % (seed % 10 == 0 ? 40000 : 300))};
     t.cells = calloc((size_t)t.n_documents * t.n_columns + 1, sizeof *t.cells);
     CHECK(t.cells != NULL);
     for (uint32_t i = 0; i < t.n_columns; i++) {
-        const uint32_t sort = (uint32_t)(mixed(seed, 100 + i) % 6);
-        const uint32_t nulls = (uint32_t)(mixed(seed, 200 + i) % 9) / 2 * 2;
+        const uint32_t sort = (uint32_t)(check_mix(seed, 100 + i) % 6);
+        const uint32_t nulls = (uint32_t)(check_mix(seed, 200 + i) % 9) / 2 * 2;
         snprintf(t.names[i], sizeof t.names[i], "column %u", (i * 5 + (uint32_t)seed) % 97);
         for (uint32_t d = 0; d < t.n_documents; d++)
-            *cell_of(&t, d, i) = make_cell(mixed(seed ^ d, 300 + i), sort, nulls);
+            *cell_of(&t, d, i) = make_cell(check_mix(seed ^ d, 300 + i), sort, nulls);
     }
     return t;
 }
@@ -502,7 +494,7 @@ static tokmap_status add_one_of_many(tokmap_writer *w, uint32_t d, tokmap_error 
     static const char *const words[] = {"en", "de", "fr", "zh", "ja"};
     char url[40];
     snprintf(url, sizeof url, "https://example.org/%u", d * 2654435761u);
-    const tokmap_value row[] = {string(words[mixed(d, 1) % 5]), string(url), integer(d),
+    const tokmap_value row[] = {string(words[check_mix(d, 1) % 5]), string(url), integer(d),
                                 d % 3 ? real(d / 4.0) : (tokmap_value){.type = TOKMAP_VALUE_NULL}};
     const tokmap_status status = tokmap_writer_add_meta(w, row, 4, err);
     return status ? status : tokmap_writer_end_document(w, err);
