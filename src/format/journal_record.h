@@ -79,7 +79,7 @@ uint64_t tokmap_i_record_payload_bytes(const tokmap_i_record_parts *parts);
 void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
                             const tokmap_i_record_parts *parts, uint8_t *bytes);
 
-/* Whether these 128 bytes are a head: magic and checksum. */
+/* Whether these bytes are a head: magic and checksum. */
 bool tokmap_i_record_is_head(const uint8_t *bytes);
 /* Decodes a head. NULL if it can follow `before`; else what is wrong. */
 const char *tokmap_i_record_head_decode(const uint8_t *bytes, const tokmap_i_journal_header *header,

@@ -186,7 +186,8 @@ static void next_line(const char **text, const char *end, char line[LINE_BYTES])
     const char *newline = *text < end ? memchr(*text, '\n', (size_t)(end - *text)) : NULL;
     size_t n = (size_t)((newline ? newline : end) - *text);
     size_t n_copied = n < LINE_BYTES ? n : LINE_BYTES - 1;
-    memcpy(line, *text, n_copied);
+    if (n_copied > 0) /* a plan without facts has no text */
+        memcpy(line, *text, n_copied);
     line[n_copied] = '\0';
     *text = newline ? newline + 1 : end;
 }
