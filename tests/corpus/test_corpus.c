@@ -44,9 +44,7 @@ static part_reading read_corpus(const char *const *names, size_t n_names, corpus
                                 const corpus_place *from)
 {
     part_reading r;
-    const char *why = part_reading_read(&r, names, n_names, &options, from);
-    if (why)
-        CHECK_FAIL("%s", why);
+    CHECK_NO_PROBLEM(part_reading_read(&r, names, n_names, &options, from));
     return r;
 }
 
@@ -62,29 +60,15 @@ static void check_stored(const part_reading *r, size_t i, const stored *s)
 
 static corpus_options random_options(void)
 {
-    static const size_t batches[] = {4, 5, 16, 64, 1000, 1 << 16};
-    static const size_t pieces[] = {4, 20, 33, 100, 1000, 1 << 16};
-    static const size_t reads[] = {1, 2, 3, 7, 64, 4096};
-    corpus_options o = {
-        .format = (corpus_format)random_below(4),
-        .separator = random_below(2)   ? "--|"
-                     : random_below(2) ? "\n"
-                                       : NULL,
-        .utf8 = (corpus_utf8)random_below(3),
-        .utf8_given = random_below(4) > 0,
-        .on_error = (corpus_on_error)random_below(3),
-        .batch_bytes = batches[random_below(6)],
-        .max_piece_bytes = pieces[random_below(6)],
-        .read_bytes = reads[random_below(6)],
-        .read_ahead = random_below(8) == 0,
-        .safe_cut = random_below(2) ? cut_before_space : NULL,
-        .collect = collect,
-        .report = report,
-        .ended = random_below(2) ? ended : NULL,
-    };
+    static const char *const separators[] = {"--|", "--|", "\n", NULL};
+    corpus_options o = random_corpus_options(&random_state);
+    o.format = (corpus_format)random_below(4);
+    o.separator = separators[random_below(4)];
     o.separator_bytes = o.separator ? strlen(o.separator) : 0;
-    if (o.max_piece_bytes < o.batch_bytes)
-        o.max_piece_bytes = o.batch_bytes;
+    o.utf8_given = random_below(4) > 0;
+    o.collect = collect;
+    o.report = report;
+    o.ended = random_below(2) ? ended : NULL;
     return o;
 }
 
@@ -107,9 +91,7 @@ static void check_random_input(tally *t)
     int fd = input_file(path, s.bytes, s.n_bytes);
     model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, form != STORED_PLAIN);
     part_reading r = read_corpus(&name, 1, o, NULL);
-    const char *why = corpus_model_compare(&m, &r, name);
-    if (why)
-        CHECK_FAIL("%s", why);
+    CHECK_NO_PROBLEM(corpus_model_compare(&m, &r, name));
     if (r.result == 0) {
         CHECK_EQ(r.inputs.n_bytes, sizeof(corpus_end));
         check_stored(&r, 0, &s);
@@ -181,9 +163,7 @@ static bool check_random_pipe(void)
     int fd = make_pipe(path, plain.bytes, plain.n_bytes, &writer);
     part_reading r = read_corpus(&name, 1, o, NULL);
     bool once = r.result < 0 && strstr(r.err.text, "can be read only once");
-    const char *why = once ? NULL : corpus_model_compare(&m, &r, name);
-    if (why)
-        CHECK_FAIL("%s", why);
+    CHECK_NO_PROBLEM(once ? NULL : corpus_model_compare(&m, &r, name));
     CHECK(!once || needs_second_look(&m, o.max_piece_bytes));
     close(fd);
     CHECK_INT(waitpid(writer, NULL, 0), writer);
@@ -240,9 +220,7 @@ TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
     CHECK_EQ(r.counts.empty_documents, 1);
     part_reading_free(&r);
     part_reading all;
-    const char *why = part_reading_compare(&all, names, 5, &o, &random_state);
-    if (why)
-        CHECK_FAIL("%s", why);
+    CHECK_NO_PROBLEM(part_reading_compare(&all, names, 5, &o, &random_state));
     part_reading_free(&all);
     for (size_t i = 0; i < 5; i++) {
         close(fds[i]);

@@ -40,23 +40,10 @@ static void add_fields(corpus_options *o)
 
 static corpus_options random_options(void)
 {
-    static const size_t batches[] = {4, 5, 16, 64, 1000, 1 << 16};
-    static const size_t pieces[] = {4, 20, 33, 100, 1000, 1 << 16};
-    static const size_t reads[] = {1, 2, 3, 7, 64, 4096};
     static const corpus_format formats[] = {CORPUS_AUTO,       CORPUS_LINES,      CORPUS_LINES,
                                             CORPUS_JSON_LINES, CORPUS_JSON_LINES, CORPUS_TEXT};
-    corpus_options o = {
-        .format = formats[random_below(6)],
-        .utf8 = (corpus_utf8)random_below(3),
-        .on_error = (corpus_on_error)random_below(3),
-        .batch_bytes = batches[random_below(6)],
-        .max_piece_bytes = pieces[random_below(6)],
-        .read_bytes = reads[random_below(6)],
-        .read_ahead = random_below(8) == 0,
-        .safe_cut = random_below(2) ? cut_before_space : NULL,
-    };
-    if (o.max_piece_bytes < o.batch_bytes)
-        o.max_piece_bytes = o.batch_bytes;
+    corpus_options o = random_corpus_options(&random_state);
+    o.format = formats[random_below(6)];
     if (o.format == CORPUS_JSON_LINES && random_below(4) == 0)
         add_fields(&o);
     return o;
@@ -269,9 +256,7 @@ static const char *read_lines(const char *name, corpus_options o, uint64_t begin
     o.begin.offset = begin;
     o.has_end = end != UINT64_MAX;
     o.end.offset = o.has_end ? end : 0;
-    const char *why = part_reading_read(&r, &name, 1, &o, NULL);
-    if (why)
-        CHECK_FAIL("%s", why);
+    CHECK_NO_PROBLEM(part_reading_read(&r, &name, 1, &o, NULL));
     const char *text = part_reading_text(&r);
     snprintf(said, sizeof said, "%s%s",
              r.result < 0 && r.err.status == FAILURE_CHANGED ? "changed: " : "",

@@ -4,6 +4,7 @@
 #include "corpus/corpus.h"
 #include "corpus/input.h"
 #include "fields/where.h"
+#include "support/bad_days.h"
 #include "support/check.h"
 #include "support/part_reading.h"
 #include "system/files.h"
@@ -16,9 +17,7 @@ static part_reading read_all(const char *name, const corpus_options *options,
                              const corpus_place *from)
 {
     part_reading r;
-    const char *why = part_reading_read(&r, &name, 1, options, from);
-    if (why)
-        CHECK_FAIL("%s", why);
+    CHECK_NO_PROBLEM(part_reading_read(&r, &name, 1, options, from));
     return r;
 }
 
@@ -76,9 +75,7 @@ TEST(from_any_place_on_documents_and_checksum_are_the_same)
             const part_place *place = part_reading_place(&whole, p);
             o.n_decoders = p % 3;
             part_reading rest = read_all(names[i], &o, &place->place);
-            const char *why = part_reading_compare_rest(&whole, place, &rest);
-            if (why)
-                CHECK_FAIL("%s", why);
+            CHECK_NO_PROBLEM(part_reading_compare_rest(&whole, place, &rest));
             part_reading_free(&rest);
         }
         part_reading_free(&whole);
@@ -115,14 +112,9 @@ TEST(a_place_of_another_file_is_refused)
 
 static void copy_file(const char *from, const char *to)
 {
-    char bytes[8192];
-    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-    CHECK(in && out);
-    const size_t n_bytes = fread(bytes, 1, sizeof bytes, in);
-    CHECK(n_bytes > 0 && n_bytes < sizeof bytes);
-    CHECK_EQ(fwrite(bytes, 1, n_bytes, out), n_bytes);
-    fclose(in);
-    fclose(out);
+    const file_bytes f = file_load(from);
+    CHECK(f.n_bytes > 0 && file_store(to, f.data, f.n_bytes));
+    free(f.data);
 }
 
 /* Its pages look damaged then. */

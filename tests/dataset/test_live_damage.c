@@ -23,6 +23,14 @@ enum {
 };
 
 static uint64_t ends[N_DOCUMENTS];
+static char prefix[600];
+static tokmap_dataset *ds;
+static tokmap_error err;
+
+static const char *file(const char *suffix)
+{
+    return with_suffix(prefix, suffix);
+}
 
 static void make_ends(void)
 {
@@ -39,11 +47,12 @@ static void make_ends(void)
     ends[N_DOCUMENTS - 1] = N_TOKENS;
 }
 
-static void store_dataset(const char *prefix)
+static void store_dataset(void)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 5000, .eod_id = TOKMAP_NO_ID};
     make_ends();
+    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     tokmap_writer *w = must_begin(prefix, &options);
     uint32_t *ids = malloc(sizeof *ids * N_TOKENS);
     CHECK(ids != NULL);
@@ -58,10 +67,10 @@ static void store_dataset(const char *prefix)
     must_finish(w);
 }
 
-static tokmap_dataset *store_and_open(const char *prefix)
+static void start(void)
 {
-    store_dataset(prefix);
-    return must_open(prefix);
+    store_dataset();
+    ds = must_open(prefix);
 }
 
 /* ---- What verify says ---- */
@@ -70,41 +79,39 @@ enum {
     MAX_DAMAGES = 40
 };
 
-typedef struct findings {
+static struct findings {
     tokmap_damage damages[MAX_DAMAGES];
     size_t n;
     tokmap_verify_report report;
     tokmap_status status;
-    tokmap_error err;
     const char *shorten; /* a file to cut to shorten_to when half is done */
     off_t shorten_to;
-} findings;
+} found;
 
 static void note_damage(void *context, const tokmap_damage *damage)
 {
-    findings *f = context;
-    if (f->n < MAX_DAMAGES)
-        f->damages[f->n++] = *damage;
+    (void)context;
+    if (found.n < MAX_DAMAGES)
+        found.damages[found.n++] = *damage;
 }
 
 static void shorten_on_the_way(void *context, uint64_t done, uint64_t total)
 {
-    findings *f = context;
-    if (f->shorten && done > total / 2 && truncate(f->shorten, f->shorten_to) == 0)
-        f->shorten = NULL;
+    (void)context;
+    if (found.shorten && done > total / 2 && truncate(found.shorten, found.shorten_to) == 0)
+        found.shorten = NULL;
 }
 
-static void verify(const tokmap_dataset *ds, uint32_t n_threads, findings *f)
+static void verify(uint32_t n_threads)
 {
     const tokmap_verify_options options = {.struct_size = sizeof options,
                                            .n_threads = n_threads,
-                                           .context = f,
                                            .on_damage = note_damage,
                                            .on_progress = shorten_on_the_way};
-    f->n = 0;
-    f->report.struct_size = sizeof f->report;
-    f->status = tokmap_dataset_verify(ds, &options, &f->report, &f->err);
-    CHECK_EQ(f->n, f->report.n_damages);
+    found.n = 0;
+    found.report = (tokmap_verify_report)TOKMAP_INIT(tokmap_verify_report);
+    found.status = tokmap_dataset_verify(ds, &options, &found.report, &err);
+    CHECK_EQ(found.n, found.report.n_damages);
 }
 
 /* The documents with a token in the block, found the slow way. */
@@ -147,41 +154,39 @@ static void damage_byte(const char *path, uint64_t at)
     close(fd);
 }
 
-static void expect_bad_blocks(const tokmap_dataset *ds, unsigned bad, uint32_t n_threads)
+static void expect_bad_blocks(unsigned bad, uint32_t n_threads)
 {
-    static findings f;
-    verify(ds, n_threads, &f);
-    CHECK_INT(f.status, bad ? TOKMAP_ERR_CORRUPT : TOKMAP_OK);
-    CHECK_EQ(f.report.n_blocks, N_BLOCKS);
-    CHECK_EQ(f.report.n_blocks_checked, N_BLOCKS);
+    verify(n_threads);
+    CHECK_INT(found.status, bad ? TOKMAP_ERR_CORRUPT : TOKMAP_OK);
+    CHECK_EQ(found.report.n_blocks, N_BLOCKS);
+    CHECK_EQ(found.report.n_blocks_checked, N_BLOCKS);
     size_t n = 0;
     for (unsigned block = 0; block < N_BLOCKS; block++) {
         if (!(bad >> block & 1))
             continue;
-        CHECK(n < f.n);
-        expect_block(&f.damages[n], TOKMAP_DAMAGE_BLOCK, block);
-        CHECK_EQ(f.damages[n].error.file_offset, (uint64_t)block * TOKMAP_I_BLOCK_BYTES);
+        CHECK(n < found.n);
+        expect_block(&found.damages[n], TOKMAP_DAMAGE_BLOCK, block);
+        CHECK_EQ(found.damages[n].error.file_offset, (uint64_t)block * TOKMAP_I_BLOCK_BYTES);
         n++;
     }
-    CHECK_EQ(f.n, n);
+    CHECK_EQ(found.n, n);
     if (bad)
-        CHECK_STR(f.err.text, f.damages[0].error.text);
+        CHECK_STR(err.text, found.damages[0].error.text);
 }
 
 TEST(verify_names_every_damaged_block_with_its_documents)
 {
-    const char *prefix = check_path("p");
-    tokmap_dataset *ds = store_and_open(prefix);
+    start();
     unsigned was_bad = 0;
     for (unsigned bad = 0; bad < 1u << N_BLOCKS; bad += check_sanitized() ? 7 : 1) {
         for (unsigned block = 0; block < N_BLOCKS; block++)
             if ((bad ^ was_bad) >> block & 1)
-                damage_byte(with_suffix(prefix, ".bin"), block * TOKMAP_I_BLOCK_BYTES + 100);
+                damage_byte(file(".bin"), block * TOKMAP_I_BLOCK_BYTES + 100);
         was_bad = bad;
-        expect_bad_blocks(ds, bad, bad % 3 == 0 ? 1 : bad % 3 == 1 ? 2 : 8);
+        expect_bad_blocks(bad, bad % 3 == 0 ? 1 : bad % 3 == 1 ? 2 : 8);
     }
     for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2)
-        expect_bad_blocks(ds, was_bad, n_threads);
+        expect_bad_blocks(was_bad, n_threads);
     tokmap_dataset_close(ds);
 }
 
@@ -189,9 +194,7 @@ TEST(verify_names_every_damaged_block_with_its_documents)
 
 TEST(as_many_threads_verify_as_the_header_says)
 {
-    const char *prefix = check_path("p");
-    tokmap_error err;
-    tokmap_dataset *ds = store_and_open(prefix);
+    start();
     tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = 64};
     CHECK_INT(tokmap_dataset_verify(ds, &options, NULL, &err), TOKMAP_OK);
     options.n_threads++;
@@ -202,67 +205,60 @@ TEST(as_many_threads_verify_as_the_header_says)
 
 TEST(a_token_file_cut_while_verify_runs_is_an_error)
 {
-    const char *prefix = check_path("p");
-    static findings f;
     for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
-        tokmap_dataset *ds = store_and_open(prefix);
-        f.shorten = with_suffix(prefix, ".bin");
-        f.shorten_to = 5 * TOKMAP_I_BLOCK_BYTES + 11; /* the last block is read late or never */
-        verify(ds, n_threads, &f);
-        f.shorten = NULL;
+        start();
+        found.shorten = file(".bin");
+        found.shorten_to = 5 * TOKMAP_I_BLOCK_BYTES + 11; /* the last block is read late or never */
+        verify(n_threads);
+        found.shorten = NULL;
         if (n_threads == 1) {
-            CHECK_INT(f.status, TOKMAP_ERR_IO);
-            CHECK_EQ(f.n, 1);
-            expect_block(&f.damages[0], TOKMAP_DAMAGE_UNREADABLE, 5);
-            CHECK_EQ(f.err.file_offset, 5 * TOKMAP_I_BLOCK_BYTES + 11);
-            CHECK_INT(f.err.sys_errno, 0);
+            CHECK_INT(found.status, TOKMAP_ERR_IO);
+            CHECK_EQ(found.n, 1);
+            expect_block(&found.damages[0], TOKMAP_DAMAGE_UNREADABLE, 5);
+            CHECK_EQ(err.file_offset, 5 * TOKMAP_I_BLOCK_BYTES + 11);
+            CHECK_INT(err.sys_errno, 0);
         }
-        CHECK(f.status == TOKMAP_OK || f.status == TOKMAP_ERR_IO); /* it may be read in time */
-        verify(ds, n_threads, &f);
-        CHECK_INT(f.status, TOKMAP_ERR_IO);
+        CHECK(found.status == TOKMAP_OK ||
+              found.status == TOKMAP_ERR_IO); /* it may be read in time */
+        verify(n_threads);
+        CHECK_INT(found.status, TOKMAP_ERR_IO);
         tokmap_dataset_close(ds);
-        unlink(with_suffix(prefix, ".tmi"));
-        unlink(with_suffix(prefix, ".bin"));
+        unlink(file(".tmi"));
+        unlink(file(".bin"));
     }
 }
 
 TEST(an_index_cut_while_verify_runs_is_an_error)
 {
-    const char *prefix = check_path("p");
-    static findings f;
-    tokmap_dataset *ds = store_and_open(prefix);
-    f.shorten = with_suffix(prefix, ".tmi");
-    f.shorten_to = 1000;
-    verify(ds, 1, &f);
-    CHECK_INT(f.status, TOKMAP_ERR_IO);
-    CHECK_INT(f.damages[0].kind, TOKMAP_DAMAGE_UNREADABLE);
-    CHECK_EQ(f.err.file_offset, 1000);
-    CHECK_SAYS(f.err.text, "p.tmi");
+    start();
+    found.shorten = file(".tmi");
+    found.shorten_to = 1000;
+    verify(1);
+    CHECK_INT(found.status, TOKMAP_ERR_IO);
+    CHECK_INT(found.damages[0].kind, TOKMAP_DAMAGE_UNREADABLE);
+    CHECK_EQ(err.file_offset, 1000);
+    CHECK_SAYS(err.text, "p.tmi");
     tokmap_dataset_close(ds);
 }
 
 TEST(an_index_cut_or_gone_before_verify_is_refused)
 {
-    const char *prefix = check_path("p");
-    static findings f;
-    tokmap_dataset *ds = store_and_open(prefix);
-    CHECK_INT(truncate(with_suffix(prefix, ".tmi"), 1000), 0);
-    verify(ds, 1, &f);
-    CHECK_REFUSED(f.status, TOKMAP_ERR_IO, f.err, "p.tmi");
-    unlink(with_suffix(prefix, ".tmi"));
-    verify(ds, 1, &f);
-    CHECK_INT(f.status, TOKMAP_ERR_IO);
-    CHECK_INT(f.err.sys_errno, ENOENT);
+    start();
+    CHECK_INT(truncate(file(".tmi"), 1000), 0);
+    verify(1);
+    CHECK_REFUSED(found.status, TOKMAP_ERR_IO, err, "p.tmi");
+    unlink(file(".tmi"));
+    verify(1);
+    CHECK_INT(found.status, TOKMAP_ERR_IO);
+    CHECK_INT(err.sys_errno, ENOENT);
     tokmap_dataset_close(ds);
 }
 
 TEST(reading_a_token_file_that_was_cut_names_the_place)
 {
-    const char *prefix = check_path("p");
     static uint16_t tokens[N_TOKENS];
-    tokmap_error err;
-    tokmap_dataset *ds = store_and_open(prefix);
-    CHECK_INT(truncate(with_suffix(prefix, ".bin"), 2001), 0);
+    start();
+    CHECK_INT(truncate(file(".bin"), 2001), 0);
     CHECK_INT(tokmap_dataset_read(ds, 0, 1000, tokens, &err), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_read(ds, 900, 101, tokens, &err), TOKMAP_ERR_IO);
     CHECK_INT(err.status, TOKMAP_ERR_IO);
@@ -298,22 +294,20 @@ static void break_disk(const char *path, uint64_t from, uint64_t to)
 
 TEST(verify_names_unreadable_blocks_and_goes_on)
 {
-    const char *prefix = check_path("p");
-    static findings f;
-    tokmap_dataset *ds = store_and_open(prefix);
-    damage_byte(with_suffix(prefix, ".bin"), 4 * TOKMAP_I_BLOCK_BYTES);
+    start();
+    damage_byte(file(".bin"), 4 * TOKMAP_I_BLOCK_BYTES);
     for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
-        break_disk(with_suffix(prefix, ".bin"), TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
-        verify(ds, n_threads, &f);
+        break_disk(file(".bin"), TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
+        verify(n_threads);
         fault.pread_hook = NULL;
-        CHECK_INT(f.status, TOKMAP_ERR_CORRUPT);
-        CHECK_EQ(f.n, 3);
-        expect_block(&f.damages[0], TOKMAP_DAMAGE_UNREADABLE, 1);
-        expect_block(&f.damages[1], TOKMAP_DAMAGE_UNREADABLE, 2);
-        expect_block(&f.damages[2], TOKMAP_DAMAGE_BLOCK, 4);
-        CHECK_INT(f.damages[1].error.status, TOKMAP_ERR_IO);
-        CHECK_INT(f.damages[1].error.sys_errno, EIO);
-        CHECK_EQ(f.damages[1].error.file_offset, 2 * TOKMAP_I_BLOCK_BYTES);
+        CHECK_INT(found.status, TOKMAP_ERR_CORRUPT);
+        CHECK_EQ(found.n, 3);
+        expect_block(&found.damages[0], TOKMAP_DAMAGE_UNREADABLE, 1);
+        expect_block(&found.damages[1], TOKMAP_DAMAGE_UNREADABLE, 2);
+        expect_block(&found.damages[2], TOKMAP_DAMAGE_BLOCK, 4);
+        CHECK_INT(found.damages[1].error.status, TOKMAP_ERR_IO);
+        CHECK_INT(found.damages[1].error.sys_errno, EIO);
+        CHECK_EQ(found.damages[1].error.file_offset, 2 * TOKMAP_I_BLOCK_BYTES);
     }
     tokmap_dataset_close(ds);
 }
@@ -321,23 +315,22 @@ TEST(verify_names_unreadable_blocks_and_goes_on)
 /* In the index, each byte range in turn; bad blocks whose documents are not known have none. */
 TEST(verify_survives_unreadable_places_of_the_index)
 {
-    const char *prefix = check_path("p");
-    static findings f;
-    tokmap_dataset *ds = store_and_open(prefix);
-    damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
-    const file_bytes index = file_load(with_suffix(prefix, ".tmi"));
+    start();
+    damage_byte(file(".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
+    const file_bytes index = file_load(file(".tmi"));
     const size_t n_index_bytes = index.n_bytes;
     free(index.data);
     size_t n_found = 0;
     for (uint64_t at = 0; at < n_index_bytes; at += 64) {
-        break_disk(with_suffix(prefix, ".tmi"), at, at + 64);
-        verify(ds, 2, &f);
+        break_disk(file(".tmi"), at, at + 64);
+        verify(2);
         fault.pread_hook = NULL;
-        CHECK(f.status == TOKMAP_ERR_CORRUPT || f.status == TOKMAP_ERR_IO);
-        for (size_t i = 0; i < f.n; i++) {
-            n_found += f.damages[i].kind == TOKMAP_DAMAGE_BLOCK;
-            CHECK(f.damages[i].first_document + f.damages[i].n_documents <= N_DOCUMENTS);
-            CHECK(f.damages[i].kind != TOKMAP_DAMAGE_BLOCK || f.damages[i].block_index == 3);
+        CHECK(found.status == TOKMAP_ERR_CORRUPT || found.status == TOKMAP_ERR_IO);
+        for (size_t i = 0; i < found.n; i++) {
+            n_found += found.damages[i].kind == TOKMAP_DAMAGE_BLOCK;
+            CHECK(found.damages[i].first_document + found.damages[i].n_documents <= N_DOCUMENTS);
+            CHECK(found.damages[i].kind != TOKMAP_DAMAGE_BLOCK ||
+                  found.damages[i].block_index == 3);
         }
     }
     CHECK(n_found > n_index_bytes / 64 / 2); /* without block checksums it cannot be found */
@@ -353,31 +346,27 @@ static int fail_late(int fd, uint64_t offset, size_t n_bytes)
 
 TEST(documents_that_become_unreadable_between_two_passes_are_not_reported)
 {
-    const char *prefix = check_path("p");
-    static findings f;
-    tokmap_dataset *ds = store_and_open(prefix);
-    damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
+    start();
+    damage_byte(file(".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
     for (n_good_reads = 0; n_good_reads < 12; n_good_reads++) {
-        break_disk(with_suffix(prefix, ".tmi"), 0, UINT64_MAX);
+        break_disk(file(".tmi"), 0, UINT64_MAX);
         n_reads = 0;
         fault.pread_hook = fail_late;
-        verify(ds, 1, &f);
+        verify(1);
         fault.pread_hook = NULL;
-        CHECK(f.status == TOKMAP_ERR_CORRUPT || f.status == TOKMAP_ERR_IO);
-        for (size_t i = 0; i < f.n; i++)
-            CHECK(f.damages[i].first_document + f.damages[i].n_documents <= N_DOCUMENTS &&
-                  f.damages[i].n_documents <= N_DOCUMENTS);
+        CHECK(found.status == TOKMAP_ERR_CORRUPT || found.status == TOKMAP_ERR_IO);
+        for (size_t i = 0; i < found.n; i++)
+            CHECK(found.damages[i].first_document + found.damages[i].n_documents <= N_DOCUMENTS &&
+                  found.damages[i].n_documents <= N_DOCUMENTS);
     }
     tokmap_dataset_close(ds);
 }
 
 TEST(reading_names_the_place_that_cannot_be_read)
 {
-    const char *prefix = check_path("p");
     static uint16_t tokens[N_TOKENS];
-    tokmap_error err;
-    tokmap_dataset *ds = store_and_open(prefix);
-    break_disk(with_suffix(prefix, ".bin"), 4000, 4001);
+    start();
+    break_disk(file(".bin"), 4000, 4001);
     CHECK_INT(tokmap_dataset_read(ds, 2000, 9, tokens, &err), TOKMAP_ERR_IO);
     fault.pread_hook = NULL;
     CHECK_INT(err.sys_errno, EIO);
@@ -391,11 +380,10 @@ TEST(merging_stops_at_what_cannot_be_read_or_is_damaged)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 5000, .eod_id = TOKMAP_NO_ID};
-    const char *prefix = check_path("p"), *out = check_path("out");
-    tokmap_error err;
-    tokmap_dataset *ds = store_and_open(prefix);
+    const char *out = check_path("out");
+    start();
     tokmap_writer *w = must_begin(out, &options);
-    break_disk(with_suffix(prefix, ".bin"), 2 * TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
+    break_disk(file(".bin"), 2 * TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
     CHECK_INT(tokmap_writer_append_dataset(w, ds, &err), TOKMAP_ERR_IO);
     fault.pread_hook = NULL;
     CHECK_EQ(err.file_offset, 2 * TOKMAP_I_BLOCK_BYTES);
@@ -403,7 +391,7 @@ TEST(merging_stops_at_what_cannot_be_read_or_is_damaged)
     CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_IO); /* and stays so */
     tokmap_writer_close(w);
     w = must_begin(out, &options);
-    damage_byte(with_suffix(prefix, ".bin"), 4 * TOKMAP_I_BLOCK_BYTES + 5);
+    damage_byte(file(".bin"), 4 * TOKMAP_I_BLOCK_BYTES + 5);
     CHECK_INT(tokmap_writer_append_dataset(w, ds, &err), TOKMAP_ERR_CORRUPT);
     CHECK_EQ(err.file_offset, 4 * TOKMAP_I_BLOCK_BYTES);
     tokmap_writer_close(w);
@@ -414,46 +402,45 @@ TEST(merging_stops_at_what_cannot_be_read_or_is_damaged)
 /* ---- Damaged index with a damaged block: documents of the block where they are known ---- */
 
 /* Documents that break their rules while all checksums fit, from `group` on. */
-static void break_documents(const char *prefix, size_t group)
+static void break_documents(size_t group)
 {
-    file_bytes f = file_load(with_suffix(prefix, ".tmi"));
-    CHECK(f.data != NULL);
-    uint8_t *entry = f.data + 256;
+    file_bytes index = file_load(file(".tmi"));
+    CHECK(index.data != NULL);
+    uint8_t *entry = index.data + 256;
     const uint64_t offset = load_le64(entry + 8), size = load_le64(entry + 16);
-    store_le32(f.data + offset + 256 * group + 4, 0xfffffffe);
-    store_le64(entry + 24, tokmap_i_checksum(f.data + offset, (size_t)size));
-    store_le64(f.data + 240, tokmap_i_checksum(f.data + 256, 128));
-    store_le64(f.data + 248, tokmap_i_checksum(f.data, 248));
-    CHECK(file_store(with_suffix(prefix, ".tmi"), f.data, f.n_bytes));
-    free(f.data);
+    store_le32(index.data + offset + 256 * group + 4, 0xfffffffe);
+    store_le64(entry + 24, tokmap_i_checksum(index.data + offset, (size_t)size));
+    store_le64(index.data + 240, tokmap_i_checksum(index.data + 256, 128));
+    store_le64(index.data + 248, tokmap_i_checksum(index.data, 248));
+    CHECK(file_store(file(".tmi"), index.data, index.n_bytes));
+    free(index.data);
 }
 
 TEST(bad_blocks_beside_bad_documents_name_no_documents_that_are_not_known)
 {
-    const char *prefix = check_path("p");
-    static findings f;
     for (size_t group = 0; group < N_DOCUMENTS / 64; group += check_sanitized() ? 5 : 1) {
-        store_dataset(prefix);
-        break_documents(prefix, group);
+        store_dataset();
+        break_documents(group);
         for (unsigned block = 0; block < N_BLOCKS; block++)
-            damage_byte(with_suffix(prefix, ".bin"), block * TOKMAP_I_BLOCK_BYTES + 100);
-        tokmap_dataset *ds = must_open(prefix);
-        verify(ds, 2, &f);
-        CHECK_INT(f.status, TOKMAP_ERR_CORRUPT);
-        CHECK_EQ(f.n, N_BLOCKS + 1);
-        CHECK_INT(f.damages[0].kind, TOKMAP_DAMAGE_CONTENT);
-        for (size_t i = 1; i < f.n; i++) {
+            damage_byte(file(".bin"), block * TOKMAP_I_BLOCK_BYTES + 100);
+        ds = must_open(prefix);
+        verify(2);
+        CHECK_INT(found.status, TOKMAP_ERR_CORRUPT);
+        CHECK_EQ(found.n, N_BLOCKS + 1);
+        CHECK_INT(found.damages[0].kind, TOKMAP_DAMAGE_CONTENT);
+        for (size_t i = 1; i < found.n; i++) {
             uint64_t first, n;
-            naive_documents(f.damages[i].block_index, &first, &n);
+            naive_documents(found.damages[i].block_index, &first, &n);
             const bool known =
-                f.damages[i].first_document == first && f.damages[i].n_documents == n;
-            const bool none = f.damages[i].first_document == 0 && f.damages[i].n_documents == 0;
+                found.damages[i].first_document == first && found.damages[i].n_documents == n;
+            const bool none =
+                found.damages[i].first_document == 0 && found.damages[i].n_documents == 0;
             CHECK(known || none);
             CHECK(known || i > 1 || group <= 300 / 64); /* where block 0 ends */
         }
         tokmap_dataset_close(ds);
-        unlink(with_suffix(prefix, ".tmi"));
-        unlink(with_suffix(prefix, ".bin"));
+        unlink(file(".tmi"));
+        unlink(file(".bin"));
     }
 }
 
@@ -471,8 +458,6 @@ static void replace_now(const char *path)
 
 static void open_while_replaced(const shape *by)
 {
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
     must_store(&SHAPE_TINY, check_path("p"));
     replacement = by;
     fault.open_hook = replace_now;
@@ -514,8 +499,6 @@ TEST(tokens_that_had_the_name_only_for_a_moment_are_not_used)
 {
     shape same_size = SHAPE_TINY;
     same_size.seed = 1;
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
     must_store(&SHAPE_TINY, check_path("p"));
     must_store(&same_size, check_path("new"));
     fault.open_hook = lend_the_name;
@@ -533,7 +516,7 @@ typedef struct sample {
     uint64_t seed;
 } sample;
 
-static tokmap_verify_report verify_sample(const tokmap_dataset *ds, const sample *s)
+static tokmap_verify_report verify_sample(const sample *s)
 {
     const tokmap_verify_options options = {
         .struct_size = sizeof options, .sample = s->fraction, .seed = s->seed, .n_threads = 2};
@@ -545,17 +528,16 @@ static tokmap_verify_report verify_sample(const tokmap_dataset *ds, const sample
 
 TEST(a_sample_reads_its_share_of_blocks_and_the_whole_index)
 {
-    const char *prefix = check_path("p");
-    tokmap_dataset *ds = store_and_open(prefix);
+    start();
     uint64_t n_checked = 0;
     const sample none = {1e-15, 3}, all = {1, 3}, bad = {1.5, 0}, negative = {-0.5, 0};
-    CHECK_EQ(verify_sample(ds, &none).n_blocks_checked, 1);
-    CHECK_EQ(verify_sample(ds, &all).n_blocks_checked, N_BLOCKS);
+    CHECK_EQ(verify_sample(&none).n_blocks_checked, 1);
+    CHECK_EQ(verify_sample(&all).n_blocks_checked, N_BLOCKS);
     for (uint64_t seed = 0; seed < 100; seed++) {
         const sample half = {0.5, seed};
-        const tokmap_verify_report report = verify_sample(ds, &half);
+        const tokmap_verify_report report = verify_sample(&half);
         CHECK_EQ(report.n_blocks, N_BLOCKS);
-        CHECK_EQ(report.n_blocks_checked, verify_sample(ds, &half).n_blocks_checked);
+        CHECK_EQ(report.n_blocks_checked, verify_sample(&half).n_blocks_checked);
         n_checked += report.n_blocks_checked;
     }
     CHECK(n_checked > 100 + 5 * 30 && n_checked < 100 + 5 * 70);
@@ -568,14 +550,13 @@ TEST(a_sample_reads_its_share_of_blocks_and_the_whole_index)
 
 TEST(a_sample_finds_damage_in_the_index_and_in_its_blocks_alone)
 {
-    const char *prefix = check_path("p");
-    tokmap_dataset *ds = store_and_open(prefix);
+    start();
     const sample first_only = {1e-15, 3};
-    damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
-    CHECK_EQ(verify_sample(ds, &first_only).n_damages, 0);
-    damage_byte(with_suffix(prefix, ".bin"), 5);
-    CHECK_EQ(verify_sample(ds, &first_only).n_damages, 1);
-    damage_byte(with_suffix(prefix, ".tmi"), 400);
-    CHECK_EQ(verify_sample(ds, &first_only).n_damages, 2);
+    damage_byte(file(".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
+    CHECK_EQ(verify_sample(&first_only).n_damages, 0);
+    damage_byte(file(".bin"), 5);
+    CHECK_EQ(verify_sample(&first_only).n_damages, 1);
+    damage_byte(file(".tmi"), 400);
+    CHECK_EQ(verify_sample(&first_only).n_damages, 2);
     tokmap_dataset_close(ds);
 }

@@ -62,6 +62,12 @@ void check_str(const char *file, int line, const char *what, const char *a, cons
                   b ? b : "(NULL)");
 }
 
+void check_no_problem(const char *file, int line, const char *problem)
+{
+    if (problem)
+        check_end('F', file, line, "%s", problem);
+}
+
 void check_says(const char *file, int line, const char *text, const char *part)
 {
     if (!strstr(text, part))

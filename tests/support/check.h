@@ -32,6 +32,8 @@
 #define CHECK_EQ(a, b) check_eq(__FILE__, __LINE__, #a, (a), (b))   /* unsigned 64 bits */
 #define CHECK_INT(a, b) check_int(__FILE__, __LINE__, #a, (a), (b)) /* signed: status, exit code */
 #define CHECK_STR(a, b) check_str(__FILE__, __LINE__, #a, (a), (b))
+/* Of what returns NULL, or what is wrong. */
+#define CHECK_NO_PROBLEM(problem) check_no_problem(__FILE__, __LINE__, (problem))
 #define CHECK_SAYS(text, part) check_says(__FILE__, __LINE__, (text), (part))
 /* Of a call that has filled a tokmap_error: it works, or fails and says why. */
 #define CHECK_OK(status, err) ((status) ? CHECK_FAIL("%s", (err).text) : (void)0)
@@ -46,6 +48,7 @@ __attribute__((noreturn, format(printf, 4, 5))) void check_end(char outcome, con
 void check_eq(const char *file, int line, const char *what, uint64_t a, uint64_t b);
 void check_int(const char *file, int line, const char *what, int64_t a, int64_t b);
 void check_str(const char *file, int line, const char *what, const char *a, const char *b);
+void check_no_problem(const char *file, int line, const char *problem);
 void check_says(const char *file, int line, const char *text, const char *part);
 
 /* Runs a part of a test. False: a check in it failed; then the test has failed, but continues. */

@@ -151,6 +151,25 @@ input_bytes random_input(uint64_t *random, corpus_format format)
     return b;
 }
 
+corpus_options random_corpus_options(uint64_t *random)
+{
+    static const size_t batches[] = {4, 5, 16, 64, 1000, 1 << 16};
+    static const size_t pieces[] = {4, 20, 33, 100, 1000, 1 << 16};
+    static const size_t reads[] = {1, 2, 3, 7, 64, 4096};
+    corpus_options o = {
+        .utf8 = (corpus_utf8)random_input_below(random, 3),
+        .on_error = (corpus_on_error)random_input_below(random, 3),
+        .batch_bytes = batches[random_input_below(random, 6)],
+        .max_piece_bytes = pieces[random_input_below(random, 6)],
+        .read_bytes = reads[random_input_below(random, 6)],
+        .read_ahead = random_input_below(random, 8) == 0,
+        .safe_cut = random_input_below(random, 2) ? cut_before_space : NULL,
+    };
+    if (o.max_piece_bytes < o.batch_bytes)
+        o.max_piece_bytes = o.batch_bytes;
+    return o;
+}
+
 int input_file(char name[64], const void *bytes, size_t n_bytes)
 {
     const int fd = memfd_create("input", MFD_CLOEXEC);

@@ -17,6 +17,9 @@ uint32_t random_input_below(uint64_t *random, uint32_t n);
 /* CORPUS_AUTO: text or JSON lines. */
 input_bytes random_input(uint64_t *random, corpus_format format);
 
+/* How it is read: bad text, sizes, where it may be cut. */
+corpus_options random_corpus_options(uint64_t *random);
+
 /* A file without a folder, whose name may be opened any number of times, until the descriptor is
  * closed. */
 int input_file(char name[64], const void *bytes, size_t n_bytes);
