@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -18,6 +19,7 @@ import time
 import chaos
 import pack_corpus
 import ref_protocol
+import terminal
 from pack_corpus import n_bytes, wait_for
 from ref_protocol import Skip, expect, expect_equal
 
@@ -138,6 +140,28 @@ def a_short_run_that_is_interrupted_leaves_nothing(corpus):
         corpus.remove("out")
     expect_equal(run.returncode, 75, "exit status; it said " + said)
     expect_equal(corpus.outputs("out"), {}, "files")
+
+
+def the_last_line_of_progress_has_the_bytes_of_this_run(corpus):
+    """A limit ends it in the input in which it resumed, when the next one was begun."""
+    (corpus.folder / "many.txt").write_text("word word word\n" * 200000)
+    (corpus.folder / "next.txt").write_text("next\n" * 1000)
+    limited = pack_corpus.Packing(corpus.folder)
+    options = ["--lines", "many.txt", "next.txt", "--memory", "8M", "--limit-documents", "199999"]
+    found = None
+    for _ in range(20):
+        limited.leave_unfinished("limited", *options)
+        session = terminal.Session(limited.command("limited", *options), cwd=corpus.folder)
+        while b"resuming after" not in session.text and session.read():
+            pass
+        session.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)  # then the line is due
+        session.process.send_signal(signal.SIGCONT)
+        found = re.search(rb"\rpack: ([0-9.]+ [KM]iB) in ", session.end()[1])
+        if b"\rpack: " in session.text:
+            break
+    expect(found, session.text)
+    limited.remove("limited")
 
 
 # ---- Refusals ----

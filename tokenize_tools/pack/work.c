@@ -220,10 +220,10 @@ static cli_text format_rates(const pack_work *w)
     return text;
 }
 
-/* Of all inputs, up to `place`. */
-static uint64_t stored_bytes(const pack_work *w)
+/* Of all inputs, up to the place. */
+static uint64_t stored_bytes(const corpus_place *place)
 {
-    return w->place.counts.stored_bytes + w->place.stored.n_bytes;
+    return place->counts.stored_bytes + place->stored.n_bytes;
 }
 
 static void update_progress(pack_work *w)
@@ -233,7 +233,7 @@ static void update_progress(pack_work *w)
         return;
     const uint64_t n_skipped = pack_work_n_skipped(w);
     const cli_progress_text text =
-        cli_progress_format(&w->progress, stored_bytes(w), w->parts->inputs->total_bytes);
+        cli_progress_format(&w->progress, w->stored_bytes, w->parts->inputs->total_bytes);
     if (n_skipped)
         snprintf(skipped, sizeof skipped, ", %s skipped", cli_count(n_skipped).s);
     cli_progress_draw(&w->progress, "pack: %s, %s%s%s", text.done, format_rates(w).s, text.left,
@@ -242,7 +242,7 @@ static void update_progress(pack_work *w)
 
 void pack_work_print_end(const pack_work *w)
 {
-    const uint64_t n_bytes = stored_bytes(w) - w->progress.bytes_before;
+    const uint64_t n_bytes = w->stored_bytes - w->progress.bytes_before;
     if (cli_progress_is_shown(&w->progress))
         fprintf(stderr, "\rpack: %s in %.1f s, %s\033[K\n", cli_bytes(n_bytes).s,
                 (double)cli_progress_ns(&w->progress) / 1e9, format_rates(w).s);
@@ -354,6 +354,8 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     if (code != CLI_OK)
         return code;
     w->place = job->batch.after;
+    if (stored_bytes(&w->place) > w->stored_bytes) /* a run that resumes reads some of them again */
+        w->stored_bytes = stored_bytes(&w->place);
     w->text_bytes += job->batch.n_bytes;
     w->bad_mark = record->bad_file;
     w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
@@ -412,7 +414,7 @@ bool pack_work_begin(pack_work *w)
         }
     }
     cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
-    w->progress.bytes_before = stored_bytes(w);
+    w->progress.bytes_before = w->stored_bytes = stored_bytes(&w->place);
     w->tokens_before = pack_documents_counts(w->documents)->tokens;
     return true;
 }

@@ -27,6 +27,7 @@ typedef struct pack_work {
     cli_progress progress;
     uint64_t tokens_before;  /* when this run began */
     uint64_t text_bytes;     /* packed by this run */
+    uint64_t stored_bytes;   /* read so far, of all inputs: for the progress line */
     corpus_place place;      /* after the last job that was taken */
     uint64_t encoded_tokens; /* made by the encoders from the text that was taken */
     pack_bad_mark bad_mark;  /* of the bad file, at the same place */
