@@ -82,17 +82,16 @@ int main(int argc, char **argv)
 {
     parquet_file f;
     failure err;
-    failure why;
     if (argc != 6)
         return 2;
     const input_source source = {.path = argv[1]};
-    if (!parquet_file_open(&f, &source, &err))
-        return complain(err.text);
-    const bool choose = strcmp(argv[2], "?") == 0;
-    const parquet_element *element = choose ? NULL : parquet_value_column(&f.footer, argv[2], &why);
+    const bool opened = parquet_file_open(&f, &source, &err);
+    const bool choose = opened && strcmp(argv[2], "?") == 0;
+    const parquet_element *element =
+        opened && !choose ? parquet_value_column(&f.footer, argv[2], &err) : NULL;
     const int status = choose    ? print_choice(&f)
                        : element ? print_column(&f, element, argv)
-                                 : complain(why.text);
+                                 : complain(err.text);
     parquet_file_close(&f);
     return status;
 }
