@@ -3,8 +3,8 @@
  *
  * `tool_json_line PATH ENGINE PIECE_BYTES`: stdin is lines, each after its length in 4 bytes;
  * stdout is, for each, its status, the number of lone surrogates and the text after its length,
- * 1, 4 and 4 little-endian bytes. ENGINE is scalar, avx2 or avx512; PIECE_BYTES is the largest size
- * of pieces, or 0 for the whole line at once. Status 77: no such engine here. */
+ * 1, 4 and 4 little-endian bytes. ENGINE is scalar or avx2; PIECE_BYTES is the largest size of
+ * pieces, or 0 for the whole line at once. Status 77: no such engine here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +29,13 @@ static int read_json(json_paths *paths, size_t piece_bytes)
 
 int main(int argc, char **argv)
 {
-    static const char *const engines[] = {"scalar", "avx2", "avx512"};
+    static const char *const engines[] = {"scalar", "avx2"};
     if (argc != 4) {
         fprintf(stderr, "usage: tool_json_line PATH ENGINE PIECE_BYTES\n");
         return 2;
     }
     json_paths *paths = json_paths_new(argv[1], NULL);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         if (strcmp(argv[2], engines[i]) == 0)
             paths->level = (simd_level)(SIMD_SCALAR + i);
     }

@@ -25,8 +25,8 @@ static bool reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n_bytes)
 bool assembler_next_batch(assembler *a, corpus_batch *batch)
 {
     size_t limit = a->n_carry > a->options->batch_bytes ? a->n_carry : a->options->batch_bytes;
-    if (batch->capacity / 4 > limit + CORPUS_PADDING) { /* so that one long document does not cost
-                                                    memory for ever */
+    /* So that one long document does not cost memory for ever. */
+    if (batch->capacity / 4 > limit + CORPUS_PADDING) {
         free(batch->text);
         batch->text = NULL;
         batch->capacity = 0;
