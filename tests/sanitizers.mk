@@ -79,18 +79,17 @@ chaos: $(BUILD)/tokmap $(FAILURES)
 	    $(PYTHON) tests/pack/chaos_plans.py $(or $(M),1000) $(or $(SEED),1) && \
 	    $(PYTHON) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
 
-#: test-tokenizers: N=5000 texts and a corpus against the references, for each family of tokenizers
+#: test-tokenizers: each published pipeline of tokenizers against the references: texts for N=1800 seconds, and a corpus
 test-tokenizers: $(BUILD)/tokmap
 	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
-	@export TOKMAP_BUILD=$(abspath $(BUILD)) FAMILIES=$(abspath $(BUILD))/families PYTHONPATH=tests/oracles; \
-	    $(BUILD)/peers-venv/bin/python tests/families/make_families.py && \
-	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
+	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles ORACLE_FAMILIES=1 ORACLE_SECONDS=$(or $(N),1800) \
+	    $(BUILD)/peers-venv/bin/python tests/tokenizer/test_oracles.py
 
 #: test-pipelines: N=2000 random tokenizers, TEXTS=500 texts each, against the reference (SEED=1)
 test-pipelines: $(BUILD)/tokmap
 	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles $(BUILD)/peers-venv/bin/python \
-	    tests/families/check_pipelines.py $(or $(N),2000) $(or $(TEXTS),500) $(or $(SEED),1)
+	    tests/tokenizer/check_pipelines.py $(or $(N),2000) $(or $(TEXTS),500) $(or $(SEED),1)
 
 #: test-engines: docs/recipes/ with Slurm, Open MPI and Ray on this machine; installs them first
 test-engines:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizers in HuggingFace's tokenizer.json, made on the spot: the pipelines of the public
-families, field by field as their files have them, around small vocabularies that are trained here;
-and vocabularies that nobody would train, where the order of merges and of ids means nothing.
+"""What tokenizers in HuggingFace's tokenizer.json are made of: parts of pipelines, added tokens, small vocabularies that
+are trained here, and vocabularies that nobody would train, where the order of merges and of ids means nothing.
 
 What trains a vocabulary needs the Python package `tokenizers`.
 """
@@ -11,8 +10,6 @@ import json
 import random
 import unicodedata
 
-from oracle_patterns import (CL100K, DEEPSEEK3, DEEPSEEK3_ESCAPED, GPT2, O200K, QWEN2, QWEN35,
-                             TEKKEN)
 from oracle_reference import package
 
 tokenizers = package("tokenizers")
@@ -52,6 +49,10 @@ def metaspace(**fields):
 
 def decoders(*steps):
     return {"type": "Sequence", "decoders": list(steps)}
+
+
+def precompiled_step(charsmap):
+    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
 
 
 LLAMA_DECODER = decoders(replace(SPACE, " "), {"type": "ByteFallback"}, {"type": "Fuse"},
@@ -283,128 +284,8 @@ def wild_unigram(rng):
             for piece in sorted(pieces | set(symbols[:6]))]
 
 
-# ---- Families ----
-
-LLAMA_MODEL = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
-BYTE_FAMILIES = {
-    # name: (pre-tokenizer, added tokens, other fields of the document and of the model)
-    "gpt2": (byte_level(), [added("<|endoftext|>", True, normalized=True)], {"old": True}),
-    "gpt2_split": (sequence(split(GPT2), byte_level(False)), [END], {}),
-    "roberta": (byte_level(), [added("<s>", True), added("<mask>", True, lstrip=True)],
-                {"old": True}),
-    "prefix_space": (byte_level(prefix=True), [END], {}),
-    "prefix_whole": (byte_level(False, prefix=True), [END], {}),
-    "prefix_split": (sequence(split(CL100K), byte_level(False, prefix=True)), [END], {}),
-    "prefix_digits": (sequence({"type": "Digits", "individual_digits": True},
-                               byte_level(True, prefix=True)), [END], {}),
-    "prefix_then_digits": (sequence(byte_level(True, prefix=True),
-                                    {"type": "Digits", "individual_digits": False}), [END], {}),
-    "gpt_neox": (byte_level(), [END, *BLANK_RUNS], {"normalizer": NFC, "old": True}),
-    "phi2": (byte_level(True), [END, *BLANK_RUNS], {"old": True}),
-    "olmo2": (splits_then_bytes(CL100K, behavior="Removed", invert=True), [END], {}),
-    "phi4": (splits_then_bytes(CL100K), [END, *CHAT[:2]], {}),
-    "llama3": (splits_then_bytes(CL100K), [added("<|begin_of_text|>", True)],
-               {"ignore_merges": True}),
-    "llama4": (splits_then_bytes(O200K), [added("<|eot|>", True)], {"ignore_merges": True}),
-    "gpt_oss": (splits_then_bytes(O200K), [END, added("<|channel|>", True)], {}),
-    "gpt_4o": (splits_then_bytes(O200K, behavior="Removed", invert=True), [END], {}),
-    "qwen2": (sequence(split(QWEN2), byte_level(False, trim=False)), [END, *CHAT],
-              {"normalizer": NFC, "continuing_subword_prefix": "", "end_of_word_suffix": ""}),
-    "qwen35": (splits_then_bytes(QWEN35), [END, *CHAT], {"normalizer": NFC}),
-    "deepseek3": (splits_then_bytes(*DEEPSEEK3), [added("<\uff5cUser\uff5c>"), *CHAT[2:]],
-                  {"normalizer": normalizers()}),
-    "deepseek3_escaped": (splits_then_bytes(*DEEPSEEK3_ESCAPED), [END], {}),
-    "mistral_nemo": (splits_then_bytes(TEKKEN), [added("[INST]", True)], {"ignore_merges": True}),
-    "starcoder": (STARCODER, [END, added("<fim_prefix>", True)], {}),
-    "smollm": (STARCODER, [END, *CHAT[:2]], {"old": True}),
-    "falcon": (FALCON, [END, added(">>TITLE<<", True)], {"old": True}),
-    "missing_bytes": (FALCON, [END], {}),  # Falcon again, which has no tokens for some bytes
-    "unknown_bytes": (byte_level(), [added("<unk>", True), END], {"unk_token": "<unk>"}),
-    "byte_suffix": (byte_level(), [END], {"end_of_word_suffix": "</w>"}),
-    "unknown_bytes_fused": (splits_then_bytes(CL100K), [END],
-                            {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}),
-}
-CHARACTER_FAMILIES = {
-    # name: (normalizer, pre-tokenizer, added tokens, decoder)
-    "llama2_legacy": (LLAMA2_NORMALIZER, None, LLAMA2_ADDED, LLAMA_DECODER),
-    "phi3": (LLAMA2_NORMALIZER, None, PHI3_ADDED, LLAMA_DECODER),
-    "llama2_new": (None, metaspace(prepend_scheme="first", split=False), LLAMA2_ADDED,
-                   LLAMA_DECODER),
-    "mistral_v3": (None, metaspace(prepend_scheme="first", split=False),
-                   [added(t, True) for t in ("<unk>", "<s>", "</s>", "[INST]", "[/INST]")],
-                   LLAMA_DECODER),
-    "metaspace_always": (None, metaspace(prepend_scheme="always", split=False), LLAMA2_ADDED,
-                         LLAMA_DECODER),
-    "gemma": (replace(" ", SPACE), GEMMA_SPLIT, GEMMA_ADDED, GEMMA_DECODER),
-    "sarvam": (replace(" ", SPACE), split(" ", "MergedWithPrevious"), LLAMA2_ADDED[1:2],
-               GEMMA_DECODER),
-    "chatglm": (normalizers(replace("<!dummy-prefix!>", SPACE), replace(" ", SPACE)),
-                split("<!dummy-prefix!>", "MergedWithNext", kind="String"),
-                [added(t, True) for t in ("<unk>", "<s>", "</s>", "[gMASK]", "<!sop!>")],
-                decoders({"type": "ByteFallback"}, metaspace(prepend_scheme="always"))),
-}
-WORDPIECE = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-             "max_input_chars_per_word": 12, "vocab": {"[UNK]": 0}}
-WORDLEVEL = {"type": "WordLevel", "unk_token": "[UNK]", "vocab": {"[UNK]": 0}}
-WORD_DECODER = {"type": "WordPiece", "prefix": "##", "cleanup": True}
-WORD_FAMILIES = {
-    # name: (model, pre-tokenizer, decoder)
-    "wordpiece": (WORDPIECE, "BertPreTokenizer", WORD_DECODER),
-    "wordpiece_whitespace": (WORDPIECE, "Whitespace", {**WORD_DECODER, "cleanup": False}),
-    "wordlevel": (WORDLEVEL, "WhitespaceSplit", None),
-    "bpe_whitespace": ({"unk_token": "[UNK]"}, "Whitespace", None),
-    "bpe_suffix": ({"unk_token": "[UNK]", "end_of_word_suffix": "</w>"}, "BertPreTokenizer",
-                   {"type": "BPEDecoder", "suffix": "</w>"}),
-}
-UNIGRAM_WITH_BYTES = ("unigram_bytes", "sarashina")
-# Refused by name or exact: both are right, since no family that must work has them.
-MAY_BE_REFUSED = {"gpt2_split", "prefix_space", "metaspace_always", "unigram_plain",
-                  "xlm_roberta_new"}
-
-
-def make_byte_family(name, texts, rng, kind):
-    """kind: "trained", "wild" or "zoo" (trained, with all sorts of added tokens)."""
-    pre_tokenizer, tokens, fields = BYTE_FAMILIES[name]
-    fields = dict(fields)
-    old = fields.pop("old", False)
-    family = {"pre_tokenizer": pre_tokenizer, "decoder": byte_level(True, prefix=True),
-              "post_processor": byte_level(True), "normalizer": fields.pop("normalizer", None)}
-    vocab, merges = wild_bytes(rng) if kind == "wild" else train_bytes(family, texts, rng)
-    if name == "missing_bytes" or name.startswith("unknown_bytes"):
-        vocab, merges = without_some_bytes(vocab, merges, rng)
-    if name.startswith("unknown_bytes"):
-        vocab["<unk>"] = len(vocab)
-    if fields.get("end_of_word_suffix"):
-        vocab, merges = with_suffix(vocab, merges, fields["end_of_word_suffix"], rng)
-    if name == "roberta":
-        ids = list(vocab.values())
-        rng.shuffle(ids)
-        vocab = dict(zip(vocab, ids))
-    if fields.get("ignore_merges"):  # tokens that merges do not make
-        for word in ("hello", "\u0120world", "\u010a\u010a", "123", "the'", "\u0120\u0120\u0120x"):
-            vocab.setdefault(word, len(vocab))
-    model = bpe_model(vocab, merges, **fields)
-    if old and rng.random() < 0.8:  # a pair is "a b", and what came later is missing
-        model["merges"] = [" ".join(pair) for pair in merges]
-        for field in ("type", "ignore_merges", "byte_fallback"):
-            del model[field]
-    return document(family, model, some_added(rng) if kind == "zoo" else tokens)
-
-
-def make_character_family(name, texts, rng, kind):
-    normalizer, pre_tokenizer, tokens, decoder = CHARACTER_FAMILIES[name]
-    vocab, merges = wild_characters(rng) if kind == "wild" else train_characters(texts, rng)
-    family = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "decoder": decoder}
-    model = bpe_model(vocab, merges, **LLAMA_MODEL)
-    if kind == "zoo":
-        tokens = [added(t, True) for t in ("<unk>", "<s>", "</s>")]
-        tokens += [t for t in some_added(rng) if t["content"] != "<s>"]
-    return document(family, model, tokens)
-
-
-def make_word_family(name, texts, rng):
-    """Trained, with pieces of the rare characters left out of the vocabulary."""
-    model, pre_tokenizer, decoder = WORD_FAMILIES[name]
+def train_words(family, model, texts, rng):
+    """WordPiece, WordLevel, or BPE if the model has no type; with pieces of the rare characters left out."""
     options = {"vocab_size": rng.choice((300, 1500)), "show_progress": False,
                "special_tokens": ["[UNK]", "[CLS]", "[SEP]"]}
     if "type" not in model:
@@ -415,96 +296,35 @@ def make_word_family(name, texts, rng):
         trainer = tokenizers.trainers.WordPieceTrainer(limit_alphabet=rng.choice((60, 300)), **options)
     else:
         trainer = tokenizers.trainers.WordLevelTrainer(**options)
-    family = {"pre_tokenizer": {"type": pre_tokenizer}, "decoder": decoder}
-    blank = json.dumps(document(family, model, []))
-    tokenizer = tokenizers.Tokenizer.from_str(blank)
+    tokenizer = tokenizers.Tokenizer.from_str(json.dumps(document(family, model, [])))
     tokenizer.train_from_iterator(short_pieces(texts, rng, 60000), trainer)
-    model = json.loads(tokenizer.to_str())["model"]
-    return document(family, model, [added("[CLS]", True), added("[SEP]", True)])
+    return json.loads(tokenizer.to_str())["model"]
 
 
-def precompiled_step(charsmap):
-    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
+# ---- Vocabularies in which every other boundary between words gives other ids ----
 
 
-def make_unigram_family(name, texts, rng, charsmap):
-    pieces = wild_unigram(rng) if rng.random() < 0.4 else train_unigram(texts, rng)
-    precompiled = precompiled_step(charsmap)
-    strip = {"type": "Strip", "strip_left": False, "strip_right": True}
-    always = metaspace(prepend_scheme="always", split=True)
-    shapes = {
-        "t5": (precompiled, WHITESPACE_METASPACE),
-        "t5_new": (normalizers(precompiled, strip, replace(" {2,}", SPACE, "Regex")), always),
-        "xlm_roberta": (precompiled, WHITESPACE_METASPACE),
-        "xlm_roberta_new": (normalizers(precompiled, replace(" {2,}", " ", "Regex")), always),
-        "unigram_plain": (None, always),
-        "unigram_bytes": (replace(" ", SPACE), None),
-        "sarashina": (None, metaspace(prepend_scheme="never", split=False)),
-    }
-    normalizer, pre_tokenizer = shapes[name]
-    family = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "decoder": always}
-    if name not in UNIGRAM_WITH_BYTES:
-        return document(family, unigram_model(pieces, rng), T5_ADDED)
-    model = unigram_model(pieces + [["<0x%02X>" % b, 0.0] for b in range(256)], rng)
-    return document({**family, "decoder": LLAMA_DECODER}, {**model, "byte_fallback": True}, T5_ADDED)
+def swept_codes():
+    """Unassigned planes are all alike; what Unicode will assign next is among these."""
+    planes = (*range(0x32400), *range(0xE0000, 0xE0200), *range(0x10FF00, 0x110000))
+    return [c for c in planes if not 0xD800 <= c < 0xE000]
 
 
-def with_duplicate_merges(texts, rng):
-    tokenizer = make_byte_family("phi4", texts, rng, "trained")
-    merges = tokenizer["model"]["merges"]
-    for _ in range(20):
-        merges.insert(rng.randrange(len(merges)), rng.choice(merges))
-    return tokenizer
-
-
-# A pipeline each of those that look at classes of characters.
-SWEPT = ["gpt2", "gpt_neox", "phi4", "gpt_oss", "qwen2", "qwen35", "deepseek3", "mistral_nemo",
-         "starcoder", "falcon", "t5"]
-
-
-def make_for_sweep(name, charsmap, codes):
-    """A vocabulary that gives every other boundary between words other ids: all pairs of bytes, in no
-    order; for T5 all characters."""
-    rng = random.Random(name)
-    if name == "t5":
-        pieces = [[SPACE, -2.0]]
-        pieces += [[chr(c), -rng.random() * 9 - 1] for c in codes if c and chr(c) != SPACE]
-        family = {"normalizer": precompiled_step(charsmap), "pre_tokenizer": WHITESPACE_METASPACE}
-        return document(family, unigram_model(pieces, rng), T5_ADDED)
-    pre_tokenizer, tokens, fields = BYTE_FAMILIES[name]
+def pairs_of_bytes(rng):
+    """All of them, in no order."""
     letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     merges = [[a, b] for a in letters for b in letters]
     rng.shuffle(merges)
-    vocab = {token: i for i, token in enumerate(letters + ["".join(pair) for pair in merges])}
-    family = {"pre_tokenizer": pre_tokenizer, "normalizer": fields.get("normalizer")}
-    return document(family, bpe_model(vocab, merges), tokens)
+    return {token: i for i, token in enumerate(letters + ["".join(pair) for pair in merges])}, merges
 
 
-def names():
-    """(name, must work) of everything that make() knows."""
-    listed = []
-    for name in [*BYTE_FAMILIES, *CHARACTER_FAMILIES]:
-        listed += [(name, name not in MAY_BE_REFUSED), (name + "_wild", name not in MAY_BE_REFUSED),
-                   (name + "_zoo", False)]
-    listed += [(name, name not in MAY_BE_REFUSED)
-               for name in ("t5", "t5_new", "xlm_roberta", "xlm_roberta_new", "unigram_plain",
-                            *UNIGRAM_WITH_BYTES)]
-    listed += [(name, True) for name in WORD_FAMILIES]
-    return listed + [("duplicate_merges", False)]
+def all_pieces(rng):
+    """For WordPiece: all characters, at the beginning of a word and in it."""
+    pieces = [prefix + chr(c) for prefix in ("", "##") for c in swept_codes()]
+    rng.shuffle(pieces)
+    return {piece: i for i, piece in enumerate(["[UNK]", "[CLS]", "[SEP]", *pieces])}
 
 
-def make(name, seed, texts, charsmap):
-    """The tokenizer.json as a dict, or None: what it is made of is not there."""
-    rng = random.Random("%s %s" % (name, seed))
-    base, _, kind = name.rpartition("_")
-    if kind not in ("wild", "zoo"):
-        base, kind = name, "trained"
-    if base in BYTE_FAMILIES:
-        return make_byte_family(base, texts, rng, kind)
-    if base in CHARACTER_FAMILIES:
-        return make_character_family(base, texts, rng, kind)
-    if name in WORD_FAMILIES:
-        return make_word_family(name, texts, rng)
-    if name == "duplicate_merges":
-        return with_duplicate_merges(texts, rng)
-    return None if charsmap is None else make_unigram_family(name, texts, rng, charsmap)
+def all_characters(rng):
+    """For Unigram, with scores."""
+    return [[SPACE, -2.0]] + [[chr(c), -rng.random() * 9 - 1] for c in swept_codes() if c and chr(c) != SPACE]

@@ -3,6 +3,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 import tempfile
 from collections import namedtuple
@@ -11,11 +12,12 @@ import oracle_texts
 from ref_protocol import program
 
 PLAIN = oracle_texts.plain_texts()
+EVERY_FAMILY = "ORACLE_FAMILIES" in os.environ  # make test-tokenizers: all that is published, and packed corpora
 
 # make(seed, folder) writes what it needs below folder and returns (tokenizer file, further options
 # for tokmap, Reference). must: it is a family that has to work, not one that may be refused.
-# texts: these and no random ones.
-Oracle = namedtuple("Oracle", "name must make texts", defaults=[None])
+# texts: these and no random ones. memories: a corpus is packed with each. refused: what tokmap says, which refuses it.
+Oracle = namedtuple("Oracle", "name must make texts memories refused", defaults=[None, (), None])
 
 
 class Reference:
@@ -38,10 +40,13 @@ def package(name):
 
 
 def tokmap(command, file, lines, *options):
-    """(rows, None), or (None, why it refused)."""
+    """(rows, None), or (None, why it refused). A text is written in turn in all ways."""
     with tempfile.TemporaryFile() as f:
         for i, line in enumerate(lines):
-            f.write(json.dumps(line, ensure_ascii=i % 2 == 0).encode("utf-8", "surrogatepass") + b"\n")
+            written = json.dumps(line, ensure_ascii=i % 2 == 0)
+            if command == "encode" and i % 3 > 0:
+                written = '{"id":%d,"text" : %s, "x":[null]}' % (i, written)
+            f.write(written.encode("utf-8", "surrogatepass") + b"\n")
         f.seek(0)
         done = subprocess.run([program("tokmap"), command, "--tokenizer", str(file), *options],
                               stdin=f, capture_output=True)

@@ -5,11 +5,12 @@ import base64
 import json
 import random
 
-import oracle_hf
+import oracle_families
 import oracle_patterns
 import oracle_spm
 import oracle_tiktoken
-from oracle_reference import PLAIN, Oracle, Reference, package
+from oracle_hf import swept_codes
+from oracle_reference import EVERY_FAMILY, PLAIN, Oracle, Reference, package
 from oracle_texts import SHARED
 from ref_protocol import Skip
 
@@ -79,7 +80,7 @@ def charsmap():
 
 def hf_made(name, blob):
     def make(seed, folder):
-        document = oracle_hf.make(name, seed, PLAIN, blob)
+        document = oracle_families.make(name, seed, PLAIN, blob)
         if document is None:
             raise Skip("no charsmap: neither ../shared nor sentencepiece")
         path = folder / "tokenizer.json"
@@ -93,7 +94,7 @@ def hf_made(name, blob):
 def vocab_and_merges(seed, folder):
     import tokenizers
 
-    document = oracle_hf.make("roberta" if seed % 2 else "gpt2_wild", seed, PLAIN, None)
+    document = oracle_families.make("roberta" if seed % 2 else "gpt2_wild", seed, PLAIN, None)
     document["added_tokens"] = []
     merges = [pair if isinstance(pair, str) else " ".join(pair)
               for pair in document["model"]["merges"]]
@@ -107,8 +108,11 @@ def vocab_and_merges(seed, folder):
 
 def hf_section():
     blob = charsmap()
-    for name, must in oracle_hf.names():
-        yield Oracle("hf_" + name, must, hf_made(name, blob))
+    for name, must in oracle_families.names(EVERY_FAMILY):
+        memories = ()
+        if EVERY_FAMILY and must and not name.endswith("_wild"):  # the usual one, and so little that documents are cut often
+            memories = ("64M",) if name in oracle_families.UNCUT else ("64M", "8M")
+        yield Oracle("hf_" + name, must, hf_made(name, blob), memories=memories, refused=oracle_families.REFUSED.get(name))
     for path in sorted((SHARED / "vocab").glob("*.tokenizer.json")):
         name = "hf_real_" + path.name.split(".")[0]
         yield Oracle(name, True, made_once(lambda path=path: hf_file(path)))
@@ -211,7 +215,7 @@ def wild_ranks(pattern, regexes):
         path = oracle_tiktoken.write_ranks(folder / "wild.tiktoken", ranks)
         encoding = (oracle_tiktoken.encoding("wild", regexes, ranks, {})
                     if isinstance(regexes, str) else in_pieces(ranks, regexes))
-        reference = tiktoken_reference(encoding, nfc() if pattern == "qwen2" else None)
+        reference = tiktoken_reference(encoding, nfc() if pattern.startswith("qwen") else None)
         return path, ["--pattern", pattern + ":any"], reference
 
     return make
@@ -245,6 +249,8 @@ def tiktoken_section():
     for name, make in found.items():
         yield Oracle("tiktoken_" + name, True, make)
     for pattern, regexes in {**oracle_tiktoken.PATTERNS, "deepseek3": oracle_patterns.DEEPSEEK3}.items():
+        yield Oracle("tiktoken_wild_" + pattern, True, wild_ranks(pattern, regexes))
+    for pattern, regexes in oracle_tiktoken.MORE_PATTERNS.items() if EVERY_FAMILY else ():
         yield Oracle("tiktoken_wild_" + pattern, True, wild_ranks(pattern, regexes))
     yield Oracle("tekken_json", True, tekken_json)
 
@@ -304,25 +310,14 @@ def in_contexts(c):
     return f"a{c}b 1{c}2\n{c} {c}{c}'{c}s  {c}\r\n.{c}A{c} e{c}\u0301{c}\u0323!{c}\n\t{c}"
 
 
-def swept_codes():
-    """Unassigned planes are all alike; what Unicode will assign next is among these."""
-    planes = (*range(0x32400), *range(0xE0000, 0xE0200), *range(0x10FF00, 0x110000))
-    return [c for c in planes if not 0xD800 <= c < 0xE000]
-
-
 def sweep_section(first, step):
     """Among neighbours of every kind, each step-th code point from the first one on."""
     codes = swept_codes()
     texts = [in_contexts(chr(c)) for c in codes[first % step :: step]]
 
     def hf(name):
-        def make(_, folder):
-            blob = charsmap() if name == "t5" else None
-            if name == "t5" and blob is None:
-                raise Skip("no charsmap: neither ../shared nor sentencepiece")
-            path = folder / "sweep.json"
-            path.write_text(json.dumps(oracle_hf.make_for_sweep(name, blob, codes)))
-            _, options, reference = hf_file(path)
+        def make(seed, folder):
+            path, options, reference = hf_made(name + "_pairs", blob)(seed, folder)
             return path, options, Reference({"text": reference.encode["text"]})
 
         return make
@@ -338,7 +333,8 @@ def sweep_section(first, step):
         return make
 
     if package("tokenizers"):
-        for name in oracle_hf.SWEPT:
+        blob = charsmap()
+        for name in oracle_families.swept(EVERY_FAMILY):
             yield Oracle("sweep_hf_" + name, True, hf(name), texts)
     if package("sentencepiece"):
         for rule in ("nmt_nfkc", "nfkc_cf"):

@@ -63,6 +63,21 @@ CODE = ["if (x == 0) {\n        return;\n    }\n", "def f(x):\n\treturn x**2\n\n
         "{{tag}}", "--option=value", "$HOME/.x", "/*\r\n */", "====", "....", "\\u0041",
         "1,234,567"]
 
+HAN = [0x2E80, 0x2E99, 0x2F00, 0x3005, 0x3007, 0x3021, 0x3029, 0x3038, 0x303B, 0x3400, 0x4DBF, 0x4E00, 0x9FA5, 0x9FA6,
+       0x9FFF, 0xF900, 0xFA6D, 0xFA70, 0xFAD9, 0x16FE2, 0x16FE3, 0x16FF0, 0x20000, 0x2A6DF, 0x2A6E0, 0x2A700, 0x2B739,
+       0x2B73F, 0x2B740, 0x2B81D, 0x2B820, 0x2B91F, 0x2B920, 0x2CEA1, 0x2CEB0, 0x2EBE0, 0x2EBF0, 0x2F800, 0x2FA1D, 0x30000,
+       0x3134A, 0x31350, 0x323AF, 0x3006, 0x30FB, 0x30FC, 0x3099, 0x3031, 0xAC00, 0xD7A3, 0xD7A4, 0xD7FE, 0x0800, 0x3130, 0x318E]
+BLOOM = list("(|.,!?…。，、।۔،[])") + [" "]
+EXTRA = ["``", "''", "##", "##a", "[UNK]", "</w>", "<unk>", "<!dummy-prefix!>", "SPL1T-TH1S-Pl3A5E", "IMGIMGABZ", "<sentinel:12>",
+         "\u0130", "\u0131", "\u03a3", "\u03c3", "\u03c2", "ΟΔΟΣ", "ΣΑΣ", "ß", "\u1e9e", "ŉ", "ǰ", "ﬀ", "ﬃ", "\u1f88", "\u2160",
+         "\u24b6", "\u10a0", "\u13a0", "\uab70", "\u1c90", "\u10d0", "e\u0301", "é", "\u00c5", "\u212b", "\u0345", "\u0390", "\ufb1d", "\u05d0\u05b7",
+         "\u0e33", "\u0eb3", "\u1100\u1161\u11a8", "\uac01", "\u3131", "\uffa1", "_", "a_b", "\u203f", "\u2040", "\uff3f",
+         "\u200c", "\u200d", "क\u094d\u200dष", "\u0cb0\u0ccd\u200c", "\u00ad", "\u0600", "\u06dd", "\u180e", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c",
+         "\u00b2", "\u00bd", "\u2460", "\u3007", "\u4e00", "\u0661\u0662\u0663\u0664", "\U0001d7ce\U0001d7cf", "\u0bf0", "\u3021", "\u2488",
+         "1234567", "12345678", "1,234,567.89", "a123456b", "123456\u0661", "1234\u0301", "12_345", "\u00b2345678", "2024-01-02",
+         "\u24b6\u24d0", "\u0345a", "\u2071", "\u2c7c", "\U0001f130", "\u1cd0", "\u20dd", "\u0488", "\ufe0f", "\U000e0101",
+         "i\u0307", "\u1e9b\u0323", "\u2581", "\u2581\u2581", " \u2581", "a\u2581b", "n't", " n't", " do not", " 's", " ' ", " .", " ?", "' re"]
+
 
 def plain_texts(limit_bytes=1 << 22):
     """Real text, for slices and to train on: of ../shared, else of this repository."""
@@ -105,6 +120,7 @@ class Texts:
             (3, self.digits), (3, self.punctuation), (2, self.line_ends), (2, self.any_category),
             (1, self.odd), (1, self.emoji), (2, self.composed), (1, self.code), (1, self.any_code),
             (3, self.slice), (1, self.mutated), (1, self.run), (4 if self.marks else 0, self.mark),
+            (2, self.han), (2, self.extra), (1, self.number), (1, self.bloom), (1, self.cased), (1, self.long_word),
         ]
         self.weights = [weight for weight, _ in self.makers]
 
@@ -237,3 +253,37 @@ class Texts:
                            "\u3042", "\u4e00", "\U0001f600", "aB", "'s", " a", "ab", "\u0301",
                            "\u2581", "\x00", "\ufffd", "  \n",
                            chr(rng.choice(self.categories["Lo"]))))
+
+    def han(self):
+        return "".join(chr(self.rng.choice(HAN) + self.rng.choice((0, 0, 1))) for _ in range(self.rng.randint(1, 5)))
+
+    def extra(self):
+        return self.rng.choice(EXTRA)
+
+    def number(self):
+        rng = self.rng
+        n = "".join(rng.choice("0123456789") for _ in range(rng.randint(1, 14)))
+        return rng.choice(("", " ", "a", "_", "$", "-", "é", "\u4e00", ".")) + n + rng.choice(("", " ", "a", "_", "\u0301", "\u0661", "\u00b2", ".", "\u2460", "\n", "%"))
+
+    def bloom(self):
+        return "".join(self.rng.choice(BLOOM) for _ in range(self.rng.randint(1, 4)))
+
+    def cased(self):
+        word = self.rng.choice(WORDS + EXTRA)
+        return self.rng.choice((word.upper(), word.lower(), word.title(), word.swapcase()))
+
+    def long_word(self):
+        n = self.rng.choice((98, 99, 100, 101, 102, 150))
+        return "".join(self.rng.choice("abcé\u0301\u4e00") for _ in range(n)) if self.rng.random() < .5 else self.rng.choice("aé\u0301x") * n
+
+
+def sweep(rng, n):
+    """Code points of every category among neighbours of every kind."""
+    out = []
+    codes = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    low = codes[:0x32400 - 0x800]
+    for c in rng.sample(low, min(n, len(low))) + rng.sample(codes, n // 10):
+        c = chr(c)
+        out.append(rng.choice((f"a{c}b 1{c}2\n{c} {c}{c}'{c}s  {c}\r\n.{c}A{c}", f"{c}e\u0301{c}!{c}{c}_{c} {c}1{c} \u4e00{c}\u4e00",
+                               f"A{c}a{c}A 12{c}345 {c}\t{c}", c, c + c, " " + c, c + " ")))
+    return out

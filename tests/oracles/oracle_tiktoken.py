@@ -10,13 +10,14 @@ import base64
 import json
 
 import oracle_texts
-from oracle_patterns import CL100K, GPT2, O200K, QWEN2, TEKKEN, byte_letters
+from oracle_patterns import CL100K, CL100K_08, GPT2, KIMI, NANOCHAT, O200K, QWEN2, QWEN35, TEKKEN, byte_letters
 from oracle_reference import package
 from oracle_texts import SHARED
 
 tiktoken, public = package("tiktoken"), package("tiktoken_ext.openai_public")
 
 PATTERNS = {"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K, "llama3": CL100K, "qwen2": QWEN2}
+MORE_PATTERNS = {"kimi": KIMI, "nanochat": NANOCHAT, "cl100k_08": CL100K_08, "qwen3.5": QWEN35}
 
 LLAMA3_SPECIALS = {"<|begin_of_text|>": 128000, "<|end_of_text|>": 128001,
                    "<|start_header_id|>": 128006, "<|end_header_id|>": 128007,

@@ -4,30 +4,31 @@
 tiktoken, sentencepiece. Tokenizers of every family are made on the spot (oracle_sections), texts
 are random and nasty (oracle_texts), and what differs is shrunk before it is shown.
 
-Packages that are not there are skipped. Environment: ORACLE_SECONDS (how long: 15, 60 with TOKMAP_LONG=all), ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers
-that differ).
+Packages that are not there are skipped. Environment: ORACLE_SECONDS (how long: 15, 60 with TOKMAP_LONG=all),
+ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers that differ), ORACLE_FAMILIES (for
+make test-tokenizers: all published pipelines, and packed corpora).
 """
 
+import functools
 import json
 import os
 import pathlib
+import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
 import oracle_sections
 import oracle_texts
-from oracle_reference import PLAIN, first_difference, package, shrink
-from ref_protocol import Skip, expect_equal, program, run_tests
+from oracle_reference import PLAIN, first_difference, package, shrink, tokmap
+from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 15))
 SEED = int(os.environ.get("ORACLE_SEED", 1))
 BATCH = 250 if SECONDS > 60 else 120
 MAX_REFUSALS = 3
-EXIT_INPUT = 3
 
 
 class Refused(Exception):
@@ -39,40 +40,28 @@ class Refused(Exception):
 
 class Tokmap:
     def __init__(self, tokenizer, options):
-        self.arguments = ["--tokenizer", str(tokenizer), *options]
-        self.tokenizer = tokenizer
+        self.tokenizer, self.options = tokenizer, options
 
     def run(self, command, lines, *options):
-        done = subprocess.run([program("tokmap"), command, *self.arguments, *options], timeout=900,
-                              input="".join(line + "\n" for line in lines).encode(),
-                              capture_output=True)
-        says = done.stderr.decode("utf-8", "replace").strip()
-        if done.returncode == EXIT_INPUT and done.stdout == b"" and self.is_refused():
-            raise Refused(says)
-        expect_equal((done.returncode, says if done.returncode else ""), (0, ""),
-                     "tokmap %s %s" % (command, " ".join([*self.arguments, *options])))
-        out = done.stdout.decode().split("\n")
-        expect_equal((len(out) - 1, out[-1]), (len(lines), ""), "lines from tokmap " + command)
-        return [json.loads(line) for line in out[:-1]]
-
-    def is_refused(self):
-        """Told from an input that is refused: it is refused with no input too."""
-        done = subprocess.run([program("tokmap"), "encode", *self.arguments], input=b"",
-                              capture_output=True)
-        return done.returncode == EXIT_INPUT
+        rows, why = tokmap(command, self.tokenizer, lines, *self.options, *options)
+        if rows is None and tokmap("encode", self.tokenizer, [], *self.options)[0] is None:  # and not an input
+            expect(why.startswith("exit 3: "), why)
+            raise Refused(why)
+        expect_equal(why, None, "tokmap %s %s %s" % (command, self.tokenizer, " ".join([*self.options, *options])))
+        return rows
 
     def encode(self, texts, specials="text"):
-        lines = [as_json(i, text) for i, text in enumerate(texts)]
-        return self.run("encode", lines, "--specials", specials)
+        return self.run("encode", texts, "--specials", specials)
 
     def decode(self, rows):
-        return self.run("decode", [json.dumps(ids) for ids in rows])
+        return self.run("decode", rows)
 
-
-def as_json(i, text):
-    """In turn all ways to write it."""
-    plain = json.dumps(text, ensure_ascii=i % 2 == 0)
-    return plain if i % 3 == 0 else '{"id":%d,"text" : %s, "x":[null]}' % (i, plain)
+    def pack(self, path, *options):
+        """The ids of each document."""
+        out = str(path) + ".packed"
+        call("tokmap", "pack", "-q", "-f", "--eod", "none", "--tokenizer", str(self.tokenizer), *self.options, *options,
+             str(path), "-o", out)
+        return [[*map(int, ids.split())] for ids in call("tokmap", "cat", out)[1].decode().split("\n")[:-1]]
 
 
 # ---- Comparing ----
@@ -81,6 +70,19 @@ def as_json(i, text):
 def shown(text):
     """In ASCII, and so that each blank can be counted."""
     return ascii(text).replace(" ", "\\x20")
+
+
+@functools.lru_cache
+def corpus():
+    """Documents that are longer than what tokmap encodes at once: real text, and parts of it with what is hard."""
+    rng, slices = random.Random("corpus"), []
+    while sum(map(len, slices)) < 700000:
+        text = rng.choice(PLAIN)
+        at = rng.randrange(len(text))
+        slices.append(text[at : at + rng.choice((30, 300, 3000, 30000))])
+        if rng.random() < 0.3:
+            slices.append(rng.choice(oracle_texts.CODE + oracle_texts.COMPOSED + oracle_texts.EXTRA) * rng.choice((1, 1, 20)))
+    return [max(PLAIN, key=len), "".join(slices)]
 
 
 class Comparison:
@@ -134,6 +136,18 @@ class Comparison:
         if self.reference.special_ids:
             self.encode(self.droppable(texts), "drop")
         return BATCH * len(self.reference.encode)
+
+    def packed(self, folder, memories):
+        wanted = self.reference.encode["text"](corpus())
+        path = folder / "corpus.jsonl"
+        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus()))
+        for memory in memories:
+            got = self.tokmap.pack(path, "--memory", memory)
+            expect_equal(len(got), len(wanted), "documents")
+            for i, (ids, right) in enumerate(zip(got, wanted)):
+                if ids != right:
+                    at = next((k for k, pair in enumerate(zip(ids, right)) if pair[0] != pair[1]), 0)
+                    self.fail("document %d of the corpus, --memory %s, from id %d on" % (i, memory, at), ids[at:], right[at:])
 
     def droppable(self, texts):
         """Those in which an id of a special comes from a special, and not from the unknown."""
@@ -191,12 +205,18 @@ class Run:
         self.n_made += 1
         try:
             self.compare(comparison, seed)
+            comparison.packed(folder, self.oracle.memories if self.n_made == 1 else ())
+            expect(not self.oracle.refused, "%s: taken, but it should say %s" % (what, self.oracle.refused))
         except Refused as e:
             says = " ".join(str(e).split()).replace(str(folder) + "/", "")
-            if self.oracle.must:
+            if self.oracle.refused:
+                expect(self.oracle.refused in says, says)
+                self.n_texts += 1
+            elif self.oracle.must:
                 why = "%s: must work%s, but: %s" % (what, keep(what, path), says)
                 raise AssertionError(why) from None
-            self.refusals.append(says)
+            else:
+                self.refusals.append(says)
 
     def compare(self, comparison, seed):
         texts = self.oracle.texts

@@ -14,7 +14,6 @@ import os
 os.environ.setdefault("RAYON_NUM_THREADS", "1")
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RUST_BACKTRACE"] = "0"
-os.environ.setdefault("FAMILIES", "")
 import collections
 import json
 import pathlib
@@ -29,8 +28,8 @@ import time
 import tokenizers
 
 import oracle_pipelines
-from check_families import More, sweep
-from oracle_reference import first_difference, shrink, tokmap
+from oracle_reference import PLAIN, first_difference, shrink, tokmap
+from oracle_texts import Texts, sweep
 from ref_protocol import program
 
 KEEP = os.environ.get("KEEP")
@@ -136,7 +135,7 @@ class Case:
 
 
 def texts_for(rng, n, marks):
-    makers = More(rng.random(), marks)
+    makers = Texts(rng.random(), marks, PLAIN)
     texts = ["", " ", "\n", "In 2024", "  a", "a  "] + sweep(rng, n // 10) + makers.many(n)
     return [text.encode("utf-8", "replace").decode() for text in texts[:n]]
 
