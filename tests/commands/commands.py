@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command of tokmap."""
 
-import subprocess
 
-from ref_protocol import expect_equal, program
+from ref_protocol import expect_equal, run_program
 
 
 def tokmap(*arguments):
     """(exit status, stdout, stderr)"""
-    done = subprocess.run([program("tokmap"), *map(str, arguments)], capture_output=True)
+    done = run_program("tokmap", *arguments)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

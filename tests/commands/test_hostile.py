@@ -7,12 +7,11 @@ import os
 import resource
 import stat
 import struct
-import subprocess
 import sys
 
 import ref_writer
 import ref_xxh3
-from ref_protocol import expect, expect_equal, program, run_in_folders
+from ref_protocol import expect, expect_equal, run_in_folders, run_program
 
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
 LITTLE = 1 << 32  # address space, of which stacks of many threads take a part
@@ -25,8 +24,7 @@ def tokmap(*arguments, umask=0o022, address=LITTLE):
             resource.setrlimit(resource.RLIMIT_AS, (address, address))
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
-    done = subprocess.run([program("tokmap"), *map(str, arguments)], capture_output=True, stdin=subprocess.DEVNULL,
-                          preexec_fn=limit, timeout=120)
+    done = run_program("tokmap", *arguments, preexec_fn=limit)
     return done.returncode, done.stderr.decode("utf-8", "replace")
 
 

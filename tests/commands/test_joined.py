@@ -5,13 +5,12 @@ replaced."""
 
 import json
 import os
-import subprocess
 import sys
 
 import ref_reader
 import ref_writer
 from commands import said, tokmap
-from ref_protocol import expect, expect_equal, program, run_in_folders
+from ref_protocol import expect, expect_equal, program, run_in_folders, run_program
 
 LENGTHS = [3, 0, 400, 7, 1, 1000]
 TOKENS = [i * 7919 % 1000 for i in range(sum(LENGTHS))]
@@ -52,8 +51,7 @@ def info_lists_the_segments(folder):
 def cat_prints_the_same(folder):
     flat, joined = make(folder)
     for options in ([], ["--json"], ["--raw"], ["--tokens", "3:1200"], ["--documents", "2:4"], ["--with-index"]):
-        one, other = (subprocess.run([program("tokmap"), "cat", *options, str(p)], capture_output=True, check=True)
-                      for p in (flat, joined))
+        one, other = (run_program("tokmap", "cat", *options, p, check=True) for p in (flat, joined))
         expect_equal(other.stdout, one.stdout, "cat %s" % options)
     os.remove(folder / "last")
     code, _, err = tokmap("cat", joined)
@@ -111,7 +109,7 @@ def files_of_segments_are_never_outputs(folder):
         code, _, err = tokmap(*arguments)
         expect(code == 2 and "is an input" in err, "%s: %d %s" % (arguments, code, err))
     with open(folder / "last.bin", "r+b") as f:
-        done = subprocess.run([program("tokmap"), "cat", str(joined)], stdout=f, stderr=subprocess.PIPE)
+        done = run_program("tokmap", "cat", joined, stdout=f)
     expect(done.returncode == 2 and b"is an input" in done.stderr, done.stderr)
     expect_equal((folder / "last.bin").read_bytes(), before, "last.bin")
 

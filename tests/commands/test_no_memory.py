@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders
+from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders, run_program
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
@@ -34,7 +34,7 @@ def limited(stack=None, file_bytes=None, address=None):
 
 
 def tokmap(folder, *arguments, **how):
-    return subprocess.run([program("tokmap"), *arguments], cwd=folder, capture_output=True, timeout=100, **how)
+    return run_program("tokmap", *arguments, cwd=folder, **how)
 
 
 def fill(folder):
@@ -161,8 +161,8 @@ def a_limit_of_file_sizes_is_an_error_with_75(folder):
     expect(b"File too large" in done.stderr, done.stderr.decode())
     with open(folder / "stdout", "wb") as out:
         tokmap(folder, "pack", "-q", "-f", "--restart", "big.txt", "-o", "out")
-        done = subprocess.run([program("tokmap"), "cat", folder / "out"], stdout=out, stderr=subprocess.PIPE,
-                              preexec_fn=limited(file_bytes=100000), timeout=100)
+        done = run_program("tokmap", "cat", folder / "out", stdout=out,
+                           preexec_fn=limited(file_bytes=100000))
     expect_equal(done.returncode, 75, done.stderr.decode())
 
 
@@ -172,7 +172,7 @@ def a_pipe_without_a_writer_can_be_ended_by_signals(folder):
                       ["pack", "@pipe", "-o", "out"], ["encode", "--tokenizer", "bytes", "pipe"],
                       ["encode", "--tokenizer", "pipe", "a.jsonl"], ["decode", "--tokenizer", "bytes", "pipe"]):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            process = subprocess.Popen([program("tokmap"), *arguments], cwd=folder, stderr=subprocess.PIPE)
+            process = subprocess.Popen([program("tokmap"), *arguments], cwd=folder)
             time.sleep(0.1)
             expect_equal(process.poll(), None, "ended before")
             process.send_signal(number)

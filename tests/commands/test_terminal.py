@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import terminal
-from ref_protocol import expect, expect_equal, program, run_in_folders
+from ref_protocol import expect, expect_equal, program, run_in_folders, run_program
 
 ENVIRONMENT = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -25,7 +25,7 @@ def on_terminal(folder, *arguments, **options):
 
 
 def piped(folder, *arguments):
-    done = subprocess.run([program("tokmap"), *arguments], cwd=folder, env=ENVIRONMENT, capture_output=True)
+    done = run_program("tokmap", *arguments, cwd=folder, env=ENVIRONMENT)
     return done.returncode, done.stdout, done.stderr
 
 

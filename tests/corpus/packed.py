@@ -3,15 +3,13 @@
 
 import json
 import re
-import subprocess
 
-from ref_protocol import expect, expect_equal, program
+from ref_protocol import expect, expect_equal, run_program
 
 
 def pack(folder, source, *options, data=None):
     """Returns the exit status, what it says, and the id of the dataset."""
-    done = subprocess.run([program("tokmap"), "pack", "--force", source, "-o", folder / "out", *options], input=data,
-                          capture_output=True, timeout=100)
+    done = run_program("tokmap", "pack", "--force", source, "-o", folder / "out", *options, input=data)
     found = re.search(rb"id ([0-9a-f]{32})", done.stdout)
     return done.returncode, done.stderr.decode(), found and found.group(1)
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 
-from ref_protocol import expect, expect_equal, need, need_parquet, program, reads, run_in_folders
+from ref_protocol import expect, expect_equal, need, need_parquet, program, reads, run_in_folders, run_program
 
 N = 60
 DOCUMENTS = ["document %d: The quick brown fox, \u00c4pfel \"quoted\" {braces}." % i for i in range(N)]
@@ -97,7 +97,7 @@ def damages(name):
 
 
 def run(*arguments, cwd, env=None):
-    done = subprocess.run([program("tokmap"), *arguments], cwd=cwd, capture_output=True, timeout=100)
+    done = run_program("tokmap", *arguments, cwd=cwd)
     return done.returncode, done.stderr.decode("utf-8", "replace")
 
 
@@ -275,11 +275,9 @@ def formats_and_empty_inputs_are_named(folder):
         expect("e0.jsonl, e1.jsonl, e2.jsonl and 2 more: empty" in message, message)
         expect("formats: 1 jsonl, 5 empty" in message, message)
     expect_equal(json.loads((folder / "report").read_text())["formats"], {"jsonl": 1, "empty": 5}, "--report")
-    done = subprocess.run([program("tokmap"), "pack", "--dry-run", *names, "-o", "x"], cwd=folder, capture_output=True,
-                          text=True)
+    done = run_program("tokmap", "pack", "--dry-run", *names, "-o", "x", cwd=folder, text=True)
     expect("6 files (1 jsonl, 5 empty)" in done.stdout, done.stdout)
-    done = subprocess.run([program("tokmap"), "pack", "-q", "-", "-o", "stdin"], cwd=folder, input=b"",
-                          capture_output=True)
+    done = run_program("tokmap", "pack", "-q", "-", "-o", "stdin", cwd=folder)
     expect_equal((done.returncode, packed(folder, "stdin")), (0, []), "stdin")
     expect_equal(run("pack", "-q", "--format", "text", "e0.jsonl", "-o", "t", cwd=folder), (0, ""), "--format text")
     expect_equal(packed(folder, "t"), [""], "an empty text is a document")

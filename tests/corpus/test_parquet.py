@@ -9,12 +9,11 @@ import json
 import os
 import pathlib
 import struct
-import subprocess
 import sys
 from random import Random
 
 import ref_thrift
-from ref_protocol import Skip, expect, expect_equal, need, need_parquet, program, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, need, need_parquet, run_in_folders, run_program
 
 HERE = pathlib.Path(__file__).parent / "parquet"
 MEMORY = 64 << 20
@@ -23,8 +22,7 @@ TEXTS = ["", "a", "The quick brown fox", "\u00e4\u6f22\U0001f600", "x" * 5000, "
 
 
 def run(path, column, threads=0, memory=MEMORY, row=0):
-    return subprocess.run([program("tool_parquet"), str(path), column, str(threads), str(memory), str(row)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
+    return run_program("tool_parquet", path, column, threads, memory, row)
 
 
 def parse(data):
@@ -99,8 +97,7 @@ def packed(folder, *inputs, **options):
     """The dataset id, the number of documents, and the message."""
     out = folder / "out"
     words = [word for name, value in options.items() for word in ("--" + name, str(value))]
-    done = subprocess.run([program("tokmap"), "pack", "--force", "--json", "--tokenizer", "bytes", *words, *map(str, inputs),
-                           "-o", str(out)], capture_output=True, timeout=100)
+    done = run_program("tokmap", "pack", "--force", "--json", "--tokenizer", "bytes", *words, *inputs, "-o", out)
     skip_if_small(done)
     expect_equal(done.returncode, 0, "pack: %s" % done.stderr.decode())
     said = json.loads(done.stdout)
@@ -124,24 +121,22 @@ def parquet_on_stdin_or_compressed_is_refused_with_a_hint(folder):
     data = (HERE / "duckdb.parquet").read_bytes()
     (folder / "a.gz").write_bytes(gzip.compress(data))
     for name, given in (("-", data), (str(folder / "a.gz"), b"")):
-        done = subprocess.run([program("tokmap"), "pack", "--tokenizer", "bytes", name, "-o", str(folder / "out")], input=given,
-                              capture_output=True)
+        done = run_program("tokmap", "pack", "--tokenizer", "bytes", name, "-o", folder / "out", input=given)
         skip_if_small(done)
         expect_equal(done.returncode, 3, "exit code")
         expect(b"is a Parquet file" in done.stderr and b"copy it to one" in done.stderr, done.stderr.decode())
 
 
 def a_dry_run_tells_the_column_and_how_it_is_stored(folder):
-    done = subprocess.run([program("tokmap"), "pack", "--dry-run", "--tokenizer", "bytes", str(HERE / "text_dictionary_gzip.parquet"),
-                           "-o", str(folder / "out")], capture_output=True)
+    done = run_program("tokmap", "pack", "--dry-run", "--tokenizer", "bytes", HERE / "text_dictionary_gzip.parquet",
+                       "-o", folder / "out")
     skip_if_small(done)
     for word in ("parquet, gzip, PLAIN, RLE_DICTIONARY, 20 rows in 2 row groups", "column text (the default)"):
         expect(word in done.stdout.decode(), "%r is not in: %s%s" % (word, done.stdout.decode(), done.stderr.decode()))
 
 
 def pack_refuses(path, *words):
-    done = subprocess.run([program("tokmap"), "pack", "--force", "--tokenizer", "bytes", str(path), "-o", str(path) + ".out"],
-                          capture_output=True, timeout=100)
+    done = run_program("tokmap", "pack", "--force", "--tokenizer", "bytes", path, "-o", path.with_suffix(".out"))
     skip_if_small(done)
     said = done.stderr.decode()
     expect_equal(done.returncode, 3, "exit code for %s: %s" % (path.name, said))
@@ -407,9 +402,8 @@ def the_memory_that_a_message_names_is_enough(folder):
         path = write(pa, pq, folder / "m.parquet", {"text": ["a"] * len(long), "m": long, "n": [1] * len(long)}, **options)
         memory = 8000000
         for tries in range(3):
-            done = subprocess.run([program("tokmap"), "pack", "--force", "-q", "--threads", "1", "--memory", str(memory),
-                                   "--tokenizer", "bytes", "--meta", "@row", "--where", "n == 1 and m != ''", str(path), "-o",
-                                   str(folder / "out")], capture_output=True, timeout=100)
+            done = run_program("tokmap", "pack", "--force", "-q", "--threads", "1", "--memory", memory, "--tokenizer",
+                               "bytes", "--meta", "@row", "--where", "n == 1 and m != ''", path, "-o", folder / "out")
             if done.returncode == 0:
                 break
             said = done.stderr.decode()
@@ -510,7 +504,7 @@ def columns_without_a_value_are_null_texts(folder):
     for column in ("text", "old"):
         _, n_documents, said = packed(folder, path, field=column, where='text is null and old != "x" or text is null')
         expect("9 records without a text left out" in said and n_documents == 0, said)
-    done = subprocess.run([program("tokmap"), "pack", "--field", "some", str(path), "-o", str(folder / "out")], capture_output=True)
+    done = run_program("tokmap", "pack", "--field", "some", path, "-o", folder / "out")
     expect(done.returncode == 3 and b'"some" has the type int32, which cannot be text' in done.stderr, done.stderr.decode())
 
 

@@ -4,15 +4,14 @@
 documents that were written, and what the whole gives."""
 
 import json
-import subprocess
 import sys
 from random import Random
 
-from ref_protocol import Skip, expect, expect_equal, need, need_parquet, program, run_in_folders, split_texts
+from ref_protocol import Skip, expect, expect_equal, need, need_parquet, run_in_folders, run_program, split_texts
 
 
 def run(*arguments):
-    done = subprocess.run([program("tool_parts"), *map(str, arguments)], capture_output=True, timeout=900)
+    done = run_program("tool_parts", *arguments)
     if b"this build has no" in done.stderr:
         raise Skip(done.stderr.decode().strip())
     return done

@@ -13,13 +13,12 @@ import pathlib
 import pickle
 import sqlite3
 import struct
-import subprocess
 import sys
 import tempfile
 import zipfile
 import zlib
 
-from ref_protocol import Skip, expect, expect_equal, program, reads, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, reads, run_in_folders, run_program
 
 TEXT = "The quick brown fox jumps over the lazy dog.\nEs war einmal ein \u00c4pfelchen.\n" * 40
 NULS = bytes(200)
@@ -129,8 +128,7 @@ def pack(folder, *options, data=None, name="a"):
     """Packs a file with this name and data or, without data, the existing file. Returns (exit code, message)."""
     if data is not None:
         (folder / name).write_bytes(data)
-    done = subprocess.run([program("tokmap"), "pack", "-q", "--force", str(folder / name), "-o", str(folder / "out"),
-                           *options], capture_output=True, timeout=100)
+    done = run_program("tokmap", "pack", "-q", "--force", str(folder / name), "-o", folder / "out", *options)
     return done.returncode, done.stderr.decode()
 
 
@@ -223,22 +221,20 @@ def real_text_is_packed(folder):
         expect_equal(pack(folder, data=data), (0, ""), "%.40r" % line)
     shared = pathlib.Path(__file__).resolve().parents[3] / "shared" / "text"
     for path in sorted(shared.glob("*")):
-        done = subprocess.run([program("tokmap"), "pack", "-q", "--force", "--limit-tokens", "300000", path, "-o",
-                               folder / "out"], capture_output=True, timeout=100)
+        done = run_program("tokmap", "pack", "-q", "--force", "--limit-tokens", "300000", path, "-o", folder / "out")
         expect_equal((done.returncode, done.stderr), (0, b""), path.name)
 
 
 def stdin_and_a_dry_run_refuse_the_same(folder):
     for name, data in cases(ARCHIVES, BINARY, TEXTS):
-        done = subprocess.run([program("tokmap"), "pack", "-", "-o", folder / "out"], input=data, capture_output=True)
+        done = run_program("tokmap", "pack", "-", "-o", folder / "out", input=data)
         refused((done.returncode, done.stderr.decode()), name)
     for i in range(40):
         (folder / ("n%d.txt" % i)).write_text("x")
     (folder / "n25.txt").write_bytes(npy())
     inputs = [str(folder / ("n%d.txt" % i)) for i in range(40)]
     for option in ("--json", "-q"):
-        done = subprocess.run([program("tokmap"), "pack", "--dry-run", option, *inputs, "-o", folder / "out"],
-                              capture_output=True)
+        done = run_program("tokmap", "pack", "--dry-run", option, *inputs, "-o", folder / "out")
         refused((done.returncode, done.stderr.decode()), "n25.txt: is a NumPy array")
         expect_equal(done.stdout, b"", "stdout of a dry run that fails")
 
@@ -254,8 +250,7 @@ def encode_and_decode_name_them_too(folder):
     for name, data in cases(ARCHIVES, BINARY, COMPRESSED):
         (folder / "a").write_bytes(data)
         for command in ("encode", "decode"):
-            done = subprocess.run([program("tokmap"), command, "--tokenizer", "bytes", folder / "a"],
-                                  capture_output=True)
+            done = run_program("tokmap", command, "--tokenizer", "bytes", folder / "a")
             refused((done.returncode, done.stderr.decode()), name)
 
 

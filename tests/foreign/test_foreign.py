@@ -17,7 +17,7 @@ import threading
 import foreign_writers as writers
 import ref_reader
 import ref_writer
-from ref_protocol import Skip, expect, expect_equal, program, reads, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, program, reads, run_in_folders, run_program
 
 USAGE, INPUT, DATASET, EXISTS, AGAIN = 2, 3, 4, 5, 75
 DOCUMENTS = [[5, 6, 7], [], [8], [9, 10, 11, 12, 65535], []]
@@ -55,7 +55,7 @@ def content(path):
 
 
 def tokmap(*arguments, exit_code=0, says=""):
-    done = subprocess.run([program("tokmap"), *arguments], capture_output=True, timeout=300)
+    done = run_program("tokmap", *arguments)
     message = done.stderr.decode("utf-8", "replace")
     expect_equal((done.returncode, message if done.returncode != exit_code else ""),
                  (exit_code, ""), "tokmap %s" % " ".join(arguments))
@@ -266,7 +266,7 @@ def a_development_file_is_not_called_newer(folder):
     index = bytearray(content(p + ".tmi"))
     struct.pack_into("<HH", index, 12, 0, 0)
     writers.write_file(p + ".tmi", ref_writer.sign(bytes(index)))
-    done = subprocess.run([program("tokmap"), "info", p], capture_output=True)
+    done = run_program("tokmap", "info", p)
     expect_equal(done.returncode, DATASET, "exit code")
     expect(b"ewer tokmap can" not in done.stderr, "it says %r" % done.stderr)
 
@@ -276,12 +276,12 @@ def verify_lists_blocks_with_ids_above_the_largest(folder):
     index = bytearray(content(p + ".tmi"))
     struct.pack_into("<I", index, 84, 12)
     writers.write_file(p + ".tmi", ref_writer.sign(bytes(index)))
-    done = subprocess.run([program("tokmap"), "verify", p], capture_output=True)
+    done = run_program("tokmap", "verify", p)
     expect_equal(done.returncode, DATASET, "exit code")
     expect(b"an id above 12, the largest according to the index; tokens 0-8, documents 0-3" in
            done.stdout, "it says %r" % done.stdout)
     expect(b"DAMAGED: 1 of 1 block," in done.stdout, "it says %r" % done.stdout)
-    done = subprocess.run([program("tokmap"), "verify", "--json", p], capture_output=True)
+    done = run_program("tokmap", "verify", "--json", p)
     seen = json.loads(done.stdout)
     expect_equal((seen["n_bad_blocks"], seen["damages"][0]["kind"],
                   seen["damages"][0]["block"], seen["damages"][0]["n_tokens"]),
@@ -640,7 +640,7 @@ def every_truncation_and_bit_of_an_idx_is_refused_or_harmless(folder):
         bad = bytearray(good)
         bad[bit // 8] ^= 1 << bit % 8
         writers.write_file(folder / "x.idx", bad)
-        done = subprocess.run([program("tokmap"), "index", "-qf", path], capture_output=True)
+        done = run_program("tokmap", "index", "-qf", path)
         expect(done.returncode in (0, INPUT), "bit %d: exit %d" % (bit, done.returncode))
         n_refused += done.returncode == INPUT
         if done.returncode == 0:
@@ -819,8 +819,7 @@ def two_exports_to_one_name(folder):
     codes = []
 
     def run():
-        done = subprocess.run([program("tokmap"), "export", "-q", "--to", "llmc", p, "-o",
-                               folder / "q"], capture_output=True)
+        done = run_program("tokmap", "export", "-q", "--to", "llmc", p, "-o", folder / "q")
         codes.append(done.returncode)
 
     for _ in range(5):
@@ -864,7 +863,7 @@ def refuses_a_folder_that_cannot_be_written(folder):
                       ("export", "--to", "megatron", p, "-o", folder / "q"),
                       ("index", folder / "x.bin")):
         try:
-            done = subprocess.run([program("tokmap"), *arguments], capture_output=True, **user)
+            done = run_program("tokmap", *arguments, **user)
         except PermissionError:
             raise Skip("the other user may not run tokmap")
         expect_equal(done.returncode, INPUT, "exit code of %r" % (arguments,))

@@ -7,7 +7,6 @@ What trains a vocabulary needs the Python package `tokenizers`.
 
 import base64
 import json
-import random
 import unicodedata
 
 from oracle_reference import package

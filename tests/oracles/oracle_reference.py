@@ -4,12 +4,11 @@
 import importlib
 import json
 import os
-import subprocess
 import tempfile
 from collections import namedtuple
 
 import oracle_texts
-from ref_protocol import program
+from ref_protocol import run_program
 
 PLAIN = oracle_texts.plain_texts()
 EVERY_FAMILY = "ORACLE_FAMILIES" in os.environ  # make test-tokenizers: all that is published, and packed corpora
@@ -48,8 +47,7 @@ def tokmap(command, file, lines, *options):
                 written = '{"id":%d,"text" : %s, "x":[null]}' % (i, written)
             f.write(written.encode("utf-8", "surrogatepass") + b"\n")
         f.seek(0)
-        done = subprocess.run([program("tokmap"), command, "--tokenizer", str(file), *options],
-                              stdin=f, capture_output=True)
+        done = run_program("tokmap", command, "--tokenizer", file, *options, stdin=f)
     if done.returncode:
         return None, "exit %d: %s" % (done.returncode, done.stderr.decode("utf-8", "replace").strip())
     rows = done.stdout.decode().split("\n")[:-1]

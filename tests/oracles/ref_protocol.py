@@ -122,11 +122,18 @@ def split_texts(data):
     return texts
 
 
+def run_program(name, *arguments, **options):
+    """Runs a built program with options of subprocess.run, and returns what that does."""
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    words = [word if isinstance(word, bytes) else str(word) for word in arguments]
+    return subprocess.run([program(name), *words],
+                          **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 900, **options})
+
+
 def call(name, *arguments, stdin=b"", check=True):
     """Runs a built program. Returns (exit status, stdout bytes)."""
-    done = subprocess.run(
-        [program(name)] + list(arguments), input=stdin, capture_output=True, timeout=900
-    )
+    done = run_program(name, *arguments, input=stdin)
     if check and done.returncode != 0:
         message = done.stderr.decode("utf-8", "replace")
         raise AssertionError("%s %s: exit %d: %s" % (name, arguments, done.returncode, message))
@@ -135,8 +142,8 @@ def call(name, *arguments, stdin=b"", check=True):
 
 def tokmap(folder, *arguments, code=0, command=None, **environment):
     """Runs tokmap in a folder; it ends with this status. Returns what it says."""
-    done = subprocess.run([command or program("tokmap"), *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, errors="replace", timeout=300, env={**os.environ, **environment})
+    done = run_program(command or "tokmap", *arguments, cwd=folder, text=True, errors="replace",
+                       env={**os.environ, **environment})
     expect_equal(done.returncode, code, "exit status of %s; it said %s" % (arguments, done.stdout + done.stderr))
     return done.stdout + done.stderr
 

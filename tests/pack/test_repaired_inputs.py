@@ -17,7 +17,7 @@ import time
 
 import pack_corpus
 import ref_protocol
-from ref_protocol import Skip, expect, expect_equal, tokmap
+from ref_protocol import Skip, expect, expect_equal, run_program, tokmap
 
 
 def call(folder, *arguments, **named):
@@ -278,9 +278,9 @@ def a_run_that_stopped_between_the_names_of_its_outputs_is_not_complete(folder):
     def stop():
         for path in folder.glob("out*"):
             path.unlink()
-        done = subprocess.run([ref_protocol.program("tokmap"), *split], cwd=folder, capture_output=True, text=True,
-                              restore_signals=False, env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"},
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        done = run_program("tokmap", *split, cwd=folder, text=True, restore_signals=False,
+                           env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"},
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
         expect("Progress is saved" in done.stderr, done.stderr)
         expect((folder / "out-v.tmi").exists() and not (folder / "out.tmi").exists(), "stopped elsewhere")
 

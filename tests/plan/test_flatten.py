@@ -12,7 +12,7 @@ import sys
 import time
 
 import ref_protocol
-from ref_protocol import call, expect, expect_equal
+from ref_protocol import call, expect, expect_equal, run_program
 from test_join import Cells, info
 
 SPLITS = ["option split valid=0.1", "option on-error collect"]
@@ -132,7 +132,7 @@ def an_index_over_other_files_is_not_taken_for_the_joined_one(folder):
 
 def a_copy_of_another_dataset_that_was_killed_leaves_no_tokens(folder):
     def tokmap(*arguments, **limits):
-        done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=folder, capture_output=True, **limits)
+        done = run_program("tokmap", *arguments, cwd=folder, **limits)
         return done.returncode
 
     (folder / "in.jsonl").write_text("".join('{"text": "%d"}\n' % i for i in range(3000)))

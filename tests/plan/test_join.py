@@ -6,12 +6,11 @@ is named, and then nothing is written."""
 import json
 import os
 import resource
-import subprocess
 import sys
 
 import ref_protocol
 import ref_xxh3
-from ref_protocol import call, expect, expect_equal
+from ref_protocol import call, expect, expect_equal, run_program
 
 HEAD = '{"created_by": "test", "tokenizer": {"name": "bytes"}, "options": {"format": "jsonl"}%s'
 SPLIT = ', "split": "valid"'
@@ -63,8 +62,7 @@ class Cells:
             path.unlink()
 
     def join(self, *arguments, code=0, out=None):
-        done = subprocess.run([ref_protocol.program("tokmap"), "join", self.plan, "-o", out or self.out, *arguments],
-                              capture_output=True, text=True)
+        done = run_program("tokmap", "join", self.plan, "-o", out or self.out, *arguments, text=True)
         expect_equal(done.returncode, code, "exit code (%s)" % done.stderr)
         return done.stdout if code == 0 else done.stderr
 

@@ -5,11 +5,10 @@ must be."""
 
 import os
 import re
-import subprocess
 import sys
 
 from package import raises
-from ref_protocol import program, run_in_folders
+from ref_protocol import run_in_folders, run_program
 
 import numpy as np
 import tokmap
@@ -129,7 +128,7 @@ def python_speaks_python(folder):
     np.arange(100, dtype=np.uint16).tofile(folder / "raw.bin")
     np.arange(2**32 - 101, 2**32 - 1, dtype=np.uint32).tofile(folder / "wide.bin")
     for name, dtype in (("raw.bin", "u16"), ("wide.bin", "u32")):
-        subprocess.run([program("tokmap"), "index", "-q", "--dtype", dtype, "--eod", "none", folder / name], check=True)
+        run_program("tokmap", "index", "-q", "--dtype", dtype, "--eod", "none", folder / name, check=True)
     loader = tokmap.Loader(a, 8)
     for call in (lambda: tokmap.Loader(a, 8, block_windows=3), lambda: tokmap.Loader(a, 8, group_blocks=3),
                  lambda: tokmap.Loader(folder / "raw", 8, outputs=["loss_mask"]),

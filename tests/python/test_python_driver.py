@@ -7,7 +7,6 @@ memory, and writes down which stream waits for which event. Each test is a proce
 process finds its driver once."""
 
 import os
-import pathlib
 import subprocess
 import sys
 

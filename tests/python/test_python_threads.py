@@ -4,7 +4,6 @@
 an exception instead of a crash when an object is closed meanwhile. Each runs in a process of its own, which a
 failure may kill."""
 
-import ctypes
 import os
 import signal
 import subprocess

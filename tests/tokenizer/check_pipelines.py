@@ -20,7 +20,6 @@ import pathlib
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,7 +29,7 @@ import tokenizers
 import oracle_pipelines
 from oracle_reference import PLAIN, first_difference, shrink, tokmap
 from oracle_texts import Texts, sweep
-from ref_protocol import program
+from ref_protocol import run_program
 
 KEEP = os.environ.get("KEEP")
 
@@ -123,12 +122,11 @@ class Case:
         document = " ".join(rng.choices(texts, k=16 * len(texts)))
         document *= 1 + 300000 // len(document.encode())
         (folder / "c.jsonl").write_text(json.dumps({"text": document}) + "\n")
-        done = subprocess.run([program("tokmap"), "pack", "-q", "-j", "2", "--eod", "none", "--memory", "8M",
-                               "--tokenizer", str(self.file), str(folder / "c.jsonl"), "-o", str(folder / "c")],
-                              capture_output=True)
+        done = run_program("tokmap", "pack", "-q", "-j", "2", "--eod", "none", "--memory", "8M", "--tokenizer",
+                           str(self.file), folder / "c.jsonl", "-o", folder / "c")
         if b"cannot be cut" in done.stderr:
             return
-        ids = subprocess.run([program("tokmap"), "cat", str(folder / "c")], capture_output=True).stdout
+        ids = run_program("tokmap", "cat", folder / "c").stdout
         wanted = reference.encode([document], "text")[0]
         if wanted is not None and list(map(int, ids.split())) != wanted:
             self.say("packed with cuts: %s" % (done.stderr.decode() or "differs"))

@@ -12,12 +12,11 @@ import json
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
 from oracle_spm import NORMAL, UNKNOWN, small_model
-from ref_protocol import Skip, expect, expect_equal, program, run_tests
+from ref_protocol import Skip, expect, expect_equal, run_program, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
@@ -117,8 +116,7 @@ def reference_of(path):
 
 
 def tokmap(*arguments, stdin=None):
-    done = subprocess.run([program("tokmap"), *map(str, arguments)], input=stdin,
-                          capture_output=True, timeout=900)
+    done = run_program("tokmap", *arguments, input=stdin)
     expect_equal((done.returncode, done.stderr.decode()), (0, ""), "tokmap %s" % (arguments,))
     return done.stdout.decode()
 
@@ -181,9 +179,8 @@ def test_refusal():
         path, source = pathlib.Path(folder) / "made.model", pathlib.Path(folder) / "a.txt"
         path.write_bytes(small_model([("<unk>", 0, UNKNOWN), ("a", 0, NORMAL), ("aa", -1, NORMAL)], 2))
         source.write_text("a" * DOCUMENT_BYTES)
-        done = subprocess.run([program("tokmap"), "pack", "--tokenizer", path, "--eod", "none",
-                               *MEMORY, source, "-o", pathlib.Path(folder) / "out"],
-                              capture_output=True)
+        done = run_program("tokmap", "pack", "--tokenizer", path, "--eod", "none", *MEMORY, source, "-o",
+                           pathlib.Path(folder) / "out")
         expect_equal(done.returncode, 3, "status")
         expect(b"without a place to cut; raise --memory" in done.stderr, done.stderr)
 
