@@ -60,7 +60,7 @@ class World(pack_corpus.Packing):
         ["--limit-tokens", "400000"],
         ["--tokenizer", "vocabulary.json", "--split", "v=0.1", "--split", "t=0.3"],
         ["--tokenizer", "vocabulary.json", "--specials", "error", "--split", "v=0.5"],
-        ["--where", "id >= 20 or @row < 5", "--meta", "id,@row", "--split", "v=0.3"],
+        ["--where", "id >= 20 or @row < 5", "--meta", "id,@row,lang,text", "--split", "v=0.3"],
     ]
 
     def __init__(self, folder, number, rng):
@@ -70,7 +70,7 @@ class World(pack_corpus.Packing):
         options = self.OPTIONS[number % len(self.OPTIONS)]
         if "--where" in options:
             self.names = pack_corpus.with_fields(self.names)
-        on_error = "skip" if number % 2 or "error" in options else "collect"
+        on_error = "skip" if number // len(self.OPTIONS) % 2 or "error" in options else "collect"
         self.options = [*options, "--memory", "8M", "--on-error", on_error]
         self.originals = {name: ((folder / name).read_bytes(), (folder / name).stat()) for name in self.names}
         begin = time.monotonic()
@@ -105,7 +105,7 @@ class Trial:
         self.acceptable = [world.wanted]
         self.history = []  # for the report
         self.snapshots = []  # {suffix: bytes} of unfinished work, at several times
-        self.changed = False
+        self.changed = self.tampered = False
 
     def note(self, what, *details):
         self.counts[what] += 1
@@ -153,6 +153,7 @@ class Trial:
             at = len(data) - 1 - rng.randrange(min(last, len(data)))
             data[at] ^= 1 << rng.randrange(8)
             path.write_bytes(bytes(data))
+        self.tampered = True
         self.note(how, path.name)
 
     # ---- What happens to the inputs ----
@@ -291,6 +292,8 @@ class Trial:
                 self.counts["finished"] += 1
                 return
             if code in (3, 4, 5):
+                if not self.tampered and not self.changed:
+                    raise Wrong("it is refused with %d, and nothing was damaged: %s" % (code, said))
                 self.counts["refused"] += 1
                 arguments = rng.choice([[], ["--restart"], ["--restart", "--force"]])
             if code == 3 and self.changed and rng.random() < 0.4:

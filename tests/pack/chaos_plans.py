@@ -13,8 +13,8 @@ import shutil
 import subprocess
 import sys
 
-import ref_protocol
 from chaos import ENDS, Trial, World, Wrong, counting, main, read_counts
+from ref_protocol import program, run_program
 from ref_xxh3 import xxh3_64
 
 DATASET_ID = slice(40, 56)  # of an index
@@ -30,7 +30,7 @@ class PlanWorld(World):
         ["--split", "v=0.3"],
         ["--tokenizer", "vocabulary.json", "--split", "v=0.1", "--split", "t=0.3"],
         ["--tokenizer", "vocabulary.json", "--specials", "error"],
-        ["--where", "id >= 20 or @row < 5", "--meta", "id", "--split", "v=0.3"],
+        ["--where", "id >= 20 or @row < 5", "--meta", "id,lang", "--split", "v=0.3"],
     ]
 
     def __init__(self, folder, number, rng):
@@ -52,8 +52,8 @@ class PlanWorld(World):
         return (self.folder / (name + ".plan")).read_bytes()
 
     def call(self, *arguments):
-        done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=self.folder, capture_output=True,
-                              text=True, timeout=120, errors="replace", env=counting(self.folder))
+        done = run_program("tokmap", *arguments, cwd=self.folder, text=True, errors="replace",
+                           env=counting(self.folder))
         said = done.stdout + done.stderr
         if done.returncode not in ENDS or (done.returncode > 0 and not said):
             raise Wrong("%s ended with %d and said: %s" % (arguments[0], done.returncode, said))
@@ -269,7 +269,7 @@ class PlanTrial(Trial):
         """It reads the tokens, and must notice when they are not those of the index."""
         arguments = ["join", "-q", "--flat", "run.plan", "-o", "flat"]
         for _ in range(self.rng.choice([0, 0, 1, 3])):
-            run = subprocess.Popen([ref_protocol.program("tokmap"), *arguments, "--task", self.rng.choice(SHARES)],
+            run = subprocess.Popen([program("tokmap"), *arguments, "--task", self.rng.choice(SHARES)],
                                    cwd=self.world.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 run.wait(self.rng.random() * 0.02)

@@ -29,6 +29,10 @@ def small_vocabulary(merges=(("o", "r"), ("w", "or"), ("wor", "d"), ("\u0120", "
         "model": {"type": "BPE", "vocab": vocab, "merges": merges}})
 
 
+def lang_of(i):
+    return "l%d" % (i * i % 7)
+
+
 def write_inputs(folder, rng, scale, text_files=False):
     """A vocabulary.json, and inputs whose names are returned: lines of JSON with some bad ones, gzip where this build
     reads it, a tar archive, an Arrow and a Parquet file; or text, some of it not UTF-8, which no run packs beside
@@ -45,7 +49,7 @@ def write_inputs(folder, rng, scale, text_files=False):
             elif i % bad == 6:
                 yield "not JSON: " + text(3)
             else:
-                yield '{"id": %d, "text": "%s"}' % (i, text(rng.choice([0, 1, 20, 200, 900])))
+                yield '{"id": %d, "lang": "%s", "text": "%s"}' % (i, lang_of(i), text(rng.choice([0, 1, 20, 200, 900])))
 
     (folder / "vocabulary.json").write_text(small_vocabulary())
     (folder / "a.jsonl").write_text("\n".join(lines(250 * scale, 40)) + "\n")
@@ -87,7 +91,7 @@ def write_arrow(path, texts):
         path.write_bytes(seed.read_bytes()[4:])
         return
     pa, ipc = ref_protocol.need("pyarrow"), ref_protocol.need("pyarrow.ipc")
-    table = pa.table({"text": texts, "id": list(range(len(texts)))})
+    table = pa.table({"text": texts, "id": list(range(len(texts))), "lang": [lang_of(i) for i in range(len(texts))]})
     with ipc.new_file(path, table.schema, options=ipc.IpcWriteOptions(compression="zstd" if has_zstd() else None)) as out:
         out.write_table(table, max_chunksize=70)
 
@@ -101,7 +105,8 @@ def write_parquet(path, texts):
         return
     pa, pq = ref_protocol.need_parquet()
     stored = [None if i % 29 == 3 else text.encode() + b"\xff" * (i % 31 == 4) for i, text in enumerate(texts)]
-    table = pa.table({"id": list(range(len(texts))), "text": pa.array(stored, pa.binary())})
+    table = pa.table({"id": list(range(len(texts))), "text": pa.array(stored, pa.binary()),
+                      "lang": [lang_of(i) for i in range(len(texts))]})
     pq.write_table(table, path, data_page_size=2000, write_batch_size=10, write_page_checksum=True,
                    compression="zstd" if has_zstd() else "snappy")
 

@@ -431,7 +431,7 @@ def records_that_a_failure_passes_over_do_not_add_up(case):
 
 
 def chaos_ends_with_the_same_bytes_or_an_error(case):
-    n = 20 if os.environ.get("TOKMAP_SANITIZED") else 200 if os.environ.get("TOKMAP_LONG") == "all" else 40
+    n = 60 if os.environ.get("TOKMAP_SANITIZED") else 600 if os.environ.get("TOKMAP_LONG") == "all" else 120
     counts, wrong = chaos.run_trials(n, seed=1)
     expect(not wrong, "; ".join(wrong))
     n_killed = counts["kill"] + counts["kill between names"]

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tokmap pack --meta: the values that Python reads, with the right documents; the same bytes for any number of
-threads, memory and kills."""
+threads and memory."""
 
 import json
-import subprocess
 import sys
 
-import ref_protocol
 import ref_reader
-from ref_protocol import expect, expect_equal
-from test_pack_where import BAD_INPUT, EXPRESSIONS, USAGE, main, same_bytes_after_kills, same_bytes_for_threads_and_memory
+from ref_protocol import expect, expect_equal, run_program
+from test_pack_where import BAD_INPUT, EXPRESSIONS, USAGE, main, same_bytes_for_threads_and_memory
 
 NAMES = ["meta.n", "lang", "@row", "id", "missing", "text", "ok"]
 TYPES = ["float64", "dictionary", "int64", "int64", "null", "dictionary", "int64"]
@@ -56,8 +54,7 @@ def each_split_has_the_values_of_its_documents(corpus):
 
 def cat_shows_the_values(corpus):
     corpus.pack("o", "@row == 0", "--meta", "lang,@row,score,meta", "--on-error", "skip")
-    done = subprocess.run([ref_protocol.program("tokmap"), "cat", "--meta", "o"], cwd=corpus.folder, check=True,
-                          capture_output=True, text=True)
+    done = run_program("tokmap", "cat", "--meta", "o", cwd=corpus.folder, check=True, text=True)
     shown = [json.loads(line.split("\t")[0]) for line in done.stdout.splitlines()]
     wanted = [{"lang": None, "@row": 0, "score": score, "meta": None} for score in [3] + [None] * (len(corpus.files) - 1)]
     expect_equal(shown, wanted, "values")
@@ -65,11 +62,6 @@ def cat_shows_the_values(corpus):
 
 def threads_and_memory_make_no_difference(corpus):
     same_bytes_for_threads_and_memory(corpus, "--meta", ",".join(NAMES))
-
-
-def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
-    return same_bytes_after_kills(corpus, EXPRESSIONS[:2], "--on-error", "collect", "--split", "v=0.2", "--memory", "8M",
-                                  "--meta", ",".join(NAMES))
 
 
 def wrong_names_are_refused_at_their_character(corpus):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tokmap pack --where: the documents that Python keeps, the counts of the report, the same bytes for any number of
-threads, memory and kills."""
+threads and memory."""
 
 import functools
 import gzip
@@ -11,10 +11,8 @@ import os
 import pathlib
 import random
 import struct
-import subprocess
 import sys
 import tempfile
-import time
 
 import pack_corpus
 import ref_fields
@@ -135,48 +133,6 @@ def threads_and_memory_make_no_difference(corpus):
     same_bytes_for_threads_and_memory(corpus)
 
 
-def kill_until_it_ends(corpus, rng, run_again):
-    """Starts runs with 1, 2 or 7 threads and kills them, until one ends. Returns how many were killed, and how many
-    went on where another was killed."""
-    n_killed = n_resumed = 0
-    while True:
-        run = run_again(rng.choice("127"))
-        try:
-            run.wait(rng.random() * 0.9 * corpus.seconds)
-        except subprocess.TimeoutExpired:
-            n_killed += 1
-        run.kill()
-        said = run.communicate()[1]
-        n_resumed += "resuming after" in said
-        if run.returncode == 0 or "already exists" in said:
-            return n_killed, n_resumed
-
-
-def same_bytes_after_kills(corpus, texts, *arguments):
-    rng, wanted = random.Random(LONG), {}
-    n_killed = n_resumed = 0
-    for text in texts:
-        begin = time.monotonic()
-        corpus.pack("o", text, *arguments)
-        corpus.seconds = time.monotonic() - begin
-        wanted[text] = corpus.outputs("o")
-        corpus.remove("o")
-    while n_resumed < (100 if LONG else 6) and n_killed < 1000:
-        text = rng.choice(texts)
-        killed, resumed = kill_until_it_ends(corpus, rng, lambda j: corpus.start("o", text, *arguments, "-j", j))
-        n_killed, n_resumed = n_killed + killed, n_resumed + resumed
-        got = {name: data for name, data in corpus.outputs("o").items() if not name.endswith(".partial")}
-        expect(got == wanted[text], "other bytes for %s" % text)
-        corpus.remove("o")
-    expect(n_resumed >= 6, "resumed only %d times" % n_resumed)
-    return "%d kills, resumed %d times" % (n_killed, n_resumed)
-
-
-def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
-    texts = [EXPRESSIONS[0], "@row > %d" % (N_LINES - 20), "score is not null"]
-    return same_bytes_after_kills(corpus, texts, "--on-error", "collect", "--split", "v=0.2", "--memory", "8M")
-
-
 def another_expression_does_not_resume(corpus):
     corpus.leave_unfinished("o", EXPRESSIONS[1], "--on-error", "skip", "-j", "1", "--memory", "8M", journal_bytes=0)
     said = corpus.pack("o", EXPRESSIONS[2], "--on-error", "skip", "--memory", "8M", code=OTHER_RUN)
@@ -227,9 +183,7 @@ def misspelt_fields_and_types_that_never_meet_are_noted(corpus):
 
 def a_cell_may_be_without_a_document_but_not_all(corpus):
     def run(*words, code=0):
-        done = subprocess.run([ref_protocol.program("tokmap"), *words], cwd=corpus.folder, capture_output=True, text=True)
-        expect_equal(done.returncode, code, done.stderr)
-        return done.stderr
+        return ref_protocol.tokmap(corpus.folder, *words, code=code)
 
     for i in range(3):
         (corpus.folder / ("p%d.jl" % i)).write_text(json.dumps({"text": "x", "n": i}) + "\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tokmap pack that is killed, interrupted, or runs out of disk, and then goes on: the files are those of a run that
-nothing happened to. Corpora of several formats, compressions and splits, with bad documents."""
+"""tokmap pack that is interrupted, or runs out of disk, and then goes on: the files are those of a run that nothing
+happened to. Corpora of several formats, compressions and splits, with bad documents. chaos.py kills."""
 
 import json
 import os
@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import chaos
 import pack_corpus
@@ -25,7 +24,6 @@ from ref_protocol import Skip, expect, expect_equal
 
 LONG = bool(os.environ.get("TOKMAP_LONG"))
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
-N_RESUMED = 60 if os.environ.get("TOKMAP_LONG") == "all" and not SANITIZED else 10
 SCALE = 2 if SANITIZED else 7
 SPLITS = ["--split", "v=0.1", "--split", "t=0.3"]
 
@@ -39,9 +37,7 @@ class Corpus(pack_corpus.Packing):
         if shutil.which("zstd") and pack_corpus.has_zstd():
             subprocess.run(["zstd", "-q", "--rm", "d.jsonl"], cwd=folder, check=True)
             self.inputs[self.inputs.index("d.jsonl")] = "d.jsonl.zst"
-        begin = time.monotonic()
         self.pack("wanted", "-j", "1", "--memory", "8M")
-        self.seconds = time.monotonic() - begin
         self.wanted = self.outputs("wanted")
 
     def command(self, out, *arguments):
@@ -50,62 +46,9 @@ class Corpus(pack_corpus.Packing):
 
     def check(self, out):
         got = self.outputs(out)
-        for name in [name for name in got if name.endswith(".partial")]:
-            # Killed in its last moment it leaves second names of what is complete, or a lock.
-            if got[name] in (b"", got.get(name[:-len(".partial")])):
-                del got[name]
         expect_equal(sorted(got), sorted(self.wanted), "files")
         for name, wanted in self.wanted.items():
             expect(got[name] == wanted, "%s differs" % name)
-
-
-# ---- Kills ----
-
-
-def kill_somewhere(corpus, run, rng):
-    """At any moment; at some of them, when the outputs get their names one by one."""
-    named = rng.choice([None, None, None, "out-v.tmi", "out-t.bin", "out.bad", "out.bin"])
-    if named:
-        wait_for(run, (corpus.folder / named).exists)
-        time.sleep(rng.random() * 0.004)
-    else:
-        try:
-            run.wait(rng.random() * 0.7 * corpus.seconds)
-        except subprocess.TimeoutExpired:
-            pass
-    run.kill()
-
-
-def one_cycle(corpus, rng):
-    """Returns how often it was killed and went on."""
-    corpus.remove("out")
-    n_killed = n_resumed = 0
-    memory = rng.choice([[], ["--memory", "8M"]])
-    while n_killed < 100:
-        run = corpus.start("out", "-j", rng.choice("127"), *memory,
-                           pause_ms=rng.choice(["0", "0", "20"]))
-        kill_somewhere(corpus, run, rng)
-        said = run.communicate()[1]
-        n_resumed += "resuming after" in said
-        if run.returncode == 0 or "out.tmi: already exists" in said:
-            # It may be killed between the last name and its end, or while it says the first line.
-            expect(run.returncode in (0, -signal.SIGKILL) or "The dataset is complete" in said, said)
-            break
-        expect_equal(run.returncode, -signal.SIGKILL, "exit status; it said " + said)
-        n_killed += 1
-    corpus.check("out")
-    return n_killed, n_resumed
-
-
-def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
-    rng = random.Random(LONG)
-    n_cycles = n_killed = n_resumed = 0
-    while n_resumed < N_RESUMED:
-        expect(n_cycles < 10 * N_RESUMED, "it went on only %d times" % n_resumed)
-        killed, resumed = one_cycle(corpus, rng)
-        n_cycles, n_killed, n_resumed = n_cycles + 1, n_killed + killed, n_resumed + resumed
-    corpus.remove("out")
-    return "%d kills, went on %d times, %d finished" % (n_killed, n_resumed, n_cycles)
 
 
 # ---- Signals ----
