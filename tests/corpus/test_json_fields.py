@@ -78,6 +78,4 @@ def random_lines_have_the_values_of_python(folder):
 
 
 if __name__ == "__main__":
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
     sys.exit(run_in_folders(""))

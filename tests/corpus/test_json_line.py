@@ -11,17 +11,14 @@ import struct
 import subprocess
 import sys
 
-from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders, split_texts
+from ref_fields import Object, read_line, text_bytes
+from ref_protocol import Skip, call, expect, expect_equal, run_in_folders, run_program, split_texts
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 SHARED = os.environ.get("TOKMAP_SHARED", "../shared")
 OK, MALFORMED, NO_FIELD, NULL, NO_OBJECT = range(5)
 MAX_DEPTH = 128
 MISSING = object()
-
-# Bytes above 7F stand as code points that no test writes as an escape: Python's json sees text.
-HIGH = 0xF5500
-
 # What test suites for JSON readers try, beside what the C tests have.
 LINES = [
     b"[]", b"{}", b'{"text":"x"}', b'{"text":"x"}\n', b'\t{"text" : "x" }\r', b"", b" ", b"\xef\xbb\xbf{}",
@@ -71,10 +68,6 @@ PLACES = (b"%s", b'{"id":%s,"text":"t"}', b'{"text":"t","x":[%s]}', b'{"text":"t
           b'{"x":{"y":[[%s],1]},"text":"\\n"}')
 
 
-def refuse(constant):
-    raise ValueError(constant)
-
-
 def depth_of(line):
     """The deepest nesting outside strings, as far as the line can be parsed."""
     depth = deepest = 0
@@ -92,53 +85,28 @@ def depth_of(line):
     return deepest
 
 
-def to_bytes(text):
-    """The text as it has to come out, and how many surrogates in it are alone."""
-    out, lone = bytearray(), 0
-    for c in map(ord, text):
-        if HIGH + 0x80 <= c <= HIGH + 0xFF:
-            out.append(c - HIGH)
-        elif 0xD800 <= c <= 0xDFFF:
-            out += b"\xef\xbf\xbd"
-            lone += 1
-        else:
-            out += chr(c).encode()
-    return bytes(out), lone
-
-
-class Object(dict):
-    """With the members whose keys appear again."""
-
-    def __init__(self, pairs):
-        super().__init__(pairs)
-        self.pairs = pairs
-
-
 def has_string(value, keys):
     """Whether the path leads to a string, by any of the keys that appear more than once."""
     if not keys:
         return isinstance(value, str)
-    return isinstance(value, Object) and any(has_string(v, keys[1:]) for k, v in value.pairs if k == keys[0])
+    return isinstance(value, Object) and any(has_string(v, keys[1:]) for k, v in value if k == keys[0])
 
 
 def python_answer(line, path):
-    if depth_of(line) > MAX_DEPTH:
-        return MALFORMED, 0, b""
-    text = "".join(chr(c if c < 0x80 else HIGH + c) for c in line)
     try:
-        whole = json.loads(text, parse_constant=refuse, parse_int=len, parse_float=len, object_pairs_hook=Object)
+        whole = read_line(line) if depth_of(line) <= MAX_DEPTH else MISSING
     except ValueError:
-        return MALFORMED, 0, b""
-    if not isinstance(whole, dict):
-        return NO_OBJECT, 0, b""
+        whole = MISSING
+    if not isinstance(whole, Object):
+        return (MALFORMED if whole is MISSING else NO_OBJECT), 0, b""
     value = whole
     for key in path.split("."):
-        value = value.get(key, MISSING) if isinstance(value, dict) else (None if value is None else MISSING)
+        value = dict(value).get(key, MISSING) if isinstance(value, Object) else (None if value is None else MISSING)
     if value is None and not has_string(whole, path.split(".")):
         return NULL, 0, b""
     if not isinstance(value, str):
         return NO_FIELD, 0, b""
-    out, lone = to_bytes(value)
+    out, lone = text_bytes(value)
     return OK, lone, out
 
 
@@ -253,7 +221,7 @@ def gzip_written_by_python_is_read(folder):
 
 
 def readable(name):
-    done = subprocess.run([program("tool_parts"), "all", "text", "text", "-", "1", name], capture_output=True)
+    done = run_program("tool_parts", "all", "text", "text", "-", "1", name)
     return b"this build has no" not in done.stderr
 
 

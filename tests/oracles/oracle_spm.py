@@ -8,6 +8,7 @@ import io
 import struct
 
 from oracle_reference import package
+from ref_thrift import Reader, varint
 
 sentencepiece = package("sentencepiece")
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -17,38 +18,16 @@ WHITESPACE_AS_SUFFIX, BYTE_FALLBACK = 24, 35
 NAME, CHARSMAP, DUMMY_PREFIX, COLLAPSE, ESCAPE = range(1, 6)
 
 
-def read_varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
 def read_message(data):
     """A list of [field, wire type, value]."""
-    fields, at = [], 0
-    while at < len(data):
-        key, at = read_varint(data, at)
+    fields, reader = [], Reader(data)
+    while reader.at < len(data):
+        key = reader.varint()
         wire = key & 7
         if wire == 0:
-            value, at = read_varint(data, at)
+            value = reader.varint()
         else:
-            size = {1: 8, 5: 4}.get(wire)
-            if size is None:
-                size, at = read_varint(data, at)
-            value, at = data[at : at + size], at + size
+            value = reader.take({1: 8, 5: 4}.get(wire) or reader.varint())
         fields.append([key >> 3, wire, value])
     return fields
 
