@@ -8,13 +8,12 @@ import os
 import random
 import shutil
 import sys
-import tempfile
 
 import ref_faults
 import ref_reader
 import ref_shapes
 import ref_writer
-from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
+from ref_protocol import Skip, call, expect, expect_equal, run_in_folders
 from ref_reader import Damaged, NewerFormat, NotADataset
 
 WIDE = 2**32 - 1
@@ -25,27 +24,6 @@ OPEN_ANSWERS = {
     Damaged: ("", "refused -6\n"),
     None: ("refused -5\n", "refused -6\n"),
 }
-FOLDER = ""
-
-
-def path(name):
-    return os.path.join(FOLDER, name)
-
-
-def read_file(name):
-    with open(name, "rb") as f:
-        return f.read()
-
-
-def write_file(name, data):
-    with open(name, "wb") as f:
-        f.write(data)
-
-
-def remove_dataset(prefix):
-    for suffix in (".tmi", ".bin"):
-        if os.path.exists(prefix + suffix):
-            os.remove(prefix + suffix)
 
 
 def expect_same(ds, wanted, shape):
@@ -100,12 +78,6 @@ def wide_lengths():
     return lengths
 
 
-def fault_base():
-    prefix = path("fault")
-    ref_writer.write(prefix, **ref_faults.base_arguments())
-    return prefix, ref_reader.read(prefix), read_file(prefix + ".tmi")
-
-
 def planted(plant, good):
     index = bytearray(good)
     plant(index)
@@ -121,15 +93,15 @@ def refusal_of(prefix):
     return None
 
 
-def test_planted_faults():
-    """ref_reader refuses each, and the library for the same kind of reason; both accept what is harmless."""
-    program("tokmap")
-    program("tool_lookup")
-    prefix, base, good = fault_base()
+def every_check_of_the_document_is_made(folder):
+    """ref_reader refuses each fault, and the library for the same kind of reason; both accept what is harmless."""
+    prefix, index = str(folder / "fault"), folder / "fault.tmi"
+    ref_writer.write(prefix, **ref_faults.base_arguments())
+    base, good = ref_reader.read(prefix), index.read_bytes()
     faults = ref_faults.faults(base)
     differing = []
     for name, plant, kind, offset in faults:
-        write_file(prefix + ".tmi", planted(plant, good))
+        index.write_bytes(planted(plant, good))
         e = refusal_of(prefix)
         expect(e, "accepted: " + name)
         expect(kind in (None, type(e)), "%s: refused as %s: %s" % (name, type(e).__name__, e))
@@ -141,12 +113,11 @@ def test_planted_faults():
         if output.decode() not in OPEN_ANSWERS[kind]:
             differing.append("%s: open says %r, not %s" % (name, output, OPEN_ANSWERS[kind]))
     for name, plant in ref_faults.harmless_changes(base):
-        write_file(prefix + ".tmi", planted(plant, good))
+        index.write_bytes(planted(plant, good))
         expect_equal(ref_reader.read(prefix).documents, base.documents, name)
         status, _ = call("tokmap", "verify", prefix, check=False)
         if status != 0:
             differing.append("%s: harmless, verify says %d" % (name, status))
-    remove_dataset(prefix)
     expect(not differing, "; ".join(differing))
     return "%d faults" % len(faults)
 
@@ -210,120 +181,81 @@ def expect_agreement(prefix, ds, with_tokens=True):
 
 
 def expect_same_file(a, b):
-    x, y = read_file(a), read_file(b)
+    x, y = a.read_bytes(), b.read_bytes()
     if x != y:
         at = next((i for i, (p, q) in enumerate(zip(x, y)) if p != q), min(len(x), len(y)))
-        what = (os.path.basename(a), len(x), len(y), at)
-        raise AssertionError("%s: %d and %d bytes, differ at byte %d" % what)
+        raise AssertionError("%s: %d and %d bytes, differ at byte %d" % (a.name, len(x), len(y), at))
 
 
-def test_shape_in_library(shape):
-    """The library's writer writes the same bytes, and the library reads ref_writer's files."""
-    for name in ("tool_make_dataset", "tool_lookup", "tokmap"):
-        program(name)
-    ours, theirs = path("python"), path("library")
-    wanted = write_shape(shape, ours)
-    call("tool_make_dataset", stdin=ref_shapes.tool_input(shape, theirs).encode())
-    ds = ref_reader.read(theirs)
-    expect_same(ds, wanted, shape)
-    expect_same_file(ours + ".bin", theirs + ".bin")
-    expect_same_file(ours + ".tmi", theirs + ".tmi")
-    expect_agreement(ours, ds)
-    remove_dataset(ours)
-    remove_dataset(theirs)
+def the_library_writes_and_reads_every_shape(folder):
+    """Its writer writes the same bytes, and it reads ref_writer's files."""
+    ours, theirs = str(folder / "python"), str(folder / "library")
+    for name, shape in ref_shapes.SHAPES.items():
+        wanted = write_shape(shape, ours)
+        call("tool_make_dataset", stdin=ref_shapes.tool_input(shape, theirs).encode())
+        ds = ref_reader.read(theirs)
+        expect_same(ds, wanted, shape)
+        expect_agreement(ours, ds)
+        for suffix in (".bin", ".tmi"):
+            expect_same_file(folder / ("python" + suffix), folder / ("library" + suffix))
+            (folder / ("library" + suffix)).unlink()
+    return "%d shapes" % len(ref_shapes.SHAPES)
 
 
-def test_adopted(token_bytes, vocab):
-    """An index over a foreign file: offset, suffix, unknown vocabulary."""
-    for name in ("tool_make_dataset", "tool_lookup", "tokmap"):
-        program(name)
-    ours, theirs = path("python"), path("library")
-    lengths = [5, 0, 1000, 7]
-    tokens = [ref_shapes.generated_id(i, 65536) for i in range(sum(lengths))]
-    arguments = dict(vocab=vocab, eod=7, token_bytes=token_bytes, suffix=".x-1_y")
-    ref_writer.write(ours, tokens, lengths, foreign=b"headhead" * 128, **arguments)
-    shutil.copy(ours + ".x-1_y", theirs + ".x-1_y")
-    place = (token_bytes, 1024, len(tokens))
-    text = ref_shapes.adopt_input(theirs + ".x-1_y", place, vocab or 0, 7, lengths)
-    call("tool_make_dataset", stdin=text.encode())
-    ds = ref_reader.read(theirs)
-    expect_equal(ds.n_tokens, len(tokens), "n_tokens")
-    expect_same_file(ours + ".tmi", theirs + ".tmi")
-    expect_library_lookups(ours, ds)
-    call("tokmap", "verify", ours)
-    expect_cat(ours, ds)
-    for prefix in (ours, theirs):
-        os.remove(prefix + ".tmi")
-        os.remove(prefix + ".x-1_y")
+def the_library_adopts_foreign_files(folder):
+    """Offset, suffix, unknown vocabulary."""
+    ours, theirs = str(folder / "python"), str(folder / "library")
+    for token_bytes, vocab in ((2, None), (4, 65536)):
+        lengths = [5, 0, 1000, 7]
+        tokens = [ref_shapes.generated_id(i, 65536) for i in range(sum(lengths))]
+        arguments = dict(vocab=vocab, eod=7, token_bytes=token_bytes, suffix=".x-1_y")
+        ref_writer.write(ours, tokens, lengths, foreign=b"headhead" * 128, **arguments)
+        shutil.copy(ours + ".x-1_y", theirs + ".x-1_y")
+        place = (token_bytes, 1024, len(tokens))
+        text = ref_shapes.adopt_input(theirs + ".x-1_y", place, vocab or 0, 7, lengths)
+        call("tool_make_dataset", stdin=text.encode())
+        ds = ref_reader.read(theirs)
+        expect_equal(ds.n_tokens, len(tokens), "n_tokens")
+        expect_same_file(folder / "python.tmi", folder / "library.tmi")
+        (folder / "library.tmi").unlink()
+        expect_library_lookups(ours, ds)
+        call("tokmap", "verify", ours)
+        expect_cat(ours, ds)
 
 
-def test_suffix_with_dots():
-    """Suffixes that no writer of ours makes, but that the document allows."""
-    program("tokmap")
-    prefix = path("dots")
+def the_library_takes_odd_suffixes(folder):
+    """That no writer of ours makes, but that the document allows."""
+    prefix = str(folder / "dots")
     for suffix in (".a.b-c_D.9", ".bin.gz", "..", ".23456789012345", ".TMI"):
         ref_writer.write(prefix, [1, 2, 3], [1, 2], vocab=10, suffix=suffix)
         expect_agreement(prefix, ref_reader.read(prefix))
-        os.remove(prefix + suffix)
-        os.remove(prefix + ".tmi")
 
 
-def test_wide_groups_in_library():
-    """The library opens and searches ref_writer's wide groups."""
-    program("tokmap")
-    prefix = path("wide")
+def the_library_searches_wide_groups(folder):
+    prefix = str(folder / "wide")
     lengths = wide_lengths()
     ref_writer.write(prefix, ref_writer.Zeros(sum(lengths)), lengths, vocab=10)
     ds = ref_reader.read(prefix, with_tokens=False)
     expect_equal([end - first for first, end in ds.documents], lengths, "lengths")
     expect_agreement(prefix, ds, with_tokens=False)
-    remove_dataset(prefix)
 
 
-def test_wide_group_written_by_library():
+def the_library_writes_a_wide_group(folder):
     """8 GiB of zeros in a sparse file, adopted: the same index as ref_writer's."""
     if "TOKMAP_LONG" not in os.environ:
         raise Skip("TOKMAP_LONG is not set")
-    program("tool_make_dataset")
-    prefix = path("adopted")
+    prefix = str(folder / "adopted")
     lengths = [1, 0, 2**32 + 1] + [2] * 100
     ref_writer.write(prefix, ref_writer.Zeros(sum(lengths)), lengths, vocab=10)
     if os.stat(prefix + ".bin").st_blocks > 2**16:
-        remove_dataset(prefix)
         raise Skip("no sparse files here")
     os.rename(prefix + ".tmi", prefix + ".wanted")
     text = ref_shapes.adopt_input(prefix + ".bin", (2, 0, sum(lengths)), 10, None, lengths)
     call("tool_make_dataset", stdin=text.encode())
-    expect_same_file(prefix + ".wanted", prefix + ".tmi")
+    expect_same_file(folder / "adopted.wanted", folder / "adopted.tmi")
     call("tokmap", "verify", prefix)
-    ds = ref_reader.read(prefix, with_tokens=False)
-    expect_agreement(prefix, ds, with_tokens=False)
-    remove_dataset(prefix)
-
-
-def all_tests():
-    tests = [
-        ("ref_reader and the library make every check of the document", test_planted_faults),
-    ]
-    for name, shape in ref_shapes.SHAPES.items():
-        tests.append(("library agrees: " + name, lambda s=shape: test_shape_in_library(s)))
-    tests += [
-        ("library agrees: adopted u16", lambda: test_adopted(2, None)),
-        ("library agrees: adopted u32", lambda: test_adopted(4, 65536)),
-        ("library agrees: odd suffixes", test_suffix_with_dots),
-        ("library agrees: wide groups", test_wide_groups_in_library),
-        ("library writes a wide group", test_wide_group_written_by_library),
-    ]
-    return tests
-
-
-def main():
-    global FOLDER
-    with tempfile.TemporaryDirectory() as FOLDER:
-        wanted = sys.argv[1:]
-        tests = [(n, f) for n, f in all_tests() if not wanted or any(w in n for w in wanted)]
-        return run_tests(tests)
+    expect_agreement(prefix, ref_reader.read(prefix, with_tokens=False), with_tokens=False)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_in_folders(""))

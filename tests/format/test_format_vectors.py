@@ -4,16 +4,15 @@
 command `tokmap` see in them is what the document says."""
 
 import json
-import os
+import pathlib
 import re
 import sys
-import tempfile
 
 import ref_reader
 import ref_writer
-from ref_protocol import call, expect, expect_equal, program, run_tests
+from ref_protocol import call, expect, expect_equal, run_in_folders
 
-DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "FORMAT.md")
+DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs/FORMAT.md").read_text("utf-8")
 
 
 class Vector:
@@ -26,11 +25,11 @@ class Vector:
         self.files = {name: decode_dump(dump) for name, dump in dumps}
 
     def write(self, folder):
+        """Returns its prefix."""
         for name, data in self.files.items():
-            path = os.path.join(folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as f:
-                f.write(data)
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(data)
+        return str(folder / "P")
 
 
 def decode_dump(text):
@@ -54,46 +53,35 @@ def decode_dump(text):
     return data
 
 
-def vectors_of(document):
-    section = re.search(r"^## 8\. .*?(?=^## )", document, re.M | re.S).group(0)
+def vectors():
+    section = re.search(r"^## 8\. .*?(?=^## )", DOCUMENT, re.M | re.S).group(0)
     parts = re.split(r"^### (8\.\d .*)\n", section, flags=re.M)[1:]
-    vectors = [Vector(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
-    expect_equal(len(vectors), 5, "number of vectors")
-    return vectors
+    return [Vector(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
 
 
-def load():
-    with open(DOCUMENT, encoding="utf-8") as f:
-        return vectors_of(f.read())
-
-
-def seen_by_reader(vector, folder):
-    prefix = os.path.join(folder, "P")
-    vector.write(folder)
-    return json.loads(ref_writer.what_a_reader_sees(ref_reader.read(prefix)))
-
-
-def test_reader(number, folder):
-    vector = load()[number]
-    segments = [segment["name"] for segment in vector.seen.get("segments", [])]
-    files = ["P.tmi"] + (segments or ["P" + vector.seen["token_suffix"]])
-    expect_equal(sorted(vector.files), sorted(files), "files")
-    expect_equal(seen_by_reader(vector, folder), vector.seen, "what ref_reader sees")
-
-
-def test_writer(number):
+def the_document_has_the_vectors_of_ref_writer(folder):
     """Covers what no reader looks at: the foreign bytes before the tokens, the text of the JSON."""
-    heading, arguments = ref_writer.VECTORS[number]
-    with open(DOCUMENT, encoding="utf-8") as f:
-        document = f.read()
-    expect(ref_writer.vector_text(heading, arguments) in document, "ref_writer writes other text")
+    expect_equal([v.heading for v in vectors()], [h for h, _ in ref_writer.VECTORS], "headings")
+    expect_equal(len(ref_writer.VECTORS), 5, "number of vectors")
+    for heading, arguments in ref_writer.VECTORS:
+        expect(ref_writer.vector_text(heading, arguments) in DOCUMENT, "ref_writer writes another text for " + heading)
 
 
-def test_command(number, folder):
-    program("tokmap")
-    vector = load()[number]
-    prefix = os.path.join(folder, "P")
-    vector.write(folder)
+def ref_reader_sees_what_the_document_says(folder):
+    for vector in vectors():
+        segments = [segment["name"] for segment in vector.seen.get("segments", [])]
+        files = ["P.tmi"] + (segments or ["P" + vector.seen["token_suffix"]])
+        expect_equal(sorted(vector.files), sorted(files), "files of " + vector.heading)
+        seen = json.loads(ref_writer.what_a_reader_sees(ref_reader.read(vector.write(folder))))
+        expect_equal(seen, vector.seen, "what ref_reader sees in " + vector.heading)
+
+
+def tokmap_sees_what_the_document_says(folder):
+    for vector in vectors():
+        check_command(vector, vector.write(folder))
+
+
+def check_command(vector, prefix):
     call("tokmap", "verify", prefix)
     info = json.loads(call("tokmap", "info", "--json", prefix)[1])
     for key in (
@@ -123,24 +111,5 @@ def test_command(number, folder):
     expect_equal([json.loads(line) for line in output.splitlines()], wanted, "cat --json")
 
 
-def test_document_has_vectors():
-    expect_equal([v.heading for v in load()], [h for h, _ in ref_writer.VECTORS], "headings")
-
-
-def main():
-    tests = [("FORMAT.md holds five vectors", test_document_has_vectors)]
-    for i, name in enumerate("vector 8.%d" % n for n in range(1, 6)):
-        tests += [
-            (name + ": ref_reader sees what FORMAT.md says", lambda i=i: test_reader(i, FOLDER)),
-            (name + ": ref_writer writes its bytes", lambda i=i: test_writer(i)),
-            (name + ": tokmap sees what FORMAT.md says", lambda i=i: test_command(i, FOLDER)),
-        ]
-    global FOLDER
-    with tempfile.TemporaryDirectory() as FOLDER:
-        return run_tests(tests)
-
-
-FOLDER = ""
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_in_folders(""))
