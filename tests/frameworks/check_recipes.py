@@ -17,15 +17,9 @@ from frameworks import EOD, loss_of, make_gpt, need, write_text
 if __name__ == "__main__":
     need("recipes", "numpy")
 import numpy as np  # noqa: E402
-from documents import blocks, run  # noqa: E402
+from documents import N_BATCHES, Enough, blocks, changed_folder, run  # noqa: E402
 from pack_corpus import small_vocabulary  # noqa: E402
 from ref_protocol import Skip, run_tests  # noqa: E402
-
-N_BATCHES = 5
-
-
-class Enough(Exception):
-    """Ends a loop of a recipe."""
 
 
 def make_names():
@@ -155,12 +149,8 @@ def run_section(title, parts):
         folder = pathlib.Path(name)
         (folder / "data").mkdir()
         write_text(folder / "data")
-        before = os.getcwd()
-        os.chdir(folder)
-        try:
+        with changed_folder(folder):
             counts = [run_block(title, language, text, folder) for language, text in parts]
-        finally:
-            os.chdir(before)
     print(f"note {title}: {' + '.join(map(str, counts))} lines")
 
 
