@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "support/check.h"
+#include "support/must.h"
 #include "oracles/corpus_model.h"
 #include "support/part_reading.h"
 #include "support/stored.h"
@@ -196,9 +197,7 @@ TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
     static const char two_lines[] = "\xef\xbb\xbf\n{\"text\":\"one\"}\n{\"text\":\"\"}";
     static const char *const plains[] = {"just text\n", two_lines, "", "{\"text\":\"three\"}\r\n",
                                          "\n [text too"};
-    char paths[5][64];
     const char *names[5];
-    int fds[5];
     stored s[5];
     for (size_t i = 0; i < 5; i++) {
         s[i] = stored_make(i == 1   ? STORED_GZIP
@@ -207,8 +206,7 @@ TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
                            (const uint8_t *)plains[i], strlen(plains[i]), 1);
         if (!s[i].bytes)
             SKIP("this build has no zlib or no zstd");
-        fds[i] = input_file(paths[i], s[i].bytes, s[i].n_bytes);
-        names[i] = paths[i];
+        names[i] = must_write_file(s[i].bytes, s[i].n_bytes);
     }
     corpus_options o = plain_options();
     o.batch_bytes = 4;
@@ -222,19 +220,15 @@ TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
     part_reading all;
     CHECK_NO_PROBLEM(part_reading_compare(&all, names, 5, &o, &random_state));
     part_reading_free(&all);
-    for (size_t i = 0; i < 5; i++) {
-        close(fds[i]);
+    for (size_t i = 0; i < 5; i++)
         free(s[i].bytes);
-    }
 }
 
 TEST(progress_counts_stored_bytes_while_an_input_is_read)
 {
-    char path[64];
-    const char *name = path;
     static uint8_t text[1 << 20];
     memset(text, 'x', sizeof text);
-    int fd = input_file(path, text, sizeof text);
+    const char *name = must_write_file(text, sizeof text);
     corpus_options o = plain_options();
     corpus_batch b = {0};
     failure err;
@@ -251,7 +245,6 @@ TEST(progress_counts_stored_bytes_while_an_input_is_read)
     CHECK_EQ(b.after.counts.stored_bytes, sizeof text);
     corpus_close(c);
     corpus_batch_free(&b);
-    close(fd);
 }
 
 /* ---- What is said ---- */
@@ -299,9 +292,8 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
          "format"},
     };
     for (size_t i = 0; i < sizeof sayings / sizeof *sayings; i++) {
-        char path[64], said[700];
-        const char *name = path;
-        int fd = input_file(path, sayings[i].plain, strlen(sayings[i].plain));
+        char said[700];
+        const char *name = must_write_file(sayings[i].plain, strlen(sayings[i].plain));
         corpus_options o = plain_options();
         o.format = sayings[i].format;
         o.utf8 = UTF8_ERROR;
@@ -309,23 +301,20 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
         o.max_piece_bytes = 32;
         o.safe_cut = cut_nowhere;
         part_reading r = read_corpus(&name, 1, o, NULL);
-        snprintf(said, sizeof said, "%s%s", path, sayings[i].said);
+        snprintf(said, sizeof said, "%s%s", name, sayings[i].said);
         CHECK_INT(r.result, -1);
         CHECK_STR(r.err.text, said);
         part_reading_free(&r);
-        close(fd);
     }
 }
 
 TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
 {
-    char paths[2][64];
-    const char *names[2] = {paths[0], paths[1]};
     input_bytes b = {0};
     for (int i = 0; i < 15; i++)
         input_bytes_add_text(&b, "{\"text\":}\n");
-    int fds[2] = {input_file(paths[0], b.bytes, b.n_bytes),
-                  input_file(paths[1], b.bytes, b.n_bytes)};
+    const char *names[] = {must_write_file(b.bytes, b.n_bytes),
+                           must_write_file(b.bytes, b.n_bytes)};
     corpus_options o = plain_options();
     o.format = CORPUS_JSON_LINES;
     o.on_error = ON_ERROR_SKIP;
@@ -346,8 +335,6 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
     CHECK_EQ(r.counts.bad_bytes, 30 * 9);
     part_reading_free(&r);
     free(b.bytes);
-    close(fds[0]);
-    close(fds[1]);
 }
 
 TEST(broken_inputs_are_errors_after_the_documents_before_them)
@@ -365,16 +352,15 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
                 SKIP("this build has no zlib or no zstd");
             if (what)
                 stored_add(&s, STORED_PLAIN, (const uint8_t *)"and more", 8);
-            char path[64];
-            const char *name = path;
-            int fd = input_file(path, s.bytes, what ? s.n_bytes : s.n_bytes - s.n_bytes / 3);
+            const char *name =
+                must_write_file(s.bytes, what ? s.n_bytes : s.n_bytes - s.n_bytes / 3);
             corpus_options o = plain_options();
             o.on_error = ON_ERROR_SKIP;
             o.batch_bytes = 100;
             part_reading r = read_corpus(&name, 1, o, NULL);
             CHECK_INT(r.result, -1);
             CHECK_INT(r.err.status, 0);
-            CHECK(strncmp(r.err.text, path, strlen(path)) == 0);
+            CHECK(strncmp(r.err.text, name, strlen(name)) == 0);
             CHECK_SAYS(r.err.text, what ? "trailing data that is not" : "truncated");
             const uint64_t n = r.counts.documents;
             char fine[64];
@@ -385,7 +371,6 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             for (size_t i = 0, n_bytes; i < n; i++)
                 CHECK_INT(atoi((const char *)part_reading_document(&r, i, &n_bytes)), (int)i);
             part_reading_free(&r);
-            close(fd);
             free(s.bytes);
         }
     }
@@ -414,9 +399,7 @@ static void expect_changed(const char *name, const corpus_options *o, const corp
 
 TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
 {
-    char path[64];
-    const char *name = path;
-    int fd = input_file(path, "one\ntwo\nthree\nfour\n", 19);
+    const char *name = must_write_file("one\ntwo\nthree\nfour\n", 19);
     corpus_options o = plain_options();
     o.format = CORPUS_LINES;
     o.batch_bytes = 4;
@@ -426,16 +409,15 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
     const corpus_place part = {.plain_offset = 8, .piece_offset = 4};
     part_reading_free(&r);
     CHECK_EQ(whole.plain_offset, 8);
-    CHECK(ftruncate(fd, 6) == 0);
+    CHECK_INT(truncate(name, 6), 0);
     expect_changed(name, &o, &whole);
-    CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, "one\ntwo\nthe\n", 12, 0) == 12);
+    CHECK(file_store(name, "one\ntwo\nthe\n", 12));
     expect_changed(name, &o, &part);
-    CHECK(ftruncate(fd, 8) == 0);
+    CHECK_INT(truncate(name, 8), 0);
     expect_changed(name, &o, &part);
     o.format = CORPUS_JSON_LINES;
-    CHECK(pwrite(fd, "{\"text\":null}\n{\"text\":\"abcdefgh\"}\n", 34, 0) == 34);
+    CHECK(file_store(name, "{\"text\":null}\n{\"text\":\"abcdefgh\"}\n", 34));
     expect_changed(name, &o, &(corpus_place){.piece_offset = 4});
-    close(fd);
 }
 
 TEST(options_that_make_no_sense_are_refused)

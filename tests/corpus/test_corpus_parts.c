@@ -10,6 +10,7 @@
 #include "corpus/cutter.h"
 #include "corpus/parquet_file.h"
 #include "support/check.h"
+#include "support/must.h"
 #include "support/part_reading.h"
 #include "support/stored.h"
 #include "system/files.h"
@@ -128,7 +129,6 @@ static void check_places(const char *name, const uint8_t *bytes, size_t n, uint6
 TEST(files_of_lines_are_cut_where_lines_begin)
 {
     static uint8_t bytes[300000];
-    char name[64];
     for (int i = 0; i < 40; i++) {
         const uint32_t rare = 1 + random_below(i % 4 ? 100 : 100000);
         const size_t n = random_below(sizeof bytes);
@@ -137,10 +137,9 @@ TEST(files_of_lines_are_cut_where_lines_begin)
         /* Newlines at the borders of the blocks that are read. */
         for (size_t k = 65535; k < n; k += 65536)
             bytes[k - random_below(2)] = '\n';
-        const int fd = input_file(name, bytes, n);
+        const char *name = must_write_file(bytes, n);
         check_places(name, bytes, n, 0);
         check_places(name, bytes, n, 1 + random_below(70000));
-        close(fd);
     }
 }
 
@@ -170,13 +169,12 @@ TEST(what_cannot_be_cut_says_so)
         {{.format = CORPUS_LINES}, STORED_ZSTD, CORPUS_LINES, "zstd", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char name[64];
         failure err;
         corpus_cut cut;
         stored s = stored_make(rows[i].form, (const uint8_t *)lines, sizeof lines - 1, 1);
         if (!s.bytes)
             continue;
-        const int fd = input_file(name, s.bytes, s.n_bytes);
+        const char *name = must_write_file(s.bytes, s.n_bytes);
         corpus_cutter *c = corpus_cutter_open(name, &rows[i].options, &err);
         CHECK(c != NULL);
         const corpus_cutter_info info = corpus_cutter_describe(c);
@@ -185,7 +183,6 @@ TEST(what_cannot_be_cut_says_so)
         CHECK_INT(info.can_be_cut, rows[i].can_be_cut);
         CHECK_INT(corpus_cutter_next(c, 1, &cut, &err), rows[i].can_be_cut);
         corpus_cutter_close(c);
-        close(fd);
         free(s.bytes);
     }
 }
@@ -208,12 +205,12 @@ static input_bytes tar_bytes(void)
     return b;
 }
 
-static int make_tar(char name[64])
+static const char *make_tar(void)
 {
     input_bytes b = tar_bytes();
-    const int fd = input_file(name, b.bytes, b.n_bytes);
+    const char *name = must_write_file(b.bytes, b.n_bytes);
     free(b.bytes);
-    return fd;
+    return name;
 }
 
 TEST(archives_and_pipes_are_not_cut)
@@ -222,12 +219,10 @@ TEST(archives_and_pipes_are_not_cut)
     failure err;
     corpus_cut cut;
     char name[64];
-    int fd = make_tar(name);
-    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    corpus_cutter *c = corpus_cutter_open(make_tar(), &o, &err);
     CHECK(c && corpus_cutter_describe(c).is_archive && !corpus_cutter_describe(c).can_be_cut);
     CHECK_INT(corpus_cutter_next(c, 1, &cut, &err), 0);
     corpus_cutter_close(c);
-    close(fd);
     int ends[2];
     CHECK(pipe(ends) == 0 && write(ends[1], "a\nb\n", 4) == 4);
     close(ends[1]);
@@ -239,9 +234,8 @@ TEST(archives_and_pipes_are_not_cut)
     const char *missing = check_path("missing");
     CHECK(!corpus_cutter_open(missing, &o, &err) && err.status == ENOENT);
     o.format = CORPUS_AUTO;
-    fd = input_file(name, "{\"id\":1}\n", 9);
-    CHECK(!corpus_cutter_open(name, &o, &err) && strstr(err.text, "name the field"));
-    close(fd);
+    CHECK(!corpus_cutter_open(must_write_file("{\"id\":1}\n", 9), &o, &err));
+    CHECK_SAYS(err.text, "name the field");
 }
 
 /* ---- One part ---- */
@@ -270,10 +264,9 @@ TEST(the_ends_of_parts_are_ends_of_lines)
     static const char bytes[] = "\xef\xbb\xbf"
                                 "a\r\n\n \t\nb\n\n\nlast";
     static const char json[] = "\xef\xbb\xbf{\"text\":\"a\"}\r\n\n \t\n{\"text\":\"b\"}\n  \n";
-    char name[64];
     const corpus_options lines = {.format = CORPUS_LINES};
     const corpus_options records = {.format = CORPUS_JSON_LINES};
-    int fd = input_file(name, bytes, sizeof bytes - 1);
+    const char *name = must_write_file(bytes, sizeof bytes - 1);
     CHECK_STR(read_lines(name, lines, 0, UINT64_MAX), "\xef\xbb\xbf"
                                                       "a\r|| \t|b|||last|");
     CHECK_STR(read_lines(name, lines, 0, 6), "\xef\xbb\xbf"
@@ -287,41 +280,35 @@ TEST(the_ends_of_parts_are_ends_of_lines)
     CHECK_STR(read_lines(name, lines, 18, 18), "");
     CHECK_STR(read_lines(name, lines, 18, UINT64_MAX), "");
     CHECK_STR(read_lines(name, lines, 0, 0), "");
-    close(fd);
-    fd = input_file(name, json, sizeof json - 1);
+    name = must_write_file(json, sizeof json - 1);
     CHECK_STR(read_lines(name, records, 0, UINT64_MAX), "a|b|");
     CHECK_STR(read_lines(name, records, 0, 17), "a|");
     CHECK_STR(read_lines(name, records, 17, 18), "");
     CHECK_STR(read_lines(name, records, 18, 21), "");
     CHECK_STR(read_lines(name, records, 21, 34), "b|");
     CHECK_STR(read_lines(name, records, 34, UINT64_MAX), "");
-    close(fd);
     /* A byte order mark is white space only at the start of the input. */
-    fd = input_file(name, "\n\xef\xbb\xbf{\"text\":\"a\"}\n", 17);
+    name = must_write_file("\n\xef\xbb\xbf{\"text\":\"a\"}\n", 17);
     CHECK_SAYS(read_lines(name, records, 1, UINT64_MAX), "byte 1: not JSON: expected a value");
-    close(fd);
 }
 
 TEST(what_looks_like_another_format_in_the_middle_is_lines)
 {
     static const char bytes[] = "a\n\x1f\x8b\x08\x08 b\nc\n\x28\xb5\x2f\xfd d\nPAR1\x15\nARROW1\n";
-    char name[64];
     const corpus_options o = {.format = CORPUS_LINES, .utf8 = UTF8_RAW};
-    const int fd = input_file(name, bytes, sizeof bytes - 1);
+    const char *name = must_write_file(bytes, sizeof bytes - 1);
     CHECK_STR(read_lines(name, o, 11, 18), "\x28\xb5\x2f\xfd d|");
     CHECK_STR(read_lines(name, o, 18, 24), "PAR1\x15|");
     CHECK_STR(read_lines(name, o, 24, UINT64_MAX), "ARROW1|");
     CHECK_STR(read_lines(name, o, 2, 9), "\x1f\x8b\x08\x08 b|");
-    close(fd);
     input_bytes b = tar_bytes();
     b.bytes[0] = '\n'; /* not any more */
     b.bytes[b.n_bytes - 1] = '\n';
     input_bytes tar = tar_bytes();
     input_bytes_add(&b, tar.bytes, tar.n_bytes);
-    const int tar_fd = input_file(name, b.bytes, b.n_bytes);
+    name = must_write_file(b.bytes, b.n_bytes);
     const corpus_options json = {.format = CORPUS_JSON_LINES, .utf8 = UTF8_RAW};
     CHECK_SAYS(read_lines(name, json, tar.n_bytes, UINT64_MAX), ": byte 2048: not JSON");
-    close(tar_fd);
     free(b.bytes);
     free(tar.bytes);
 }
@@ -329,9 +316,8 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
 TEST(messages_of_a_part_name_the_byte_and_no_line)
 {
     static const char bytes[] = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":7}\n";
-    char name[64];
     const corpus_options o = {.format = CORPUS_JSON_LINES};
-    const int fd = input_file(name, bytes, sizeof bytes - 1);
+    const char *name = must_write_file(bytes, sizeof bytes - 1);
     static const char why[] = "the field is not a string: \"text\" (use --on-error skip to leave "
                               "out such documents)";
     char said[200];
@@ -340,13 +326,11 @@ TEST(messages_of_a_part_name_the_byte_and_no_line)
     CHECK_STR(read_lines(name, o, 26, UINT64_MAX), said);
     snprintf(said, sizeof said, ":3: byte 34: %s", why);
     CHECK_STR(read_lines(name, o, 0, 37), said);
-    close(fd);
 }
 
 TEST(parts_of_a_file_that_has_changed_are_refused)
 {
-    char name[64];
-    const int fd = input_file(name, "one\ntwo\nthree\n", 14);
+    const char *name = must_write_file("one\ntwo\nthree\n", 14);
     corpus_options o = {.format = CORPUS_LINES};
     static const char has[] = "changed: : byte 0: has changed: it has 14 bytes, and not the part "
                               "that is to be read";
@@ -363,19 +347,16 @@ TEST(parts_of_a_file_that_has_changed_are_refused)
     CHECK_STR(read_lines(name, o, 4, 8), "two|");
     version.n_bytes++;
     CHECK_SAYS(read_lines(name, o, 4, 8), "has changed: it had 15 bytes and now has 14");
-    close(fd);
 }
 
 /* It becomes shorter after it was opened. */
 TEST(a_part_that_ends_too_early_has_changed)
 {
     static char bytes[600000];
-    char path[64];
-    const char *name = path;
     memset(bytes, 'x', sizeof bytes);
     for (size_t i = 99; i < sizeof bytes; i += 100)
         bytes[i] = '\n';
-    const int fd = input_file(path, bytes, sizeof bytes);
+    const char *name = must_write_file(bytes, sizeof bytes);
     const corpus_format format = CORPUS_LINES;
     const corpus_options o = {.format = format,
                               .formats = &format,
@@ -388,7 +369,7 @@ TEST(a_part_that_ends_too_early_has_changed)
     int result;
     corpus *c = corpus_open(&name, 1, &o, NULL, &err);
     CHECK(c && corpus_read(c, &b, &err) > 0);
-    CHECK_INT(ftruncate(fd, 400000), 0);
+    CHECK_INT(truncate(name, 400000), 0);
     while ((result = corpus_read(c, &b, &err)) > 0) {
     }
     CHECK(result < 0 && err.status == FAILURE_CHANGED);
@@ -396,7 +377,6 @@ TEST(a_part_that_ends_too_early_has_changed)
                          "byte 500000");
     corpus_close(c);
     corpus_batch_free(&b);
-    close(fd);
 }
 
 TEST(parts_that_make_no_sense_are_refused)
@@ -521,19 +501,18 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
     static field_list row;
     failure field_why;
     static const char lines[] = "{\"text\":\"one\"}\n{}\n{\"text\":\"two words\"}\n";
-    char paths[2][64];
     uint64_t n_cut = 0;
     CHECK(field_list_parse(&row, "@row", &field_why));
     for (size_t i = 0; i < N_PARQUET; i++)
         check_readable(parquet_names[i]);
-    const int fds[] = {make_tar(paths[0]), input_file(paths[1], lines, sizeof lines - 1)};
+    const char *const others[] = {make_tar(), must_write_file(lines, sizeof lines - 1)};
     for (int i = 0; i < 1000; i++) {
         part_reading all;
         const char *names[4];
         const size_t n = 1 + random_below(4);
         for (size_t k = 0; k < n; k++)
             names[k] =
-                random_below(4) ? parquet_names[random_below(N_PARQUET)] : paths[k > 0 ? 0 : 1];
+                random_below(4) ? parquet_names[random_below(N_PARQUET)] : others[k > 0 ? 0 : 1];
         const corpus_options o = {
             .batch_bytes = random_below(2) ? 4 : 1000,
             .max_piece_bytes = random_below(2) ? 16 : 1000,
@@ -550,8 +529,6 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
         n_cut += all.n_cut;
         part_reading_free(&all);
     }
-    close(fds[0]);
-    close(fds[1]);
     printf("note %" PRIu64 " parts begin in an input\n", n_cut);
     CHECK(n_cut > 500);
 }

@@ -15,9 +15,7 @@ enum {
     N_DOCUMENTS = 60000, /* 60 blocks of the index */
     N_ROWS = 3,
     LENGTH = 16,
-    N_STEPS = 4000, /* of which most look at a block that the ones before did not */
-    ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
-                TOKMAP_ROW_LOSS_MASK
+    N_STEPS = 4000 /* of which most look at a block that the ones before did not */
 };
 
 static tokmap_dataset *ds;
@@ -85,11 +83,9 @@ static tokmap_loader *open_loader(const way *w)
     list[0] = ds;
     const bool blocks = w->shuffle == TOKMAP_SHUFFLE_BLOCK;
     source = (tokmap_loader_source){.datasets = list, .n_datasets = 1, .weight = 1};
-    const tokmap_loader_options o = {.struct_size = sizeof o,
+    const tokmap_loader_options o = {LOADER_SIZES,
                                      .sources = &source,
                                      .n_sources = 1,
-                                     .source_stride = sizeof(tokmap_loader_source),
-                                     .row_stride = sizeof(tokmap_row),
                                      .sequence_length = LENGTH,
                                      .batch_rows = N_ROWS,
                                      .seed = 3,

@@ -74,26 +74,6 @@ static void set_up(setup *s, uint32_t n_sources)
                                          .seed = 42};
 }
 
-/* The modes that change which window a sample is. */
-enum {
-    N_MODES = 8
-};
-
-static void set_mode(tokmap_loader_options *o, int mode)
-{
-    static const tokmap_shuffle shuffles[] = {TOKMAP_SHUFFLE_NONE, TOKMAP_SHUFFLE_FULL,
-                                              TOKMAP_SHUFFLE_BLOCK};
-    o->shuffle = shuffles[mode % 3];
-    if (o->shuffle == TOKMAP_SHUFFLE_BLOCK) {
-        o->block_windows = 5;
-        o->group_blocks = 3;
-    }
-    if (mode >= 3 && mode < 6)
-        o->random_offset = 1;
-    if (mode >= 6)
-        o->windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
-}
-
 static void expect_next(tokmap_loader *l, tokmap_batch *b)
 {
     tokmap_error err;
@@ -117,7 +97,7 @@ static void cover_twice(int mode)
     setup s;
     static uint8_t windows[MAX_SAMPLES], labels[2][2000];
     set_up(&s, 1);
-    set_mode(&s.options, mode);
+    corpus_set_mode(&s.options, mode);
     s.sources[0].max_epochs = 2;
     read_somehow(&s.options);
     tokmap_loader *l = corpus_open_loader(&s.options);
@@ -158,7 +138,7 @@ static void cover_twice(int mode)
 TEST(each_window_comes_once_an_epoch_and_each_label_once)
 {
     open_all();
-    for (int mode = 0; mode < N_MODES; mode++)
+    for (int mode = 0; mode < CORPUS_MODES; mode++)
         cover_twice(mode);
     close_all();
 }
@@ -229,12 +209,12 @@ TEST(the_sequence_is_the_same_however_it_is_dealt_out_and_resumed)
 {
     static const uint32_t n_ranks[] = {1, 2, 3, 8};
     open_all();
-    for (int mode = 0; mode < N_MODES; mode++) {
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
         setup s;
         uint8_t state[TOKMAP_STATE_BYTES];
         tokmap_error err;
         set_up(&s, 2);
-        set_mode(&s.options, mode);
+        corpus_set_mode(&s.options, mode);
         tokmap_loader *l = corpus_open_loader(&s.options);
         CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
         locate_all(l);
@@ -252,12 +232,12 @@ TEST(the_sequence_is_the_same_however_it_is_dealt_out_and_resumed)
 TEST(going_on_seeking_and_other_batches_find_the_same_samples)
 {
     open_all();
-    for (int mode = 0; mode < N_MODES; mode++) {
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
         setup s;
         tokmap_error err;
         tokmap_batch b;
         set_up(&s, 2);
-        set_mode(&s.options, mode);
+        corpus_set_mode(&s.options, mode);
         read_somehow(&s.options);
         tokmap_loader *l = corpus_open_loader(&s.options);
         locate_all(l);
@@ -379,17 +359,16 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
     static uint32_t tokens[9 * (LENGTH + 1)];
     static int64_t inputs[9 * (LENGTH + 1)], labels[9 * LENGTH];
     open_all();
-    for (int mode = 0; mode < N_MODES; mode++) {
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
         setup s;
         tokmap_batch b;
         tokmap_error err;
         set_up(&s, 2);
-        set_mode(&s.options, mode);
+        corpus_set_mode(&s.options, mode);
         s.sources[1].masked = mode % 2;
         read_somehow(&s.options);
         s.options.batch_rows = 9;
-        s.options.row_parts = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS |
-                              TOKMAP_ROW_DOCUMENT_IDS | TOKMAP_ROW_LOSS_MASK;
+        s.options.row_parts = ALL_PARTS;
         tokmap_loader *l = corpus_open_loader(&s.options);
         for (int step = 0; step < 60; step++) {
             expect_next(l, &b);
@@ -434,7 +413,7 @@ TEST(opening_and_closing_leaves_nothing)
         setup s;
         tokmap_batch b;
         set_up(&s, 2);
-        set_mode(&s.options, i % N_MODES);
+        corpus_set_mode(&s.options, i % CORPUS_MODES);
         read_somehow(&s.options);
         tokmap_loader *l = corpus_open_loader(&s.options);
         if (i % 3)

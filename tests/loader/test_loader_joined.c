@@ -17,10 +17,7 @@ enum {
     N_TOKENS = 6000,
     LENGTH = 19,
     N_ROWS = 5,
-    N_WAYS = 4, /* of reading, from TOKMAP_IO_MAP on */
-    N_MODES = 8,
-    ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
-                TOKMAP_ROW_LOSS_MASK
+    N_WAYS = 4 /* of reading, from TOKMAP_IO_MAP on */
 };
 
 static corpus_shape flat = {.name = "flat", .n_tokens = N_TOKENS, .token_bytes = 2};
@@ -67,24 +64,15 @@ static const char *piece_path(uint32_t i)
 
 static tokmap_loader_options options_of(int mode, tokmap_io io)
 {
-    static const tokmap_shuffle shuffles[] = {TOKMAP_SHUFFLE_NONE, TOKMAP_SHUFFLE_FULL,
-                                              TOKMAP_SHUFFLE_BLOCK};
     tokmap_loader_options o = {.struct_size = sizeof o,
                                .row_stride = sizeof(tokmap_row),
                                .sequence_length = LENGTH,
                                .batch_rows = N_ROWS,
                                .row_parts = ALL_PARTS,
                                .seed = 12,
-                               .shuffle = shuffles[mode % 3],
-                               .random_offset = mode >= 3 && mode < 6,
-                               .windows = mode >= 6 ? TOKMAP_WINDOWS_WITHIN_DOCUMENT
-                                                    : TOKMAP_WINDOWS_CONCAT,
                                .io = io,
                                .look_ahead = 3};
-    if (o.shuffle == TOKMAP_SHUFFLE_BLOCK) {
-        o.block_windows = 7;
-        o.group_blocks = 3;
-    }
+    corpus_set_mode(&o, mode);
     return o;
 }
 
@@ -161,7 +149,7 @@ TEST(rows_are_those_of_the_flat_dataset)
     static const uint32_t n_segments[] = {1, 2, 9, 80, 300, 1500};
     for (size_t k = 0; k < sizeof n_segments / sizeof *n_segments; k++) {
         open_all(n_segments[k]);
-        for (int mode = 0; mode < N_MODES; mode++) {
+        for (int mode = 0; mode < CORPUS_MODES; mode++) {
             for (int way = 0; way < N_WAYS; way++) {
                 const tokmap_loader_options o = options_of(mode, (tokmap_io)(TOKMAP_IO_MAP + way));
                 tokmap_loader *a = open_mixture(options_of(mode, TOKMAP_IO_MAP), false);
@@ -224,7 +212,7 @@ TEST(rows_of_one_file_are_in_its_map)
 TEST(a_state_moves_between_a_flat_and_a_joined_dataset)
 {
     open_all(80);
-    for (int mode = 0; mode < N_MODES; mode++) {
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
         uint8_t of_flat[TOKMAP_STATE_BYTES], of_joined[TOKMAP_STATE_BYTES];
         const tokmap_loader_options o = options_of(mode, TOKMAP_IO_MAP);
         tokmap_loader *a = open_mixture(o, false), *b = open_mixture(o, true);
@@ -370,7 +358,7 @@ static void expect_named(tokmap_status status, const tokmap_error *err, damage k
 /* Before anything has used the file. Once it is repaired, the loader continues. */
 TEST(a_token_file_that_is_not_what_the_index_says_is_named)
 {
-    for (int mode = 0; mode < N_MODES; mode++) {
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
         for (int way = 0; way < N_WAYS; way++) {
             const damage kind = (damage)((mode + way) % N_DAMAGES);
             const tokmap_loader_options o = options_of(mode, (tokmap_io)(TOKMAP_IO_MAP + way));
@@ -396,7 +384,7 @@ TEST(a_token_file_that_is_not_what_the_index_says_is_named)
 /* With MAP an access raises SIGBUS in the thread of the caller, as the header says. */
 TEST(a_token_file_that_is_cut_while_in_use_is_named)
 {
-    for (int mode = 0; mode < N_MODES; mode++) {
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
         for (int way = 1; way < N_WAYS; way++) {
             const tokmap_loader_options o = options_of(mode, (tokmap_io)(TOKMAP_IO_MAP + way));
             tokmap_error err = {0};

@@ -10,19 +10,9 @@
 #include "parquet/values.h"
 #include "support/check.h"
 
-static uint64_t seed = 1;
-
 static uint64_t any(void)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-static uint64_t below(uint64_t n)
-{
-    return any() % n;
+    return (uint64_t)check_bits() << 32 | check_bits();
 }
 
 static uint64_t any_bits(unsigned width)
@@ -98,7 +88,7 @@ static void add_value(bytes *b, uint8_t type, unsigned depth)
         add(b, 15 << 4 | T_TRUE);
         add_varint(b, 20);
         for (int i = 0; i < 20; i++)
-            add(b, 1 + below(2));
+            add(b, 1 + check_below(2));
         break;
     case T_SET: /* structures */
         add(b, 2 << 4 | T_STRUCT);
@@ -123,10 +113,10 @@ static void add_struct(bytes *b, unsigned depth)
 {
     static const uint8_t types[] = {T_TRUE, 2,     T_INT,    T_DOUBLE, T_BINARY,
                                     T_LIST, T_MAP, T_STRUCT, T_SET};
-    for (uint64_t n = below(5), i = 0; i < n; i++) {
-        const uint8_t type = types[below(depth < 4 ? 9 : 7)];
-        const bool far = below(4) == 0;
-        add(b, far ? type : (1 + below(15)) << 4 | type);
+    for (uint64_t n = check_below(5), i = 0; i < n; i++) {
+        const uint8_t type = types[check_below(depth < 4 ? 9 : 7)];
+        const bool far = check_below(4) == 0;
+        add(b, far ? type : (1 + check_below(15)) << 4 | type);
         if (far)
             add_zigzag(b, (int64_t)(1000 + i));
         add_value(b, type, depth);
@@ -143,7 +133,7 @@ TEST(thrift_structures_are_skipped_to_their_end)
         thrift t = {.at = b.data, .end = b.data + b.n};
         thrift_skip(&t, THRIFT_STRUCT);
         CHECK(!t.why && t.at == t.end);
-        const size_t cut = below(b.n);
+        const size_t cut = check_below(b.n);
         t = (thrift){.at = b.data, .end = b.data + cut};
         thrift_skip(&t, THRIFT_STRUCT);
         CHECK(t.why && t.short_of);
@@ -193,16 +183,16 @@ TEST(thrift_nesting_is_bounded)
 static size_t add_runs(bytes *b, uint64_t *values, unsigned width, size_t max_values)
 {
     size_t n = 0;
-    while (n + 300 < max_values && below(12) > 0) {
-        if (below(2)) {
-            const uint64_t length = below(300), value = any_bits(width);
+    while (n + 300 < max_values && check_below(12) > 0) {
+        if (check_below(2)) {
+            const uint64_t length = check_below(300), value = any_bits(width);
             add_varint(b, length << 1);
             for (unsigned i = 0; i < (width + 7) / 8; i++)
                 add(b, value >> 8 * i);
             for (uint64_t i = 0; i < length; i++)
                 values[n++] = value;
         } else {
-            const size_t n_groups = below(30);
+            const size_t n_groups = check_below(30);
             add_varint(b, n_groups << 1 | 1);
             for (size_t i = 0; i < n_groups * 8; i++)
                 values[n + i] = any_bits(width);
@@ -218,7 +208,7 @@ TEST(runs_are_those_of_a_naive_encoder)
     static uint64_t values[4000];
     static bytes b;
     for (int round = 0; round < 4000; round++) {
-        const unsigned width = (unsigned)below(33);
+        const unsigned width = (unsigned)check_below(33);
         parquet_runs r;
         uint32_t value;
         b.n = 0;
@@ -230,7 +220,7 @@ TEST(runs_are_those_of_a_naive_encoder)
             CHECK(parquet_runs_next(&r, &value) && value == values[i]);
         CHECK(!parquet_runs_next(&r, &value));
         /* A part of the bytes has a part of the values, and ends. */
-        parquet_runs_begin(&r, width, exact, below(b.n + 1));
+        parquet_runs_begin(&r, width, exact, check_below(b.n + 1));
         size_t at = 0;
         while (parquet_runs_next(&r, &value))
             CHECK(at < n && (value == values[at] || width == 0) && ++at);
@@ -270,7 +260,7 @@ static void add_block(bytes *b, const uint64_t *deltas, size_t n, size_t per_min
 static void add_deltas(bytes *b, const uint64_t *values, size_t n)
 {
     uint64_t deltas[600];
-    const size_t n_mini = (size_t)1 << below(3), per_mini = 32 << below(3),
+    const size_t n_mini = (size_t)1 << check_below(3), per_mini = 32 << check_below(3),
                  block = n_mini * per_mini;
     for (size_t i = 1; i < n; i++)
         deltas[i - 1] = values[i] - values[i - 1];
@@ -287,8 +277,8 @@ TEST(deltas_are_those_of_a_naive_encoder)
     uint64_t values[600], value;
     static bytes b;
     for (int round = 0; round < 4000; round++) {
-        const size_t n = below(600);
-        const unsigned width = (unsigned)below(65);
+        const size_t n = check_below(600);
+        const unsigned width = (unsigned)check_below(65);
         parquet_delta d;
         b.n = 0;
         for (size_t i = 0; i < n; i++)
@@ -301,7 +291,7 @@ TEST(deltas_are_those_of_a_naive_encoder)
         for (size_t i = 0; i < n; i++)
             CHECK(parquet_delta_next(&d, &value) && value == values[i]);
         CHECK(!parquet_delta_next(&d, &value));
-        const size_t cut = below(b.n);
+        const size_t cut = check_below(b.n);
         if (parquet_delta_begin(&d, exact, cut)) {
             CHECK(!parquet_delta_end(&d));
             while (parquet_delta_next(&d, &value))
@@ -391,14 +381,14 @@ TEST(damaged_compressed_data_is_refused)
     parquet_codec c = {0};
     for (int round = 0; round < 20000; round++) {
         for (size_t i = 0; i < sizeof from; i++)
-            from[i] = (uint8_t)(below(4) ? any() : below(4));
-        if (below(2))
-            memcpy(from, below(2) ? "\x1f\x8b\x08\0" : "\x28\xb5\x2f\xfd", 4);
-        const parquet_codec_job job = {.codec = (uint8_t)(1 + below(8)),
+            from[i] = (uint8_t)(check_below(4) ? any() : check_below(4));
+        if (check_below(2))
+            memcpy(from, check_below(2) ? "\x1f\x8b\x08\0" : "\x28\xb5\x2f\xfd", 4);
+        const parquet_codec_job job = {.codec = (uint8_t)(1 + check_below(8)),
                                        .from = from,
-                                       .from_bytes = below(sizeof from + 1),
+                                       .from_bytes = check_below(sizeof from + 1),
                                        .to = to,
-                                       .to_bytes = below(sizeof to + 1)};
+                                       .to_bytes = check_below(sizeof to + 1)};
         const char *why = parquet_codec_refused(job.codec);
         if (!why)
             why = parquet_decompress(&c, &job);
@@ -413,7 +403,7 @@ TEST(damaged_compressed_data_is_refused)
 
 static void add_literal(bytes *b, bytes *plain, size_t n)
 {
-    const size_t n_extra = n <= 60 ? 0 : n <= 256 ? 1 + below(4) : 2 + below(3);
+    const size_t n_extra = n <= 60 ? 0 : n <= 256 ? 1 + check_below(4) : 2 + check_below(3);
     add(b, (n_extra ? 59 + n_extra : n - 1) << 2);
     for (size_t i = 0; i < n_extra; i++)
         add(b, (n - 1) >> 8 * i);
@@ -425,10 +415,12 @@ static void add_literal(bytes *b, bytes *plain, size_t n)
 
 static void add_copy(bytes *b, bytes *plain)
 {
-    const size_t distance = 1 + below(below(2) ? plain->n : plain->n < 20 ? plain->n : 20);
-    const unsigned kind = 1 + (unsigned)below(3);
+    const size_t distance = 1 + check_below(check_below(2)  ? plain->n
+                                            : plain->n < 20 ? plain->n
+                                                            : 20);
+    const unsigned kind = 1 + (unsigned)check_below(3);
     const bool is_short = kind == 1 && distance < 2048;
-    const size_t n = is_short ? 4 + below(8) : 1 + below(64);
+    const size_t n = is_short ? 4 + check_below(8) : 1 + check_below(64);
     if (is_short) {
         add(b, 1 | (n - 4) << 2 | distance >> 8 << 5);
         add(b, distance);
@@ -458,9 +450,9 @@ TEST(snappy_is_that_of_a_naive_encoder)
     static bytes b, plain, body;
     for (int round = 0; round < 5000; round++) {
         b.n = plain.n = body.n = 0;
-        for (uint64_t n = below(40), i = 0; i < n; i++) {
-            if (plain.n == 0 || below(2))
-                add_literal(&body, &plain, 1 + below(below(4) ? 70 : 700));
+        for (uint64_t n = check_below(40), i = 0; i < n; i++) {
+            if (plain.n == 0 || check_below(2))
+                add_literal(&body, &plain, 1 + check_below(check_below(4) ? 70 : 700));
             else
                 add_copy(&body, &plain);
         }
@@ -471,7 +463,7 @@ TEST(snappy_is_that_of_a_naive_encoder)
         CHECK(!read_exactly(&b, &plain, plain.n + 1));
         CHECK(plain.n == 0 || !read_exactly(&b, &plain, plain.n - 1));
         const size_t was = b.n;
-        b.n = below(was);
+        b.n = check_below(was);
         CHECK(!read_exactly(&b, &plain, plain.n) || plain.n == 0);
         b.n = was;
     }

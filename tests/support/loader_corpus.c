@@ -76,6 +76,21 @@ tokmap_loader *corpus_open_loader(const tokmap_loader_options *o)
     return l;
 }
 
+void corpus_set_mode(tokmap_loader_options *o, int mode)
+{
+    static const tokmap_shuffle shuffles[] = {TOKMAP_SHUFFLE_NONE, TOKMAP_SHUFFLE_FULL,
+                                              TOKMAP_SHUFFLE_BLOCK};
+    o->shuffle = shuffles[mode % 3];
+    if (o->shuffle == TOKMAP_SHUFFLE_BLOCK) {
+        o->block_windows = 5;
+        o->group_blocks = 3;
+    }
+    if (mode >= 3 && mode < 6)
+        o->random_offset = 1;
+    if (mode >= 6)
+        o->windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+}
+
 uint32_t corpus_id(const tokmap_row *row, uint32_t i)
 {
     uint16_t narrow;

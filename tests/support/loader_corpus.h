@@ -15,7 +15,10 @@
 
 enum {
     CORPUS_MAX_TOKENS = 100000,
-    CORPUS_MAX_DOCUMENTS = 3000
+    CORPUS_MAX_DOCUMENTS = 3000,
+    CORPUS_MODES = 8, /* that change which window a sample is */
+    ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
+                TOKMAP_ROW_LOSS_MASK
 };
 
 /* Documents by their lengths, of tokens that are numbers from `first_id` on. */
@@ -36,6 +39,8 @@ void corpus_cut(corpus_shape *c, uint32_t mean);
 void corpus_shape_open(corpus_shape *c);
 void corpus_shape_close(corpus_shape *c);
 tokmap_loader *corpus_open_loader(const tokmap_loader_options *o);
+/* Its shuffle, offset and windows. */
+void corpus_set_mode(tokmap_loader_options *o, int mode);
 uint32_t corpus_id(const tokmap_row *row, uint32_t i);
 /* Token i of the row is the one at that place in the dataset. */
 void corpus_check_tokens(const corpus_shape *c, const tokmap_row *row);

@@ -43,6 +43,16 @@ void must_finish(tokmap_writer *w)
     tokmap_writer_close(w);
 }
 
+const char *must_write_file(const void *bytes, size_t n_bytes)
+{
+    static unsigned n_files;
+    char name[32];
+    snprintf(name, sizeof name, "file-%u", n_files++);
+    const char *path = check_path(name);
+    CHECK(file_store(path, bytes, n_bytes));
+    return path;
+}
+
 tokmap_writer *must_adopt(const char *path, const tokmap_adopt_options *options)
 {
     tokmap_writer *w = NULL;

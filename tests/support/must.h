@@ -15,6 +15,8 @@ tokmap_dataset_info must_info(const tokmap_dataset *ds);
 tokmap_writer *must_begin(const char *path, const tokmap_writer_options *options);
 /* Closes the writer, too. */
 void must_finish(tokmap_writer *w);
+/* A new file in check_dir(); its name is valid for the next 15 calls of check_path. */
+const char *must_write_file(const void *bytes, size_t n_bytes);
 /* Adopts a token file and scans all of it. */
 tokmap_writer *must_adopt(const char *path, const tokmap_adopt_options *options);
 /* Writes a dataset of this shape, and first its tokens if they are adopted; another is replaced. */
