@@ -13,6 +13,7 @@
 #include "format/input_table.h"
 #include "format/meta_section.h"
 #include "format/segments_section.h"
+#include "support/exact_copy.h"
 
 enum {
     TABLE = 256,
@@ -336,9 +337,7 @@ static void look_at_inputs_alone(const uint8_t *data, size_t n_bytes)
         return;
     tokmap_i_inputs table = {NULL, n_bytes - 12, load_le64(data + 12), load_le32(data), 0};
     table.n_tokens = load_le64(data + 4) % (TOKMAP_I_MAX_TOKENS + 1);
-    uint8_t *section = malloc((size_t)table.n_bytes);
-    require(section != NULL);
-    memcpy(section, data + 12, (size_t)table.n_bytes);
+    uint8_t *section = exact_copy(data + 12, (size_t)table.n_bytes);
     table.bytes = section;
     if (tokmap_i_inputs_fit(table.n_inputs, table.n_bytes))
         look_at_inputs(&table);
@@ -350,9 +349,7 @@ static void look_at_values_alone(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes < 2 + 16)
         return;
-    uint8_t *section = malloc(n_bytes - 2);
-    require(section != NULL);
-    memcpy(section, data + 2, n_bytes - 2);
+    uint8_t *section = exact_copy(data + 2, n_bytes - 2);
     if (fit_directory(section, n_bytes - 2))
         look_at_values(section, n_bytes - 2, load_le16(data));
     free(section);
@@ -363,9 +360,7 @@ static void look_at_segments_alone(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes < 9 + 8)
         return;
-    uint8_t *section = malloc(n_bytes - 9);
-    require(section != NULL);
-    memcpy(section, data + 9, n_bytes - 9);
+    uint8_t *section = exact_copy(data + 9, n_bytes - 9);
     look_at_segments(section, n_bytes - 9, load_le64(data) % (TOKMAP_I_MAX_TOKENS + 1),
                      data[8] & 1 ? 2 : 4);
     free(section);
@@ -388,9 +383,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         look_at_segments_alone(data, n_bytes);
     if (mode >= 3)
         return 0;
-    uint8_t *index = malloc(MAX(n_bytes, 1)); /* exactly as long as the file */
-    require(index != NULL);
-    memcpy(index, data, n_bytes);
+    uint8_t *index = exact_copy(data, n_bytes);
     if (mode == 2 && n_bytes >= HEAD_BYTES)
         fit_places(index, n_bytes);
     if (mode == 2 && n_bytes >= HEAD_BYTES && load_le32(index + TABLE + 4 * ENTRY) == 5) {

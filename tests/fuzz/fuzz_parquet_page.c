@@ -4,6 +4,7 @@
 #include "fuzz/fuzz.h"
 #include "parquet/codec.h"
 #include "parquet/values.h"
+#include "support/exact_copy.h"
 
 enum {
     OPTION_BYTES = 8,
@@ -90,9 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < OPTION_BYTES || size > MAX_PLAIN)
         return 0;
-    /* Memory of its exact size. */
-    uint8_t *copy = malloc(size - OPTION_BYTES + 1);
-    memcpy(copy, data + OPTION_BYTES, size - OPTION_BYTES);
+    uint8_t *copy = exact_copy(data + OPTION_BYTES, size - OPTION_BYTES);
     const uint8_t what = data[0] >> 4;
     if (what == 0)
         try_header(copy, size - OPTION_BYTES);

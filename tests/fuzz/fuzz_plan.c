@@ -2,6 +2,7 @@
 /* fuzz_plan.c - any bytes as a plan: refused at one of its lines, or printed as they were. The
  * checksum at the end is first made right, or hardly any input would be a plan. */
 #include "fuzz/fuzz.h"
+#include "support/exact_copy.h"
 
 #include <inttypes.h>
 
@@ -28,10 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     plan_file plan = {0};
     failure err;
-    char *text = malloc(size + 1), line[CHECKSUM_BYTES + 1];
-    require(text != NULL);
-    if (size)
-        memcpy(text, data, size);
+    char *text = exact_copy(data, size), line[CHECKSUM_BYTES + 1];
     if (size >= CHECKSUM_BYTES && data[0] % 4) {
         size_t n = size - CHECKSUM_BYTES;
         snprintf(line, sizeof line, "checksum %016" PRIx64 "\n", XXH3_64bits(text, n));

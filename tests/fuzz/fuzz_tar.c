@@ -4,6 +4,7 @@
 #include "fuzz/fuzz.h"
 #include "corpus/tar_header.h"
 #include "fuzz/reread.h"
+#include "support/exact_copy.h"
 
 static void seal(uint8_t *block)
 {
@@ -21,10 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < REREAD_BYTES + TAR_BLOCK_BYTES)
         return 0;
     const size_t n = size - REREAD_BYTES;
-    uint8_t *archive = malloc(n);
-    if (!archive)
-        return 0;
-    memcpy(archive, data + REREAD_BYTES, n);
+    uint8_t *archive = exact_copy(data + REREAD_BYTES, n);
     for (size_t at = 0; at + TAR_BLOCK_BYTES <= n; at += TAR_BLOCK_BYTES) {
         if (at == 0 || memcmp(archive + at + 257, "ustar", 5) == 0)
             seal(archive + at);

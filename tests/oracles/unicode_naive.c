@@ -6,14 +6,6 @@
 
 #include "text/utf8.h"
 
-uint8_t *exact_copy(const uint8_t *text, size_t n_bytes)
-{
-    uint8_t *copy = malloc(n_bytes ? n_bytes : 1);
-    if (n_bytes)
-        memcpy(copy, text, n_bytes);
-    return copy;
-}
-
 size_t naive_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
 {
     for (size_t length = 1; length <= 4 && length <= n_bytes; length++) {

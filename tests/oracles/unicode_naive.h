@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unicode_naive.h - slow and simple UTF-8 and NFC to compare with, and exact copies. */
+/* unicode_naive.h - slow and simple UTF-8 and NFC to compare with. */
 #ifndef TOKMAP_UNICODE_NAIVE_H
 #define TOKMAP_UNICODE_NAIVE_H
 
@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "support/exact_copy.h"
 #include "tokenizer/unicode/nfc_tables.h"
 #include "tokenizer/unicode/unicode.h"
 
 /* Behind text that is not UTF-8: 0x110000 + byte. */
 #define NAIVE_BYTE 0x110000u
 
-uint8_t *exact_copy(const uint8_t *text, size_t n_bytes);
 /* A character is what encodes to these bytes. */
 size_t naive_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 size_t naive_valid_prefix(const uint8_t *text, size_t n_bytes);

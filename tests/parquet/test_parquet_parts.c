@@ -9,6 +9,7 @@
 #include "parquet/thrift.h"
 #include "parquet/values.h"
 #include "support/check.h"
+#include "support/exact_copy.h"
 
 static uint64_t any(void)
 {
@@ -213,8 +214,7 @@ TEST(runs_are_those_of_a_naive_encoder)
         uint32_t value;
         b.n = 0;
         const size_t n = add_runs(&b, values, width, 4000);
-        uint8_t *exact = malloc(b.n + 1);
-        memcpy(exact, b.data, b.n);
+        uint8_t *exact = exact_copy(b.data, b.n);
         parquet_runs_begin(&r, width, exact, b.n);
         for (size_t i = 0; i < n; i++)
             CHECK(parquet_runs_next(&r, &value) && value == values[i]);
@@ -284,8 +284,7 @@ TEST(deltas_are_those_of_a_naive_encoder)
         for (size_t i = 0; i < n; i++)
             values[i] = any_bits(width);
         add_deltas(&b, values, n);
-        uint8_t *exact = malloc(b.n);
-        memcpy(exact, b.data, b.n);
+        uint8_t *exact = exact_copy(b.data, b.n);
         CHECK(parquet_delta_begin(&d, exact, b.n));
         CHECK(parquet_delta_end(&d) == exact + b.n);
         for (size_t i = 0; i < n; i++)

@@ -2,6 +2,7 @@
 /* The metadata of cells: what pack writes is read, anything else is not, and the metadata of all
  * cells together is that of a plain pack. */
 #include "support/check.h"
+#include "support/exact_copy.h"
 
 #include <string.h>
 
@@ -12,11 +13,8 @@
 
 static bool reads(const char *json, cell_metadata *m)
 {
-    /* In memory of exactly its size, so that a sanitizer detects every read beyond it. */
     size_t n = strlen(json);
-    char *copy = malloc(n ? n : 1);
-    CHECK(copy != NULL);
-    memcpy(copy, json, n);
+    char *copy = exact_copy(json, n);
     bool ok = cell_metadata_read(m, copy, n);
     free(copy);
     return ok;

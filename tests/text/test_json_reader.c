@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of JSON: what it accepts, where it stops, and what strings and numbers are. */
 #include "support/check.h"
+#include "support/exact_copy.h"
 
 #include <math.h>
 
@@ -8,13 +9,10 @@
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
 
-/* In memory of exactly its size, so that a sanitizer detects every read beyond it. */
 static bool is_json(const char *text, size_t n_bytes)
 {
     json_reader r;
-    char *copy = malloc(n_bytes ? n_bytes : 1);
-    CHECK(copy != NULL);
-    memcpy(copy, text, n_bytes);
+    char *copy = exact_copy(text, n_bytes);
     json_reader_init(&r, copy, n_bytes);
     const bool ok = json_skip(&r) && json_end(&r);
     CHECK(ok == (r.failure[0] == '\0'));

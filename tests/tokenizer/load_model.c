@@ -3,8 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/exact_copy.h"
 
 void put(blob *b, const void *data, size_t n_bytes)
 {
@@ -55,10 +54,7 @@ failure err;
 
 bool load_source(model_source source)
 {
-    uint8_t *copy = malloc(source.n_bytes ? source.n_bytes : 1);
-    CHECK(copy != NULL);
-    if (source.n_bytes > 0)
-        memcpy(copy, source.data, source.n_bytes);
+    uint8_t *copy = exact_copy(source.data, source.n_bytes);
     source.data = copy;
     err = (failure){0};
     model_free(&m);

@@ -23,12 +23,6 @@ const rule precompiled_rules[N_PRECOMPILED_RULES] = {
     {"\xE2\x80\x82", "\xE2\x96\x81"},
 };
 
-void put_le32(uint8_t *p, uint32_t x)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(x >> 8 * i);
-}
-
 void make_charsmap(model_text *blob, const rule *rules, size_t n_rules)
 {
     double_array trie = {0};
@@ -46,9 +40,9 @@ void make_charsmap(model_text *blob, const rule *rules, size_t n_rules)
     CHECK(double_array_build(&trie, keys, n_rules));
     uint8_t *data = malloc(4 + 4 * trie.n_units + n);
     CHECK(data != NULL);
-    put_le32(data, (uint32_t)(4 * trie.n_units));
+    store_le32(data, (uint32_t)(4 * trie.n_units));
     for (size_t i = 0; i < trie.n_units; i++)
-        put_le32(data + 4 + 4 * i, trie.units[i]);
+        store_le32(data + 4 + 4 * i, trie.units[i]);
     memcpy(data + 4 + 4 * trie.n_units, replacements, n);
     const bool set = model_text_set(blob, data, 4 + 4 * trie.n_units + n);
     free(data);

@@ -5,6 +5,7 @@
 
 #include "support/check.h"
 
+#include "base/base.h"
 #include "oracles/char_naive.h"
 #include "tokenizer/words/double_array.h"
 
@@ -18,7 +19,6 @@ typedef struct rule {
 #define N_PRECOMPILED_RULES 19
 extern const rule precompiled_rules[N_PRECOMPILED_RULES];
 
-void put_le32(uint8_t *p, uint32_t x);
 /* The blob of these rules, which differ, as sentencepiece stores it. */
 void make_charsmap(model_text *blob, const rule *rules, size_t n_rules);
 

@@ -2,6 +2,7 @@
 /* The parts of the vocabulary loaders: base64, names, GPT-2's alphabet, the list of known
  * expressions. */
 #include "support/check.h"
+#include "support/exact_copy.h"
 
 #include "text/base64.h"
 #include "tokenizer/model/byte_alphabet.h"
@@ -9,15 +10,6 @@
 #include "tokenizer/model/name_table.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
-
-/* Memory of exactly its size, so that a sanitizer detects every read beyond it. */
-static char *exact_copy(const char *text, size_t n_bytes)
-{
-    char *copy = malloc(n_bytes ? n_bytes : 1);
-    CHECK(copy != NULL);
-    memcpy(copy, text, n_bytes);
-    return copy;
-}
 
 /* ---- base64 ---- */
 
