@@ -9,6 +9,7 @@ import stat
 import struct
 import sys
 
+import ref_plan
 import ref_writer
 import ref_xxh3
 from ref_protocol import expect, expect_equal, run_in_folders, run_program
@@ -148,7 +149,7 @@ def a_plan_cannot_make_pack_write_what_its_options_do_not(folder):
     for option in ("report %s" % (folder / "report"), "output %s" % (folder / "x"), "force", "plan x",
                    "split /../x=0.5", "split ../x=0.5"):
         text = "\n".join(lines[:at] + ["option " + option] + lines[at:-1]) + "\n"
-        plan.write_text(text + "checksum %016x\n" % ref_xxh3.xxh3_64(text.encode()))
+        plan.write_bytes(ref_plan.signed(text.encode()))
         before = sorted(folder.rglob("*"))
         said = refused((2, 3, 4), "pack", "--plan", plan, "--task", "0/1")
         expect(option.split()[0] in said, said)

@@ -109,6 +109,11 @@ def read_plan(data):
     return plan
 
 
+def signed(lines):
+    """The bytes of a plan that has these lines."""
+    return lines + b"checksum %016x\n" % ref_xxh3.xxh3_64(lines)
+
+
 def cell_hash(plan, cell):
     """What the datasets of the cell have in their metadata."""
     return [*plan["earlier"], plan["hash"]][plan["since"][cell]]

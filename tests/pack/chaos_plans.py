@@ -14,8 +14,8 @@ import subprocess
 import sys
 
 from chaos import ENDS, Trial, World, Wrong, counting, main, read_counts
+from ref_plan import signed
 from ref_protocol import program, run_program
-from ref_xxh3 import xxh3_64
 
 DATASET_ID = slice(40, 56)  # of an index
 SHARES = ["0/1", "0/3", "1/3", "2/3", "5/64"]
@@ -179,7 +179,7 @@ class PlanTrial(Trial):
             raise Wrong("with an edited plan, %s has changed the cells" % command[0])
 
     def join_with_other_plan(self, text):
-        (self.world.folder / "signed.plan").write_bytes(text + b"checksum %016x\n" % xxh3_64(text))
+        (self.world.folder / "signed.plan").write_bytes(signed(text))
         code, said = self.world.call("join", "-q", "signed.plan", "-o", "edited")
         self.note("plan: with a new checksum, join exit %d" % code)
         if code not in (3, 4) or self.world.outputs("edited"):

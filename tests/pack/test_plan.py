@@ -19,7 +19,6 @@ import pack_corpus
 import ref_plan
 import ref_protocol
 import ref_reader
-import ref_xxh3
 from ref_protocol import NO_LEAK_SEARCH, Skip, expect, expect_equal, tokmap
 
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
@@ -323,7 +322,7 @@ def changes_are_named_before_anything_is_written(folder):
     (folder / "run.plan").write_text(text.replace("cell-size 2000", "cell-size 2001"))
     expect("run.plan:%d: wrong checksum" % text.count("\n") in pack_all(folder, code=3), "an edited plan")
     none = "".join(line for line in text.splitlines(True)[:-1] if not line.startswith("fact "))
-    (folder / "run.plan").write_text(none + "checksum %016x\n" % ref_xxh3.xxh3_64(none.encode()))
+    (folder / "run.plan").write_bytes(ref_plan.signed(none.encode()))
     expect("not what the plan was made with" in pack_all(folder, code=4), "a plan without facts")
     (folder / "run.plan").write_text(text)
     pack_all(folder)

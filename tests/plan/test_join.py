@@ -8,6 +8,7 @@ import os
 import resource
 import sys
 
+import ref_plan
 import ref_protocol
 import ref_xxh3
 from ref_protocol import call, expect, expect_equal, run_program
@@ -28,9 +29,9 @@ class Cells:
                  "input 250 7 jsonl in/a.jsonl", "input 30 8 jsonl in/b.jsonl",
                  "cell 0 0 0", "cell 0 90 0", "cell 0 180 0", "cell 1 0 0"]
         text = "\n".join(lines).encode() + b"\n"
-        self.hash = "%016x" % ref_xxh3.xxh3_64(text)
         self.plan = folder / "run.plan"
-        self.plan.write_bytes(text + b"checksum %s\n" % self.hash.encode())
+        self.plan.write_bytes(ref_plan.signed(text))
+        self.hash = ref_plan.read_plan(self.plan.read_bytes())["hash"]
         for cell in range(4):
             self.write(cell)
 
@@ -233,10 +234,9 @@ def many_cells_take_little(folder):
     lines = ["tokmap plan 1", "folder %s" % folder, "cells cells", "cell-size 10", "input %d 0 jsonl all.jsonl" % 2**40,
              *("cell 0 %d 0" % (10 * i) for i in range(n))]
     text = "\n".join(lines).encode() + b"\n"
-    digits = "%016x" % ref_xxh3.xxh3_64(text)
-    (folder / "run.plan").write_bytes(text + b"checksum %s\n" % digits.encode())
+    (folder / "run.plan").write_bytes(ref_plan.signed(text))
     (folder / "cells").mkdir()
-    call("tool_make_cells", digits, str(folder / "cells"), str(n), "20", "10")
+    call("tool_make_cells", "%016x" % ref_xxh3.xxh3_64(text), str(folder / "cells"), str(n), "20", "10")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     call("tokmap", "join", "-q", str(folder / "run.plan"), "-o", str(folder / "out"))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

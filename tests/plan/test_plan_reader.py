@@ -8,17 +8,12 @@ import struct
 import sys
 
 import ref_plan
-import ref_xxh3
 from ref_protocol import call, expect, expect_equal, run_in_folders
 
 SEEDS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "plan"
 WORDS = [b" ", b"\n", b"\\x20", b"\\x0a", b"0", b"1", b"18446744073709551615", b"18446744073709551616", b"a", b"-", b"\\",
          b"\t", b"\0", b"\xff", b"option ", b"fact ", b"input ", b"cell ", b"checksum ", b"cell 0 0 0\n", b"text", b"jsonl",
          b"input 9 1 lines x\n", b"cell 1 0 0\n", b"option split s=0.5\n", b"fact \n", b"folder /\n", b" \n", b"01"]
-
-
-def with_checksum(lines):
-    return lines + b"checksum %016x\n" % ref_xxh3.xxh3_64(lines)
 
 
 def random_text(rng):
@@ -54,7 +49,7 @@ def mutate(rng, lines):
     for _ in range(rng.choice((0, 1, 1, 2))):
         at = rng.randrange(len(lines) + 1)
         lines = lines[:at] + rng.choice(WORDS) + lines[at + rng.choice((0, 0, 1, 2, 5)):]
-    return with_checksum(lines) if rng.random() < 0.9 else lines
+    return ref_plan.signed(lines) if rng.random() < 0.9 else lines
 
 
 def expected(data):
@@ -104,7 +99,7 @@ def check(plans):
 
 def plans_are_read_alike(folder):
     rng = random.Random(17)
-    plans = [with_checksum(random_plan(rng)) for _ in range(300)]
+    plans = [ref_plan.signed(random_plan(rng)) for _ in range(300)]
     expect_equal(check(plans), len(plans), "plans that were read")
 
 
