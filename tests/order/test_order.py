@@ -6,26 +6,13 @@ test_release compares whole loaders. With TOKMAP_LONG=all three times as many an
 import os
 import random
 import sys
-from functools import partial
 
 from ref_order import Keys, Mixture, Permutation, Phase, Shuffle, quotas_of
-from ref_protocol import call, expect, expect_equal, run_tests
+from ref_protocol import call, expect, expect_equal, run_in_folders
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "ORDER.md")
 LONG = os.environ.get("TOKMAP_LONG") == "all"
-# Answers of the library to compare, for each command.
-N_COMPARED = {
-    name: few * 3 if LONG else few
-    for name, few in {
-        "permute": 5000,
-        "key": 1500,
-        "shuffle": 5000,
-        "quotas": 40,
-        "mixture": 4000,
-        "counts": 1000,
-        "end": 300,
-    }.items()
-}
+TIMES = 3 if LONG else 1
 # The library numbers samples below this, and an order that would end there or later has no end.
 N_SAMPLES = 2**63
 PRIMES = (5, 7, 127, 8191, 65537, 131071, 524287, 2**31 - 1, 2**48 - 59)
@@ -137,10 +124,10 @@ def compare(cases):
     return "%d answers" % len(cases)
 
 
-def test_library_permute():
+def library_permute(folder):
     rng = random.Random(20)
     cases = [("permute %d %d %d" % (n, key, x), [y]) for n, key, x, y in VECTORS]
-    while len(cases) < N_COMPARED["permute"]:
+    while len(cases) < 5000 * TIMES:
         n, key = any_n(rng), any_number(rng)
         permute = Permutation(n, key)
         for x in {any_place(rng, n) for _ in range(8)}:
@@ -148,10 +135,10 @@ def test_library_permute():
     return compare(cases)
 
 
-def test_library_keys():
+def library_keys(folder):
     rng = random.Random(22)
     cases = []
-    for _ in range(N_COMPARED["key"]):
+    for _ in range(1500 * TIMES):
         keys = any_keys(rng)
         where = rng.randint(1, 5), any_number(rng), any_number(rng)
         line = "key %d %d %d %d %d %d" % (keys.seed, keys.id, keys.copy, *where)
@@ -169,11 +156,11 @@ def any_blocks(rng, n):
     return block, max(1, min(group, 2**48 // block))
 
 
-def test_library_shuffle():
+def library_shuffle(folder):
     rng = random.Random("shuffle")
     cases = [("shuffle %s %d %d %d 1 2 0 3 %d" % (mode, n, block, group, x), [w])
              for mode, n, block, group, x, w in SHUFFLE_VECTORS]
-    while len(cases) < N_COMPARED["shuffle"]:
+    while len(cases) < 5000 * TIMES:
         n, keys, epoch = any_n(rng), any_keys(rng), any_number(rng)
         mode = rng.choice(("none", "full", "full", "block", "block", "block"))
         block, group = any_blocks(rng, n) if mode == "block" else (0, 0)
@@ -184,10 +171,10 @@ def test_library_shuffle():
     return compare(cases)
 
 
-def test_library_quotas():
+def library_quotas(folder):
     rng = random.Random(24)
     cases = []
-    for _ in range(N_COMPARED["quotas"]):
+    for _ in range(40 * TIMES):
         weights = any_weights(rng)
         cases.append(("quotas " + " ".join(map(repr, weights)), quotas_or_refused(weights)))
     return compare(cases)
@@ -227,10 +214,10 @@ def any_samples(rng, mixture):
     return sorted(g for g in samples if 0 <= g < end)
 
 
-def test_library_mixture(command, answer):
+def compare_mixtures(command, answer, n):
     rng = random.Random(command)
     cases = []
-    while len(cases) < N_COMPARED[command]:
+    while len(cases) < n:
         mixture = any_large_mixture(rng)
         text = written(mixture)
         for g in any_samples(rng, mixture):
@@ -238,11 +225,19 @@ def test_library_mixture(command, answer):
     return compare(cases)
 
 
-def test_library_ends():
+def library_mixture(folder):
+    return compare_mixtures("mixture", Mixture.sample, 4000 * TIMES)
+
+
+def library_counts(folder):
+    return compare_mixtures("counts", Mixture.counts, 1000 * TIMES)
+
+
+def library_ends_and_hashes(folder):
     rng = random.Random(25)
     cases = []
     n_ends = 0
-    while len(cases) < N_COMPARED["end"]:
+    while len(cases) < 300 * TIMES:
         mixture = any_large_mixture(rng) if len(cases) % 2 else any_mixture(rng)
         endless = mixture.end is None or mixture.end >= N_SAMPLES
         ends = ["endless"] if endless else [mixture.end, mixture.ending_source]
@@ -253,15 +248,5 @@ def test_library_ends():
     return compare(cases)
 
 
-TESTS = [
-    ("order_library_permute", test_library_permute),
-    ("order_library_keys", test_library_keys),
-    ("order_library_shuffle", test_library_shuffle),
-    ("order_library_quotas", test_library_quotas),
-    ("order_library_mixture", partial(test_library_mixture, "mixture", Mixture.sample)),
-    ("order_library_counts", partial(test_library_mixture, "counts", Mixture.counts)),
-    ("order_library_ends_and_hashes", test_library_ends),
-]
-
 if __name__ == "__main__":
-    sys.exit(run_tests(TESTS))
+    sys.exit(run_in_folders("order_"))
