@@ -52,3 +52,21 @@ def raises(kind, function, *arguments, **named):
     except kind as error:
         return error
     raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def outputs_of(rows, length, pad_id=0, ignore_index=-100, mask_labels=True, by_row=False):
+    """What a batch has, put together from its rows; cu_seqlens without its end. And the longest document."""
+    said = {name: [] for name in ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")}
+    longest = 0
+    for r, row in enumerate(rows):
+        tokens, n = list(row.tokens), len(row.tokens) - 1
+        lacks = length - n
+        said["inputs"] += tokens[:-1] + [pad_id] * lacks
+        said["labels"] += [t if counts or not mask_labels else ignore_index
+                           for t, counts in zip(tokens[1:], row.loss_mask)] + [ignore_index] * lacks
+        said["position_ids"] += [*range(n), *[0] * lacks] if by_row else list(row.position_ids)
+        said["document_ids"] += list(row.document_ids)
+        said["loss_mask"] += list(row.loss_mask)
+        said["cu_seqlens"] += [r * length + b for b in list(row.cu_seqlens)[:-1] + ([n] if lacks else [])]
+        longest = max(longest, row.longest_document, lacks)
+    return said, longest

@@ -14,7 +14,7 @@ import types
 import unittest.mock
 import warnings
 
-from package import ROOT, raises
+from package import ROOT, outputs_of, raises
 import ref_writer
 from ref_protocol import need, program, run_in_folders
 
@@ -82,22 +82,11 @@ def each_window_comes_once_and_a_state_resumes(folder):
     assert {row.dataset for row in rows} == {1, 3} and {len(row.tokens) for row in rows} == {11}
 
 
-def expect_arrays(batch, length, pad_id, mask_labels, ignore_index=-100):
+def expect_arrays(batch, length, pad_id, mask_labels):
     """The arrays of a batch against its rows."""
-    begins, longest = [], 0
-    for r, row in enumerate(batch.rows):
-        tokens, n = row.tokens.tolist(), len(row.tokens) - 1
-        lacks = length - n
-        mask = row.loss_mask.tolist()
-        assert batch.inputs[r].tolist() == tokens[:-1] + [pad_id] * lacks
-        assert batch.labels[r].tolist() == [t if m or not mask_labels else ignore_index for t, m in
-                                            zip(tokens[1:], mask)] + [ignore_index] * lacks
-        for name in ("position_ids", "document_ids", "loss_mask"):
-            assert getattr(batch, name)[r].tolist() == getattr(row, name).tolist(), name
-        own = row.cu_seqlens.tolist()[:-1] + ([n] if lacks else [])
-        begins += [r * length + b for b in own]
-        longest = max(longest, row.longest_document, lacks)
-    assert batch.cu_seqlens.tolist() == begins + [batch.n_rows * length] and batch.max_seqlen == longest
+    said, longest = outputs_of(batch.rows, length, pad_id, mask_labels=mask_labels)
+    said["cu_seqlens"].append(batch.n_rows * length)
+    assert {name: array.ravel().tolist() for name, array in dict(batch).items()} == said and batch.max_seqlen == longest
     assert dict(batch).keys() == set(ALL) and list(batch)[0] is batch.inputs is batch["inputs"] is batch[0]
 
 

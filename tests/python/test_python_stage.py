@@ -19,7 +19,7 @@ import traceback
 import unittest.mock
 import warnings
 
-from package import ROOT, check_structs, raises
+from package import ROOT, check_structs, outputs_of, raises
 from ref_protocol import Skip, need, run_in_folders
 
 import numpy as np
@@ -68,23 +68,11 @@ def numbers(a):
     return list((KINDS[a.dtype] * n).from_address(a.address))
 
 
-def said_by_loader(batch, pad_id=0, ignore_index=-100, by_row=False):
+def said_by_loader(batch, **options):
     """The outputs, put together from the rows of a Loader's batch."""
-    said = {name: [] for name in ALL}
-    longest = 0
-    for r, row in enumerate(batch.rows):
-        tokens, n = list(row.tokens), len(row.tokens) - 1
-        lacks = LENGTH - n
-        said["inputs"] += tokens[:-1] + [pad_id] * lacks
-        said["labels"] += [t if counts else ignore_index
-                           for t, counts in zip(tokens[1:], row.loss_mask)] + [ignore_index] * lacks
-        said["position_ids"] += ([*range(n)] + [0] * lacks) if by_row else list(row.position_ids)
-        said["document_ids"] += list(row.document_ids)
-        begins = list(row.cu_seqlens)[:-1] + ([n] if lacks else [])
-        said["cu_seqlens"] += [r * LENGTH + b for b in begins]
-        longest = max(longest, row.longest_document, lacks)
-    n_documents = len(said["cu_seqlens"])
-    n = batch.n_rows * LENGTH
+    said, longest = outputs_of(batch.rows, LENGTH, **options)
+    del said["loss_mask"]
+    n_documents, n = len(said["cu_seqlens"]), batch.n_rows * LENGTH
     said["cu_seqlens"] += [n] * (n + 1 - n_documents)
     return said, (batch.first_sample, batch.first_sample, batch.n_rows, n_documents, longest)
 
