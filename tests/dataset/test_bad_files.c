@@ -159,14 +159,13 @@ TEST(what_is_no_token_file_is_not_even_opened)
 
 TEST(token_files_of_two_segments_that_are_exchanged_are_found_by_verify)
 {
-    tokmap_dataset *ds;
     store(&SHAPE_WIDE_IDS);
     const joined_part halves[] = {{"p.one", 65, 0}, {"p.two", 65, 0}};
     joined_store(prefix, prefix, halves, 2);
     CHECK_INT(rename(file(".one"), file(".x")), 0);
     CHECK_INT(rename(file(".two"), file(".one")), 0);
     CHECK_INT(rename(file(".x"), file(".two")), 0);
-    ds = must_open(prefix);
+    tokmap_dataset *ds = must_open(prefix);
     CHECK_REFUSED(verify_one_thread(ds, &err), TOKMAP_ERR_CORRUPT, err, "/p.one: block 0 ");
     tokmap_dataset_close(ds);
 }

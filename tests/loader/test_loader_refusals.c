@@ -243,8 +243,7 @@ TEST(the_end_comes_for_all_ranks_at_once_and_stays)
         while (tokmap_loader_next(l, &b, &err) == TOKMAP_OK)
             n_steps++;
         CHECK_EQ(n_steps, info.n_samples / 8);
-        CHECK_INT(err.status, TOKMAP_END);
-        CHECK_SAYS(err.text, "source 1");
+        CHECK_REFUSED(err.status, TOKMAP_END, err, "source 1");
         CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_END);
         CHECK_EQ(tokmap_loader_position(l), 8 * n_steps);
         CHECK_INT(tokmap_loader_seek(l, info.n_samples + 1, &err), TOKMAP_ERR_ARGUMENT);
@@ -337,8 +336,7 @@ TEST(a_batch_that_was_never_filled_is_not_gathered)
 static void not_gathered(const tokmap_batch *b, tokmap_gather_options o, const char *why)
 {
     tokmap_error err = {0};
-    CHECK_INT(tokmap_batch_gather(b, &o, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK_SAYS(err.text, why);
+    CHECK_REFUSED(tokmap_batch_gather(b, &o, &err), TOKMAP_ERR_ARGUMENT, err, why);
 }
 
 /* Numbers that the format cannot hold are neither cut nor made negative. */

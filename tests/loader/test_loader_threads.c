@@ -36,8 +36,7 @@ static void expect_next(tokmap_loader *l)
 static void expect_shared(tokmap_status status, const tokmap_error *err)
 {
     CHECK_INT(status, TOKMAP_ERR_ARGUMENT);
-    CHECK_INT(err->status, TOKMAP_ERR_ARGUMENT);
-    CHECK_SAYS(err->text, "two threads");
+    CHECK_REFUSED(err->status, TOKMAP_ERR_ARGUMENT, *err, "two threads");
 }
 
 /* Every call that has a status, but the one that any thread may make. */

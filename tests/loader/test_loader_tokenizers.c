@@ -48,15 +48,13 @@ static tokmap_dataset *make(const char *name, const char *metadata, uint64_t voc
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = vocab_size, .token_bytes = 2, .replace = 1};
     const uint32_t ids[8] = {1, 2, 3};
-    tokmap_dataset *ds;
     snprintf(path, sizeof path, "%s/%s", check_dir(), name);
     tokmap_writer *w = must_begin(path, &options);
     CHECK_INT(tokmap_writer_append(w, ids, 8, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_set_metadata(w, metadata, strlen(metadata), NULL), TOKMAP_OK);
     must_finish(w);
-    ds = must_open(path);
-    return ds;
+    return must_open(path);
 }
 
 /* As shards of one source, or as two sources. */

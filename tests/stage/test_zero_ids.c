@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_zero_ids - the ids of GPT-NeoX, whose end of document is 0, with pad_id 0 and ignore_index
  * 0: each 0 can be declared, and a struct of zeros declares none. */
-#include "support/check.h"
+#include "support/loader_corpus.h"
 #include "support/must.h"
 #include "tokmap_stage.h"
 #include "tokmap_writer.h"
@@ -19,14 +19,13 @@ static tokmap_dataset *write_dataset(int32_t has_eod)
     o.vocab_size = 50432;
     o.has_eod = has_eod;
     o.replace = 1;
-    tokmap_dataset *ds = NULL;
     tokmap_writer *w = must_begin(check_path("neox"), &o);
     CHECK_INT(tokmap_writer_append(w, ids, FIRST, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_append(w, ids + FIRST, 6, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
     must_finish(w);
-    ds = must_open(check_path("neox"));
+    tokmap_dataset *ds = must_open(check_path("neox"));
     const tokmap_dataset_info info = must_info(ds);
     CHECK_EQ(info.eod_id, has_eod ? 0 : TOKMAP_NO_ID);
     return ds;
@@ -35,18 +34,14 @@ static tokmap_dataset *write_dataset(int32_t has_eod)
 static tokmap_loader *open_loader(const tokmap_dataset *const *ds)
 {
     const tokmap_loader_source source = {.datasets = ds, .n_datasets = 1};
-    const tokmap_loader_options o = {.struct_size = sizeof o,
+    const tokmap_loader_options o = {LOADER_SIZES,
                                      .sources = &source,
                                      .n_sources = 1,
-                                     .source_stride = sizeof source,
-                                     .row_stride = sizeof(tokmap_row),
                                      .sequence_length = LENGTH,
                                      .batch_rows = 1,
                                      .shuffle = TOKMAP_SHUFFLE_NONE,
                                      .windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT};
-    tokmap_loader *l = NULL;
-    CHECK_INT(tokmap_loader_open(&l, &o, NULL), TOKMAP_OK);
-    return l;
+    return corpus_open_loader(&o);
 }
 
 /* Inputs 7 8 9, padding; labels 8 9 0 and what does not count. */

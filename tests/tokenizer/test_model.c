@@ -688,8 +688,6 @@ TEST(dropout_of_unigram_is_refused)
     refuse_hf(&(hf_parts){.model = text}, "a number");
 }
 
-#define REPLACE(from, to)                                                                          \
-    "{\"type\": \"Replace\", \"pattern\": {\"String\": \"" from "\"}, \"content\": \"" to "\"}"
 #define STRIP(start) "{\"type\": \"Strip\", \"content\": \" \", \"start\": " start ", \"stop\": 0}"
 #define DECODERS(list) "{\"type\": \"Sequence\", \"decoders\": [" list "]}"
 #define SCHEME(scheme) METASPACE(", \"prepend_scheme\": \"" scheme "\", \"split\": true")
@@ -704,13 +702,13 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         bool strips;
     } cases[] = {
         {"null", DECODE_BLANKS, false},
-        {REPLACE("\u2581", " "), DECODE_MARKS, false},
-        {DECODERS(REPLACE("\u2581", " ") "," FUSE), DECODE_MARKS, false},
-        {DECODERS(REPLACE("\u2581", " ") "," DECODERS(FUSE "," STRIP("1"))), DECODE_MARKS, true},
-        {DECODERS(REPLACE("\u2581", " ") "," FUSE "," STRIP("2")), DECODE_UNKNOWN, false},
-        {DECODERS(REPLACE("\u2581", " ") "," STRIP("1")), DECODE_UNKNOWN, false},
-        {DECODERS(REPLACE("\u2581", " ") "," FALLBACK "," FUSE), DECODE_UNKNOWN, false},
-        {REPLACE("x", " "), DECODE_UNKNOWN, false},
+        {REPLACES("\u2581", " "), DECODE_MARKS, false},
+        {DECODERS(REPLACES("\u2581", " ") "," FUSE), DECODE_MARKS, false},
+        {DECODERS(REPLACES("\u2581", " ") "," DECODERS(FUSE "," STRIP("1"))), DECODE_MARKS, true},
+        {DECODERS(REPLACES("\u2581", " ") "," FUSE "," STRIP("2")), DECODE_UNKNOWN, false},
+        {DECODERS(REPLACES("\u2581", " ") "," STRIP("1")), DECODE_UNKNOWN, false},
+        {DECODERS(REPLACES("\u2581", " ") "," FALLBACK "," FUSE), DECODE_UNKNOWN, false},
+        {REPLACES("x", " "), DECODE_UNKNOWN, false},
         {SCHEME("always"), DECODE_METASPACE, true},
         {SCHEME("never"), DECODE_METASPACE, false},
         {DECODERS(FALLBACK "," SCHEME("always")), DECODE_UNKNOWN, false},

@@ -180,10 +180,9 @@ TEST(everything_can_be_moved_together)
 TEST(no_datasets_give_an_empty_one)
 {
     const parts none = {0};
-    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     must_write(&none, check_path("joined"), true);
     tokmap_dataset *ds = must_be_sound(check_path("joined"));
-    tokmap_dataset_get_info(ds, &info);
+    const tokmap_dataset_info info = must_info(ds);
     CHECK_EQ(info.n_tokens + info.n_documents + info.n_inputs + info.n_segments, 0);
     tokmap_dataset_close(ds);
 }
@@ -194,10 +193,9 @@ TEST(token_files_are_not_opened)
     must_write(&p, check_path("flat"), false);
     CHECK_INT(rename(with_suffix(p.prefixes[0], ".bin"), check_path("away")), 0);
     must_write(&p, check_path("joined"), true);
-    tokmap_dataset *ds = NULL;
     tokmap_error err;
     uint16_t token;
-    ds = must_open(check_path("joined"));
+    tokmap_dataset *ds = must_open(check_path("joined"));
     CHECK_INT(tokmap_dataset_read(ds, 0, 1, &token, &err), TOKMAP_ERR_IO);
     CHECK_SAYS(err.text, "cells/000000.bin");
     CHECK_INT(verify_one_thread(ds, &err), TOKMAP_ERR_IO);
@@ -455,12 +453,11 @@ TEST(existing_files_are_refused_or_replaced)
 TEST(an_unfinished_dataset_is_kept_unless_it_is_discarded)
 {
     const char *out = check_path("p");
-    tokmap_writer *w = NULL;
     tokmap_writer_options options = OPTIONS;
     tokmap_error err;
     const uint32_t id = 7;
     options.resumable = 1;
-    w = must_begin(out, &options);
+    tokmap_writer *w = must_begin(out, &options);
     CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, "", 0, NULL), TOKMAP_OK);
     tokmap_writer_close(w);

@@ -225,11 +225,10 @@ TEST(a_dataset_that_was_set_aside_says_which_files_it_has)
     static const char *const names[] = {"p", "p.tmi", "p.bin"}, *const tokens[] = {
                                                                     "p.bin", "p.bin.replaced"};
     for (int i = 0; i < 6; i++) {
-        tokmap_dataset *ds = NULL;
         tokmap_dataset_info info = {.struct_size = sizeof info};
         if (i == 3)
             CHECK_INT(rename(check_path("p.bin"), check_path("p.bin.replaced")), 0);
-        ds = must_open(check_path(names[i % 3]));
+        tokmap_dataset *ds = must_open(check_path(names[i % 3]));
         tokmap_dataset_get_info(ds, &info);
         CHECK_STR(info.index_path, check_path("p.tmi"));
         CHECK_STR(info.token_path, check_path(tokens[i / 3]));

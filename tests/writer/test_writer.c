@@ -306,14 +306,11 @@ TEST(a_caller_that_sets_no_struct_size_is_told)
 
 static uint32_t stored_eod(const tokmap_writer_options *options)
 {
-    tokmap_dataset *ds;
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_writer *w = must_begin(check_path("zero"), options);
-    must_finish(w);
-    ds = must_open(check_path("zero"));
-    tokmap_dataset_get_info(ds, &info);
+    must_finish(must_begin(check_path("zero"), options));
+    tokmap_dataset *ds = must_open(check_path("zero"));
+    const uint32_t eod_id = must_info(ds).eod_id;
     tokmap_dataset_close(ds);
-    return info.eod_id;
+    return eod_id;
 }
 
 /* As in GPT-NeoX, whose documents end with id 0. */
