@@ -110,13 +110,6 @@ TEST(a_place_of_another_file_is_refused)
     part_reading_free(&whole);
 }
 
-static void copy_file(const char *from, const char *to)
-{
-    const file_bytes f = file_load(from);
-    CHECK(f.n_bytes > 0 && file_store(to, f.data, f.n_bytes));
-    free(f.data);
-}
-
 /* Its pages look damaged then. */
 TEST(a_file_that_is_written_to_has_changed)
 {
@@ -127,7 +120,9 @@ TEST(a_file_that_is_written_to_has_changed)
     if (!readable(names[0], &o, &r))
         SKIP("it cannot be read");
     part_reading_free(&r);
-    copy_file(names[0], name);
+    const file_bytes copy = file_load(names[0]);
+    CHECK(file_store(name, copy.data, copy.n_bytes));
+    free(copy.data);
     file_facts facts;
     int fd;
     CHECK_INT(file_open(name, &fd, &facts), 0);

@@ -322,11 +322,6 @@ static pid_t fork_with_rows(fetch_case *c, tokmap_i_fetch *f, const tokmap_i_fet
     _exit(0);
 }
 
-static void expect_good_end(pid_t child)
-{
-    must_end(child);
-}
-
 /* Children that end soon, and some that live on, keep what was lent, and share the memory that is
  * read into. */
 static void is_left_alone_by_a_child(tokmap_io kind)
@@ -352,7 +347,7 @@ static void is_left_alone_by_a_child(tokmap_io kind)
             close(pipe_ends[1]);
         }
         for (int k = 0; k < 5 && i % 10 == 9; k++)
-            expect_good_end(children[k]);
+            must_end(children[k]);
     }
     ahead_end(&c, f);
 }

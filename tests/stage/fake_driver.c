@@ -16,12 +16,6 @@ static bool fake_fails(fake_call call)
             !(fake.context_works && fake_is_of_context(call)));
 }
 
-static int fake_fail(fake_call call)
-{
-    fake.failed |= FAKE_BIT(call);
-    return FAKE_INJECTED;
-}
-
 /* Every call begins with this, and ends with fake_leave. */
 static int fake_enter(fake_call call)
 {
@@ -35,8 +29,10 @@ static int fake_enter(fake_call call)
     fake_tick();
     if (fake.is_open && (takes & FAKE_BIT(call)))
         fake_breach("something is taken after open: call kind %d", (int)call);
-    if (fake_fails(call))
-        return fake_fail(call);
+    if (fake_fails(call)) {
+        fake.failed |= FAKE_BIT(call);
+        return FAKE_INJECTED;
+    }
     if (call == FAKE_FIND || fake_is_of_context(call))
         return 0;
     if (fake_device() >= 0 && fake_thread.mode != TOKMAP_I_CAPTURE_RELAXED &&

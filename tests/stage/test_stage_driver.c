@@ -45,13 +45,6 @@ static void finish(void)
     close_corpus();
 }
 
-static tokmap_stage_info info_now(void)
-{
-    tokmap_stage_info info = {.struct_size = sizeof info};
-    tokmap_stage_get_info(c.stage, &info);
-    return info;
-}
-
 static void pass(tokmap_i_stream stream)
 {
     case_next(&c, &b, stream);
@@ -428,20 +421,15 @@ TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
     finish();
 }
 
-static void *delete_tensor(void *tensor)
-{
-    dlpack *t = tensor;
-    t->deleter(t);
-    return NULL;
-}
-
 static atomic_int gate;
 
 static void *delete_at_the_gate(void *tensor)
 {
+    dlpack *t = tensor;
     while (gate == 0)
         sched_yield();
-    return delete_tensor(tensor);
+    t->deleter(t);
+    return NULL;
 }
 
 TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
@@ -678,7 +666,9 @@ TEST(memory_that_cannot_be_pinned_is_copied_all_the_same_and_that_is_said_once)
             pass(NULL);
         CHECK_EQ(c.n_logs, 1);
         CHECK_SAYS(c.log, "batches are copied from memory that is not pinned");
-        CHECK_INT(info_now().pinned, 0);
+        tokmap_stage_info info = {.struct_size = sizeof info};
+        tokmap_stage_get_info(c.stage, &info);
+        CHECK_INT(info.pinned, 0);
         end(); /* and the thread that counts */
         CHECK_EQ(fake.n_pageable, fake.n_copied);
     }

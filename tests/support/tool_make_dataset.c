@@ -131,24 +131,24 @@ static tokmap_status add_document(maker *m, uint64_t n_tokens)
     return status != TOKMAP_OK ? status : tokmap_writer_end_document(m->writer, &m->err);
 }
 
-static tokmap_status do_documents(maker *m, char *arguments)
+/* N documents of M tokens, or of up to M. */
+static tokmap_status add_documents(maker *m, char *arguments, int varied)
 {
-    uint64_t n = next_number(&arguments);
-    uint64_t n_tokens = next_number(&arguments);
+    const uint64_t n = next_number(&arguments), most = next_number(&arguments);
     tokmap_status status = TOKMAP_OK;
     for (uint64_t i = 0; i < n && status == TOKMAP_OK; i++)
-        status = add_document(m, n_tokens);
+        status = add_document(m, varied ? (i * i + i / 7) % most : most);
     return status;
+}
+
+static tokmap_status do_documents(maker *m, char *arguments)
+{
+    return add_documents(m, arguments, 0);
 }
 
 static tokmap_status do_varied(maker *m, char *arguments)
 {
-    uint64_t n = next_number(&arguments);
-    uint64_t modulus = next_number(&arguments);
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t i = 0; i < n && status == TOKMAP_OK; i++)
-        status = add_document(m, (i * i + i / 7) % modulus);
-    return status;
+    return add_documents(m, arguments, 1);
 }
 
 static tokmap_status do_input(maker *m, char *arguments)

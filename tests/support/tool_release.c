@@ -66,18 +66,11 @@ static void show_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *inf
     free(tokens);
 }
 
-static void show_document(const char *what, const tokmap_document *d)
-{
-    printf(" %s is in document %" PRIu64 ": %" PRIu64 " tokens from %" PRIu64 "\n", what, d->index,
-           d->n_tokens, d->first_token);
-}
-
 static void show_documents(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
     uint64_t *ends = malloc(8 * info->n_documents + 1);
     const uint64_t tokens[] = {0, info->n_tokens / 3, info->n_tokens / 2, info->n_tokens - 1};
     tokmap_document d;
-    char text[32];
     require(ends != NULL, "no memory", NULL);
     for (uint64_t i = 0; i < info->n_documents; i++) {
         require(!tokmap_dataset_document(ds, i, &d) && d.index == i, "document", NULL);
@@ -87,8 +80,9 @@ static void show_documents(const tokmap_dataset *ds, const tokmap_dataset_info *
            (uint64_t)XXH3_64bits(ends, 8 * info->n_documents));
     for (int i = 0; info->n_documents && info->n_tokens && i < 4; i++) {
         require(!tokmap_dataset_find_document(ds, tokens[i], &d), "find_document", NULL);
-        snprintf(text, sizeof text, "token %" PRIu64, tokens[i]);
-        show_document(text, &d);
+        printf(" token %" PRIu64 " is in document %" PRIu64 ": %" PRIu64 " tokens from %" PRIu64
+               "\n",
+               tokens[i], d.index, d.n_tokens, d.first_token);
     }
     free(ends);
 }

@@ -201,11 +201,8 @@ static bool same_files(const files *all, const char **which)
 {
     bool same = true;
     for (int i = 0; i < N_SUFFIXES && same; i++) {
-        const file_bytes *was = &all->f[i];
-        file_bytes is = file_load(with_suffix(prefix, all_suffixes[i]));
-        same = !is.data == !was->data && is.n_bytes == was->n_bytes &&
-               (!is.data || memcmp(is.data, was->data, is.n_bytes) == 0);
-        free(is.data);
+        const char *path = with_suffix(prefix, all_suffixes[i]);
+        same = all->f[i].data ? file_holds(path, &all->f[i]) : !file_is_there(path);
         *which = all_suffixes[i];
     }
     return same;

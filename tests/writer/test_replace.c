@@ -147,13 +147,13 @@ static bool try_schedules(void (*prepare)(uint64_t), uint64_t state, bool replac
 static void prepare_old(uint64_t state)
 {
     (void)state;
+    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     remove_dataset(prefix);
     must_store(&OLD, prefix);
 }
 
 static void replace_at_all_calls(void)
 {
-    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     n_schedules = 0;
     for (uint64_t first = 1; try_schedules(prepare_old, 0, true, first); first++)
         continue;
@@ -185,7 +185,6 @@ static void prepare_killed(uint64_t state)
 
 TEST(a_reader_finds_old_or_new_while_the_next_writer_clears_up)
 {
-    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     n_schedules = 0;
     killed = true;
     for (uint64_t state = 1; killed; state++)
@@ -199,7 +198,6 @@ TEST(a_reader_finds_old_or_new_while_the_next_writer_clears_up)
 
 TEST(readers_never_miss_a_dataset_that_is_replaced_again_and_again)
 {
-    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     prepare_old(0);
     const int n_times = check_long() ? 400 : 200;
     const pid_t child = fork();
@@ -219,7 +217,6 @@ TEST(readers_never_miss_a_dataset_that_is_replaced_again_and_again)
 
 TEST(a_dataset_that_was_set_aside_says_which_files_it_has)
 {
-    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     prepare_old(0);
     CHECK_INT(rename(check_path("p.tmi"), check_path("p.tmi.replaced")), 0);
     static const char *const names[] = {"p", "p.tmi", "p.bin"}, *const tokens[] = {
@@ -240,7 +237,6 @@ TEST(a_dataset_that_was_set_aside_says_which_files_it_has)
 /* The names of a dataset that is open may change, back and forth. */
 TEST(an_open_dataset_finds_its_index_under_both_names)
 {
-    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     prepare_old(0);
     tokmap_error err;
     tokmap_dataset *ds = must_open(prefix);
@@ -259,7 +255,6 @@ TEST(a_dataset_without_tokens_is_refused_also_when_it_was_set_aside)
 {
     tokmap_dataset *ds = NULL;
     tokmap_error err;
-    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
     prepare_old(0);
     CHECK_INT(rename(check_path("p.tmi"), check_path("p.tmi.replaced")), 0);
     CHECK_INT(unlink(check_path("p.bin")), 0);
