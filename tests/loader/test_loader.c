@@ -74,13 +74,6 @@ static void set_up(setup *s, uint32_t n_sources)
                                          .seed = 42};
 }
 
-static void expect_next(tokmap_loader *l, tokmap_batch *b)
-{
-    tokmap_error err;
-    *b = (tokmap_batch){.struct_size = sizeof *b};
-    CHECK_OK(tokmap_loader_next(l, b, &err), err);
-}
-
 /* Another way of reading and another look-ahead each time. */
 static void read_somehow(tokmap_loader_options *o)
 {
@@ -113,7 +106,7 @@ static void cover_twice(int mode)
         memset(windows, 0, sizeof windows);
         memset(labels, 0, sizeof labels);
         for (uint64_t i = 0; i < source.n_windows; i++) {
-            expect_next(l, &b);
+            b = corpus_next(l);
             const tokmap_row *row = b.rows;
             CHECK_EQ(row->epoch, epoch);
             CHECK(row->window < source.n_windows && windows[row->window]++ == 0);
@@ -183,13 +176,12 @@ static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state
     tokmap_error err;
     memcpy(before, state, sizeof before);
     for (uint32_t r = 0; r < n_ranks; r++) {
-        tokmap_batch b;
         s->options.rank = r;
         s->options.n_ranks = n_ranks;
         read_somehow(&s->options);
         tokmap_loader *l = corpus_open_loader(&s->options);
         CHECK_OK(tokmap_loader_restore(l, before, &err), err);
-        expect_next(l, &b);
+        tokmap_batch b = corpus_next(l);
         CHECK_EQ(b.step_sample, g);
         CHECK_EQ(b.first_sample, g + (uint64_t)r * s->options.batch_rows);
         CHECK_EQ(b.n_rows, s->options.batch_rows);
@@ -253,7 +245,7 @@ TEST(going_on_seeking_and_other_batches_find_the_same_samples)
             CHECK_EQ(tokmap_loader_position(l), g);
             if (g + (uint64_t)n_ranks * n_rows > MAX_SAMPLES)
                 continue;
-            expect_next(l, &b);
+            b = corpus_next(l);
             for (uint32_t i = 0; i < b.n_rows; i++)
                 expect_sample(&b.rows[i], g + (uint64_t)rank * n_rows + i);
             g += (uint64_t)n_ranks * n_rows;
@@ -371,7 +363,7 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
         s.options.row_parts = ALL_PARTS;
         tokmap_loader *l = corpus_open_loader(&s.options);
         for (int step = 0; step < 60; step++) {
-            expect_next(l, &b);
+            b = corpus_next(l);
             CHECK_EQ(b.token_bytes, 4);
             for (uint32_t i = 0; i < 9; i++)
                 corpus_check_parts(shape_of(&b.rows[i]), &b.rows[i], LENGTH,
@@ -411,13 +403,12 @@ TEST(opening_and_closing_leaves_nothing)
     open_all();
     for (int i = 0; i < n + 200; i++) {
         setup s;
-        tokmap_batch b;
         set_up(&s, 2);
         corpus_set_mode(&s.options, i % CORPUS_MODES);
         read_somehow(&s.options);
         tokmap_loader *l = corpus_open_loader(&s.options);
         if (i % 3)
-            expect_next(l, &b);
+            corpus_next(l);
         tokmap_loader_close(l);
         /* By now, libraries have what they need, and each file of a joined dataset was opened. */
         if (i == 199) {

@@ -159,11 +159,10 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
 {
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_error err;
-    tokmap_batch b = {.struct_size = sizeof b};
     open_all();
     tokmap_loader_options fine = good();
     tokmap_loader *l = corpus_open_loader(&fine);
-    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+    corpus_next(l);
     CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
     const tokmap_dataset *of_wide[] = {wide.ds};
     STATE_REFUSED(sources[1].datasets = of_wide, "other data");
@@ -248,7 +247,7 @@ TEST(the_end_comes_for_all_ranks_at_once_and_stays)
         CHECK_EQ(tokmap_loader_position(l), 8 * n_steps);
         CHECK_INT(tokmap_loader_seek(l, info.n_samples + 1, &err), TOKMAP_ERR_ARGUMENT);
         CHECK_INT(tokmap_loader_seek(l, 0, &err), TOKMAP_OK);
-        CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+        b = corpus_next(l);
         tokmap_loader_close(l);
     }
     close_all();
@@ -259,10 +258,9 @@ TEST(far_samples_are_there_and_the_last_are_not)
     open_all();
     tokmap_loader_options o = good();
     tokmap_error err;
-    tokmap_batch b = {.struct_size = sizeof b};
     tokmap_loader *l = corpus_open_loader(&o);
     CHECK_INT(tokmap_loader_seek(l, ((uint64_t)1 << 62) - 8, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+    tokmap_batch b = corpus_next(l);
     corpus_check_tokens(&narrow, b.rows);
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_END);
     CHECK_INT(tokmap_loader_seek(l, (uint64_t)1 << 62, &err), TOKMAP_OK);
@@ -296,7 +294,7 @@ TEST(a_child_is_told_and_the_parent_goes_on)
         _exit(told && tokmap_dataset_find_document(narrow.ds, 9, &d) == TOKMAP_OK ? 0 : 1);
     }
     must_end(child);
-    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+    b = corpus_next(l);
     tokmap_loader_close(l);
     close_all();
 }
@@ -308,15 +306,14 @@ TEST(a_batch_that_is_refused_changes_nothing)
     open_all();
     tokmap_loader_options o = good();
     tokmap_error err;
-    tokmap_batch b = {.struct_size = sizeof b};
     o.io = TOKMAP_IO_READ;
     o.look_ahead = 1024;
     tokmap_loader *l = corpus_open_loader(&o);
-    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+    tokmap_batch b = corpus_next(l);
     CHECK_INT(tokmap_loader_set_batch(l, 3, 4, 1 << 17, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_loader_set_batch(l, 4, 4, 2, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_loader_set_batch(l, 0, 4, 0, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+    b = corpus_next(l);
     CHECK_EQ(b.n_rows, 4);
     CHECK_EQ(b.first_sample, 8);
     corpus_check_tokens(&narrow, &b.rows[3]);
@@ -357,8 +354,7 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
         if (of_large)
             of_narrow[0] = large.ds;
         tokmap_loader *l = corpus_open_loader(&o);
-        tokmap_batch b = {.struct_size = sizeof b};
-        CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+        tokmap_batch b = corpus_next(l);
         CHECK_EQ(b.largest_id, of_large ? (uint32_t)INT32_MAX + 1 : narrow.n_tokens - 1);
         tokmap_gather_options i32 = {.struct_size = sizeof i32,
                                      .format = TOKMAP_GATHER_I32,

@@ -42,9 +42,7 @@ void case_open(void)
     open_corpus_of(8);
     tokmap_loader *l = case_loader(1);
     for (uint32_t g = 0; g < CASE_SAMPLES; g++) {
-        tokmap_batch batch = {.struct_size = sizeof batch};
-        tokmap_error err;
-        CHECK_INT(tokmap_loader_next(l, &batch, &err), TOKMAP_OK);
+        tokmap_batch batch = corpus_next(l);
         CHECK_EQ(batch.first_sample, g);
         case_note(&case_samples[g], &batch.rows[0]);
     }

@@ -205,9 +205,8 @@ static void run_variant(tokmap_stage_options o, tokmap_windows windows)
     begin(&(options){.row_parts = ALL_PARTS, .windows = windows}, o);
     o.ignore_index = o.has_ignore_index ? o.ignore_index : -100;
     for (int step = 0; step < 40; step++) {
-        tokmap_batch rows = {.struct_size = sizeof rows};
         tokmap_stage_batch b;
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        tokmap_batch rows = corpus_next(mine);
         next(s, &b, stream);
         need(gpu.driver->wait_stream(stream), "the stream");
         const tokmap_stage_batch host = fetch(&b, &d);
@@ -235,8 +234,7 @@ static void check_kept(uint64_t kept, int32_t *seen, uint32_t n_steps)
     need(gpu.wait_for_all(), "the device");
     need(gpu.download(seen, kept, (size_t)n_steps * n * sizeof *seen), "what was kept");
     for (uint32_t step = 0; step < n_steps; step++) {
-        tokmap_batch rows = {.struct_size = sizeof rows};
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        tokmap_batch rows = corpus_next(mine);
         for (uint32_t at = 0; at < n; at++)
             CHECK_INT(seen[step * n + at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
     }
@@ -319,8 +317,7 @@ TEST(graphs_read_what_fill_has_written)
     need(gpu.end_capture(stream, &graph), "a graph");
     need(gpu.make_graph(&runnable, graph, 0), "a graph that runs");
     for (int step = 0; step < 50; step++) {
-        tokmap_batch rows = {.struct_size = sizeof rows};
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        tokmap_batch rows = corpus_next(mine);
         CHECK_OK(tokmap_stage_fill(s, &b, stream, &err), err);
         need(gpu.launch_graph(runnable, stream), "the graph");
         need(gpu.driver->wait_stream(stream), "its end");

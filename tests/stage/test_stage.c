@@ -38,7 +38,7 @@ static void end(void)
 static void expect_steps(int n, const tokmap_stage_options *so)
 {
     for (int step = 0; step < n; step++) {
-        CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
+        wanted = corpus_next(mine);
         next(s, &b, NULL);
         check_batch(&b, &wanted, so ? so : &(tokmap_stage_options){.ignore_index = -100});
         CHECK_EQ(tokmap_stage_position(s), tokmap_loader_position(mine));
@@ -128,7 +128,7 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK_SAYS(err.text, "n_slots to at least 6");
         for (int i = 0; i < HELD; i++) {
-            CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
+            wanted = corpus_next(mine);
             check_batch(&held[i], &wanted, &(tokmap_stage_options){.ignore_index = -100});
         }
         for (int i = 0; i < HELD; i++)
@@ -156,7 +156,7 @@ TEST(fills_memory_of_the_callers)
                                      .cu_seqlens = boundaries};
             CHECK_OK(tokmap_stage_fill(s, &b, NULL, &err), err);
             CHECK(b.inputs == inputs && b.cu_seqlens == boundaries);
-            CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
+            wanted = corpus_next(mine);
             check_batch(&b, &wanted, &(tokmap_stage_options){.ignore_index = -100});
         }
         tokmap_stage_close(s);
@@ -206,7 +206,7 @@ TEST(edited_rows_are_staged)
         begin(&(options){0},
               (tokmap_stage_options){.no_thread = no_thread, .edit = swap_halves, .context = &e});
         for (int step = 0; step < 20; step++) {
-            CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
+            wanted = corpus_next(mine);
             next(s, &b, NULL);
             for (uint32_t at = 0; at < b.n_rows * LENGTH; at++) {
                 const tokmap_row *row = &wanted.rows[at / LENGTH];
@@ -328,7 +328,7 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     begin(&(options){.row_parts = ALL_PARTS}, (tokmap_stage_options){.outputs = ALL, .n_slots = 3});
     tokmap_stage_batch kept, more = {.struct_size = sizeof more};
     dlpack *tensors[5];
-    CHECK_INT(tokmap_loader_next(mine, &wanted, &err), TOKMAP_OK);
+    wanted = corpus_next(mine);
     next(s, &kept, NULL);
     for (uint32_t i = 0; i < 5; i++) {
         t.output = 1u << i;

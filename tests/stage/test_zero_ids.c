@@ -57,13 +57,12 @@ static void check_gather(const tokmap_dataset *ds, int32_t has_ignore_index)
 {
     int64_t inputs[LENGTH], labels[LENGTH];
     tokmap_gather_options o = TOKMAP_INIT(tokmap_gather_options);
-    tokmap_batch b = TOKMAP_INIT(tokmap_batch);
     tokmap_loader *l = open_loader(&ds);
     o.format = TOKMAP_GATHER_I64;
     o.inputs = inputs;
     o.labels = labels;
     o.has_ignore_index = has_ignore_index;
-    CHECK_INT(tokmap_loader_next(l, &b, NULL), TOKMAP_OK);
+    tokmap_batch b = corpus_next(l);
     CHECK_INT(tokmap_batch_gather(&b, &o, NULL), TOKMAP_OK);
     check_row(inputs, labels, has_ignore_index ? 0 : -100);
     tokmap_loader_close(l);

@@ -76,6 +76,14 @@ tokmap_loader *corpus_open_loader(const tokmap_loader_options *o)
     return l;
 }
 
+tokmap_batch corpus_next(tokmap_loader *l)
+{
+    tokmap_batch b = TOKMAP_INIT(tokmap_batch);
+    tokmap_error err;
+    CHECK_OK(tokmap_loader_next(l, &b, &err), err);
+    return b;
+}
+
 void corpus_set_mode(tokmap_loader_options *o, int mode)
 {
     static const tokmap_shuffle shuffles[] = {TOKMAP_SHUFFLE_NONE, TOKMAP_SHUFFLE_FULL,

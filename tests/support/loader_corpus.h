@@ -39,6 +39,8 @@ void corpus_cut(corpus_shape *c, uint32_t mean);
 void corpus_shape_open(corpus_shape *c);
 void corpus_shape_close(corpus_shape *c);
 tokmap_loader *corpus_open_loader(const tokmap_loader_options *o);
+/* The next batch, which must come. */
+tokmap_batch corpus_next(tokmap_loader *l);
 /* Its shuffle, offset and windows. */
 void corpus_set_mode(tokmap_loader_options *o, int mode);
 uint32_t corpus_id(const tokmap_row *row, uint32_t i);
