@@ -18,7 +18,7 @@ typedef struct decoder_buffers {
 
 typedef enum decoder_result {
     DECODER_FAILED = false,
-    DECODER_MORE,     /* no progress: needs more input or more room */
+    DECODER_MORE,     /* no end yet; without progress, it needs more input or more room */
     DECODER_FRAME_END /* a frame or member is complete; another may follow */
 } decoder_result;
 

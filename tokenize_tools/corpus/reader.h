@@ -69,8 +69,8 @@ bool reader_skip(reader *r, reader_raw *raw, failure *err);
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err);
 reader_place reader_where(const reader *r);
 
-/* For JSON lines in pieces: only the text of the n-th string of the field is wanted in this
- * document; else of each. */
+/* For JSON lines in pieces: from now on, only the text of the n-th string of the field is wanted in
+ * this document. Without this call, the text of each is. */
 void reader_want(reader *r, uint64_t n);
 
 /* Describes a byte of the document at `place`, for messages: "FILE:3: byte 17". */

@@ -40,7 +40,7 @@ struct reader {
     uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
     bool resumed;         /* the beginning was not read */
     size_t n_kept;        /* of the last text, which begin the next one again */
-    uint64_t wanted;      /* as reader_want says */
+    uint64_t wanted;      /* as reader_want says; 0: each */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
     /* Itself, but for an archive: what reads the members, and has the window and the values. The
      * functions that an archive does not provide are those of this one. */

@@ -81,7 +81,7 @@ typedef struct json_field {
     /* Where its value goes, or NULL. One that is absent or null leaves this unchanged. */
     bool *flag;
     uint64_t *number;
-    json_string *text; /* for one field of an object: reading another string ends it */
+    json_string *text; /* of one field of an object at most: reading another string ends it */
 } json_field;
 
 /* Reads an object: where its fields are, and their values. A field that is not in the list, that
