@@ -12,7 +12,7 @@ import sys
 
 import test_python_stage as stage
 from package import BUILD, ROOT
-from ref_protocol import run_in_folders
+from ref_protocol import program, run_in_folders
 
 ON_DEVICE = """
 import ctypes
@@ -41,8 +41,8 @@ def run_on_device(folder, script, **environment):
     text += ON_DEVICE.format(tests=str(ROOT / "tests/python"), build=str(BUILD),
                              folder=str(folder))
     done = subprocess.run([sys.executable, "-c", text + script], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "stand_in"),
-                                            **environment})
+                          timeout=120, env={**os.environ, **environment,
+                                            "LD_LIBRARY_PATH": os.path.dirname(program("stand_in/libcuda.so.1"))})
     assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
 
 
