@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "support/bad_days.h"
 #include "support/check.h"
 
 static char said[1024];
@@ -17,9 +18,7 @@ static void report(void *context, const char *text)
 
 static void make_file(const char *name)
 {
-    FILE *f = fopen(check_path(name), "w");
-    CHECK(f != NULL);
-    fclose(f);
+    CHECK(file_store(check_path(name), "", 0));
 }
 
 static void make_file_in(const char *folder, const char *name)
@@ -301,14 +300,10 @@ TEST(lists_name_one_argument_a_line)
     const char *said_of_it = refuse(argument, ENOENT);
     CHECK_SAYS(said_of_it, "/list:2: @/");
     CHECK_SAYS(said_of_it, "No such file or directory (a list cannot name another list)");
-    f = fopen(check_path("list"), "w");
-    fputs("-\n", f);
-    fclose(f);
+    CHECK(file_store(check_path("list"), "-\n", 2));
     CHECK_STR(refuse(argument, ENOENT) + strlen(check_dir()),
               "/list:1: ./-: No such file or directory");
-    f = fopen(check_path("list"), "w");
-    fwrite("a\0b\n", 1, 4, f);
-    fclose(f);
+    CHECK(file_store(check_path("list"), "a\0b\n", 4));
     CHECK_STR(refuse(argument, 0) + strlen(check_dir()), "/list:1: a: is followed by a NUL");
     snprintf(argument, sizeof argument, "@%s", check_path("nothing"));
     CHECK_SAYS(refuse(argument, ENOENT), "nothing: No such file");

@@ -9,16 +9,10 @@
 static void add_merges(input *in, model *m)
 {
     failure err;
-    uint8_t both[128];
     const uint32_t n_tokens = (uint32_t)m->n_tokens;
     for (uint8_t n = next(in); n > 0; n--) {
         const uint32_t left = next(in) % n_tokens, right = next(in) % n_tokens;
-        const size_t n_left = m->tokens[left].n_bytes, n_right = m->tokens[right].n_bytes;
-        memcpy(both, model_token_bytes(m, left), n_left);
-        memcpy(both + n_left, model_token_bytes(m, right), n_right);
-        const uint32_t result = naive_find(m, ~0u, both, n_left + n_right);
-        if (result != MODEL_NO_ID)
-            model_add_merge(m, (model_merge){left, right, result}, &err);
+        naive_add_merge(m, ~0u, left, right);
     }
     model_keep_last_merges(m, &err);
 }

@@ -386,6 +386,18 @@ bool naive_add(model *m, const char *bytes, token_kind kind, double score)
         &err);
 }
 
+void naive_add_merge(model *m, unsigned kinds, uint32_t left, uint32_t right)
+{
+    failure err;
+    uint8_t both[512];
+    const size_t n_left = m->tokens[left].n_bytes, n_right = m->tokens[right].n_bytes;
+    memcpy(both, model_token_bytes(m, left), n_left);
+    memcpy(both + n_left, model_token_bytes(m, right), n_right);
+    const uint32_t result = naive_find(m, kinds, both, n_left + n_right);
+    if (result != MODEL_NO_ID)
+        model_add_merge(m, (model_merge){left, right, result}, &err);
+}
+
 void naive_add_bytes(model *m)
 {
     failure err;

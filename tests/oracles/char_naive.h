@@ -53,6 +53,8 @@ extern const char *const naive_strangers[NAIVE_STRANGERS];
 /* Appends up to n characters of the first n_kinds of the alphabet. */
 void naive_letters(char *to, size_t n, size_t n_kinds);
 bool naive_add(model *m, const char *bytes, token_kind kind, double score);
+/* If some token of these kinds is the two together. */
+void naive_add_merge(model *m, unsigned kinds, uint32_t left, uint32_t right);
 void naive_add_bytes(model *m);
 /* Makes pieces of characters and of other pieces; scores have few bits, so that sums tie. */
 void naive_add_pieces(model *m, size_t n, size_t n_kinds, double grain);

@@ -33,16 +33,10 @@ static void make_unmerged(model *m, size_t n_kinds)
 static void add_merges(model *m, size_t n)
 {
     failure err;
-    uint8_t both[512];
     const uint32_t n_tokens = (uint32_t)m->n_tokens;
     for (size_t i = 0; i < n; i++) {
         const uint32_t left = naive_any(n_tokens), right = naive_any(n_tokens);
-        const size_t n_left = m->tokens[left].n_bytes, n_right = m->tokens[right].n_bytes;
-        memcpy(both, model_token_bytes(m, left), n_left);
-        memcpy(both + n_left, model_token_bytes(m, right), n_right);
-        const uint32_t result = naive_find(m, 1u << TOKEN_NORMAL, both, n_left + n_right);
-        if (result != MODEL_NO_ID)
-            model_add_merge(m, (model_merge){left, right, result}, &err);
+        naive_add_merge(m, 1u << TOKEN_NORMAL, left, right);
     }
     CHECK(model_keep_last_merges(m, &err));
 }

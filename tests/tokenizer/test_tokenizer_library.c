@@ -15,8 +15,7 @@
 
 static void write_file(const char *name, const blob *b)
 {
-    FILE *f = fopen(check_path(name), "wb");
-    CHECK(f && fwrite(b->data, 1, b->n_bytes, f) == b->n_bytes && fclose(f) == 0);
+    CHECK(file_store(check_path(name), b->data, b->n_bytes));
 }
 
 static void put_rank(blob *b, const char *token, size_t n_bytes, unsigned rank)
