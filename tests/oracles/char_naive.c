@@ -28,7 +28,9 @@ size_t naive_char(const uint8_t *at)
     return *at < 0xC0 ? 1 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
 }
 
-uint32_t naive_find(const model *m, unsigned kinds, const uint8_t *bytes, size_t n)
+/* The last token with these bytes of the kinds in the mask (1 << TOKEN_...), or MODEL_NO_ID. Bytes
+ * stand last in the models here, 256 of them. */
+static uint32_t naive_find(const model *m, unsigned kinds, const uint8_t *bytes, size_t n)
 {
     uint32_t found = MODEL_NO_ID;
     for (uint32_t id = 0; id < m->n_tokens && m->tokens[id].kind != TOKEN_BYTE; id++) {

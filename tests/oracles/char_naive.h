@@ -20,9 +20,6 @@ typedef struct naive_ids {
 } naive_ids;
 
 size_t naive_char(const uint8_t *at);
-/* The last token with these bytes of the kinds in the mask (1 << TOKEN_...), or MODEL_NO_ID. Bytes
- * stand last in the models here, 256 of them. */
-uint32_t naive_find(const model *m, unsigned kinds, const uint8_t *bytes, size_t n);
 
 /* ---- sentencepiece's BPE ---- */
 
@@ -53,7 +50,7 @@ extern const char *const naive_strangers[NAIVE_STRANGERS];
 /* Appends up to n characters of the first n_kinds of the alphabet. */
 void naive_letters(char *to, size_t n, size_t n_kinds);
 bool naive_add(model *m, const char *bytes, token_kind kind, double score);
-/* If some token of these kinds is the two together. */
+/* If a token of these kinds (1 << TOKEN_...) is the two together. */
 void naive_add_merge(model *m, unsigned kinds, uint32_t left, uint32_t right);
 void naive_add_bytes(model *m);
 /* Makes pieces of characters and of other pieces; scores have few bits, so that sums tie. */

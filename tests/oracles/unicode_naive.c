@@ -141,7 +141,8 @@ static size_t naive_compose(uint32_t *c, size_t n)
     return n;
 }
 
-size_t naive_nfc(const uint8_t *text, size_t n_bytes, uint8_t *out)
+/* Returns the length; out has room for NFC_GROWTH * n_bytes. */
+static size_t naive_nfc(const uint8_t *text, size_t n_bytes, uint8_t *out)
 {
     uint32_t *c = malloc((n_bytes * 2 + 4) * sizeof *c);
     size_t n = 0, n_out = 0;

@@ -21,8 +21,6 @@ size_t naive_valid_prefix(const uint8_t *text, size_t n_bytes);
 /* ---- NFC: all decomposed, bubble sort, every pair tried ---- */
 
 nfc_kind naive_kind(uint32_t c);
-/* Returns the length; out has room for NFC_GROWTH * n_bytes. */
-size_t naive_nfc(const uint8_t *text, size_t n_bytes, uint8_t *out);
 
 /* How NFC differs from the naive one, changes its own result, or its stable prefix cannot be cut
  * off or depends on the engine; NULL: not at all. */

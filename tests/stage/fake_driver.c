@@ -63,18 +63,6 @@ static int fake_get_error_text(int error, const char **text)
     return error;
 }
 
-static int fake_init(unsigned flags)
-{
-    (void)flags;
-    return 0;
-}
-
-static int fake_get_version(int *version)
-{
-    *version = 13000;
-    return 0;
-}
-
 static int fake_count_devices(int *n)
 {
     *n = FAKE_DEVICES;
@@ -395,9 +383,7 @@ static int fake_launch(void *function, unsigned grid_x, unsigned grid_y, unsigne
     return fake_leave(error);
 }
 
-const tokmap_i_driver fake_driver = {.init = fake_init,
-                                     .get_version = fake_get_version,
-                                     .get_error_name = fake_get_error_name,
+const tokmap_i_driver fake_driver = {.get_error_name = fake_get_error_name,
                                      .get_error_text = fake_get_error_text,
                                      .count_devices = fake_count_devices,
                                      .get_device = fake_get_device,

@@ -53,7 +53,7 @@ void case_open(void)
 
 atomic_uint_fast64_t case_n_looks;
 
-void case_expect(const case_look *look, int output, uint32_t i, int64_t expected)
+static void case_expect(const case_look *look, int output, uint32_t i, int64_t expected)
 {
     const uint32_t widths[] = {look->input_bytes, look->label_bytes, 4, 4, 4};
     static const char *const names[] = {"input", "label", "position", "document", "cu_seqlens"};

@@ -34,8 +34,6 @@ typedef struct case_look {
 
 extern atomic_uint_fast64_t case_n_looks; /* that were done */
 
-void case_expect(const case_look *look, int output, uint32_t i, int64_t expected);
-
 /* ---- A stage ---- */
 
 /* The caller's thread gets a context and a capture mode of its own, and must have them after each

@@ -130,7 +130,7 @@ extern struct fake_state {
     void (*hook)(fake_call call);            /* before a call, without the mutex */
 
     int load_error; /* of load_module, with a log */
-    uint64_t n_pageable, n_copied, n_launched, n_done, n_frees_in_use;
+    uint64_t n_pageable, n_copied, n_launched, n_frees_in_use;
 } fake;
 
 /* Of each thread, as the driver has it. */

@@ -116,7 +116,7 @@ uint32_t shape_input_end(const shape *s, uint32_t input) /* document */
     return (uint32_t)((uint64_t)s->n_documents * (input + 1) / s->n_inputs);
 }
 
-uint64_t shape_input_end_token(const shape *s, uint32_t input)
+static uint64_t shape_input_end_token(const shape *s, uint32_t input)
 {
     const uint32_t document = shape_input_end(s, input);
     if (s->n_documents == 0)
@@ -124,7 +124,7 @@ uint64_t shape_input_end_token(const shape *s, uint32_t input)
     return document == 0 ? 0 : shape_document_end(s, document - 1);
 }
 
-void shape_input_name(uint32_t input, char name[32])
+static void shape_input_name(uint32_t input, char name[32])
 {
     name[0] = 0;
     if (input % 3 != 1)
@@ -145,7 +145,7 @@ const char *shape_token_path(const shape *s, const char *prefix)
     return with_suffix(prefix, s->adopted_suffix ? s->adopted_suffix : ".bin");
 }
 
-uint32_t shape_token_bytes(const shape *s)
+static uint32_t shape_token_bytes(const shape *s)
 {
     return s->vocab_size <= 65536 ? 2 : 4;
 }
@@ -164,7 +164,7 @@ tokmap_status shape_append(const shape *s, tokmap_writer *w, uint64_t first, uin
     return status;
 }
 
-tokmap_status shape_end_input(tokmap_writer *w, uint32_t input, tokmap_error *err)
+static tokmap_status shape_end_input(tokmap_writer *w, uint32_t input, tokmap_error *err)
 {
     char name[32];
     shape_input_name(input, name);
@@ -320,18 +320,19 @@ static void touch(const void *data, uint64_t n_bytes)
     touched += sum;
 }
 
-bool document_inside(const tokmap_dataset_info *info, const tokmap_document *d)
+static bool document_inside(const tokmap_dataset_info *info, const tokmap_document *d)
 {
     return d->index < info->n_documents && d->first_token <= info->n_tokens &&
            d->n_tokens <= info->n_tokens - d->first_token;
 }
 
-uint64_t stride_for(uint64_t total, uint64_t n)
+/* At most about `n` of `total`, the first and the last among them. */
+static uint64_t stride_for(uint64_t total, uint64_t n)
 {
     return total > n ? total / n : 1;
 }
 
-const char *probe_documents(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static const char *probe_documents(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
     tokmap_document d;
     tokmap_status status;
@@ -359,7 +360,7 @@ const char *probe_documents(const tokmap_dataset *ds, const tokmap_dataset_info 
     return NULL;
 }
 
-const char *probe_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static const char *probe_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
     tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
     for (uint64_t i = 0; i < info->n_inputs; i++) {
@@ -386,7 +387,7 @@ static bool is_bad_file(const tokmap_dataset_info *info, tokmap_status status)
     return info->n_segments > 0 && (status == TOKMAP_ERR_IO || status == TOKMAP_ERR_CORRUPT);
 }
 
-const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
     const void *tokens = NULL;
     uint8_t copy[64];

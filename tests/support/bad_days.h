@@ -53,16 +53,12 @@ uint32_t shape_id(const shape *s, uint64_t token);
 /* Every fifth document is empty. */
 uint64_t shape_document_end(const shape *s, uint32_t document);
 uint32_t shape_input_end(const shape *s, uint32_t input) /* document */;
-uint64_t shape_input_end_token(const shape *s, uint32_t input);
-void shape_input_name(uint32_t input, char name[32]);
 /* P and the suffix of the token file, and so on. */
 const char *with_suffix(const char *prefix, const char *suffix);
 const char *shape_token_path(const shape *s, const char *prefix);
-uint32_t shape_token_bytes(const shape *s);
 /* Writes the tokens [first, end) in calls of odd sizes. */
 tokmap_status shape_append(const shape *s, tokmap_writer *w, uint64_t first, uint64_t end,
                            tokmap_error *err);
-tokmap_status shape_end_input(tokmap_writer *w, uint32_t input, tokmap_error *err);
 /* Everything but open, finish and close; of an adopted one only what is declared. */
 tokmap_status shape_fill(const shape *s, tokmap_writer *w, tokmap_error *err);
 /* The token bytes as the file holds them, with the foreign header (0xee) before them. */
@@ -75,12 +71,6 @@ tokmap_status shape_write(const shape *s, const char *prefix, bool replace, tokm
 
 /* ---- Invariants of every dataset that opens ---- */
 
-bool document_inside(const tokmap_dataset_info *info, const tokmap_document *d);
-/* At most about `n` of `total`, the first and the last among them. */
-uint64_t stride_for(uint64_t total, uint64_t n);
-const char *probe_documents(const tokmap_dataset *ds, const tokmap_dataset_info *info);
-const char *probe_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info);
-const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *info);
 /* Calls everything that reads; NULL, or what was out of range. */
 const char *probe(const tokmap_dataset *ds);
 /* The promise of verify if it finds no damage: documents and inputs cover all tokens without

@@ -14,7 +14,6 @@
     .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row)
 
 enum {
-    CORPUS_MAX_TOKENS = 100000,
     CORPUS_MAX_DOCUMENTS = 3000,
     CORPUS_MODES = 8, /* that change which window a sample is */
     ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
