@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_content_hash - the hash that can be joined: published check values, a naive twin, the scalar
  * and the vector code, joining. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/content_hash.h"
 #include "support/check.h"

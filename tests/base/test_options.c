@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_options - one rule for the options of every call: what this library does not know, behind
  * the struct that it knows, must be 0. */
-#include <stdlib.h>
 
 #include "support/check.h"
 #include "support/must.h"

@@ -3,9 +3,7 @@
  * whole gives. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "corpus/cutter.h"
 #include "corpus/parquet_file.h"

@@ -4,11 +4,9 @@
 #include "corpus/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Percentiles of times, against all of the times, sorted. */
-#include <stdlib.h>
 
 #include "support/check.h"
 #include "loader/latency.h"

@@ -4,8 +4,6 @@
 #include "support/check.h"
 #include "support/exact_copy.h"
 
-#include <string.h>
-
 #include "plan/cell_metadata.h"
 
 #define HEAD "{\"created_by\": \"tokmap\", \"tokenizer\": {\"name\": \"a\\\", \\\"plan\\\": \"}"

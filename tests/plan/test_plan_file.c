@@ -2,8 +2,6 @@
 /* The plan file: what is printed is parsed back, and what is wrong is refused with its line. */
 #include "support/check.h"
 
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "plan/plan_file.h"

@@ -2,9 +2,6 @@
 #include "support/fault_sweeps.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "support/check.h"
 #include "support/joined.h"

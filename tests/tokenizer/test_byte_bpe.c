@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_byte_bpe.c - byte-level BPE with random vocabularies: cuts change nothing, and tokens that
  * collide are found. test_oracles.py compares the ids of random ones with the reference. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/check.h"
 #include "support/split_words.h"

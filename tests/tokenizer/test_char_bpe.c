@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_char_bpe.c - BPE over characters, through the whole engine, against its definition. */
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "support/check.h"
 

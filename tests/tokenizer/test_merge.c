@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_merge.c - merging against the definition: look for the lowest, leftmost pair, merge it, and
  * again. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/check.h"
 #include "tokenizer/words/merge.h"

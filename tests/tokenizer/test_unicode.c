@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_unicode.c - classes, UTF-8 and NFC, compared with the tables of the reference engines, with
  * vectors, and with a slow and simple implementation. */
-#include <stdio.h>
 
 #include "support/check.h"
 #include "oracles/unicode_naive.h"

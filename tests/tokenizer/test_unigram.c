@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_unigram.c - Unigram, through the whole engine, against its definition: sentencepiece's in
  * floats and HuggingFace's in doubles, with ties everywhere. */
-#include <math.h>
 
 #include "support/check.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_word_positions.c - all ways to list the bits of a bitmap give the same list. */
-#include <string.h>
 
 #include "support/check.h"
 #include "tokenizer/words/word_positions.h"

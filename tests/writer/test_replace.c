@@ -6,7 +6,6 @@
 #include "support/check.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/wait.h>
 

@@ -3,7 +3,6 @@
 #include "support/check.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "support/bad_days.h"
 #include "support/must.h"
