@@ -3,10 +3,8 @@
  * restored, and rows that hold the tokens they say. */
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "support/joined.h"
 #include "support/loader_corpus.h"

@@ -3,8 +3,6 @@
  * the same tokens, and names the token file that is missing, of another size, or cut. */
 #include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "dataset/token_files.h"

@@ -2,7 +2,6 @@
 /* test_loader_many - loaders of many sources and many phases: what open costs, in instructions and
  * in memory. */
 #include <malloc.h>
-#include <unistd.h>
 
 #include "support/loader_corpus.h"
 #include "system/platform_memory.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_refusals - what a loader does not do, and says why: wrong options, data that do not
  * go together, states of others, the end, a fork. */
-#include <unistd.h>
-
 #include "base/base.h"
 #include "base/hash.h"
 #include "dataset/dataset.h"

@@ -3,8 +3,6 @@
  * use in turn does not. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "support/faults.h"
 #include "loader/loader.h"

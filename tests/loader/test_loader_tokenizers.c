@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_tokenizers - datasets of different tokenizers are refused by name, unless an option
  * says that they may differ. */
-#include <stdlib.h>
-
 #include "support/loader_corpus.h"
 #include "support/must.h"
 

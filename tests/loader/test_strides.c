@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_strides - elements of arrays of a caller whose header is older or newer than the library:
  * they begin as far apart as the caller says, and bytes that the library does not know are 0. */
-#include <stdlib.h>
-
 #include "support/loader_corpus.h"
 
 enum {

@@ -2,9 +2,6 @@
 #include "stage/fake_driver_queue.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct fake_state fake = {.mutex = PTHREAD_MUTEX_INITIALIZER, .random = 1};
 _Thread_local struct fake_thread_state fake_thread;

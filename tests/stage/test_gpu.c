@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stage and its kernel on a real device: `make gpu-test`. Skips without one. */
-#include <stdlib.h>
-
 #include "expand_ptx.h"
 #include "stage/driver.h"
 #include "stage/expand_case.h"

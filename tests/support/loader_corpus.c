@@ -2,10 +2,6 @@
 #include "support/loader_corpus.h"
 #include "support/must.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/joined.h"
 
 uint64_t corpus_random_state = 1;

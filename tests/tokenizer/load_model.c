@@ -2,7 +2,6 @@
 #include "tokenizer/load_model.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include "support/exact_copy.h"
 
 void put(blob *b, const void *data, size_t n_bytes)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_added_tokens.c - added tokens in a text: found leftmost and longest, and encoded
  * correctly. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tokenizer/char_engine_case.h"
 #include "tokenizer/words/added_tokens.h"
 #include "tokenizer/words/pair_filter.h"

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/journal_plans.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 char prefix[600];
 
 const char *const all_suffixes[N_SUFFIXES] = {".bin",          ".tmi",         ".bin.partial",
