@@ -295,6 +295,19 @@ TOKMAP_API tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t 
 TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
                                                const uint8_t state[TOKMAP_STATE_BYTES],
                                                tokmap_error *err);
+/* Continues at the position that was saved with other options. From there on, the mixture may
+ * be another: docs/ORDER.md, section 9. `before` are the options of that loader. Only its weights,
+ * max_epochs and phases are used; datasets may be NULL. If it is NULL, that loader had those phases
+ * of this one that begin before the position, and the same max_epochs.
+ * Both must have the same phases before the position, and the sources of the old loader must be the
+ * first ones of this one; sources that are added have weight 0 before the position. So to change
+ * weights at sample 1,000, add a phase that begins there. With TOKMAP_SHUFFLE_BLOCK, a wider source
+ * needs the old block_windows. TOKMAP_ERR_MISMATCH: err says what differs. Others: see
+ * tokmap_loader_restore. */
+TOKMAP_API tokmap_status tokmap_loader_amend(tokmap_loader *l,
+                                             const uint8_t state[TOKMAP_STATE_BYTES],
+                                             const tokmap_loader_options *before,
+                                             tokmap_error *err);
 /* The next step starts at this sample. TOKMAP_ERR_ARGUMENT: it is after the last sample. */
 TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
 /* The first sample of the next step. */

@@ -205,6 +205,7 @@ SIGNATURES = {
     "tokmap_loader_set_batch": (c_int, [c_void_p, c_uint32, c_uint32, c_uint32, POINTER(ErrorDetail)]),
     "tokmap_loader_get_source": (c_int, [c_void_p, c_size_t, POINTER(LoaderSourceInfo)]),
     "tokmap_loader_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_loader_amend": (c_int, [c_void_p, c_uint8 * 128, POINTER(LoaderOptions), POINTER(ErrorDetail)]),
     "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
                                      POINTER(ErrorDetail)]),
     "tokmap_loader_get_info": (c_int, [c_void_p, POINTER(LoaderInfo)]),

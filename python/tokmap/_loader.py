@@ -7,9 +7,10 @@ import warnings
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _lib
+from ._amend import Mixture, amended, as_mixture, as_phases
 from ._batch import PARTS, Batch, save_at
 from ._dataset import Dataset, Path, Shard
-from ._errors import ArgumentError, ForkedError, check
+from ._errors import ArgumentError, ForkedError, MismatchError, check
 from ._gather import Gatherer
 from ._lib import lib
 from ._locks import new_lock
@@ -22,6 +23,7 @@ from ._stage_core import Log
 _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1}
 _IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
+_ON_MISMATCH = {"error": 0, "amend": 1}
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
@@ -94,23 +96,6 @@ def _as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
                    max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]
 
 
-def _as_phases(given: Any, n_sources: int) -> List[Tuple[int, List[float]]]:
-    if given is not None and not hasattr(given, "items"):
-        raise TypeError(f"phases is {given!r}: must be a dict, such as {{1000: [1.0, 2.0]}}")
-    phases = []
-    for first_sample, given_weights in (given or {}).items():
-        if not hasattr(given_weights, "__iter__") or isinstance(given_weights, (dict, set, frozenset)):
-            raise TypeError(f"phases: the weights are {given_weights!r}: must be a list with one of each source")
-        phases.append((number("the sample of a phase", first_sample, 2**62 - 1, 1),
-                       [real("phases: a weight", weight) for weight in given_weights]))
-    phases.sort()
-    for first_sample, weights in phases:
-        if len(weights) != n_sources:
-            raise ValueError(f"the phase from sample {first_sample} has {len(weights)} weights for "
-                             f"{n_sources} sources")
-    return phases
-
-
 def _check_fork(status: int) -> None:
     """For calls of an open loader that can fail for no other reason, and so have no text."""
     if status:
@@ -173,15 +158,22 @@ class Loader:
                 False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
                 left out, a warning says so
     random_offset   whether the windows of each epoch begin at another token
-    phases      {first_sample: [weight of each source, ...]}: new weights from that sample
+    phases      {first_sample: [weight of each source, ...]}: new weights from that sample on. Those of sample 0 are
+                used in place of the weights of the sources
     io          "auto", "map", "direct", "populate", "read": how to read; see tokmap_io in tokmap_loader.h
     look_ahead  steps to read ahead; 0: the default of tokmap_loader.h
     drop_behind     whether used rows leave the page cache, with "populate" and "read"
     mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. Else
                 that is a MismatchError; datasets that name no tokenizer go with all others. A state does not
                 depend on it
+    amend       a state of a run with other weights, phases or max_epochs, or without the last sources: this loader
+                continues it, and what was trained on stays as it was. The weights are those from the state's sample
+                on. Then write `phases` into the script, as the argument phases, which restores later states
+    amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...]} of that run. None: phases are all those of
+                the run, and the first max_epochs are its own
+    on_mismatch     "error", or "amend": what restore and load_state_dict do with the state of such a run
 
-    n_samples: how many there are, or None."""
+    n_samples: how many there are, or None. phases: as the argument, from sample 0."""
 
     def __init__(self, sources: Any, sequence_length: int, batch_rows: int = 1, *,
                  outputs: Sequence[str] = ("inputs", "labels"), dtype: Any = "int64", contiguous: bool = True,
@@ -192,7 +184,8 @@ class Loader:
                  phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
                  group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
-                 log: Log = None) -> None:
+                 log: Log = None, amend: Optional[bytes] = None,
+                 amend_from: Optional[Mapping[str, Any]] = None, on_mismatch: str = "error") -> None:
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
         random_offset = flag("random_offset", random_offset)
@@ -200,7 +193,9 @@ class Loader:
         arguments = dict(locals())
         del arguments["self"]
         self._sources = _as_sources(sources, max_epochs)
-        self._phases = _as_phases(phases, len(self._sources))
+        self._mixture = Mixture(as_phases(phases, [s.weight for s in self._sources]),
+                                [s.max_epochs or 0 for s in self._sources])
+        self._amends = choose(_ON_MISMATCH, on_mismatch, "on_mismatch") == 1
         self.outputs = _as_outputs(outputs)
         self.rank, self.n_ranks = find_rank(rank, n_ranks)
         self._rank_is_found = rank is None  # and not compared yet with what torch.distributed says at the first batch
@@ -209,8 +204,8 @@ class Loader:
         self.drop_last = drop_last
         if "cu_seqlens" in self.outputs and self.batch_rows * self.sequence_length >= 2**31:
             raise ArgumentError(f"batch_rows is {self.batch_rows}: cu_seqlens counts to 2^31 - 1 inputs of a batch", -1)
-        arguments.update(sources=self._sources, phases=dict(self._phases), outputs=self.outputs, rank=self.rank,
-                         n_ranks=self.n_ranks)
+        arguments.update(sources=self._sources, phases=self.phases, outputs=self.outputs, rank=self.rank,
+                         n_ranks=self.n_ranks, amend=None)
         self._arguments = arguments
         self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
         self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
@@ -239,9 +234,9 @@ class Loader:
         self._batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._batch), ctypes.byref(self._detail)
-        n_samples = self._get_info().n_samples
-        self.n_samples: Optional[int] = None if n_samples == _NO_LIMIT else n_samples
-        if drop_last and n_samples < self.n_ranks * self.batch_rows:
+        self._count()
+        n_samples = self.n_samples
+        if drop_last and n_samples is not None and n_samples < self.n_ranks * self.batch_rows:
             warnings.warn(f"{n_samples} samples are fewer than the {self.n_ranks * self.batch_rows} rows of a step of "
                           "all ranks, so there is no batch: set drop_last=False, or fewer batch_rows")
         self._stage: Any = None
@@ -252,34 +247,55 @@ class Loader:
             if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs:
                 raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, "
                                  "or the output loss_mask (mask_labels=True applies it)")
-            self._stage = Stage(self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=pad_id,
-                                ignore_index=ignore_index, n_slots=n_slots, max_documents=max_documents, log=log)
+            self._make_stage = lambda: Stage(
+                self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=pad_id,
+                ignore_index=ignore_index, n_slots=n_slots, max_documents=max_documents, log=log)
+            self._stage = self._make_stage()
+        self._old = None if amend_from is None else as_mixture(amend_from)
+        if amend is not None:
+            self._continue(amend, True)
 
     # ---- Open and close ----
 
     def _open(self) -> LoaderHandle:
-        sources, phases = self._sources, self._phases
-        shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in sources]
+        shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
         handle = LoaderHandle(shards)
-        c_sources = (_lib.LoaderSource * len(sources))()
-        for c, s, own in zip(c_sources, sources, shards):
+        options = self._mixture.as_options(batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks,
+                                           **self._options)
+        for c, s, own in zip(options.sources, self._sources, shards):
             pointers = [shard.handle.pointer.value for shard in own]
             c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
-            c.weight, c.masked = s.weight, bool(s.masked)
-            c.max_epochs = s.max_epochs or 0
-        c_phases = (_lib.LoaderPhase * len(phases))()
-        for c, (first_sample, weights) in zip(c_phases, phases):
-            c.first_sample = first_sample
-            c.weights = (ctypes.c_double * len(weights))(*weights)
-        options = _lib.LoaderOptions(
-            struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=c_sources, n_sources=len(sources),
-            source_stride=ctypes.sizeof(_lib.LoaderSource), phases=c_phases, n_phases=len(phases),
-            phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row),
-            batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks, **self._options)
+            c.masked = bool(s.masked)
         detail = _lib.ErrorDetail()
         check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
               detail)
         return handle
+
+    def _amend(self, state: bytes, old: Optional[Mixture]) -> None:
+        """Opens the loader again with the mixture that continues the state."""
+        at = int.from_bytes(state[24:32], "little")
+        before, self._mixture = self._mixture, amended(old, self._mixture, at) if old else self._mixture
+        try:
+            handle = self._open()
+            detail = _lib.ErrorDetail()
+            check(lib.tokmap_loader_amend(handle.pointer, (ctypes.c_uint8 * 128)(*state),
+                                          ctypes.byref(old.as_options()) if old else None, ctypes.byref(detail)), detail)
+        except BaseException:
+            self._mixture = before
+            raise
+        with self._lock:
+            self._arguments["phases"] = self.phases
+            if self._stage is not None:
+                self._stage.close()
+            self._own_handle = self._handle = handle
+            self._take_turns(self._lane, self._n_lanes)
+            self._count()
+            if self._stage is not None:
+                self._stage = self._make_stage()
+
+    def _count(self) -> None:
+        n_samples = self._get_info().n_samples
+        self.n_samples: Optional[int] = None if n_samples == _NO_LIMIT else n_samples
 
     def _call(self, function: Any, *arguments: Any) -> int:
         detail = _lib.ErrorDetail()
@@ -473,13 +489,26 @@ class Loader:
     def restore(self, state: bytes) -> None:
         """Continues where a state was taken. MismatchError: it was taken with other data, or with another sequence
         length, seed, shuffle, kind of windows or mixture."""
+        self._continue(state, self._amends)
+
+    def _continue(self, state: bytes, amends: bool) -> None:
         state = state_bytes(state)
-        with self._lock:
-            self._turn += 1
-            if self._stage is not None:
-                self._stage.restore(state)
-            else:
-                self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
+        try:
+            with self._lock:
+                self._turn += 1
+                if self._stage is not None:
+                    self._stage.restore(state)
+                else:
+                    self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
+        except MismatchError:
+            if not amends:
+                raise
+            self._amend(state, self._old)
+
+    @property
+    def phases(self) -> Dict[int, List[float]]:
+        """{sample: [weight of each source from there on, ...]}, from sample 0: what the argument phases may be."""
+        return {sample: list(weights) for sample, weights in self._mixture.phases}
 
     def state_dict(self) -> Dict[str, Any]:
         """The state as plain types, for checkpoints: 128 bytes as hexadecimal digits, and the sample for people."""

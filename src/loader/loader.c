@@ -276,9 +276,11 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
     if (!counts)
         return TOKMAP_ERR_MEMORY;
     tokmap_i_mixture_counts(l->mixture, next_sample, counts);
-    tokmap_loader_source_info full = {.n_windows = l->sources[source].windows.n_windows,
-                                      .n_samples_before = counts[source]};
-    full.quota = tokmap_i_mixture_quota(l->mixture, (uint32_t)source, &full.period);
+    const tokmap_i_mixture_phase first = tokmap_i_mixture_get_phase(l->mixture, 0);
+    const tokmap_loader_source_info full = {.n_windows = l->sources[source].windows.n_windows,
+                                            .quota = first.quotas[source],
+                                            .period = first.period,
+                                            .n_samples_before = counts[source]};
     free(counts);
     return tokmap_i_give_struct(info, &full, &kind, NULL);
 }

@@ -86,6 +86,15 @@ tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t samp
                                            tokmap_error *err);
 /* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
+/* As many windows as fit into a MiB of the widest tokens: the same number for all sources. */
+uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes);
+/* Takes a caller's options, with copies of both arrays that have our strides and are freed by the
+ * caller, also after an error. */
+tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
+                                           const tokmap_loader_options *options, tokmap_error *err);
+/* The mixture that options describe, of o->n_sources sources, which are the loader's first ones. */
+tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_loader_options *o,
+                                           tokmap_i_mixture **out, tokmap_error *err);
 /* From now on documents are looked up without the map, so that a shortened file is an error, and
  * not a signal in a thread of the library. */
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err);

@@ -193,6 +193,11 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
     return TOKMAP_OK;
 }
 
+uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes)
+{
+    return MAX(BLOCK_BYTES / ((uint64_t)length * token_bytes), 1);
+}
+
 static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options *o,
                                   tokmap_error *err)
 {
@@ -202,10 +207,9 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
     for (size_t k = 0; k < o->n_sources; k++)
         l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
     if (l->shuffle == TOKMAP_SHUFFLE_BLOCK) {
-        /* As many windows as fit into a MiB of the widest tokens: the same number for all
-         * sources. */
-        const uint64_t row_bytes = (uint64_t)l->length * l->token_bytes;
-        l->block_windows = o->block_windows ? o->block_windows : MAX(BLOCK_BYTES / row_bytes, 1);
+        l->block_windows = o->block_windows
+                               ? o->block_windows
+                               : tokmap_i_loader_default_block(l->length, l->token_bytes);
         l->group_blocks = o->group_blocks ? o->group_blocks : GROUP_BLOCKS;
     }
     tokmap_status status = TOKMAP_OK;
@@ -227,19 +231,18 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
 
 /* ---- Mixture ---- */
 
-static tokmap_status add_phase(tokmap_loader *l, uint64_t from, const double *weights,
-                               tokmap_error *err)
+static tokmap_status add_phase(tokmap_i_mixture *m, uint32_t n_sources, uint64_t from,
+                               const double *weights, tokmap_error *err)
 {
-    uint32_t too_small, *quotas = malloc(l->n_sources * sizeof *quotas);
+    uint32_t too_small, *quotas = malloc(n_sources * sizeof *quotas);
     double total = 0;
     if (!quotas)
         return FAIL_MEMORY(err);
-    for (uint32_t k = 0; k < l->n_sources; k++)
+    for (uint32_t k = 0; k < n_sources; k++)
         total += weights[k];
     tokmap_status status = TOKMAP_OK;
-    if (tokmap_i_quotas(weights, l->n_sources, quotas, &too_small))
-        status =
-            tokmap_i_mixture_add_phase(l->mixture, from, quotas) ? TOKMAP_OK : FAIL_MEMORY(err);
+    if (tokmap_i_quotas(weights, n_sources, quotas, &too_small))
+        status = tokmap_i_mixture_add_phase(m, from, quotas) ? TOKMAP_OK : FAIL_MEMORY(err);
     else if (too_small == UINT32_MAX)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT,
                       "the weights from sample %" PRIu64
@@ -256,21 +259,23 @@ static tokmap_status add_phase(tokmap_loader *l, uint64_t from, const double *we
     return status;
 }
 
-static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options *o,
-                                  tokmap_error *err)
+tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_loader_options *o,
+                                           tokmap_i_mixture **out, tokmap_error *err)
 {
-    tokmap_i_mixture_source *sources = calloc(l->n_sources, sizeof *sources);
-    double *weights = calloc(l->n_sources, sizeof *weights);
-    for (uint32_t k = 0; sources && weights && k < l->n_sources; k++) {
+    const uint32_t n = o->n_sources;
+    tokmap_i_mixture_source *sources = calloc(n, sizeof *sources);
+    double *weights = calloc(n, sizeof *weights);
+    for (uint32_t k = 0; sources && weights && k < n; k++) {
         sources[k] =
             (tokmap_i_mixture_source){l->sources[k].windows.n_windows, o->sources[k].max_epochs};
-        weights[k] = l->n_sources == 1 && o->sources[k].weight == 0 ? 1 : o->sources[k].weight;
+        weights[k] = n == 1 && o->sources[k].weight == 0 ? 1 : o->sources[k].weight;
     }
-    if (sources && weights)
-        l->mixture = tokmap_i_mixture_new(sources, l->n_sources, o->n_phases + 1);
-    tokmap_status status = weights && l->mixture ? add_phase(l, 0, weights, err) : FAIL_MEMORY(err);
+    tokmap_i_mixture *m =
+        sources && weights ? tokmap_i_mixture_new(sources, n, o->n_phases + 1) : NULL;
+    tokmap_status status = m ? add_phase(m, n, 0, weights, err) : FAIL_MEMORY(err);
     free(sources);
     free(weights);
+    *out = m;
     for (size_t i = 0; i < o->n_phases && !status; i++) {
         const tokmap_loader_phase *phase = &o->phases[i];
         const uint64_t before = i ? phase[-1].first_sample : 0;
@@ -281,12 +286,8 @@ static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options 
                         "phase %zu: first_sample is %" PRIu64 ": must be above %" PRIu64
                         " and below 2^62",
                         i, phase->first_sample, before);
-        status = add_phase(l, phase->first_sample, phase->weights, err);
+        status = add_phase(m, n, phase->first_sample, phase->weights, err);
     }
-    if (!status)
-        l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
-    if (l->end > TOKMAP_I_MAX_SAMPLE)
-        l->end = UINT64_MAX;
     return status;
 }
 
@@ -378,7 +379,11 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     if (!status)
         status = open_sources(l, o, err);
     if (!status)
-        status = open_mixture(l, o, err);
+        status = tokmap_i_loader_make_mixture(l, o, &l->mixture, err);
+    if (!status) {
+        l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
+        l->end = l->end > TOKMAP_I_MAX_SAMPLE ? UINT64_MAX : l->end;
+    }
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
         status = FAIL_MEMORY(err);
     if (!status)
@@ -388,47 +393,60 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     return status;
 }
 
+tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
+                                           const tokmap_loader_options *options, tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_options, group_blocks)};
+    *o = (tokmap_loader_options){0};
+    tokmap_loader_options given;
+    tokmap_status status = tokmap_i_take_options(&given, options, &kind, err);
+    if (!status)
+        status = tokmap_i_check_flag("mixed_tokenizers", given.mixed_tokenizers, err);
+    if (!status && options->struct_size < SIZE_UP_TO(tokmap_loader_options, mixed_tokenizers))
+        given.mixed_tokenizers = 1; /* a program that cannot set it */
+    if (!status)
+        status = check_arrays(&given, err);
+    if (status)
+        return status;
+    tokmap_loader_source *sources = calloc(given.n_sources, sizeof *sources);
+    tokmap_loader_phase *phases = calloc(given.n_phases + 1, sizeof *phases);
+    *o = given;
+    o->sources = sources;
+    o->phases = phases;
+    status = sources && phases ? TOKMAP_OK : FAIL_MEMORY(err);
+    for (size_t k = 0; k < given.n_sources && !status; k++)
+        status =
+            tokmap_i_take_known(&sources[k], (const uint8_t *)given.sources + k * o->source_stride,
+                                o->source_stride, &source_kind, err);
+    for (size_t i = 0; i < given.n_phases && !status; i++)
+        status =
+            tokmap_i_take_known(&phases[i], (const uint8_t *)given.phases + i * o->phase_stride,
+                                o->phase_stride, &phase_kind, err);
+    return status;
+}
+
 tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
                                  tokmap_error *err)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_options, group_blocks)};
     tokmap_loader_options o;
     tokmap_i_error_clear(err);
     if (!out)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: out is NULL");
     *out = NULL;
-    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
-    if (!status)
-        status = tokmap_i_check_flag("mixed_tokenizers", o.mixed_tokenizers, err);
-    if (!status && options->struct_size < SIZE_UP_TO(tokmap_loader_options, mixed_tokenizers))
-        o.mixed_tokenizers = 1; /* a program that cannot set it */
-    if (!status)
-        status = check_arrays(&o, err);
-    if (status)
-        return status;
-    /* Both arrays of the caller, as copies whose elements have our size. */
-    tokmap_loader_source *sources = calloc(o.n_sources, sizeof *sources);
-    tokmap_loader_phase *phases = calloc(o.n_phases + 1, sizeof *phases);
-    tokmap_loader *l = calloc(1, sizeof *l);
-    status = sources && phases && l ? TOKMAP_OK : FAIL_MEMORY(err);
-    for (size_t k = 0; k < o.n_sources && !status; k++)
-        status = tokmap_i_take_known(&sources[k], (const uint8_t *)o.sources + k * o.source_stride,
-                                     o.source_stride, &source_kind, err);
-    for (size_t i = 0; i < o.n_phases && !status; i++)
-        status = tokmap_i_take_known(&phases[i], (const uint8_t *)o.phases + i * o.phase_stride,
-                                     o.phase_stride, &phase_kind, err);
-    o.sources = sources;
-    o.phases = phases;
+    tokmap_status status = tokmap_i_loader_take_options(&o, options, err);
     if (!status)
         status = check_options(&o, err);
     if (!status)
         status = check_sources(&o, err);
-    if (l)
-        tokmap_i_fork_mark_set(&l->fork_mark);
+    tokmap_loader *l = status ? NULL : calloc(1, sizeof *l);
     if (!status)
+        status = l ? TOKMAP_OK : FAIL_MEMORY(err);
+    if (!status) {
+        tokmap_i_fork_mark_set(&l->fork_mark);
         status = open_loader(l, &o, err);
-    free(sources);
-    free(phases);
+    }
+    free((void *)(uintptr_t)o.sources);
+    free((void *)(uintptr_t)o.phases);
     if (status) {
         tokmap_loader_close(l);
         return status;

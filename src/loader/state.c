@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.c - the 128 bytes of the state of a loader: docs/ORDER.md, section 8. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/hash.h"
@@ -24,27 +25,40 @@ enum {
     CHECKSUM_AT = 120
 };
 
-void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state)
+static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
 {
-    const uint64_t of_windows[] = {l->windows, l->random_offset, l->shuffle, l->block_windows,
-                                   l->group_blocks};
-    uint64_t data = TOKMAP_I_HASH_START, windows = TOKMAP_I_HASH_START;
-    for (uint32_t k = 0; k < l->n_sources; k++)
+    const uint64_t fields[] = {l->windows, l->random_offset, l->shuffle, block_windows,
+                               l->group_blocks};
+    uint64_t hash = TOKMAP_I_HASH_START;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        hash = tokmap_i_hash_add(hash, fields[i]);
+    return hash;
+}
+
+/* The state of a loader that has the first n_sources sources of l, and this mixture of them. */
+static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mixture *mixture,
+                   uint64_t next_sample, uint8_t *state)
+{
+    uint64_t data = TOKMAP_I_HASH_START;
+    for (uint32_t k = 0; k < n_sources; k++)
         data = tokmap_i_hash_add(data, l->sources[k].shuffle.id.source_id);
-    for (size_t i = 0; i < sizeof of_windows / sizeof *of_windows; i++)
-        windows = tokmap_i_hash_add(windows, of_windows[i]);
     memset(state, 0, TOKMAP_STATE_BYTES);
     memcpy(state, magic, sizeof magic);
     store_le32(state + VERSION_AT, ORDER_VERSION);
     store_le32(state + LENGTH_AT, l->length);
     store_le64(state + SEED_AT, l->seed);
     store_le64(state + SAMPLE_AT, next_sample);
-    store_le32(state + SOURCES_AT, l->n_sources);
-    store_le32(state + PHASES_AT, tokmap_i_mixture_n_phases(l->mixture));
+    store_le32(state + SOURCES_AT, n_sources);
+    store_le32(state + PHASES_AT, tokmap_i_mixture_n_phases(mixture));
     store_le64(state + DATA_AT, data);
-    store_le64(state + WINDOWS_AT, windows);
-    store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(l->mixture));
+    store_le64(state + WINDOWS_AT, hash_windows(l, l->block_windows));
+    store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(mixture));
     store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
+}
+
+void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state)
+{
+    encode(l, l->n_sources, l->mixture, next_sample, state);
 }
 
 tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_STATE_BYTES],
@@ -70,8 +84,8 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
     return status;
 }
 
-/* Checks everything that must be the same as where the state was saved. */
-static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap_error *err)
+/* Checks everything but the mixture. */
+static tokmap_status check_same_data(const uint8_t *state, const uint8_t *own, tokmap_error *err)
 {
     if (load_le32(state + SOURCES_AT) != load_le32(own + SOURCES_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
@@ -91,16 +105,11 @@ static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap
     if (load_le64(state + WINDOWS_AT) != load_le64(own + WINDOWS_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with other windows, random_offset or shuffle");
-    if (memcmp(state, own, SAMPLE_AT) != 0 ||
-        memcmp(state + SOURCES_AT, own + SOURCES_AT, CHECKSUM_AT - SOURCES_AT) != 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "state: saved with other weights, phases or max_epochs");
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err)
+static tokmap_status check_readable(const uint8_t *state, tokmap_error *err)
 {
-    uint8_t own[TOKMAP_STATE_BYTES];
     if (memcmp(state, magic, sizeof magic) != 0)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are not the state of a loader");
     if (load_le64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
@@ -113,8 +122,20 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
     if (!is_zero(state + RESERVED_AT, CHECKSUM_AT - RESERVED_AT))
         return FAIL(err, TOKMAP_ERR_VERSION,
                     "state: holds something that this library does not know: use a newer one");
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err)
+{
+    uint8_t own[TOKMAP_STATE_BYTES];
+    tokmap_status status = check_readable(state, err);
+    if (status)
+        return status;
     tokmap_i_loader_encode_state(l, l->next_sample, own);
-    const tokmap_status status = check_same(state, own, err);
+    status = check_same_data(state, own, err);
+    if (!status && memcmp(state + SOURCES_AT, own + SOURCES_AT, CHECKSUM_AT - SOURCES_AT) != 0)
+        status =
+            FAIL(err, TOKMAP_ERR_MISMATCH, "state: saved with other weights, phases or max_epochs");
     return status ? status : tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
 }
 
@@ -123,4 +144,137 @@ tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP
 {
     const tokmap_status status = state ? tokmap_i_loader_enter(l, err) : FAIL_NULL(err);
     return status ? status : tokmap_i_loader_leave(l, tokmap_i_loader_restore(l, state, err));
+}
+
+/* ---- Amend: docs/ORDER.md, section 9 ---- */
+
+/* Phase i, if it begins before `end`; else one that begins there. */
+static tokmap_i_mixture_phase phase_before(const tokmap_i_mixture *m, uint32_t i, uint64_t end)
+{
+    tokmap_i_mixture_phase none = {.from = end};
+    if (i >= tokmap_i_mixture_n_phases(m))
+        return none;
+    const tokmap_i_mixture_phase phase = tokmap_i_mixture_get_phase(m, i);
+    return phase.from < end ? phase : none;
+}
+
+/* Both mixtures must have the same samples below `end`; `old` has the first n_sources sources. */
+static tokmap_status check_prefix(const tokmap_i_mixture *old, uint32_t n_sources,
+                                  const tokmap_loader *l, uint64_t end, tokmap_error *err)
+{
+    for (uint32_t i = 0;; i++) {
+        const tokmap_i_mixture_phase a = phase_before(old, i, end);
+        const tokmap_i_mixture_phase b = phase_before(l->mixture, i, end);
+        if (a.from != b.from)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "state: before its sample %" PRIu64 ", %s has a phase from sample %" PRIu64
+                        " on that %s does not have",
+                        end, a.from < b.from ? "the old loader" : "this loader",
+                        MIN(a.from, b.from), a.from < b.from ? "this one" : "the old one");
+        if (a.from == end)
+            return TOKMAP_OK;
+        for (uint32_t k = 0; k < l->n_sources; k++) {
+            const uint32_t quota = k < n_sources ? a.quotas[k] : 0;
+            if (b.quotas[k] == quota && b.period == a.period)
+                continue;
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "state: it is at sample %" PRIu64 ", but from sample %" PRIu64
+                        " on source %" PRIu32 " has %" PRIu32 " of %" PRIu32
+                        " samples, and had %" PRIu32 " of %" PRIu32
+                        ": other weights need a phase that begins at the state's sample or later",
+                        end, a.from, k, b.quotas[k], b.period, quota, a.period);
+        }
+    }
+}
+
+/* Says which block size was the default before a wider source was added. */
+static tokmap_status check_blocks(const tokmap_loader *l, const uint8_t *state, uint32_t n_sources,
+                                  tokmap_error *err)
+{
+    uint32_t widest = 1;
+    for (uint32_t k = 0; k < n_sources; k++)
+        widest = MAX(widest, l->sources[k].token_bytes);
+    const uint64_t block_windows = tokmap_i_loader_default_block(l->length, widest);
+    if (block_windows == l->block_windows ||
+        load_le64(state + WINDOWS_AT) != hash_windows(l, block_windows))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_MISMATCH,
+                "state: saved with blocks of %" PRIu64 " windows, this loader has %" PRIu64
+                ", because a source of wider tokens was added: set block_windows to %" PRIu64,
+                block_windows, l->block_windows, block_windows);
+}
+
+/* The mixture of the loader before it was changed, of n_sources sources. */
+static tokmap_status make_old_mixture(const tokmap_loader *l, uint32_t n_sources, uint64_t end,
+                                      const tokmap_loader_options *before, tokmap_i_mixture **out,
+                                      tokmap_error *err)
+{
+    tokmap_loader_options o;
+    if (!before) {
+        bool is_empty = false;
+        *out = tokmap_i_mixture_prefix(l->mixture, n_sources, end, &is_empty);
+        if (is_empty)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "state: its sources have no samples here before its sample: describe its "
+                        "loader, too");
+        return *out ? TOKMAP_OK : FAIL_MEMORY(err);
+    }
+    tokmap_status status = tokmap_i_loader_take_options(&o, before, err);
+    if (!status && o.n_sources != n_sources)
+        status = FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "state: saved with %" PRIu32
+                      " sources, but the loader that is described had %" PRIu32,
+                      n_sources, o.n_sources);
+    if (!status)
+        status = tokmap_i_loader_make_mixture(l, &o, out, err);
+    free((void *)(uintptr_t)o.sources);
+    free((void *)(uintptr_t)o.phases);
+    return status;
+}
+
+static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
+                                 const tokmap_loader_options *before, tokmap_error *err)
+{
+    uint8_t old[TOKMAP_STATE_BYTES];
+    tokmap_i_mixture *mixture = NULL;
+    const uint64_t end = load_le64(state + SAMPLE_AT);
+    const uint32_t n_sources = load_le32(state + SOURCES_AT);
+    if (n_sources == 0 || n_sources > l->n_sources)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with %" PRIu32 " sources, this loader has %" PRIu32
+                    ": to stop a source, give it weight 0",
+                    n_sources, l->n_sources);
+    tokmap_status status = make_old_mixture(l, n_sources, end, before, &mixture, err);
+    if (!status) {
+        encode(l, n_sources, mixture, end, old);
+        status = check_blocks(l, state, n_sources, err);
+    }
+    if (!status)
+        status = check_same_data(state, old, err);
+    if (!status && (load_le32(state + PHASES_AT) != load_le32(old + PHASES_AT) ||
+                    load_le64(state + MIXTURE_AT) != load_le64(old + MIXTURE_AT)))
+        status =
+            FAIL(err, TOKMAP_ERR_MISMATCH, "%s",
+                 before ? "state: its loader had other weights, phases or max_epochs than "
+                          "those that are described"
+                        : "state: its loader had other weights or max_epochs, or a phase after "
+                          "the state's sample: describe that loader, too");
+    if (!status)
+        status = check_prefix(mixture, n_sources, l, end, err);
+    tokmap_i_mixture_free(mixture);
+    return status;
+}
+
+tokmap_status tokmap_loader_amend(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
+                                  const tokmap_loader_options *before, tokmap_error *err)
+{
+    tokmap_status status = state ? tokmap_i_loader_enter(l, err) : FAIL_NULL(err);
+    if (status)
+        return status;
+    status = check_readable(state, err);
+    if (!status)
+        status = check_order(l, state, before, err);
+    if (!status)
+        status = tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
+    return tokmap_i_loader_leave(l, status);
 }

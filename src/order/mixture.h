@@ -33,6 +33,14 @@ void tokmap_i_mixture_free(tokmap_i_mixture *m);
  * memory; the mixture is unchanged. */
 bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas);
 
+typedef struct tokmap_i_mixture_phase {
+    uint64_t from;
+    const uint32_t *quotas;
+    uint32_t period; /* their sum */
+} tokmap_i_mixture_phase;
+/* i < n_phases */
+tokmap_i_mixture_phase tokmap_i_mixture_get_phase(const tokmap_i_mixture *m, uint32_t i);
+
 /* The number of samples: the mixture ends when a source with max_epochs has none left, and *source
  * is that one. UINT64_MAX: it does not end before 2^63. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source);
@@ -47,10 +55,12 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
 /* Samples of each source before sample g, in counts[0 .. n_sources). */
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts);
 
-/* The samples of a source in a period of the first phase, and in *period those of all sources. */
-uint32_t tokmap_i_mixture_quota(const tokmap_i_mixture *m, uint32_t source, uint64_t *period);
 /* The memory that it uses. Phases with the same quotas share a table. */
 uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
+/* The mixture of the first n_sources sources, with the first phase and those others that begin
+ * before the sample. NULL: no memory, or is_empty: its sources have no slot in one of them. */
+tokmap_i_mixture *tokmap_i_mixture_prefix(const tokmap_i_mixture *m, uint32_t n_sources,
+                                          uint64_t before, bool *is_empty);
 /* The hash in the state: docs/ORDER.md, section 8. */
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
 uint32_t tokmap_i_mixture_n_phases(const tokmap_i_mixture *m);
