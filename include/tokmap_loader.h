@@ -127,6 +127,12 @@ typedef struct tokmap_loader_phase {
     const double *weights; /* one for each source; 0: none of its samples */
 } tokmap_loader_phase;
 
+/* Samples that are left out. The loader passes over them, and counts them as used. */
+typedef struct tokmap_loader_skip {
+    uint64_t first_sample; /* not below end_sample of the one before */
+    uint64_t end_sample;   /* the first one that is not left out; at most the number of samples */
+} tokmap_loader_skip;
+
 /* What a row contains beside its tokens. Combine with |. */
 enum {
     TOKMAP_ROW_DOCUMENTS = 1,    /* cu_seqlens, n_documents, longest_document */
@@ -163,6 +169,9 @@ typedef struct tokmap_loader_options {
      * tokmap_dataset_check_tokenizers. 1: they may differ. Not checked for programs that were
      * compiled before this field was added. Of 8 bytes, so that no padding follows it. */
     int64_t mixed_tokenizers;
+    const tokmap_loader_skip *skips;
+    uint32_t n_skips;
+    uint32_t skip_stride; /* sizeof(tokmap_loader_skip), if there are any */
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
@@ -184,6 +193,7 @@ typedef struct tokmap_row {
     const int32_t *position_ids; /* for each input: its position in its document */
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
+    uint64_t sample;             /* its number; that of rows[0] and more, if none was skipped */
 } tokmap_row;
 
 /* tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT; sets struct_size and all strides. */
@@ -193,6 +203,7 @@ static inline tokmap_loader_options tokmap_init_loader_options()
     tokmap_loader_options options = TOKMAP_INIT(tokmap_loader_options);
     options.source_stride = sizeof(tokmap_loader_source);
     options.phase_stride = sizeof(tokmap_loader_phase);
+    options.skip_stride = sizeof(tokmap_loader_skip);
     options.row_stride = sizeof(tokmap_row);
     return options;
 }
@@ -202,7 +213,8 @@ static inline tokmap_loader_options tokmap_init_loader_options()
     {                                                                                              \
         .struct_size = sizeof(tokmap_loader_options),                                              \
         .source_stride = sizeof(tokmap_loader_source),                                             \
-        .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row)              \
+        .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row),             \
+        .skip_stride = sizeof(tokmap_loader_skip)                                                  \
     }
 #endif
 
@@ -214,8 +226,8 @@ typedef struct tokmap_batch {
     uint32_t sequence_length; /* as in the options */
     uint32_t token_bytes;     /* of the widest source */
     uint32_t largest_id;      /* in all sources, according to their indexes */
-    uint64_t first_sample;    /* of rows[0]; the other rows are the samples after it */
-    uint64_t step_sample;     /* the first sample of the step, which belongs to rank 0 */
+    uint64_t first_sample; /* of rows[0]; the other rows are those after it, without skipped ones */
+    uint64_t step_sample;  /* the first sample of the step, which belongs to rank 0 */
 } tokmap_batch;
 
 /* ---- Open and close ---- */
@@ -282,7 +294,7 @@ enum {
  * counts once next has returned it, not when it is read in advance. */
 TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
-/* The state that tokmap_loader_save gives when the next step starts at this sample. Any thread may
+/* The state that tokmap_loader_save gives after a seek to this sample. Any thread may
  * call it at any time before close, also during another call. TOKMAP_ERR_ARGUMENT: the sample is
  * after the last one. */
 TOKMAP_API tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
@@ -308,7 +320,8 @@ TOKMAP_API tokmap_status tokmap_loader_amend(tokmap_loader *l,
                                              const uint8_t state[TOKMAP_STATE_BYTES],
                                              const tokmap_loader_options *before,
                                              tokmap_error *err);
-/* The next step starts at this sample. TOKMAP_ERR_ARGUMENT: it is after the last sample. */
+/* The next step starts at this sample, or after those that are skipped there. TOKMAP_ERR_ARGUMENT:
+ * it is after the last sample. */
 TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
 /* The first sample of the next step. */
 TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);

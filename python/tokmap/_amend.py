@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mixture of a run, and what it becomes when a run is changed: docs/ORDER.md, section 9."""
+"""The mixture and the skips of a run, and what becomes of them when it is changed: docs/ORDER.md, sections 9 and 10."""
 
 import ctypes
+from bisect import bisect_right
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
 from . import _lib
 from ._numbers import number, real
 
+Intervals = List[Tuple[int, int]]
+
 
 class Mixture(NamedTuple):
     """phases: (sample, the weight of each source from there on), the first of them from sample 0. max_epochs of each
-    source: 0 for no limit."""
+    source: 0 for no limit. skip: the samples that are left out."""
 
     phases: List[Tuple[int, List[float]]]
     max_epochs: List[int]
+    skip: Intervals
 
     def as_options(self, **options: Any) -> Any:
         """The options of C with these weights; the sources have no datasets yet."""
@@ -23,10 +27,42 @@ class Mixture(NamedTuple):
         phases = (_lib.LoaderPhase * (len(self.phases) - 1))()
         for phase, (sample, weights) in zip(phases, self.phases[1:]):
             phase.first_sample, phase.weights = sample, (ctypes.c_double * len(weights))(*weights)
+        skips = (_lib.LoaderSkip * len(self.skip))(*self.skip)
         return _lib.LoaderOptions(
             struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=sources, n_sources=len(sources),
             source_stride=ctypes.sizeof(_lib.LoaderSource), phases=phases, n_phases=len(phases),
-            phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row), **options)
+            phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row), skips=skips,
+            n_skips=len(skips), skip_stride=ctypes.sizeof(_lib.LoaderSkip), **options)
+
+
+class Skips:
+    """Sorted intervals of samples that are left out. The position of a sample is the number of those before it that
+    are not."""
+
+    def __init__(self, intervals: Intervals) -> None:
+        self._begins, self._ends = [a for a, _ in intervals], [b for _, b in intervals]
+        self._positions: List[int] = []  # where each begins
+        self._passed = [0]  # how many samples were left out when k intervals are passed
+        for a, b in intervals:
+            self._positions.append(a - self._passed[-1])
+            self._passed.append(self._passed[-1] + b - a)
+
+    def position(self, sample: int) -> int:
+        k = bisect_right(self._begins, sample)
+        return self._positions[k - 1] + max(0, sample - self._ends[k - 1]) if k else sample
+
+    def sample(self, position: int) -> int:
+        return position + self._passed[bisect_right(self._positions, position)]
+
+
+def as_intervals(given: Any) -> Intervals:
+    """Sorted. The library checks that they do not overlap."""
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"skip is {given!r:.80}: must be a list of pairs of samples, such as [(1000, 1200)]")
+    for pair in given:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise TypeError(f"skip: {pair!r:.80} must be a pair: the first sample to skip, and the first one after it")
+    return sorted((number("a sample to skip", a, 2**62), number("the end of a skip", b, 2**62)) for a, b in given)
 
 
 def as_phases(given: Any, first: Sequence[float]) -> List[Tuple[int, List[float]]]:
@@ -45,12 +81,12 @@ def as_phases(given: Any, first: Sequence[float]) -> List[Tuple[int, List[float]
 
 
 def as_mixture(given: Any) -> Mixture:
-    """From a dict with "weights" or "phases", or both, and perhaps "max_epochs": a number, or a list with one for
-    each source."""
+    """From a dict with "weights" or "phases", or both, and perhaps "skip" and "max_epochs": a number, or a list with
+    one for each source."""
     if not isinstance(given, Mapping) or not given.keys() & {"weights", "phases"} or \
-            given.keys() - {"weights", "phases", "max_epochs"}:
+            given.keys() - {"weights", "phases", "max_epochs", "skip"}:
         raise ValueError(f"amend_from is {given!r:.80}: must be a dict with the old weights or phases, or both, and perhaps "
-                         "max_epochs")
+                         "max_epochs and skip")
     phases = given.get("phases") or {}
     first = given.get("weights", phases.get(0))
     if first is None:
@@ -60,7 +96,7 @@ def as_mixture(given: Any) -> Mixture:
     if len(limits) != len(first):
         raise ValueError(f"amend_from: {len(limits)} max_epochs for {len(first)} sources")
     return Mixture(as_phases(phases, [real("amend_from: a weight", weight) for weight in first]),
-                   [number("max_epochs", limit or 0, 2**64 - 1) for limit in limits])
+                   [number("max_epochs", limit or 0, 2**64 - 1) for limit in limits], as_intervals(given.get("skip", [])))
 
 
 def _weights_at(phases: List[Tuple[int, List[float]]], sample: int) -> Tuple[int, List[float]]:
@@ -78,4 +114,4 @@ def amended(old: Mixture, new: Mixture, at: int) -> Mixture:
                              f"at sample {at}")
     same = bool(was) and begins < at and weights == was[-1][1]
     now = [] if same else [(at, weights)]
-    return Mixture(was + now + [phase for phase in new.phases if phase[0] > at], new.max_epochs)
+    return Mixture(was + now + [phase for phase in new.phases if phase[0] > at], new.max_epochs, new.skip)

@@ -13,6 +13,7 @@ from ._lib import lib
 from ._rows import LoaderHandle, Row
 
 if TYPE_CHECKING:
+    from ._amend import Skips
     from ._loader import Loader
 
 OUTPUTS = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
@@ -31,7 +32,8 @@ class Batch:
     the batch, counted through all rows, and then the number of inputs. Each is None if it is not among the
     outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
 
-    n_rows: rows of this batch. first_sample: the number of the first row's sample; the others follow it."""
+    n_rows: rows of this batch. first_sample: the number of the first row's sample; the others follow it, without
+    those that are skipped. next_sample: where the next step of all ranks begins."""
 
     # What a batch does not have; in the class, because setting them in each batch takes a microsecond.
     inputs: Any = None
@@ -48,7 +50,7 @@ class Batch:
         self._loader: Optional["Loader"] = loader
         self._turn = turn
         self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
-        self._outputs, self._handle = loader.outputs, loader._own_handle
+        self._outputs, self._handle, self._skips = loader.outputs, loader._own_handle, loader._skips
 
     @property
     def state(self) -> bytes:
@@ -60,7 +62,10 @@ class Batch:
     @property
     def sample_ids(self) -> Array:
         """The number of each row's sample."""
-        return np.arange(self.first_sample, self.first_sample + self.n_rows, dtype=np.int64)
+        if not self._skips:
+            return np.arange(self.first_sample, self.first_sample + self.n_rows, dtype=np.int64)
+        first = self._skips.position(self.first_sample)
+        return np.array([self._skips.sample(first + i) for i in range(self.n_rows)], dtype=np.int64)
 
     @property
     def rows(self) -> List[Row]:
@@ -91,18 +96,18 @@ class Batch:
         return self._outputs
 
     def __repr__(self) -> str:
-        return (f"<tokmap.Batch: samples {self.first_sample} to {self.first_sample + self.n_rows - 1}, "
+        return (f"<tokmap.Batch: samples {self.first_sample} to {self.sample_ids[-1]}, "
                 f"{', '.join(self._outputs) or 'rows only'}>")
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the arrays and the state, for another process."""
         values = {name: value for name, value in vars(self).items() if name[0] != "_"}
-        return _rebuild, (values, self._outputs, self.state)
+        return _rebuild, (values, self._outputs, self.state, self._skips)
 
 
-def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes) -> Batch:
+def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, skips: Optional["Skips"]) -> Batch:
     batch = Batch.__new__(Batch)
-    vars(batch).update(values, _outputs=outputs, _state=state, _loader=None)
+    vars(batch).update(values, _outputs=outputs, _state=state, _skips=skips, _loader=None)
     return batch
 
 

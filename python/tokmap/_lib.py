@@ -73,6 +73,10 @@ class LoaderPhase(ctypes.Structure):
     _fields_ = [("first_sample", c_uint64), ("weights", POINTER(c_double))]
 
 
+class LoaderSkip(ctypes.Structure):
+    _fields_ = [("first_sample", c_uint64), ("end_sample", c_uint64)]
+
+
 class LoaderOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("sources", POINTER(LoaderSource)),
                 ("n_sources", c_uint32), ("source_stride", c_uint32),
@@ -81,7 +85,8 @@ class LoaderOptions(ctypes.Structure):
                 ("n_ranks", c_uint32), ("row_parts", c_uint32), ("seed", c_uint64), ("shuffle", c_int),
                 ("windows", c_int), ("block_windows", c_uint64), ("group_blocks", c_uint64),
                 ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
-                ("drop_behind", c_int32), ("mixed_tokenizers", c_int64)]
+                ("drop_behind", c_int32), ("mixed_tokenizers", c_int64), ("skips", POINTER(LoaderSkip)),
+                ("n_skips", c_uint32), ("skip_stride", c_uint32)]
 
 
 class Row(ctypes.Structure):
@@ -89,7 +94,7 @@ class Row(ctypes.Structure):
                 ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
                 ("window", c_uint64), ("first_token", c_uint64), ("cu_seqlens", c_void_p),
                 ("n_documents", c_uint32), ("longest_document", c_uint32),
-                ("position_ids", c_void_p), ("document_ids", c_void_p), ("loss_mask", c_void_p)]
+                ("position_ids", c_void_p), ("document_ids", c_void_p), ("loss_mask", c_void_p), ("sample", c_uint64)]
 
 
 # Unpacks all fields of a row at once, which is faster than one by one.

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _lib
-from ._amend import Mixture, amended, as_mixture, as_phases
+from ._amend import Mixture, Skips, amended, as_intervals, as_mixture, as_phases
 from ._batch import PARTS, Batch, save_at
 from ._dataset import Dataset, Path, Shard
 from ._errors import ArgumentError, ForkedError, MismatchError, check
@@ -166,11 +166,14 @@ class Loader:
     mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. Else
                 that is a MismatchError; datasets that name no tokenizer go with all others. A state does not
                 depend on it
-    amend       a state of a run with other weights, phases or max_epochs, or without the last sources: this loader
+    skip        [(first, end), ...]: samples that are left out, from the first one to the one before the end of each
+                pair. They count as used: all others stay what they are. A skip that lies ahead of a state is part of
+                it, so amend is needed to continue a state with another one; those behind it need not be given again
+    amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources: this loader
                 continues it, and what was trained on stays as it was. The weights are those from the state's sample
                 on. Then write `phases` into the script, as the argument phases, which restores later states
-    amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...]} of that run. None: phases are all those of
-                the run, and the first max_epochs are its own
+    amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...], "skip": [...]} of that run. None: phases are
+                all those of the run, the first max_epochs are its own, and it had no other skip ahead
     on_mismatch     "error", or "amend": what restore and load_state_dict do with the state of such a run
 
     n_samples: how many there are, or None. phases: as the argument, from sample 0."""
@@ -184,7 +187,7 @@ class Loader:
                  phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
                  group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
-                 log: Log = None, amend: Optional[bytes] = None,
+                 log: Log = None, skip: Sequence[Tuple[int, int]] = (), amend: Optional[bytes] = None,
                  amend_from: Optional[Mapping[str, Any]] = None, on_mismatch: str = "error") -> None:
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
@@ -194,7 +197,8 @@ class Loader:
         del arguments["self"]
         self._sources = _as_sources(sources, max_epochs)
         self._mixture = Mixture(as_phases(phases, [s.weight for s in self._sources]),
-                                [s.max_epochs or 0 for s in self._sources])
+                                [s.max_epochs or 0 for s in self._sources], as_intervals(skip))
+        self._skips = Skips(self._mixture.skip) if self._mixture.skip else None
         self._amends = choose(_ON_MISMATCH, on_mismatch, "on_mismatch") == 1
         self.outputs = _as_outputs(outputs)
         self.rank, self.n_ranks = find_rank(rank, n_ranks)
@@ -236,7 +240,7 @@ class Loader:
         self._references = ctypes.byref(self._batch), ctypes.byref(self._detail)
         self._count()
         n_samples = self.n_samples
-        if drop_last and n_samples is not None and n_samples < self.n_ranks * self.batch_rows:
+        if drop_last and n_samples is not None and len(self) == 0:
             warnings.warn(f"{n_samples} samples are fewer than the {self.n_ranks * self.batch_rows} rows of a step of "
                           "all ranks, so there is no batch: set drop_last=False, or fewer batch_rows")
         self._stage: Any = None
@@ -359,7 +363,7 @@ class Loader:
             status = _next(handle.pointer, *self._references)
             if not status:
                 first = c_batch.first_sample
-                batch = Batch(self, turn, c_batch.n_rows, first, first + self._to_next)
+                batch = Batch(self, turn, c_batch.n_rows, first, self._after(first))
                 self._gatherer.fill(batch, c_batch)
         except BaseException:
             if self._turn == turn and c_batch.step_sample != _NO_LIMIT:
@@ -374,18 +378,23 @@ class Loader:
                                "may ask for the state, but not for a batch or another position")
         return batch
 
+    def _after(self, first: int) -> int:
+        """The first sample of the next step of all ranks, from that of this rank in a step."""
+        skips = self._skips
+        return skips.sample(skips.position(first) + self._to_next) if skips else first + self._to_next
+
     def _last(self) -> Batch:
         """The rows of this rank in a last step that is not complete."""
-        position = self.sample
-        first_of_step = position + self._lane * self.n_ranks * self.batch_rows
-        left = max((self.n_samples or 0) - first_of_step, 0)
-        if self.drop_last and left < self.n_ranks * self.batch_rows:
+        start, skips = self.sample, self._skips or Skips([])
+        n_step = self.n_ranks * self.batch_rows
+        at = skips.position(start) + self._lane * n_step
+        left = max(skips.position(self.n_samples or 0) - at, 0)
+        if self.drop_last and left < n_step:
             raise StopIteration
         n_rows = min(max(left - self.rank * self.batch_rows, 0), self.batch_rows)
         if n_rows > 0:
-            first = first_of_step + self.rank * self.batch_rows
-            step_end = first_of_step + self.n_ranks * self.batch_rows
-            batch = Batch(self, self._turn, n_rows, first, min(step_end, self.n_samples or 0))
+            first = skips.sample(at + self.rank * self.batch_rows)
+            batch = Batch(self, self._turn, n_rows, first, skips.sample(at + min(n_step, left)))
             try:
                 self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
                 self._call(lib.tokmap_loader_seek, first)
@@ -394,7 +403,7 @@ class Loader:
                 batch._rows = self._get_rows()
             finally:  # also after an error: the next call tries this step again
                 self._take_turns(self._lane, self._n_lanes)
-                self._call(lib.tokmap_loader_seek, position)
+                self._call(lib.tokmap_loader_seek, start)
         self._call(lib.tokmap_loader_seek, self.n_samples)
         if n_rows == 0:
             raise StopIteration
@@ -421,7 +430,7 @@ class Loader:
         if staged is None:
             raise StopIteration
         first = staged.first_sample
-        batch = Batch(self, -1, staged.n_rows, first, first + self._to_next)  # its rows are those of the stage
+        batch = Batch(self, -1, staged.n_rows, first, self._after(first))  # its rows are those of the stage
         for name, tensor in staged.torch()._asdict().items():
             setattr(batch, name, tensor[:staged.n_documents + 1] if name == "cu_seqlens" else tensor)
         if "cu_seqlens" in self.outputs:
@@ -432,7 +441,8 @@ class Loader:
         """Batches from sample 0 to the end. TypeError if there is no end."""
         if self.n_samples is None:
             raise TypeError("this loader has no end, so it has no len(): set max_epochs")
-        n_steps, rest = divmod(self.n_samples, self.n_ranks * self.batch_rows)
+        n_rows = self._skips.position(self.n_samples) if self._skips else self.n_samples
+        n_steps, rest = divmod(n_rows, self.n_ranks * self.batch_rows)
         return n_steps + (not self.drop_last and rest > self.rank * self.batch_rows)
 
     # ---- Position ----
@@ -463,7 +473,7 @@ class Loader:
         return self.epochs[0]
 
     def seek(self, sample: int) -> None:
-        """The next step starts at this sample."""
+        """The next step starts at this sample, or after those that are skipped there."""
         sample = number("sample", sample, 2**62)
         with self._lock:
             self._turn += 1

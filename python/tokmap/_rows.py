@@ -38,16 +38,16 @@ class Row:
 
     tokens: sequence_length + 1 ids as stored, fewer at the end of a document within documents: a view of the
     mapped file where that is possible, else a copy. It stays valid. source: the number of the source, dataset:
-    that of the dataset in it, epoch and window: of the source, first_token: in the dataset. cu_seqlens,
+    that of the dataset in it, epoch and window: of the source, first_token: in the dataset, sample: its number. cu_seqlens,
     n_documents, longest_document, position_ids, document_ids and loss_mask: for this row, None or 0 if the
     loader's outputs do not need them."""
 
     __slots__ = ("tokens", "source", "dataset", "epoch", "window", "first_token", "cu_seqlens", "n_documents",
-                 "longest_document", "position_ids", "document_ids", "loss_mask")
+                 "longest_document", "position_ids", "document_ids", "loss_mask", "sample")
 
     def __init__(self, handle: LoaderHandle, row: Any, length: int) -> None:
         (pointer, n_tokens, token_bytes, source, dataset, self.epoch, self.window, self.first_token, cu_seqlens,
-         self.n_documents, self.longest_document, position_ids, document_ids, loss_mask) = _lib.ROW.unpack(row)
+         self.n_documents, self.longest_document, position_ids, document_ids, loss_mask, self.sample) = _lib.ROW.unpack(row)
         self.source: int = source
         self.dataset: int = dataset
         shard = handle.shards[source][dataset]

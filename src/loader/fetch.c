@@ -63,7 +63,7 @@ struct tokmap_i_fetch {
     /* Under the lock: */
     bool stop, restarted;   /* the thread clears restarted */
     bool idle;              /* the thread waits for work */
-    uint64_t first, stride; /* samples */
+    uint64_t first, stride; /* positions */
     uint32_t n_rows;        /* of a step; 0: there are none */
     uint64_t head, n_given_back;
     uint64_t n_planned;
@@ -92,14 +92,14 @@ static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fet
 
 /* ---- Steps, in the thread, without the lock ---- */
 
-static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, uint32_t n_rows)
+static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position, uint32_t n_rows)
 {
     step *s = step_at(f, i);
     s->n_rows = n_rows;
     s->n_left = 0;
     if (f->o.ahead)
-        f->o.ahead(f->o.context, sample);
-    const tokmap_status status = f->o.plan(f->o.context, sample, n_rows, s->rows, &s->err);
+        f->o.ahead(f->o.context, position);
+    const tokmap_status status = f->o.plan(f->o.context, position, n_rows, s->rows, &s->err);
     if (status)
         return status;
     s->n_left = n_rows;
@@ -180,11 +180,11 @@ static bool plan_one(tokmap_i_fetch *f, bool again)
                               : !f->ended && f->n_rows > 0 && i < f->n_dropped + f->n_slots;
     if (f->restarted || !wanted)
         return false;
-    const uint64_t sample = f->first + i * f->stride;
+    const uint64_t position = f->first + i * f->stride;
     const uint32_t n_rows = f->n_rows;
     const bool reads = again && f->o.io != TOKMAP_IO_DIRECT;
     tokmap_i_mutex_unlock(&f->mutex);
-    tokmap_status status = plan_step(f, i, sample, n_rows);
+    tokmap_status status = plan_step(f, i, position, n_rows);
     if (!status && reads)
         status = finish_step(f, i);
     tokmap_i_mutex_lock(&f->mutex);

@@ -31,7 +31,7 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
 void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child);
 
 /* Comes before the first call of next. Sets the next steps: step i has n_rows rows (1 to max_rows),
- * beginning with sample first + i * stride. Drops what was read ahead, and ends the loan of the
+ * beginning at position first + i * stride. Drops what was read ahead, and ends the loan of the
  * last step. Does not wait: a running call of `plan` continues to its end. The first call announces
  * to the system how the data will be read, so close a fetch that this one replaces before it. */
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows);

@@ -16,11 +16,11 @@ typedef struct tokmap_i_fetch_row {
                            one file, which was not checked: copy it with tokmap_i_pages_read */
 } tokmap_i_fetch_row;
 
-/* Fills in the n_rows rows of a step, the first of which is sample `sample`. Called only in the
+/* Fills in the n_rows rows of a step, from this position on (order/skips.h). Called only in the
  * thread of the fetch, and again for a step that is tried again. A row is inside its dataset, and
  * has 1 to max_tokens tokens.
  * TOKMAP_END: this step and later ones do not exist. */
-typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t sample, uint32_t n_rows,
+typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t position, uint32_t n_rows,
                                           tokmap_i_fetch_row *rows, tokmap_error *err);
 
 typedef struct tokmap_i_fetch_options {
@@ -32,9 +32,9 @@ typedef struct tokmap_i_fetch_options {
     uint32_t max_tokens; /* of a row */
     bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
     tokmap_i_fetch_plan *plan;
-    /* NULL, or called in the same thread before a step is planned, with its first sample. It reads
+    /* NULL, or called in the same thread before a step is planned, with its first position. It reads
      * in larger pieces than rows, so POPULATE does not request rows one by one. */
-    void (*ahead)(void *context, uint64_t sample);
+    void (*ahead)(void *context, uint64_t position);
     void *context;
 } tokmap_i_fetch_options;
 

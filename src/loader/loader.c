@@ -108,7 +108,8 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .dataset = at.dataset,
                               .epoch = at.epoch,
                               .window = at.window,
-                              .first_token = at.first_token};
+                              .first_token = at.first_token,
+                              .sample = sample};
     tokmap_row *row = &l->rows[i];
     /* Its tokens are where they were read, in a map, or in a copy. */
     if (!fetched)
@@ -139,24 +140,70 @@ void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, ui
 
 /* ---- Steps ---- */
 
+uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows)
+{
+    return tokmap_i_skips_sample(&l->skips, tokmap_i_skips_position(&l->skips, sample) + n_rows);
+}
+
+/* For a step that meets the end or a skip: corrects its first sample, and that of the next step. */
+static tokmap_status turn_step(const tokmap_loader *l, uint64_t *first, uint64_t *after,
+                               tokmap_error *err)
+{
+    const uint64_t n_rows = (uint64_t)l->n_ranks * l->batch_rows;
+    const uint64_t end = tokmap_i_loader_rows_after(l, l->next_sample, n_rows - 1) + 1;
+    if (end > l->end)
+        return FAIL(err, TOKMAP_END,
+                    "source %" PRIu32 " has no epochs left: the loader has %" PRIu64
+                    " samples, and this step needs %" PRIu64,
+                    l->end_source, l->end, end);
+    if (end > TOKMAP_I_MAX_SAMPLE)
+        return FAIL(err, TOKMAP_END, "the loader has reached its last sample, 2^62");
+    *first = tokmap_i_loader_rows_after(l, l->next_sample, (uint64_t)l->rank * l->batch_rows);
+    *after = tokmap_i_loader_rows_after(l, l->next_sample, n_rows);
+    return TOKMAP_OK;
+}
+
+/* Fills all rows of a step, which meets a skip if it is `turned`: run by run of samples that follow
+ * one another. */
+static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
+                               const tokmap_i_fetch_row *fetched, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    uint32_t i = 0;
+    do {
+        const tokmap_i_gap *gap = turned ? tokmap_i_skips_after(&l->skips, sample) : NULL;
+        uint32_t end = l->batch_rows;
+        if (gap)
+            end = (uint32_t)MIN(l->batch_rows, i + (gap->begin - sample));
+        for (; i < end && !status; i++, sample++)
+            status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
+        sample = gap ? gap->end : sample;
+    } while (i < l->batch_rows && !status);
+    return status;
+}
+
+/* Where no step needs to look at skips and the end. */
+static void set_next_sample(tokmap_loader *l, uint64_t sample)
+{
+    const tokmap_i_gap *gap = tokmap_i_skips_after(&l->skips, sample);
+    l->next_sample = sample;
+    l->clear_end = gap ? gap->begin - 1 : MIN(l->end, TOKMAP_I_MAX_SAMPLE);
+}
+
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_batch, step_sample)};
-    const uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
-    const uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
+    uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
+    uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
+    const bool turned = after > l->clear_end;
     tokmap_status status = tokmap_i_check_struct(batch, &kind, err);
-    if (!status && after > l->end)
-        status = FAIL(err, TOKMAP_END,
-                      "source %" PRIu32 " has no epochs left: the loader has %" PRIu64
-                      " samples, and this step needs %" PRIu64,
-                      l->end_source, l->end, after);
-    if (!status && after > TOKMAP_I_MAX_SAMPLE)
-        status = FAIL(err, TOKMAP_END, "the loader has reached its last sample, 2^62");
+    if (!status && turned)
+        status = turn_step(l, &first, &after, err);
     const tokmap_i_fetch_row *fetched = NULL;
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
-    for (uint32_t i = 0; i < l->batch_rows && !status; i++)
-        status = fill_row(l, i, first + i, fetched ? &fetched[i] : NULL, err);
+    if (!status)
+        status = fill_rows(l, first, turned, fetched, err);
     if (status && fetched) /* the next call tries the same step */
         tokmap_i_loader_restart_fetch(l);
     if (status)
@@ -169,7 +216,10 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
                                .largest_id = l->largest_id,
                                .first_sample = first,
                                .step_sample = l->next_sample};
-    l->next_sample = after;
+    if (turned)
+        set_next_sample(l, after);
+    else
+        l->next_sample = after;
     return tokmap_i_give_struct(batch, &full, &kind, err);
 }
 
@@ -202,7 +252,7 @@ tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_er
     const tokmap_status status = tokmap_i_loader_check_sample(l, sample, err);
     if (status)
         return status;
-    l->next_sample = sample;
+    set_next_sample(l, tokmap_i_loader_rows_after(l, sample, 0));
     tokmap_i_loader_restart_fetch(l);
     return TOKMAP_OK;
 }
@@ -234,7 +284,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     n_bytes += l->lent ? n_rows * l->row_stride : 0;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
     n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
-    n_bytes += tokmap_i_mixture_bytes(l->mixture);
+    n_bytes += tokmap_i_mixture_bytes(l->mixture) + l->skips.n_gaps * sizeof *l->skips.gaps;
     for (uint32_t k = 0; k < l->n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
         n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->before);

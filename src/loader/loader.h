@@ -10,6 +10,7 @@
 #include "system/platform.h"
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
+#include "order/skips.h"
 #include "base/status.h"
 #include "tokmap_loader.h"
 
@@ -21,7 +22,8 @@ typedef struct tokmap_i_read_plan {
     const tokmap_dataset **datasets; /* of all sources, in order */
     uint32_t *first_dataset;         /* of each source, its index in datasets */
     uint32_t n_datasets;
-    uint64_t end;               /* number of samples */
+    const tokmap_i_skips *skips;
+    uint64_t end;               /* number of samples that are not skipped */
     tokmap_i_block_ahead ahead; /* if whole blocks are read */
 } tokmap_i_read_plan;
 
@@ -50,9 +52,11 @@ struct tokmap_loader {
     tokmap_i_sampler sampler; /* of the caller's thread */
     uint64_t end;             /* number of samples; UINT64_MAX: endless */
     uint32_t end_source;      /* the source that ends it */
+    tokmap_i_skips skips;
 
     uint32_t rank, n_ranks, batch_rows;
     uint64_t next_sample; /* of the next step: row 0 of rank 0 */
+    uint64_t clear_end;   /* steps that end by this sample meet neither a skip nor the end */
     tokmap_io io;         /* the way that was chosen */
     uint32_t look_ahead;  /* steps, as requested */
     bool drop_behind;
@@ -84,14 +88,21 @@ tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_er
 /* TOKMAP_ERR_ARGUMENT: no step can begin at this sample. */
 tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t sample,
                                            tokmap_error *err);
+/* The sample at which a step begins that is n_rows rows after another one. */
+uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows);
 /* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
 /* As many windows as fit into a MiB of the widest tokens: the same number for all sources. */
 uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes);
-/* Takes a caller's options, with copies of both arrays that have our strides and are freed by the
- * caller, also after an error. */
+/* Takes a caller's options, with copies of their arrays that have our strides. The caller frees
+ * them, also after an error. */
 tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
                                            const tokmap_loader_options *options, tokmap_error *err);
+void tokmap_i_loader_free_options(tokmap_loader_options *o);
+/* Makes the skips that options describe, before the sample `end`. The caller frees the gaps, also
+ * after an error. */
+tokmap_status tokmap_i_loader_make_skips(const tokmap_loader_options *o, uint64_t end,
+                                         tokmap_i_skips *out, tokmap_error *err);
 /* The mixture that options describe, of o->n_sources sources, which are the loader's first ones. */
 tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_loader_options *o,
                                            tokmap_i_mixture **out, tokmap_error *err);

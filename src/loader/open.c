@@ -18,6 +18,7 @@
 
 static const tokmap_i_struct_kind source_kind = {STRUCT_KIND(tokmap_loader_source, weight)};
 static const tokmap_i_struct_kind phase_kind = {STRUCT_KIND(tokmap_loader_phase, weights)};
+static const tokmap_i_struct_kind skip_kind = {STRUCT_KIND(tokmap_loader_skip, end_sample)};
 
 /* ---- Options ---- */
 
@@ -47,9 +48,13 @@ static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *
                     o->n_phases);
     if (o->n_phases > 0 && !o->phases)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "phases is NULL");
+    if (o->n_skips > 0 && !o->skips)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "skips is NULL");
     tokmap_status status = tokmap_i_check_stride(o->source_stride, &source_kind, err);
     if (!status && o->n_phases > 0)
         status = tokmap_i_check_stride(o->phase_stride, &phase_kind, err);
+    if (!status && o->n_skips > 0)
+        status = tokmap_i_check_stride(o->skip_stride, &skip_kind, err);
     return status ? status : tokmap_i_check_stride(o->row_stride, &tokmap_i_row_kind, err);
 }
 
@@ -291,6 +296,28 @@ tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_
     return status;
 }
 
+tokmap_status tokmap_i_loader_make_skips(const tokmap_loader_options *o, uint64_t end,
+                                         tokmap_i_skips *out, tokmap_error *err)
+{
+    *out = (tokmap_i_skips){.gaps = calloc((size_t)o->n_skips + 1, sizeof *out->gaps)};
+    if (!out->gaps)
+        return FAIL_MEMORY(err);
+    for (size_t i = 0; i < o->n_skips; i++) {
+        const tokmap_loader_skip *skip = &o->skips[i];
+        if (skip->end_sample > end)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "skip %zu: samples %" PRIu64 " to %" PRIu64
+                        " do not all exist: the loader has %" PRIu64,
+                        i, skip->first_sample, skip->end_sample, end);
+        if (!tokmap_i_skips_add(out, skip->first_sample, skip->end_sample))
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "skip %zu: from sample %" PRIu64 " up to %" PRIu64
+                        ": must have a sample, and begin after the skip before it",
+                        i, skip->first_sample, skip->end_sample);
+    }
+    return TOKMAP_OK;
+}
+
 /* ---- Rows ---- */
 
 /* Allocates memory for batches of n_rows rows, without freeing the old memory. */
@@ -383,11 +410,14 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     if (!status) {
         l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
         l->end = l->end > TOKMAP_I_MAX_SAMPLE ? UINT64_MAX : l->end;
+        status = tokmap_i_loader_make_skips(o, MIN(l->end, TOKMAP_I_MAX_SAMPLE), &l->skips, err);
     }
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
         status = FAIL_MEMORY(err);
     if (!status)
         status = open_rows(l, o->batch_rows, o->row_parts, err);
+    if (!status)
+        status = tokmap_i_loader_go_to(l, 0, err);
     if (!status)
         status = tokmap_i_loader_open_io(l, o->io, err);
     return status;
@@ -410,10 +440,12 @@ tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
         return status;
     tokmap_loader_source *sources = calloc(given.n_sources, sizeof *sources);
     tokmap_loader_phase *phases = calloc(given.n_phases + 1, sizeof *phases);
+    tokmap_loader_skip *skips = calloc((size_t)given.n_skips + 1, sizeof *skips);
     *o = given;
     o->sources = sources;
     o->phases = phases;
-    status = sources && phases ? TOKMAP_OK : FAIL_MEMORY(err);
+    o->skips = skips;
+    status = sources && phases && skips ? TOKMAP_OK : FAIL_MEMORY(err);
     for (size_t k = 0; k < given.n_sources && !status; k++)
         status =
             tokmap_i_take_known(&sources[k], (const uint8_t *)given.sources + k * o->source_stride,
@@ -422,7 +454,17 @@ tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
         status =
             tokmap_i_take_known(&phases[i], (const uint8_t *)given.phases + i * o->phase_stride,
                                 o->phase_stride, &phase_kind, err);
+    for (size_t i = 0; i < given.n_skips && !status; i++)
+        status = tokmap_i_take_known(&skips[i], (const uint8_t *)given.skips + i * o->skip_stride,
+                                     o->skip_stride, &skip_kind, err);
     return status;
+}
+
+void tokmap_i_loader_free_options(tokmap_loader_options *o)
+{
+    free((void *)(uintptr_t)o->sources);
+    free((void *)(uintptr_t)o->phases);
+    free((void *)(uintptr_t)o->skips);
 }
 
 tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
@@ -445,8 +487,7 @@ tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_option
         tokmap_i_fork_mark_set(&l->fork_mark);
         status = open_loader(l, &o, err);
     }
-    free((void *)(uintptr_t)o.sources);
-    free((void *)(uintptr_t)o.phases);
+    tokmap_i_loader_free_options(&o);
     if (status) {
         tokmap_loader_close(l);
         return status;
@@ -469,6 +510,7 @@ void tokmap_loader_close(tokmap_loader *l)
     free(l->sources);
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_mixture_free(l->mixture);
+    free(l->skips.gaps);
     tokmap_i_fork_mark_free(&l->fork_mark);
     free(l);
 }

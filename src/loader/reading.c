@@ -20,15 +20,16 @@ enum {
 
 /* ---- The plan ---- */
 
-static tokmap_status plan_rows(void *context, uint64_t sample, uint32_t n_rows,
+static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows,
                                tokmap_i_fetch_row *rows, tokmap_error *err)
 {
     tokmap_i_read_plan *p = context;
-    if (sample + n_rows > p->end)
+    if (position + n_rows > p->end)
         return TOKMAP_END;
     for (uint32_t i = 0; i < n_rows; i++) {
         tokmap_sample at;
-        const tokmap_status status = tokmap_i_sampler_locate(&p->sampler, sample + i, &at, err);
+        const uint64_t sample = tokmap_i_skips_sample(p->skips, position + i);
+        const tokmap_status status = tokmap_i_sampler_locate(&p->sampler, sample, &at, err);
         if (status)
             return status;
         rows[i] = (tokmap_i_fetch_row){.dataset = p->first_dataset[at.source] + at.dataset,
@@ -38,11 +39,11 @@ static tokmap_status plan_rows(void *context, uint64_t sample, uint32_t n_rows,
     return TOKMAP_OK;
 }
 
-static void read_blocks_ahead(void *context, uint64_t sample)
+static void read_blocks_ahead(void *context, uint64_t position)
 {
     tokmap_i_read_plan *p = context;
-    if (sample < p->end)
-        tokmap_i_block_ahead_advance(&p->ahead, sample);
+    if (position < p->end)
+        tokmap_i_block_ahead_advance(&p->ahead, tokmap_i_skips_sample(p->skips, position));
 }
 
 static bool open_plan(tokmap_loader *l)
@@ -50,7 +51,8 @@ static bool open_plan(tokmap_loader *l)
     tokmap_i_read_plan *p = &l->plan;
     /* Then the rows of a group in random order cost only sequential reads. */
     const bool by_blocks = l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
-    p->end = MIN(l->end, TOKMAP_I_MAX_SAMPLE);
+    p->skips = &l->skips;
+    p->end = tokmap_i_skips_position(&l->skips, MIN(l->end, TOKMAP_I_MAX_SAMPLE));
     p->first_dataset = malloc(l->n_sources * sizeof *p->first_dataset);
     for (uint32_t k = 0; p->first_dataset && k < l->n_sources; k++) {
         p->first_dataset[k] = p->n_datasets;
@@ -179,7 +181,9 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
 void tokmap_i_loader_restart_fetch(tokmap_loader *l)
 {
     if (l->fetch)
-        tokmap_i_fetch_restart(l->fetch, l->next_sample + (uint64_t)l->rank * l->batch_rows,
+        tokmap_i_fetch_restart(l->fetch,
+                               tokmap_i_skips_position(&l->skips, l->next_sample) +
+                                   (uint64_t)l->rank * l->batch_rows,
                                (uint64_t)l->n_ranks * l->batch_rows, l->batch_rows);
 }
 

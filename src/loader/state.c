@@ -21,7 +21,8 @@ enum {
     DATA_AT = 40,
     WINDOWS_AT = 48,
     MIXTURE_AT = 56,
-    RESERVED_AT = 64,
+    SKIPS_AT = 64,
+    RESERVED_AT = 72,
     CHECKSUM_AT = 120
 };
 
@@ -53,6 +54,7 @@ static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mi
     store_le64(state + DATA_AT, data);
     store_le64(state + WINDOWS_AT, hash_windows(l, l->block_windows));
     store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(mixture));
+    store_le64(state + SKIPS_AT, tokmap_i_skips_hash(&l->skips, next_sample));
     store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
 }
 
@@ -80,7 +82,7 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
     /* reads only what never changes after open */
     const tokmap_status status = tokmap_i_loader_check_sample(l, sample, err);
     if (!status)
-        tokmap_i_loader_encode_state(l, sample, state);
+        tokmap_i_loader_encode_state(l, tokmap_i_loader_rows_after(l, sample, 0), state);
     return status;
 }
 
@@ -131,11 +133,13 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
     tokmap_status status = check_readable(state, err);
     if (status)
         return status;
-    tokmap_i_loader_encode_state(l, l->next_sample, own);
+    tokmap_i_loader_encode_state(l, load_le64(state + SAMPLE_AT), own);
     status = check_same_data(state, own, err);
-    if (!status && memcmp(state + SOURCES_AT, own + SOURCES_AT, CHECKSUM_AT - SOURCES_AT) != 0)
+    if (!status && memcmp(state + SOURCES_AT, own + SOURCES_AT, SKIPS_AT - SOURCES_AT) != 0)
         status =
             FAIL(err, TOKMAP_ERR_MISMATCH, "state: saved with other weights, phases or max_epochs");
+    if (!status && load_le64(state + SKIPS_AT) != load_le64(own + SKIPS_AT))
+        status = FAIL(err, TOKMAP_ERR_MISMATCH, "state: other samples after it were to be skipped");
     return status ? status : tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
 }
 
@@ -209,7 +213,6 @@ static tokmap_status make_old_mixture(const tokmap_loader *l, uint32_t n_sources
                                       const tokmap_loader_options *before, tokmap_i_mixture **out,
                                       tokmap_error *err)
 {
-    tokmap_loader_options o;
     if (!before) {
         bool is_empty = false;
         *out = tokmap_i_mixture_prefix(l->mixture, n_sources, end, &is_empty);
@@ -219,16 +222,32 @@ static tokmap_status make_old_mixture(const tokmap_loader *l, uint32_t n_sources
                         "loader, too");
         return *out ? TOKMAP_OK : FAIL_MEMORY(err);
     }
-    tokmap_status status = tokmap_i_loader_take_options(&o, before, err);
-    if (!status && o.n_sources != n_sources)
+    if (before->n_sources != n_sources)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with %" PRIu32
+                    " sources, but the loader that is described had %" PRIu32,
+                    n_sources, before->n_sources);
+    return tokmap_i_loader_make_mixture(l, before, out, err);
+}
+
+/* The loader before it was changed had these skips; what is described, or what is skipped now. */
+static tokmap_status check_old_skips(const tokmap_loader *l, const uint8_t *state,
+                                     const tokmap_loader_options *before, tokmap_error *err)
+{
+    const uint64_t wanted = load_le64(state + SKIPS_AT), at = load_le64(state + SAMPLE_AT);
+    tokmap_i_skips skips = {0};
+    if (!before)
+        return wanted == 0 || wanted == tokmap_i_skips_hash(&l->skips, at)
+                   ? TOKMAP_OK
+                   : FAIL(err, TOKMAP_ERR_MISMATCH,
+                          "state: other samples after it were to be skipped: describe its loader");
+    tokmap_status status = tokmap_i_loader_make_skips(before, TOKMAP_I_MAX_SAMPLE, &skips, err);
+    if (!status && tokmap_i_skips_hash(&skips, at) != wanted)
         status = FAIL(err, TOKMAP_ERR_MISMATCH,
-                      "state: saved with %" PRIu32
-                      " sources, but the loader that is described had %" PRIu32,
-                      n_sources, o.n_sources);
-    if (!status)
-        status = tokmap_i_loader_make_mixture(l, &o, out, err);
-    free((void *)(uintptr_t)o.sources);
-    free((void *)(uintptr_t)o.phases);
+                      "state: its loader had other skips after sample %" PRIu64
+                      " than those that are described",
+                      at);
+    free(skips.gaps);
     return status;
 }
 
@@ -260,6 +279,8 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
                         : "state: its loader had other weights or max_epochs, or a phase after "
                           "the state's sample: describe that loader, too");
     if (!status)
+        status = check_old_skips(l, state, before, err);
+    if (!status)
         status = check_prefix(mixture, n_sources, l, end, err);
     tokmap_i_mixture_free(mixture);
     return status;
@@ -268,12 +289,16 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
 tokmap_status tokmap_loader_amend(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
                                   const tokmap_loader_options *before, tokmap_error *err)
 {
+    tokmap_loader_options o = {0};
     tokmap_status status = state ? tokmap_i_loader_enter(l, err) : FAIL_NULL(err);
     if (status)
         return status;
     status = check_readable(state, err);
+    if (!status && before)
+        status = tokmap_i_loader_take_options(&o, before, err);
     if (!status)
-        status = check_order(l, state, before, err);
+        status = check_order(l, state, before ? &o : NULL, err);
+    tokmap_i_loader_free_options(&o);
     if (!status)
         status = tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
     return tokmap_i_loader_leave(l, status);

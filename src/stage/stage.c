@@ -136,7 +136,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
     s->n_handed++;
     s->n_batches++;
     s->n_tokens += (uint64_t)s->shape.n_rows * s->shape.length;
-    s->next_sample = d->step_sample + s->step_samples;
+    s->next_sample = tokmap_i_loader_rows_after(s->loader, d->step_sample, s->step_samples);
     const tokmap_stage_batch full = {.inputs = (void *)(uintptr_t)outputs[0],
                                      .labels = (void *)(uintptr_t)outputs[1],
                                      .position_ids = (void *)(uintptr_t)outputs[2],

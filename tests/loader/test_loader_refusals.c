@@ -16,6 +16,7 @@ static const tokmap_dataset *of_narrow[2];
 static tokmap_loader_source sources[2];
 static double weights[2];
 static tokmap_loader_phase phases[2];
+static tokmap_loader_skip skips[2];
 
 static tokmap_loader_options good(void)
 {
@@ -26,9 +27,11 @@ static tokmap_loader_options good(void)
     weights[0] = weights[1] = 1;
     phases[0] = (tokmap_loader_phase){10, weights};
     phases[1] = (tokmap_loader_phase){20, weights};
+    skips[0] = (tokmap_loader_skip){100, 110};
+    skips[1] = (tokmap_loader_skip){110, 120};
     return (tokmap_loader_options){LOADER_SIZES,     .sources = sources, .n_sources = 2,
                                    .phases = phases, .n_phases = 2,      .sequence_length = 16,
-                                   .batch_rows = 4,  .n_ranks = 2};
+                                   .batch_rows = 4,  .n_ranks = 2,       .skips = skips};
 }
 
 static void open_all(void)
@@ -114,6 +117,17 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(phases[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "must be above 10");
     REFUSED(phases[1].first_sample = 1ull << 62, TOKMAP_ERR_ARGUMENT, "below 2^62");
     REFUSED(phases[1].weights = NULL, TOKMAP_ERR_ARGUMENT, "phase 1: weights is NULL");
+    REFUSED((o.n_skips = 2, o.skips = NULL), TOKMAP_ERR_ARGUMENT, "skips is NULL");
+    REFUSED((o.n_skips = 2, o.skip_stride = 0), TOKMAP_ERR_ARGUMENT, "tokmap_loader_skip");
+    REFUSED(
+        (o.n_skips = 2, skips[1].first_sample = 109), TOKMAP_ERR_ARGUMENT,
+        "skip 1: from sample 109 up to 120: must have a sample, and begin after the skip before");
+    REFUSED((o.n_skips = 2, skips[0].end_sample = 100), TOKMAP_ERR_ARGUMENT,
+            "skip 0: from sample 100 up to 100");
+    REFUSED((o.n_skips = 2, skips[1].end_sample = (1ull << 62) + 1), TOKMAP_ERR_ARGUMENT,
+            "do not all exist");
+    REFUSED((o.n_skips = 2, sources[1].max_epochs = 1), TOKMAP_ERR_ARGUMENT,
+            "skip 0: samples 100 to 110 do not all exist: the loader has 63");
     REFUSED(weights[1] = 1.0 / 0.0, TOKMAP_ERR_ARGUMENT, "weights");
     close_all();
 }
@@ -176,6 +190,7 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     STATE_REFUSED(o.n_phases = 1, "phases");
     STATE_REFUSED(phases[1].first_sample = 21, "phases");
     STATE_REFUSED(sources[1].max_epochs = 9, "max_epochs");
+    STATE_REFUSED(o.n_skips = 1, "other samples after it were to be skipped");
     fine = good();
     for (int bit = 0; bit < 8 * TOKMAP_STATE_BYTES; bit++) {
         state[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -216,7 +231,7 @@ TEST(a_state_of_a_newer_library_is_refused_as_such)
     CHECK_INT(tokmap_loader_save(l, state, NULL), TOKMAP_OK);
     tokmap_loader_close(l);
     newer_state_refused(state, 8, "order version 2, but this library has version 1");
-    for (size_t at = 64; at < 120; at++)
+    for (size_t at = 72; at < 120; at++)
         newer_state_refused(state, at, "something that this library does not know");
     close_all();
 }

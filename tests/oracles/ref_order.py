@@ -363,6 +363,33 @@ def rank_samples(g, n_ranks, n_rows, rank):
     return [g + rank * n_rows + i for i in range(n_rows)]
 
 
+class Skips:
+    """Intervals [a, b) of samples that are left out of the `end` samples of an order."""
+
+    def __init__(self, intervals, end):
+        self.intervals, self.end = [], end
+        for a, b in intervals:
+            if not (self.intervals[-1][1] if self.intervals else 0) <= a < b <= end:
+                raise ValueError("[%d, %d)" % (a, b))
+            if self.intervals and self.intervals[-1][1] == a:
+                a = self.intervals.pop()[0]
+            self.intervals.append((a, b))
+
+    def samples(self, g):
+        """Those from g on that are not skipped."""
+        for a, b in [*self.intervals, (self.end, self.end)]:
+            yield from range(g, a)
+            g = max(g, b)
+
+    def next(self, g):
+        """Where the step begins that would begin at g."""
+        return next(self.samples(g), self.end)
+
+    def hash(self, next_sample):
+        left = [v for a, b in self.intervals if b > next_sample for v in (a, b)]
+        return hash_of(left) if left else 0
+
+
 # ---- Documents in a row ----
 
 About = namedtuple("About", "starts position_ids document_ids loss_mask")
@@ -439,12 +466,12 @@ class Order:
         documents = source.documents[sample.row.dataset]
         return about_row(sample.row, documents, self.length, source.masked)
 
-    def state(self, next_sample):
+    def state(self, next_sample, skips=None):
         """The 128 bytes of docs/ORDER.md, section 8."""
         block, group = (self.block, self.group) if self.shuffle == "block" else (0, 0)
         windows, shuffle = STATE_WINDOWS[self.kind], STATE_SHUFFLE[self.shuffle]
         data = struct.pack(
-            "<8sIIQQIIQQQ56x",
+            "<8sIIQQIIQQQQ48x",
             STATE_MAGIC,
             1,
             self.length,
@@ -455,5 +482,6 @@ class Order:
             hash_of(source.id for source in self.sources),
             hash_of((windows, int(self.random_offset), shuffle, block, group)),
             self.mixture.hash(),
+            skips.hash(next_sample) if skips else 0,
         )
         return data + struct.pack("<Q", xxh3_64(data))

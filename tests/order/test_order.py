@@ -46,7 +46,7 @@ def any_place(rng, n):
 
 
 def published(head):
-    """The rows of numbers of a table of section 9, which has this head."""
+    """The rows of numbers of a table of section 11, which has this head."""
     with open(DOCUMENT, encoding="utf-8") as file:
         table = file.read().split("\n" + head + "\n")[1].split("\n\n")[0]
     for line in table.splitlines()[1:]:

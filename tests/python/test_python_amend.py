@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A run that is changed: its samples are those of docs/ORDER.md, sections 5 and 9, on any number of ranks; what may
-be changed, and what is refused. test_amend.c tries what changes could alter before the state."""
+"""A run that is changed: its samples are those of docs/ORDER.md, sections 5, 9 and 10, on any number of ranks; what
+may be changed, and what is refused. test_amend.c tries what changes could alter before the state."""
 
+import itertools
 import json
 import pickle
 import random
 import sys
 
 from package import raises
-from ref_order import Order, Phase, Source, quotas_of
+from ref_order import Order, Phase, Skips, Source, quotas_of
 from ref_protocol import run_in_folders
 
 import tokmap
@@ -57,14 +58,23 @@ def take(folder, rng, state, weights, max_epochs, options):
                          on_mismatch="amend", **options) for rank in range(n_ranks)]
     for loader in loaders:
         loader.restore(state)
-    begin = loaders[0].sample
     rows = {}
     for _ in range(n_steps):
         for batch in [next(loader, None) for loader in loaders]:
             if batch is not None:
                 rows.update(zip(batch.sample_ids.tolist(), batch.rows))
-    assert sorted(rows) == list(range(begin, loaders[0].sample))
-    return loaders[0], begin, rows
+                assert batch.sample_ids.tolist() == [row.sample for row in batch.rows]
+                assert batch.first_sample == batch.rows[0].sample
+    assert len({loader.sample for loader in loaders}) == 1
+    return loaders[0], rows
+
+
+def any_skips(rng, at, limit):
+    """Behind sample `at`, and around it."""
+    if at + 200 > limit:
+        return []
+    places = sorted(rng.sample(range(max(at - 30, 0), at + 200), 2 * rng.randint(0, 4)))
+    return [(a, b + rng.randint(0, 1) * (c - b)) for a, b, c in zip(places[::2], places[1::2], places[2::2] + [limit])]
 
 
 def changed_runs_have_the_order_of_the_specification(folder):
@@ -76,36 +86,41 @@ def changed_runs_have_the_order_of_the_specification(folder):
         random_offset = windows == "concat" and rng.random() < 0.5
         blocks = (rng.randint(1, 9), rng.randint(1, 5)) if shuffle == "block" else (0, 0)
         options = {"windows": windows, "shuffle": shuffle, "random_offset": random_offset,
-                   "block_windows": blocks[0], "group_blocks": blocks[1], "io": "map"}
+                   "block_windows": blocks[0], "group_blocks": blocks[1],
+                   "io": rng.choice(("map", "populate", "read", "direct"))}
         weights, limits, all_rows = any_weights(rng, rng.randint(1, 2)), {}, {}
-        state = loader_of(folder, weights, **options).state()
+        state, at, wanted_rows, skip = loader_of(folder, weights, **options).state(), 0, [], []
         changes = {}  # what the script says besides the weights
         for _ in range(4):
-            loader, begin, rows = take(folder, rng, state, weights, limits, {**options, **changes})
+            loader, rows = take(folder, rng, state, weights, limits, {**options, **changes})
             all_rows.update(rows)
+            skips = Skips(skip, loader.n_samples or 2**62)
+            wanted_rows += itertools.takewhile(lambda g: g < loader.sample, skips.samples(at))
             state, at = loader.state(), loader.sample
-            assert sorted(all_rows) == list(range(at))
+            assert sorted(all_rows) == wanted_rows and at == skips.next(at)
             epochs = [limits.get(k) or 0 for k in range(len(weights))]
             order = order_of(folder, loader, epochs, shuffle, windows, random_offset, blocks)
             for g, row in all_rows.items():  # also those before the last change
                 wanted = order.sample(g)
                 assert (row.source, row.epoch, row.window, row.first_token, len(row.tokens)) == (
                     wanted.source, wanted.epoch, wanted.window, wanted.row.first, wanted.row.n_inputs + 1), (seed, g)
-            assert state == order.state(at)
-            again = loader_of(folder, weights, limits, **{**options, "phases": loader.phases})
-            again.restore(state)  # what phases says is enough
+            assert state == order.state(at, skips)
+            ahead = [(a, b) for a, b in skip if b > at]
+            again = loader_of(folder, weights, limits, **{**options, "phases": loader.phases, "skip": ahead})
+            again.restore(state)  # what phases says is enough, and the skips that lie ahead
             n_rows += len(rows)
-            changes = {"phases": loader.phases}
+            changes = {"phases": loader.phases, "skip": skip}
             if rng.random() < 0.2:
                 continue
             n_changes += 1
             more = min(rng.randint(0, 1), len(SIZES) - len(weights))
             weights = any_weights(rng, len(weights) + more)
-            changes = {"amend_from": {"phases": loader.phases, "max_epochs": epochs}}
+            changes = {"amend_from": {"phases": loader.phases, "max_epochs": epochs, "skip": skip}}
             if rng.random() < 0.5:  # the whole history, in place of the new weights alone
                 past = {sample: w + [0] * more for sample, w in loader.phases.items() if sample < at}
                 changes["phases"] = {**past, at: weights, at + rng.randint(1, 40): any_weights(rng, len(weights))}
             limits = {k: rng.choice((None, 50)) for k in range(len(weights))}
+            changes["skip"] = skip = any_skips(rng, at, 1600)
     return "%d rows, %d changes" % (n_rows, n_changes)
 
 

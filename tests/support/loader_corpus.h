@@ -11,7 +11,8 @@
 /* Sizes and strides in tokmap_loader_options. */
 #define LOADER_SIZES                                                                               \
     .struct_size = sizeof(tokmap_loader_options), .source_stride = sizeof(tokmap_loader_source),   \
-    .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row)
+    .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row),                 \
+    .skip_stride = sizeof(tokmap_loader_skip)
 
 enum {
     CORPUS_MAX_DOCUMENTS = 3000,

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "order/skips.h"
+
+#include "order/order_key.h"
+
+bool tokmap_i_skips_add(tokmap_i_skips *s, uint64_t begin, uint64_t end)
+{
+    tokmap_i_gap *last = s->n_gaps ? &s->gaps[s->n_gaps - 1] : NULL;
+    if (begin >= end || (last && begin < last->end))
+        return false;
+    if (last && begin == last->end)
+        last->end = end;
+    else
+        s->gaps[s->n_gaps++] =
+            (tokmap_i_gap){begin, end, last ? last->before + (last->end - last->begin) : 0};
+    return true;
+}
+
+/* How many gaps begin at or before a sample; or before a position, if they are at `positions`. */
+static size_t count_gaps(const tokmap_i_skips *s, uint64_t at, bool positions)
+{
+    size_t low = 0, high = s->n_gaps;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        const tokmap_i_gap *g = &s->gaps[middle];
+        if (g->begin - (positions ? g->before : 0) <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t tokmap_i_skips_position(const tokmap_i_skips *s, uint64_t sample)
+{
+    const size_t n = count_gaps(s, sample, false);
+    if (n == 0)
+        return sample;
+    const tokmap_i_gap *g = &s->gaps[n - 1];
+    return g->begin - g->before + (sample > g->end ? sample - g->end : 0);
+}
+
+uint64_t tokmap_i_skips_sample(const tokmap_i_skips *s, uint64_t position)
+{
+    const size_t n = count_gaps(s, position, true);
+    if (n == 0)
+        return position;
+    const tokmap_i_gap *g = &s->gaps[n - 1];
+    return position + g->before + (g->end - g->begin);
+}
+
+const tokmap_i_gap *tokmap_i_skips_after(const tokmap_i_skips *s, uint64_t sample)
+{
+    const size_t n = count_gaps(s, sample, false);
+    return n < s->n_gaps ? &s->gaps[n] : NULL;
+}
+
+uint64_t tokmap_i_skips_hash(const tokmap_i_skips *s, uint64_t sample)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < s->n_gaps; i++) {
+        const tokmap_i_gap *g = &s->gaps[i];
+        if (g->end <= sample)
+            continue;
+        hash = tokmap_i_hash_add(hash ? hash : TOKMAP_I_HASH_START, g->begin);
+        hash = tokmap_i_hash_add(hash, g->end);
+    }
+    return hash;
+}
