@@ -2,13 +2,11 @@
 """The mixture and the skips of a run, and what becomes of them when it is changed: docs/ORDER.md, sections 9 and 10."""
 
 import ctypes
-from bisect import bisect_right
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
 from . import _lib
 from ._numbers import number, real
-
-Intervals = List[Tuple[int, int]]
+from ._steps import Pairs, as_skip
 
 
 class Mixture(NamedTuple):
@@ -17,7 +15,7 @@ class Mixture(NamedTuple):
 
     phases: List[Tuple[int, List[float]]]
     max_epochs: List[int]
-    skip: Intervals
+    skip: Pairs
 
     def as_options(self, **options: Any) -> Any:
         """The options of C with these weights; the sources have no datasets yet."""
@@ -33,36 +31,6 @@ class Mixture(NamedTuple):
             source_stride=ctypes.sizeof(_lib.LoaderSource), phases=phases, n_phases=len(phases),
             phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row), skips=skips,
             n_skips=len(skips), skip_stride=ctypes.sizeof(_lib.LoaderSkip), **options)
-
-
-class Skips:
-    """Sorted intervals of samples that are left out. The position of a sample is the number of those before it that
-    are not."""
-
-    def __init__(self, intervals: Intervals) -> None:
-        self._begins, self._ends = [a for a, _ in intervals], [b for _, b in intervals]
-        self._positions: List[int] = []  # where each begins
-        self._passed = [0]  # how many samples were left out when k intervals are passed
-        for a, b in intervals:
-            self._positions.append(a - self._passed[-1])
-            self._passed.append(self._passed[-1] + b - a)
-
-    def position(self, sample: int) -> int:
-        k = bisect_right(self._begins, sample)
-        return self._positions[k - 1] + max(0, sample - self._ends[k - 1]) if k else sample
-
-    def sample(self, position: int) -> int:
-        return position + self._passed[bisect_right(self._positions, position)]
-
-
-def as_intervals(given: Any) -> Intervals:
-    """Sorted. The library checks that they do not overlap."""
-    if not isinstance(given, (list, tuple)):
-        raise TypeError(f"skip is {given!r:.80}: must be a list of pairs of samples, such as [(1000, 1200)]")
-    for pair in given:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise TypeError(f"skip: {pair!r:.80} must be a pair: the first sample to skip, and the first one after it")
-    return sorted((number("a sample to skip", a, 2**62), number("the end of a skip", b, 2**62)) for a, b in given)
 
 
 def as_phases(given: Any, first: Sequence[float]) -> List[Tuple[int, List[float]]]:
@@ -96,7 +64,7 @@ def as_mixture(given: Any) -> Mixture:
     if len(limits) != len(first):
         raise ValueError(f"amend_from: {len(limits)} max_epochs for {len(first)} sources")
     return Mixture(as_phases(phases, [real("amend_from: a weight", weight) for weight in first]),
-                   [number("max_epochs", limit or 0, 2**64 - 1) for limit in limits], as_intervals(given.get("skip", [])))
+                   [number("max_epochs", limit or 0, 2**64 - 1) for limit in limits], as_skip(given.get("skip", [])))
 
 
 def _weights_at(phases: List[Tuple[int, List[float]]], sample: int) -> Tuple[int, List[float]]:

@@ -11,9 +11,9 @@ from ._dataset import Array
 from ._errors import check
 from ._lib import lib
 from ._rows import LoaderHandle, Row
+from ._steps import Steps
 
 if TYPE_CHECKING:
-    from ._amend import Skips
     from ._loader import Loader
 
 OUTPUTS = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
@@ -50,7 +50,7 @@ class Batch:
         self._loader: Optional["Loader"] = loader
         self._turn = turn
         self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
-        self._outputs, self._handle, self._skips = loader.outputs, loader._own_handle, loader._skips
+        self._outputs, self._handle, self._steps = loader.outputs, loader._own_handle, loader._steps
 
     @property
     def state(self) -> bytes:
@@ -62,10 +62,10 @@ class Batch:
     @property
     def sample_ids(self) -> Array:
         """The number of each row's sample."""
-        if not self._skips:
+        if not self._steps.skips:
             return np.arange(self.first_sample, self.first_sample + self.n_rows, dtype=np.int64)
-        first = self._skips.position(self.first_sample)
-        return np.array([self._skips.sample(first + i) for i in range(self.n_rows)], dtype=np.int64)
+        first = self._steps.position(self.first_sample)
+        return np.array([self._steps.sample(first + i) for i in range(self.n_rows)], dtype=np.int64)
 
     @property
     def rows(self) -> List[Row]:
@@ -102,12 +102,12 @@ class Batch:
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the arrays and the state, for another process."""
         values = {name: value for name, value in vars(self).items() if name[0] != "_"}
-        return _rebuild, (values, self._outputs, self.state, self._skips)
+        return _rebuild, (values, self._outputs, self.state, self._steps)
 
 
-def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, skips: Optional["Skips"]) -> Batch:
+def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps) -> Batch:
     batch = Batch.__new__(Batch)
-    vars(batch).update(values, _outputs=outputs, _state=state, _skips=skips, _loader=None)
+    vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _loader=None)
     return batch
 
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _lib
-from ._amend import Mixture, Skips, amended, as_intervals, as_mixture, as_phases
+from ._amend import Mixture, amended, as_mixture, as_phases
 from ._batch import PARTS, Batch, save_at
 from ._dataset import Dataset, Path, Shard
 from ._errors import ArgumentError, ForkedError, MismatchError, check
@@ -19,6 +19,7 @@ from ._ranks import check_found, find_rank
 from ._rows import LoaderHandle, Row
 from ._stage import Stage
 from ._stage_core import Log
+from ._steps import Steps, as_schedule, as_skip
 
 _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1}
@@ -169,6 +170,8 @@ class Loader:
     skip        [(first, end), ...]: samples that are left out, from the first one to the one before the end of each
                 pair. They count as used: all others stay what they are. A skip that lies ahead of a state is part of
                 it, so amend is needed to continue a state with another one; those behind it need not be given again
+    batch_schedule  [(sample, rows), ...]: from the first step that begins at this sample or later, the rows of a step
+                of all ranks, in place of n_ranks * batch_rows. The order of samples does not depend on it
     amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources: this loader
                 continues it, and what was trained on stays as it was. The weights are those from the state's sample
                 on. Then write `phases` into the script, as the argument phases, which restores later states
@@ -187,7 +190,8 @@ class Loader:
                  phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
                  group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
-                 log: Log = None, skip: Sequence[Tuple[int, int]] = (), amend: Optional[bytes] = None,
+                 log: Log = None, skip: Sequence[Tuple[int, int]] = (),
+                 batch_schedule: Sequence[Tuple[int, int]] = (), amend: Optional[bytes] = None,
                  amend_from: Optional[Mapping[str, Any]] = None, on_mismatch: str = "error") -> None:
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
@@ -197,8 +201,7 @@ class Loader:
         del arguments["self"]
         self._sources = _as_sources(sources, max_epochs)
         self._mixture = Mixture(as_phases(phases, [s.weight for s in self._sources]),
-                                [s.max_epochs or 0 for s in self._sources], as_intervals(skip))
-        self._skips = Skips(self._mixture.skip) if self._mixture.skip else None
+                                [s.max_epochs or 0 for s in self._sources], as_skip(skip))
         self._amends = choose(_ON_MISMATCH, on_mismatch, "on_mismatch") == 1
         self.outputs = _as_outputs(outputs)
         self.rank, self.n_ranks = find_rank(rank, n_ranks)
@@ -206,8 +209,10 @@ class Loader:
         self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
         self.batch_rows = number("batch_rows", batch_rows, 2**24, 1)
         self.drop_last = drop_last
-        if "cu_seqlens" in self.outputs and self.batch_rows * self.sequence_length >= 2**31:
-            raise ArgumentError(f"batch_rows is {self.batch_rows}: cu_seqlens counts to 2^31 - 1 inputs of a batch", -1)
+        self._steps = Steps(self._mixture.skip, as_schedule(batch_schedule, self.batch_rows, self.n_ranks))
+        most_rows = self._steps.most_rows() // self.n_ranks
+        if "cu_seqlens" in self.outputs and most_rows * self.sequence_length >= 2**31:
+            raise ArgumentError(f"batch_rows is {most_rows}: cu_seqlens counts to 2^31 - 1 inputs of a batch", -1)
         arguments.update(sources=self._sources, phases=self.phases, outputs=self.outputs, rank=self.rank,
                          n_ranks=self.n_ranks, amend=None)
         self._arguments = arguments
@@ -347,6 +352,8 @@ class Loader:
         with self._lock:
             if self._rank_is_found:
                 self._check_rank()
+            if self._steps.changes and not self._follow_schedule():
+                return self._take_uneven()
             return self._take_next() if self._stage is None else self._next_on_device()
 
     def _check_rank(self) -> None:
@@ -371,7 +378,7 @@ class Loader:
             raise
         if status:
             if status == _END:
-                return self._last()
+                return self._take_uneven()
             check(status, self._detail)
         if self._turn != turn:
             raise RuntimeError("a signal handler has used the loader during next, and this batch is lost: a handler "
@@ -380,21 +387,45 @@ class Loader:
 
     def _after(self, first: int) -> int:
         """The first sample of the next step of all ranks, from that of this rank in a step."""
-        skips = self._skips
-        return skips.sample(skips.position(first) + self._to_next) if skips else first + self._to_next
+        steps = self._steps
+        return steps.sample(steps.position(first) + self._to_next) if steps.skips else first + self._to_next
 
-    def _last(self) -> Batch:
-        """The rows of this rank in a last step that is not complete."""
-        start, skips = self.sample, self._skips or Skips([])
-        n_step = self.n_ranks * self.batch_rows
-        at = skips.position(start) + self._lane * n_step
-        left = max(skips.position(self.n_samples or 0) - at, 0)
+    def _set_rows(self, batch_rows: int) -> None:
+        if self._stage is not None:
+            self._stage.close()
+        self.batch_rows = batch_rows
+        self._to_next = (self.n_ranks - self.rank) * batch_rows
+        self._take_turns(self._lane, self._n_lanes)
+        if self._stage is not None:
+            self._stage = self._make_stage()
+
+    def _follow_schedule(self) -> bool:
+        """Whether the next steps, one for each lane, all have the same rows, which are then set."""
+        steps, first = self._steps, self._steps.position(self.sample)
+        n_rows = steps.rows(first)
+        if n_rows != self.n_ranks * self.batch_rows:
+            self._set_rows(n_rows // self.n_ranks)
+        return steps.rows(first + (self._n_lanes - 1) * n_rows) == n_rows
+
+    def _take_uneven(self) -> Batch:
+        """The rows of this rank where the steps of the lanes differ: at a change of batch_schedule, and at the end, where
+        the last one may not be complete."""
+        steps, start = self._steps, self.sample
+        end = _NO_LIMIT if self.n_samples is None else steps.position(self.n_samples)
+        own = after = steps.position(start)
+        n_step = 0
+        for lane in range(self._n_lanes):
+            if lane == self._lane:
+                own, n_step = after, steps.rows(after)
+            after = min(after + steps.rows(after), end)
+        left = max(end - own, 0)
         if self.drop_last and left < n_step:
             raise StopIteration
-        n_rows = min(max(left - self.rank * self.batch_rows, 0), self.batch_rows)
+        share = n_step // self.n_ranks
+        n_rows = min(max(left - self.rank * share, 0), share)
         if n_rows > 0:
-            first = skips.sample(at + self.rank * self.batch_rows)
-            batch = Batch(self, self._turn, n_rows, first, skips.sample(at + min(n_step, left)))
+            first = steps.sample(own + self.rank * share)
+            batch = Batch(self, self._turn, n_rows, first, steps.sample(min(own + n_step, end)))
             try:
                 self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
                 self._call(lib.tokmap_loader_seek, first)
@@ -404,7 +435,7 @@ class Loader:
             finally:  # also after an error: the next call tries this step again
                 self._take_turns(self._lane, self._n_lanes)
                 self._call(lib.tokmap_loader_seek, start)
-        self._call(lib.tokmap_loader_seek, self.n_samples)
+        self._call(lib.tokmap_loader_seek, steps.sample(after))
         if n_rows == 0:
             raise StopIteration
         return batch
@@ -441,9 +472,9 @@ class Loader:
         """Batches from sample 0 to the end. TypeError if there is no end."""
         if self.n_samples is None:
             raise TypeError("this loader has no end, so it has no len(): set max_epochs")
-        n_rows = self._skips.position(self.n_samples) if self._skips else self.n_samples
-        n_steps, rest = divmod(n_rows, self.n_ranks * self.batch_rows)
-        return n_steps + (not self.drop_last and rest > self.rank * self.batch_rows)
+        n_steps, at = self._steps.count(self.n_samples)
+        rest = self._steps.position(self.n_samples) - at
+        return n_steps + (not self.drop_last and rest > self.rank * (self._steps.rows(at) // self.n_ranks))
 
     # ---- Position ----
 

@@ -47,10 +47,11 @@ class Samples:
         sources = loader_of(sources, options, ("sequence_length", sequence_length, 0))
         if sources.n_samples is None:
             raise ValueError("this loader has no end, so its samples cannot be counted: set max_epochs")
-        if sources._skips:
+        if sources._steps.skips:
             raise ValueError("samples are asked for by their numbers here, so skip has no meaning: leave them out in the sampler")
         self._n_samples: int = sources.n_samples
-        self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1}
+        self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1,
+                           "batch_schedule": ()}
         self._open()
 
     def _open(self) -> None:
