@@ -373,6 +373,43 @@ typedef struct tokmap_sample {
 TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
                                               tokmap_error *err);
 
+/* ---- Look back ---- */
+
+typedef struct tokmap_loader_search {
+    size_t struct_size; /* sizeof(tokmap_loader_search), set by the caller */
+    uint32_t source;    /* its number in the options */
+    uint32_t dataset;   /* its number in the source */
+    uint64_t epoch;     /* of the source */
+    uint64_t first_token;
+    uint64_t n_tokens;
+    uint64_t *samples; /* is filled in, unordered; room for max_samples */
+    uint64_t max_samples;
+    uint64_t n_found; /* is set; if there are more than max_samples, only those are in `samples` */
+} tokmap_loader_search;
+
+/* The inverse of locate: the samples of an epoch whose rows have one of these tokens of a dataset.
+ * Samples that are skipped are among them. TOKMAP_ERR_ARGUMENT: there are no such tokens. */
+TOKMAP_API tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
+                                            tokmap_error *err);
+
+typedef struct tokmap_loader_labels {
+    size_t struct_size; /* sizeof(tokmap_loader_labels) */
+    uint32_t source;    /* its number in the options */
+    uint32_t dataset;   /* its number in the source */
+    uint64_t first_document;
+    uint64_t n_documents;
+    uint64_t end_sample; /* at most the number of samples */
+    uint64_t *labels;    /* is filled in: for each document */
+} tokmap_loader_labels;
+
+/* How many labels the samples before end_sample have had in each of these documents: how often one
+ * of its tokens was a label, whether masked or not. Samples that are skipped do not count. Looks at
+ * document boundaries, and at no tokens. TOKMAP_ERR_ARGUMENT: there are no such documents, or they
+ * are not known. */
+TOKMAP_API tokmap_status tokmap_loader_count_labels(tokmap_loader *l,
+                                                    const tokmap_loader_labels *options,
+                                                    tokmap_error *err);
+
 #ifdef __cplusplus
 }
 #endif

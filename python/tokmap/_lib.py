@@ -113,6 +113,17 @@ class LoaderSample(ctypes.Structure):
                 ("window", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32)]
 
 
+class LoaderSearch(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
+                ("first_token", c_uint64), ("n_tokens", c_uint64), ("samples", c_void_p), ("max_samples", c_uint64),
+                ("n_found", c_uint64)]
+
+
+class LoaderLabels(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("source", c_uint32), ("dataset", c_uint32), ("first_document", c_uint64),
+                ("n_documents", c_uint64), ("end_sample", c_uint64), ("labels", c_void_p)]
+
+
 class LoaderSourceInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("n_windows", c_uint64), ("quota", c_uint64), ("period", c_uint64),
                 ("n_samples_before", c_uint64)]
@@ -211,6 +222,8 @@ SIGNATURES = {
     "tokmap_loader_get_source": (c_int, [c_void_p, c_size_t, POINTER(LoaderSourceInfo)]),
     "tokmap_loader_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
     "tokmap_loader_amend": (c_int, [c_void_p, c_uint8 * 128, POINTER(LoaderOptions), POINTER(ErrorDetail)]),
+    "tokmap_loader_find": (c_int, [c_void_p, POINTER(LoaderSearch), POINTER(ErrorDetail)]),
+    "tokmap_loader_count_labels": (c_int, [c_void_p, POINTER(LoaderLabels), POINTER(ErrorDetail)]),
     "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
                                      POINTER(ErrorDetail)]),
     "tokmap_loader_get_info": (c_int, [c_void_p, POINTER(LoaderInfo)]),

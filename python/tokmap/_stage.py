@@ -319,6 +319,8 @@ class Stage:
         if not loader.drop_last:
             raise ValueError("a Stage needs a loader with drop_last=True: it has no batch for a last step that is not "
                              "complete")
+        if loader._steps.changes and not hasattr(loader, "_make_stage"):
+            raise ValueError("a Stage has steps of one size: give the device to the Loader, which follows batch_schedule")
         self._device = _device(device)
         self.device: Union[str, int] = "host" if self._device == _HOST else self._device
         self.outputs = tuple(name for name in _OUTPUTS if name in wanted)

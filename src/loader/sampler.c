@@ -7,11 +7,9 @@
 #include "base/base.h"
 #include "base/status.h"
 
-#define GROUPS_PER_COUNT 4 /* of 64 documents: 8 bytes for each 256, and short searches */
-
 /* ---- Within documents ---- */
 
-static uint64_t windows_in(uint64_t n_tokens, uint32_t length)
+uint64_t tokmap_i_windows_in(uint64_t n_tokens, uint32_t length)
 {
     return n_tokens < 2 ? 0 : (n_tokens - 2) / length + 1;
 }
@@ -28,19 +26,19 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its document boundaries are not known; windows within documents need them",
                     ds->index_path);
-    within->n_counts = div_up(n_groups, GROUPS_PER_COUNT);
+    within->n_counts = div_up(n_groups, TOKMAP_I_GROUPS_PER_COUNT);
     within->counts = malloc(MAX(within->n_counts, 1) * sizeof *within->counts);
     if (!within->counts)
         return FAIL_MEMORY(err);
     *n_windows = 0;
     for (uint64_t g = 0; g < n_groups; g++) {
-        if (g % GROUPS_PER_COUNT == 0)
-            within->counts[g / GROUPS_PER_COUNT] = *n_windows;
+        if (g % TOKMAP_I_GROUPS_PER_COUNT == 0)
+            within->counts[g / TOKMAP_I_GROUPS_PER_COUNT] = *n_windows;
         const uint32_t n = tokmap_i_documents_group(&ds->documents, NULL, g, ends);
         bool sound = n > 0;
         for (uint32_t j = 0; sound && j < n; j++) {
             sound = ends[j] >= end;
-            *n_windows += sound ? windows_in(ends[j] - end, w->length) : 0;
+            *n_windows += sound ? tokmap_i_windows_in(ends[j] - end, w->length) : 0;
             end = ends[j];
         }
         if (!sound)
@@ -69,7 +67,7 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
     const tokmap_i_documents *docs = &w->datasets[out->dataset]->documents;
     const tokmap_i_windows_of_documents *within = &w->within[out->dataset];
     const uint64_t at = find_count(within->counts, within->n_counts, window);
-    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * GROUPS_PER_COUNT;
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * TOKMAP_I_GROUPS_PER_COUNT;
     uint64_t n_left = window - within->counts[at];
     if (group > 0) {
         const uint32_t n_before = tokmap_i_documents_group(docs, from, group - 1, ends);
@@ -80,7 +78,8 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
     for (; group < docs->layout.n_groups; group++) {
         const uint32_t n = tokmap_i_documents_group(docs, from, group, ends);
         for (uint32_t j = 0; j < n; j++) {
-            const uint64_t n_here = ends[j] < begin ? 0 : windows_in(ends[j] - begin, w->length);
+            const uint64_t n_here =
+                ends[j] < begin ? 0 : tokmap_i_windows_in(ends[j] - begin, w->length);
             if (n_left < n_here) {
                 out->first_token = begin + n_left * w->length;
                 out->n_tokens = (uint32_t)MIN(w->length + 1ull, ends[j] - out->first_token);
@@ -137,6 +136,14 @@ void tokmap_i_windows_close(tokmap_i_windows *w)
     free(w->before);
 }
 
+uint64_t tokmap_i_windows_offset(const tokmap_i_windows *w, uint64_t epoch, uint32_t dataset)
+{
+    if (!w->random_offset)
+        return 0;
+    return tokmap_i_scale(tokmap_i_order_key(&w->id, TOKMAP_I_KEY_OFFSET, epoch, dataset),
+                          w->length);
+}
+
 tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
                                     uint64_t epoch, uint64_t window, tokmap_i_span *out)
 {
@@ -144,10 +151,7 @@ tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_ca
     window -= w->before[out->dataset];
     if (w->within)
         return span_within(w, index, window, out);
-    uint64_t offset = 0;
-    if (w->random_offset)
-        offset = tokmap_i_scale(
-            tokmap_i_order_key(&w->id, TOKMAP_I_KEY_OFFSET, epoch, out->dataset), w->length);
+    const uint64_t offset = tokmap_i_windows_offset(w, epoch, out->dataset);
     out->first_token = offset + window * w->length; /* below n_tokens, as offset < length */
     out->n_tokens = w->length + 1;
     return TOKMAP_OK;

@@ -19,6 +19,10 @@ typedef struct tokmap_i_span {
     uint64_t first_token; /* in the dataset; the span may wrap around to its token 0 */
 } tokmap_i_span;
 
+enum {
+    TOKMAP_I_GROUPS_PER_COUNT = 4 /* of 64 documents: 8 bytes for each 256, and short searches */
+};
+
 typedef struct tokmap_i_windows_of_documents {
     uint64_t *counts; /* windows before every 256th document */
     uint64_t n_counts;
@@ -45,6 +49,11 @@ void tokmap_i_windows_close(tokmap_i_windows *w);
  * an error, tokmap_i_index_cache_fail fills in the details, with the dataset of *out. */
 tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
                                     uint64_t epoch, uint64_t window, tokmap_i_span *out);
+
+/* Of a document, within documents. */
+uint64_t tokmap_i_windows_in(uint64_t n_tokens, uint32_t length);
+/* The first token of the first window of a dataset. */
+uint64_t tokmap_i_windows_offset(const tokmap_i_windows *w, uint64_t epoch, uint32_t dataset);
 
 /* ---- Samples ---- */
 

@@ -33,6 +33,8 @@ typedef struct table {
     uint32_t *quotas;  /* of each source */
     uint32_t *before;  /* of each slot: slots of its source before it */
     uint16_t *sources; /* of each slot */
+    uint32_t *slots;   /* of source 0, of source 1, ...; NULL: not needed yet */
+    uint32_t *first;   /* of each source: its first one in `slots` */
 } table;
 
 typedef struct phase {
@@ -340,6 +342,7 @@ void tokmap_i_mixture_free(tokmap_i_mixture *m)
     for (int i = 0; i < BUCKETS; i++) {
         for (table *t = m->buckets[i], *next; t; t = next) {
             next = t->next;
+            free(t->slots);
             free(t);
         }
     }
@@ -419,6 +422,47 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
     out->source = k;
     out->epoch = j / m->sources[k].n_windows;
     out->place = j % m->sources[k].n_windows;
+}
+
+bool tokmap_i_mixture_prepare_find(tokmap_i_mixture *m)
+{
+    for (int i = 0; i < BUCKETS; i++) {
+        for (table *t = m->buckets[i]; t; t = t->next) {
+            uint32_t n = 0;
+            if (t->slots)
+                continue;
+            t->slots = malloc((t->period + m->n_sources) * sizeof *t->slots);
+            if (!t->slots)
+                return false;
+            t->first = t->slots + t->period;
+            for (uint32_t k = 0; k < m->n_sources; n += t->quotas[k++])
+                t->first[k] = n;
+            for (uint32_t slot = 0; slot < t->period; slot++)
+                t->slots[t->first[t->sources[slot]] + t->before[slot]] = slot;
+            m->n_bytes += (t->period + m->n_sources) * sizeof *t->slots;
+        }
+    }
+    return true;
+}
+
+uint64_t tokmap_i_mixture_find(const tokmap_i_mixture *m, uint32_t source, uint64_t j)
+{
+    uint32_t low = 0, high = m->n_phases; /* the last phase before which there were at most j */
+    uint64_t g;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (m->phases[middle].base[source] <= j)
+            low = middle;
+        else
+            high = middle;
+    }
+    const phase *s = &m->phases[low];
+    const uint32_t quota = s->t->quotas[source];
+    const uint64_t n = j - s->base[source];
+    if (quota == 0 || __builtin_mul_overflow(n / quota, s->t->period, &g))
+        return UINT64_MAX;
+    g += s->from + s->t->slots[s->t->first[source] + n % quota];
+    return g < (uint64_t)1 << 63 ? g : UINT64_MAX;
 }
 
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts)

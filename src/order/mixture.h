@@ -52,6 +52,10 @@ typedef struct tokmap_i_mixture_sample {
 
 /* g is below the end and below 2^63. */
 void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture_sample *out);
+/* Makes what find needs, once for all phases. false: no memory. */
+bool tokmap_i_mixture_prepare_find(tokmap_i_mixture *m);
+/* The sample that is number j of a source. UINT64_MAX: none below 2^63. */
+uint64_t tokmap_i_mixture_find(const tokmap_i_mixture *m, uint32_t source, uint64_t j);
 /* Samples of each source before sample g, in counts[0 .. n_sources). */
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts);
 

@@ -124,3 +124,29 @@ uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
 {
     return p->n <= TOKMAP_I_PERMUTE_TABLE ? p->table[x] : walk_into_range(p, split_digits(p, x));
 }
+
+static uint64_t subtract_modulo(uint64_t x, uint64_t y, uint32_t m)
+{
+    return x >= y ? x - y : x + m - y;
+}
+
+uint64_t tokmap_i_permute_back(const tokmap_i_permutation *p, uint64_t y)
+{
+    uint64_t x = 0;
+    if (p->n <= TOKMAP_I_PERMUTE_TABLE) {
+        while (p->table[x] != y)
+            x++;
+        return x;
+    }
+    digits d = split_digits(p, y);
+    do {
+        for (unsigned i = p->n_rounds; i-- > 0;) {
+            if (i % 2)
+                d.r = subtract_modulo(d.r, hash_below(d.l, p->keys[i], p->b), p->b);
+            else
+                d.l = subtract_modulo(d.l, hash_below(d.r, p->keys[i], p->a), p->a);
+        }
+        x = d.l * p->b + d.r;
+    } while (x >= p->n);
+    return x;
+}

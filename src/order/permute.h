@@ -32,5 +32,7 @@ typedef struct tokmap_i_permutation {
 void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key);
 /* x < n, and so is the result. */
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x);
+/* The x whose result is y < n. */
+uint64_t tokmap_i_permute_back(const tokmap_i_permutation *p, uint64_t y);
 
 #endif /* TOKMAP_PERMUTE_H */

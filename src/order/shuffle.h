@@ -28,6 +28,8 @@ typedef struct tokmap_i_shuffle {
 void tokmap_i_shuffle_init(tokmap_i_shuffle *s);
 /* x < n_windows; the result too. */
 uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x);
+/* The x whose window is w < n_windows. */
+uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t w);
 /* With BLOCK: the windows of the block at a place of the epoch, in order. Window 0 follows the last
  * one. */
 typedef struct tokmap_i_block {

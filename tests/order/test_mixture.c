@@ -199,6 +199,7 @@ static void check_far(const uint32_t *quotas, uint32_t n, int n_points)
     tokmap_i_mixture *m = single_phase(quotas, n);
     const uint64_t period = sum_of(quotas, n);
     uint64_t *counts = calloc(n, sizeof *counts), *next = calloc(n, sizeof *next);
+    CHECK(tokmap_i_mixture_prepare_find(m));
     for (int i = 0; i < n_points; i++) {
         const uint64_t most = i % 8 ? 1000000000000 : INT64_MAX - 1;
         const uint64_t g = tokmap_i_scale(tokmap_i_mix((uint64_t)i), most);
@@ -207,6 +208,7 @@ static void check_far(const uint32_t *quotas, uint32_t n, int n_points)
         tokmap_i_mixture_counts(m, g, counts);
         tokmap_i_mixture_counts(m, g + 1, next);
         CHECK_EQ(s.epoch * TOKMAP_I_MIXTURE_PERIOD + s.place, counts[s.source]);
+        CHECK_EQ(tokmap_i_mixture_find(m, s.source, counts[s.source]), g);
         counts[s.source]++;
         CHECK(memcmp(counts, next, n * sizeof *counts) == 0);
         for (uint32_t k = 0; k < n; k++)
@@ -367,11 +369,13 @@ TEST(many_phases_are_found)
     for (uint32_t i = 0; i < TOKMAP_I_MIXTURE_PHASES; i++)
         CHECK(tokmap_i_mixture_add_phase(
             m, (uint64_t)i * 10, i % 2 ? (const uint32_t[]){1, 0} : (const uint32_t[]){0, 1}));
+    CHECK(tokmap_i_mixture_prepare_find(m));
     for (uint64_t g = 0; g < 10u * TOKMAP_I_MIXTURE_PHASES; g += 7) {
         tokmap_i_mixture_sample sample;
         tokmap_i_mixture_at(m, g, &sample);
         CHECK_EQ(sample.source, g / 10 % 2 ? 0 : 1);
         CHECK_EQ(sample.place, g / 20 * 10 + g % 10);
+        CHECK_EQ(tokmap_i_mixture_find(m, sample.source, sample.place), g);
     }
     tokmap_i_mixture_free(m);
 }

@@ -26,39 +26,22 @@ static tokmap_i_permutation permutation(uint64_t n, uint64_t key)
     return p;
 }
 
-/* The number that is permuted to y: the rule of ORDER.md, from its end to its beginning. */
-static uint64_t unpermute(const tokmap_i_permutation *p, uint64_t y)
-{
-    const uint64_t m[2] = {p->a, p->b};
-    if (p->n <= TOKMAP_I_PERMUTE_TABLE)
-        return (uint64_t)((const uint8_t *)memchr(p->table, (int)y, p->n) - p->table);
-    do {
-        uint64_t digit[2] = {y / p->b, y % p->b};
-        for (unsigned i = p->n_rounds; i-- > 0;) {
-            uint64_t z = (digit[1 - i % 2] ^ p->keys[i]) * 0xBF58476D1CE4E5B9u;
-            z = (z ^ z >> 32) * 0x94D049BB133111EBu;
-            digit[i % 2] = (digit[i % 2] + m[i % 2] - tokmap_i_scale(z, m[i % 2])) % m[i % 2];
-        }
-        y = digit[0] * p->b + digit[1];
-    } while (y >= p->n);
-    return y;
-}
-
 /* Every number stays below n and comes back: so no two go to the same place. */
 static void check_all(uint64_t n, uint64_t key)
 {
     const tokmap_i_permutation p = permutation(n, key);
     for (uint64_t x = 0; x < n; x++) {
         const uint64_t y = tokmap_i_permute(&p, x);
-        if (y >= n || unpermute(&p, y) != x)
+        if (y >= n || tokmap_i_permute_back(&p, y) != x)
             CHECK_FAIL("N %" PRIu64 ": %" PRIu64 " becomes %" PRIu64, n, x, y);
     }
 }
 
 static void check_one(const tokmap_i_permutation *p, uint64_t x)
 {
-    const uint64_t y = tokmap_i_permute(p, x), before = unpermute(p, x);
-    if (y >= p->n || unpermute(p, y) != x || before >= p->n || tokmap_i_permute(p, before) != x)
+    const uint64_t y = tokmap_i_permute(p, x), before = tokmap_i_permute_back(p, x);
+    if (y >= p->n || tokmap_i_permute_back(p, y) != x || before >= p->n ||
+        tokmap_i_permute(p, before) != x)
         CHECK_FAIL("N %" PRIu64 ": %" PRIu64 " becomes %" PRIu64, p->n, x, y);
 }
 

@@ -29,6 +29,7 @@ static void check_epoch(tokmap_i_shuffle *s, uint64_t epoch)
         const uint64_t w = tokmap_i_shuffle_window(s, epoch, x);
         CHECK(w < n && !seen[w]);
         seen[w] = true;
+        CHECK_EQ(tokmap_i_shuffle_place(s, epoch, w), x);
     }
 }
 
@@ -113,6 +114,7 @@ TEST(what_was_asked_before_does_not_matter)
             tokmap_i_shuffle fresh = shuffle((tokmap_shuffle)mode, 1000, 16, 4, mode);
             CHECK_EQ(tokmap_i_shuffle_window(&s, epoch, x),
                      tokmap_i_shuffle_window(&fresh, epoch, x));
+            CHECK_EQ(tokmap_i_shuffle_window(&s, epoch, tokmap_i_shuffle_place(&s, epoch, x)), x);
         }
     }
 }

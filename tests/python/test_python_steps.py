@@ -12,6 +12,7 @@ from ref_order import Skips
 from ref_protocol import run_in_folders
 
 import tokmap
+from tokmap._batch import save_at
 
 N_SAMPLES = 400
 N_RUNS = 150
@@ -91,8 +92,13 @@ def any_schedule_is_followed(folder):
                 later = loader_of(folder, rank=rank, **options)
                 k = rng.randrange(len(found))
                 later.restore(found[k].state)
-                rest = [batch.sample_ids.tolist() for batch in later]
-                assert rest == [own for own, _ in wanted[k + 1:]], seed
+                for own, after in wanted[k + 1:]:
+                    assert next(later).sample_ids.tolist() == own and later.sample == after, seed
+                assert next(later, None) is None
+                if options["drop_last"] and not options["batch_schedule"]:
+                    with tokmap.Stage(loader_of(folder, rank=rank, **options), "host") as stage:
+                        for (own, after), batch in zip(wanted, stage):
+                            assert batch.first_sample == own[0] and stage.sample == after, seed
             n_batches += len(found)
     return "%d batches" % n_batches
 
@@ -104,6 +110,26 @@ def a_batch_of_a_gap_is_pickled(folder):
     assert "samples 0 to 60" in repr(again)
 
 
+def a_state_says_what_is_to_be_skipped(folder):
+    plain, skipping = loader_of(folder), loader_of(folder, skip=[(10, 20), (30, 35)])
+    assert save_at(skipping._own_handle, 10) == save_at(skipping._own_handle, 19) == save_at(skipping._own_handle, 20)
+    for at in (9, 10, 15, 20, 34):
+        plain.seek(at)
+        assert "to be skipped" in str(raises(tokmap.MismatchError, skipping.restore, plain.state()))
+        wanted = {10: 20, 15: 20, 34: 35}.get(at, at)
+        amended = loader_of(folder, skip=[(10, 20), (30, 35)], amend=plain.state())
+        assert amended.sample == wanted and next(amended).sample_ids[0] == wanted
+        old = {"weights": [1], "max_epochs": 1, "skip": [(10, 20), (30, 35)]}
+        skipping.seek(at)
+        if at < 34:
+            raises(tokmap.MismatchError, plain.restore, skipping.state())
+            raises(tokmap.MismatchError, loader_of, folder, amend=skipping.state(), amend_from={**old, "skip": []})
+            raises(tokmap.MismatchError, loader_of, folder, skip=[(40, 41)], amend=skipping.state())
+        assert loader_of(folder, amend=skipping.state(), amend_from=old).sample == wanted
+    skipping.seek(35)
+    plain.restore(skipping.state())  # nothing is left of them
+
+
 def what_makes_no_sense_is_refused(folder):
     for wrong, given in ((TypeError, 5), (TypeError, [5]), (TypeError, [(1, 2, 3)]), (TypeError, [(1, "2")]),
                          (tokmap.ArgumentError, [(-1, 4)]), (tokmap.ArgumentError, [(3, 0)]),
@@ -112,6 +138,7 @@ def what_makes_no_sense_is_refused(folder):
     for wrong, given in ((TypeError, 5), (TypeError, [(1,)]), (tokmap.ArgumentError, [(5, 5)]),
                          (tokmap.ArgumentError, [(1, 9), (8, 12)]), (tokmap.ArgumentError, [(390, N_SAMPLES + 1)])):
         raises(wrong, loader_of, folder, skip=given)
+    raises(ValueError, tokmap.Stage, loader_of(folder, batch_schedule=[(10, 8)]), "host")
     raises(ValueError, tokmap.Samples, loader_of(folder, skip=[(1, 2)]))
     assert len(tokmap.Samples(loader_of(folder, batch_schedule=[(10, 8)]))) == N_SAMPLES
 

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* look_back.c - from tokens to the samples that have them, and what a run was trained on.
+ *
+ * The order is a formula that can be undone, so nothing is read but document boundaries. An epoch
+ * that is over had all labels of its windows; only in the one that is not, and in those in which
+ * samples were skipped, windows are looked at one by one. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/status.h"
+#include "loader/loader.h"
+
+/* ---- A dataset of a source ---- */
+
+typedef struct view {
+    tokmap_loader *l;
+    uint32_t source, dataset;
+    const tokmap_i_windows *windows;
+    const tokmap_dataset *ds;
+    uint64_t n_windows; /* of the dataset, concat */
+} view;
+
+static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint32_t dataset,
+                               tokmap_error *err)
+{
+    if (source >= l->n_sources || dataset >= l->sources[source].windows.n_datasets)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no dataset %" PRIu32 " of source %" PRIu32,
+                    dataset, source);
+    const tokmap_i_windows *w = &l->sources[source].windows;
+    *v = (view){l, source, dataset, w, w->datasets[dataset], 0};
+    v->n_windows =
+        (dataset + 1 < w->n_datasets ? w->before[dataset + 1] : w->n_windows) - w->before[dataset];
+    return tokmap_i_mixture_prepare_find(l->mixture) ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
+/* UINT64_MAX: the order does not come to that window, or not before 2^63. */
+static uint64_t sample_of(const view *v, uint64_t epoch, uint64_t window)
+{
+    tokmap_i_shuffle *shuffle = &v->l->sampler.shuffles[v->source];
+    const uint64_t place = tokmap_i_shuffle_place(shuffle, epoch, window);
+    uint64_t number;
+    if (__builtin_mul_overflow(epoch, v->windows->n_windows, &number) ||
+        __builtin_add_overflow(number, place, &number))
+        return UINT64_MAX;
+    const uint64_t sample = tokmap_i_mixture_find(v->l->mixture, v->source, number);
+    return sample < v->l->end ? sample : UINT64_MAX;
+}
+
+/* ---- Documents, one after the other ---- */
+
+typedef struct walk {
+    const view *v;
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
+    uint64_t n_groups; /* read */
+    uint32_t n, i;     /* of the group */
+    uint64_t document, begin, end;
+    uint64_t window, n_windows; /* within documents: of the document, and its first one */
+} walk;
+
+static tokmap_status next_document(walk *w, tokmap_error *err)
+{
+    const tokmap_dataset *ds = w->v->ds;
+    if (w->i == w->n) {
+        w->n = tokmap_i_documents_group(&ds->documents,
+                                        tokmap_i_index_cache_of(w->v->l->sampler.index, ds),
+                                        w->n_groups++, w->ends);
+        w->i = 0;
+    }
+    if (w->n == 0 || w->ends[w->i] < w->end)
+        return tokmap_i_index_cache_fail(w->v->l->sampler.index, ds, err);
+    w->begin = w->end;
+    w->end = w->ends[w->i++];
+    w->document++;
+    w->window += w->n_windows;
+    w->n_windows = tokmap_i_windows_in(w->end - w->begin, w->v->windows->length);
+    return TOKMAP_OK;
+}
+
+/* The next document is this one. */
+static tokmap_status walk_to(walk *w, const view *v, uint64_t document, tokmap_error *err)
+{
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(v->l->sampler.index, v->ds);
+    const uint64_t per_count = TOKMAP_I_GROUPS_PER_COUNT * TOKMAP_I_GROUP_DOCUMENTS;
+    const uint64_t count = document / per_count;
+    tokmap_status status = TOKMAP_OK;
+    *w = (walk){
+        .v = v, .n_groups = count * TOKMAP_I_GROUPS_PER_COUNT, .document = count * per_count};
+    if (count > 0) {
+        const uint32_t n =
+            tokmap_i_documents_group(&v->ds->documents, from, w->n_groups - 1, w->ends);
+        if (n == 0)
+            return tokmap_i_index_cache_fail(v->l->sampler.index, v->ds, err);
+        w->end = w->ends[n - 1];
+        w->window = v->windows->within ? v->windows->within[v->dataset].counts[count] : 0;
+    }
+    while (!status && w->document < document)
+        status = next_document(w, err);
+    return status;
+}
+
+/* ---- From tokens to samples ---- */
+
+/* Adds the samples of the windows that begin at `begin`, begin + L, ... and have one of the tokens
+ * [from, to), of window number `first` on. Returns the number after the last one. */
+static uint64_t add_samples(const view *v, tokmap_loader_search *s, uint64_t window, uint64_t first,
+                            uint64_t n, uint64_t begin, uint64_t from, uint64_t to)
+{
+    const uint64_t length = v->windows->length;
+    uint64_t i = from > begin + length ? div_up(from - begin - length, length) : 0;
+    for (i = MAX(i, first); i < n && begin + i * length < to; i++) {
+        const uint64_t sample = sample_of(v, s->epoch, window + i);
+        if (sample == UINT64_MAX)
+            continue;
+        if (s->n_found < s->max_samples)
+            s->samples[s->n_found] = sample;
+        s->n_found++;
+    }
+    return i;
+}
+
+static tokmap_status search_documents(const view *v, tokmap_loader_search *s, tokmap_error *err)
+{
+    const uint64_t to = s->first_token + s->n_tokens, before = v->windows->before[v->dataset];
+    tokmap_document first;
+    walk w;
+    tokmap_i_index_cache *index = v->l->sampler.index;
+    tokmap_status status = tokmap_i_documents_find(
+        &v->ds->documents, tokmap_i_index_cache_of(index, v->ds), s->first_token, &first);
+    if (status)
+        return tokmap_i_index_cache_fail(index, v->ds, err);
+    status = walk_to(&w, v, first.index, err);
+    while (!status && w.end < to && !(status = next_document(&w, err)))
+        add_samples(v, s, before + w.window, 0, w.n_windows, w.begin, s->first_token, to);
+    return status;
+}
+
+tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search, tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_search, n_found)};
+    tokmap_loader_search s;
+    view v;
+    tokmap_status status = tokmap_i_loader_enter(l, err);
+    if (status)
+        return status;
+    status = tokmap_i_take_options(&s, search, &kind, err);
+    if (!status)
+        status = open_view(&v, l, s.source, s.dataset, err);
+    const uint64_t n_tokens = status ? 0 : v.ds->header.n_tokens;
+    if (!status && (s.first_token > n_tokens || s.n_tokens > n_tokens - s.first_token))
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: has %" PRIu64 " tokens", v.ds->index_path,
+                      n_tokens);
+    s.n_found = 0;
+    if (!status && s.n_tokens > 0 && v.windows->within) {
+        status = search_documents(&v, &s, err);
+    } else if (!status && s.n_tokens > 0) {
+        const uint64_t begin = tokmap_i_windows_offset(v.windows, s.epoch, s.dataset);
+        const uint64_t to = s.first_token + s.n_tokens, before = v.windows->before[s.dataset];
+        const uint64_t next = add_samples(&v, &s, before, 0, v.n_windows, begin, s.first_token, to);
+        add_samples(&v, &s, before, next, v.n_windows, begin, s.first_token + n_tokens,
+                    to + n_tokens); /* what wraps around */
+    }
+    if (!status)
+        status = tokmap_i_give_struct(search, &s, &kind, err);
+    return tokmap_i_loader_leave(l, status);
+}
+
+/* ---- What was trained on ---- */
+
+typedef struct count {
+    view v;
+    uint64_t end_sample;
+    uint64_t n_epochs;          /* up to the one that the end is in */
+    uint64_t *others, n_others; /* epochs of which not all samples were used, ascending */
+    uint64_t epoch, window;     /* was asked for last */
+    bool was_used;
+} count;
+
+static bool was_used(count *c, uint64_t epoch, uint64_t window)
+{
+    if (c->epoch == epoch && c->window == window)
+        return c->was_used;
+    const uint64_t sample = sample_of(&c->v, epoch, window);
+    c->epoch = epoch;
+    c->window = window;
+    c->was_used = sample < c->end_sample && tokmap_i_loader_rows_after(c->v.l, sample, 0) == sample;
+    return c->was_used;
+}
+
+/* Whether all samples of the epoch are before the end, and none of them is skipped. */
+static bool is_whole(const count *c, uint64_t epoch)
+{
+    const tokmap_loader *l = c->v.l;
+    const uint64_t n = c->v.windows->n_windows;
+    const uint64_t first = tokmap_i_mixture_find(l->mixture, c->v.source, epoch * n);
+    const uint64_t last = tokmap_i_mixture_find(l->mixture, c->v.source, epoch * n + n - 1);
+    return last < c->end_sample && tokmap_i_skips_position(&l->skips, last + 1) -
+                                           tokmap_i_skips_position(&l->skips, first) ==
+                                       last + 1 - first;
+}
+
+static tokmap_status find_epochs(count *c, tokmap_error *err)
+{
+    const tokmap_loader *l = c->v.l;
+    uint64_t *counts = malloc(l->n_sources * sizeof *counts);
+    if (!counts)
+        return FAIL_MEMORY(err);
+    tokmap_i_mixture_counts(l->mixture, c->end_sample, counts);
+    c->n_epochs = div_up(counts[c->v.source], c->v.windows->n_windows);
+    free(counts);
+    for (int fill = 0; fill < 2; fill++) { /* first they are counted */
+        c->n_others = 0;
+        for (uint64_t epoch = 0; epoch < c->n_epochs; epoch++) {
+            if (is_whole(c, epoch))
+                continue;
+            if (fill)
+                c->others[c->n_others] = epoch;
+            c->n_others++;
+        }
+        if (!fill)
+            c->others = malloc((c->n_others + 1) * sizeof *c->others);
+        if (!c->others)
+            return FAIL_MEMORY(err);
+    }
+    return TOKMAP_OK;
+}
+
+/* Windows of a dataset, or of one document: number `window` of the source and n - 1 more, the first
+ * of which begins at token `begin`. Its labels are the tokens after that. */
+typedef struct run {
+    uint64_t window, n, begin;
+} run;
+
+/* How many labels are among the tokens [from, to), in windows that were used. */
+static uint64_t count_used(count *c, uint64_t epoch, run r, uint64_t from, uint64_t to)
+{
+    const uint64_t length = c->v.windows->length;
+    uint64_t n = 0, end;
+    to = MIN(to, r.begin + r.n * length + 1);
+    for (uint64_t at = MAX(from, r.begin + 1); at < to; at = end) {
+        const uint64_t i = (at - 1 - r.begin) / length;
+        end = MIN(to, r.begin + (i + 1) * length + 1);
+        n += was_used(c, epoch, r.window + i) ? end - at : 0;
+    }
+    return n;
+}
+
+static uint64_t count_all(const count *c, run r, uint64_t from, uint64_t to)
+{
+    const uint64_t begin = MAX(from, r.begin + 1);
+    to = MIN(to, r.begin + r.n * c->v.windows->length + 1);
+    return to > begin ? to - begin : 0;
+}
+
+static uint64_t count_document(count *c, const walk *w)
+{
+    const tokmap_i_windows *windows = c->v.windows;
+    const uint64_t n_tokens = c->v.ds->header.n_tokens, first = windows->before[c->v.dataset];
+    uint64_t n = 0, i = 0;
+    run r = {first, c->v.n_windows, 0};
+    if (windows->within)
+        r = (run){first + w->window, w->n_windows, w->begin};
+    if (!windows->random_offset)
+        n = (c->n_epochs - c->n_others) * count_all(c, r, w->begin, w->end);
+    for (; i < c->n_others && !windows->random_offset; i++)
+        n += count_used(c, c->others[i], r, w->begin, w->end);
+    for (uint64_t epoch = 0; epoch < c->n_epochs && windows->random_offset; epoch++) {
+        const bool whole = i == c->n_others || c->others[i] != epoch;
+        i += !whole;
+        r.begin = tokmap_i_windows_offset(windows, epoch, c->v.dataset);
+        n += whole ? count_all(c, r, w->begin, w->end) +
+                         count_all(c, r, w->begin + n_tokens, w->end + n_tokens)
+                   : count_used(c, epoch, r, w->begin, w->end) +
+                         count_used(c, epoch, r, w->begin + n_tokens, w->end + n_tokens);
+    }
+    return n;
+}
+
+static tokmap_status count_labels(tokmap_loader *l, const tokmap_loader_labels *o,
+                                  tokmap_error *err)
+{
+    count c = {.end_sample = o->end_sample, .epoch = UINT64_MAX};
+    walk w;
+    tokmap_status status = tokmap_i_loader_check_sample(l, o->end_sample, err);
+    if (!status)
+        status = open_view(&c.v, l, o->source, o->dataset, err);
+    if (status)
+        return status;
+    const uint64_t n_documents = c.v.ds->header.n_documents;
+    if (o->first_document > n_documents || o->n_documents > n_documents - o->first_document)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: %" PRIu64 " documents are known",
+                    c.v.ds->index_path, n_documents);
+    if (o->n_documents == 0)
+        return TOKMAP_OK;
+    status = find_epochs(&c, err);
+    if (!status)
+        status = walk_to(&w, &c.v, o->first_document, err);
+    for (uint64_t i = 0; i < o->n_documents && !status; i++) {
+        status = next_document(&w, err);
+        if (!status)
+            o->labels[i] = count_document(&c, &w);
+    }
+    free(c.others);
+    return status;
+}
+
+tokmap_status tokmap_loader_count_labels(tokmap_loader *l, const tokmap_loader_labels *options,
+                                         tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_labels, labels)};
+    tokmap_loader_labels o;
+    tokmap_status status = tokmap_i_loader_enter(l, err);
+    if (status)
+        return status;
+    status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status && !o.labels)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "labels is NULL");
+    if (!status)
+        status = count_labels(l, &o, err);
+    return tokmap_i_loader_leave(l, status);
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""From tokens back to samples, and the labels of each document: compared with a list of all rows, for any shuffle,
+windows, mixture and skips."""
+
+import collections
+import random
+import sys
+
+from package import raises
+from ref_protocol import run_in_folders
+
+import tokmap
+from tokmap._trace import count_labels, find_samples
+
+N_RUNS = 100
+SIZES = {"a": (700, 9), "b": (301, 40), "c": (1200, 700), "d": (1500, 4)}
+
+
+def prepare(folder):
+    rng = random.Random(1)
+    for name, (n_tokens, longest) in SIZES.items():
+        with tokmap.Writer(folder / name, vocab_size=65536) as w:
+            while n_tokens > 0:
+                n = min(rng.choice((0, 1, 2, longest, rng.randint(0, longest))), n_tokens)
+                w.document(range(n))
+                n_tokens -= n
+
+
+def any_run(rng):
+    sources = [[rng.choice("abcd") for _ in range(rng.randint(1, 3))] for _ in range(rng.randint(1, 3))]
+    weights = [rng.choice((1, 1, 0.5, 3)) for _ in sources]
+    shuffle = rng.choice(("full", "none", "block"))
+    windows = rng.choice(("concat", "within-document"))
+    places = sorted(rng.sample(range(300), 2 * rng.randint(0, 2)))
+    return sources, weights, {
+        "seed": rng.randint(0, 5), "sequence_length": rng.choice((1, 3, 10, 16)), "shuffle": shuffle, "windows": windows,
+        "random_offset": windows == "concat" and rng.random() < 0.5, "skip": list(zip(places[::2], places[1::2])),
+        "block_windows": rng.randint(1, 9) if shuffle == "block" else 0, "io": rng.choice(("map", "read")),
+        "group_blocks": rng.randint(1, 5) if shuffle == "block" else 0,
+        "phases": {rng.randint(1, 250): [rng.choice((0, 2, 1)) + (k == 0) for k, _ in enumerate(sources)]}}
+
+
+def tokens_of(sample, n_tokens):
+    return [(sample.first_token + i) % n_tokens for i in range(sample.n_tokens)]
+
+
+def all_rows_agree(folder):
+    n_rows = n_found = 0
+    for seed in range(N_RUNS):
+        rng = random.Random(seed)
+        names, weights, options = any_run(rng)
+        opened = {name: tokmap.open(folder / name) for name in SIZES}
+        with tokmap.Loader([tokmap.Source([opened[n] for n in some], w) for some, w in zip(names, weights)],
+                           **options) as loader:
+            end = rng.choice((0, 1, 300, rng.randint(300, 2500)))
+            rows, labels = collections.defaultdict(list), collections.Counter()
+            for g in range(end):
+                sample = loader.locate(g)
+                tokens = tokens_of(sample, opened[names[sample.source][sample.dataset]].n_tokens)
+                rows[sample.source, sample.dataset, sample.epoch].append((g, set(tokens)))
+                if not any(a <= g < b for a, b in options["skip"]):
+                    labels.update((sample.source, sample.dataset, token) for token in tokens[1:])
+            for source, some in enumerate(names):
+                for dataset, name in enumerate(some):
+                    documents = [opened[name].document(i) for i in range(opened[name].n_documents)]
+                    wanted = [sum(labels[source, dataset, t] for t in range(d.first_token, d.first_token + d.n_tokens))
+                              for d in documents]
+                    first = rng.randrange(len(documents))
+                    n = rng.randint(0, len(documents) - first)
+                    assert count_labels(loader, source, dataset, 0, len(wanted), end).tolist() == wanted, seed
+                    assert count_labels(loader, source, dataset, first, n, end).tolist() == wanted[first:first + n]
+            for (source, dataset, epoch), some in rows.items():
+                n_tokens = opened[names[source][dataset]].n_tokens
+                for _ in range(5):
+                    a = rng.randrange(n_tokens)
+                    b = rng.choice((a + 1, rng.randint(a, n_tokens)))
+                    found = [g for g in find_samples(loader, source, dataset, epoch, a, b - a).tolist() if g < end]
+                    assert found == [g for g, tokens in some if not tokens.isdisjoint(range(a, b))], seed
+                    n_found += len(found)
+            n_rows += end
+    return "%d rows, %d found" % (n_rows, n_found)
+
+
+def what_is_not_there_is_refused(folder):
+    with tokmap.Loader([folder / "a", folder / "b"], 10, max_epochs=1) as loader:
+        n = loader.n_samples
+        for where in ((1, 0), (0, 2)):
+            raises(tokmap.ArgumentError, find_samples, loader, *where, 0, 0, 1)
+            raises(tokmap.ArgumentError, count_labels, loader, *where, 0, 1, n)
+        raises(tokmap.ArgumentError, find_samples, loader, 0, 0, 0, 699, 2)
+        raises(tokmap.ArgumentError, count_labels, loader, 0, 0, 10**6, 1, n)
+        raises(tokmap.ArgumentError, count_labels, loader, 0, 0, 0, 1, n + 1)
+        assert find_samples(loader, 0, 0, 1, 0, 700).tolist() == []  # it ends before that epoch
+        assert len(find_samples(loader, 0, 0, 0, 0, 700)) == 69
+
+
+sys.exit(run_in_folders("python_look_back_", prepare=prepare))
