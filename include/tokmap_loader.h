@@ -410,6 +410,34 @@ TOKMAP_API tokmap_status tokmap_loader_count_labels(tokmap_loader *l,
                                                     const tokmap_loader_labels *options,
                                                     tokmap_error *err);
 
+/* ---- The ledger of a run: docs/FORMAT.md, section 12 ---- */
+
+/* What a line says beside what the loader is. Text may be NULL: then it is empty there. */
+typedef struct tokmap_ledger_entry {
+    size_t struct_size;     /* sizeof(tokmap_ledger_entry) */
+    const char *event;      /* such as "opened" */
+    const char *time;       /* such as "2026-11-23T14:05:59Z" */
+    const char *host;       /* where */
+    const char *folder;     /* where relative paths of datasets begin */
+    const char *after;      /* the line before; NULL: this is the first one */
+    uint64_t sample;        /* where the run begins or goes on with this loader, or ends; the line
+                               also says where it goes on after samples that are skipped there */
+    uint64_t micro_batches; /* steps of the loader in a step of the optimizer; 0: not known */
+} tokmap_ledger_entry;
+
+/* Writes the line into memory with room for *n_bytes, and a NUL after it, but no line feed; sets
+ * *n_bytes to its length. Any thread may call it during next. TOKMAP_ERR_ARGUMENT: the sample is
+ * after the last one, `after` is no such line, or there is no room; then *n_bytes is too large for
+ * it, so call again with room for one byte more. */
+TOKMAP_API tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l,
+                                                   const tokmap_ledger_entry *entry, char *line,
+                                                   size_t *n_bytes, tokmap_error *err);
+/* Whether a line of n_bytes, without its line feed, is as it was written, and was written after
+ * this one; NULL: as the first one. TOKMAP_ERR_CORRUPT: no; err says why. TOKMAP_ERR_VERSION: it
+ * has a newer format. */
+TOKMAP_API tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *after,
+                                             tokmap_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,11 +27,12 @@ from ._rows import Row
 from ._samples import Samples
 from ._stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
 from ._tokenizer import Tokenizer
+from ._trace import Run, TracedDocument, TracedRow
 from ._writer import Writer
 
 __version__: str = _library.tokmap_version().decode()
 
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
            "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
-           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Sample", "Samples", "Segment",
-           "Source", "Stage", "Tokenizer", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]
+           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Run", "Sample", "Samples", "Segment",
+           "Source", "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]

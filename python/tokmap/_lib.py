@@ -124,6 +124,11 @@ class LoaderLabels(ctypes.Structure):
                 ("n_documents", c_uint64), ("end_sample", c_uint64), ("labels", c_void_p)]
 
 
+class LedgerEntry(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("event", c_char_p), ("time", c_char_p), ("host", c_char_p),
+                ("folder", c_char_p), ("after", c_char_p), ("sample", c_uint64), ("micro_batches", c_uint64)]
+
+
 class LoaderSourceInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("n_windows", c_uint64), ("quota", c_uint64), ("period", c_uint64),
                 ("n_samples_before", c_uint64)]
@@ -224,6 +229,9 @@ SIGNATURES = {
     "tokmap_loader_amend": (c_int, [c_void_p, c_uint8 * 128, POINTER(LoaderOptions), POINTER(ErrorDetail)]),
     "tokmap_loader_find": (c_int, [c_void_p, POINTER(LoaderSearch), POINTER(ErrorDetail)]),
     "tokmap_loader_count_labels": (c_int, [c_void_p, POINTER(LoaderLabels), POINTER(ErrorDetail)]),
+    "tokmap_loader_ledger_line": (c_int, [c_void_p, POINTER(LedgerEntry), c_char_p, POINTER(c_size_t),
+                                          POINTER(ErrorDetail)]),
+    "tokmap_ledger_check": (c_int, [c_char_p, c_size_t, c_char_p, POINTER(ErrorDetail)]),
     "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
                                      POINTER(ErrorDetail)]),
     "tokmap_loader_get_info": (c_int, [c_void_p, POINTER(LoaderInfo)]),

@@ -4,6 +4,7 @@
 import ctypes
 import os
 import warnings
+import weakref
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _lib
@@ -12,6 +13,7 @@ from ._batch import PARTS, Batch, save_at
 from ._dataset import Dataset, Path, Shard
 from ._errors import ArgumentError, ForkedError, MismatchError, check
 from ._gather import Gatherer
+from ._ledger import Ledger, earlier_mixtures
 from ._lib import lib
 from ._locks import new_lock
 from ._numbers import flag, integer, number, real, state_bytes
@@ -175,8 +177,13 @@ class Loader:
     amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources: this loader
                 continues it, and what was trained on stays as it was. The weights are those from the state's sample
                 on. Then write `phases` into the script, as the argument phases, which restores later states
-    amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...], "skip": [...]} of that run. None: phases are
-                all those of the run, the first max_epochs are its own, and it had no other skip ahead
+    amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...], "skip": [...]} of that run, or the path of its
+                ledger. None: that of `ledger`; without one, phases are all those of the run, the first max_epochs are
+                its own, and it had no other skip ahead
+    ledger      a file, to which the Loader of rank 0 adds a line when it gives its first batch, whenever it then goes on
+                in another way, and when it is closed: what trace and report need. Workers of a DataLoader write
+                nothing: then tokmap.torch.data_loader notes where each iteration begins
+    micro_batches   for the ledger: batches in a step of the optimizer; 0: not known
     on_mismatch     "error", or "amend": what restore and load_state_dict do with the state of such a run
 
     n_samples: how many there are, or None. phases: as the argument, from sample 0."""
@@ -191,8 +198,9 @@ class Loader:
                  group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
                  log: Log = None, skip: Sequence[Tuple[int, int]] = (),
-                 batch_schedule: Sequence[Tuple[int, int]] = (), amend: Optional[bytes] = None,
-                 amend_from: Optional[Mapping[str, Any]] = None, on_mismatch: str = "error") -> None:
+                 batch_schedule: Sequence[Tuple[int, int]] = (), ledger: Optional[Path] = None,
+                 micro_batches: int = 0, amend: Optional[bytes] = None,
+                 amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error") -> None:
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
         random_offset = flag("random_offset", random_offset)
@@ -260,7 +268,14 @@ class Loader:
                 self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=pad_id,
                 ignore_index=ignore_index, n_slots=n_slots, max_documents=max_documents, log=log)
             self._stage = self._make_stage()
-        self._old = None if amend_from is None else as_mixture(amend_from)
+        self._ledger = None if ledger is None or self.rank > 0 else Ledger(
+            ledger, number("micro_batches", micro_batches, 2**32 - 1), self._own_handle)
+        if self._ledger is not None:
+            weakref.finalize(self, self._ledger.close)
+        if amend_from is None and ledger is not None and os.path.exists(ledger):
+            amend_from = ledger
+        is_path = amend_from is None or isinstance(amend_from, (str, os.PathLike))
+        self._amend_from = amend_from if is_path else as_mixture(amend_from)
         if amend is not None:
             self._continue(amend, True)
 
@@ -280,7 +295,19 @@ class Loader:
               detail)
         return handle
 
-    def _amend(self, state: bytes, old: Optional[Mixture]) -> None:
+    def _amend(self, state: bytes) -> None:
+        given = self._amend_from
+        if given is None or isinstance(given, Mixture):
+            return self._amend_with(state, given)
+        mixtures = earlier_mixtures(given, int.from_bytes(state[24:32], "little"))
+        for mixture in mixtures:
+            try:
+                return self._amend_with(state, mixture)
+            except (MismatchError, ValueError):
+                continue
+        self._amend_with(state, mixtures[0])  # which is likeliest to say what is wrong
+
+    def _amend_with(self, state: bytes, old: Optional[Mixture]) -> None:
         """Opens the loader again with the mixture that continues the state."""
         at = int.from_bytes(state[24:32], "little")
         before, self._mixture = self._mixture, amended(old, self._mixture, at) if old else self._mixture
@@ -297,6 +324,9 @@ class Loader:
             if self._stage is not None:
                 self._stage.close()
             self._own_handle = self._handle = handle
+            if self._ledger is not None:
+                self._ledger.close()
+                self._ledger.handle = handle
             self._take_turns(self._lane, self._n_lanes)
             self._count()
             if self._stage is not None:
@@ -317,6 +347,8 @@ class Loader:
     def close(self) -> None:
         """Frees the loader. Arrays and states of batches stay valid. Waits for a call of another thread."""
         with self._lock:
+            if self._ledger is not None:
+                self._ledger.close()
             if self._stage is not None:
                 self._stage.close()
             self._handle = self._own_handle = _Closed()
@@ -333,7 +365,7 @@ class Loader:
         replaced meanwhile, that raises MismatchError."""
         if self._rank_is_found:
             check_found(self.rank, self.n_ranks)
-        return _reopen, (self._arguments, self.state(), self._rank_is_found)
+        return _reopen, ({**self._arguments, "ledger": None}, self.state(), self._rank_is_found)
 
     def __repr__(self) -> str:
         if isinstance(self._handle, _Closed):
@@ -352,9 +384,31 @@ class Loader:
         with self._lock:
             if self._rank_is_found:
                 self._check_rank()
-            if self._steps.changes and not self._follow_schedule():
-                return self._take_uneven()
-            return self._take_next() if self._stage is None else self._next_on_device()
+            if self._ledger is None:
+                return self._next()
+            if self._steps.changes:
+                self._follow_schedule()
+            self._ledger.begin(self.sample)
+            batch = self._next()
+            self._ledger.next_sample = batch.next_sample
+            return batch
+
+    def _next(self) -> Batch:
+        if self._steps.changes and not self._follow_schedule():
+            return self._take_uneven()
+        return self._take_next() if self._stage is None else self._next_on_device()
+
+    def _note_start(self) -> None:
+        """In the ledger of a run whose batches other processes give."""
+        if self._ledger is not None:
+            self._ledger.begin(self.sample)
+            self._ledger.next_sample = None
+
+    def _note_position(self, sample: int) -> None:
+        """The ledger gets a line if the next batch does not follow the last one."""
+        if self._ledger is not None and sample != self._ledger.next_sample:
+            self._ledger.close()
+            self._ledger.due = sample
 
     def _check_rank(self) -> None:
         """Before the first batch."""
@@ -396,6 +450,8 @@ class Loader:
         self.batch_rows = batch_rows
         self._to_next = (self.n_ranks - self.rank) * batch_rows
         self._take_turns(self._lane, self._n_lanes)
+        if self._ledger is not None and self._ledger.due is None:
+            self._ledger.due = self._ledger.next_sample
         if self._stage is not None:
             self._stage = self._make_stage()
 
@@ -489,13 +545,15 @@ class Loader:
     @property
     def epochs(self) -> List[int]:
         """How many epochs of each source are over."""
+        return [info.n_samples_before // info.n_windows for info in self._source_infos()]
+
+    def _source_infos(self) -> List[Any]:
         found = []
         with self._lock:
             handle = self._handle
             for k in range(len(self._sources)):
-                info = _lib.LoaderSourceInfo(struct_size=ctypes.sizeof(_lib.LoaderSourceInfo))
-                _check_fork(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(info)))
-                found.append(info.n_samples_before // info.n_windows)
+                found.append(_lib.LoaderSourceInfo(struct_size=ctypes.sizeof(_lib.LoaderSourceInfo)))
+                _check_fork(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(found[-1])))
         return found
 
     @property
@@ -507,6 +565,7 @@ class Loader:
         """The next step starts at this sample, or after those that are skipped there."""
         sample = number("sample", sample, 2**62)
         with self._lock:
+            self._note_position(sample)
             self._turn += 1
             if self._stage is not None:
                 self._stage.seek(sample)
@@ -544,7 +603,8 @@ class Loader:
         except MismatchError:
             if not amends:
                 raise
-            self._amend(state, self._old)
+            self._amend(state)
+        self._note_position(int.from_bytes(state[24:32], "little"))
 
     @property
     def phases(self) -> Dict[int, List[float]]:

@@ -2,7 +2,7 @@
 """Values of documents: the columns of a dataset as NumPy arrays, and rows for the writer."""
 
 import ctypes
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ class Column:
         lib.tokmap_dataset_get_meta_column(self.handle.pointer, index, ctypes.byref(self.info))
         self.name = ctypes.string_at(self.info.name, self.info.name_bytes).decode()
         self.type: int = self.info.type
+        self._table: Optional[List[Value]] = None
 
     def _view(self, address: Optional[int], dtype: str, n: int) -> Array:
         """n numbers of the map, which lives as long as the array."""
@@ -75,6 +76,44 @@ class Column:
         valid = ~self.is_null()
         found[valid] = strings[valid]
         return found
+
+    def groups(self, first: int, n: int) -> Tuple[Array, List[Value]]:
+        """For each of n documents, from a multiple of 8 on, the number of its value in the list, which is the second
+        result."""
+        values: List[Value]
+        if self.type == STRING and self.info.code_bytes:
+            if self._table is None:
+                self._table = self._texts(0, self.info.n_strings)
+            codes, values = self._view(self.info.codes, f"<u{self.info.code_bytes}", self.n_documents)[first:first + n], self._table
+            if n and int(codes.max()) >= len(values):
+                raise self._damaged()
+            numbers = codes.astype(np.int64)
+        elif self.type == STRING:
+            found: Dict[Value, int] = {}
+            numbers = np.array([found.setdefault(text, len(found)) for text in self._texts(first, n)], np.int64)
+            values = list(found)
+        else:
+            dtype = np.dtype("<f8" if self.type == FLOAT64 else "<i8")
+            unique, numbers = np.unique(self.numbers(dtype)[first:first + n], return_inverse=True)
+            values = unique.tolist()
+        if self.type == NULL:
+            return np.zeros(n, np.int64), [None]
+        if self.info.validity:
+            bits = self._view(self.info.validity, "u1", (self.n_documents + 7) // 8)[first // 8:(first + n + 7) // 8]
+            numbers[np.unpackbits(bits, count=n, bitorder="little") == 0] = len(values)
+            values = [*values, None]
+        return numbers, values
+
+    def _texts(self, first: int, n: int) -> List[Value]:
+        offsets = self._view(self.info.offsets, "<u8", self.info.n_strings + 1)[first:first + n + 1].astype(np.int64)
+        if n == 0:
+            return []
+        if (np.diff(offsets) < 0).any() or offsets[0] < 0 or offsets[-1] > self.info.text_bytes:
+            raise self._damaged()
+        begin = int(offsets[0])
+        text = ctypes.string_at(self.info.text + begin, int(offsets[-1]) - begin)
+        ends = (offsets - begin).tolist()
+        return [decode(text[a:b]) for a, b in zip(ends, ends[1:])]
 
     def value(self, document: int) -> Value:
         found = _lib.Value()

@@ -51,7 +51,7 @@ class Samples:
             raise ValueError("samples are asked for by their numbers here, so skip has no meaning: leave them out in the sampler")
         self._n_samples: int = sources.n_samples
         self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1,
-                           "batch_schedule": ()}
+                           "batch_schedule": (), "ledger": None}
         self._open()
 
     def _open(self) -> None:

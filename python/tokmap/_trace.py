@@ -1,38 +1,243 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run was trained on: from documents to samples, and labels of documents."""
+"""What a run was trained on: from steps and samples to documents, from documents to steps, and labels of documents."""
 
-import ctypes
-from typing import TYPE_CHECKING
+import os
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
-from . import _lib
-from ._dataset import Array
-from ._lib import lib
-
-if TYPE_CHECKING:
-    from ._loader import Loader
-
-
-def find_samples(loader: "Loader", source: int, dataset: int, epoch: int, first_token: int, n_tokens: int) -> Array:
-    """The samples of an epoch of a source whose rows have one of these tokens of a dataset, sorted."""
-    samples = np.empty(16, np.uint64)
-    while True:
-        search = _lib.LoaderSearch(struct_size=ctypes.sizeof(_lib.LoaderSearch), source=source, dataset=dataset,
-                                   epoch=epoch, first_token=first_token, n_tokens=n_tokens,
-                                   samples=samples.ctypes.data, max_samples=len(samples))
-        loader._call(lib.tokmap_loader_find, ctypes.byref(search))
-        if search.n_found <= len(samples):
-            return np.sort(samples[:search.n_found])
-        samples = np.empty(search.n_found, np.uint64)
+from . import _ledger
+from ._dataset import Dataset, Path
+from ._errors import ArgumentError, MismatchError
+from ._ledger import Line, Segment
+from ._loader import Loader, Source
+from ._look_back import find_samples
+from ._numbers import integer, number, state_bytes
+from ._report import Share, shares
 
 
-def count_labels(loader: "Loader", source: int, dataset: int, first_document: int, n_documents: int,
-                 end_sample: int) -> Array:
-    """For each of these documents how many labels the samples before end_sample have had in it."""
-    labels = np.zeros(n_documents, np.uint64)
-    options = _lib.LoaderLabels(struct_size=ctypes.sizeof(_lib.LoaderLabels), source=source, dataset=dataset,
-                                first_document=first_document, n_documents=n_documents, end_sample=end_sample,
-                                labels=labels.ctypes.data)
-    loader._call(lib.tokmap_loader_count_labels, ctypes.byref(options))
-    return labels
+class TracedDocument(NamedTuple):
+    """A document in a row: its number in the dataset, and the tokens of it that are there."""
+
+    number: int
+    first_token: int
+    n_tokens: int
+    input: Optional[str]
+    meta: Dict[str, Any]
+
+
+class TracedRow(NamedTuple):
+    """A row of a run. step and rank are None where the ledger does not know them."""
+
+    sample: int
+    step: Optional[int]
+    micro_batch: Optional[int]
+    rank: Optional[int]
+    row: Optional[int]
+    source: int
+    dataset: str
+    epoch: int
+    window: int
+    first_token: int
+    n_tokens: int
+
+
+class _Part(NamedTuple):
+    """A segment of the run, and its steps."""
+
+    segment: Segment
+    end: int
+    first_step: int
+    n_steps: int
+    first_position: int
+
+
+class Run:
+    """A run, as its ledger tells it: what was in its steps, and in which steps a document was.
+
+        run = tokmap.Run("run.ledger")
+        for row in run.step(48211):
+            print(row.sample, [document.number for document in run.documents(row)])
+
+    ledger      the path of the ledger, whose datasets must be where they were; or a Loader: then its steps have had its
+                n_ranks and batch_rows from sample 0 on
+    until       a sample or a state: where the run is. None: where its ledger says that it was closed, or the Loader is
+
+    all_attempts    whether report also counts what the run did before it went back to an earlier sample, of which else
+                nothing is said
+
+    n_steps: up to there. given_up: what it did before it went back, as pairs of samples; the end is None where the
+    ledger does not know it, and then report cannot count that."""
+
+    def __init__(self, ledger: Union[Path, Loader], until: Union[None, int, bytes] = None, *,
+                 all_attempts: bool = False) -> None:
+        if isinstance(until, bytes):
+            until = int.from_bytes(state_bytes(until)[24:32], "little")
+        others: List[Segment] = []
+        if isinstance(ledger, Loader):
+            segments = [Segment(0, None, _ledger.line_of(ledger))]
+            until = ledger.sample if until is None else until
+        else:
+            lines = _ledger.read(ledger)
+            segments, others = _ledger.history(lines), _ledger.given_up(lines)
+        end = segments[-1].end if until is None else number("until", until, 2**62)
+        if end is None:
+            raise ArgumentError(f"{os.fspath(ledger)}: does not say where the run ended: set until", -1)
+        segments = [s for s in segments if s.begin < end] or segments[:1]
+        self.end = end
+        self.loader = _open(segments[-1].line, _skips_of(segments, end))
+        self.loader.seek(end)
+        self.given_up = [(segment.begin, segment.end) for segment in others]
+        self._others = [s for s in others if s.end is not None] if all_attempts else []
+        self._datasets = [source.datasets for source in self.loader._sources]
+        self._parts = list(self._plan(segments))
+
+    def _plan(self, segments: List[Segment]) -> Iterator[_Part]:
+        n_steps, steps = 0, self.loader._steps
+        for segment in segments:
+            end = self.end if segment.end is None else min(segment.end, self.end)
+            first = steps.position(segment.begin)
+            n = -(-(steps.position(end) - first) // _rows_of_step(segment.line))
+            yield _Part(segment, end, n_steps, n, first)
+            n_steps += n
+
+    @property
+    def n_steps(self) -> int:
+        last = self._parts[-1]
+        return last.first_step + last.n_steps
+
+    def step(self, step: int, rank: Optional[int] = None) -> List[TracedRow]:
+        """The rows of a step of all ranks, or of one. A step has all of its micro-batches, if the ledger has their
+        number."""
+        step = integer("step", step)
+        for part in self._parts:
+            if part.first_step <= step < part.first_step + part.n_steps:
+                break
+        else:
+            raise IndexError(f"step {step}: there are {self.n_steps} steps up to sample {self.end}, from step 0")
+        n_ranks = part.segment.line.fields["ranks"]
+        if rank is not None and not 0 <= rank < n_ranks:
+            raise IndexError(f"rank {rank}: step {step} had {n_ranks}")
+        n_rows = _rows_of_step(part.segment.line)
+        first = part.first_position + (step - part.first_step) * n_rows
+        end = min(first + n_rows, self.loader._steps.position(part.end))
+        rows = [self.row(self.loader._steps.sample(position)) for position in range(first, end)]
+        return [row for row in rows if rank is None or row.rank == rank]
+
+    def row(self, sample: int) -> TracedRow:
+        """The row of a sample that was used."""
+        steps, sample = self.loader._steps, integer("sample", sample)
+        position = steps.position(sample)
+        if not 0 <= sample < self.end or steps.sample(position) != sample:
+            what = "is skipped" if 0 <= sample < self.end else f"is not before sample {self.end}, where the run is"
+            raise IndexError(f"sample {sample} {what}")
+        at = self.loader.locate(sample)
+        where: Tuple[Optional[int], ...] = (None,) * 4
+        for part in self._parts:
+            if part.segment.begin <= sample < part.end:
+                line = part.segment.line
+                step, within = divmod(position - part.first_position, _rows_of_step(line))
+                micro_batch, within = divmod(within, line.rows)
+                where = (part.first_step + step, micro_batch, *divmod(within, line.fields["batch_rows"]))
+        path = self._datasets[at.source][at.dataset].paths[0]
+        return TracedRow(sample, *where, at.source, path, at.epoch, at.window, at.first_token, at.n_tokens)
+
+    def documents(self, row: TracedRow) -> List[TracedDocument]:
+        """The documents that have tokens in the row, in their order."""
+        dataset = self._dataset(row.source, row.dataset)
+        found, at, left = [], row.first_token, row.n_tokens
+        while left > 0:
+            at %= dataset.n_tokens
+            document = dataset.find_document(at)
+            n = min(left, document.first_token + document.n_tokens - at)
+            found.append(TracedDocument(document.number, at - document.first_token, n, input_of(dataset, document.number),
+                                        dataset.document_meta(document.number)))
+            at, left = at + n, left - n
+        return found
+
+    def report(self, by: str = "source", column: str = "") -> List[Share]:
+        """How many tokens were labels up to here, the largest share first. by: "source" (its number), "input", "value"
+        of a column that the documents kept, or "host" of a column of URLs."""
+        if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
+            raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
+        spans = [(_open(segment.line, segment.line.skips), segment.begin, segment.end or 0) for segment in self._others]
+        return shares([(self.loader, 0, self.end), *spans], by, column)
+
+    def _dataset(self, source: int, path: str) -> Dataset:
+        return next(d for d in self._datasets[source] if d.paths[0] == path)
+
+    def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
+        """The rows in which one of these documents of a dataset was, in the order of training."""
+        found, is_known = set(), False
+        for source, datasets in enumerate(self._datasets):
+            for k, dataset in enumerate(datasets):
+                if not _is_same(dataset.paths[0], path):
+                    continue
+                is_known = True
+                first = dataset.document(first_document)
+                last = dataset.document(first_document + n_documents - 1)
+                n_tokens = last.first_token + last.n_tokens - first.first_token
+                for epoch in range(self._n_epochs(source)):
+                    found.update(find_samples(self.loader, source, k, epoch, first.first_token, n_tokens).tolist())
+        if not is_known:
+            raise LookupError(f"{os.fspath(path)}: is no dataset of the run")
+        steps = self.loader._steps
+        return [self.row(g) for g in sorted(found) if g < self.end and steps.sample(steps.position(g)) == g]
+
+    def _n_epochs(self, source: int) -> int:
+        """Of which a sample was before the end."""
+        info = self.loader._source_infos()[source]
+        return int(-(-info.n_samples_before // info.n_windows))
+
+
+def _rows_of_step(line: Line) -> int:
+    return line.rows * max(line.fields["micro_batches"], 1)
+
+
+def _skips_of(segments: Sequence[Segment], end: int) -> List[Tuple[int, int]]:
+    """What was skipped before the end, by the line that counted there."""
+    found = []
+    for segment in segments:
+        to = end if segment.end is None else min(segment.end, end)
+        found += [(max(a, segment.begin), min(b, to)) for a, b in segment.line.skips if a < to and b > segment.begin]
+    return found
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(_index_of(path), _index_of(other))
+    except OSError:
+        return False
+
+
+def _index_of(path: Path) -> str:
+    text = os.fspath(path)
+    return text if text.endswith(".tmi") else f"{text}.tmi"
+
+
+def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
+    """The loader of a line, which skips what the run has skipped up to now."""
+    fields, mixture = line.fields, line.mixture()
+    sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"])
+               for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
+    for source, given in zip(sources, fields["sources"]):
+        for dataset, of_ledger in zip(source.datasets, given["datasets"]):
+            if dataset.dataset_id != of_ledger["id"]:
+                raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -6)
+    outputs = ["inputs", "loss_mask"] if any(source.masked for source in sources) else ["inputs"]
+    options = {name: fields[name] for name in ("sequence_length", "shuffle", "windows", "random_offset")}
+    if fields["shuffle"] == "block":
+        options.update({name: int(fields[name]) for name in ("block_windows", "group_blocks")})
+    return Loader(sources, seed=int(fields["seed"]), phases=dict(mixture.phases), mixed_tokenizers=True, rank=0, n_ranks=1,
+                  io="map", drop_last=False, outputs=outputs, skip=skips, **options)
+
+
+def input_of(dataset: Dataset, document: int) -> Optional[str]:
+    """The name of the input that a document came from."""
+    low, high = 0, dataset.n_inputs
+    while low < high:
+        middle = (low + high) // 2
+        if dataset.input(middle).first_document <= document:
+            low = middle + 1
+        else:
+            high = middle
+    found = dataset.input(low - 1) if low else None
+    return found.name if found and document < found.first_document + found.n_documents else None

@@ -53,7 +53,7 @@ class DataModule(lightning.LightningDataModule):
         """The validation batches, or none."""
         if self._validation is None:
             return []
-        return self._load(self._make_dataset(self._validation, max_epochs=1, shuffle="none"))
+        return self._load(self._make_dataset(self._validation, max_epochs=1, shuffle="none", ledger=None))
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         """Called by the Trainer for the batch that it trains on next."""

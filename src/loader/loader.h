@@ -54,6 +54,9 @@ struct tokmap_loader {
     uint32_t end_source;      /* the source that ends it */
     tokmap_i_skips skips;
 
+    tokmap_loader_options o; /* with the copies of take_options, for the ledger */
+    double *weights;         /* of the sources, in each phase */
+
     uint32_t rank, n_ranks, batch_rows;
     uint64_t next_sample; /* of the next step: row 0 of rank 0 */
     uint64_t clear_end;   /* steps that end by this sample meet neither a skip nor the end */

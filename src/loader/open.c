@@ -296,6 +296,20 @@ tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_
     return status;
 }
 
+static tokmap_status copy_weights(tokmap_loader *l, const tokmap_loader_options *o,
+                                  tokmap_error *err)
+{
+    const size_t n = o->n_sources;
+    l->weights = calloc(n * (o->n_phases + 1u), sizeof *l->weights);
+    if (!l->weights)
+        return FAIL_MEMORY(err);
+    for (size_t k = 0; k < n; k++)
+        l->weights[k] = o->sources[k].weight;
+    for (size_t i = 0; i < o->n_phases; i++)
+        memcpy(l->weights + (i + 1) * n, o->phases[i].weights, n * sizeof *l->weights);
+    return TOKMAP_OK;
+}
+
 tokmap_status tokmap_i_loader_make_skips(const tokmap_loader_options *o, uint64_t end,
                                          tokmap_i_skips *out, tokmap_error *err)
 {
@@ -407,6 +421,8 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
         status = open_sources(l, o, err);
     if (!status)
         status = tokmap_i_loader_make_mixture(l, o, &l->mixture, err);
+    if (!status)
+        status = copy_weights(l, o, err);
     if (!status) {
         l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
         l->end = l->end > TOKMAP_I_MAX_SAMPLE ? UINT64_MAX : l->end;
@@ -487,7 +503,10 @@ tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_option
         tokmap_i_fork_mark_set(&l->fork_mark);
         status = open_loader(l, &o, err);
     }
-    tokmap_i_loader_free_options(&o);
+    if (l)
+        l->o = o;
+    else
+        tokmap_i_loader_free_options(&o);
     if (status) {
         tokmap_loader_close(l);
         return status;
@@ -511,6 +530,8 @@ void tokmap_loader_close(tokmap_loader *l)
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_mixture_free(l->mixture);
     free(l->skips.gaps);
+    free(l->weights);
+    tokmap_i_loader_free_options(&l->o);
     tokmap_i_fork_mark_free(&l->fork_mark);
     free(l);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.torch in DataLoader, StatefulDataLoader and torch.distributed.checkpoint."""
 
+import gc
 import pickle
 import sys
 
@@ -39,9 +40,30 @@ def expect_same(got, wanted):
         assert a["state"]["sample"] == b.next_sample and bytes.fromhex(a["state"]["state"]) == b.state
 
 
+def a_changed_run_goes_on(folder):
+    sources = [(folder / "train", 1.0), (folder / "val", 2.0)]
+    ledger = folder / "run.ledger"
+    dataset = dataset_of(folder, ledger=ledger)
+    for n_workers in (0, 2):
+        ledger.unlink(missing_ok=True)
+        state = take(5, over(dataset, n_workers))[-1]["state"]
+        for options in ({"amend_from": {"weights": [1]}}, {"ledger": ledger}):
+            truth = tokmap.Loader(sources, **OPTIONS, amend=bytes.fromhex(state["state"]), amend_from={"weights": [1]})
+            truth = take(20, truth)
+            for kind in (DataLoader, StatefulDataLoader):
+                changed = tokmap.torch.IterableDataset(sources, on_mismatch="amend", **OPTIONS, **options)
+                changed.load_state_dict(state)
+                expect_same(take(20, over(changed, n_workers, kind)), truth)
+        gc.collect()
+        events = [line.event for line in tokmap._ledger.read(ledger) if line.event != "closed"]
+        assert events == ["opened", "amended", "resumed"][:2 + (n_workers == 0)], events
+        assert tokmap.Run(ledger, until=truth[-1].state).n_steps == 25
+
+
 def the_order_is_the_same_for_any_number_of_workers(folder):
     for options in (dict(max_epochs=1), dict(max_epochs=2, drop_last=False), dict(rank=1, n_ranks=3, max_epochs=1),
-                    dict(rank=1, n_ranks=3, max_epochs=1, drop_last=False), {}):
+                    dict(rank=1, n_ranks=3, max_epochs=1, drop_last=False, batch_schedule=[(30, 18), (100, 6), (150, 24)]),
+                    dict(max_epochs=1, skip=[(3, 50), (90, 91)], batch_schedule=[(60, 3)]), {}):
         truth = take(500, tokmap.Loader(folder / "train", **OPTIONS, **options))
         dataset = dataset_of(folder, **options)
         assert not options or len(dataset) == len(truth)

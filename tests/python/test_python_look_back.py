@@ -11,7 +11,7 @@ from package import raises
 from ref_protocol import run_in_folders
 
 import tokmap
-from tokmap._trace import count_labels, find_samples
+from tokmap._look_back import count_labels, find_samples
 
 N_RUNS = 100
 SIZES = {"a": (700, 9), "b": (301, 40), "c": (1200, 700), "d": (1500, 4)}

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tokmap trace, and report: what a run was trained on."""
+
+import argparse
+import csv
+import json
+import os
+import sys
+from typing import Any, Dict, Iterable, Iterator, List, Optional
+
+from . import _meta
+from ._dataset import Dataset
+from ._errors import Error
+from ._loader import Loader, Source
+from ._report import Share
+from ._tokenizer import Tokenizer
+from ._trace import Run, TracedRow
+
+_TRACE = """\
+Says what was in a step or a sample of a run, or in which steps a document was. The run is that of a ledger, which a
+Loader writes (ledger=...); or that of datasets and the options of their Loader.
+
+  python -m tokmap trace --ledger run.ledger --step 48211
+  python -m tokmap trace --ledger run.ledger --document data/train:1234
+  python -m tokmap trace data/train --sequence-length 4096 --seed 1 --ranks 8 --batch-rows 4 --step 100"""
+_REPORT = """\
+Says how many tokens a run was trained on: how often one was a label, by source, by input, or by a value that its documents
+kept. The run is that of a ledger, which a Loader writes (ledger=...); or that of datasets and the options of their Loader.
+
+  python -m tokmap report --ledger run.ledger --by input
+  python -m tokmap report --ledger run.ledger --host url --top 10% --format csv"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tokmap")
+    commands = parser.add_subparsers(dest="command", required=True)
+    formatter = argparse.RawDescriptionHelpFormatter
+    trace = commands.add_parser("trace", description=_TRACE, formatter_class=formatter)
+    what = trace.add_mutually_exclusive_group(required=True)
+    what.add_argument("--step", type=int, metavar="N", help="a step of the optimizer, counted from 0")
+    what.add_argument("--sample", type=int, metavar="G", help="one row")
+    what.add_argument("--document", metavar="P:N", help="document number N of dataset P: in which steps it was")
+    what.add_argument("--input", metavar="FILE", help="the documents of this input")
+    what.add_argument("--where", metavar="COLUMN=VALUE", help="the documents that kept this value")
+    trace.add_argument("--rank", type=int, metavar="R", help="only the rows of this rank")
+    trace.add_argument("--text", metavar="TOKENIZER", help="show the text of rows, with this tokenizer file")
+    trace.add_argument("--format", choices=("table", "json"), default="table")
+    report = commands.add_parser("report", description=_REPORT, formatter_class=formatter)
+    of = report.add_mutually_exclusive_group()
+    of.add_argument("--by", default="source", help="source, input, or the name of a column")
+    of.add_argument("--host", metavar="COLUMN", help="the hosts of a column of URLs")
+    report.add_argument("--top", metavar="N%", help="only the largest N percent of the groups")
+    report.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    report.add_argument("--all-attempts", action="store_true", help="also what the run gave up when it went back")
+    for command in (trace, report):
+        command.add_argument("datasets", nargs="*", metavar="P", help="without a ledger: the shards of one source")
+        command.add_argument("--ledger", metavar="FILE")
+        until = command.add_mutually_exclusive_group()
+        until.add_argument("--until", type=int, metavar="SAMPLE", help="where the run is [where it was closed]")
+        until.add_argument("--state", metavar="FILE", help="the same, as a file of the 128 bytes of a state")
+        for name, kind in (("sequence-length", int), ("seed", int), ("shuffle", str), ("windows", str), ("max-epochs", int),
+                           ("ranks", int), ("batch-rows", int)):
+            command.add_argument(f"--{name}", type=kind, help="without a ledger: of the Loader")
+    return parser
+
+
+def _run_of(given: argparse.Namespace) -> Run:
+    until: Any = given.until
+    if given.state is not None:
+        with open(given.state, "rb") as file:
+            until = file.read()
+    names = ("sequence_length", "seed", "shuffle", "windows", "max_epochs", "ranks", "batch_rows")
+    options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    if given.ledger is not None:
+        if given.datasets or options:
+            raise ValueError("with --ledger there are no datasets and no options of a Loader: the ledger has them")
+        return Run(given.ledger, until, all_attempts=getattr(given, "all_attempts", False))
+    if not given.datasets or "sequence_length" not in options:
+        raise ValueError("say which run: --ledger FILE, or datasets and --sequence-length")
+    if getattr(given, "step", None) is not None and not {"ranks", "batch_rows"} <= options.keys():
+        raise ValueError("--step without a ledger needs --ranks and --batch-rows")
+    n_ranks = options.pop("ranks", 1)
+    loader = Loader([Source(given.datasets)], rank=0, n_ranks=n_ranks, io="map", drop_last=False, **options)
+    until = loader.n_samples if until is None else until
+    if until is None:
+        raise ValueError("say where the run is: --until, --state or --max-epochs")
+    return Run(loader, until)
+
+
+# ---- Trace ----
+
+
+def _documents_of_input(dataset: Dataset, name: str) -> Iterator[range]:
+    for one in dataset.inputs:
+        if one.name == name or os.path.basename(one.name) == name:
+            yield range(one.first_document, one.first_document + one.n_documents)
+
+
+def _documents_of_value(dataset: Dataset, column: str, value: str) -> Iterator[range]:
+    columns = _meta.columns_of(dataset._shards()[0])
+    for first in range(0, dataset.n_documents if column in columns else 0, 1 << 18):
+        numbers, values = columns[column].groups(first, min(1 << 18, dataset.n_documents - first))
+        wanted = [i for i, one in enumerate(values) if one is not None and str(one) == value]
+        for i in (k for w in wanted for k in (numbers == w).nonzero()[0].tolist()):
+            yield range(first + i, first + i + 1)
+
+
+def _find(run: Run, given: argparse.Namespace) -> Iterator[TracedRow]:
+    if given.document is not None:
+        path, _, document = given.document.rpartition(":")
+        yield from run.samples(path, int(document))
+        return
+    any_found = False
+    for path, dataset in {d.paths[0]: d for source in run.loader._sources for d in source.datasets}.items():
+        found = _documents_of_input(dataset, given.input) if given.input is not None else \
+            _documents_of_value(dataset, *given.where.partition("=")[::2])
+        for documents in found:
+            any_found = True
+            if len(documents) > 0:
+                yield from run.samples(path, documents[0], len(documents))
+    if not any_found:
+        raise LookupError("no dataset of the run has such documents")
+
+
+def _trace(run: Run, given: argparse.Namespace) -> None:
+    if given.step is not None:
+        rows: Iterable[TracedRow] = run.step(given.step, given.rank)
+    elif given.sample is not None:
+        rows = [run.row(given.sample)]
+    else:
+        rows = sorted(set(_find(run, given)))
+    tokenizer = None if given.text is None else Tokenizer(given.text)
+    found = [_entry(run, row, tokenizer) for row in rows if given.rank in (None, row.rank)]
+    if given.format == "json":
+        json.dump(found, sys.stdout, indent=1)
+        print()
+        return
+    for one in found:
+        where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row") if one[name] is not None)
+        print(f"{where}sample {one['sample']}  source {one['source']}  epoch {one['epoch']}  {one['dataset']} "
+              f"tokens {one['first_token']} to {one['first_token'] + one['n_tokens'] - 1}")
+        for document in one["documents"]:
+            meta = "".join(f"  {name}={value}" for name, value in document["meta"].items() if value is not None)
+            print(f"    document {document['number']}  {document['n_tokens']} tokens from its token "
+                  f"{document['first_token']}  {document['input'] or ''}{meta}")
+        if "text" in one:
+            print(f"    {one['text']!r}")
+    if given.step is None and given.sample is None:
+        print(f"{len(found)} rows up to sample {run.end}")
+
+
+def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str, Any]:
+    found = {**row._asdict(), "documents": [document._asdict() for document in run.documents(row)]}
+    if tokenizer is not None:
+        dataset = run._dataset(row.source, row.dataset)
+        tokens = [dataset.tokens((row.first_token + i) % dataset.n_tokens, 1)[0] for i in range(row.n_tokens)]
+        found["text"] = tokenizer.decode(tokens).decode("utf-8", "backslashreplace")
+    return found
+
+
+# ---- Report ----
+
+
+def _report(run: Run, given: argparse.Namespace) -> None:
+    if given.host is not None:
+        by, column = "host", given.host
+    else:
+        by, column = (given.by, "") if given.by in ("source", "input") else ("value", given.by)
+    found = run.report(by, column)
+    total = sum(one.tokens for one in found)
+    if given.top is not None:
+        percent = float(given.top.rstrip("%"))
+        found = found[:max(1, round(len(found) * percent / 100 + 0.4999999))]
+    name = column or by
+    unknown = sum(end is None for _, end in run.given_up) if given.all_attempts else 0
+    if unknown:
+        print(f"note: of {unknown} attempts that were given up the ledger does not know the end: they are not counted",
+              file=sys.stderr)
+    if given.format == "json":
+        json.dump({"until": run.end, "tokens": total, "by": by, "column": column or None,
+                   "shares": [one._asdict() for one in found]}, sys.stdout, indent=1)
+        print()
+    elif given.format == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow([name, "tokens", "documents", "share"])
+        writer.writerows([_name(one), one.tokens, one.documents, f"{one.tokens / max(total, 1):.9f}"] for one in found)
+    else:
+        _print_table(name, found, total)
+
+
+def _name(share: Share) -> str:
+    return "" if share.name is None else str(share.name)
+
+
+def _print_table(name: str, found: List[Share], total: int) -> None:
+    rows = [[name, "tokens", "documents", "share"]]
+    rows += [[_name(one) or "(none)", f"{one.tokens:,}", f"{one.documents:,}", f"{100 * one.tokens / max(total, 1):.3f} %"]
+             for one in found]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for row in rows:
+        print(row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:])), sep="  ")
+    print(f"{total:,} tokens in all")
+
+
+def main(arguments: List[str]) -> None:
+    given = _parser().parse_args(arguments)
+    try:
+        (_trace if given.command == "trace" else _report)(_run_of(given), given)
+    except (Error, OSError, LookupError, ValueError) as error:
+        text = error.args[0] if isinstance(error, LookupError) and error.args else error
+        sys.exit(f"tokmap {given.command}: {text}")

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger of a run: a line for each change, in docs/FORMAT.md, section 12."""
+
+import ctypes
+import datetime
+import fcntl
+import json
+import os
+import re
+import socket
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
+
+from . import _lib
+from ._amend import Mixture
+from ._errors import DamagedError, Error, MismatchError, check
+from ._lib import lib
+from ._rows import LoaderHandle
+
+if TYPE_CHECKING:
+    from ._dataset import Path
+    from ._loader import Loader
+
+# What the order depends on.
+_ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "block_windows", "group_blocks")
+_STEPS = ("ranks", "batch_rows", "micro_batches")
+
+
+def _bytes_of(text: str) -> bytes:
+    """A path: bytes that are no printable ASCII stand there as \\xHH."""
+    return re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
+
+
+class Line:
+    """One line: fields has the whole object."""
+
+    def __init__(self, text: bytes, place: str) -> None:
+        self.text, self.place = text, place
+        self.fields: Dict[str, Any] = json.loads(text)
+        self.event: str = self.fields["event"]
+        self.begin, self.sample = int(self.fields["from"]), int(self.fields["sample"])
+        self.rows: int = self.fields["ranks"] * self.fields["batch_rows"]
+        self.skips = [(int(a), int(b)) for a, b in self.fields["skips"]]
+
+    def mixture(self) -> Mixture:
+        phases = [(int(phase["sample"]), phase["weights"]) for phase in self.fields["phases"]]
+        return Mixture(phases, [int(source["max_epochs"]) for source in self.fields["sources"]], self.skips)
+
+    def order(self) -> Any:
+        fields = self.fields
+        return [fields[name] for name in _ORDER], [
+            (source["max_epochs"], [d["id"] for d in source["datasets"]]) for source in fields["sources"]], [
+            (phase["sample"], phase["quotas"]) for phase in fields["phases"]]
+
+    def paths(self) -> List[List[str]]:
+        """Of the datasets of each source."""
+        folder = _bytes_of(self.fields["folder"])
+        return [[os.fsdecode(os.path.join(folder, _bytes_of(d["index"]))) for d in source["datasets"]]
+                for source in self.fields["sources"]]
+
+    def is_like(self, other: Optional["Line"]) -> bool:
+        """Whether both say the same; not when, where and after which line. "closed" is like no other."""
+        ignored = dict.fromkeys(("event", "time", "host", "folder", "after", "checksum"))
+        return other is not None and {**self.fields, **ignored} == {**other.fields, **ignored} and \
+            (self.event == "closed") == (other.event == "closed")
+
+
+def _parse(path: str, data: bytes) -> List[Line]:
+    lines: List[Line] = []
+    after = None
+    detail = _lib.ErrorDetail()
+    for number, text in enumerate(data.split(b"\n")[:-1], 1):
+        place = f"{path}:{number}"
+        try:
+            check(lib.tokmap_ledger_check(text, len(text), after, ctypes.byref(detail)), detail)
+        except Error as error:
+            raise type(error)(f"{place}: {error}", error.status) from None
+        lines.append(Line(text, place))
+        after = text
+    return lines
+
+
+def _whole(path: str, data: bytes) -> bytes:
+    """Without a last line that has no end."""
+    end = data.rfind(b"\n") + 1
+    if end < len(data):
+        warnings.warn(f"{path}:{data.count(10) + 1}: this line was not written to its end, and is left out: "
+                      f"{os.fsdecode(data[end:end + 60])}")
+    return data[:end]
+
+
+def read(path: "Path") -> List[Line]:
+    """The lines of a ledger. DamagedError: one was changed, or is missing."""
+    with open(path, "rb") as file:
+        lines = _parse(os.fspath(path), _whole(os.fspath(path), file.read()))
+    if not lines:
+        raise DamagedError(f"{os.fspath(path)}: has no lines", -5)
+    return lines
+
+
+class Segment(NamedTuple):
+    """The samples from `begin` up to `end` (None: not known) were used as this line says."""
+
+    begin: int
+    end: Optional[int]
+    line: Line
+
+
+def _attempts(lines: List[Line]) -> List[Segment]:
+    """Each with its own end, where the ledger has it."""
+    found: List[Segment] = []
+    for line in lines:
+        if line.event == "closed":
+            found[-1] = found[-1]._replace(end=line.begin)
+        else:
+            found.append(Segment(line.begin, None, line))
+    return found
+
+
+def history(lines: List[Line]) -> List[Segment]:
+    """How the run came to where its last line is: from there back, always to the latest line whose samples may have
+    led on. What a run that went back to an earlier sample had come to is not among them."""
+    attempts = _attempts(lines)
+    found = [attempts.pop()]
+    while attempts:
+        before, begin = attempts.pop(), found[0].begin
+        if before.begin < begin and (before.end is None or begin <= before.end):
+            found.insert(0, before._replace(end=begin))
+    return found
+
+
+def given_up(lines: List[Line]) -> List[Segment]:
+    """The rest. An end that is None is not known, and may be the beginning."""
+    kept = {id(segment.line): segment for segment in history(lines)}
+    found = [s._replace(begin=kept[id(s.line)].end or 0) if id(s.line) in kept else s for s in _attempts(lines)[:-1]]
+    return [segment for segment in found if segment.end is None or segment.begin < segment.end]
+
+
+def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
+    """Those that a run may have had when it came to this sample, the likeliest first."""
+    found: List[Mixture] = []
+    lines = read(path)
+    for line in [segment.line for segment in reversed(history(lines))] + lines[::-1]:
+        mixture = line.mixture()
+        if line.begin <= sample and mixture not in found:
+            found.append(mixture)
+    if not found:
+        raise MismatchError(f"{os.fspath(path)}: has no line before sample {sample}, where the state is", -6)
+    return found
+
+
+def line_of(loader: "Loader") -> Line:
+    """What a ledger would say about it."""
+    return Ledger(os.devnull, 0, loader._own_handle)._line("opened", 0, None)
+
+
+class Ledger:
+    """Where a Loader writes its lines. It belongs to the process that made it."""
+
+    def __init__(self, path: "Path", micro_batches: int, handle: LoaderHandle) -> None:
+        self.path, self._micro_batches, self._process = os.path.abspath(path), micro_batches, os.getpid()
+        self.handle = handle
+        self.next_sample: Optional[int] = None  # where the last batch ended
+        self.due: Optional[int] = 0  # where the next batch begins, if that needs a line
+        self._last: Optional[bytes] = None  # the line that says what this loader does
+
+    def begin(self, sample: int) -> None:
+        """A batch begins at this sample."""
+        if self.due is not None:
+            self.write(None, self.due)
+            self.due, self.next_sample = None, sample
+
+    def write(self, event: Optional[str], sample: int) -> None:
+        """Unless the last line says the same. event None: what it is follows from the last line."""
+        if self._process != os.getpid():
+            return
+        with open(self.path, "a+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError as error:
+                warnings.warn(f"{self.path}: cannot be locked ({error.strerror}): of processes that write at the same time, "
+                              "one may make the ledger unreadable")
+            file.seek(0)
+            data = file.read()
+            whole = _whole(self.path, data)
+            lines = _parse(self.path, whole)
+            last = lines[-1] if lines else None
+            line = self._line(event or "resumed", sample, last)
+            if event is None:
+                line = self._line(_event_of(line, last), sample, last)
+            elif last is None or last.text != self._last:
+                return  # another one goes on
+            self._last = line.text
+            if line.is_like(last):
+                self._last = last.text
+                return
+            os.ftruncate(file.fileno(), len(whole))
+            file.write(line.text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _line(self, event: str, sample: int, after: Optional[Line]) -> Line:
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        entry = _lib.LedgerEntry(
+            struct_size=ctypes.sizeof(_lib.LedgerEntry), event=event.encode(), time=now.encode(),
+            host=socket.gethostname().encode(), folder=os.fsencode(os.getcwd()), after=after.text if after else None,
+            sample=sample, micro_batches=self._micro_batches)
+        detail, room = _lib.ErrorDetail(), 1 << 16
+        while True:
+            memory, n_bytes = ctypes.create_string_buffer(room), ctypes.c_size_t(room)
+            status = lib.tokmap_loader_ledger_line(self.handle.pointer, ctypes.byref(entry), memory,
+                                                   ctypes.byref(n_bytes), ctypes.byref(detail))
+            if not status or n_bytes.value < room:
+                check(status, detail)
+                return Line(memory.raw[:n_bytes.value], self.path)
+            room = n_bytes.value + 1
+
+    def close(self) -> None:
+        if self.next_sample is not None:
+            self.write("closed", self.next_sample)
+            self.next_sample = None
+
+
+def _event_of(line: Line, last: Optional[Line]) -> str:
+    if last is None:
+        return "opened"
+    if line.order() != last.order():
+        return "amended"
+    if line.skips != last.skips:
+        return "skipped"
+    if last.event != "closed" and line.begin >= last.begin and \
+            any(line.fields[name] != last.fields[name] for name in _STEPS):
+        return "batch"
+    return "resumed"

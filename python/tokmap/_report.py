@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many tokens a run was trained on, by source, input, or a value of documents."""
+
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+
+import numpy as np
+
+from . import _meta
+from ._dataset import Array, Dataset
+from ._errors import MismatchError
+from ._loader import Loader
+from ._look_back import count_labels
+
+_CHUNK = 1 << 18  # documents at a time; a multiple of 8
+
+# For documents from `first` on, how many labels each had: the group of each, and the names of the groups.
+_Groups = Callable[[int, Array], Tuple[Array, List[Any]]]
+
+
+class Share(NamedTuple):
+    """What a run had of a source, an input, a value or a host: how many tokens were labels, counted as often as they
+    were, and how many documents had one."""
+
+    name: Any
+    tokens: int
+    documents: int
+
+
+def host_of(url: Any) -> Any:
+    """The host of a URL, in lower case; None if it has none."""
+    if not isinstance(url, str):
+        return None
+    _, separator, rest = url.partition("://")
+    if not separator:
+        return None
+    for end in "/?#\\":
+        rest = rest.partition(end)[0]
+    rest = rest.rpartition("@")[2]
+    rest = rest.partition("]")[0] + "]" if rest.startswith("[") else rest.partition(":")[0]
+    return rest.lower().rstrip(".") or None
+
+
+def _inputs_of(dataset: Dataset) -> _Groups:
+    ends = np.array([one.first_document + one.n_documents for one in dataset.inputs], np.int64)
+    names: List[Any] = [one.name for one in dataset.inputs] + [None]
+
+    def groups(first: int, labels: Array) -> Tuple[Array, List[Any]]:
+        return np.searchsorted(ends, np.arange(first, first + len(labels)), "right"), names
+
+    return groups
+
+
+def _values_of(dataset: Dataset, name: str) -> _Groups:
+    columns = _meta.columns_of(dataset._shards()[0])
+    if name not in columns:
+        there = ", ".join(map(repr, columns)) or "none"
+        raise LookupError(f"{dataset.paths[0]}: its documents have no values {name!r}: there are {there}")
+    return lambda first, labels: columns[name].groups(first, len(labels))
+
+
+def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> List[Share]:
+    """Of the samples [begin, end) of each loader. by: "source", "input", "value" or "host" of the column. The largest
+    first."""
+    found: Dict[Any, List[int]] = {}
+    for loader, begin, end in spans:
+        for k, source in enumerate(loader._sources):
+            for d, dataset in enumerate(source.datasets):
+                if dataset.n_documents == 0 and dataset.n_tokens:
+                    raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known, so there is no report", -6)
+                groups = (_inputs_of(dataset) if by == "input" else _values_of(dataset, column) if column else
+                          lambda first, labels: (np.zeros(len(labels), np.int64), [None]))
+                for name, tokens, documents in _count(loader, k, d, dataset.n_documents, (begin, end), groups):
+                    name = k if by == "source" else host_of(name) if by == "host" else name
+                    total = found.setdefault(name, [0, 0])
+                    total[0] += tokens
+                    total[1] += documents
+    every = [Share(name, *total) for name, total in found.items()]
+    return sorted(every, key=lambda share: (-share.tokens, str(share.name)))
+
+
+def _count(loader: Loader, source: int, dataset: int, n_documents: int, samples: Tuple[int, int],
+           groups: _Groups) -> Iterator[Tuple[Any, int, int]]:
+    for first in range(0, n_documents, _CHUNK):
+        n = min(_CHUNK, n_documents - first)
+        labels = count_labels(loader, source, dataset, first, n, samples[1])
+        if samples[0] > 0:
+            labels -= count_labels(loader, source, dataset, first, n, samples[0])
+        numbers, names = groups(first, labels)
+        tokens = np.bincount(numbers, labels, len(names))  # of doubles, which are exact up to 2^53
+        documents = np.bincount(numbers[labels > 0], minlength=len(names))
+        for i in np.flatnonzero(documents).tolist():
+            yield names[i], int(tokens[i]), int(documents[i])

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ledger.c - a line of the ledger of a run, and whether one is whole: docs/FORMAT.md, section 12. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "loader/loader.h"
+
+#define BEGINNING "{\"ledger\":1,"
+#define CHECKSUM ",\"checksum\":\""
+
+enum {
+    DIGITS = 16,
+    END_BYTES = sizeof CHECKSUM - 1 + DIGITS + 2 /* and "} */
+};
+
+/* ---- Text ---- */
+
+typedef struct text {
+    char *s;
+    size_t max, n; /* n may be above max: then the rest is only counted */
+} text;
+
+__attribute__((format(printf, 2, 3))) static void add(text *t, const char *format, ...)
+{
+    va_list arguments;
+    char *to = t->n < t->max ? t->s + t->n : NULL;
+    va_start(arguments, format);
+    const int n = vsnprintf(to, to ? t->max - t->n : 0, format, arguments);
+    va_end(arguments);
+    t->n += n > 0 ? (size_t)n : 0;
+}
+
+/* A string of any bytes: what is not printable ASCII, and a backslash, as \xHH. */
+static void add_string(text *t, const char *name, const char *s, size_t n_bytes)
+{
+    add(t, "\"%s\":\"", name);
+    for (size_t i = 0; i < n_bytes; i++) {
+        const unsigned char c = (unsigned char)s[i];
+        if (c < 0x20 || c > 0x7E || c == '\\')
+            add(t, "\\\\x%02x", c);
+        else
+            add(t, c == '"' ? "\\%c" : "%c", c);
+    }
+    add(t, "\"");
+}
+
+static void add_hex(text *t, const char *name, const uint8_t *bytes, size_t n_bytes)
+{
+    add(t, "\"%s\":\"", name);
+    for (size_t i = 0; i < n_bytes; i++)
+        add(t, "%02x", bytes[i]);
+    add(t, "\"");
+}
+
+/* ---- What a line says ---- */
+
+static void add_event(text *t, const tokmap_ledger_entry *e)
+{
+    const char *names[] = {"event", "time", "host", "folder"};
+    const char *values[] = {e->event, e->time, e->host, e->folder};
+    for (int i = 0; i < 4; i++) {
+        add_string(t, names[i], values[i] ? values[i] : "", values[i] ? strlen(values[i]) : 0);
+        add(t, ",");
+    }
+    add_string(t, "tokmap", TOKMAP_VERSION_TEXT, strlen(TOKMAP_VERSION_TEXT));
+}
+
+static void add_order(text *t, const tokmap_loader *l)
+{
+    static const char *const shuffles[] = {"full", "none", "block"};
+    static const char *const windows[] = {"concat", "within-document"};
+    add(t, ",\"sequence_length\":%" PRIu32 ",\"seed\":\"%" PRIu64 "\",\"shuffle\":\"%s\"",
+        l->length, l->seed, shuffles[l->shuffle]);
+    add(t, ",\"windows\":\"%s\",\"random_offset\":%s", windows[l->windows],
+        l->random_offset ? "true" : "false");
+    add(t, ",\"block_windows\":\"%" PRIu64 "\",\"group_blocks\":\"%" PRIu64 "\"", l->block_windows,
+        l->group_blocks);
+}
+
+static void add_sources(text *t, const tokmap_loader *l)
+{
+    add(t, ",\"sources\":[");
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        const tokmap_i_loader_source *s = &l->sources[k];
+        add(t, "%s{\"datasets\":[", k ? "," : "");
+        for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
+            const tokmap_dataset *ds = s->datasets[d];
+            add(t, d ? ",{" : "{");
+            add_hex(t, "id", ds->header.dataset_id, sizeof ds->header.dataset_id);
+            add(t, ",");
+            add_string(t, "index", ds->index_path, strlen(ds->index_path));
+            add(t, "}");
+        }
+        add(t, "],\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->o.sources[k].max_epochs,
+            s->masked ? "true" : "false");
+    }
+    add(t, "]");
+}
+
+/* With a point, whatever the locale says. */
+static void add_weight(text *t, const char *separator, double weight)
+{
+    char digits[32];
+    const int n = snprintf(digits, sizeof digits, "%.17g", weight);
+    size_t n_kept = 0;
+    for (int i = 0; i < n; i++) {
+        const bool plain = strchr("0123456789e+-", digits[i]) != NULL;
+        if (plain || n_kept == 0 || digits[n_kept - 1] != '.')
+            digits[n_kept++] = plain ? digits[i] : '.';
+    }
+    add(t, "%s%.*s", separator, (int)n_kept, digits);
+}
+
+static void add_numbers(text *t, const char *name, const uint32_t *quotas, const double *weights,
+                        uint32_t n)
+{
+    add(t, ",\"%s\":[", name);
+    for (uint32_t k = 0; k < n; k++)
+        if (quotas)
+            add(t, "%s%" PRIu32, k ? "," : "", quotas[k]);
+        else
+            add_weight(t, k ? "," : "", weights[k]);
+    add(t, "]");
+}
+
+static void add_phases(text *t, const tokmap_loader *l)
+{
+    add(t, ",\"phases\":[");
+    for (uint32_t i = 0; i < tokmap_i_mixture_n_phases(l->mixture); i++) {
+        const tokmap_i_mixture_phase phase = tokmap_i_mixture_get_phase(l->mixture, i);
+        add(t, "%s{\"sample\":\"%" PRIu64 "\"", i ? "," : "", phase.from);
+        add_numbers(t, "weights", NULL, l->weights + (size_t)i * l->n_sources, l->n_sources);
+        add_numbers(t, "quotas", phase.quotas, NULL, l->n_sources);
+        add(t, "}");
+    }
+    add(t, "],\"skips\":[");
+    for (size_t i = 0; i < l->skips.n_gaps; i++)
+        add(t, "%s[\"%" PRIu64 "\",\"%" PRIu64 "\"]", i ? "," : "", l->skips.gaps[i].begin,
+            l->skips.gaps[i].end);
+    add(t, "]");
+}
+
+/* ---- Calls ---- */
+
+/* The digits of the checksum, or NULL: this is no line. */
+static const char *checksum_of(const char *line, size_t n_bytes)
+{
+    const size_t least = sizeof BEGINNING - 1 + END_BYTES;
+    if (n_bytes < least || memcmp(line + n_bytes - END_BYTES, CHECKSUM, sizeof CHECKSUM - 1) != 0 ||
+        memcmp(line + n_bytes - 2, "\"}", 2) != 0)
+        return NULL;
+    return line + n_bytes - 2 - DIGITS;
+}
+
+static void write_checksum(char digits[DIGITS + 1], const char *line, size_t n_bytes)
+{
+    snprintf(digits, DIGITS + 1, "%016" PRIx64, tokmap_i_checksum(line, n_bytes));
+}
+
+tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_ledger_entry *entry,
+                                        char *line, size_t *n_bytes, tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_ledger_entry, micro_batches)};
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_ledger_entry e;
+    tokmap_i_error_clear(err);
+    tokmap_status status = l && n_bytes ? TOKMAP_OK : FAIL_NULL(err);
+    if (!status)
+        status = tokmap_i_take_options(&e, entry, &kind, err);
+    if (!status)
+        status = tokmap_loader_save_at(l, e.sample, state, err);
+    if (status)
+        return status;
+    const char *before = e.after ? checksum_of(e.after, strlen(e.after)) : "";
+    if (!before)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is no line of a ledger");
+    text t = {line, line ? *n_bytes : 0, 0};
+    add(&t, BEGINNING);
+    add_event(&t, &e);
+    add(&t, ",\"from\":\"%" PRIu64 "\",\"sample\":\"%" PRIu64 "\",", e.sample,
+        tokmap_i_loader_rows_after(l, e.sample, 0));
+    add_hex(&t, "state", state, sizeof state);
+    add(&t, ",\"ranks\":%" PRIu32 ",\"batch_rows\":%" PRIu32 ",\"micro_batches\":%" PRIu64,
+        l->n_ranks, l->batch_rows, e.micro_batches);
+    add_order(&t, l);
+    add_sources(&t, l);
+    add_phases(&t, l);
+    add(&t, ",\"after\":\"%.16s\"", before);
+    char digits[DIGITS + 1] = "";
+    if (line && t.n < t.max)
+        write_checksum(digits, line, t.n);
+    add(&t, CHECKSUM "%.16s\"}", digits);
+    const size_t room = t.max;
+    *n_bytes = t.n + (digits[0] ? 0 : DIGITS);
+    return *n_bytes < room
+               ? TOKMAP_OK
+               : FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "ledger: the line has %zu bytes, and a NUL: there is room for %zu", *n_bytes,
+                      room);
+}
+
+tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *after,
+                                  tokmap_error *err)
+{
+    char digits[DIGITS + 1], link[sizeof ",\"after\":\"" + DIGITS + 2];
+    tokmap_i_error_clear(err);
+    if (!line)
+        return FAIL_NULL(err);
+    const char *checksum = checksum_of(line, n_bytes);
+    if (!checksum || memcmp(line, "{\"ledger\":", 10) != 0)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "is no line of a ledger");
+    write_checksum(digits, line, n_bytes - END_BYTES);
+    if (memcmp(digits, checksum, DIGITS) != 0)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "was changed: its checksum is wrong");
+    if (memcmp(line, BEGINNING, sizeof BEGINNING - 1) != 0)
+        return FAIL(err, TOKMAP_ERR_VERSION, "is of a newer format: use a newer version of tokmap");
+    const char *before = after ? checksum_of(after, strlen(after)) : "";
+    const int n = snprintf(link, sizeof link, ",\"after\":\"%.16s\"", before ? before : "?");
+    const size_t end = n_bytes - END_BYTES;
+    if (end < (size_t)n || memcmp(line + end - (size_t)n, link, (size_t)n) != 0)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "does not follow the line before it");
+    return TOKMAP_OK;
+}

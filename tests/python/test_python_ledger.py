@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger of a run, and what it answers: random runs that change, go back and are killed, compared with a list of
+what their ranks were given."""
+
+import gc
+import os
+import pickle
+import random
+import sys
+import warnings
+
+from package import raises
+import ref_xxh3
+from ref_protocol import run_in_folders
+
+import tokmap
+from tokmap import _ledger
+
+N_RUNS = 40
+SIZES = (1001, 501, 333)
+URLS = ("https://a.org/", "HTTP://User:pw@A.org:80/x?", "http://b.de./", "http://[::1]:8/", "nothing", "s3://bucket#")
+HOSTS = dict(zip(URLS, ("a.org", "a.org", "b.de", "[::1]", None, "bucket")))
+LENGTH = 10
+
+
+def prepare(folder):
+    rng = random.Random(3)
+    for k, n_tokens in enumerate(SIZES):
+        with tokmap.Writer(folder / str(k), vocab_size=65536, meta=["url", "lang", "year"]) as w:
+            while n_tokens > 0:
+                n = min(rng.choice((0, 1, 5, 37, 80)), n_tokens)
+                meta = {"url": rng.choice(URLS) + str(n_tokens), "lang": rng.choice(("en", "de", None)),
+                        "year": rng.choice((2024, 2025, None))}
+                w.document(range(n), {name: value for name, value in meta.items() if value is not None})
+                n_tokens -= n
+
+
+class Script:
+    """What a training script says, which changes from one start to the next."""
+
+    def __init__(self, folder, rng):
+        self.folder, self.rng, self.ledger = folder, rng, folder / ("run%d.ledger" % rng.getrandbits(40))
+        shuffle = rng.choice(("full", "none", "block"))
+        self.fixed = {"shuffle": shuffle, "windows": rng.choice(("concat", "within-document")), "seed": rng.randint(0, 3),
+                      "block_windows": 3 if shuffle == "block" else 0, "ledger": self.ledger, "io": "map"}
+        self.weights, self.skip, self.n_ranks, self.batch_rows, self.micro_batches = [1, 2], [], 1, 4, 1
+
+    def change(self, at):
+        rng = self.rng
+        if rng.random() < 0.4:
+            more = len(self.weights) < 3 and rng.random() < 0.5
+            self.weights = [rng.choice((1, 2, 0.5)) for _ in range(len(self.weights) + more)]
+        if rng.random() < 0.4:
+            a = at + rng.randint(0, 30)
+            self.skip = [(a, a + rng.randint(1, 40))]
+        if rng.random() < 0.5:
+            self.n_ranks, self.batch_rows, self.micro_batches = rng.randint(1, 3), rng.randint(1, 5), rng.randint(0, 2)
+
+    def start(self, state):
+        found = []
+        for rank in range(self.n_ranks):
+            sources = [(self.folder / str(k), weight) for k, weight in enumerate(self.weights)]
+            loader = tokmap.Loader(sources, LENGTH, self.batch_rows, rank=rank, n_ranks=self.n_ranks, skip=self.skip,
+                                   micro_batches=self.micro_batches, on_mismatch="amend", amend_from=self.ledger,
+                                   **self.fixed) if state else tokmap.Loader(
+                                       sources, LENGTH, self.batch_rows, rank=rank, n_ranks=self.n_ranks, skip=self.skip,
+                                       micro_batches=self.micro_batches, **self.fixed)
+            if state:
+                loader.restore(state)
+            found.append(loader)
+        return found
+
+
+def run_once(folder, rng):
+    """The script, and the rows of the run as it counts in the end: (sample, step, micro-batch, rank, row)."""
+    script, saved = Script(folder, rng), []  # (state, the rows up to there, and how many steps)
+    state, rows, n_steps = None, [], 0
+    for _ in range(rng.randint(1, 6)):
+        loaders = script.start(state)
+        n_micro = max(script.micro_batches, 1)
+        for step in range(n_steps, n_steps + rng.randint(1, 8)):
+            for micro in range(n_micro):
+                batches = [next(loader) for loader in loaders]
+                for rank, batch in enumerate(batches):
+                    rows = rows + [(g, step, micro, rank, i) for i, g in enumerate(batch.sample_ids.tolist())]
+            saved.append((batches[0].state, rows, step + 1))
+        if rng.random() < 0.5:
+            loaders[0].close()
+        else:  # killed: nothing is written
+            loaders[0]._ledger.next_sample = None
+        if rng.random() < 0.4:  # back to an earlier state
+            state, rows, n_steps = saved[rng.randrange(len(saved))]
+        else:
+            state, rows, n_steps = saved[-1]
+        final = saved[-1]
+        script.change(int.from_bytes(state[24:32], "little"))
+        saved = [one for one in saved if one[2] <= n_steps]
+    return script, final
+
+
+def expect_report(run, rows):
+    """Counts the labels of the rows one by one."""
+    wanted = {by: {} for by in ("source", "lang", "year", "host")}
+    seen = {by: {} for by in wanted}
+    for sample, *_ in rows:
+        row = run.row(sample)
+        dataset = run._dataset(row.source, row.dataset)
+        for i in range(1, row.n_tokens):
+            document = dataset.find_document((row.first_token + i) % dataset.n_tokens).number
+            meta = dataset.document_meta(document)
+            host = next(HOSTS[url] for url in URLS if meta["url"].startswith(url))
+            for by, name in (("source", row.source), ("lang", meta["lang"]), ("year", meta["year"]), ("host", host)):
+                wanted[by][name] = wanted[by].get(name, 0) + 1
+                seen[by].setdefault(name, set()).add((row.source, row.dataset, document))
+    for by, options in (("source", ("source",)), ("lang", ("value", "lang")), ("year", ("value", "year")),
+                        ("host", ("host", "url"))):
+        found = run.report(*options)
+        assert {one.name: one.tokens for one in found} == wanted[by], (by, found, wanted[by])
+        assert {one.name: one.documents for one in found} == {name: len(some) for name, some in seen[by].items()}
+        assert [one.tokens for one in found] == sorted((one.tokens for one in found), reverse=True)
+
+
+def the_answers_are_those_of_a_list(folder):
+    n_rows = n_found = 0
+    for seed in range(N_RUNS):
+        rng = random.Random(seed)
+        script, (state, rows, n_steps) = run_once(folder, rng)
+        run = tokmap.Run(script.ledger, until=state)
+        assert run.n_steps == n_steps, (seed, run.n_steps, n_steps)
+        wanted = {}
+        for row in rows:
+            wanted.setdefault(row[1], []).append(row)
+        in_documents = {}
+        for step, some in wanted.items():
+            found = run.step(step)
+            assert [tuple(row[:5]) for row in found] == [(g, s, m, r, i) for g, s, m, r, i in some], seed
+            assert run.step(step, 0) == [row for row in found if row.rank == 0]
+            for row in found:
+                documents = run.documents(row)
+                assert sum(d.n_tokens for d in documents) == row.n_tokens
+                for d in documents:
+                    in_documents.setdefault((row.source, row.dataset, d.number), []).append(row.sample)
+            n_rows += len(found)
+        expect_report(run, rows)
+        for (source, dataset, document), samples in list(in_documents.items())[::7]:
+            assert [row.sample for row in run.samples(dataset, document)] == sorted(samples), seed
+            n_found += len(samples)
+    return "%d rows, %d found again" % (n_rows, n_found)
+
+
+def loader_of(folder, **options):
+    return tokmap.Loader(folder / "0", LENGTH, 4, **{"ledger": folder / "ledger", "io": "map", **options})
+
+
+def events(path):
+    return [(line.event, line.begin, line.sample) for line in _ledger.read(path)]
+
+
+def a_line_is_written_for_each_change(folder):
+    path = folder / "lines"
+    loader = loader_of(folder, ledger=path, micro_batches=2)
+    assert not path.exists()  # nothing was trained on
+    for _ in range(5):
+        state = next(loader).state
+    pickle.loads(pickle.dumps(loader)).close()
+    twin = loader_of(folder, ledger=path, micro_batches=2)  # of the same rank, as in tensor parallelism
+    next(twin)
+    other = loader_of(folder, ledger=path, rank=1, n_ranks=2)
+    next(other)
+    child = os.fork()
+    if child == 0:
+        loader.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert events(path) == [("opened", 0, 0)]
+    loader.seek(20)  # where it is
+    next(loader)
+    loader.seek(8)
+    next(loader)
+    loader.close()
+    twin.close()
+    assert events(path)[1:] == [("closed", 24, 24), ("resumed", 8, 8), ("closed", 12, 12)]
+    loader = loader_of(folder, ledger=path, batch_schedule=[(24, 8)], skip=[(20, 30)], amend=state)
+    for _ in range(2):
+        next(loader)
+    del loader
+    gc.collect()
+    assert events(path)[4:] == [("skipped", 20, 30), ("closed", 46, 46)]
+    sources = [(folder / "0", 1), (folder / "1", 1)]
+    loader = tokmap.Loader(sources, LENGTH, 8, ledger=path, amend=state, skip=[(20, 30)])  # amend_from: its own ledger
+    next(loader)
+    assert loader.phases == {0: [1, 0], 20: [1, 1]} and events(path)[6:] == [("amended", 20, 30)]
+    assert "closed" not in [line.event for line in _ledger.read(path)[6:]]
+    raises(tokmap.ArgumentError, tokmap.Run, path)  # not closed
+    assert tokmap.Run(path, until=loader.state()).n_steps == 4  # of two micro-batches at first: 20 samples are 2.5 steps
+
+
+def what_was_changed_is_found(folder):
+    path = folder / "changed"
+    for _ in range(3):
+        with loader_of(folder, ledger=path) as loader:
+            loader.seek(8)
+            next(loader)
+            loader.seek(40)
+            next(loader)
+    data = path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    assert len(lines) == 12
+    copy = folder / "copy"
+    for wrong, number, text in (
+            (data.replace(b'"from":"40"', b'"from":"44"', 1), 3, "checksum"), (b"".join(lines[:3] + lines[4:]), 4, "follow"),
+            (b"".join(lines[1:]), 1, "follow"), (lines[0] + lines[0], 2, "follow"), (b"{}\n" + data, 1, "no line"),
+            (data.replace(b'"', b"'"), 1, "no line")):
+        copy.write_bytes(wrong)
+        for call in (lambda: tokmap.Run(copy), lambda: next(loader_of(folder, ledger=copy))):
+            error = raises(tokmap.DamagedError, call)
+            assert "copy:%d: " % number in str(error) and text in str(error), error
+        assert copy.read_bytes() == wrong  # nothing is written
+    body = lines[0][:lines[0].index(b',"checksum"')].replace(b'{"ledger":1', b'{"ledger":2')
+    copy.write_bytes(b'%s,"checksum":"%016x"}\n' % (body, ref_xxh3.xxh3_64(body)))
+    raises(tokmap.VersionError, tokmap.Run, copy)
+    copy.write_bytes(b"")
+    raises(tokmap.DamagedError, tokmap.Run, copy)
+    copy.write_bytes(data + b'{"ledger":1,"event":"clo')
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert tokmap.Run(copy).end == 44
+        with loader_of(folder, ledger=copy) as loader:
+            loader.seek(60)
+            next(loader)
+    assert ["copy:13: " in str(one.message) and "not written to its end" in str(one.message) for one in caught] == [True] * 2
+    assert events(copy)[12:] == [("resumed", 60, 60), ("closed", 64, 64)]
+
+
+def what_is_not_there_is_refused(folder):
+    path = folder / "small"
+    with loader_of(folder, ledger=path, skip=[(4, 6)], max_epochs=1) as loader:
+        for _ in range(3):
+            next(loader)
+    run = tokmap.Run(path)
+    assert run.end == 14 and run.n_steps == 3 and [row.sample for row in run.step(1)] == [6, 7, 8, 9]
+    for call in (lambda: run.step(3), lambda: run.step(-1), lambda: run.step(0, 1), lambda: run.row(4), lambda: run.row(14),
+                 lambda: run.samples(folder / "0", 10**9)):
+        raises(IndexError, call)
+    plain = tokmap.Run(loader_of(folder, ledger=None, n_ranks=2, rank=1, shuffle="none"), until=24)
+    assert plain.n_steps == 3 and [row.sample for row in plain.step(2, 1)] == [20, 21, 22, 23]
+    raises(LookupError, run.samples, folder / "1", 0)
+    raises(LookupError, run.report, "value", "nothing")
+    raises(ValueError, run.report, "value")
+    raises(ValueError, run.report, "author")
+    raises(tokmap.ArgumentError, tokmap.Run, path, 10**6)
+    raises(FileNotFoundError, tokmap.Run, folder / "nothing")
+    lines = path.read_bytes()
+    with tokmap.Writer(folder / "0", vocab_size=65536, replace=True) as w:
+        w.document(range(2000))
+    assert "another dataset" in str(raises(tokmap.MismatchError, tokmap.Run, path))
+    assert path.read_bytes() == lines
+
+
+sys.exit(run_in_folders("python_ledger_", prepare=prepare))
