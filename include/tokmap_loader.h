@@ -358,6 +358,12 @@ typedef struct tokmap_loader_source_info {
 TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
                                                   tokmap_loader_source_info *info);
 
+/* The source of each of n_samples samples, skipped or not. Any thread may call it at any time
+ * before close, also during another call. TOKMAP_ERR_ARGUMENT: one is after the last sample. */
+TOKMAP_API tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_sample,
+                                                   size_t n_samples, uint32_t *sources,
+                                                   tokmap_error *err);
+
 typedef struct tokmap_sample {
     size_t struct_size;   /* sizeof(tokmap_sample), set by the caller */
     uint32_t source;      /* its number in the options */

@@ -22,9 +22,10 @@ from ._dataset import Dataset, Document, Input, Segment, open
 from ._errors import (ArgumentError, DamagedError, DeviceError, Error, ExistsError, FileError, ForkedError,
                       LockedError, MismatchError, NoMemoryError, NotADatasetError, UnsupportedError, VersionError)
 from ._lib import lib as _library
-from ._loader import Loader, Sample, Source
+from ._loader import Loader, Sample
 from ._rows import Row
 from ._samples import Samples
+from ._sources import Source
 from ._stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
 from ._tokenizer import Tokenizer
 from ._trace import Run, TracedDocument, TracedRow

@@ -25,7 +25,7 @@ class Mixture(NamedTuple):
         phases = (_lib.LoaderPhase * (len(self.phases) - 1))()
         for phase, (sample, weights) in zip(phases, self.phases[1:]):
             phase.first_sample, phase.weights = sample, (ctypes.c_double * len(weights))(*weights)
-        skips = (_lib.LoaderSkip * len(self.skip))(*self.skip)
+        skips = (_lib.LoaderSkip * len(self.skip))(*(_lib.LoaderSkip(a, b) for a, b in self.skip))
         return _lib.LoaderOptions(
             struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=sources, n_sources=len(sources),
             source_stride=ctypes.sizeof(_lib.LoaderSource), phases=phases, n_phases=len(phases),

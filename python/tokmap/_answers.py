@@ -11,8 +11,9 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 from . import _meta
 from ._dataset import Dataset
 from ._errors import Error
-from ._loader import Loader, Source
+from ._loader import Loader
 from ._report import Share
+from ._sources import Source
 from ._tokenizer import Tokenizer
 from ._trace import Run, TracedRow
 
@@ -154,7 +155,7 @@ def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str
     if tokenizer is not None:
         dataset = run._dataset(row.source, row.dataset)
         tokens = [dataset.tokens((row.first_token + i) % dataset.n_tokens, 1)[0] for i in range(row.n_tokens)]
-        found["text"] = tokenizer.decode(tokens).decode("utf-8", "backslashreplace")
+        found["text"] = tokenizer.decode(tokens)
     return found
 
 

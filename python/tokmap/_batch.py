@@ -44,6 +44,7 @@ class Batch:
     cu_seqlens: Any = None
     max_seqlen: Optional[int] = None
     _state: Optional[bytes] = None
+    _source_ids: Optional[Array] = None
     _rows: Optional[List[Row]] = None
 
     def __init__(self, loader: "Loader", turn: int, n_rows: int, first_sample: int, next_sample: int) -> None:
@@ -66,6 +67,14 @@ class Batch:
             return np.arange(self.first_sample, self.first_sample + self.n_rows, dtype=np.int64)
         first = self._steps.position(self.first_sample)
         return np.array([self._steps.sample(first + i) for i in range(self.n_rows)], dtype=np.int64)
+
+    @property
+    def source_ids(self) -> Array:
+        """The number of each row's source."""
+        if self._source_ids is None:
+            samples = self.sample_ids
+            self._source_ids = sources_of(self._handle, self.first_sample, int(samples[-1]) + 1)[samples - self.first_sample]
+        return self._source_ids
 
     @property
     def rows(self) -> List[Row]:
@@ -102,13 +111,21 @@ class Batch:
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the arrays and the state, for another process."""
         values = {name: value for name, value in vars(self).items() if name[0] != "_"}
-        return _rebuild, (values, self._outputs, self.state, self._steps)
+        return _rebuild, (values, self._outputs, self.state, self._steps, self.source_ids)
 
 
-def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps) -> Batch:
+def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps, source_ids: Array) -> Batch:
     batch = Batch.__new__(Batch)
-    vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _loader=None)
+    vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _source_ids=source_ids, _loader=None)
     return batch
+
+
+def sources_of(handle: LoaderHandle, first: int, end: int) -> Array:
+    """The source of each of the samples [first, end)."""
+    sources, detail = np.empty(end - first, np.uint32), _lib.ErrorDetail()
+    check(lib.tokmap_loader_get_sources(handle.pointer, first, len(sources), sources.ctypes.data, ctypes.byref(detail)),
+          detail)
+    return sources
 
 
 def save_at(handle: LoaderHandle, sample: int) -> bytes:

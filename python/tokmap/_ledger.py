@@ -58,10 +58,10 @@ class Line:
         return [[os.fsdecode(os.path.join(folder, _bytes_of(d["index"]))) for d in source["datasets"]]
                 for source in self.fields["sources"]]
 
-    def is_like(self, other: Optional["Line"]) -> bool:
+    def is_like(self, other: "Line") -> bool:
         """Whether both say the same; not when, where and after which line. "closed" is like no other."""
         ignored = dict.fromkeys(("event", "time", "host", "folder", "after", "checksum"))
-        return other is not None and {**self.fields, **ignored} == {**other.fields, **ignored} and \
+        return {**self.fields, **ignored} == {**other.fields, **ignored} and \
             (self.event == "closed") == (other.event == "closed")
 
 
@@ -94,7 +94,7 @@ def read(path: "Path") -> List[Line]:
     with open(path, "rb") as file:
         lines = _parse(os.fspath(path), _whole(os.fspath(path), file.read()))
     if not lines:
-        raise DamagedError(f"{os.fspath(path)}: has no lines", -5)
+        raise DamagedError(f"{os.fspath(path)}: has no lines", -6)
     return lines
 
 
@@ -145,7 +145,7 @@ def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
         if line.begin <= sample and mixture not in found:
             found.append(mixture)
     if not found:
-        raise MismatchError(f"{os.fspath(path)}: has no line before sample {sample}, where the state is", -6)
+        raise MismatchError(f"{os.fspath(path)}: has no line before sample {sample}, where the state is", -7)
     return found
 
 
@@ -190,10 +190,10 @@ class Ledger:
                 line = self._line(_event_of(line, last), sample, last)
             elif last is None or last.text != self._last:
                 return  # another one goes on
-            self._last = line.text
-            if line.is_like(last):
+            if last is not None and line.is_like(last):
                 self._last = last.text
                 return
+            self._last = line.text
             os.ftruncate(file.fileno(), len(whole))
             file.write(line.text + b"\n")
             file.flush()

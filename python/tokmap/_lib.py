@@ -229,6 +229,7 @@ SIGNATURES = {
     "tokmap_loader_amend": (c_int, [c_void_p, c_uint8 * 128, POINTER(LoaderOptions), POINTER(ErrorDetail)]),
     "tokmap_loader_find": (c_int, [c_void_p, POINTER(LoaderSearch), POINTER(ErrorDetail)]),
     "tokmap_loader_count_labels": (c_int, [c_void_p, POINTER(LoaderLabels), POINTER(ErrorDetail)]),
+    "tokmap_loader_get_sources": (c_int, [c_void_p, c_uint64, c_size_t, c_void_p, POINTER(ErrorDetail)]),
     "tokmap_loader_ledger_line": (c_int, [c_void_p, POINTER(LedgerEntry), c_char_p, POINTER(c_size_t),
                                           POINTER(ErrorDetail)]),
     "tokmap_ledger_check": (c_int, [c_char_p, c_size_t, c_char_p, POINTER(ErrorDetail)]),

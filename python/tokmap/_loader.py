@@ -5,7 +5,7 @@ import ctypes
 import os
 import warnings
 import weakref
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _lib
 from ._amend import Mixture, amended, as_mixture, as_phases
@@ -16,9 +16,11 @@ from ._gather import Gatherer
 from ._ledger import Ledger, earlier_mixtures
 from ._lib import lib
 from ._locks import new_lock
+from ._metrics import MetricsFile, as_text, collect
 from ._numbers import flag, integer, number, real, state_bytes
 from ._ranks import check_found, find_rank
 from ._rows import LoaderHandle, Row
+from ._sources import Source, as_sources
 from ._stage import Stage
 from ._stage_core import Log
 from ._steps import Steps, as_schedule, as_skip
@@ -30,33 +32,6 @@ _ON_MISMATCH = {"error": 0, "amend": 1}
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
-
-Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
-
-
-class Source:
-    """One corpus of a mixture.
-
-    data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order
-    weight      share of the samples, relative to the weights of the other sources
-    max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
-    masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels"""
-
-    def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
-                 masked: bool = False) -> None:
-        items = list(data) if isinstance(data, (list, tuple)) else [data]
-        self.datasets: List[Dataset] = []
-        for item in items:
-            if not isinstance(item, (str, os.PathLike, Dataset)):
-                raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is a list of (path, weight), "
-                                "or a list of Sources")
-            self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
-        self.weight, self.masked = real("weight", weight), flag("masked", masked)
-        self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
-
-    def __repr__(self) -> str:
-        return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
-
 
 class _Closed:
     """In place of the handle of a loader that is closed."""
@@ -82,21 +57,6 @@ def choose(words: Mapping[str, int], word: Any, name: str) -> int:
     if not isinstance(word, str) or word not in words:
         raise ValueError(f"{name} is {word!r}: must be one of {', '.join(map(repr, words))}")
     return words[word]
-
-
-def _as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
-    """Copies, because a loader that is pickled is opened again with the same sources."""
-    items = list(given) if isinstance(given, (list, tuple)) else [given]
-    if not items:
-        raise ValueError("there is no source")
-    if all(isinstance(item, Source) for item in items):
-        sources = items
-    elif all(isinstance(item, tuple) and len(item) == 2 for item in items):
-        sources = [Source(data, weight) for data, weight in items]
-    else:
-        sources = [Source(items)]
-    return [Source(s.datasets, s.weight, masked=s.masked,
-                   max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]
 
 
 def _check_fork(status: int) -> None:
@@ -184,6 +144,8 @@ class Loader:
                 in another way, and when it is closed: what trace and report need. Workers of a DataLoader write
                 nothing: then tokmap.torch.data_loader notes where each iteration begins
     micro_batches   for the ledger: batches in a step of the optimizer; 0: not known
+    metrics_file    a file for a collector of Prometheus, written again with metrics(text=True) at most every
+                metrics_seconds, when a batch is taken; {rank} in its name is the rank
     on_mismatch     "error", or "amend": what restore and load_state_dict do with the state of such a run
 
     n_samples: how many there are, or None. phases: as the argument, from sample 0."""
@@ -199,7 +161,7 @@ class Loader:
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
                  log: Log = None, skip: Sequence[Tuple[int, int]] = (),
                  batch_schedule: Sequence[Tuple[int, int]] = (), ledger: Optional[Path] = None,
-                 micro_batches: int = 0, amend: Optional[bytes] = None,
+                 micro_batches: int = 0, metrics_file: Optional[Path] = None, metrics_seconds: float = 15, amend: Optional[bytes] = None,
                  amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error") -> None:
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
@@ -207,7 +169,7 @@ class Loader:
         drop_behind, mixed_tokenizers = flag("drop_behind", drop_behind), flag("mixed_tokenizers", mixed_tokenizers)
         arguments = dict(locals())
         del arguments["self"]
-        self._sources = _as_sources(sources, max_epochs)
+        self._sources = as_sources(sources, max_epochs)
         self._mixture = Mixture(as_phases(phases, [s.weight for s in self._sources]),
                                 [s.max_epochs or 0 for s in self._sources], as_skip(skip))
         self._amends = choose(_ON_MISMATCH, on_mismatch, "on_mismatch") == 1
@@ -264,18 +226,21 @@ class Loader:
             if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs:
                 raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, "
                                  "or the output loss_mask (mask_labels=True applies it)")
-            self._make_stage = lambda: Stage(
+            self._make_stage: Callable[[], Any] = lambda: Stage(
                 self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=pad_id,
                 ignore_index=ignore_index, n_slots=n_slots, max_documents=max_documents, log=log)
             self._stage = self._make_stage()
+        self._token_counts: Any = None  # of each source, where a row may have fewer tokens
+        self._metrics_file = None if metrics_file is None else MetricsFile(
+            os.fspath(metrics_file).replace("{rank}", str(self.rank)), real("metrics_seconds", metrics_seconds))
         self._ledger = None if ledger is None or self.rank > 0 else Ledger(
             ledger, number("micro_batches", micro_batches, 2**32 - 1), self._own_handle)
         if self._ledger is not None:
             weakref.finalize(self, self._ledger.close)
         if amend_from is None and ledger is not None and os.path.exists(ledger):
             amend_from = ledger
-        is_path = amend_from is None or isinstance(amend_from, (str, os.PathLike))
-        self._amend_from = amend_from if is_path else as_mixture(amend_from)
+        self._amend_from: Union[None, Path, Mixture] = (
+            amend_from if amend_from is None or isinstance(amend_from, (str, os.PathLike)) else as_mixture(amend_from))
         if amend is not None:
             self._continue(amend, True)
 
@@ -384,13 +349,17 @@ class Loader:
         with self._lock:
             if self._rank_is_found:
                 self._check_rank()
-            if self._ledger is None:
+            if self._ledger is None and self._metrics_file is None:
                 return self._next()
             if self._steps.changes:
                 self._follow_schedule()
-            self._ledger.begin(self.sample)
+            if self._ledger is not None:
+                self._ledger.begin(self.sample)
             batch = self._next()
-            self._ledger.next_sample = batch.next_sample
+            if self._ledger is not None:
+                self._ledger.next_sample = batch.next_sample
+            if self._metrics_file is not None:
+                self._metrics_file.update(self)
             return batch
 
     def _next(self) -> Batch:
@@ -426,6 +395,9 @@ class Loader:
                 first = c_batch.first_sample
                 batch = Batch(self, turn, c_batch.n_rows, first, self._after(first))
                 self._gatherer.fill(batch, c_batch)
+                if self._token_counts is not None:
+                    for row in c_batch.rows[:c_batch.n_rows]:
+                        self._token_counts[row.source] += row.n_tokens - 1
         except BaseException:
             if self._turn == turn and c_batch.step_sample != _NO_LIMIT:
                 self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
@@ -644,6 +616,16 @@ class Loader:
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
         found["io"] = {value: name for name, value in _IO.items()}[info.io]
         return found
+
+
+    def metrics(self, *, text: bool = False) -> Any:
+        """What was read and used so far: the position, waits, bytes read, and for each source samples, tokens and epochs. As
+        a dict, or as the text of OpenMetrics. Samples are those of all ranks, and so are tokens; but within documents,
+        tokens are what this process has given out since the first call (tokens_of_process)."""
+        if self._token_counts is None and self._options["windows"] == 1:
+            self._token_counts = [0] * len(self._sources)
+        found = collect(self)
+        return as_text(found) if text else found
 
 
 def _reopen(arguments: Dict[str, Any], state: bytes, rank_is_found: bool = False) -> Loader:

@@ -66,7 +66,7 @@ def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> L
         for k, source in enumerate(loader._sources):
             for d, dataset in enumerate(source.datasets):
                 if dataset.n_documents == 0 and dataset.n_tokens:
-                    raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known, so there is no report", -6)
+                    raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known, so there is no report", -7)
                 groups = (_inputs_of(dataset) if by == "input" else _values_of(dataset, column) if column else
                           lambda first, labels: (np.zeros(len(labels), np.int64), [None]))
                 for name, tokens, documents in _count(loader, k, d, dataset.n_documents, (begin, end), groups):

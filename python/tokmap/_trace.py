@@ -8,10 +8,11 @@ from . import _ledger
 from ._dataset import Dataset, Path
 from ._errors import ArgumentError, MismatchError
 from ._ledger import Line, Segment
-from ._loader import Loader, Source
+from ._loader import Loader
 from ._look_back import find_samples
 from ._numbers import integer, number, state_bytes
 from ._report import Share, shares
+from ._sources import Source
 
 
 class TracedDocument(NamedTuple):
@@ -53,24 +54,27 @@ class _Part(NamedTuple):
 class Run:
     """A run, as its ledger tells it: what was in its steps, and in which steps a document was.
 
+        with tokmap.Loader("data/train", sequence_length=64, ledger="run.ledger") as loader:
+            for _ in range(3):
+                next(loader)
         run = tokmap.Run("run.ledger")
-        for row in run.step(48211):
+        for row in run.step(2):
             print(row.sample, [document.number for document in run.documents(row)])
 
     ledger      the path of the ledger, whose datasets must be where they were; or a Loader: then its steps have had its
                 n_ranks and batch_rows from sample 0 on
     until       a sample or a state: where the run is. None: where its ledger says that it was closed, or the Loader is
-
     all_attempts    whether report also counts what the run did before it went back to an earlier sample, of which else
                 nothing is said
 
-    n_steps: up to there. given_up: what it did before it went back, as pairs of samples; the end is None where the
+    given_up: what it did before it went back, as pairs of samples; the end is None where the
     ledger does not know it, and then report cannot count that."""
 
     def __init__(self, ledger: Union[Path, Loader], until: Union[None, int, bytes] = None, *,
                  all_attempts: bool = False) -> None:
-        if isinstance(until, bytes):
-            until = int.from_bytes(state_bytes(until)[24:32], "little")
+        state = None if until is None or isinstance(until, int) else state_bytes(until)
+        if state is not None:
+            until = int.from_bytes(state[24:32], "little")
         others: List[Segment] = []
         if isinstance(ledger, Loader):
             segments = [Segment(0, None, _ledger.line_of(ledger))]
@@ -80,8 +84,10 @@ class Run:
             segments, others = _ledger.history(lines), _ledger.given_up(lines)
         end = segments[-1].end if until is None else number("until", until, 2**62)
         if end is None:
-            raise ArgumentError(f"{os.fspath(ledger)}: does not say where the run ended: set until", -1)
+            raise ArgumentError(f"{ledger}: does not say where the run ended: set until", -1)
         segments = [s for s in segments if s.begin < end] or segments[:1]
+        if state is not None:
+            _check_state(state, segments)
         self.end = end
         self.loader = _open(segments[-1].line, _skips_of(segments, end))
         self.loader.seek(end)
@@ -101,6 +107,7 @@ class Run:
 
     @property
     def n_steps(self) -> int:
+        """Steps of the optimizer up to here."""
         last = self._parts[-1]
         return last.first_step + last.n_steps
 
@@ -130,15 +137,17 @@ class Run:
             what = "is skipped" if 0 <= sample < self.end else f"is not before sample {self.end}, where the run is"
             raise IndexError(f"sample {sample} {what}")
         at = self.loader.locate(sample)
-        where: Tuple[Optional[int], ...] = (None,) * 4
+        where: Dict[str, Optional[int]] = dict.fromkeys(("step", "micro_batch", "rank", "row"))
         for part in self._parts:
             if part.segment.begin <= sample < part.end:
                 line = part.segment.line
                 step, within = divmod(position - part.first_position, _rows_of_step(line))
                 micro_batch, within = divmod(within, line.rows)
-                where = (part.first_step + step, micro_batch, *divmod(within, line.fields["batch_rows"]))
+                rank, row = divmod(within, line.fields["batch_rows"])
+                where = {"step": part.first_step + step, "micro_batch": micro_batch, "rank": rank, "row": row}
         path = self._datasets[at.source][at.dataset].paths[0]
-        return TracedRow(sample, *where, at.source, path, at.epoch, at.window, at.first_token, at.n_tokens)
+        return TracedRow(sample=sample, **where, source=at.source, dataset=path, epoch=at.epoch, window=at.window,
+                         first_token=at.first_token, n_tokens=at.n_tokens)
 
     def documents(self, row: TracedRow) -> List[TracedDocument]:
         """The documents that have tokens in the row, in their order."""
@@ -189,7 +198,18 @@ class Run:
 
 
 def _rows_of_step(line: Line) -> int:
-    return line.rows * max(line.fields["micro_batches"], 1)
+    return line.rows * max(int(line.fields["micro_batches"]), 1)
+
+
+def _check_state(state: bytes, segments: Sequence[Segment]) -> None:
+    """Of the last segment, or, at its beginning, of the one before."""
+    for segment in segments[:-3:-1]:
+        with _open(segment.line, segment.line.skips) as loader:
+            try:
+                return loader.restore(state)
+            except MismatchError as error:
+                text = str(error)
+    raise MismatchError(f"{text}; it is no state of the run of {segments[-1].line.place}", -7)
 
 
 def _skips_of(segments: Sequence[Segment], end: int) -> List[Tuple[int, int]]:
@@ -221,7 +241,7 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
     for source, given in zip(sources, fields["sources"]):
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):
             if dataset.dataset_id != of_ledger["id"]:
-                raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -6)
+                raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
     outputs = ["inputs", "loss_mask"] if any(source.masked for source in sources) else ["inputs"]
     options = {name: fields[name] for name in ("sequence_length", "shuffle", "windows", "random_offset")}
     if fields["shuffle"] == "block":

@@ -32,8 +32,8 @@ typedef struct tokmap_i_fetch_options {
     uint32_t max_tokens; /* of a row */
     bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
     tokmap_i_fetch_plan *plan;
-    /* NULL, or called in the same thread before a step is planned, with its first position. It reads
-     * in larger pieces than rows, so POPULATE does not request rows one by one. */
+    /* NULL, or called in the same thread before a step is planned, with its first position. It
+     * reads in larger pieces than rows, so POPULATE does not request rows one by one. */
     void (*ahead)(void *context, uint64_t position);
     void *context;
 } tokmap_i_fetch_options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ledger.c - a line of the ledger of a run, and whether one is whole: docs/FORMAT.md, section 12. */
+/* ledger.c - a line of the ledger of a run: docs/FORMAT.md, section 12. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,11 +119,10 @@ static void add_numbers(text *t, const char *name, const uint32_t *quotas, const
                         uint32_t n)
 {
     add(t, ",\"%s\":[", name);
-    for (uint32_t k = 0; k < n; k++)
-        if (quotas)
-            add(t, "%s%" PRIu32, k ? "," : "", quotas[k]);
-        else
-            add_weight(t, k ? "," : "", weights[k]);
+    for (uint32_t k = 0; k < n && quotas; k++)
+        add(t, "%s%" PRIu32, k ? "," : "", quotas[k]);
+    for (uint32_t k = 0; k < n && weights; k++)
+        add_weight(t, k ? "," : "", weights[k]);
     add(t, "]");
 }
 

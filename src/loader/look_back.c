@@ -99,6 +99,23 @@ static tokmap_status walk_to(walk *w, const view *v, uint64_t document, tokmap_e
     return status;
 }
 
+tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_sample,
+                                        size_t n_samples, uint32_t *sources, tokmap_error *err)
+{
+    tokmap_i_mixture_sample at;
+    uint64_t end = 0;
+    tokmap_i_error_clear(err);
+    if (!l || (!sources && n_samples > 0))
+        return FAIL_NULL(err);
+    const bool fits = checked_add(first_sample, n_samples, &end);
+    const tokmap_status status = tokmap_i_loader_check_sample(l, fits ? end : UINT64_MAX, err);
+    for (size_t i = 0; i < n_samples && !status; i++) {
+        tokmap_i_mixture_at(l->mixture, first_sample + i, &at);
+        sources[i] = at.source;
+    }
+    return status;
+}
+
 /* ---- From tokens to samples ---- */
 
 /* Adds the samples of the windows that begin at `begin`, begin + L, ... and have one of the tokens

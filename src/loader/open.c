@@ -296,17 +296,20 @@ tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_
     return status;
 }
 
+/* The phases in the options, which the loader keeps, then have the copies. */
 static tokmap_status copy_weights(tokmap_loader *l, const tokmap_loader_options *o,
                                   tokmap_error *err)
 {
     const size_t n = o->n_sources;
+    tokmap_loader_phase *phases = (tokmap_loader_phase *)(uintptr_t)o->phases;
     l->weights = calloc(n * (o->n_phases + 1u), sizeof *l->weights);
     if (!l->weights)
         return FAIL_MEMORY(err);
     for (size_t k = 0; k < n; k++)
         l->weights[k] = o->sources[k].weight;
     for (size_t i = 0; i < o->n_phases; i++)
-        memcpy(l->weights + (i + 1) * n, o->phases[i].weights, n * sizeof *l->weights);
+        phases[i].weights =
+            memcpy(l->weights + (i + 1) * n, phases[i].weights, n * sizeof *l->weights);
     return TOKMAP_OK;
 }
 

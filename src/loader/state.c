@@ -213,21 +213,23 @@ static tokmap_status make_old_mixture(const tokmap_loader *l, uint32_t n_sources
                                       const tokmap_loader_options *before, tokmap_i_mixture **out,
                                       tokmap_error *err)
 {
-    if (!before) {
-        bool is_empty = false;
-        *out = tokmap_i_mixture_prefix(l->mixture, n_sources, end, &is_empty);
-        if (is_empty)
-            return FAIL(err, TOKMAP_ERR_MISMATCH,
-                        "state: its sources have no samples here before its sample: describe its "
-                        "loader, too");
-        return *out ? TOKMAP_OK : FAIL_MEMORY(err);
-    }
-    if (before->n_sources != n_sources)
+    tokmap_loader_options o = l->o;
+    if (before && before->n_sources != n_sources)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with %" PRIu32
                     " sources, but the loader that is described had %" PRIu32,
                     n_sources, before->n_sources);
-    return tokmap_i_loader_make_mixture(l, before, out, err);
+    if (before)
+        return tokmap_i_loader_make_mixture(l, before, out, err);
+    o.n_sources = n_sources;
+    while (o.n_phases > 0 && o.phases[o.n_phases - 1].first_sample >= end)
+        o.n_phases--;
+    const tokmap_status status = tokmap_i_loader_make_mixture(l, &o, out, err);
+    return status != TOKMAP_ERR_ARGUMENT
+               ? status
+               : FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "state: its sources have no samples here before its sample: describe its "
+                      "loader, too");
 }
 
 /* The loader before it was changed had these skips; what is described, or what is skipped now. */

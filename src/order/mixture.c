@@ -369,24 +369,6 @@ bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32
     return true;
 }
 
-tokmap_i_mixture *tokmap_i_mixture_prefix(const tokmap_i_mixture *m, uint32_t n_sources,
-                                          uint64_t before, bool *is_empty)
-{
-    tokmap_i_mixture *prefix =
-        n_sources ? tokmap_i_mixture_new(m->sources, n_sources, m->n_phases) : NULL;
-    for (uint32_t i = 0; prefix && i < m->n_phases && (i == 0 || m->phases[i].from < before); i++) {
-        const phase *p = &m->phases[i];
-        if (tokmap_i_mixture_add_phase(prefix, p->from, p->t->quotas))
-            continue;
-        *is_empty = true;
-        for (uint32_t k = 0; k < n_sources; k++)
-            *is_empty &= p->t->quotas[k] == 0;
-        tokmap_i_mixture_free(prefix);
-        return NULL;
-    }
-    return prefix;
-}
-
 tokmap_i_mixture_phase tokmap_i_mixture_get_phase(const tokmap_i_mixture *m, uint32_t i)
 {
     const phase *p = &m->phases[i];

@@ -61,10 +61,6 @@ void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *co
 
 /* The memory that it uses. Phases with the same quotas share a table. */
 uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
-/* The mixture of the first n_sources sources, with the first phase and those others that begin
- * before the sample. NULL: no memory, or is_empty: its sources have no slot in one of them. */
-tokmap_i_mixture *tokmap_i_mixture_prefix(const tokmap_i_mixture *m, uint32_t n_sources,
-                                          uint64_t before, bool *is_empty);
 /* The hash in the state: docs/ORDER.md, section 8. */
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
 uint32_t tokmap_i_mixture_n_phases(const tokmap_i_mixture *m);

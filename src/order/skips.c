@@ -5,15 +5,20 @@
 
 bool tokmap_i_skips_add(tokmap_i_skips *s, uint64_t begin, uint64_t end)
 {
-    tokmap_i_gap *last = s->n_gaps ? &s->gaps[s->n_gaps - 1] : NULL;
-    if (begin >= end || (last && begin < last->end))
-        return false;
-    if (last && begin == last->end)
-        last->end = end;
-    else
-        s->gaps[s->n_gaps++] =
-            (tokmap_i_gap){begin, end, last ? last->before + (last->end - last->begin) : 0};
-    return true;
+    tokmap_i_gap gap = {begin, end, 0};
+    if (s->n_gaps > 0) {
+        tokmap_i_gap *last = &s->gaps[s->n_gaps - 1];
+        gap.before = last->before + (last->end - last->begin);
+        if (begin < last->end)
+            return false;
+        if (begin == last->end && begin < end) {
+            last->end = end;
+            return true;
+        }
+    }
+    if (begin < end)
+        s->gaps[s->n_gaps++] = gap;
+    return begin < end;
 }
 
 /* How many gaps begin at or before a sample; or before a position, if they are at `positions`. */

@@ -43,13 +43,16 @@ ARGUMENTS = {
     "const tokmap_stage_batch *batch": "&stage_batch", "tokmap_stage_batch *batch": "&stage_batch",
     "const tokmap_loader_options *options": "&loader_options", "const tokmap_stage_options *options": "&stage_options",
     "const tokmap_writer_options *options": "&writer_options", "const tokmap_gather_options *options": "&gather_options",
-    "tokmap_status status": "TOKMAP_OK",
+    "tokmap_status status": "TOKMAP_OK", "const tokmap_loader_options *before": "NULL", "const char *line": '"ab"',
+    "char *line": "room", "const char *after": "NULL", "uint64_t first_sample": "0", "size_t n_samples": "1",
+    "uint32_t *sources": "(uint32_t *)(void *)room",
 }
 # For these structs, one that TOKMAP_INIT has made is enough.
-INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|column|tensor|encoding)) \*\w+")
+INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|column|tensor|encoding|search|labels|entry)) \*\w+")
 # The comments say that these may be NULL, or NULL is a value, as of a stream.
 MAY_BE_NULL = {"err", "stream", "memory", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
                "tokmap_writer_join.options", "tokmap_writer_copy_part.options", "tokmap_writer_copy_finish.options",
+               "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
                "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options"}
 # Pointers in structs and arrays, with a number above 0 beside them.
 MORE = {

@@ -7,7 +7,8 @@ enum {
     MAX_SOURCES = 5,
     MAX_PHASES = 5,
     LENGTH = 16,
-    FAR = 2000 /* samples at most before a change */
+    FAR = 2000, /* samples at most before a change */
+    MAX_WINDOWS = 2048
 };
 
 /* What a script says about a run. */
@@ -161,7 +162,7 @@ static void check_nothing_is_repeated(tokmap_loader *l, uint64_t at, uint32_t n_
     const uint64_t end = n_samples(l) < at + 300 ? n_samples(l) : at + 300;
     for (uint32_t k = 0; k < n_sources; k++) {
         tokmap_loader_source_info info = {.struct_size = sizeof info};
-        uint8_t seen[4][CORPUS_MAX_TOKENS / 8] = {{0}};
+        uint8_t seen[4][MAX_WINDOWS / 8] = {{0}};
         CHECK_INT(tokmap_loader_get_source(l, k, &info), TOKMAP_OK);
         const uint64_t first_epoch = info.n_samples_before / info.n_windows;
         uint64_t n = 0;

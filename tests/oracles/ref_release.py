@@ -2,11 +2,12 @@
 """What tool_release prints, by the second reader and the second order: written from docs/FORMAT.md and docs/ORDER.md
 alone. Standard library only."""
 
+import itertools
 import os
 import struct
 
 import ref_reader
-from ref_order import Order, Phase, Source, quotas_of, rank_samples
+from ref_order import Order, Phase, Skips, Source, quotas_of
 from ref_xxh3 import xxh3_64
 
 MAX_TOKENS_READ = 2**24
@@ -92,7 +93,7 @@ class Setup:
 
     def __init__(self, folder, words):
         self.o = {"ranks": 1}
-        self.tokens, sources, weights, phases, width = [], [], [], [], 2
+        self.tokens, sources, weights, phases, width, skips = [], [], [], [], 2, []
         for key, _, value in (word.partition("=") for word in words):
             if key == "source":
                 names, weight, epochs, masked = value.split(":")
@@ -102,6 +103,8 @@ class Setup:
                                       [ds.documents for ds in datasets], int(epochs), masked == "1"))
                 weights.append(float(weight))
                 width = max(width, *(ds.token_bytes for ds in datasets))
+            elif key == "skip":
+                skips.append(tuple(map(int, value.split("-"))))
             elif key == "phase":
                 first, _, rest = value.partition(":")
                 phases.append((int(first), [float(w) for w in rest.split(",")]))
@@ -116,6 +119,7 @@ class Setup:
             random_offset=bool(self.o.get("random_offset", 0)),
             block=block or max(1, 2**20 // (self.o["length"] * width)), group=group or 64)
         self.end = self.order.mixture.end
+        self.skips = Skips(skips, self.end or 2**62)
 
 
 def place(sample):
@@ -144,16 +148,18 @@ def loader_lines(folder, name, words):
     setup = Setup(folder, words)
     n_ranks, n_rows, first = setup.o["ranks"], setup.o["rows"], setup.o["next"]
     with open(os.path.join(folder, "states", name), "rb") as f:
-        if f.read() != setup.order.state(first):
+        if f.read() != setup.order.state(first, setup.skips):
             raise AssertionError("states/%s is not the state of docs/ORDER.md" % name)
     yield "loader " + name
+    samples = list(itertools.islice(setup.skips.samples(first), STEPS * n_ranks * n_rows))
     for rank in range(n_ranks):
         if rank == 0:
             yield " at %d of %d" % (first, setup.end or 2**64 - 1)
         for step in range(STEPS):
-            for g in rank_samples(first + step * n_ranks * n_rows, n_ranks, n_rows, rank):
+            begin = (step * n_ranks + rank) * n_rows
+            for g in samples[begin:begin + n_rows]:
                 yield row_line(setup, g)
-        state = setup.order.state(first + STEPS * n_ranks * n_rows).hex()
+        state = setup.order.state(setup.skips.next(samples[-1] + 1), setup.skips).hex()
         yield " state" + "".join(" " + state[i:i + 64] for i in range(0, 256, 64))
         if rank == 0:
             for g in FAR:

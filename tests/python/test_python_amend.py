@@ -64,6 +64,7 @@ def take(folder, rng, state, weights, max_epochs, options):
             if batch is not None:
                 rows.update(zip(batch.sample_ids.tolist(), batch.rows))
                 assert batch.sample_ids.tolist() == [row.sample for row in batch.rows]
+                assert batch.source_ids.tolist() == [row.source for row in batch.rows]
                 assert batch.first_sample == batch.rows[0].sample
     assert len({loader.sample for loader in loaders}) == 1
     return loaders[0], rows

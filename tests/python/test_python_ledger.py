@@ -250,6 +250,10 @@ def what_is_not_there_is_refused(folder):
     raises(ValueError, run.report, "value")
     raises(ValueError, run.report, "author")
     raises(tokmap.ArgumentError, tokmap.Run, path, 10**6)
+    other = loader_of(folder, ledger=None, seed=5)
+    next(other)
+    assert "seed" in str(raises(tokmap.MismatchError, tokmap.Run, path, other.state()))
+    raises(tokmap.ArgumentError, tokmap.Run, path, b"state")
     raises(FileNotFoundError, tokmap.Run, folder / "nothing")
     lines = path.read_bytes()
     with tokmap.Writer(folder / "0", vocab_size=65536, replace=True) as w:

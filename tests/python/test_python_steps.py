@@ -107,7 +107,7 @@ def a_batch_of_a_gap_is_pickled(folder):
     batch = next(loader_of(folder, skip=[(2, 50), (51, 60)]))
     again = pickle.loads(pickle.dumps(batch))
     assert again.sample_ids.tolist() == batch.sample_ids.tolist() == [0, 1, 50, 60] and again.next_sample == 61
-    assert "samples 0 to 60" in repr(again)
+    assert "samples 0 to 60" in repr(again) and again.source_ids.tolist() == [0] * 4
 
 
 def a_state_says_what_is_to_be_skipped(folder):

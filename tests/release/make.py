@@ -27,6 +27,7 @@ loader within next=297 seed=5 length=8 rows=3 ranks=3 parts=15 windows=1 source=
 loader offsets next=50 seed=6 length=10 rows=5 ranks=1 parts=15 random_offset=1 source=wide:1:0:0
 loader mixture next=150 seed=18446744073709551615 length=12 rows=5 ranks=2 parts=15 source=lines:0.7:0:0 \
 source=wide:0.2:0:1 source=lines+texts:0.1:9:0 phase=50:0.2,0.3,0.5 phase=125:1,0,0.33333
+loader skipping next=30 seed=9 length=12 rows=3 ranks=2 source=lines:1:2:0 skip=24-30 skip=33-34 skip=40-200
 loader joined next=90 seed=8 length=32 rows=3 ranks=2 parts=15 source=joined:1:0:0
 """.replace("\\\n", "")
 

@@ -88,6 +88,22 @@ def moved_plan(place):
     return ref_plan.read_plan((place / "run.plan").read_bytes())
 
 
+def save(tool, place, line):
+    """The state of a loader, into states/."""
+    subprocess.run([tool], cwd=place, input=b"save " + line, check=True, timeout=300)
+
+
+def a_run_that_skips_is_that_of_the_second_order(folder):
+    place = folder / "0.1.0"
+    for next_sample, skips in ((0, "5-7"), (32, "6-24 24-25 30-31 90-120"), (24, "0-24 25-500"), (600, "0-600 607-900")):
+        line = b"skipping next=%d seed=9 length=12 rows=3 ranks=2 source=lines:0.7:9:0 source=texts:0.3:0:0" % next_sample
+        line += b"".join(b" skip=" + one.encode() for one in skips.split())
+        save(program("tool_release"), place, line)
+        done = subprocess.run([program("tool_release")], cwd=place, input=b"loader " + line, capture_output=True, timeout=300)
+        expect_equal((done.returncode, done.stderr), (0, b""), "tool_release")
+        lines_differ(skips, done.stdout, ref_release.show(place, "loader " + line.decode()))
+
+
 def a_plan_of_a_release_is_shown_and_joined(folder):
     for name in RELEASES:
         there = (folder / name).resolve()

@@ -186,6 +186,7 @@ typedef struct setup {
     tokmap_dataset *datasets[MAX_SOURCES][MAX_SHARDS];
     tokmap_loader_phase phases[MAX_PHASES];
     double weights[MAX_PHASES][MAX_SOURCES];
+    tokmap_loader_skip skips[MAX_PHASES];
 } setup;
 
 static void read_source(setup *s, char *value)
@@ -213,6 +214,14 @@ static void read_phase(setup *s, char *value)
     phase->weights = weights;
     while (*value)
         *weights++ = strtod(value + 1, &value);
+}
+
+static void read_skip(setup *s, char *value)
+{
+    require(s->o.n_skips < MAX_PHASES, "too many skips", NULL);
+    tokmap_loader_skip *skip = &s->skips[s->o.n_skips++];
+    skip->first_sample = strtoull(value, &value, 10);
+    skip->end_sample = strtoull(value + 1, NULL, 10);
 }
 
 static void read_number(setup *s, const char *key, uint64_t n)
@@ -253,6 +262,8 @@ static void read_setup(setup *s, char *words)
             read_source(s, word);
         else if (strcmp(key, "phase") == 0)
             read_phase(s, word);
+        else if (strcmp(key, "skip") == 0)
+            read_skip(s, word);
         else
             read_number(s, key, strtoull(word, NULL, 10));
     }
@@ -261,6 +272,8 @@ static void read_setup(setup *s, char *words)
     s->o.source_stride = sizeof *s->sources;
     s->o.phase_stride = sizeof *s->phases;
     s->o.row_stride = sizeof(tokmap_row);
+    s->o.skips = s->skips;
+    s->o.skip_stride = sizeof *s->skips;
 }
 
 static void close_setup(const setup *s)
@@ -302,11 +315,11 @@ static uint64_t hash_parts(const tokmap_row *row, uint32_t length)
     return hash;
 }
 
-static void show_row(const setup *s, uint64_t sample, const tokmap_row *row)
+static void show_row(const setup *s, const tokmap_row *row)
 {
     printf(" row %" PRIu64 ": source %" PRIu32 " dataset %" PRIu32 " epoch %" PRIu64
            " window %" PRIu64 " first %" PRIu64 ", %" PRIu32 " tokens, xxh3 %016" PRIx64,
-           sample, row->source, row->dataset, row->epoch, row->window, row->first_token,
+           row->sample, row->source, row->dataset, row->epoch, row->window, row->first_token,
            row->n_tokens, hash_ids(row->tokens, row->n_tokens, row->token_bytes));
     if (s->o.row_parts)
         printf(", parts %016" PRIx64, hash_parts(row, s->o.sequence_length));
@@ -341,7 +354,7 @@ static void show_steps(const setup *s, const uint8_t *state, uint32_t rank)
     for (int step = 0; step < STEPS; step++) {
         require(!tokmap_loader_next(l, &batch, &err), "next", &err);
         for (uint32_t i = 0; i < batch.n_rows; i++)
-            show_row(s, batch.first_sample + i, &batch.rows[i]);
+            show_row(s, &batch.rows[i]);
     }
     require(!tokmap_loader_save(l, after, &err), "save", &err);
     fputs(" state", stdout);

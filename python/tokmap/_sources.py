@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap.Source - what a Loader mixes."""
+
+import os
+from typing import Any, List, Optional, Sequence, Union
+
+from ._dataset import Dataset, Path
+from ._numbers import flag, number, real
+
+Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
+
+
+class Source:
+    """One corpus of a mixture.
+
+    data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order
+    weight      share of the samples, relative to the weights of the other sources
+    max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
+    masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels"""
+
+    def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
+                 masked: bool = False) -> None:
+        items = list(data) if isinstance(data, (list, tuple)) else [data]
+        self.datasets: List[Dataset] = []
+        for item in items:
+            if not isinstance(item, (str, os.PathLike, Dataset)):
+                raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is a list of (path, weight), "
+                                "or a list of Sources")
+            self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
+        self.weight, self.masked = real("weight", weight), flag("masked", masked)
+        self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
+
+    def __repr__(self) -> str:
+        return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
+
+
+def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
+    """Copies, because a loader that is pickled is opened again with the same sources."""
+    items = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not items:
+        raise ValueError("there is no source")
+    if all(isinstance(item, Source) for item in items):
+        sources = items
+    elif all(isinstance(item, tuple) and len(item) == 2 for item in items):
+        sources = [Source(data, weight) for data, weight in items]
+    else:
+        sources = [Source(items)]
+    return [Source(s.datasets, s.weight, masked=s.masked,
+                   max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]

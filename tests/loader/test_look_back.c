@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_look_back - from tokens back to samples, the labels of documents and lines of a ledger, as
+ * a C program asks for them. test_python_look_back.py and test_python_ledger.py have many runs. */
+#include "support/loader_corpus.h"
+
+enum {
+    LENGTH = 7,
+    N_SAMPLES = 400
+};
+
+static corpus_shape shape = {.name = "look \"back\"\n", .n_tokens = 1200, .token_bytes = 2};
+static tokmap_error err;
+
+/* Two sources of the same data, with skips. */
+static tokmap_loader *open_run(int mode)
+{
+    static const tokmap_loader_skip skips[] = {{30, 41}, {41, 60}, {395, 400}};
+    const tokmap_dataset *ds = shape.ds;
+    const tokmap_loader_source sources[] = {{.datasets = &ds, .n_datasets = 1, .weight = 2},
+                                            {.datasets = &ds, .n_datasets = 1, .weight = 0.1}};
+    tokmap_loader_options o = {LOADER_SIZES,    .sources = sources,
+                               .n_sources = 2,  .sequence_length = LENGTH,
+                               .batch_rows = 3, .skips = skips,
+                               .n_skips = 3,    .io = mode % 2 ? TOKMAP_IO_READ : TOKMAP_IO_MAP};
+    corpus_set_mode(&o, mode);
+    return corpus_open_loader(&o);
+}
+
+static tokmap_sample locate(tokmap_loader *l, uint64_t g)
+{
+    tokmap_sample s = {.struct_size = sizeof s};
+    CHECK_OK(tokmap_loader_locate(l, g, &s, &err), err);
+    return s;
+}
+
+static bool has_token(const tokmap_sample *s, uint64_t token)
+{
+    return (token + shape.n_tokens - s->first_token) % shape.n_tokens < s->n_tokens;
+}
+
+TEST(a_token_is_found_in_the_samples_that_have_it)
+{
+    corpus_cut(&shape, 20);
+    corpus_shape_open(&shape);
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
+        tokmap_loader *l = open_run(mode);
+        for (int i = 0; i < 100; i++) {
+            const uint64_t token = check_below(shape.n_tokens);
+            const tokmap_sample at = locate(l, check_below(N_SAMPLES));
+            uint64_t found[4], n = 0;
+            tokmap_loader_search s = {.struct_size = sizeof s,
+                                      .source = at.source,
+                                      .epoch = at.epoch,
+                                      .first_token = token,
+                                      .n_tokens = 1,
+                                      .samples = found,
+                                      .max_samples = 4};
+            CHECK_OK(tokmap_loader_find(l, &s, &err), err);
+            CHECK(s.n_found <= 4);
+            for (uint64_t k = 0; k < s.n_found; k++)
+                n += found[k] < N_SAMPLES;
+            for (uint64_t g = 0; g < N_SAMPLES; g++) {
+                const tokmap_sample row = locate(l, g);
+                bool is_found = false;
+                for (uint64_t k = 0; k < s.n_found; k++)
+                    is_found |= found[k] == g;
+                CHECK(is_found ==
+                      (row.source == at.source && row.epoch == at.epoch && has_token(&row, token)));
+                n -= is_found;
+            }
+            CHECK_EQ(n, 0);
+        }
+        tokmap_loader_close(l);
+    }
+    corpus_shape_close(&shape);
+}
+
+static void add_labels(const tokmap_row *row, uint64_t *of_documents)
+{
+    for (uint32_t i = 1; i < row->n_tokens; i++) {
+        uint32_t d = 0;
+        while (shape.ends[d] <= (row->first_token + i) % shape.n_tokens)
+            d++;
+        of_documents[d]++;
+    }
+}
+
+TEST(labels_are_those_of_the_rows_that_were_given)
+{
+    corpus_cut(&shape, 20);
+    corpus_shape_open(&shape);
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
+        static uint64_t wanted[2][CORPUS_MAX_DOCUMENTS], got[CORPUS_MAX_DOCUMENTS];
+        tokmap_loader *l = open_run(mode);
+        memset(wanted, 0, sizeof wanted);
+        while (tokmap_loader_position(l) < 395) {
+            const tokmap_batch b = corpus_next(l);
+            uint32_t sources[60];
+            CHECK_OK(tokmap_loader_get_sources(l, b.rows[0].sample, 60, sources, &err), err);
+            for (uint32_t r = 0; r < b.n_rows; r++) {
+                CHECK_EQ(sources[b.rows[r].sample - b.rows[0].sample], b.rows[r].source);
+                add_labels(&b.rows[r], wanted[b.rows[r].source]);
+            }
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            const uint32_t first = check_below(shape.n_documents);
+            const tokmap_loader_labels o = {.struct_size = sizeof o,
+                                            .source = k,
+                                            .first_document = first,
+                                            .n_documents = shape.n_documents - first,
+                                            .end_sample = tokmap_loader_position(l),
+                                            .labels = got};
+            CHECK_OK(tokmap_loader_count_labels(l, &o, &err), err);
+            for (uint32_t d = first; d < shape.n_documents; d++)
+                CHECK_EQ(got[d - first], wanted[k][d]);
+        }
+        tokmap_loader_close(l);
+    }
+    corpus_shape_close(&shape);
+}
+
+TEST(a_line_of_a_ledger_follows_the_one_before)
+{
+    corpus_cut(&shape, 20);
+    corpus_shape_open(&shape);
+    static char first[8192], second[8192];
+    tokmap_loader *l = open_run(0);
+    tokmap_ledger_entry e = {
+        .struct_size = sizeof e, .event = "opened", .host = "h\\\xC3\xBC", .micro_batches = 3};
+    size_t n = 10, n_second = sizeof second;
+    CHECK_REFUSED(tokmap_loader_ledger_line(l, &e, first, &n, &err), TOKMAP_ERR_ARGUMENT, err,
+                  "there is room for 10");
+    const size_t needed = n;
+    n = 0;
+    CHECK_INT(tokmap_loader_ledger_line(l, &e, NULL, &n, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_EQ(n, needed);
+    for (size_t room = needed - 40; room <= needed; room++) {
+        n = room;
+        CHECK_INT(tokmap_loader_ledger_line(l, &e, first, &n, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK_EQ(n, needed);
+    }
+    n = needed + 1;
+    CHECK_OK(tokmap_loader_ledger_line(l, &e, first, &n, &err), err);
+    CHECK(n == needed && strlen(first) == n);
+    CHECK_SAYS(first, "\"host\":\"h\\\\x5c\\\\xc3\\\\xbc\"");
+    CHECK_SAYS(first, "look \\\"back\\\"\\\\x0a.tmi\"");
+    CHECK_SAYS(first, "\"skips\":[[\"30\",\"60\"],[\"395\",\"400\"]]");
+    CHECK_SAYS(first, "\"weights\":[2,0.10000000000000001],\"quotas\":[20,1]");
+    e = (tokmap_ledger_entry){
+        .struct_size = sizeof e, .event = "skipped", .after = first, .sample = 35};
+    CHECK_OK(tokmap_loader_ledger_line(l, &e, second, &n_second, &err), err);
+    CHECK_SAYS(second, "\"from\":\"35\",\"sample\":\"60\"");
+    CHECK_OK(tokmap_ledger_check(first, n, NULL, &err), err);
+    CHECK_OK(tokmap_ledger_check(second, n_second, first, &err), err);
+    CHECK_REFUSED(tokmap_ledger_check(second, n_second, NULL, &err), TOKMAP_ERR_CORRUPT, err,
+                  "does not follow");
+    CHECK_REFUSED(tokmap_ledger_check(first, n, second, &err), TOKMAP_ERR_CORRUPT, err,
+                  "does not follow");
+    for (size_t i = 0; i < n; i++) {
+        first[i] ^= 1;
+        CHECK(tokmap_ledger_check(first, n, NULL, &err) != TOKMAP_OK);
+        first[i] ^= 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        CHECK_INT(tokmap_ledger_check(first, i, NULL, &err), TOKMAP_ERR_CORRUPT);
+    e.after = "no line";
+    CHECK_REFUSED(tokmap_loader_ledger_line(l, &e, second, &n_second, &err), TOKMAP_ERR_ARGUMENT,
+                  err, "is no line of a ledger");
+    tokmap_loader_close(l);
+    corpus_shape_close(&shape);
+}
