@@ -4,6 +4,7 @@
 Needs the Python package `tokenizers` only where a reference encodes."""
 
 import base64
+import copy
 import random
 
 from oracle_hf import (SPACE, ZOO, bpe_model, byte_level, decoders, document, metaspace, replace, sequence,
@@ -291,7 +292,7 @@ class Maker:
                  "pieces": self.word_pieces, "words": self.word_level}[kind]()
         family = {"normalizer": self.normalizers(), "pre_tokenizer": self.pre_tokenizers(kind, of_bytes),
                   "decoder": self.decoder(model, of_bytes),
-                  "post_processor": rng.choice(POST_PROCESSORS)}
+                  "post_processor": copy.deepcopy(rng.choice(POST_PROCESSORS))}
         content = document(family, model, self.added(model))
         return self.broken(content) if self.chance(0.06) else content
 
