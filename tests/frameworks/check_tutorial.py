@@ -37,14 +37,16 @@ def kill_after(step, folder):
 
 
 def tutorial_is_run_as_written(folder):
+    outputs = []
     for _, language, text in blocks("tutorial.md"):
         if text.startswith("# train.py"):
             (folder / "train.py").write_text(text)
         elif language == "python":
             run([sys.executable, "-c", text], folder)
         else:
-            output = run(["bash", "-ec", text], folder)
-    truth = losses_of(output)
+            outputs.append(run(["bash", "-ec", text], folder))
+    truth = losses_of(outputs[-2])
+    assert outputs[-1].count("\nstep 40 ") == 7 and "CHANGELOG.md" in outputs[-1], outputs[-1]
     assert sorted(truth) == list(range(60)) and float(truth[0]) > 5 and float(truth[59]) < 4, truth
     (folder / "checkpoint.pt").unlink()
     killed = losses_of(kill_after(37, folder))
