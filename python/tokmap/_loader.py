@@ -367,12 +367,6 @@ class Loader:
             return self._take_uneven()
         return self._take_next() if self._stage is None else self._next_on_device()
 
-    def _note_start(self) -> None:
-        """In the ledger of a run whose batches other processes give."""
-        if self._ledger is not None:
-            self._ledger.begin(self.sample)
-            self._ledger.next_sample = None
-
     def _note_position(self, sample: int) -> None:
         """The ledger gets a line if the next batch does not follow the last one."""
         if self._ledger is not None and sample != self._ledger.next_sample:
@@ -626,6 +620,21 @@ class Loader:
             self._token_counts = [0] * len(self._sources)
         found = collect(self)
         return as_text(found) if text else found
+
+
+def of_worker(arguments: Mapping[str, Any]) -> Dict[str, Any]:
+    """For a process that gives batches of a run, but does not write its ledger."""
+    return {**arguments, "ledger": None, "amend_from": arguments["amend_from"] or arguments["ledger"]}
+
+
+def note_start(arguments: Dict[str, Any], state_dict: Mapping[str, Any]) -> None:
+    """In the ledger of a run whose batches other processes give."""
+    if arguments["ledger"] is not None:
+        with Loader(**arguments) as loader:
+            loader.load_state_dict(state_dict)
+            if loader._ledger is not None:
+                loader._ledger.begin(loader.sample)
+                loader._ledger.next_sample = None  # nothing is known of its end
 
 
 def _reopen(arguments: Dict[str, Any], state: bytes, rank_is_found: bool = False) -> Loader:

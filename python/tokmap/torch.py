@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, Iterator, Mapping, TypeVar
 import torch.profiler
 import torch.utils.data
 
-from ._loader import Loader
+from ._loader import Loader, note_start, of_worker
 from ._ranks import check_found
 from ._samples import Samples, arguments_of, loader_of
 
@@ -63,27 +63,14 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     def __iter__(self) -> "Batches":
         self._check_rank()
         worker = torch.utils.data.get_worker_info()
-        loader = self._open(with_ledger=worker is None)
+        loader = Loader(**(self._arguments if worker is None else of_worker(self._arguments)))
+        loader.load_state_dict(self._state)
         if worker is None:
             return Batches(loader)
         loader._take_turns(worker.id, worker.num_workers)
         is_late = self._is_resumed and self._n_loads != int(self._n_loads_of_parent)
         self._is_resumed = True
         return Batches(loader, is_late)
-
-    def _open(self, with_ledger: bool) -> Loader:
-        arguments = self._arguments
-        if not with_ledger and arguments["ledger"] is not None:  # it still says how the run was
-            arguments = {**arguments, "ledger": None, "amend_from": arguments["amend_from"] or arguments["ledger"]}
-        loader = Loader(**arguments)
-        loader.load_state_dict(self._state)
-        return loader
-
-    def _note_start(self) -> None:
-        """A line in the ledger, for an iteration whose batches come from workers."""
-        if self._arguments["ledger"] is not None:
-            with self._open(with_ledger=True) as loader:
-                loader._note_start()
 
     def __len__(self) -> int:
         if self._n_batches is None:
@@ -139,7 +126,7 @@ class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
             self._iterator = None
             self._n_loads = dataset._n_loads
         if self.num_workers > 0:
-            dataset._note_start()
+            note_start(dataset._arguments, dataset._state)
         return super().__iter__()
 
 
