@@ -257,8 +257,8 @@ TEST(read_names_the_byte_that_cannot_be_read)
 {
     fetch_case c = {.seed = 3};
     add_all(&c);
+    fault.pread_hook = fail_bad_bytes; /* before there is a thread that reads */
     tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_READ);
-    fault.pread_hook = fail_bad_bytes;
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 3);
     break_disk(30000, 40000);
@@ -273,8 +273,8 @@ TEST(populate_names_the_byte_that_cannot_be_read)
     static const int errors[] = {EFAULT, EHWPOISON, EIO, ENOMEM, EINVAL, EPERM, ENOSYS};
     fetch_case c = {.seed = 3};
     add_all(&c);
+    fault.pread_hook = fail_bad_bytes; /* before there is a thread that reads */
     tokmap_i_fetch *f = ahead_begin(&c, TOKMAP_IO_POPULATE);
-    fault.pread_hook = fail_bad_bytes;
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(&c, f, 0, 3);
