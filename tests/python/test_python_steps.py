@@ -3,6 +3,7 @@
 """Steps whose number of rows changes, with samples that are skipped, on ranks and in lanes that take turns: compared
 with a list of all steps, made one after the other."""
 
+import os
 import pickle
 import random
 import sys
@@ -15,7 +16,7 @@ import tokmap
 from tokmap._batch import save_at
 
 N_SAMPLES = 400
-N_RUNS = 150
+N_RUNS = 150 * (25 if os.environ.get("TOKMAP_LONG") else 1)
 
 
 def prepare(folder):
