@@ -427,7 +427,7 @@ class Loader:
         n_rows = steps.rows(first)
         if n_rows != self.n_ranks * self.batch_rows:
             self._set_rows(n_rows // self.n_ranks)
-        return steps.rows(first + (self._n_lanes - 1) * n_rows) == n_rows
+        return not steps.changes_between(first, first + (self._n_lanes - 1) * n_rows)
 
     def _take_uneven(self) -> Batch:
         """The rows of this rank where the steps of the lanes differ: at a change of batch_schedule, and at the end, where

@@ -61,6 +61,10 @@ class Steps:
         """Of all ranks, in a step that begins there."""
         return self._schedule[bisect_right(self._changes, position) - 1][1]
 
+    def changes_between(self, first: int, last: int) -> bool:
+        """Whether the rows change, perhaps there and back, after the first position and up to the last one."""
+        return bisect_right(self._changes, first) != bisect_right(self._changes, last)
+
     def most_rows(self) -> int:
         return max(n_rows for _, n_rows in self._schedule)
 
