@@ -89,7 +89,7 @@ def changed_runs_have_the_order_of_the_specification(folder):
         blocks = (rng.randint(1, 9), rng.randint(1, 5)) if shuffle == "block" else (0, 0)
         options = {"windows": windows, "shuffle": shuffle, "random_offset": random_offset,
                    "block_windows": blocks[0], "group_blocks": blocks[1],
-                   "io": rng.choice(("map", "populate", "read", "direct"))}
+                   "io": rng.choice((*["map"] * 9, "populate", "read", "direct"))}
         weights, limits, all_rows = any_weights(rng, rng.randint(1, 2)), {}, {}
         state, at, wanted_rows, skip = loader_of(folder, weights, **options).state(), 0, [], []
         changes = {}  # what the script says besides the weights

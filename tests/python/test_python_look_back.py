@@ -37,7 +37,7 @@ def any_run(rng):
     return sources, weights, {
         "seed": rng.randint(0, 5), "sequence_length": rng.choice((1, 3, 10, 16)), "shuffle": shuffle, "windows": windows,
         "random_offset": windows == "concat" and rng.random() < 0.5, "skip": list(zip(places[::2], places[1::2])),
-        "block_windows": rng.randint(1, 9) if shuffle == "block" else 0, "io": rng.choice(("map", "read")),
+        "block_windows": rng.randint(1, 9) if shuffle == "block" else 0, "io": rng.choice((*["map"] * 9, "read")),
         "group_blocks": rng.randint(1, 5) if shuffle == "block" else 0,
         "phases": {rng.randint(1, 250): [rng.choice((0, 2, 1)) + (k == 0) for k, _ in enumerate(sources)]}}
 
