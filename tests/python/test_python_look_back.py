@@ -14,7 +14,7 @@ from ref_protocol import run_in_folders
 import tokmap
 from tokmap._look_back import count_labels, find_samples
 
-N_RUNS = 100 * (25 if os.environ.get("TOKMAP_LONG") else 1)
+N_RUNS = 100 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 SIZES = {"a": (700, 9), "b": (301, 40), "c": (1200, 700), "d": (1500, 4)}
 
 

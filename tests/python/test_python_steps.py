@@ -16,7 +16,7 @@ import tokmap
 from tokmap._batch import save_at
 
 N_SAMPLES = 400
-N_RUNS = 300 * (12 if os.environ.get("TOKMAP_LONG") else 1)
+N_RUNS = 300 * (12 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 
 
 def prepare(folder):
