@@ -205,7 +205,8 @@ class Run:
         self.n_made += 1
         try:
             self.compare(comparison, seed)
-            comparison.packed(folder, self.oracle.memories if self.n_made == 1 else ())
+            if self.oracle.memories and self.n_made == 1:
+                comparison.packed(folder, self.oracle.memories)
             expect(not self.oracle.refused, "%s: taken, but it should say %s" % (what, self.oracle.refused))
         except Refused as e:
             says = " ".join(str(e).split()).replace(str(folder) + "/", "")
