@@ -30,7 +30,7 @@
  *           look-ahead and the way of reading are. All of these may change after a restore. All
  *           ranks open the same sources with the same options, except `rank`. The rows of a step go
  *           to rank 0 first, then to rank 1, and so on. Each window of a source comes once in an
- *           epoch.
+ *           epoch, unless its sample is skipped.
  * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
  *           other arrays in the options are copied by open. Rows and everything that a batch points
  *           to are valid until the next call of next, seek, restore, set_batch or close. Rows point
@@ -193,7 +193,7 @@ typedef struct tokmap_row {
     const int32_t *position_ids; /* for each input: its position in its document */
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
-    uint64_t sample;             /* its number; that of rows[0] and more, if none was skipped */
+    uint64_t sample;             /* the number of its sample */
 } tokmap_row;
 
 /* tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT; sets struct_size and all strides. */

@@ -110,10 +110,12 @@ def _attempts(lines: List[Line]) -> List[Segment]:
     """Each with its own end, where the ledger has it."""
     found: List[Segment] = []
     for line in lines:
-        if line.event == "closed":
+        if line.event != "closed":
+            found.append(Segment(line.begin, None, line))
+        elif found:
             found[-1] = found[-1]._replace(end=line.begin)
         else:
-            found.append(Segment(line.begin, None, line))
+            raise DamagedError(f"{line.place}: closes a run that was not opened", -6)
     return found
 
 

@@ -281,6 +281,8 @@ class Loader:
             detail = _lib.ErrorDetail()
             check(lib.tokmap_loader_amend(handle.pointer, (ctypes.c_uint8 * 128)(*state),
                                           ctypes.byref(old.as_options()) if old else None, ctypes.byref(detail)), detail)
+            if self._ledger is not None:
+                self._ledger.close()  # as the loader was up to here
         except BaseException:
             self._mixture = before
             raise
@@ -290,7 +292,6 @@ class Loader:
                 self._stage.close()
             self._own_handle = self._handle = handle
             if self._ledger is not None:
-                self._ledger.close()
                 self._ledger.handle = handle
             self._take_turns(self._lane, self._n_lanes)
             self._count()

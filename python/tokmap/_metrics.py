@@ -3,6 +3,7 @@
 
 import os
 import time
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -93,6 +94,9 @@ class MetricsFile:
             return
         self._due = now + self._seconds
         temporary = f"{self._path}.{os.getpid()}"
-        with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(loader.metrics(text=True))
-        os.replace(temporary, self._path)
+        try:
+            with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(loader.metrics(text=True))
+            os.replace(temporary, self._path)
+        except OSError as error:  # raised here, it would lose the batch that was taken
+            warnings.warn(f"{self._path}: metrics cannot be written: {error.strerror}")

@@ -4,6 +4,7 @@
 
 import re
 import sys
+import warnings
 
 from package import raises
 from ref_protocol import run_in_folders
@@ -74,6 +75,11 @@ def the_text_has_what_the_dict_has(folder):
         assert any(r'a \"quoted\" \\ name.tmi"' in labels for _, labels in parsed)
     assert sorted(p.name for p in folder.glob("metrics*")) == ["metrics-1.prom"]
     raises(TypeError, loader_of, folder, metrics_file=path, metrics_seconds="5")
+    with loader_of(folder, metrics_file=folder / "no folder" / "m", metrics_seconds=0) as loader:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert [next(loader).first_sample for _ in range(3)] == [0, 4, 8]  # no batch is lost for it
+        assert len(caught) == 3 and "metrics cannot be written" in str(caught[0].message)
     with loader_of(folder, metrics_file=folder / "often", metrics_seconds=0) as loader:
         for _ in range(3):
             batch = next(loader)

@@ -22,6 +22,10 @@ def save(tool, place, line):
 def build_release(folder, commit, *targets):
     """The programs of a release, from its sources."""
     place = folder / commit
+    if os.environ.get("TOKMAP_SANITIZED"):
+        raise Skip("with a sanitizer or an emulator, the release would be built for another machine")
+    if shutil.which("git") is None:
+        raise Skip("there is no git")
     archive = subprocess.run(["git", "-C", HERE.parents[1], "archive", commit], capture_output=True)
     if archive.returncode:
         raise Skip("no history of git with commit " + commit)
