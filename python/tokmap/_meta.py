@@ -61,13 +61,8 @@ class Column:
         found = np.full(self.n_documents, None, object)
         if self.type == NULL:
             return found
-        offsets = self._view(self.info.offsets, "<u8", self.info.n_strings + 1)
-        if (np.diff(offsets.astype(np.int64)) < 0).any() or offsets[0] != 0 or offsets[-1] != self.info.text_bytes:
-            raise self._damaged()
-        text = ctypes.string_at(self.info.text, self.info.text_bytes)
-        ends: List[int] = offsets.tolist()
-        strings = np.empty(len(ends) - 1, object)
-        strings[:] = [decode(text[a:b]) for a, b in zip(ends, ends[1:])]
+        strings = np.empty(self.info.n_strings, object)
+        strings[:] = self._texts(0, self.info.n_strings)
         if self.info.code_bytes:
             codes = self._view(self.info.codes, f"<u{self.info.code_bytes}", self.n_documents)
             if self.n_documents and int(codes.max()) >= len(strings):

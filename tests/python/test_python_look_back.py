@@ -6,10 +6,11 @@ windows, mixture and skips."""
 import collections
 import os
 import random
+import subprocess
 import sys
 
 from package import raises
-from ref_protocol import run_in_folders
+from ref_protocol import program, run_in_folders
 
 import tokmap
 from tokmap._look_back import count_labels, find_samples
@@ -26,10 +27,18 @@ def prepare(folder):
                 n = min(rng.choice((0, 1, 2, longest, rng.randint(0, longest))), n_tokens)
                 w.document(range(n))
                 n_tokens -= n
+    (folder / "lines.txt").write_text("".join("line %d\n" % i for i in range(150)))
+    call("plan", "-q", "--lines", folder / "lines.txt", "--cell-size", "400", "--cells", folder / "cells", "-o", folder / "plan")
+    call("pack", "-q", "--plan", folder / "plan")
+    call("join", "-q", folder / "plan", "-o", folder / "j")  # of several token files
+
+
+def call(*arguments):
+    subprocess.run([program("tokmap"), *arguments], check=True)
 
 
 def any_run(rng):
-    sources = [[rng.choice("abcd") for _ in range(rng.randint(1, 3))] for _ in range(rng.randint(1, 3))]
+    sources = [[rng.choice("abcdj") for _ in range(rng.randint(1, 3))] for _ in range(rng.randint(1, 3))]
     weights = [rng.choice((1, 1, 0.5, 3)) for _ in sources]
     shuffle = rng.choice(("full", "none", "block"))
     windows = rng.choice(("concat", "within-document"))
@@ -51,7 +60,7 @@ def all_rows_agree(folder):
     for seed in range(N_RUNS):
         rng = random.Random(seed)
         names, weights, options = any_run(rng)
-        opened = {name: tokmap.open(folder / name) for name in SIZES}
+        opened = {name: tokmap.open(folder / name) for name in (*SIZES, "j")}
         with tokmap.Loader([tokmap.Source([opened[n] for n in some], w) for some, w in zip(names, weights)],
                            **options) as loader:
             end = rng.choice((0, 1, 300, rng.randint(300, 2500)))
