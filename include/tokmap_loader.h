@@ -309,8 +309,9 @@ TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
                                                tokmap_error *err);
 /* Continues at the position that was saved with other options. From there on, the mixture may
  * be another: docs/ORDER.md, section 9. `before` are the options of that loader. Only its weights,
- * max_epochs and phases are used; datasets may be NULL. If it is NULL, that loader had those phases
- * of this one that begin before the position, and the same max_epochs.
+ * max_epochs, phases and skips are used; datasets may be NULL. If it is NULL, that loader had those
+ * phases of this one that begin before the position, the same max_epochs, and either the same skips
+ * after the position or none.
  * Both must have the same phases before the position, and the sources of the old loader must be the
  * first ones of this one; sources that are added have weight 0 before the position. So to change
  * weights at sample 1,000, add a phase that begins there. With TOKMAP_SHUFFLE_BLOCK, a wider source

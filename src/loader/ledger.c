@@ -105,25 +105,10 @@ static void add_sources(text *t, const tokmap_loader *l)
 static void add_weight(text *t, const char *separator, double weight)
 {
     char digits[32];
-    const int n = snprintf(digits, sizeof digits, "%.17g", weight);
-    size_t n_kept = 0;
-    for (int i = 0; i < n; i++) {
-        const bool plain = strchr("0123456789e+-", digits[i]) != NULL;
-        if (plain || n_kept == 0 || digits[n_kept - 1] != '.')
-            digits[n_kept++] = plain ? digits[i] : '.';
-    }
-    add(t, "%s%.*s", separator, (int)n_kept, digits);
-}
-
-static void add_numbers(text *t, const char *name, const uint32_t *quotas, const double *weights,
-                        uint32_t n)
-{
-    add(t, ",\"%s\":[", name);
-    for (uint32_t k = 0; k < n && quotas; k++)
-        add(t, "%s%" PRIu32, k ? "," : "", quotas[k]);
-    for (uint32_t k = 0; k < n && weights; k++)
-        add_weight(t, k ? "," : "", weights[k]);
-    add(t, "]");
+    snprintf(digits, sizeof digits, "%.17g", weight);
+    const int n_whole = (int)strspn(digits, "-0123456789");
+    const char *point = digits + n_whole, *rest = point + strcspn(point, "0123456789e");
+    add(t, "%s%.*s%s%s", separator, n_whole, digits, rest > point ? "." : "", rest);
 }
 
 static void add_phases(text *t, const tokmap_loader *l)
@@ -131,10 +116,13 @@ static void add_phases(text *t, const tokmap_loader *l)
     add(t, ",\"phases\":[");
     for (uint32_t i = 0; i < tokmap_i_mixture_n_phases(l->mixture); i++) {
         const tokmap_i_mixture_phase phase = tokmap_i_mixture_get_phase(l->mixture, i);
-        add(t, "%s{\"sample\":\"%" PRIu64 "\"", i ? "," : "", phase.from);
-        add_numbers(t, "weights", NULL, l->weights + (size_t)i * l->n_sources, l->n_sources);
-        add_numbers(t, "quotas", phase.quotas, NULL, l->n_sources);
-        add(t, "}");
+        add(t, "%s{\"sample\":\"%" PRIu64 "\",\"weights\":[", i ? "," : "", phase.from);
+        for (uint32_t k = 0; k < l->n_sources; k++)
+            add_weight(t, k ? "," : "", i ? l->o.phases[i - 1].weights[k] : l->o.sources[k].weight);
+        add(t, "],\"quotas\":[");
+        for (uint32_t k = 0; k < l->n_sources; k++)
+            add(t, "%s%" PRIu32, k ? "," : "", phase.quotas[k]);
+        add(t, "]}");
     }
     add(t, "],\"skips\":[");
     for (size_t i = 0; i < l->skips.n_gaps; i++)
@@ -189,17 +177,14 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
     add_sources(&t, l);
     add_phases(&t, l);
     add(&t, ",\"after\":\"%.16s\"", before);
-    char digits[DIGITS + 1] = "";
-    if (line && t.n < t.max)
-        write_checksum(digits, line, t.n);
-    add(&t, CHECKSUM "%.16s\"}", digits);
-    const size_t room = t.max;
-    *n_bytes = t.n + (digits[0] ? 0 : DIGITS);
-    return *n_bytes < room
-               ? TOKMAP_OK
-               : FAIL(err, TOKMAP_ERR_ARGUMENT,
-                      "ledger: the line has %zu bytes, and a NUL: there is room for %zu", *n_bytes,
-                      room);
+    char digits[DIGITS + 1];
+    write_checksum(digits, line, MIN(t.n, t.max));
+    add(&t, CHECKSUM "%s\"}", digits);
+    *n_bytes = t.n;
+    return t.n < t.max ? TOKMAP_OK
+                       : FAIL(err, TOKMAP_ERR_ARGUMENT,
+                              "ledger: the line has %zu bytes, and a NUL: there is room for %zu",
+                              t.n, t.max);
 }
 
 tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *after,

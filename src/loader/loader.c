@@ -285,8 +285,8 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
     n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
     n_bytes += tokmap_i_mixture_bytes(l->mixture) + l->skips.n_gaps * sizeof *l->skips.gaps;
-    n_bytes += l->n_sources * (sizeof *l->o.sources + (l->o.n_phases + 1u) * sizeof *l->weights) +
-               l->o.n_phases * sizeof *l->o.phases + l->o.n_skips * sizeof *l->o.skips;
+    n_bytes += l->n_sources * sizeof *l->o.sources + l->o.n_skips * sizeof *l->o.skips +
+               l->o.n_phases * (sizeof *l->o.phases + l->n_sources * sizeof(double));
     for (uint32_t k = 0; k < l->n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
         n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->before);

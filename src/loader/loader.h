@@ -55,7 +55,6 @@ struct tokmap_loader {
     tokmap_i_skips skips;
 
     tokmap_loader_options o; /* with the copies of take_options, for the ledger */
-    double *weights;         /* of the sources, in each phase */
 
     uint32_t rank, n_ranks, batch_rows;
     uint64_t next_sample; /* of the next step: row 0 of rank 0 */
@@ -97,8 +96,8 @@ uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uin
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
 /* As many windows as fit into a MiB of the widest tokens: the same number for all sources. */
 uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes);
-/* Takes a caller's options, with copies of their arrays that have our strides. The caller frees
- * them, also after an error. */
+/* Takes a caller's options, with copies of their arrays, which have our strides, and of the weights
+ * of phases. The caller frees them, also after an error. */
 tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
                                            const tokmap_loader_options *options, tokmap_error *err);
 void tokmap_i_loader_free_options(tokmap_loader_options *o);

@@ -187,9 +187,9 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
 typedef struct count {
     view v;
     uint64_t end_sample;
-    uint64_t n_epochs;          /* up to the one that the end is in */
-    uint64_t *others, n_others; /* epochs of which not all samples were used, ascending */
-    uint64_t epoch, window;     /* was asked for last */
+    uint64_t n_epochs;      /* up to the one that the end is in */
+    bool *is_whole;         /* of each epoch: all of its samples were used */
+    uint64_t epoch, window; /* was asked for last */
     bool was_used;
 } count;
 
@@ -225,21 +225,10 @@ static tokmap_status find_epochs(count *c, tokmap_error *err)
     tokmap_i_mixture_counts(l->mixture, c->end_sample, counts);
     c->n_epochs = div_up(counts[c->v.source], c->v.windows->n_windows);
     free(counts);
-    for (int fill = 0; fill < 2; fill++) { /* first they are counted */
-        c->n_others = 0;
-        for (uint64_t epoch = 0; epoch < c->n_epochs; epoch++) {
-            if (is_whole(c, epoch))
-                continue;
-            if (fill)
-                c->others[c->n_others] = epoch;
-            c->n_others++;
-        }
-        if (!fill)
-            c->others = malloc((c->n_others + 1) * sizeof *c->others);
-        if (!c->others)
-            return FAIL_MEMORY(err);
-    }
-    return TOKMAP_OK;
+    c->is_whole = malloc(c->n_epochs + 1);
+    for (uint64_t epoch = 0; c->is_whole && epoch < c->n_epochs; epoch++)
+        c->is_whole[epoch] = is_whole(c, epoch);
+    return c->is_whole ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
 /* Windows of a dataset, or of one document: number `window` of the source and n - 1 more, the first
@@ -273,22 +262,19 @@ static uint64_t count_document(count *c, const walk *w)
 {
     const tokmap_i_windows *windows = c->v.windows;
     const uint64_t n_tokens = c->v.ds->header.n_tokens, first = windows->before[c->v.dataset];
-    uint64_t n = 0, i = 0;
+    const uint64_t n_laps = windows->random_offset ? 2 : 1; /* windows wrap around */
+    uint64_t n = 0;
     run r = {first, c->v.n_windows, 0};
     if (windows->within)
         r = (run){first + w->window, w->n_windows, w->begin};
-    if (!windows->random_offset)
-        n = (c->n_epochs - c->n_others) * count_all(c, r, w->begin, w->end);
-    for (; i < c->n_others && !windows->random_offset; i++)
-        n += count_used(c, c->others[i], r, w->begin, w->end);
-    for (uint64_t epoch = 0; epoch < c->n_epochs && windows->random_offset; epoch++) {
-        const bool whole = i == c->n_others || c->others[i] != epoch;
-        i += !whole;
-        r.begin = tokmap_i_windows_offset(windows, epoch, c->v.dataset);
-        n += whole ? count_all(c, r, w->begin, w->end) +
-                         count_all(c, r, w->begin + n_tokens, w->end + n_tokens)
-                   : count_used(c, epoch, r, w->begin, w->end) +
-                         count_used(c, epoch, r, w->begin + n_tokens, w->end + n_tokens);
+    for (uint64_t epoch = 0; epoch < c->n_epochs; epoch++) {
+        if (!windows->within)
+            r.begin = tokmap_i_windows_offset(windows, epoch, c->v.dataset);
+        for (uint64_t lap = 0; lap < n_laps; lap++) {
+            const uint64_t begin = w->begin + lap * n_tokens, end = w->end + lap * n_tokens;
+            n += c->is_whole[epoch] ? count_all(c, r, begin, end)
+                                    : count_used(c, epoch, r, begin, end);
+        }
     }
     return n;
 }
@@ -317,7 +303,7 @@ static tokmap_status count_labels(tokmap_loader *l, const tokmap_loader_labels *
         if (!status)
             o->labels[i] = count_document(&c, &w);
     }
-    free(c.others);
+    free(c.is_whole);
     return status;
 }
 

@@ -296,23 +296,6 @@ tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_
     return status;
 }
 
-/* The phases in the options, which the loader keeps, then have the copies. */
-static tokmap_status copy_weights(tokmap_loader *l, const tokmap_loader_options *o,
-                                  tokmap_error *err)
-{
-    const size_t n = o->n_sources;
-    tokmap_loader_phase *phases = (tokmap_loader_phase *)(uintptr_t)o->phases;
-    l->weights = calloc(n * (o->n_phases + 1u), sizeof *l->weights);
-    if (!l->weights)
-        return FAIL_MEMORY(err);
-    for (size_t k = 0; k < n; k++)
-        l->weights[k] = o->sources[k].weight;
-    for (size_t i = 0; i < o->n_phases; i++)
-        phases[i].weights =
-            memcpy(l->weights + (i + 1) * n, phases[i].weights, n * sizeof *l->weights);
-    return TOKMAP_OK;
-}
-
 tokmap_status tokmap_i_loader_make_skips(const tokmap_loader_options *o, uint64_t end,
                                          tokmap_i_skips *out, tokmap_error *err)
 {
@@ -424,8 +407,6 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
         status = open_sources(l, o, err);
     if (!status)
         status = tokmap_i_loader_make_mixture(l, o, &l->mixture, err);
-    if (!status)
-        status = copy_weights(l, o, err);
     if (!status) {
         l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
         l->end = l->end > TOKMAP_I_MAX_SAMPLE ? UINT64_MAX : l->end;
@@ -458,7 +439,9 @@ tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
     if (status)
         return status;
     tokmap_loader_source *sources = calloc(given.n_sources, sizeof *sources);
-    tokmap_loader_phase *phases = calloc(given.n_phases + 1, sizeof *phases);
+    const size_t weights_bytes = given.n_sources * sizeof(double); /* they follow the phases */
+    tokmap_loader_phase *phases = calloc(given.n_phases + 1, sizeof *phases + weights_bytes);
+    double *weights = (double *)(phases + given.n_phases + 1);
     tokmap_loader_skip *skips = calloc((size_t)given.n_skips + 1, sizeof *skips);
     *o = given;
     o->sources = sources;
@@ -469,10 +452,14 @@ tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
         status =
             tokmap_i_take_known(&sources[k], (const uint8_t *)given.sources + k * o->source_stride,
                                 o->source_stride, &source_kind, err);
-    for (size_t i = 0; i < given.n_phases && !status; i++)
+    for (size_t i = 0; i < given.n_phases && !status; i++) {
         status =
             tokmap_i_take_known(&phases[i], (const uint8_t *)given.phases + i * o->phase_stride,
                                 o->phase_stride, &phase_kind, err);
+        if (!status && phases[i].weights)
+            phases[i].weights =
+                memcpy(weights + i * given.n_sources, phases[i].weights, weights_bytes);
+    }
     for (size_t i = 0; i < given.n_skips && !status; i++)
         status = tokmap_i_take_known(&skips[i], (const uint8_t *)given.skips + i * o->skip_stride,
                                      o->skip_stride, &skip_kind, err);
@@ -489,27 +476,21 @@ void tokmap_i_loader_free_options(tokmap_loader_options *o)
 tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
                                  tokmap_error *err)
 {
-    tokmap_loader_options o;
     tokmap_i_error_clear(err);
     if (!out)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: out is NULL");
     *out = NULL;
-    tokmap_status status = tokmap_i_loader_take_options(&o, options, err);
+    tokmap_loader *l = calloc(1, sizeof *l);
+    if (!l)
+        return FAIL_MEMORY(err);
+    tokmap_i_fork_mark_set(&l->fork_mark);
+    tokmap_status status = tokmap_i_loader_take_options(&l->o, options, err);
     if (!status)
-        status = check_options(&o, err);
+        status = check_options(&l->o, err);
     if (!status)
-        status = check_sources(&o, err);
-    tokmap_loader *l = status ? NULL : calloc(1, sizeof *l);
+        status = check_sources(&l->o, err);
     if (!status)
-        status = l ? TOKMAP_OK : FAIL_MEMORY(err);
-    if (!status) {
-        tokmap_i_fork_mark_set(&l->fork_mark);
-        status = open_loader(l, &o, err);
-    }
-    if (l)
-        l->o = o;
-    else
-        tokmap_i_loader_free_options(&o);
+        status = open_loader(l, &l->o, err);
     if (status) {
         tokmap_loader_close(l);
         return status;
@@ -533,7 +514,6 @@ void tokmap_loader_close(tokmap_loader *l)
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_mixture_free(l->mixture);
     free(l->skips.gaps);
-    free(l->weights);
     tokmap_i_loader_free_options(&l->o);
     tokmap_i_fork_mark_free(&l->fork_mark);
     free(l);

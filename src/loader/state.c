@@ -38,7 +38,7 @@ static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
 
 /* The state of a loader that has the first n_sources sources of l, and this mixture of them. */
 static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mixture *mixture,
-                   uint64_t next_sample, uint8_t *state)
+                   const tokmap_i_skips *skips, uint64_t next_sample, uint8_t *state)
 {
     uint64_t data = TOKMAP_I_HASH_START;
     for (uint32_t k = 0; k < n_sources; k++)
@@ -54,13 +54,13 @@ static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mi
     store_le64(state + DATA_AT, data);
     store_le64(state + WINDOWS_AT, hash_windows(l, l->block_windows));
     store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(mixture));
-    store_le64(state + SKIPS_AT, tokmap_i_skips_hash(&l->skips, next_sample));
+    store_le64(state + SKIPS_AT, tokmap_i_skips_hash(skips, next_sample));
     store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
 }
 
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state)
 {
-    encode(l, l->n_sources, l->mixture, next_sample, state);
+    encode(l, l->n_sources, l->mixture, &l->skips, next_sample, state);
 }
 
 tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_STATE_BYTES],
@@ -208,47 +208,17 @@ static tokmap_status check_blocks(const tokmap_loader *l, const uint8_t *state, 
                 block_windows, l->block_windows, block_windows);
 }
 
-/* The mixture of the loader before it was changed, of n_sources sources. */
-static tokmap_status make_old_mixture(const tokmap_loader *l, uint32_t n_sources, uint64_t end,
-                                      const tokmap_loader_options *before, tokmap_i_mixture **out,
-                                      tokmap_error *err)
+/* The state of the loader before it was changed, as `o` describes it, and its mixture. */
+static tokmap_status encode_old(const tokmap_loader *l, const tokmap_loader_options *o,
+                                uint64_t end, tokmap_i_mixture **mixture, uint8_t *old,
+                                tokmap_error *err)
 {
-    tokmap_loader_options o = l->o;
-    if (before && before->n_sources != n_sources)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "state: saved with %" PRIu32
-                    " sources, but the loader that is described had %" PRIu32,
-                    n_sources, before->n_sources);
-    if (before)
-        return tokmap_i_loader_make_mixture(l, before, out, err);
-    o.n_sources = n_sources;
-    while (o.n_phases > 0 && o.phases[o.n_phases - 1].first_sample >= end)
-        o.n_phases--;
-    const tokmap_status status = tokmap_i_loader_make_mixture(l, &o, out, err);
-    return status != TOKMAP_ERR_ARGUMENT
-               ? status
-               : FAIL(err, TOKMAP_ERR_MISMATCH,
-                      "state: its sources have no samples here before its sample: describe its "
-                      "loader, too");
-}
-
-/* The loader before it was changed had these skips; what is described, or what is skipped now. */
-static tokmap_status check_old_skips(const tokmap_loader *l, const uint8_t *state,
-                                     const tokmap_loader_options *before, tokmap_error *err)
-{
-    const uint64_t wanted = load_le64(state + SKIPS_AT), at = load_le64(state + SAMPLE_AT);
     tokmap_i_skips skips = {0};
-    if (!before)
-        return wanted == 0 || wanted == tokmap_i_skips_hash(&l->skips, at)
-                   ? TOKMAP_OK
-                   : FAIL(err, TOKMAP_ERR_MISMATCH,
-                          "state: other samples after it were to be skipped: describe its loader");
-    tokmap_status status = tokmap_i_loader_make_skips(before, TOKMAP_I_MAX_SAMPLE, &skips, err);
-    if (!status && tokmap_i_skips_hash(&skips, at) != wanted)
-        status = FAIL(err, TOKMAP_ERR_MISMATCH,
-                      "state: its loader had other skips after sample %" PRIu64
-                      " than those that are described",
-                      at);
+    tokmap_status status = tokmap_i_loader_make_mixture(l, o, mixture, err);
+    if (!status)
+        status = tokmap_i_loader_make_skips(o, TOKMAP_I_MAX_SAMPLE, &skips, err);
+    if (!status)
+        encode(l, o->n_sources, *mixture, &skips, end, old);
     free(skips.gaps);
     return status;
 }
@@ -265,23 +235,36 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
                     "state: saved with %" PRIu32 " sources, this loader has %" PRIu32
                     ": to stop a source, give it weight 0",
                     n_sources, l->n_sources);
-    tokmap_status status = make_old_mixture(l, n_sources, end, before, &mixture, err);
-    if (!status) {
-        encode(l, n_sources, mixture, end, old);
-        status = check_blocks(l, state, n_sources, err);
+    if (before && before->n_sources != n_sources)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with %" PRIu32
+                    " sources, but the loader that is described had %" PRIu32,
+                    n_sources, before->n_sources);
+    tokmap_loader_options o = before ? *before : l->o;
+    if (!before) { /* that of this loader, as far as the state could know it */
+        o.n_sources = n_sources;
+        o.n_skips = load_le64(state + SKIPS_AT) == 0 ? 0 : o.n_skips;
+        while (o.n_phases > 0 && o.phases[o.n_phases - 1].first_sample >= end)
+            o.n_phases--;
     }
+    tokmap_status status = encode_old(l, &o, end, &mixture, old, err);
+    if (status == TOKMAP_ERR_ARGUMENT && !before)
+        status = FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "state: its sources have no samples here before its sample: describe its "
+                      "loader, too");
+    if (!status)
+        status = check_blocks(l, state, n_sources, err);
     if (!status)
         status = check_same_data(state, old, err);
+    const char *field = NULL;
     if (!status && (load_le32(state + PHASES_AT) != load_le32(old + PHASES_AT) ||
                     load_le64(state + MIXTURE_AT) != load_le64(old + MIXTURE_AT)))
-        status =
-            FAIL(err, TOKMAP_ERR_MISMATCH, "%s",
-                 before ? "state: its loader had other weights, phases or max_epochs than "
-                          "those that are described"
-                        : "state: its loader had other weights or max_epochs, or a phase after "
-                          "the state's sample: describe that loader, too");
-    if (!status)
-        status = check_old_skips(l, state, before, err);
+        field = before ? "weights, phases or max_epochs" : "weights or max_epochs, or later phases";
+    else if (!status && load_le64(state + SKIPS_AT) != load_le64(old + SKIPS_AT))
+        field = "skips after its sample";
+    if (field)
+        status = FAIL(err, TOKMAP_ERR_MISMATCH, "state: its loader had other %s%s", field,
+                      before ? " than those that are described" : ": describe that loader, too");
     if (!status)
         status = check_prefix(mixture, n_sources, l, end, err);
     tokmap_i_mixture_free(mixture);

@@ -14,7 +14,7 @@ void tokmap_i_shuffle_init(tokmap_i_shuffle *s)
 }
 
 /* Any number may be an epoch, so only a rotation of UINT64_MAX says that none is cached. */
-static void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
+static inline void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
 {
     if (s->epoch == epoch && s->rotation != UINT64_MAX)
         return;
