@@ -102,8 +102,9 @@ static int unknown_command(const char *word)
     }
     if (word[0] == '-')
         return cli_usage("unknown option %s", word);
-    if (strcmp(word, "import") == 0)
-        return cli_usage("'import' is a command of the Python package: python3 -m tokmap import");
+    if (strcmp(word, "import") == 0 || strcmp(word, "trace") == 0 || strcmp(word, "report") == 0)
+        return cli_usage("'%s' is a command of the Python package: python3 -m tokmap %s", word,
+                         word);
     if (nearest)
         return cli_usage("there is no command '%s'; did you mean '%s'?", word, nearest);
     return cli_usage("there is no command '%s'", word);

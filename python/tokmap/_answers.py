@@ -4,15 +4,18 @@
 import argparse
 import csv
 import json
+import math
 import os
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from fractions import Fraction
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from . import _meta
 from ._dataset import Dataset
-from ._errors import Error
+from ._errors import DamagedError, Error, MismatchError, NotADatasetError, VersionError
 from ._loader import Loader
-from ._report import Share
+from ._numbers import state_bytes
+from ._report import Share, check_boundaries
 from ._sources import Source
 from ._tokenizer import Tokenizer
 from ._trace import Run, TracedRow
@@ -32,6 +35,27 @@ kept. The run is that of a ledger, which a Loader writes (ledger=...); or that o
   python -m tokmap report --ledger run.ledger --host url --top 10% --format csv"""
 
 
+def _percent(text: str) -> Fraction:
+    percent = Fraction(text[:-1] if text.endswith("%") else text)  # argparse says what raises ValueError
+    if not 0 < percent <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be above 0 % and at most 100 %")
+    return percent
+
+
+def _document(text: str) -> Tuple[str, int]:
+    path, _, number = text.rpartition(":")
+    if not path or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of a dataset, a colon and the number of a document")
+    return path, int(number)
+
+
+def _condition(text: str) -> Tuple[str, str]:
+    column, equals, value = text.partition("=")
+    if not column or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of a column, '=' and a value")
+    return column, value
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tokmap")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -40,9 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     what = trace.add_mutually_exclusive_group(required=True)
     what.add_argument("--step", type=int, metavar="N", help="a step of the optimizer, counted from 0")
     what.add_argument("--sample", type=int, metavar="G", help="one row")
-    what.add_argument("--document", metavar="P:N", help="document number N of dataset P: in which steps it was")
+    what.add_argument("--document", type=_document, metavar="P:N", help="document number N of dataset P: in which steps it was")
     what.add_argument("--input", metavar="FILE", help="the documents of this input")
-    what.add_argument("--where", metavar="COLUMN=VALUE", help="the documents that kept this value")
+    what.add_argument("--where", type=_condition, metavar="COLUMN=VALUE", help="the documents that kept this value")
     trace.add_argument("--rank", type=int, metavar="R", help="only the rows of this rank")
     trace.add_argument("--text", metavar="TOKENIZER", help="show the text of rows, with this tokenizer file")
     trace.add_argument("--format", choices=("table", "json"), default="table")
@@ -50,12 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     of = report.add_mutually_exclusive_group()
     of.add_argument("--by", default="source", help="source, input, or the name of a column")
     of.add_argument("--host", metavar="COLUMN", help="the hosts of a column of URLs")
-    report.add_argument("--top", metavar="N%", help="only the largest N percent of the groups")
+    report.add_argument("--top", type=_percent, metavar="N%", help="only the largest N percent of the groups")
     report.add_argument("--format", choices=("table", "json", "csv"), default="table")
-    report.add_argument("--all-attempts", action="store_true", help="also what the run gave up when it went back")
     for command in (trace, report):
         command.add_argument("datasets", nargs="*", metavar="P", help="without a ledger: the shards of one source")
         command.add_argument("--ledger", metavar="FILE")
+        command.add_argument("--all-attempts", action="store_true", help="also what the run gave up when it went back")
         until = command.add_mutually_exclusive_group()
         until.add_argument("--until", type=int, metavar="SAMPLE", help="where the run is [where it was closed]")
         until.add_argument("--state", metavar="FILE", help="the same, as a file of the 128 bytes of a state")
@@ -69,13 +93,17 @@ def _run_of(given: argparse.Namespace) -> Run:
     until: Any = given.until
     if given.state is not None:
         with open(given.state, "rb") as file:
-            until = file.read()
+            until = file.read(129)
+        if len(until) != 128:
+            raise NotADatasetError(f"{given.state}: is no file of the 128 bytes of a state")
     names = ("sequence_length", "seed", "shuffle", "windows", "max_epochs", "ranks", "batch_rows")
     options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
     if given.ledger is not None:
         if given.datasets or options:
             raise ValueError("with --ledger there are no datasets and no options of a Loader: the ledger has them")
-        return Run(given.ledger, until, all_attempts=getattr(given, "all_attempts", False))
+        return Run(given.ledger, until, all_attempts=given.all_attempts)
+    if given.all_attempts:
+        raise ValueError("--all-attempts needs --ledger")
     if not given.datasets or "sequence_length" not in options:
         raise ValueError("say which run: --ledger FILE, or datasets and --sequence-length")
     if getattr(given, "step", None) is not None and not {"ranks", "batch_rows"} <= options.keys():
@@ -108,13 +136,16 @@ def _documents_of_value(dataset: Dataset, column: str, value: str) -> Iterator[r
 
 def _find(run: Run, given: argparse.Namespace) -> Iterator[TracedRow]:
     if given.document is not None:
-        path, _, document = given.document.rpartition(":")
-        yield from run.samples(path, int(document))
+        yield from run.samples(*given.document)
         return
-    any_found = False
-    for path, dataset in {d.paths[0]: d for source in run.loader._sources for d in source.datasets}.items():
+    any_found, datasets = False, run._by_path.values()
+    for dataset in datasets:
+        check_boundaries(dataset)
+    if given.where is not None and not any(given.where[0] in _meta.columns_of(dataset._shards()[0]) for dataset in datasets):
+        raise LookupError(f"the documents of the run have no values {given.where[0]!r}")
+    for path, dataset in run._by_path.items():
         found = _documents_of_input(dataset, given.input) if given.input is not None else \
-            _documents_of_value(dataset, *given.where.partition("=")[::2])
+            _documents_of_value(dataset, *given.where)
         for documents in found:
             any_found = True
             if len(documents) > 0:
@@ -124,10 +155,13 @@ def _find(run: Run, given: argparse.Namespace) -> Iterator[TracedRow]:
 
 
 def _trace(run: Run, given: argparse.Namespace) -> None:
+    n_ranks = run.n_ranks
+    if given.rank is not None and not 0 <= given.rank < n_ranks:
+        raise LookupError(f"rank {given.rank}: the run had {n_ranks}")
     if given.step is not None:
-        rows: Iterable[TracedRow] = run.step(given.step, given.rank)
+        rows = run.step(given.step, given.rank)
     elif given.sample is not None:
-        rows = [run.row(given.sample)]
+        rows = run.rows(given.sample)
     else:
         rows = sorted(set(_find(run, given)))
     tokenizer = None if given.text is None else Tokenizer(given.text)
@@ -138,7 +172,7 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
         return
     for one in found:
         where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row") if one[name] is not None)
-        print(f"{where}sample {one['sample']}  source {one['source']}  epoch {one['epoch']}  {one['dataset']} "
+        print(f"{'given up: ' if one['given_up'] else ''}{where}sample {one['sample']}  source {one['source']}  epoch {one['epoch']}  {one['dataset']} "
               f"tokens {one['first_token']} to {one['first_token'] + one['n_tokens'] - 1}")
         for document in one["documents"]:
             meta = "".join(f"  {name}={value}" for name, value in document["meta"].items() if value is not None)
@@ -153,7 +187,7 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
 def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str, Any]:
     found = {**row._asdict(), "documents": [document._asdict() for document in run.documents(row)]}
     if tokenizer is not None:
-        dataset = run._dataset(row.source, row.dataset)
+        dataset = run._by_path[row.dataset]
         tokens = [dataset.tokens((row.first_token + i) % dataset.n_tokens, 1)[0] for i in range(row.n_tokens)]
         found["text"] = tokenizer.decode(tokens)
     return found
@@ -170,13 +204,8 @@ def _report(run: Run, given: argparse.Namespace) -> None:
     found = run.report(by, column)
     total = sum(one.tokens for one in found)
     if given.top is not None:
-        percent = float(given.top.rstrip("%"))
-        found = found[:max(1, round(len(found) * percent / 100 + 0.4999999))]
+        found = found[:math.ceil(len(found) * given.top / 100)]
     name = column or by
-    unknown = sum(end is None for _, end in run.given_up) if given.all_attempts else 0
-    if unknown:
-        print(f"note: of {unknown} attempts that were given up the ledger does not know the end: they are not counted",
-              file=sys.stderr)
     if given.format == "json":
         json.dump({"until": run.end, "tokens": total, "by": by, "column": column or None,
                    "shares": [one._asdict() for one in found]}, sys.stdout, indent=1)
@@ -204,9 +233,17 @@ def _print_table(name: str, found: List[Share], total: int) -> None:
 
 
 def main(arguments: List[str]) -> None:
+    """Runs the command. Exit statuses are those of the program."""
     given = _parser().parse_args(arguments)
     try:
-        (_trace if given.command == "trace" else _report)(_run_of(given), given)
+        run = _run_of(given)
+        (_trace if given.command == "trace" else _report)(run, given)
     except (Error, OSError, LookupError, ValueError) as error:
         text = error.args[0] if isinstance(error, LookupError) and error.args else error
-        sys.exit(f"tokmap {given.command}: {text}")
+        print(f"tokmap {given.command}: {text}", file=sys.stderr)
+        damaged = isinstance(error, (DamagedError, MismatchError, VersionError))
+        sys.exit(4 if damaged else 3 if isinstance(error, (OSError, NotADatasetError)) else 2)
+    unknown = sum(end is None for _, end in run.given_up) if given.all_attempts else 0
+    if unknown:
+        print(f"tokmap {given.command}: of {unknown} attempts that were given up the ledger does not know the end: what came "
+              "after the last line about them is not here", file=sys.stderr)

@@ -110,12 +110,35 @@ def _attempts(lines: List[Line]) -> List[Segment]:
     """Each with its own end, where the ledger has it."""
     found: List[Segment] = []
     for line in lines:
+        if line.event in ("closed", "batch"):
+            if not found:
+                raise DamagedError(f"{line.place}: goes on with a run that was not opened", -6)
+            found[-1] = found[-1]._replace(end=line.begin)
         if line.event != "closed":
             found.append(Segment(line.begin, None, line))
-        elif found:
-            found[-1] = found[-1]._replace(end=line.begin)
-        else:
-            raise DamagedError(f"{line.place}: closes a run that was not opened", -6)
+    return found
+
+
+def _may_lead_to(attempt: Segment, sample: int) -> bool:
+    return attempt.begin < sample and (attempt.end is None or sample <= attempt.end)
+
+
+def _predecessors(attempts: List[Segment]) -> List[int]:
+    """Of each attempt, the latest one before it whose samples may have led to it; -1: there is none."""
+    found = []
+    for i, (begin, _, _) in enumerate(attempts):
+        k = i - 1
+        while k >= 0 and not _may_lead_to(attempts[k], begin):
+            k -= 1
+        found.append(k)
+    return found
+
+
+def _way_to(attempts: List[Segment], predecessors: List[int], last: int) -> List[Segment]:
+    found = [attempts[last]]
+    while predecessors[last] >= 0:
+        last = predecessors[last]
+        found.insert(0, attempts[last]._replace(end=found[0].begin))
     return found
 
 
@@ -123,19 +146,31 @@ def history(lines: List[Line]) -> List[Segment]:
     """How the run came to where its last line is: from there back, always to the latest line whose samples may have
     led on. What a run that went back to an earlier sample had come to is not among them."""
     attempts = _attempts(lines)
-    found = [attempts.pop()]
-    while attempts:
-        before, begin = attempts.pop(), found[0].begin
-        if before.begin < begin and (before.end is None or begin <= before.end):
-            found.insert(0, before._replace(end=begin))
+    return _way_to(attempts, _predecessors(attempts), len(attempts) - 1)
+
+
+class GivenUp(NamedTuple):
+    """What a run did before it went back: the samples from `begin` up to `end` (None: not known, perhaps none), at the
+    end of this history."""
+
+    begin: int
+    end: Optional[int]
+    history: List[Segment]
+
+
+def given_up(lines: List[Line]) -> List[GivenUp]:
+    """Whatever is not in the history of the run."""
+    attempts, found = _attempts(lines), []
+    before = _predecessors(attempts)
+    kept = {segment.line.place: segment.end for segment in _way_to(attempts, before, len(attempts) - 1)}
+    for i, one in enumerate(attempts[:-1]):
+        way, begin = _way_to(attempts, before, i), kept.get(one.line.place) or one.begin
+        end = max([other.begin for other, k in zip(attempts, before) if k == i], default=begin) if one.end is None else one.end
+        if begin < end:
+            found.append(GivenUp(begin, end, [*way[:-1], one._replace(end=end)]))
+        if one.end is None:
+            found.append(GivenUp(max(begin, end), None, way))
     return found
-
-
-def given_up(lines: List[Line]) -> List[Segment]:
-    """The rest. An end that is None is not known, and may be the beginning."""
-    kept = {id(segment.line): segment for segment in history(lines)}
-    found = [s._replace(begin=kept[id(s.line)].end or 0) if id(s.line) in kept else s for s in _attempts(lines)[:-1]]
-    return [segment for segment in found if segment.end is None or segment.begin < segment.end]
 
 
 def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
@@ -189,7 +224,8 @@ class Ledger:
             last = lines[-1] if lines else None
             line = self._line(event or "resumed", sample, last)
             if event is None:
-                line = self._line(_event_of(line, last), sample, last)
+                goes_on = last is not None and last.text == self._last
+                line = self._line(_event_of(line, last, goes_on), sample, last)
             elif last is None or last.text != self._last:
                 return  # another one goes on
             if last is not None and line.is_like(last):
@@ -223,14 +259,14 @@ class Ledger:
             self.next_sample = None
 
 
-def _event_of(line: Line, last: Optional[Line]) -> str:
+def _event_of(line: Line, last: Optional[Line], goes_on: bool) -> str:
+    """goes_on: the last line is of the same loader."""
     if last is None:
         return "opened"
     if line.order() != last.order():
         return "amended"
     if line.skips != last.skips:
         return "skipped"
-    if last.event != "closed" and line.begin >= last.begin and \
-            any(line.fields[name] != last.fields[name] for name in _STEPS):
+    if goes_on and last.event != "closed" and any(line.fields[name] != last.fields[name] for name in _STEPS):
         return "batch"
     return "resumed"

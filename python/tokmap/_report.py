@@ -26,6 +26,21 @@ class Share(NamedTuple):
     documents: int
 
 
+class _Use(NamedTuple):
+    """The samples from `begin` up to `end` of a loader, in a dataset of a source."""
+
+    loader: Loader
+    source: int
+    dataset: int
+    begin: int
+    end: int
+
+
+def check_boundaries(dataset: Dataset) -> None:
+    if dataset.n_documents == 0 and dataset.n_tokens:
+        raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known", -7)
+
+
 def host_of(url: Any) -> Any:
     """The host of a URL, in lower case; None if it has none."""
     if not isinstance(url, str):
@@ -50,11 +65,13 @@ def _inputs_of(dataset: Dataset) -> _Groups:
     return groups
 
 
-def _values_of(dataset: Dataset, name: str) -> _Groups:
+def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
     columns = _meta.columns_of(dataset._shards()[0])
     if name not in columns:
         there = ", ".join(map(repr, columns)) or "none"
         raise LookupError(f"{dataset.paths[0]}: its documents have no values {name!r}: there are {there}")
+    if by == "host" and columns[name].type not in (_meta.STRING, _meta.NULL):
+        raise LookupError(f"{dataset.paths[0]}: the values {name!r} are no text")
     return lambda first, labels: columns[name].groups(first, len(labels))
 
 
@@ -62,29 +79,33 @@ def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> L
     """Of the samples [begin, end) of each loader. by: "source", "input", "value" or "host" of the column. The largest
     first."""
     found: Dict[Any, List[int]] = {}
+    uses: Dict[Tuple[int, str], List[_Use]] = {}  # of a dataset; by source: in that source
     for loader, begin, end in spans:
         for k, source in enumerate(loader._sources):
             for d, dataset in enumerate(source.datasets):
-                if dataset.n_documents == 0 and dataset.n_tokens:
-                    raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known, so there is no report", -7)
-                groups = (_inputs_of(dataset) if by == "input" else _values_of(dataset, column) if column else
-                          lambda first, labels: (np.zeros(len(labels), np.int64), [None]))
-                for name, tokens, documents in _count(loader, k, d, dataset.n_documents, (begin, end), groups):
-                    name = k if by == "source" else host_of(name) if by == "host" else name
-                    total = found.setdefault(name, [0, 0])
-                    total[0] += tokens
-                    total[1] += documents
+                uses.setdefault((k if by == "source" else 0, dataset.paths[0]), []).append(_Use(loader, k, d, begin, end))
+    for (k, _), some in uses.items():
+        dataset = some[0].loader._sources[some[0].source].datasets[some[0].dataset]
+        check_boundaries(dataset)
+        groups = (_inputs_of(dataset) if by == "input" else _values_of(dataset, column, by) if column else
+                  lambda first, labels: (np.zeros(len(labels), np.int64), [None]))
+        for name, tokens, documents in _count(some, dataset.n_documents, groups):
+            name = k if by == "source" else host_of(name) if by == "host" else name
+            total = found.setdefault(name, [0, 0])
+            total[0] += tokens
+            total[1] += documents
     every = [Share(name, *total) for name, total in found.items()]
     return sorted(every, key=lambda share: (-share.tokens, str(share.name)))
 
 
-def _count(loader: Loader, source: int, dataset: int, n_documents: int, samples: Tuple[int, int],
-           groups: _Groups) -> Iterator[Tuple[Any, int, int]]:
+def _count(uses: List[_Use], n_documents: int, groups: _Groups) -> Iterator[Tuple[Any, int, int]]:
     for first in range(0, n_documents, _CHUNK):
         n = min(_CHUNK, n_documents - first)
-        labels = count_labels(loader, source, dataset, first, n, samples[1])
-        if samples[0] > 0:
-            labels -= count_labels(loader, source, dataset, first, n, samples[0])
+        labels = np.zeros(n, np.uint64)
+        for loader, source, dataset, begin, end in uses:
+            labels += count_labels(loader, source, dataset, first, n, end)
+            if begin > 0:
+                labels -= count_labels(loader, source, dataset, first, n, begin)
         numbers, names = groups(first, labels)
         tokens = np.bincount(numbers, labels, len(names))  # of doubles, which are exact up to 2^53
         documents = np.bincount(numbers[labels > 0], minlength=len(names))

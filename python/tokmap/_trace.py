@@ -2,7 +2,7 @@
 """What a run was trained on: from steps and samples to documents, from documents to steps, and labels of documents."""
 
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _ledger
 from ._dataset import Dataset, Path
@@ -11,7 +11,7 @@ from ._ledger import Line, Segment
 from ._loader import Loader
 from ._look_back import find_samples
 from ._numbers import integer, number, state_bytes
-from ._report import Share, shares
+from ._report import Share, check_boundaries, shares
 from ._sources import Source
 
 
@@ -26,7 +26,8 @@ class TracedDocument(NamedTuple):
 
 
 class TracedRow(NamedTuple):
-    """A row of a run. step and rank are None where the ledger does not know them."""
+    """A row of a run. step, micro_batch, rank and row are None before the ledger begins. given_up: the run went back
+    behind it, so it does not count."""
 
     sample: int
     step: Optional[int]
@@ -39,6 +40,7 @@ class TracedRow(NamedTuple):
     window: int
     first_token: int
     n_tokens: int
+    given_up: bool = False
 
 
 class _Part(NamedTuple):
@@ -64,35 +66,48 @@ class Run:
     ledger      the path of the ledger, whose datasets must be where they were; or a Loader: then its steps have had its
                 n_ranks and batch_rows from sample 0 on
     until       a sample or a state: where the run is. None: where its ledger says that it was closed, or the Loader is
-    all_attempts    whether report also counts what the run did before it went back to an earlier sample, of which else
-                nothing is said
+    all_attempts    whether the answers are also about what the run did before it went back to an earlier sample
 
     given_up: what it did before it went back, as pairs of samples; the end is None where the
-    ledger does not know it, and then report cannot count that."""
+    ledger does not know it, and then nothing is said about it."""
 
     def __init__(self, ledger: Union[Path, Loader], until: Union[None, int, bytes] = None, *,
                  all_attempts: bool = False) -> None:
         state = None if until is None or isinstance(until, int) else state_bytes(until)
         if state is not None:
             until = int.from_bytes(state[24:32], "little")
-        others: List[Segment] = []
+        others: List[_ledger.GivenUp] = []
         if isinstance(ledger, Loader):
             segments = [Segment(0, None, _ledger.line_of(ledger))]
             until = ledger.sample if until is None else until
         else:
             lines = _ledger.read(ledger)
             segments, others = _ledger.history(lines), _ledger.given_up(lines)
-        end = segments[-1].end if until is None else number("until", until, 2**62)
+        last = segments[-1].end
+        end = last if until is None else number("until", until, 2**62)
         if end is None:
             raise ArgumentError(f"{ledger}: does not say where the run ended: set until", -1)
+        if last is not None and end > last:
+            raise ArgumentError(f"{ledger}: the run was closed at sample {last}, before sample {end}", -1)
         segments = [s for s in segments if s.begin < end] or segments[:1]
         if state is not None:
             _check_state(state, segments)
-        self.end = end
+        self.given_up = [(one.begin, one.end) for one in others]
+        self._attempts, self._is_given_up = [self], False
+        self._set(segments, 0, end)
+        for one in others if all_attempts else ():
+            if one.end is not None:
+                attempt = Run.__new__(Run)
+                attempt._is_given_up = True
+                attempt._set(one.history, one.begin, one.end)
+                self._attempts.append(attempt)
+        self._by_path = {d.paths[0]: d for run in self._attempts for some in run._datasets for d in some}
+
+    def _set(self, segments: List[Segment], begin: int, end: int) -> None:
+        """The answers are about the samples from `begin` on."""
+        self._begin, self.end = begin, end
         self.loader = _open(segments[-1].line, _skips_of(segments, end))
         self.loader.seek(end)
-        self.given_up = [(segment.begin, segment.end) for segment in others]
-        self._others = [s for s in others if s.end is not None] if all_attempts else []
         self._datasets = [source.datasets for source in self.loader._sources]
         self._parts = list(self._plan(segments))
 
@@ -111,31 +126,51 @@ class Run:
         last = self._parts[-1]
         return last.first_step + last.n_steps
 
+    @property
+    def n_ranks(self) -> int:
+        """The most that a step had."""
+        ranks: List[int] = [part.segment.line.fields["ranks"] for run in self._attempts for part in run._parts]
+        return max(ranks)
+
     def step(self, step: int, rank: Optional[int] = None) -> List[TracedRow]:
         """The rows of a step of all ranks, or of one. A step has all of its micro-batches, if the ledger has their
         number."""
         step = integer("step", step)
-        for part in self._parts:
-            if part.first_step <= step < part.first_step + part.n_steps:
-                break
-        else:
+        parts = [(run, part) for run in self._attempts for part in run._parts
+                 if part.first_step <= step < part.first_step + part.n_steps]
+        rows = [row for run, part in parts for row in run._rows_of_step(part, step)]
+        if not rows:
             raise IndexError(f"step {step}: there are {self.n_steps} steps up to sample {self.end}, from step 0")
-        n_ranks = part.segment.line.fields["ranks"]
-        if rank is not None and not 0 <= rank < n_ranks:
+        n_ranks = max(part.segment.line.fields["ranks"] for _, part in parts)
+        if rank is not None and not 0 <= integer("rank", rank) < n_ranks:
             raise IndexError(f"rank {rank}: step {step} had {n_ranks}")
-        n_rows = _rows_of_step(part.segment.line)
-        first = part.first_position + (step - part.first_step) * n_rows
-        end = min(first + n_rows, self.loader._steps.position(part.end))
-        rows = [self.row(self.loader._steps.sample(position)) for position in range(first, end)]
         return [row for row in rows if rank is None or row.rank == rank]
 
-    def row(self, sample: int) -> TracedRow:
-        """The row of a sample that was used."""
-        steps, sample = self.loader._steps, integer("sample", sample)
-        position = steps.position(sample)
-        if not 0 <= sample < self.end or steps.sample(position) != sample:
+    def _rows_of_step(self, part: _Part, step: int) -> List[TracedRow]:
+        n_rows, steps = _rows_of_step(part.segment.line), self.loader._steps
+        first = part.first_position + (step - part.first_step) * n_rows
+        samples = map(steps.sample, range(first, min(first + n_rows, steps.position(part.end))))
+        return [self._row(sample) for sample in samples if sample >= self._begin]
+
+    def _has(self, sample: int) -> bool:
+        steps = self.loader._steps
+        return self._begin <= sample < self.end and steps.sample(steps.position(sample)) == sample
+
+    def rows(self, sample: int) -> List[TracedRow]:
+        """The row of a sample that was used; and with all_attempts those that do not count."""
+        sample = integer("sample", sample)
+        found = [run._row(sample) for run in self._attempts if run._has(sample)]
+        if not found:
             what = "is skipped" if 0 <= sample < self.end else f"is not before sample {self.end}, where the run is"
             raise IndexError(f"sample {sample} {what}")
+        return found
+
+    def row(self, sample: int) -> TracedRow:
+        """The row of a sample that was used, the one that counts if there is one."""
+        return self.rows(sample)[0]
+
+    def _row(self, sample: int) -> TracedRow:
+        position = self.loader._steps.position(sample)
         at = self.loader.locate(sample)
         where: Dict[str, Optional[int]] = dict.fromkeys(("step", "micro_batch", "rank", "row"))
         for part in self._parts:
@@ -147,11 +182,12 @@ class Run:
                 where = {"step": part.first_step + step, "micro_batch": micro_batch, "rank": rank, "row": row}
         path = self._datasets[at.source][at.dataset].paths[0]
         return TracedRow(sample=sample, **where, source=at.source, dataset=path, epoch=at.epoch, window=at.window,
-                         first_token=at.first_token, n_tokens=at.n_tokens)
+                         first_token=at.first_token, n_tokens=at.n_tokens, given_up=self._is_given_up)
 
     def documents(self, row: TracedRow) -> List[TracedDocument]:
         """The documents that have tokens in the row, in their order."""
-        dataset = self._dataset(row.source, row.dataset)
+        dataset = self._by_path[row.dataset]
+        check_boundaries(dataset)
         found, at, left = [], row.first_token, row.n_tokens
         while left > 0:
             at %= dataset.n_tokens
@@ -167,29 +203,26 @@ class Run:
         of a column that the documents kept, or "host" of a column of URLs."""
         if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
             raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
-        spans = [(_open(segment.line, segment.line.skips), segment.begin, segment.end or 0) for segment in self._others]
-        return shares([(self.loader, 0, self.end), *spans], by, column)
-
-    def _dataset(self, source: int, path: str) -> Dataset:
-        return next(d for d in self._datasets[source] if d.paths[0] == path)
+        return shares([(run.loader, run._begin, run.end) for run in self._attempts], by, column)
 
     def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
         """The rows in which one of these documents of a dataset was, in the order of training."""
-        found, is_known = set(), False
-        for source, datasets in enumerate(self._datasets):
-            for k, dataset in enumerate(datasets):
-                if not _is_same(dataset.paths[0], path):
-                    continue
-                is_known = True
-                first = dataset.document(first_document)
-                last = dataset.document(first_document + n_documents - 1)
-                n_tokens = last.first_token + last.n_tokens - first.first_token
-                for epoch in range(self._n_epochs(source)):
-                    found.update(find_samples(self.loader, source, k, epoch, first.first_token, n_tokens).tolist())
-        if not is_known:
+        same = {name: dataset for name, dataset in self._by_path.items() if _is_same(name, path)}
+        if not same:
             raise LookupError(f"{os.fspath(path)}: is no dataset of the run")
-        steps = self.loader._steps
-        return [self.row(g) for g in sorted(found) if g < self.end and steps.sample(steps.position(g)) == g]
+        dataset = next(iter(same.values()))
+        check_boundaries(dataset)
+        first, last = dataset.document(first_document), dataset.document(first_document + n_documents - 1)
+        n_tokens = last.first_token + last.n_tokens - first.first_token
+        return [row for run in self._attempts for row in run._rows_with(same, first.first_token, n_tokens)]
+
+    def _rows_with(self, paths: Container[str], first_token: int, n_tokens: int) -> List[TracedRow]:
+        found: Set[int] = set()
+        for source, datasets in enumerate(self._datasets):
+            for k in [k for k, dataset in enumerate(datasets) if dataset.paths[0] in paths]:
+                for epoch in range(self._n_epochs(source)):
+                    found.update(find_samples(self.loader, source, k, epoch, first_token, n_tokens).tolist())
+        return [self._row(sample) for sample in sorted(found) if self._has(sample)]
 
     def _n_epochs(self, source: int) -> int:
         """Of which a sample was before the end."""

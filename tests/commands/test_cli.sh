@@ -86,7 +86,9 @@ says no_arguments tokmap
 says help_of_an_unknown_command tokmap help frobnicate
 says unknown_command tokmap frobnicate
 says misspelt_command tokmap verfy
-says command_of_the_python_package tokmap import
+for command in import trace report; do
+    says "${command}_is_a_command_of_the_python_package" tokmap "$command"
+done
 says unknown_first_option tokmap --verbose
 for command in $commands; do
     says "help_$command" tokmap "$command" --help

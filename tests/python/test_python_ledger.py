@@ -72,10 +72,10 @@ class Script:
         return found
 
 
-def run_once(folder, rng):
-    """The script, and the rows of the run as it counts in the end: (sample, step, micro-batch, rank, row)."""
+def run_once(folder, rng, closes=0.5):
+    """The script, the rows of the run as it counts in the end: (sample, step, micro-batch, rank, row); and all rows."""
     script, saved = Script(folder, rng), []  # (state, the rows up to there, and how many steps)
-    state, rows, n_steps = None, [], 0
+    state, rows, n_steps, every = None, [], 0, []
     for _ in range(rng.randint(1, 6)):
         loaders = script.start(state)
         n_micro = max(script.micro_batches, 1)
@@ -84,8 +84,9 @@ def run_once(folder, rng):
                 batches = [next(loader) for loader in loaders]
                 for rank, batch in enumerate(batches):
                     rows = rows + [(g, step, micro, rank, i) for i, g in enumerate(batch.sample_ids.tolist())]
+                    every += rows[-len(batch.sample_ids):]
             saved.append((batches[0].state, rows, step + 1))
-        if rng.random() < 0.5:
+        if rng.random() < closes:
             loaders[0].close()
         else:  # killed: nothing is written
             loaders[0]._ledger.next_sample = None
@@ -96,7 +97,7 @@ def run_once(folder, rng):
         final = saved[-1]
         script.change(int.from_bytes(state[24:32], "little"))
         saved = [one for one in saved if one[2] <= n_steps]
-    return script, final
+    return script, final, every
 
 
 def expect_report(run, rows):
@@ -105,7 +106,7 @@ def expect_report(run, rows):
     seen = {by: {} for by in wanted}
     for sample, *_ in rows:
         row = run.row(sample)
-        dataset = run._dataset(row.source, row.dataset)
+        dataset = run._by_path[row.dataset]
         for i in range(1, row.n_tokens):
             document = dataset.find_document((row.first_token + i) % dataset.n_tokens).number
             meta = dataset.document_meta(document)
@@ -125,7 +126,7 @@ def the_answers_are_those_of_a_list(folder):
     n_rows = n_found = 0
     for seed in range(N_RUNS):
         rng = random.Random(seed)
-        script, (state, rows, n_steps) = run_once(folder, rng)
+        script, (state, rows, n_steps), _ = run_once(folder, rng)
         run = tokmap.Run(script.ledger, until=state)
         assert run.n_steps == n_steps, (seed, run.n_steps, n_steps)
         wanted = {}
@@ -147,6 +148,30 @@ def the_answers_are_those_of_a_list(folder):
             assert [row.sample for row in run.samples(dataset, document)] == sorted(samples), seed
             n_found += len(samples)
     return "%d rows, %d found again" % (n_rows, n_found)
+
+
+def what_was_given_up_is_known_too(folder):
+    """If each loader was closed."""
+    n_given_up = 0
+    for seed in range(N_RUNS // 2):
+        script, (_, rows, n_steps), every = run_once(folder, random.Random(seed), closes=1)
+        run = tokmap.Run(script.ledger, all_attempts=True)
+        last = max(step for _, step, *_ in every)
+        found = [row for step in range(last + 1) for row in run.step(step)]
+        assert sorted(tuple(row[:5]) for row in found) == sorted(every), seed
+        assert sorted(tuple(row[:5]) for row in found if not row.given_up) == sorted(rows), seed
+        assert sum(end - begin for begin, end in run.given_up) >= len(every) - len(rows)  # with skips
+        of_documents, of_sources = {}, {}
+        for row in found:
+            assert row in run.rows(row.sample) and row.given_up >= run.row(row.sample).given_up
+            of_sources[row.source] = of_sources.get(row.source, 0) + row.n_tokens - 1
+            for d in run.documents(row):
+                of_documents.setdefault((row.dataset, d.number), []).append(row)
+        assert {one.name: one.tokens for one in run.report()} == of_sources, seed
+        for (dataset, document), some in list(of_documents.items())[::7]:
+            assert sorted(run.samples(dataset, document)) == sorted(some), seed
+        n_given_up += len(every) - len(rows)
+    return "%d rows were given up" % n_given_up
 
 
 def loader_of(folder, **options):

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tokmap trace, and report, as commands: compared with what a plain Loader gives, and what they refuse."""
+
+import collections
+import contextlib
+import csv
+import io
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+
+from package import ROOT
+from ref_protocol import program, run_in_folders
+
+import numpy as np
+import tokmap
+from tokmap._answers import main
+
+LENGTH = 16
+ORDER = ("--sequence-length", LENGTH, "--seed", 5, "--shuffle", "block", "--windows", "concat")
+
+
+def run(*arguments):
+    """(exit status, stdout, stderr); here, as a hundred processes would take a while."""
+    outputs, status = [io.StringIO(), io.StringIO()], 0
+    with contextlib.redirect_stdout(outputs[0]), contextlib.redirect_stderr(outputs[1]):
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            status = end.code
+    return status, outputs[0].getvalue(), outputs[1].getvalue()
+
+
+def says(*arguments):
+    status, text, errors = run(*arguments)
+    assert (status, errors) == (0, ""), (arguments, errors)
+    return text
+
+
+def answer(*arguments):
+    return json.loads(says(*arguments, "--format", "json"))
+
+
+def refused(status, text, *arguments):
+    found, output, errors = run(*arguments)
+    assert found == status and text in errors and not output, (text, found, output, errors)
+    assert errors.startswith("usage: ") or len(errors.splitlines()) == 1, errors
+
+
+def call(*arguments):
+    subprocess.run([program("tokmap"), *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+
+def prepare(folder):
+    """A flat dataset, a joined one, and one whose boundaries are not known."""
+    rng = random.Random(2)
+    with open(folder / "text.jsonl", "w") as f:
+        for i in range(120):
+            value = {"text": "x" * rng.randint(0, 40), "url": "https://%s/%d" % (rng.choice(("a.org", "B.de:80")), i)}
+            f.write(json.dumps({**value, "year": rng.choice((2024, 2025))} if i % 3 else value) + "\n")
+    (folder / "more.txt").write_text("".join("line %d\n" % i for i in range(100)))
+    call("pack", "-q", "--meta", "url,year", folder / "text.jsonl", "-o", folder / "flat")
+    call("plan", "-q", "--lines", folder / "more.txt", "--cell-size", 300, "--cells", folder / "cells", "-o", folder / "plan")
+    call("pack", "-q", "--plan", folder / "plan")
+    call("join", "-q", folder / "plan", "-o", folder / "joined")
+    np.arange(1000, dtype="<u2").tofile(folder / "bare.bin")
+    call("index", "-q", "--format", "raw", "--dtype", "u16", "--eod", "none", "--vocab-size", 1000, folder / "bare.bin")
+
+
+def document_of(dataset, token):
+    return dataset.find_document(token % dataset.n_tokens)
+
+
+def a_run_without_a_ledger_is_that_of_a_loader(folder):
+    for name in ("flat", "joined"):
+        dataset = tokmap.open(folder / name)
+        loaders = [tokmap.Loader(folder / name, LENGTH, 3, rank=rank, n_ranks=2, seed=5, shuffle="block", max_epochs=2,
+                                 drop_last=False) for rank in range(2)]
+        options = (folder / name, *ORDER, "--max-epochs", 2, "--ranks", 2, "--batch-rows", 3)
+        steps, tokens = [], collections.Counter()
+        documents = collections.defaultdict(set)
+        for step, batches in enumerate(itertools.zip_longest(*loaders)):
+            steps.append([(step, rank, i, row) for rank, batch in enumerate(batches) if batch is not None
+                          for i, row in enumerate(batch.rows)])
+        for some in steps:
+            for _, _, _, row in some:
+                for i in range(len(row.tokens)):
+                    number = document_of(dataset, row.first_token + i).number
+                    documents[number].add(row.sample)
+                    tokens[number] += i > 0
+        for step in (0, len(steps) // 2, len(steps) - 1):
+            found = answer("trace", *options, "--step", step)
+            assert [(r["step"], r["rank"], r["row"], r["sample"], r["window"]) for r in found] == \
+                [(s, rank, i, row.sample, row.window) for s, rank, i, row in steps[step]]
+            assert [r for r in found if r["rank"] == 1] == answer("trace", *options, "--step", step, "--rank", 1)
+            for r in found:
+                assert [r] == answer("trace", *options, "--sample", r["sample"]) or r["sample"] % 5
+                assert {d["number"] for d in r["documents"]} == {n for n, some in documents.items() if r["sample"] in some}
+                for d in r["documents"]:
+                    assert d["meta"] == dataset.document_meta(d["number"])
+        for number in (0, 57, max(documents)):
+            found = answer("trace", *options, "--document", "%s:%d" % (folder / name, number))
+            assert [r["sample"] for r in found] == sorted(documents[number])
+        until = steps[3][0][3].sample
+        found = answer("trace", *options, "--document", f"{folder / name}.tmi:57", "--until", until)
+        assert [r["sample"] for r in found] == sorted(g for g in documents[57] if g < until)
+        every = answer("trace", *options, "--input", dataset.inputs[0].name)
+        assert every == answer("trace", *options, "--input", os.path.basename(dataset.inputs[0].name))
+        assert {r["sample"] for r in every} == {g for n in range(dataset.inputs[0].n_documents) for g in documents[n]}
+        report = answer("report", *options, "--by", "input")
+        assert report["tokens"] == sum(tokens.values())
+        ends = np.cumsum([one.n_documents for one in dataset.inputs])
+        wanted = collections.Counter()
+        for number, n in tokens.items():
+            wanted[dataset.inputs[int(np.searchsorted(ends, number, "right"))].name] += n
+        assert {one["name"]: one["tokens"] for one in report["shares"]} == wanted
+
+
+def values_are_found_and_counted(folder):
+    options = (folder / "flat", *ORDER, "--until", 150)
+    dataset = tokmap.open(folder / "flat")
+    years = [dataset.document_meta(i)["year"] for i in range(dataset.n_documents)]
+    found = answer("trace", *options, "--where", "year=2024")
+    wanted = set()
+    for i, year in enumerate(years):
+        if year == 2024 and dataset.document(i).n_tokens:
+            wanted.update(r["sample"] for r in answer("trace", *options, "--document", f"{folder / 'flat'}:{i}"))
+    assert [r["sample"] for r in found] == sorted(wanted)
+    hosts = answer("report", *options, "--host", "url")
+    assert {one["name"] for one in hosts["shares"]} == {"a.org", "b.de"} and hosts["until"] == 150
+    assert len(answer("report", *options, "--host", "url", "--top", "50%")["shares"]) == 1
+    table = says("report", *options, "--by", "year").splitlines()
+    assert table[0].split() == ["year", "tokens", "documents", "share"] and table[-1].endswith(" tokens in all")
+    rows = list(csv.reader(io.StringIO(says("report", *options, "--by", "year", "--format", "csv"))))
+    assert {row[0] for row in rows[1:]} == {"", "2024", "2025"} and abs(sum(float(row[3]) for row in rows[1:]) - 1) < 1e-6
+    text = says("trace", *options, "--sample", 7, "--text", "bytes")
+    assert " sample 7  source 0 " in text and "\n    document " in text and text.splitlines()[-1].endswith("x'"), text
+    program_says = subprocess.run([sys.executable, "-m", "tokmap", "trace", *map(str, options), "--sample", "7", "--text", "bytes"],
+                                  check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    assert program_says.stdout == text
+
+
+def attempts_are_shown_if_asked_for(folder):
+    ledger = folder / "run.ledger"
+    with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, batch_schedule=[(8, 8)]) as loader:
+        states = [next(loader).state for _ in range(4)]
+        loader.restore(states[0])
+        next(loader)
+    (folder / "state").write_bytes(states[0])
+    run_of = ("--ledger", ledger)
+    assert tokmap.Run(ledger).given_up == [(4, 8), (8, 24)]  # also where the rows of a step changed
+    assert [r["given_up"] for r in answer("trace", *run_of, "--step", 1)] == [False] * 4
+    assert [r["given_up"] for r in answer("trace", *run_of, "--step", 1, "--all-attempts")] == [False] * 4 + [True] * 4
+    assert [r["given_up"] for r in answer("trace", *run_of, "--sample", 20, "--all-attempts")] == [True]
+    assert "given up: step 3 " in says("trace", *run_of, "--sample", 20, "--all-attempts")
+    refused(2, "sample 20 is not before sample 8", "trace", *run_of, "--sample", 20)
+    tokens = [answer("report", *run_of, *more)["tokens"] for more in ((), ("--all-attempts",), ("--state", folder / "state"))]
+    assert tokens == [8 * LENGTH, 28 * LENGTH, 4 * LENGTH]
+    document = answer("trace", *run_of, "--sample", 20, "--all-attempts")[0]["documents"][0]["number"]
+    found = answer("trace", *run_of, "--document", f"{folder / 'flat'}:{document}", "--all-attempts")
+    assert (20, True) in [(r["sample"], r["given_up"]) for r in found]
+    killed = tokmap.Loader(folder / "flat", LENGTH, 4, ledger=folder / "killed")
+    states = [next(killed).state for _ in range(3)]
+    killed._ledger.next_sample = None
+    with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=folder / "killed") as loader:
+        loader.restore(states[1])
+        next(loader)
+    status, _, errors = run("report", "--ledger", folder / "killed", "--all-attempts")
+    assert status == 0 and "of 1 attempts that were given up" in errors, errors
+
+
+def what_is_wrong_is_refused(folder):
+    ledger = folder / "refused.ledger"
+    with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, seed=5, skip=[(8, 10)]) as loader:
+        for _ in range(5):
+            next(loader)
+    of_ledger, options = ("--ledger", ledger), (folder / "flat", *ORDER, "--until", 20)
+    for what, text in ((("--step", 5), "step 5: there are 5 steps"), (("--step", -1), "step -1"), (("--sample", 8), "is skipped"),
+                       (("--sample", 22), "is not before sample 22"), (("--sample", -1), "sample -1"),
+                       (("--step", 0, "--rank", 1), "rank 1: the run had 1"), (("--sample", 0, "--rank", 1), "rank 1"),
+                       (("--sample", 0, "--rank", -1), "rank -1"), (("--document", "flat"), "'flat': must be"),
+                       (("--document", "flat:x"), "'flat:x': must be"), (("--document", "flat:-1"), "must be"),
+                       (("--document", f"{folder / 'flat'}:120"), "document"), (("--document", "other:1"), "other: is no dataset"),
+                       (("--input", "nothing"), "such documents"), (("--where", "year"), "'year': must be"),
+                       (("--where", "year=1"), "such documents"), (("--where", "month=1"), "no values 'month'"),
+                       (("--sample", 0, "--until", 23), "closed at sample 22"), (("--step", "x"), "invalid"), ((), "required"),
+                       (("--sample", 0, "--until", -1), "until"), (("--sample", 0, "--seed", 1), "--ledger"),
+                       (("--step", 0, "--sample", 0), "not allowed")):
+        refused(2, text, "trace", *of_ledger, *what)
+    for what, text in ((("--top", "0%"), "above 0 %"), (("--top", "101"), "at most 100 %"), (("--top", "x"), "invalid"),
+                       (("--top", "nan"), "invalid"), (("--by", "month"), "no values 'month'"), (("--host", "month"), "no values"),
+                       (("--host", "year"), "values 'year' are no text"), (("--by", "year", "--host", "url"), "not allowed"),
+                       ((folder / "flat",), "--ledger")):
+        refused(2, text, "report", *of_ledger, *what)
+    for more, text in ((("--all-attempts",), "needs --ledger"), (("--shuffle", "some"), "shuffle"), (("--seed", -1), "seed"),
+                       (("--windows", "none"), "windows"), (("--ranks", 0), "n_ranks")):
+        refused(2, text, "report", *options, *more)
+    for given, text in (((), "say which run"), ((folder / "flat",), "say which run"),
+                        ((folder / "flat", *ORDER), "say where the run is"),
+                        ((folder / "flat", *ORDER, "--max-epochs", 1, "--until", 10**6), "1000000")):
+        refused(2, text, "report", *given)
+    refused(2, "--ranks and --batch-rows", "trace", *options, "--step", 0)
+    refused(3, "nothing", "report", "--ledger", folder / "nothing")
+    refused(3, "nothing", "report", folder / "nothing", *ORDER, "--until", 1)
+    refused(3, "text.jsonl: is no file of the 128 bytes", "report", *of_ledger, "--state", folder / "text.jsonl")
+    with tokmap.Loader(folder / "flat", LENGTH, 4, seed=6) as loader:
+        (folder / "other").write_bytes(loader.state())
+    refused(4, "seed", "report", *of_ledger, "--state", folder / "other")
+    refused(4, "text.jsonl:1: is no line", "report", "--ledger", folder / "text.jsonl")
+    bare = (folder / "bare", *ORDER, "--until", 9)
+    for what in (("--sample", 1), ("--document", f"{folder / 'bare'}:0"), ("--input", "bare.bin"), ("--where", "year=1")):
+        refused(4, "bare.tmi: its document boundaries are not known", "trace", *bare, *what)
+    refused(4, "bare.tmi: its document boundaries are not known", "report", *bare)
+    (folder / "copy").write_bytes(ledger.read_bytes().replace(b'"seed":"5"', b'"seed":"6"'))
+    refused(4, "copy:1: was changed", "report", "--ledger", folder / "copy")
+    call("pack", "-q", "--force", folder / "more.txt", "-o", folder / "flat")
+    refused(4, "is another dataset now", "report", *of_ledger)
+
+
+sys.exit(run_in_folders("python_answers_", prepare=prepare))
