@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 import sys
 from fractions import Fraction
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -28,15 +29,16 @@ Loader writes (ledger=...); or that of datasets and the options of their Loader.
   python -m tokmap trace --ledger run.ledger --document data/train:1234
   python -m tokmap trace data/train --sequence-length 4096 --seed 1 --ranks 8 --batch-rows 4 --step 100"""
 _REPORT = """\
-Says how many tokens a run was trained on: how often one was a label, by source, by input, or by a value that its documents
-kept. The run is that of a ledger, which a Loader writes (ledger=...); or that of datasets and the options of their Loader.
+Says how many tokens a run was trained on: how often one was a label, by source, by input, or by a value that its
+documents kept. The run is that of a ledger, which a Loader writes (ledger=...); or that of datasets and the options of
+their Loader.
 
   python -m tokmap report --ledger run.ledger --by input
   python -m tokmap report --ledger run.ledger --host url --top 10% --format csv"""
 
 
 def _percent(text: str) -> Fraction:
-    percent = Fraction(text[:-1] if text.endswith("%") else text)  # argparse says what raises ValueError
+    percent = Fraction(text.rstrip("%")) if re.fullmatch(r"[0-9]+(\.[0-9]+)?%?", text) else Fraction(0)
     if not 0 < percent <= 100:
         raise argparse.ArgumentTypeError(f"{text!r}: must be above 0 % and at most 100 %")
     return percent
@@ -69,23 +71,24 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--where", type=_condition, metavar="COLUMN=VALUE", help="the documents that kept this value")
     trace.add_argument("--rank", type=int, metavar="R", help="only the rows of this rank")
     trace.add_argument("--text", metavar="TOKENIZER", help="show the text of rows, with this tokenizer file")
-    trace.add_argument("--format", choices=("table", "json"), default="table")
+    trace.add_argument("--format", choices=("table", "json"), default="table", help="%(choices)s [table]", metavar="NAME")
     report = commands.add_parser("report", description=_REPORT, formatter_class=formatter)
     of = report.add_mutually_exclusive_group()
-    of.add_argument("--by", default="source", help="source, input, or the name of a column")
+    of.add_argument("--by", default="source", metavar="WHAT", help="source, input, or the name of a column [source]")
     of.add_argument("--host", metavar="COLUMN", help="the hosts of a column of URLs")
     report.add_argument("--top", type=_percent, metavar="N%", help="only the largest N percent of the groups")
-    report.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    report.add_argument("--format", choices=("table", "json", "csv"), default="table", help="%(choices)s [table]", metavar="NAME")
     for command in (trace, report):
         command.add_argument("datasets", nargs="*", metavar="P", help="without a ledger: the shards of one source")
-        command.add_argument("--ledger", metavar="FILE")
+        command.add_argument("--ledger", metavar="FILE", help="of the run; its datasets must be where they were")
         command.add_argument("--all-attempts", action="store_true", help="also what the run gave up when it went back")
         until = command.add_mutually_exclusive_group()
         until.add_argument("--until", type=int, metavar="SAMPLE", help="where the run is [where it was closed]")
         until.add_argument("--state", metavar="FILE", help="the same, as a file of the 128 bytes of a state")
-        for name, kind in (("sequence-length", int), ("seed", int), ("shuffle", str), ("windows", str), ("max-epochs", int),
-                           ("ranks", int), ("batch-rows", int)):
-            command.add_argument(f"--{name}", type=kind, help="without a ledger: of the Loader")
+        for name, kind, value in (("sequence-length", int, "N"), ("seed", int, "N"), ("shuffle", str, "NAME"),
+                                  ("windows", str, "NAME"), ("max-epochs", int, "N"), ("ranks", int, "N"),
+                                  ("batch-rows", int, "N")):
+            command.add_argument(f"--{name}", type=kind, metavar=value, help="without a ledger: of the Loader")
     return parser
 
 

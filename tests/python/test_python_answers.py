@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -73,6 +74,13 @@ def prepare(folder):
 
 def document_of(dataset, token):
     return dataset.find_document(token % dataset.n_tokens)
+
+
+def the_manual_has_all_options(folder):
+    page = (ROOT / "docs/man/tokmap-trace.1").read_text().replace("\\-", "-")
+    help_texts = run("trace", "--help")[1] + run("report", "--help")[1]
+    options = [set(re.findall(r"--[a-z][a-z-]+", text)) for text in (page, help_texts)]
+    assert options[0] == options[1] - {"--help"}, options[0] ^ options[1]
 
 
 def a_run_without_a_ledger_is_that_of_a_loader(folder):
@@ -191,8 +199,8 @@ def what_is_wrong_is_refused(folder):
                        (("--sample", 0, "--until", -1), "until"), (("--sample", 0, "--seed", 1), "--ledger"),
                        (("--step", 0, "--sample", 0), "not allowed")):
         refused(2, text, "trace", *of_ledger, *what)
-    for what, text in ((("--top", "0%"), "above 0 %"), (("--top", "101"), "at most 100 %"), (("--top", "x"), "invalid"),
-                       (("--top", "nan"), "invalid"), (("--by", "month"), "no values 'month'"), (("--host", "month"), "no values"),
+    for what, text in ((("--top", "0%"), "above 0 %"), (("--top", "101"), "at most 100 %"), (("--top", "x"), "above 0 %"),
+                       (("--top", "1/0"), "above 0 %"), (("--by", "month"), "no values 'month'"), (("--host", "month"), "no values"),
                        (("--host", "year"), "values 'year' are no text"), (("--by", "year", "--host", "url"), "not allowed"),
                        ((folder / "flat",), "--ledger")):
         refused(2, text, "report", *of_ledger, *what)
