@@ -15,7 +15,6 @@ from . import _meta
 from ._dataset import Dataset
 from ._errors import DamagedError, Error, MismatchError, NotADatasetError, VersionError
 from ._loader import Loader
-from ._numbers import state_bytes
 from ._report import Share, check_boundaries
 from ._sources import Source
 from ._tokenizer import Tokenizer

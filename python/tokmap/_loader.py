@@ -5,33 +5,32 @@ import ctypes
 import os
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _lib
-from ._amend import Mixture, amended, as_mixture, as_phases
-from ._batch import PARTS, Batch, save_at
-from ._dataset import Dataset, Path, Shard
+from ._amend import Mixture, as_mixture, as_phases
+from ._batch import Batch, save_at
+from ._dataset import Path
 from ._errors import ArgumentError, ForkedError, MismatchError, check
 from ._gather import Gatherer
-from ._ledger import Ledger, earlier_mixtures
+from ._ledger import Ledger
 from ._lib import lib
 from ._locks import new_lock
 from ._metrics import MetricsFile, as_text, collect
 from ._numbers import flag, integer, number, real, state_bytes
+from ._order import IO, Order, as_outputs, choose, row_parts
 from ._ranks import check_found, find_rank
 from ._rows import LoaderHandle, Row
-from ._sources import Source, as_sources
+from ._sources import as_sources
 from ._stage import Stage
 from ._stage_core import Log
 from ._steps import Steps, as_schedule, as_skip
 
-_SHUFFLES = {"full": 0, "none": 1, "block": 2}
-_WINDOWS = {"concat": 0, "within-document": 1}
-_IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
 _ON_MISMATCH = {"error": 0, "amend": 1}
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
+
 
 class _Closed:
     """In place of the handle of a loader that is closed."""
@@ -53,31 +52,10 @@ class Sample(NamedTuple):
     n_tokens: int
 
 
-def choose(words: Mapping[str, int], word: Any, name: str) -> int:
-    if not isinstance(word, str) or word not in words:
-        raise ValueError(f"{name} is {word!r}: must be one of {', '.join(map(repr, words))}")
-    return words[word]
-
-
 def _check_fork(status: int) -> None:
     """For calls of an open loader that can fail for no other reason, and so have no text."""
     if status:
         raise ForkedError("this loader belongs to the parent process: open another one in the child", status)
-
-
-def _as_outputs(given: Any) -> Tuple[str, ...]:
-    if isinstance(given, (str, set, frozenset)):
-        raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
-    outputs = tuple(given)
-    for name in outputs:
-        choose(PARTS, name, "an output")
-    return outputs
-
-
-def _row_parts(outputs: Set[str], on_device: bool) -> int:
-    """What the library has to find out about rows. A stage makes positions and numbers from boundaries."""
-    wanted = {"cu_seqlens" if on_device and name in ("position_ids", "document_ids") else name for name in outputs}
-    return sum(PARTS[name] for name in wanted)
 
 
 class Loader:
@@ -173,7 +151,7 @@ class Loader:
         self._mixture = Mixture(as_phases(phases, [s.weight for s in self._sources]),
                                 [s.max_epochs or 0 for s in self._sources], as_skip(skip))
         self._amends = choose(_ON_MISMATCH, on_mismatch, "on_mismatch") == 1
-        self.outputs = _as_outputs(outputs)
+        self.outputs = as_outputs(outputs)
         self.rank, self.n_ranks = find_rank(rank, n_ranks)
         self._rank_is_found = rank is None  # and not compared yet with what torch.distributed says at the first batch
         self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
@@ -191,16 +169,11 @@ class Loader:
         needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
-        self._options: Dict[str, Any] = {
-            "sequence_length": self.sequence_length, "seed": number("seed", seed, 2**64 - 1), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
-            "windows": choose(_WINDOWS, windows, "windows"), "random_offset": random_offset,
-            "row_parts": _row_parts(needed, device is not None),
-            "block_windows": number("block_windows", block_windows, 2**42),
-            "group_blocks": number("group_blocks", group_blocks, 2**28), "io": choose(_IO, io, "io"),
-            "look_ahead": number("look_ahead", look_ahead, 1024), "drop_behind": drop_behind,
-            "mixed_tokenizers": mixed_tokenizers}
-        if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
-            raise ValueError("block_windows and group_blocks need shuffle='block'")
+        self._order = Order(
+            self._sources, sequence_length=self.sequence_length, seed=seed, shuffle=shuffle, windows=windows,
+            random_offset=random_offset, row_parts=row_parts(needed, device is not None), block_windows=block_windows,
+            group_blocks=group_blocks, io=io, look_ahead=look_ahead, drop_behind=drop_behind,
+            mixed_tokenizers=mixed_tokenizers)
         if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
             raise ValueError("n_slots, max_documents and log are for a Loader with a device")
         if windows != "concat" and not contiguous:
@@ -247,45 +220,15 @@ class Loader:
     # ---- Open and close ----
 
     def _open(self) -> LoaderHandle:
-        shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
-        handle = LoaderHandle(shards)
-        options = self._mixture.as_options(batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks,
-                                           **self._options)
-        for c, s, own in zip(options.sources, self._sources, shards):
-            pointers = [shard.handle.pointer.value for shard in own]
-            c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
-            c.masked = bool(s.masked)
-        detail = _lib.ErrorDetail()
-        check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
-              detail)
-        return handle
+        return self._order.open(self._mixture, batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks)
 
     def _amend(self, state: bytes) -> None:
-        given = self._amend_from
-        if given is None or isinstance(given, Mixture):
-            return self._amend_with(state, given)
-        mixtures = earlier_mixtures(given, int.from_bytes(state[24:32], "little"))
-        for mixture in mixtures:
-            try:
-                return self._amend_with(state, mixture)
-            except (MismatchError, ValueError):
-                continue
-        self._amend_with(state, mixtures[0])  # which is likeliest to say what is wrong
-
-    def _amend_with(self, state: bytes, old: Optional[Mixture]) -> None:
         """Opens the loader again with the mixture that continues the state."""
-        at = int.from_bytes(state[24:32], "little")
-        before, self._mixture = self._mixture, amended(old, self._mixture, at) if old else self._mixture
-        try:
-            handle = self._open()
-            detail = _lib.ErrorDetail()
-            check(lib.tokmap_loader_amend(handle.pointer, (ctypes.c_uint8 * 128)(*state),
-                                          ctypes.byref(old.as_options()) if old else None, ctypes.byref(detail)), detail)
-            if self._ledger is not None:
-                self._ledger.close()  # as the loader was up to here
-        except BaseException:
-            self._mixture = before
-            raise
+        handle, mixture = self._order.continue_with(self._mixture, state, self._amend_from, batch_rows=self.batch_rows,
+                                                    rank=self.rank, n_ranks=self.n_ranks)
+        if self._ledger is not None:
+            self._ledger.close()  # as the loader was up to here
+        self._mixture = mixture
         with self._lock:
             self._arguments["phases"] = self.phases
             if self._stage is not None:
@@ -609,15 +552,14 @@ class Loader:
             return staged
         info = self._get_info()
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
-        found["io"] = {value: name for name, value in _IO.items()}[info.io]
+        found["io"] = {value: name for name, value in IO.items()}[info.io]
         return found
-
 
     def metrics(self, *, text: bool = False) -> Any:
         """What was read and used so far: the position, waits, bytes read, and for each source samples, tokens and epochs. As
         a dict, or as the text of OpenMetrics. Samples are those of all ranks, and so are tokens; but within documents,
         tokens are what this process has given out since the first call (tokens_of_process)."""
-        if self._token_counts is None and self._options["windows"] == 1:
+        if self._token_counts is None and self._order.is_within_documents:
             self._token_counts = [0] * len(self._sources)
         found = collect(self)
         return as_text(found) if text else found

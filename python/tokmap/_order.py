@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the arguments of a Loader to an open loader of the library: which samples there are, and how they are read."""
+
+import ctypes
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
+
+from . import _lib
+from ._amend import Mixture, amended
+from ._batch import PARTS
+from ._dataset import Path, Shard
+from ._errors import MismatchError, check
+from ._ledger import earlier_mixtures
+from ._lib import lib
+from ._numbers import number
+from ._rows import LoaderHandle
+from ._sources import Source
+
+IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
+_SHUFFLES = {"full": 0, "none": 1, "block": 2}
+_WINDOWS = {"concat": 0, "within-document": 1}
+
+
+def choose(words: Mapping[str, int], word: Any, name: str) -> int:
+    if not isinstance(word, str) or word not in words:
+        raise ValueError(f"{name} is {word!r}: must be one of {', '.join(map(repr, words))}")
+    return words[word]
+
+
+def as_outputs(given: Any) -> Tuple[str, ...]:
+    if isinstance(given, (str, set, frozenset)):
+        raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
+    outputs = tuple(given)
+    for name in outputs:
+        choose(PARTS, name, "an output")
+    return outputs
+
+
+def row_parts(outputs: Set[str], on_device: bool) -> int:
+    """What the library has to find out about rows. A stage makes positions and numbers from boundaries."""
+    wanted = {"cu_seqlens" if on_device and name in ("position_ids", "document_ids") else name for name in outputs}
+    return sum(PARTS[name] for name in wanted)
+
+
+class Order:
+    """All samples of some sources but for their mixture, which a run may change."""
+
+    def __init__(self, sources: List[Source], *, seed: int, shuffle: str, windows: str, block_windows: int,
+                 group_blocks: int, io: str, look_ahead: int, **others: Any) -> None:
+        self._sources = sources
+        self.is_within_documents = choose(_WINDOWS, windows, "windows") == 1
+        self._options: Dict[str, Any] = {
+            "seed": number("seed", seed, 2**64 - 1), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
+            "windows": _WINDOWS[windows], "block_windows": number("block_windows", block_windows, 2**42),
+            "group_blocks": number("group_blocks", group_blocks, 2**28), "io": choose(IO, io, "io"),
+            "look_ahead": number("look_ahead", look_ahead, 1024), **others}
+        if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
+            raise ValueError("block_windows and group_blocks need shuffle='block'")
+
+    def open(self, mixture: Mixture, **batches: int) -> LoaderHandle:
+        shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
+        handle = LoaderHandle(shards)
+        options = mixture.as_options(**batches, **self._options)
+        for c, s, own in zip(options.sources, self._sources, shards):
+            pointers = [shard.handle.pointer.value for shard in own]
+            c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
+            c.masked = bool(s.masked)
+        detail = _lib.ErrorDetail()
+        check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
+              detail)
+        return handle
+
+    def continue_with(self, mixture: Mixture, state: bytes, before: Union[None, Path, Mixture],
+                      **batches: int) -> Tuple[LoaderHandle, Mixture]:
+        """A loader that continues a state with another mixture, which is the second result. before: the mixture of the
+        state's loader, or a ledger that has it."""
+        if before is None or isinstance(before, Mixture):
+            return self._amend(mixture, state, before, batches)
+        mixtures = earlier_mixtures(before, _sample_of(state))
+        for one in mixtures:
+            try:
+                return self._amend(mixture, state, one, batches)
+            except (MismatchError, ValueError):
+                continue
+        return self._amend(mixture, state, mixtures[0], batches)  # which is likeliest to say what is wrong
+
+    def _amend(self, mixture: Mixture, state: bytes, before: Optional[Mixture],
+               batches: Dict[str, int]) -> Tuple[LoaderHandle, Mixture]:
+        mixture = amended(before, mixture, _sample_of(state)) if before else mixture
+        handle, detail = self.open(mixture, **batches), _lib.ErrorDetail()
+        check(lib.tokmap_loader_amend(handle.pointer, (ctypes.c_uint8 * 128)(*state),
+                                      ctypes.byref(before.as_options()) if before else None, ctypes.byref(detail)), detail)
+        return handle, mixture
+
+
+def _sample_of(state: bytes) -> int:
+    return int.from_bytes(state[24:32], "little")
