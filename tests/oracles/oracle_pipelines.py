@@ -27,6 +27,8 @@ def stages():
     found += [{"type": "CharDelimiterSplit", "delimiter": "a"}, {"type": "FixedLength", "length": 3}]
     found += [split(text, b, kind="String") for b in BEHAVIORS for text in (" ", "I", "n.")]
     found += [{"type": name} for name in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer")]
+    found += [metaspace(prepend_scheme=scheme, split=each, add_prefix_space=scheme != "never")
+              for scheme in ("always", "first", "never") for each in (False, True)]
     return found + [byte_level(use, prefix) for use in (None, True, False)
                     for prefix in (False, True)]
 
@@ -38,7 +40,7 @@ def is_byte_level(stage):
 def words_document(steps, characters):
     """A tokenizer whose ids show where its words end: no merges, and another id at the end."""
     if any(map(is_byte_level, steps)):
-        characters = byte_letters()
+        characters = [*byte_letters(), SPACE]
     tokens = ["<unk>"] + [c + end for end in ("", SUFFIX) for c in characters]
     model = bpe_model({token: i for i, token in enumerate(tokens)}, [], unk_token="<unk>",
                       end_of_word_suffix=SUFFIX)

@@ -144,8 +144,8 @@ static void make_model(model *m, split_pattern pattern)
 {
     failure err;
     model_init(m);
-    m->prefix_words = plain.prefix_words;
-    m->word_split = plain.word_split;
+    m->n_later = plain.prefix_words;
+    m->later[0] = (piece_step){.change = CHANGE_BLANK, .split = plain.word_split};
     m->kind = MODEL_BYTE_BPE;
     m->rule = plain.listed ? MERGE_LISTED : MERGE_RANKED;
     m->whole_word_first = plain.whole_word_first;

@@ -331,15 +331,3 @@ TEST(in_metaspace_a_run_of_bytes_is_a_token)
     decodes(&g, "228 152 1 228", "\uFFFD\uFFFD  b\uFFFD");
     engine_end(&g);
 }
-
-/* ---- Refusals ---- */
-
-TEST(what_is_not_supported_is_refused_by_name)
-{
-    model m;
-    make_listed(&m, 4);
-    m.metaspace = true;
-    m.split = SPLIT_WHITESPACE_SPLIT;
-    m.prepend = PREPEND_FIRST;
-    refused(&m, "first");
-}

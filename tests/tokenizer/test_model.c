@@ -438,23 +438,24 @@ TEST(a_blank_goes_before_the_text_or_before_each_piece_of_a_split)
 {
     static const struct {
         const char *pre_tokenizer;
-        split_pattern split, word_split;
-        bool prefix_words;
+        split_pattern split, later;
+        size_t n_later;
     } cases[] = {
-        {PREFIXED("true"), SPLIT_GPT2, SPLIT_NONE, false},
-        {PREFIXED("false"), SPLIT_NONE, SPLIT_NONE, false},
+        {PREFIXED("true"), SPLIT_GPT2, SPLIT_NONE, 0},
+        {PREFIXED("false"), SPLIT_NONE, SPLIT_NONE, 0},
         {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," PREFIXED("false")), SPLIT_CL100K,
-         SPLIT_NONE, true},
-        {SEQUENCE(DIGITS("true") "," PREFIXED("true")), STAGE_EACH_DIGIT, SPLIT_GPT2, true},
+         SPLIT_NONE, 1},
+        {SEQUENCE(DIGITS("true") "," PREFIXED("true")), STAGE_EACH_DIGIT, SPLIT_GPT2, 1},
         {SEQUENCE(PREFIXED("true") "," DIGITS("false")),
-         SPLIT_LIST(STAGE_BYTE_LEVEL, STAGE_DIGITS, STAGE_NONE, STAGE_NONE), SPLIT_NONE, false},
+         SPLIT_LIST(STAGE_BYTE_LEVEL, STAGE_DIGITS, STAGE_NONE, STAGE_NONE), SPLIT_NONE, 0},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
         CHECK_EQ(m.split, cases[i].split);
-        CHECK_EQ(m.word_split, cases[i].word_split);
-        CHECK(m.prefix_words == cases[i].prefix_words);
-        CHECK(m.prefix_space == !cases[i].prefix_words);
+        CHECK_EQ(m.later[0].split, cases[i].later);
+        CHECK_INT(m.n_later, cases[i].n_later);
+        CHECK(m.prefix_space == !cases[i].n_later);
+        CHECK_INT(m.kind, MODEL_BYTE_BPE);
     }
 }
 
@@ -470,7 +471,6 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
         {SPLIT("a(?<=b)", "Isolated", "false"),
          "Split: an unknown kind of group at byte 2 in the regex a(?<=b) is not supported"},
         {SPLIT(CL100K "|", "Isolated", "false"), "it may match nothing"},
-        {SEQUENCE(PREFIXED("true") "," PREFIXED("false")), "add_prefix_space, ByteLevel add_"},
         {SEQUENCE(LINES("Isolated") "," SPLIT(QWEN2, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "a look-ahead of more than one character"},
         {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not supported"},
@@ -527,28 +527,50 @@ TEST(metaspace)
               "the prepend_scheme last is not supported");
     refuse_hf(&(hf_parts){.pre_tokenizer = METASPACE(", \"add_prefix_space\": false")},
               "does not match prepend_scheme");
-    refuse_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(METASPACE("") "," METASPACE(""))},
-              "not supported: Metaspace, Metaspace");
 }
 
-TEST(metaspace_before_the_first_text_needs_to_know_what_is_first)
+#define STEPS(list) "{\"type\": \"Sequence\", \"normalizers\": [" list "]}"
+#define NFD "{\"type\": \"NFD\"}"
+#define STRIP_LEFT "{\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": false}"
+#define FIRST METASPACE(", \"prepend_scheme\": \"first\"")
+
+TEST(metaspace_before_what_is_first_needs_a_normalizer_that_knows_it)
 {
-    static const char *const moving[] = {
-        "{\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": false}",
-        "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \" {2,}\"}, \"content\": \" \"}",
-        "{\"type\": \"Replace\", \"pattern\": {\"String\": \"ab\"}, \"content\": \"c\"}",
-        SPACES_TO("")};
-    static const char *const others[] = {
-        "{\"type\": \"Strip\", \"strip_left\": false, \"strip_right\": true}", SPACES_TO(MARK),
-        "{\"type\": \"Prepend\", \"prepend\": \"x\"}", "{\"type\": \"NFC\"}"};
-    for (size_t i = 0; i < N_ELEMENTS(moving); i++) {
-        refuse_hf(
-            &(hf_parts){.normalizer = moving[i],
-                        .pre_tokenizer = METASPACE(", \"prepend_scheme\": \"first\"")},
-            "prepend_scheme first is not supported after a normalizer that removes the beginning");
-        expect_hf(&(hf_parts){.normalizer = moving[i], .pre_tokenizer = METASPACE("")});
-        expect_hf(&(hf_parts){.normalizer = others[i],
-                              .pre_tokenizer = METASPACE(", \"prepend_scheme\": \"first\"")});
+    static const struct {
+        const char *normalizer;
+        bool alone, after_others;
+    } cases[] = {
+        {STRIP_LEFT, true, true},
+        {"{\"type\": \"Replace\", \"pattern\": {\"Regex\": \" {2,}\"}, \"content\": \" \"}", true,
+         true},
+        {"{\"type\": \"Replace\", \"pattern\": {\"String\": \"ab\"}, \"content\": \"c\"}", true,
+         true},
+        {SPACES_TO(""), true, true},
+        {"{\"type\": \"Prepend\", \"prepend\": \"x\"}", true, true},
+        {STEPS(NFD ", {\"type\": \"Lowercase\"}, {\"type\": \"StripAccents\"}"), true, true},
+        {NFD, true, false},
+        {"{\"type\": \"NFC\"}", true, false},
+        {STEPS("{\"type\": \"NFC\"}," SPACES_TO(MARK)), true, false},
+        {STEPS(NFD "," STRIP_LEFT), false, false},
+        {STEPS("{\"type\": \"NFKC\"}," SPACES_TO("")), false, false},
+        {STEPS(NFD "," SPACES_TO(MARK) ", {\"type\": \"StripAccents\"}"), false, false},
+        {"{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "
+         "\"strip_accents\": null, \"lowercase\": true}",
+         false, false},
+        {"{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "
+         "\"strip_accents\": false, \"lowercase\": true}",
+         true, true},
+    };
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        for (int after_others = 0; after_others < 2; after_others++) {
+            const hf_parts parts = {.normalizer = cases[i].normalizer,
+                                    .pre_tokenizer =
+                                        after_others ? SEQUENCE(DIGITS("true") "," FIRST) : FIRST};
+            if (after_others ? cases[i].after_others : cases[i].alone)
+                expect_hf(&parts);
+            else
+                refuse_hf(&parts, "prepend_scheme first is not supported after a normalizer");
+        }
     }
 }
 
@@ -565,7 +587,6 @@ TEST(metaspace_before_the_first_text_needs_to_know_what_is_first)
     "\"invert\": " invert "}"
 #define REPLACES(from, to)                                                                         \
     "{\"type\": \"Replace\", \"pattern\": {\"String\": \"" from "\"}, \"content\": \"" to "\"}"
-#define STEPS(list) "{\"type\": \"Sequence\", \"normalizers\": [" list "]}"
 #define NEWLINE(more)                                                                              \
     "{\"id\": 7, \"content\": \"\\n\", \"single_word\": false, \"lstrip\": false, \"rstrip\": "    \
     "false, "                                                                                      \

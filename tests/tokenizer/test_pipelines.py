@@ -19,7 +19,7 @@ from ref_protocol import expect, expect_equal, need, run_in_folders
 from test_splitter import ALPHABET, random_text
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
-CHARACTERS = sorted(set("".join(ALPHABET) + "In"))
+CHARACTERS = sorted(set("".join(ALPHABET) + "In\u2581"))
 
 
 def compare_steps(folder, steps, texts, wanted=None):
@@ -43,6 +43,7 @@ def compare_steps(folder, steps, texts, wanted=None):
 
 # What tokenizers 0.23 gives.
 DIGITS = {"type": "Digits", "individual_digits": False}
+FIRST, WHITE = metaspace(prepend_scheme="first"), {"type": "WhitespaceSplit"}
 TEXT = "In 2024 \u00b2\u00e9!"
 GOLDEN = [
     ([split(GPT2), byte_level()], "In|\u01202024|\u0120\u00c2\u00b2|\u00c3\u00a9|!"),
@@ -54,12 +55,37 @@ GOLDEN = [
     ([byte_level(True), DIGITS], "In|\u0120|2024|\u0120\u00c2|\u00b2|\u00c3\u00a9|!"),
     ([byte_level(True), split("[0-9][0-9][0-9]")],
      "In|\u0120|202|4|\u0120\u00c2\u00b2|\u00c3\u00a9|!"),
+    ([DIGITS, FIRST], "\u2581In|\u2581|2024|\u2581|\u00b2|\u00e9!"),
+    ([split("I", "Removed", kind="String"), FIRST], "n|\u25812024|\u2581\u00b2\u00e9!"),
+    ([WHITE, {**FIRST, "split": False}], "\u2581In|2024|\u00b2\u00e9!"),
+    ([metaspace(), DIGITS], "\u2581In|\u2581|2024|\u2581|\u00b2|\u00e9!"),
+    ([byte_level(False, True), DIGITS], "\u0120In\u0120|2024|\u0120\u00c2|\u00b2|\u00c3\u00a9!"),
+    ([byte_level(True, True), byte_level(False, True)],
+     "\u0120\u00c4\u0142In|\u0120\u00c4\u01422024|\u0120\u00c4\u0142\u00c3\u0124\u00c2\u00b2|"
+     "\u0120\u00c3\u0125\u00c2\u00a9|\u0120!"),
+    ([DIGITS, byte_level(False, True), metaspace(split=False), DIGITS],
+     "\u2581\u0120In\u0120|\u2581\u0120|2024|\u2581\u0120|\u2581\u0120\u00c2|\u00b2|\u2581\u0120\u00c3\u00a9!"),
 ]
 
 
 def words_of_several_stages_are_those_of_the_reference(folder):
     for steps, words in GOLDEN:
         expect(compare_steps(folder, steps, [TEXT], [words.split("|")]), steps)
+
+
+def every_model_takes_the_words_of_any_stages(folder):
+    file = folder / "tokenizer.json"
+    for steps, words in GOLDEN:
+        tokens = ["[UNK]", *dict.fromkeys(words.split("|"))]
+        ids = {token: i for i, token in enumerate(tokens)}
+        piece = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+        for model in ({"type": "WordLevel", "unk_token": "[UNK]", "vocab": ids},
+                      {"type": "WordPiece", "vocab": ids, **piece},
+                      {"type": "Unigram", "unk_id": 0, "vocab": [[token, -1.0] for token in tokens]}):
+            content = pipelines.document({"pre_tokenizer": pipelines.sequence(*steps)}, model, [])
+            file.write_text(json.dumps(content))
+            got, why = tokmap("encode", file, [TEXT])
+            expect_equal(got, [[ids[word] for word in words.split("|")]], "%s %s: %s" % (model["type"], steps, why))
 
 
 # Expressions that no known stage has, and what makes tokmap refuse some.
@@ -150,37 +176,28 @@ def fallback(token):
 
 
 LOWER, NFD = {"type": "Lowercase"}, {"type": "NFD"}
-# A tokenizer, and of rows of ids the text; None: it is refused.
-DECODED = {
-    "a normalized added token": (small([added("AB")], normalizer=LOWER), {(0, 6): "a ab"}),
-    "one that is not": (small([added("AB", True)], normalizer=LOWER), {(0, 6): "a AB"}),
-    "one that gets a prefix": (small([added("ab")], normalizer=normalizers(
-        {"type": "Prepend", "prepend": "\u2581"}), decoder=metaspace()), {(0, 6, 6): "a ab ab"}),
-    "one of bytes that is in their alphabet": (of_bytes(added("i\u00e7a")), {(256, 33): "i\ufffda!"}),
-    "one of bytes that is not": (of_bytes(added("\u4e2d ")), {(256, 33): "\u4e2d !"}),
-    "one of bytes that is normalized": (of_bytes(added("x\u00e7"), normalizer=NFD), {(256,): "xc\u0327"}),
-    "one that is named as a byte": (fallback(added("<0x0a>")), {(0, 262): "a\n", (1, 11): "b\x05"}),
-    "two that are one when normalized": (small([added("AB"), added("ab")], normalizer=LOWER), None),
-    "an empty prefix": (small(normalizer={"type": "Prepend", "prepend": ""}), None),
-    "a decoder that is not complete": (small(decoder={"type": "WordPiece", "prefix": "##"}), None),
-    "a post-processor that is not complete": (small(post_processor={"type": "ByteLevel"}), None),
-    "a flag that is null": (small([{**added("x"), "lstrip": None}]), None),
-}
+LEFT = {"type": "Strip", "strip_left": True, "strip_right": False}
+# Pre-tokenizers, a normalizer, and texts with what their ids stand for.
+PREFIXED = [
+    ([FIRST], None, {"ab": "_ab", "xab": "xab", "abx": "_abx"}),
+    ([FIRST], LEFT, {"ab": "_ab", " ab": "ab"}),
+    ([FIRST], replace("ab", "c"), {"ab": "c", "ba": "_ba"}),
+    ([FIRST], normalizers(NFD, {"type": "StripAccents"}), {"\u00e1b": "_ab", "\u0301b": "b"}),
+    ([WHITE, FIRST], None, {"ab a": "_aba", " ab a": "aba", "xab": "xab", "ab a " * 40000: "_aba" + "aba" * 39999}),
+    ([DIGITS, FIRST], normalizers({"type": "Prepend", "prepend": "2"}), {"ab": "_2_ab"}),
+    ([split("a", "Removed", kind="String"), FIRST], None, {"ab": "b", "ba": "_b"}),
+    ([DIGITS, {**FIRST, "split": False}, WHITE], None, {"a 2": "_a_2"}),
+]
 
 
-def added_tokens_decode_as_in_the_reference(folder):
-    for name, (content, rows) in DECODED.items():
-        file = folder / "tokenizer.json"
+def only_what_begins_where_the_text_begins_gets_a_prefix(folder):
+    file, names = folder / "tokenizer.json", "abc2_x"
+    for steps, normalizer, texts in PREFIXED:
+        content = small([added("x", True)], "abc2\u2581", normalizer=normalizer, pre_tokenizer=pipelines.sequence(*steps))
         file.write_text(json.dumps(content))
-        got, why = tokmap("decode", file, list(rows or ()))
-        expect_equal(got, rows and list(rows.values()), "%s (%s)" % (name, why))
-        try:
-            import tokenizers
-        except ImportError:
-            continue
-        for ids, text in (rows or {}).items():
-            reference = tokenizers.Tokenizer.from_file(str(file))
-            expect_equal(reference.decode(ids, skip_special_tokens=False), text, name)
+        got, why = tokmap("encode", file, list(texts), "--specials", "match")
+        expect(got, why)
+        expect_equal(["".join(names[i] for i in ids) for ids in got], list(texts.values()), "%s %s" % (steps, normalizer))
 
 
 def pairs():

@@ -38,7 +38,9 @@ struct tokenizer {
 /* Words of a pattern, not characters. */
 static bool has_words(const model *m)
 {
+    const bool first_piece = m->metaspace && m->prepend == PREPEND_FIRST && m->split != SPLIT_NONE;
     return m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
+           m->n_later > 0 || first_piece ||
            (m->kind == MODEL_CHAR_BPE &&
             ((m->split != SPLIT_NONE && !m->metaspace) || m->word_suffix.n_bytes > 0));
 }
@@ -62,8 +64,6 @@ static bool set_engine(tokenizer *t, const model *m, const model *normalized, fa
         t->normalizer = NULL;
         return (t->chars = char_engine_new(m, normalized, err)) != NULL;
     }
-    if (m->metaspace)
-        return model_fail(err, 0, "Metaspace before %s is not supported", m->family);
     t->prefix_space = m->prefix_space;
     t->words = word_engine_new(m, err);
     t->cuts = normalizer_text_cuts(m);
@@ -414,11 +414,6 @@ uint64_t encoder_specials_seen(const encoder *e)
     return e->specials_seen;
 }
 
-typedef struct stretch {
-    text_span text;
-    unsigned flags; /* of normalize_text */
-} stretch;
-
 typedef bool encode_function(encoder *e, stretch s, id_buffer *out);
 
 /* Finds added tokens, and encodes the text between them. */
@@ -426,6 +421,7 @@ static bool encode_around(encoder *e, const added_tokens *added, stretch s, enco
                           id_buffer *out)
 {
     const text_span all = s.text;
+    const size_t n_first = s.n_first;
     added_match m = {0};
     size_t from = 0;
     for (size_t at = 0; added && added_tokens_next(added, all.bytes, all.n_bytes, at, &m);) {
@@ -443,6 +439,7 @@ static bool encode_around(encoder *e, const added_tokens *added, stretch s, enco
             return false;
         from = m.end;
         s.flags = 0;
+        s.n_first = n_first > from ? n_first - from : 0;
     }
     s.text = (text_span){all.bytes + from, all.n_bytes - from};
     return encode(e, s, out);
@@ -454,18 +451,19 @@ static bool encode_words(encoder *e, stretch s, id_buffer *out)
     if (e->t->prefix_space && !(s.flags & NORMALIZE_CONTINUES) && s.text.n_bytes > 0 &&
         s.text.bytes[0] != ' ' && !text_buffer_prefix(&e->prefixed, " ", 1, &s.text))
         return false;
-    return word_scratch_encode(e->words, s.text.bytes, s.text.n_bytes, out);
+    return word_scratch_encode(e->words, s.text, s.n_first, out);
 }
 
 static bool encode_chars(encoder *e, stretch s, id_buffer *out)
 {
-    return char_scratch_encode(e->chars, s.text, s.flags, out);
+    return char_scratch_encode(e->chars, s, out);
 }
 
 static bool encode_slice(encoder *e, stretch s, id_buffer *out)
 {
-    if (e->t->normalizer && !normalize_text(e->t->normalizer, &e->normalizing, s.flags, &s.text))
+    if (!normalize_text(e->t->normalizer, &e->normalizing, s.flags, &s.text))
         return false;
+    s.n_first = e->normalizing.n_first;
     return encode_around(e, e->t->normalized, s, encode_words, out);
 }
 
@@ -473,7 +471,7 @@ static bool encode_slices(encoder *e, stretch s, id_buffer *out)
 {
     while (s.text.n_bytes > 0) {
         const size_t n = tokenizer_part(e->t, s.text.bytes, s.text.n_bytes, SLICE_BYTES);
-        if (!encode_slice(e, (stretch){{s.text.bytes, n}, s.flags}, out))
+        if (!encode_slice(e, (stretch){{s.text.bytes, n}, s.flags, 0}, out))
             return false;
         s.text = (text_span){s.text.bytes + n, s.text.n_bytes - n};
         s.flags = NORMALIZE_CONTINUES;
@@ -490,7 +488,7 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
     if (e->words)
         return encode_slices(e, s, out);
     if (e->chars)
-        return char_scratch_normalize(e->chars, s.flags, &s.text) &&
+        return char_scratch_normalize(e->chars, &s) &&
                encode_around(e, char_engine_added(e->t->chars), s, encode_chars, out);
     if (!id_buffer_reserve(out, n_bytes))
         return false;
@@ -504,8 +502,8 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
 tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
                                id_buffer *out)
 {
-    const stretch all = {{text, n_bytes},
-                         flags & TEXT_FIRST ? NORMALIZE_FIRST : NORMALIZE_CONTINUES};
+    const stretch all = {
+        {text, n_bytes}, flags & TEXT_FIRST ? NORMALIZE_FIRST : NORMALIZE_CONTINUES, 0};
     e->stopped = false;
     if (encode_around(e, e->t->raw, all, encode_stretch, out))
         return TOKENIZE_OK;

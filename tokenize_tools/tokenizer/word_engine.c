@@ -6,27 +6,43 @@
 
 #include "tokenizer/bytes/byte_bpe.h"
 #include "tokenizer/chars/char_bpe.h"
-#include "tokenizer/normalize/text_buffer.h"
+#include "tokenizer/chars/unigram.h"
+#include "tokenizer/model/byte_alphabet.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/split/found_words.h"
 #include "tokenizer/words/word_cache.h"
 #include "tokenizer/words/word_pieces.h"
 
-struct word_engine {
+#define MAX_STEPS (MODEL_MAX_PIECE_STEPS + 1)
+
+typedef struct word_splitter {
     splitter *split;
     bool drops_blanks;
-    bool prefix_words;    /* a blank goes before each word, */
-    splitter *word_split; /* which is then split again */
-    byte_bpe *bytes;      /* or */
-    char_bpe *chars;      /* or */
+} word_splitter;
+
+struct word_engine {
+    word_splitter splits[MAX_STEPS + 1]; /* of the text, then of each step */
+    piece_step steps[MAX_STEPS];
+    size_t n_steps;
+    bool finds_first; /* a step needs to know what the text begins with */
+    byte_bpe *bytes;  /* or */
+    char_bpe *chars;  /* or */
+    unigram *unigram; /* or */
     word_pieces *pieces;
 };
+
+typedef struct step_scratch {
+    text_buffer text;
+    found_words words;
+} step_scratch;
 
 struct word_scratch {
     const word_engine *e;
     word_cache *cache;
     merge_scratch merging;
-    found_words words, inner; /* of the text, of a word with a blank before it */
-    text_buffer prefixed;
+    unigram_scratch *search;
+    found_words words;
+    step_scratch steps[MAX_STEPS];
 };
 
 /* ---- New and free ---- */
@@ -40,23 +56,34 @@ static bool load_model(word_engine *e, const model *m, failure *err)
         return (e->bytes = byte_bpe_new(m, err)) != NULL;
     case MODEL_CHAR_BPE:
         return (e->chars = char_bpe_new(m, false, err)) != NULL;
+    case MODEL_UNIGRAM:
+        return (e->unigram = unigram_new(m, false, err)) != NULL;
     default:
         return (e->pieces = word_pieces_new(m, err)) != NULL;
     }
 }
 
+static bool load_splits(word_engine *e, const model *m)
+{
+    e->n_steps = m->n_later;
+    memcpy(e->steps, m->later, sizeof m->later);
+    if (m->metaspace)
+        e->steps[e->n_steps++] =
+            (piece_step){CHANGE_MARKS, m->prepend, m->metaspace_split ? SPLIT_MARKS : SPLIT_NONE};
+    bool made = true;
+    for (size_t i = 0; i <= e->n_steps; i++) {
+        const split_pattern p = i > 0 ? e->steps[i - 1].split : m->split;
+        e->splits[i] = (word_splitter){splitter_new(p, m->own), split_drops_blanks(p)};
+        e->finds_first |= i > 0 && e->steps[i - 1].prepend == PREPEND_FIRST;
+        made &= e->splits[i].split != NULL;
+    }
+    return made;
+}
+
 word_engine *word_engine_new(const model *m, failure *err)
 {
     word_engine *e = calloc(1, sizeof *e);
-    if (!e) {
-        fail_memory(err);
-        return NULL;
-    }
-    e->split = splitter_new(m->split, m->own);
-    e->drops_blanks = split_drops_blanks(m->split);
-    e->prefix_words = m->prefix_words;
-    e->word_split = splitter_new(m->word_split, m->own);
-    if (!e->split || !e->word_split)
+    if (!e || !load_splits(e, m))
         fail_memory(err);
     else if (load_model(e, m, err))
         return e;
@@ -68,10 +95,11 @@ void word_engine_free(word_engine *e)
 {
     if (!e)
         return;
-    splitter_free(e->split);
-    splitter_free(e->word_split);
+    for (size_t i = 0; i <= e->n_steps; i++)
+        splitter_free(e->splits[i].split);
     byte_bpe_free(e->bytes);
     char_bpe_free(e->chars);
+    unigram_free(e->unigram);
     word_pieces_free(e->pieces);
     free(e);
 }
@@ -83,18 +111,79 @@ bool word_engine_takes_bytes(const word_engine *e)
 
 /* ---- Words ---- */
 
-/* Puts a blank before the word if it has none, and splits it again. */
-static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes, id_buffer *out)
+static bool append_bytes(text_span text, text_buffer *out)
+{
+    if (!text_buffer_reserve(out, 2 * text.n_bytes))
+        return false;
+    out->n_bytes += byte_alphabet_encode(text.bytes, text.n_bytes, out->bytes + out->n_bytes);
+    return true;
+}
+
+/* n_first: how many bytes of it belong to the first character of the text. */
+static bool change_piece(const piece_step *step, text_buffer *out, text_span *text, size_t *n_first)
+{
+    const model_text blank = model_view(" ", 1), mark = model_view("\xE2\x96\x81", 3);
+    const model_text *prefix = step->change == CHANGE_MARKS ? &mark : &blank;
+    const text_span parts[2] = {{text->bytes, *n_first},
+                                {text->bytes + *n_first, text->n_bytes - *n_first}};
+    const bool prefixed =
+        step->change == CHANGE_BYTES || text->bytes[0] == ' ' ||
+        (text->n_bytes >= prefix->n_bytes && memcmp(text->bytes, prefix->s, prefix->n_bytes) == 0);
+    const bool wanted = step->change == CHANGE_BLANK || step->prepend == PREPEND_ALWAYS ||
+                        (step->prepend == PREPEND_FIRST && *n_first > 0);
+    out->n_bytes = 0;
+    bool done = prefixed || !wanted || text_buffer_append(out, prefix->s, prefix->n_bytes);
+    for (size_t i = 0; done && i < 2; i++) {
+        if (step->change == CHANGE_BLANK)
+            done = text_buffer_append(out, parts[i].bytes, parts[i].n_bytes);
+        else if (step->change == CHANGE_BYTES)
+            done = append_bytes(parts[i], out);
+        else
+            done = normalize_replace(parts[i], blank, mark, false, out);
+        if (i == 0 && *n_first > 0)
+            *n_first = out->n_bytes;
+    }
+    *text = text_buffer_span(out);
+    return done;
+}
+
+static bool encode_piece(word_scratch *s, text_span text, id_buffer *out)
 {
     const word_engine *e = s->e;
-    text_span text = {word, n_bytes};
-    const found_words *w = &s->inner;
-    if (!text_buffer_prefix(&s->prefixed, " ", word[0] != ' ', &text) ||
-        !found_words_find(&s->inner, e->word_split, text.bytes, text.n_bytes))
+    if (e->bytes)
+        return byte_bpe_encode(e->bytes, &s->merging, text.bytes, text.n_bytes, out);
+    if (e->chars)
+        return char_bpe_encode(e->chars, &s->merging, text.bytes, text.n_bytes, out);
+    if (e->pieces)
+        return word_pieces_encode(e->pieces, text.bytes, text.n_bytes, out);
+    unigram_begin(s->search);
+    return unigram_word(s->search, text.bytes, text.n_bytes, out) &&
+           unigram_end(s->search, text.bytes + text.n_bytes, out);
+}
+
+/* Encodes a word that the splitter `k` has found. */
+static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_first, id_buffer *out)
+{
+    const word_engine *e = s->e;
+    if (e->splits[k].drops_blanks) {
+        const size_t n = split_leading_blanks(text.bytes, text.n_bytes);
+        text = (text_span){text.bytes + n, text.n_bytes - n};
+        n_first = n_first > n ? n_first - n : 0;
+    }
+    if (text.n_bytes == 0)
+        return true;
+    n_first = n_first < text.n_bytes ? n_first : text.n_bytes;
+    if (k == e->n_steps)
+        return encode_piece(s, text, out);
+    found_words *w = &s->steps[k].words;
+    if (!change_piece(&e->steps[k], &s->steps[k].text, &text, &n_first) ||
+        !found_words_find(w, e->splits[k + 1].split, text.bytes, text.n_bytes))
         return false;
+    n_first = found_words_kept(w, n_first);
     for (size_t at = 0, end; at < w->n_bytes; at = end) {
         end = split_next_start(w->starts, at + 1, w->n_bytes);
-        if (!byte_bpe_encode(e->bytes, &s->merging, w->text + at, end - at, out))
+        if (!encode_found(s, k + 1, (text_span){w->text + at, end - at},
+                          n_first > at ? n_first - at : 0, out))
             return false;
     }
     return true;
@@ -102,21 +191,7 @@ static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
-    word_scratch *s = context;
-    const word_engine *e = s->e;
-    if (e->drops_blanks) {
-        const size_t n = split_leading_blanks(word, n_bytes);
-        word += n;
-        n_bytes -= n;
-        if (n_bytes == 0)
-            return true;
-    }
-    if (e->prefix_words)
-        return encode_prefixed(s, word, n_bytes, out);
-    if (e->bytes)
-        return byte_bpe_encode(e->bytes, &s->merging, word, n_bytes, out);
-    return e->chars ? char_bpe_encode(e->chars, &s->merging, word, n_bytes, out)
-                    : word_pieces_encode(e->pieces, word, n_bytes, out);
+    return encode_found(context, 0, (text_span){word, n_bytes}, 0, out);
 }
 
 word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes)
@@ -126,7 +201,9 @@ word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes)
         return NULL;
     s->e = e;
     s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
-    if (!s->cache) {
+    if (e->unigram)
+        s->search = unigram_scratch_new(e->unigram, 0);
+    if (!s->cache || (e->unigram && !s->search)) {
         word_scratch_free(s);
         return NULL;
     }
@@ -139,18 +216,33 @@ void word_scratch_free(word_scratch *s)
         return;
     word_cache_free(s->cache);
     merge_scratch_free(&s->merging);
+    unigram_scratch_free(s->search);
     found_words_free(&s->words);
-    found_words_free(&s->inner);
-    text_buffer_free(&s->prefixed);
+    for (size_t i = 0; i < MAX_STEPS; i++) {
+        text_buffer_free(&s->steps[i].text);
+        found_words_free(&s->steps[i].words);
+    }
     free(s);
 }
 
-bool word_scratch_encode(word_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out)
+bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buffer *out)
 {
     found_words *w = &s->words;
-    if (n_bytes == 0)
+    const splitter *split = s->e->splits[0].split;
+    if (text.n_bytes == 0)
         return true;
-    if (n_bytes >= UINT32_MAX || !found_words_find(w, s->e->split, text, n_bytes))
+    if (text.n_bytes >= UINT32_MAX || !found_words_find(w, split, text.bytes, text.n_bytes))
         return false;
+    /* Words that begin with the first character are not those of the cache. */
+    n_first = n_first < text.n_bytes ? n_first : text.n_bytes;
+    n_first = s->e->finds_first ? found_words_kept(w, n_first) : 0;
+    size_t at = 0;
+    for (size_t end; at < n_first; at = end) {
+        end = split_next_start(w->starts, at + 1, w->n_bytes);
+        if (!encode_found(s, 0, (text_span){w->text + at, end - at}, n_first - at, out))
+            return false;
+    }
+    if (at > 0)
+        found_words_skip(w, at);
     return w->n_bytes == 0 || word_cache_encode(s->cache, w->text, w->n_bytes, w->starts, out);
 }

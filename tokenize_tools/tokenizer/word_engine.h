@@ -6,6 +6,7 @@
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
+#include "tokenizer/normalize/text_buffer.h"
 
 typedef struct word_engine word_engine;
 typedef struct word_scratch word_scratch; /* one for each thread */
@@ -18,8 +19,8 @@ bool word_engine_takes_bytes(const word_engine *e);
 
 word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes);
 void word_scratch_free(word_scratch *s);
-/* Appends the ids of a text with TEXT_PADDING readable bytes after it. false: out of memory, or
- * 4 GiB or more. */
-bool word_scratch_encode(word_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out);
+/* Appends the ids of a text with TEXT_PADDING readable bytes after it. n_first: of normalize_text.
+ * false: out of memory, or 4 GiB or more. */
+bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buffer *out);
 
 #endif /* TOKMAP_WORD_ENGINE_H */

@@ -270,19 +270,6 @@ static bool load_cuts(char_engine *e, const model *m, failure *err)
 
 /* ---- New ---- */
 
-static bool is_supported(const model *m, failure *err)
-{
-    if (m->prefix_space)
-        return model_fail(err, 0,
-                          "add_prefix_space before a tokenizer over characters is not supported");
-    if (m->n_tokens > WORD_CACHE_MAX_ID)
-        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
-    return m->split == SPLIT_NONE || !m->metaspace || m->prepend != PREPEND_FIRST ||
-           model_fail(err, 0,
-                      "Metaspace with prepend_scheme \"first\" after another pre_tokenizer is not "
-                      "supported");
-}
-
 /* Appends the text with a blank for each U+2581. */
 static bool append_blanked(text_span text, text_buffer *out)
 {
@@ -379,7 +366,9 @@ static void choose_words(char_engine *e, const model *m)
 
 static bool load_engine(char_engine *e, const model *m, const model *normalized, failure *err)
 {
-    if (!is_supported(m, err) || !load_normalizer(e, m, normalized->n_added > 0, err))
+    if (m->n_tokens > WORD_CACHE_MAX_ID)
+        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
+    if (!load_normalizer(e, m, normalized->n_added > 0, err))
         return false;
     if (m->kind == MODEL_CHAR_BPE)
         e->bpe = char_bpe_new(m, e->form.spaces_are_marks, err);
@@ -579,39 +568,41 @@ static bool encode_words(char_scratch *s, text_span text, id_buffer *out)
 }
 
 /* Puts the prefix, if there is one, before the text. */
-static bool add_prefix(char_scratch *s, unsigned flags, text_span *text)
+static bool add_prefix(char_scratch *s, stretch *t)
 {
     const normal_form *form = &s->e->form;
-    const bool prefix = form->prefix_all || (form->prefix_first && (flags & NORMALIZE_FIRST) != 0);
-    if (!prefix || (flags & NORMALIZE_CONTINUES) != 0 || text->n_bytes == 0 ||
-        (form->not_twice && mark_at(s->e, *text, 0) > 0))
+    const bool prefix = form->prefix_all || (form->prefix_first && t->n_first > 0);
+    if (!prefix || (t->flags & NORMALIZE_CONTINUES) != 0 || t->text.n_bytes == 0 ||
+        (form->not_twice && mark_at(s->e, t->text, 0) > 0))
         return true;
-    return form->blank_prefix ? text_buffer_prefix(&s->prefixed, " ", 1, text)
-                              : text_buffer_prefix(&s->prefixed, mark, sizeof mark, text);
+    return form->blank_prefix ? text_buffer_prefix(&s->prefixed, " ", 1, &t->text)
+                              : text_buffer_prefix(&s->prefixed, mark, sizeof mark, &t->text);
 }
 
-bool char_scratch_encode(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
+bool char_scratch_encode(char_scratch *s, stretch t, id_buffer *out)
 {
-    if (!s->e->blanks_only && !add_prefix(s, flags, &text))
+    if (!s->e->blanks_only && !add_prefix(s, &t))
         return false;
     if (!s->e->in_order)
-        return encode_words(s, text, out);
-    if ((flags & NORMALIZE_CONTINUES) == 0)
+        return encode_words(s, t.text, out);
+    if ((t.flags & NORMALIZE_CONTINUES) == 0)
         unigram_begin(s->search);
-    return encode_words(s, text, out) && unigram_end(s->search, text.bytes + text.n_bytes, out);
+    return encode_words(s, t.text, out) &&
+           unigram_end(s->search, t.text.bytes + t.text.n_bytes, out);
 }
 
 /* With blanks_only, the prefix has to be there before the blanks. */
-bool char_scratch_normalize(char_scratch *s, unsigned flags, text_span *text)
+bool char_scratch_normalize(char_scratch *s, stretch *t)
 {
-    if (!normalize_text(s->e->normalizer, &s->normalizing, flags, text))
+    if (!normalize_text(s->e->normalizer, &s->normalizing, t->flags, &t->text))
         return false;
+    t->n_first = s->normalizing.n_first;
     if (!s->e->blanks_only)
         return true;
     s->word.n_bytes = 0;
-    if (!add_prefix(s, flags, text) || !append_blanked(*text, &s->word))
+    if (!add_prefix(s, t) || !append_blanked(t->text, &s->word))
         return false;
-    *text = text_buffer_span(&s->word);
+    t->text = text_buffer_span(&s->word);
     return true;
 }
 

@@ -32,11 +32,18 @@ bool char_engine_prefixes(const char_engine *e);
 char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes);
 void char_scratch_free(char_scratch *s);
 
-/* Normalizes *text, which afterwards is the original text or in the scratch. It must be UTF-8, and
- * TEXT_PADDING bytes after it must be readable. flags: of normalize_text. false: out of memory. */
-bool char_scratch_normalize(char_scratch *s, unsigned flags, text_span *text);
+/* A text, or what added tokens leave of it. */
+typedef struct stretch {
+    text_span text;
+    unsigned flags; /* of normalize_text */
+    size_t n_first; /* the same, when it is normalized */
+} stretch;
+
+/* Normalizes the text, which afterwards is the original text or in the scratch. It must be UTF-8,
+ * and TEXT_PADDING bytes after it must be readable. false: out of memory. */
+bool char_scratch_normalize(char_scratch *s, stretch *t);
 /* Appends the ids of normalized text between two added tokens. */
-bool char_scratch_encode(char_scratch *s, text_span text, unsigned flags, id_buffer *out);
+bool char_scratch_encode(char_scratch *s, stretch t, id_buffer *out);
 /* The state of the sentence, if char_engine_in_order. unknown: it ends with unknown characters that
  * became one id, and following ones join it. */
 void char_scratch_save(const char_scratch *s, double *score, bool *unknown);

@@ -423,6 +423,17 @@ static bool read_if_there(hf_file *f, const json_field *field, read_part *read_o
     return field->at == 0 || read_one(&f->r, f->m, f->err);
 }
 
+static bool read_pre_tokenizer(hf_file *f, const json_field *fields)
+{
+    char type[HF_TYPE_BYTES];
+    f->r.at = fields[FILE_MODEL].at;
+    if (!hf_read_type(&f->r, type))
+        return false;
+    const bool of_bytes = !type[0] || strcmp(type, "BPE") == 0;
+    f->r.at = fields[FILE_PRE_TOKENIZER].at;
+    return f->r.at == 0 || hf_read_pre_tokenizer(&f->r, f->m, of_bytes, f->err);
+}
+
 static bool read_file(hf_file *f)
 {
     json_field fields[FILE_N_FIELDS] = {{"version", 0, JSON_STRING, true},
@@ -437,7 +448,7 @@ static bool read_file(hf_file *f)
     f->m->kind = MODEL_CHAR_BPE;
     if (!json_read_fields(&f->r, "tokenizer.json", fields, FILE_N_FIELDS) || !json_end(&f->r) ||
         !check_head(f, fields) || !read_if_there(f, &fields[FILE_NORMALIZER], hf_read_normalizer) ||
-        !read_if_there(f, &fields[FILE_PRE_TOKENIZER], hf_read_pre_tokenizer))
+        !read_pre_tokenizer(f, fields))
         return false;
     const model_kind by_pipeline = f->m->kind;
     f->r.at = fields[FILE_MODEL].at;

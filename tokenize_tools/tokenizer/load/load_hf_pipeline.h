@@ -10,8 +10,9 @@
 /* The reader must be before the value. false: err, or the failure of the reader, gives the
  * reason. */
 bool hf_read_normalizer(json_reader *r, model *m, failure *err);
-/* Sets m->kind to MODEL_BYTE_BPE if there is a ByteLevel. Call after hf_read_normalizer. */
-bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err);
+/* Sets m->kind to MODEL_BYTE_BPE if of_bytes and the words that a ByteLevel leaves are of bytes.
+ * Call after hf_read_normalizer. */
+bool hf_read_pre_tokenizer(json_reader *r, model *m, bool of_bytes, failure *err);
 /* After the added tokens: without m->split, if m->split_text never occurs. Gemma's normalizer
  * leaves no spaces, ChatGLM's no "<!dummy-prefix!>", and a newline is one of Helium's added tokens.
  */

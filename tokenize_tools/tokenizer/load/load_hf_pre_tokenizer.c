@@ -346,76 +346,95 @@ static bool add_stages(part_list *list)
 
 _Static_assert(MAX_PARTS <= SPLIT_MAX_STAGES, "each part may be a stage");
 
-/* If a normalizer has replaced several characters by others, or removed some, tokenizers no longer
- * knows which one is the first. */
-static bool keeps_beginning(const normalize_step *s)
+/* Whether the normalizer knows how much of its result comes from the first character of the text
+ * (s->n_first of normalize_text): with `all` how much exactly, else whether anything does. */
+static bool knows_first(const model *m, bool all)
 {
-    uint32_t first;
-    switch (s->kind) {
-    case NORMALIZE_NFC:
-    case NORMALIZE_PREPEND:
-    case NORMALIZE_CHARSMAP:
-        return true;
-    case NORMALIZE_STRIP:
-        return !s->left;
-    case NORMALIZE_REPLACE:
-        return model_text_is_character(&s->from, &first) && s->to.n_bytes > 0;
-    default:
-        return false;
+    /* Of a form of Unicode, only the beginning is known to come from it. NFD and NFKD put marks in
+     * order, so they count if all marks are dropped at once. */
+    enum {
+        EXACT,
+        BUT_MARKS,
+        BEGINNING
+    } known = EXACT;
+    uint32_t from;
+    for (size_t i = 0; i < m->n_steps; i++) {
+        const normalize_step *s = &m->steps[i];
+        switch (s->kind) {
+        case NORMALIZE_LOWERCASE:
+            break;
+        case NORMALIZE_NFD:
+        case NORMALIZE_NFKD:
+            known = known == EXACT ? BUT_MARKS : BEGINNING;
+            break;
+        case NORMALIZE_NFC:
+        case NORMALIZE_NFKC:
+        case NORMALIZE_CHARSMAP:
+            known = BEGINNING;
+            break;
+        case NORMALIZE_STRIP_ACCENTS:
+            if (known == BEGINNING)
+                return false;
+            known = EXACT;
+            break;
+        default:
+            if (known != EXACT && s->kind != NORMALIZE_PREPEND &&
+                (s->kind != NORMALIZE_STRIP || s->left) &&
+                (s->kind != NORMALIZE_REPLACE || s->to.n_bytes == 0 ||
+                 !model_text_is_character(&s->from, &from)))
+                return false;
+            if (s->kind == NORMALIZE_BERT && s->strip_accents)
+                return false;
+            known = known == EXACT ? EXACT : BEGINNING;
+        }
     }
+    return known == EXACT || !all;
 }
 
-static bool set_metaspace(model *m, const part *p, failure *err)
+static split_pattern *add_later(model *m, piece_change change, prepend_scheme prepend)
 {
-    for (size_t i = 0; i < m->n_steps; i++) {
-        if (p->prepend == PREPEND_FIRST && !keeps_beginning(&m->steps[i]))
-            return model_fail(err, 0,
+    m->later[m->n_later++] = (piece_step){.change = change, .prepend = prepend};
+    return &m->later[m->n_later - 1].split;
+}
+
+/* One part after the other, as they are: text of characters, also after a ByteLevel. */
+static bool set_parts(model *m, const part_list *list)
+{
+    split_pattern *split = &m->split;
+    unsigned place = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const part *p = &list->parts[i];
+        const bool metaspace = p->kind == PART_METASPACE;
+        if (metaspace && p->prepend == PREPEND_FIRST && !knows_first(m, i > 0))
+            return model_fail(list->err, 0,
                               "Metaspace with prepend_scheme first is not supported after a "
-                              "normalizer that removes the beginning");
+                              "normalizer that hides what the text begins with");
+        if (metaspace && i + 1 == list->n) {
+            m->metaspace = true;
+            m->prepend = p->prepend;
+            m->metaspace_split = p->metaspace_split;
+        } else if (metaspace) {
+            split = add_later(m, CHANGE_MARKS, p->prepend);
+            *split = p->metaspace_split ? SPLIT_MARKS : SPLIT_NONE;
+            place = p->metaspace_split;
+        } else if (p->kind == PART_BYTE_LEVEL) {
+            if (p->prefix_space) {
+                split = add_later(m, CHANGE_BLANK, PREPEND_NEVER);
+                place = 0;
+            }
+            if (p->use_regex)
+                *split = SPLIT_THEN(*split, STAGE_GPT2, place);
+            split = add_later(m, CHANGE_BYTES, PREPEND_NEVER);
+            place = 0;
+        } else {
+            *split = SPLIT_THEN(*split, find_stage(p), place++);
+        }
     }
-    m->metaspace = true;
-    m->prepend = p->prepend;
-    m->metaspace_split = p->metaspace_split;
     return true;
 }
 
-static const char *flag(bool set, const char *name)
-{
-    return set ? name : "";
-}
-
-static bool fail_unknown(const part_list *list)
-{
-    char text[400] = "";
-    size_t at = 0;
-    for (size_t i = 0; i < list->n && at < sizeof text; i++) {
-        const part *p = &list->parts[i];
-        at += (size_t)snprintf(
-            text + at, sizeof text - at, "%s%s%s%s%s%s%s%s", i ? ", " : "", part_names[p->kind],
-            flag(p->use_regex, " use_regex"), flag(p->prefix_space, " add_prefix_space"),
-            flag(p->individual, " individual_digits"), flag(p->behavior, " "),
-            flag(p->behavior, behavior_names[p->behavior]), flag(p->invert, " invert"));
-    }
-    return model_fail(list->err, 0, "pre_tokenizer: this combination is not supported: %s", text);
-}
-
-static bool set_characters(model *m, const part_list *list)
-{
-    const part *p = list->parts;
-    const size_t n = list->n;
-    const bool metaspace = n > 0 && p[n - 1].kind == PART_METASPACE;
-    if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert &&
-        !model_text_set(&m->split_text, p[0].text, p[0].n_text))
-        return fail_memory(list->err);
-    const split_pattern split = find_split(p, n - metaspace, false);
-    if (split == SPLIT_UNKNOWN)
-        return fail_unknown(list);
-    m->split = split;
-    return !metaspace || set_metaspace(m, &p[n - 1], list->err);
-}
-
 /* A ByteLevel with add_prefix_space sees the pieces of the parts before it, and puts a blank before
- * each. */
+ * each. false: the words are not of bytes only. */
 static bool set_bytes(model *m, const part *p, size_t n)
 {
     part rest[MAX_PARTS];
@@ -432,26 +451,28 @@ static bool set_bytes(model *m, const part *p, size_t n)
         return false;
     m->split = n_before > 0 ? before : after;
     m->prefix_space = prefix && n_before == 0;
-    m->prefix_words = n_before > 0;
-    m->word_split = n_before > 0 ? after : SPLIT_NONE;
+    if (n_before > 0)
+        *add_later(m, CHANGE_BLANK, PREPEND_NEVER) = after;
     return true;
 }
 
-bool hf_read_pre_tokenizer(json_reader *r, model *m, failure *err)
+bool hf_read_pre_tokenizer(json_reader *r, model *m, bool of_bytes, failure *err)
 {
     part_list list = {.m = m, .err = err};
     const hf_sequence s = {"pre_tokenizer",  "pretokenizers", part_names,
                            HF_N(part_names), read_part,       &list};
+    const part *p = list.parts;
     if (!hf_read_components(r, &s, err) || !add_stages(&list))
         return false;
-    m->kind = MODEL_CHAR_BPE;
-    for (size_t i = 0; i < list.n; i++) {
-        if (list.parts[i].kind == PART_BYTE_LEVEL)
-            m->kind = MODEL_BYTE_BPE;
+    if (of_bytes && set_bytes(m, p, list.n)) {
+        m->kind = MODEL_BYTE_BPE;
+        return true;
     }
-    if (m->kind == MODEL_CHAR_BPE)
-        return set_characters(m, &list);
-    return set_bytes(m, list.parts, list.n) || fail_unknown(&list);
+    m->kind = MODEL_CHAR_BPE;
+    if (list.n == 1 && p->kind == PART_SPLIT && p->n_text > 0 && !p->invert &&
+        !model_text_set(&m->split_text, p->text, p->n_text))
+        return fail_memory(err);
+    return set_parts(m, &list);
 }
 
 /* ---- A Split that does nothing ---- */

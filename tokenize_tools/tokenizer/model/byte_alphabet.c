@@ -2,6 +2,15 @@
 #include "tokenizer/model/byte_alphabet.h"
 
 #include "text/utf8.h"
+#include "tokenizer/split/splitter_scalar.h"
+
+size_t byte_alphabet_encode(const uint8_t *bytes, size_t n_bytes, uint8_t *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        n += utf8_encode(byte_char(bytes[i]).code_point, out + n);
+    return n;
+}
 
 /* Returns 256 or more if there is none. */
 static uint32_t byte_of(uint32_t code_point)

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Writes the characters for the bytes, at most two bytes each. Returns the number of bytes. */
+size_t byte_alphabet_encode(const uint8_t *bytes, size_t n_bytes, uint8_t *out);
+
 /* Decodes text, which is UTF-8, to at most n_bytes bytes; SIZE_MAX: a character is not in the
  * alphabet. */
 size_t byte_alphabet_decode(const char *text, size_t n_bytes, uint8_t *out);

@@ -96,9 +96,22 @@ typedef struct normalize_step {
 /* HuggingFace's Metaspace, as a pre-tokenizer. */
 typedef enum prepend_scheme {
     PREPEND_NEVER,
-    PREPEND_FIRST, /* before the first stretch of the text only */
-    PREPEND_ALWAYS /* before every stretch between added tokens */
+    PREPEND_FIRST, /* before what begins where the text begins */
+    PREPEND_ALWAYS /* before every stretch between added tokens, or every piece of one */
 } prepend_scheme;
+
+/* A pre-tokenizer that changes each piece that those before it have left, and then splits it. */
+typedef enum piece_change {
+    CHANGE_BLANK, /* a blank goes before it, unless it begins with one: ByteLevel */
+    CHANGE_MARKS, /* blanks become U+2581, which may also go before it: Metaspace */
+    CHANGE_BYTES  /* each byte becomes its character of byte_alphabet.h: ByteLevel */
+} piece_change;
+typedef struct piece_step {
+    piece_change change;
+    prepend_scheme prepend; /* CHANGE_MARKS */
+    split_pattern split;
+} piece_step;
+#define MODEL_MAX_PIECE_STEPS (2 * SPLIT_MAX_STAGES)
 
 /* How ids are decoded. */
 typedef enum decode_rule {
@@ -139,7 +152,7 @@ typedef struct model {
 
     normalize_step steps[MODEL_MAX_STEPS];
     size_t n_steps;
-    bool metaspace; /* spaces become U+2581 ... */
+    bool metaspace; /* at last, spaces become U+2581 ... */
     prepend_scheme prepend;
     bool metaspace_split;  /* ... and words begin there */
     model_text split_text; /* where `split` splits: if it never occurs there is no split; or {0} */
@@ -147,8 +160,8 @@ typedef struct model {
     size_t n_own;
     split_pattern split;
     bool prefix_space; /* ByteLevel's add_prefix_space, before the text is split */
-    bool prefix_words; /* the same, before each word of `split`, which is then split again */
-    split_pattern word_split;
+    piece_step later[MODEL_MAX_PIECE_STEPS]; /* for the words of `split`, before `metaspace` */
+    size_t n_later;
     /* NORMALIZE_SENTENCEPIECE */
     model_text charsmap;
     bool dummy_prefix, collapse_spaces, escape_spaces, whitespace_as_suffix;

@@ -25,6 +25,7 @@ typedef struct list_step {
 
 struct normalizer {
     bool sentencepiece, identity;
+    bool finds_first; /* what comes from the first character is counted */
     normal_form form;
     charsmap map; /* sentencepiece's, or NORMALIZE_CHARSMAP */
     /* sentencepiece */
@@ -491,6 +492,75 @@ static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratc
     return done;
 }
 
+/* The length of the match of a Replace that begins here, or 0. */
+static size_t match_at(const normalize_step *step, text_span text, size_t at)
+{
+    const uint8_t *here = text.bytes + at, *end = text.bytes + text.n_bytes;
+    const model_text *from = &step->from;
+    if (step->kind == NORMALIZE_REPLACE || step->kind == NORMALIZE_REPLACE_RUNS) {
+        const size_t n = (size_t)(run_end(here, end, from) - here);
+        return step->kind == NORMALIZE_REPLACE ? (n > 0 ? from->n_bytes : 0)
+                                               : (n > from->n_bytes ? n : 0);
+    }
+    const size_t n = blank_at(text, at);
+    const size_t all = n > 0 ? blanks_end(text, at + n) - at : 0;
+    const bool alone = step->kind == NORMALIZE_REPLACE_LONG_BLANKS && all == n && *here != '\n' &&
+                       *here != '\r' && *here != '\t';
+    return alone ? 0 : all;
+}
+
+/* How much of the result comes from the first n_first bytes: the result of a match comes from its
+ * last character. */
+static size_t replaced_first(const normalize_step *step, text_span text, size_t n_first)
+{
+    size_t n = 0;
+    for (size_t at = 0, length; at<n_first; at += length> 0 ? length : 1) {
+        length = match_at(step, text, at);
+        if (at + length > n_first)
+            break;
+        n += length > 0 ? step->to.n_bytes : 1;
+    }
+    return n;
+}
+
+/* Counts s->n_first for the result of a step. Of NFC and a charsmap only the first character is
+ * known to come from the first one. */
+static bool count_first(const list_step *l, normalize_scratch *s, text_span text)
+{
+    s->beginning.n_bytes = 0;
+    if (l->map) {
+        if (!char_map_run(l->map, &s->nfc, (text_span){text.bytes, s->n_first}, &s->beginning))
+            return false;
+        s->n_first = s->beginning.n_bytes;
+        return true;
+    }
+    size_t n_removed = 0;
+    switch (l->step.kind) {
+    case NORMALIZE_PREPEND:
+        s->n_first += l->step.to.n_bytes;
+        break;
+    case NORMALIZE_STRIP:
+        n_removed = text.n_bytes - step_strip(text, l->step.left, false).n_bytes;
+        s->n_first -= s->n_first < n_removed ? s->n_first : n_removed;
+        break;
+    case NORMALIZE_NFC:
+    case NORMALIZE_CHARSMAP:
+        s->n_first = 1;
+        break;
+    default:
+        s->n_first = replaced_first(&l->step, text, s->n_first);
+    }
+    return true;
+}
+
+/* Whole characters. */
+static size_t round_first(text_span text, size_t n_first)
+{
+    while (n_first < text.n_bytes && n_first > 0 && (text.bytes[n_first] & 0xC0) == 0x80)
+        n_first++;
+    return n_first < text.n_bytes ? n_first : text.n_bytes;
+}
+
 static bool run_steps(const normalizer *n, normalize_scratch *s, bool goes_on, text_span *text)
 {
     size_t turn = 0;
@@ -499,6 +569,9 @@ static bool run_steps(const normalizer *n, normalize_scratch *s, bool goes_on, t
         const char_map *map = n->steps[i].map;
         text_buffer *out = &s->texts[turn];
         out->n_bytes = 0;
+        s->n_first = round_first(*text, s->n_first);
+        if (n->finds_first && s->n_first > 0 && !count_first(&n->steps[i], s, *text))
+            return false;
         if (map) {
             if (!char_map_run(map, &s->nfc, *text, out))
                 return false;
@@ -513,6 +586,7 @@ static bool run_steps(const normalizer *n, normalize_scratch *s, bool goes_on, t
         if (text->bytes == out->bytes)
             turn = !turn;
     }
+    s->n_first = round_first(*text, s->n_first);
     return true;
 }
 
@@ -672,8 +746,12 @@ normalizer *normalizer_new(const model *m, bool all_steps, failure *err)
     } else {
         loaded = load_steps(n, m, all_steps, err);
     }
-    if (loaded)
+    for (size_t i = 0; loaded && i < m->n_later; i++)
+        n->finds_first |= m->later[i].prepend == PREPEND_FIRST;
+    if (loaded) {
+        n->finds_first |= m->metaspace && m->prepend == PREPEND_FIRST;
         return n;
+    }
     normalizer_free(n);
     return NULL;
 }
@@ -735,7 +813,10 @@ uint32_t normalizer_neutral(const normalizer *n, const char_pairs *pairs)
 
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
 {
-    if (n->identity)
+    uint32_t c;
+    const size_t n_first = utf8_decode(span->bytes, span->n_bytes, &c);
+    s->n_first = (flags & NORMALIZE_FIRST) == 0 ? 0 : n_first > 0 ? n_first : span->n_bytes > 0;
+    if (!n || n->identity)
         return true;
     if (!n->sentencepiece)
         return run_steps(n, s, (flags & NORMALIZE_CONTINUES) != 0, span);
@@ -779,6 +860,7 @@ void normalize_scratch_free(normalize_scratch *s)
 {
     text_buffer_free(&s->texts[0]);
     text_buffer_free(&s->texts[1]);
+    text_buffer_free(&s->beginning);
     nfc_scratch_free(&s->nfc);
 }
 

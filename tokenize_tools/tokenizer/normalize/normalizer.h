@@ -55,13 +55,16 @@ bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_
 uint32_t normalizer_neutral(const normalizer *n, const char_pairs *pairs);
 
 typedef struct normalize_scratch { /* starts as {0}; one for each thread */
-    text_buffer texts[2];
+    text_buffer texts[2], beginning;
     nfc_scratch nfc;
+    size_t n_first; /* a result of normalize_text */
 } normalize_scratch;
 void normalize_scratch_free(normalize_scratch *s);
 
-/* Normalizes *span, which afterwards is the original text or in the scratch. false: out of
- * memory. */
+/* Normalizes *span, which afterwards is the original text or in the scratch. s->n_first: how many
+ * bytes of it come from the first character of a document; if the normalizer may change, move or
+ * remove that character, this is known only for a model that puts something before it alone
+ * (PREPEND_FIRST). n may be NULL: no steps. false: out of memory. */
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span);
 
 #endif /* TOKMAP_NORMALIZER_H */

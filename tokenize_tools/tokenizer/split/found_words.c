@@ -27,6 +27,7 @@ bool found_words_find(found_words *w, const splitter *split, const uint8_t *text
     w->kept = kept;
     w->text = removes ? kept : text;
     w->n_bytes = n_bytes;
+    w->removed = room && removes ? w->starts + n_words : NULL;
     if (room && !removes)
         splitter_words(split, SIMD_BEST, text, n_bytes, w->starts);
     if (room && removes) {
@@ -35,6 +36,26 @@ bool found_words_find(found_words *w, const splitter *split, const uint8_t *text
         memset(w->kept + w->n_bytes, 0, TEXT_PADDING);
     }
     return room;
+}
+
+size_t found_words_kept(const found_words *w, size_t n_first)
+{
+    size_t n_kept = n_first;
+    for (size_t i = 0; w->removed && i < n_first; i++)
+        n_kept -= w->removed[i / 64] >> i % 64 & 1;
+    return n_kept;
+}
+
+void found_words_skip(found_words *w, size_t n_bytes)
+{
+    const size_t from = n_bytes / 64, n = w->n_bytes / 64 + 1;
+    const unsigned shift = n_bytes % 64;
+    for (size_t i = from; i < n; i++) {
+        const uint64_t next = i + 1 < n && shift > 0 ? w->starts[i + 1] << (64 - shift) : 0;
+        w->starts[i - from] = w->starts[i] >> shift | next;
+    }
+    w->text += n_bytes;
+    w->n_bytes -= n_bytes;
 }
 
 void found_words_free(found_words *w)

@@ -10,13 +10,18 @@ typedef struct found_words { /* starts as {0} */
      * more bytes are readable. */
     const uint8_t *text;
     size_t n_bytes;
-    uint64_t *starts; /* as of splitter_words() */
+    uint64_t *starts;        /* as of splitter_words() */
+    const uint64_t *removed; /* bits of the bytes that are not kept, or NULL */
     uint8_t *kept;
     size_t starts_capacity, kept_capacity;
 } found_words;
 
 /* false: out of memory. */
 bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes);
+/* How many of the first bytes of the caller's text are kept. */
+size_t found_words_kept(const found_words *w, size_t n_first);
+/* Takes the first words away, which have n_bytes. */
+void found_words_skip(found_words *w, size_t n_bytes);
 void found_words_free(found_words *w);
 
 #endif /* TOKMAP_FOUND_WORDS_H */

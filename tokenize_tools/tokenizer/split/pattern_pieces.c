@@ -6,6 +6,7 @@
  *                                      DeepSeek-LLM and Coder
  * lines                                Laguna
  * youtu                                Youtu-LLM
+ * marks                                Metaspace, among others
  * digits, each_digit, three_digits, punctuation, each_punctuation
  *                                      Digits and Punctuation, with ByteLevel */
 #include "tokenizer/split/pattern.h"
@@ -75,6 +76,7 @@ const split_stage stage_newline = {.cuts = CUT_AT_NEWLINE, .alternatives = {"[\\
 /* A match takes all newlines, so its look-ahead always holds. */
 const split_stage stage_lines = {.join = JOIN_NEXT,
                                  .alternatives = {"(?:\\n|\\r\\n)+ (?:\\r?\\n)+(?!\\r?\\n)"}};
+const split_stage stage_marks = {.join = JOIN_NEXT, .alternatives = {"\u2581"}};
 const split_stage stage_last_blanks = {.words = last_blank_words, .alternatives = {"\\s+$"}};
 const split_stage stage_blank_letters = {.cuts = CUT_AT_SPACE | CUT_AT_WIDE | CUT_AT_DIGIT,
                                          .words = letter_runs,

@@ -40,7 +40,7 @@
     row(EACH_PUNCTUATION, each_punctuation) row(THOUSANDS, thousands)                              \
     row(THOUSANDS_ONLY, thousands_only) row(SUPERBPE, superbpe) row(WHITESPACE, whitespace)        \
     row(WHITESPACE_SPLIT, whitespace_split) row(BERT, bert) row(CLIP, clip)                     \
-    row(CLIP_OLD, clip_old)
+    row(CLIP_OLD, clip_old) row(MARKS, marks)
 /* clang-format on */
 
 #define SPLIT_ROW(X, x) STAGE_##X,
@@ -90,6 +90,7 @@ typedef struct split_own {
 #define SPLIT_DEEPSEEK3 SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_DEEPSEEK, STAGE_NONE)
 #define SPLIT_STARCODER SPLIT_LIST(STAGE_EACH_DIGIT, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
 #define SPLIT_EACH_PUNCTUATION ((split_pattern)STAGE_EACH_PUNCTUATION)
+#define SPLIT_MARKS ((split_pattern)STAGE_MARKS)
 #define SPLIT_UNKNOWN UINT64_MAX
 /* The first stage alone. */
 static inline split_pattern split_first(split_pattern p)
