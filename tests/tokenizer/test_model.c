@@ -306,9 +306,16 @@ TEST(unigram)
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++)
         refuse_hf(&(hf_parts){.model = cases[i].model}, cases[i].why);
-    refuse_hf(&(hf_parts){.pre_tokenizer = BYTE_LEVEL,
-                          .model = "{\"unk_id\": 0, \"vocab\": [[\"a\", 0]]}"},
-              "ByteLevel together with Unigram");
+}
+
+TEST(before_other_models_than_bpe_a_byte_level_makes_characters)
+{
+    expect_hf(&(hf_parts){.pre_tokenizer = BYTE_LEVEL,
+                          .model = "{\"unk_id\": 0, \"vocab\": [[\"a\", 0]]}"});
+    CHECK_INT(m.kind, MODEL_UNIGRAM);
+    CHECK_EQ(m.split, SPLIT_GPT2);
+    CHECK_INT(m.n_later, 1);
+    CHECK_INT(m.later[0].change, CHANGE_BYTES);
 }
 
 /* ---- Normalizers ---- */

@@ -119,29 +119,27 @@ static bool append_bytes(text_span text, text_buffer *out)
     return true;
 }
 
-/* n_first: how many bytes of it belong to the first character of the text. */
+/* n_first: how many bytes of it come from the first character of the text. */
 static bool change_piece(const piece_step *step, text_buffer *out, text_span *text, size_t *n_first)
 {
     const model_text blank = model_view(" ", 1), mark = model_view("\xE2\x96\x81", 3);
-    const model_text *prefix = step->change == CHANGE_MARKS ? &mark : &blank;
+    const bool after_blank = text->bytes[0] == ' ', begins = *n_first > 0;
+    if (step->change == CHANGE_BLANK) {
+        *n_first += begins && !after_blank;
+        return text_buffer_prefix(out, " ", !after_blank, text);
+    }
     const text_span parts[2] = {{text->bytes, *n_first},
                                 {text->bytes + *n_first, text->n_bytes - *n_first}};
-    const bool prefixed =
-        step->change == CHANGE_BYTES || text->bytes[0] == ' ' ||
-        (text->n_bytes >= prefix->n_bytes && memcmp(text->bytes, prefix->s, prefix->n_bytes) == 0);
-    const bool wanted = step->change == CHANGE_BLANK || step->prepend == PREPEND_ALWAYS ||
-                        (step->prepend == PREPEND_FIRST && *n_first > 0);
+    const bool after_mark = after_blank || (text->n_bytes >= mark.n_bytes &&
+                                            memcmp(text->bytes, mark.s, mark.n_bytes) == 0);
+    bool done = true;
     out->n_bytes = 0;
-    bool done = prefixed || !wanted || text_buffer_append(out, prefix->s, prefix->n_bytes);
+    if (step->prepend == PREPEND_ALWAYS || (step->prepend == PREPEND_FIRST && begins))
+        done = after_mark || text_buffer_append(out, mark.s, mark.n_bytes);
     for (size_t i = 0; done && i < 2; i++) {
-        if (step->change == CHANGE_BLANK)
-            done = text_buffer_append(out, parts[i].bytes, parts[i].n_bytes);
-        else if (step->change == CHANGE_BYTES)
-            done = append_bytes(parts[i], out);
-        else
-            done = normalize_replace(parts[i], blank, mark, false, out);
-        if (i == 0 && *n_first > 0)
-            *n_first = out->n_bytes;
+        done = step->change == CHANGE_BYTES ? append_bytes(parts[i], out)
+                                            : normalize_replace(parts[i], blank, mark, false, out);
+        *n_first = i == 0 && begins ? out->n_bytes : *n_first;
     }
     *text = text_buffer_span(out);
     return done;
@@ -161,25 +159,29 @@ static bool encode_piece(word_scratch *s, text_span text, id_buffer *out)
            unigram_end(s->search, text.bytes + text.n_bytes, out);
 }
 
+static size_t dropped_blanks(const word_splitter *w, text_span text)
+{
+    return w->drops_blanks ? split_leading_blanks(text.bytes, text.n_bytes) : 0;
+}
+
 /* Encodes a word that the splitter `k` has found. */
 static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_first, id_buffer *out)
 {
     const word_engine *e = s->e;
-    if (e->splits[k].drops_blanks) {
-        const size_t n = split_leading_blanks(text.bytes, text.n_bytes);
-        text = (text_span){text.bytes + n, text.n_bytes - n};
-        n_first = n_first > n ? n_first - n : 0;
-    }
+    const size_t n_dropped = dropped_blanks(&e->splits[k], text);
+    text = (text_span){text.bytes + n_dropped, text.n_bytes - n_dropped};
     if (text.n_bytes == 0)
         return true;
-    n_first = n_first < text.n_bytes ? n_first : text.n_bytes;
     if (k == e->n_steps)
         return encode_piece(s, text, out);
     found_words *w = &s->steps[k].words;
+    n_first = n_first > n_dropped ? n_first - n_dropped : 0;
+    n_first = n_first < text.n_bytes ? n_first : text.n_bytes;
     if (!change_piece(&e->steps[k], &s->steps[k].text, &text, &n_first) ||
         !found_words_find(w, e->splits[k + 1].split, text.bytes, text.n_bytes))
         return false;
-    n_first = found_words_kept(w, n_first);
+    if (n_first > 0)
+        n_first = found_words_kept(w, n_first);
     for (size_t at = 0, end; at < w->n_bytes; at = end) {
         end = split_next_start(w->starts, at + 1, w->n_bytes);
         if (!encode_found(s, k + 1, (text_span){w->text + at, end - at},
@@ -191,7 +193,13 @@ static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_fir
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
-    return encode_found(context, 0, (text_span){word, n_bytes}, 0, out);
+    word_scratch *s = context;
+    text_span text = {word, n_bytes};
+    if (s->e->n_steps > 0)
+        return encode_found(s, 0, text, 0, out);
+    const size_t n_dropped = dropped_blanks(&s->e->splits[0], text);
+    text = (text_span){word + n_dropped, n_bytes - n_dropped};
+    return text.n_bytes == 0 || encode_piece(s, text, out);
 }
 
 word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes)

@@ -423,15 +423,25 @@ static bool read_if_there(hf_file *f, const json_field *field, read_part *read_o
     return field->at == 0 || read_one(&f->r, f->m, f->err);
 }
 
-static bool read_pre_tokenizer(hf_file *f, const json_field *fields)
+/* Words of bytes are only for BPE; before another model the pre_tokenizer is read again. */
+static bool read_words_and_model(hf_file *f, const json_field *fields)
 {
-    char type[HF_TYPE_BYTES];
-    f->r.at = fields[FILE_MODEL].at;
-    if (!hf_read_type(&f->r, type))
+    const size_t at = fields[FILE_PRE_TOKENIZER].at;
+    f->r.at = at;
+    if (at != 0 && !hf_read_pre_tokenizer(&f->r, f->m, true, f->err))
         return false;
-    const bool of_bytes = !type[0] || strcmp(type, "BPE") == 0;
-    f->r.at = fields[FILE_PRE_TOKENIZER].at;
-    return f->r.at == 0 || hf_read_pre_tokenizer(&f->r, f->m, of_bytes, f->err);
+    const model_kind by_pipeline = f->m->kind;
+    f->r.at = fields[FILE_MODEL].at;
+    if (!read_model(f))
+        return false;
+    const model_kind kind = f->m->kind;
+    if (by_pipeline != MODEL_BYTE_BPE || kind == MODEL_BYTE_BPE)
+        return true;
+    f->r.at = at;
+    if (!hf_read_pre_tokenizer(&f->r, f->m, false, f->err))
+        return false;
+    f->m->kind = kind;
+    return true;
 }
 
 static bool read_file(hf_file *f)
@@ -448,14 +458,8 @@ static bool read_file(hf_file *f)
     f->m->kind = MODEL_CHAR_BPE;
     if (!json_read_fields(&f->r, "tokenizer.json", fields, FILE_N_FIELDS) || !json_end(&f->r) ||
         !check_head(f, fields) || !read_if_there(f, &fields[FILE_NORMALIZER], hf_read_normalizer) ||
-        !read_pre_tokenizer(f, fields))
+        !read_words_and_model(f, fields))
         return false;
-    const model_kind by_pipeline = f->m->kind;
-    f->r.at = fields[FILE_MODEL].at;
-    if (!read_model(f))
-        return false;
-    if (by_pipeline == MODEL_BYTE_BPE && f->m->kind != MODEL_BYTE_BPE)
-        return model_fail(f->err, 0, "ByteLevel together with %s is not supported", f->m->family);
     f->r.at = fields[FILE_ADDED_TOKENS].at;
     if (f->r.at && !read_added_tokens(f))
         return false;
