@@ -153,7 +153,8 @@ class Maker:
         if kind == "unigram" and not self.wild and self.flag():
             parts = rng.choice(([], [], [{"type": "WhitespaceSplit"}],
                                 [{"type": "Punctuation", "behavior": "Isolated"}]))
-        parts = [part for part in parts if not is_byte_level(part)]
+        if self.chance(0.9):
+            parts = [part for part in parts if not is_byte_level(part)]
         if of_bytes:
             at = len(parts) if self.chance(0.8) else rng.randint(0, len(parts))
             parts.insert(at, byte_level(rng.choice((None, True, False, False)), self.chance(0.2)))
