@@ -173,7 +173,7 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
         print()
         return
     for one in found:
-        where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row") if one[name] is not None)
+        where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row"))
         print(f"{'given up: ' if one['given_up'] else ''}{where}sample {one['sample']}  source {one['source']}  epoch {one['epoch']}  {one['dataset']} "
               f"tokens {one['first_token']} to {one['first_token'] + one['n_tokens'] - 1}")
         for document in one["documents"]:

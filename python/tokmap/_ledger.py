@@ -4,6 +4,7 @@
 import ctypes
 import datetime
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -58,6 +59,16 @@ class Line:
         return [[os.fsdecode(os.path.join(folder, _bytes_of(d["index"]))) for d in source["datasets"]]
                 for source in self.fields["sources"]]
 
+    def check_same_run(self, other: "Line") -> None:
+        """No amend changes what is compared here. self: the first line."""
+        for name in _ORDER:
+            if self.fields[name] != other.fields[name]:
+                raise MismatchError(f"{self.place}: is the ledger of another run: {name} is {self.fields[name]} there, and "
+                                    f"{other.fields[name]} here", -7)
+        for k, (old, new) in enumerate(itertools.zip_longest(self.fields["sources"], other.fields["sources"])):
+            if old and (not new or [d["id"] for d in old["datasets"]] != [d["id"] for d in new["datasets"]]):
+                raise MismatchError(f"{self.place}: is the ledger of another run: source {k} has other datasets there", -7)
+
     def is_like(self, other: "Line") -> bool:
         """Whether both say the same; not when, where and after which line. "closed" is like no other."""
         ignored = dict.fromkeys(("event", "time", "host", "folder", "after", "checksum"))
@@ -75,7 +86,10 @@ def _parse(path: str, data: bytes) -> List[Line]:
             check(lib.tokmap_ledger_check(text, len(text), after, ctypes.byref(detail)), detail)
         except Error as error:
             raise type(error)(f"{place}: {error}", error.status) from None
-        lines.append(Line(text, place))
+        try:
+            lines.append(Line(text, place))
+        except (ValueError, KeyError, TypeError):
+            raise DamagedError(f"{place}: its checksum is right, but it does not say what a line must say", -6) from None
         after = text
     return lines
 
@@ -110,10 +124,11 @@ def _attempts(lines: List[Line]) -> List[Segment]:
     """Each with its own end, where the ledger has it."""
     found: List[Segment] = []
     for line in lines:
-        if line.event in ("closed", "batch"):
+        if line.event in ("closed", "batch", "moved"):
             if not found:
                 raise DamagedError(f"{line.place}: goes on with a run that was not opened", -6)
-            found[-1] = found[-1]._replace(end=line.begin)
+            if line.event != "moved":
+                found[-1] = found[-1]._replace(end=line.begin)
         if line.event != "closed":
             found.append(Segment(line.begin, None, line))
     return found
@@ -124,13 +139,13 @@ def _may_lead_to(attempt: Segment, sample: int) -> bool:
 
 
 def _predecessors(attempts: List[Segment]) -> List[int]:
-    """Of each attempt, the latest one before it whose samples may have led to it; -1: there is none."""
+    """Of each attempt, the one that was moved ahead to it; or the latest one before it whose samples may have led to it;
+    or the latest one that began before it. -1: there is none."""
     found = []
-    for i, (begin, _, _) in enumerate(attempts):
-        k = i - 1
-        while k >= 0 and not _may_lead_to(attempts[k], begin):
-            k -= 1
-        found.append(k)
+    for i, (begin, _, line) in enumerate(attempts):
+        before = range(i - 1, -1, -1)
+        k = i - 1 if line.event == "moved" else next((k for k in before if _may_lead_to(attempts[k], begin)), -1)
+        found.append(k if k >= 0 else next((k for k in before if attempts[k].begin < begin), -1))
     return found
 
 
@@ -138,13 +153,15 @@ def _way_to(attempts: List[Segment], predecessors: List[int], last: int) -> List
     found = [attempts[last]]
     while predecessors[last] >= 0:
         last = predecessors[last]
-        found.insert(0, attempts[last]._replace(end=found[0].begin))
+        begin, end = found[0].begin, attempts[last].end
+        found.insert(0, attempts[last]._replace(end=begin if end is None else min(begin, end)))
     return found
 
 
 def history(lines: List[Line]) -> List[Segment]:
     """How the run came to where its last line is: from there back, always to the latest line whose samples may have
-    led on. What a run that went back to an earlier sample had come to is not among them."""
+    led on. What a run that went back to an earlier sample had come to is not among them. There are gaps where it was
+    moved ahead."""
     attempts = _attempts(lines)
     return _way_to(attempts, _predecessors(attempts), len(attempts) - 1)
 
@@ -224,7 +241,9 @@ class Ledger:
             last = lines[-1] if lines else None
             line = self._line(event or "resumed", sample, last)
             if event is None:
-                goes_on = last is not None and last.text == self._last
+                if lines:
+                    lines[0].check_same_run(line)
+                goes_on = self._last in [one.text for one in lines[-2 if last and last.event == "closed" else -1:]]
                 line = self._line(_event_of(line, last, goes_on), sample, last)
             elif last is None or last.text != self._last:
                 return  # another one goes on
@@ -267,6 +286,8 @@ def _event_of(line: Line, last: Optional[Line], goes_on: bool) -> str:
         return "amended"
     if line.skips != last.skips:
         return "skipped"
-    if goes_on and last.event != "closed" and any(line.fields[name] != last.fields[name] for name in _STEPS):
+    if goes_on and last.event == "closed":
+        return "moved" if line.begin > last.begin else "resumed"
+    if goes_on and any(line.fields[name] != last.fields[name] for name in _STEPS):
         return "batch"
     return "resumed"

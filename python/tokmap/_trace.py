@@ -26,14 +26,13 @@ class TracedDocument(NamedTuple):
 
 
 class TracedRow(NamedTuple):
-    """A row of a run. step, micro_batch, rank and row are None before the ledger begins. given_up: the run went back
-    behind it, so it does not count."""
+    """A row of a run. given_up: the run went back behind it, so it does not count."""
 
     sample: int
-    step: Optional[int]
-    micro_batch: Optional[int]
-    rank: Optional[int]
-    row: Optional[int]
+    step: int
+    micro_batch: int
+    rank: int
+    row: int
     source: int
     dataset: str
     epoch: int
@@ -89,6 +88,8 @@ class Run:
             raise ArgumentError(f"{ledger}: does not say where the run ended: set until", -1)
         if last is not None and end > last:
             raise ArgumentError(f"{ledger}: the run was closed at sample {last}, before sample {end}", -1)
+        if end < segments[0].begin:
+            raise ArgumentError(f"{ledger}: begins at sample {segments[0].begin}, after sample {end}", -1)
         segments = [s for s in segments if s.begin < end] or segments[:1]
         if state is not None:
             _check_state(state, segments)
@@ -105,11 +106,18 @@ class Run:
 
     def _set(self, segments: List[Segment], begin: int, end: int) -> None:
         """The answers are about the samples from `begin` on."""
-        self._begin, self.end = begin, end
+        self.end = end
         self.loader = _open(segments[-1].line, _skips_of(segments, end))
         self.loader.seek(end)
         self._datasets = [source.datasets for source in self.loader._sources]
         self._parts = list(self._plan(segments))
+        self._spans: List[Tuple[int, int]] = []  # all samples that were used, or skipped
+        for part in self._parts:
+            first, last = max(part.segment.begin, begin), max(part.end, begin)
+            if self._spans and self._spans[-1][1] == first:
+                self._spans[-1] = self._spans[-1][0], last
+            else:
+                self._spans.append((first, last))
 
     def _plan(self, segments: List[Segment]) -> Iterator[_Part]:
         n_steps, steps = 0, self.loader._steps
@@ -150,18 +158,18 @@ class Run:
         n_rows, steps = _rows_of_step(part.segment.line), self.loader._steps
         first = part.first_position + (step - part.first_step) * n_rows
         samples = map(steps.sample, range(first, min(first + n_rows, steps.position(part.end))))
-        return [self._row(sample) for sample in samples if sample >= self._begin]
+        return [self._row(sample) for sample in samples if self._has(sample)]
 
     def _has(self, sample: int) -> bool:
         steps = self.loader._steps
-        return self._begin <= sample < self.end and steps.sample(steps.position(sample)) == sample
+        return any(a <= sample < b for a, b in self._spans) and steps.sample(steps.position(sample)) == sample
 
     def rows(self, sample: int) -> List[TracedRow]:
         """The row of a sample that was used; and with all_attempts those that do not count."""
         sample = integer("sample", sample)
         found = [run._row(sample) for run in self._attempts if run._has(sample)]
         if not found:
-            what = "is skipped" if 0 <= sample < self.end else f"is not before sample {self.end}, where the run is"
+            what = "was not used" if 0 <= sample < self.end else f"is not before sample {self.end}, where the run is"
             raise IndexError(f"sample {sample} {what}")
         return found
 
@@ -172,16 +180,13 @@ class Run:
     def _row(self, sample: int) -> TracedRow:
         position = self.loader._steps.position(sample)
         at = self.loader.locate(sample)
-        where: Dict[str, Optional[int]] = dict.fromkeys(("step", "micro_batch", "rank", "row"))
-        for part in self._parts:
-            if part.segment.begin <= sample < part.end:
-                line = part.segment.line
-                step, within = divmod(position - part.first_position, _rows_of_step(line))
-                micro_batch, within = divmod(within, line.rows)
-                rank, row = divmod(within, line.fields["batch_rows"])
-                where = {"step": part.first_step + step, "micro_batch": micro_batch, "rank": rank, "row": row}
+        part = next(part for part in self._parts if part.segment.begin <= sample < part.end)
+        line = part.segment.line
+        step, within = divmod(position - part.first_position, _rows_of_step(line))
+        micro_batch, within = divmod(within, line.rows)
+        rank, row = divmod(within, line.fields["batch_rows"])
         path = self._datasets[at.source][at.dataset].paths[0]
-        return TracedRow(sample=sample, **where, source=at.source, dataset=path, epoch=at.epoch, window=at.window,
+        return TracedRow(sample, part.first_step + step, micro_batch, rank, row, source=at.source, dataset=path, epoch=at.epoch, window=at.window,
                          first_token=at.first_token, n_tokens=at.n_tokens, given_up=self._is_given_up)
 
     def documents(self, row: TracedRow) -> List[TracedDocument]:
@@ -203,14 +208,14 @@ class Run:
         of a column that the documents kept, or "host" of a column of URLs."""
         if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
             raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
-        return shares([(run.loader, run._begin, run.end) for run in self._attempts], by, column)
+        return shares([(run.loader, *span) for run in self._attempts for span in run._spans], by, column)
 
     def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
         """The rows in which one of these documents of a dataset was, in the order of training."""
         same = {name: dataset for name, dataset in self._by_path.items() if _is_same(name, path)}
         if not same:
             raise LookupError(f"{os.fspath(path)}: is no dataset of the run")
-        dataset = next(iter(same.values()))
+        dataset, n_documents = next(iter(same.values())), number("n_documents", n_documents, 2**64 - 1, 1)
         check_boundaries(dataset)
         first, last = dataset.document(first_document), dataset.document(first_document + n_documents - 1)
         n_tokens = last.first_token + last.n_tokens - first.first_token

@@ -187,7 +187,7 @@ def what_is_wrong_is_refused(folder):
         for _ in range(5):
             next(loader)
     of_ledger, options = ("--ledger", ledger), (folder / "flat", *ORDER, "--until", 20)
-    for what, text in ((("--step", 5), "step 5: there are 5 steps"), (("--step", -1), "step -1"), (("--sample", 8), "is skipped"),
+    for what, text in ((("--step", 5), "step 5: there are 5 steps"), (("--step", -1), "step -1"), (("--sample", 8), "was not used"),
                        (("--sample", 22), "is not before sample 22"), (("--sample", -1), "sample -1"),
                        (("--step", 0, "--rank", 1), "rank 1: the run had 1"), (("--sample", 0, "--rank", 1), "rank 1"),
                        (("--sample", 0, "--rank", -1), "rank -1"), (("--document", "flat"), "'flat': must be"),

@@ -78,8 +78,12 @@ def run_once(folder, rng, closes=0.5):
     state, rows, n_steps, every = None, [], 0, []
     for _ in range(rng.randint(1, 6)):
         loaders = script.start(state)
-        n_micro = max(script.micro_batches, 1)
+        n_micro, first = max(script.micro_batches, 1), n_steps
         for step in range(n_steps, n_steps + rng.randint(1, 8)):
+            if step > first and rng.random() < 0.05:  # ahead, over samples that nobody used
+                at = loaders[0].sample + rng.randint(1, 40)
+                for loader in loaders:
+                    loader.seek(at)
             for micro in range(n_micro):
                 batches = [next(loader) for loader in loaders]
                 for rank, batch in enumerate(batches):
@@ -221,6 +225,43 @@ def a_line_is_written_for_each_change(folder):
     assert tokmap.Run(path, until=loader.state()).n_steps == 4  # of two micro-batches at first: 20 samples are 2.5 steps
 
 
+def a_ledger_is_of_one_run(folder):
+    path = folder / "mine"
+    with loader_of(folder, ledger=path, seed=1) as loader:
+        next(loader)
+    data = path.read_bytes()
+    mine = [(folder / "0", 1), (folder / "1", 1)]
+    for text, sources, options in (("seed is 1 there, and 2 here", mine, {"seed": 2}), ("shuffle is full", mine, {"shuffle": "none"}),
+                                   ("sequence_length is 10", mine, {"sequence_length": 5}),
+                                   ("source 0 has other datasets", mine[::-1], {}), ("source 0", mine[1:], {})):
+        loader = tokmap.Loader(sources, **{"sequence_length": LENGTH, "seed": 1, "ledger": path, **options})
+        error = str(raises(tokmap.MismatchError, next, loader))
+        assert "mine:1: is the ledger of another run: " in error and text in error, error
+        assert loader.sample == 0 and path.read_bytes() == data
+    with tokmap.Loader(mine, LENGTH, seed=1, ledger=path) as loader:
+        next(loader)
+    assert [event for event, *_ in events(path)[2:]] == ["amended", "closed"]
+    with tokmap.Loader(mine[:1], LENGTH, seed=1, ledger=path) as loader:  # the first of them is that of the first line
+        next(loader)
+
+
+def what_was_moved_ahead_has_a_gap(folder):
+    path = folder / "moved"
+    twins = [loader_of(folder, ledger=path) for _ in range(2)]
+    for at in (0, 40, 20, 100):  # the first and the second one take turns in being first
+        twins.reverse()
+        for loader in twins:
+            loader.seek(at)
+        for loader in twins:
+            next(loader)
+    for loader in twins:
+        loader.close()
+    assert [event for event, *_ in events(path)] == ["opened", "closed", "moved", "closed", "resumed", "closed", "moved", "closed"]
+    run = tokmap.Run(path, all_attempts=True)
+    assert run.given_up == [(40, 44)] and run.n_steps == 3 and [row.sample for row in run.step(2)] == [100, 101, 102, 103]
+    assert run.report()[0].tokens == 16 * LENGTH and "was not used" in str(raises(IndexError, run.row, 30))
+
+
 def what_was_changed_is_found(folder):
     path = folder / "changed"
     for _ in range(3):
@@ -245,6 +286,9 @@ def what_was_changed_is_found(folder):
     body = lines[0][:lines[0].index(b',"checksum"')].replace(b'{"ledger":1', b'{"ledger":2')
     copy.write_bytes(b'%s,"checksum":"%016x"}\n' % (body, ref_xxh3.xxh3_64(body)))
     raises(tokmap.VersionError, tokmap.Run, copy)
+    for body in (b'{"ledger":1,"after":""', lines[0][:lines[0].index(b',"checksum"')].replace(b'"event"', b'"Event"')):
+        copy.write_bytes(b'%s,"checksum":"%016x"}\n' % (body, ref_xxh3.xxh3_64(body)))
+        assert "copy:1: its checksum is right, but" in str(raises(tokmap.DamagedError, tokmap.Run, copy))
     copy.write_bytes(b"")
     raises(tokmap.DamagedError, tokmap.Run, copy)
     copy.write_bytes(data + b'{"ledger":1,"event":"clo')
