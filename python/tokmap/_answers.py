@@ -3,6 +3,7 @@
 
 import argparse
 import csv
+import io
 import json
 import math
 import os
@@ -118,6 +119,22 @@ def _run_of(given: argparse.Namespace) -> Run:
     return Run(loader, until)
 
 
+# ---- Values ----
+
+
+def _plain(text: str) -> str:
+    """With escapes for what a terminal would interpret, and for bytes that are not UTF-8."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else
+                   c.encode("unicode_escape").decode() for c in text)
+
+
+def _for_json(value: Any) -> Any:
+    """JSON has no NaN and no infinities."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
 # ---- Trace ----
 
 
@@ -131,7 +148,7 @@ def _documents_of_value(dataset: Dataset, column: str, value: str) -> Iterator[r
     columns = _meta.columns_of(dataset._shards()[0])
     for first in range(0, dataset.n_documents if column in columns else 0, 1 << 18):
         numbers, values = columns[column].groups(first, min(1 << 18, dataset.n_documents - first))
-        wanted = [i for i, one in enumerate(values) if one is not None and str(one) == value]
+        wanted = [i for i, one in enumerate(values) if one is not None and str(_for_json(one)) == value]
         for i in (k for w in wanted for k in (numbers == w).nonzero()[0].tolist()):
             yield range(first + i, first + i + 1)
 
@@ -174,12 +191,13 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
         return
     for one in found:
         where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row"))
-        print(f"{'given up: ' if one['given_up'] else ''}{where}sample {one['sample']}  source {one['source']}  epoch {one['epoch']}  {one['dataset']} "
-              f"tokens {one['first_token']} to {one['first_token'] + one['n_tokens'] - 1}")
+        print(f"{'given up: ' if one['given_up'] else ''}{where}sample {one['sample']}  source {one['source']}  "
+              f"epoch {one['epoch']}  {_plain(one['dataset'])} tokens {one['first_token']} to "
+              f"{one['first_token'] + one['n_tokens'] - 1}")
         for document in one["documents"]:
-            meta = "".join(f"  {name}={value}" for name, value in document["meta"].items() if value is not None)
+            meta = "".join(_plain(f"  {name}={value}") for name, value in document["meta"].items() if value is not None)
             print(f"    document {document['number']}  {document['n_tokens']} tokens from its token "
-                  f"{document['first_token']}  {document['input'] or ''}{meta}")
+                  f"{document['first_token']}  {_plain(document['input'] or '')}{meta}")
         if "text" in one:
             print(f"    {one['text']!r}")
     if given.step is None and given.sample is None:
@@ -187,7 +205,9 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
 
 
 def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str, Any]:
-    found = {**row._asdict(), "documents": [document._asdict() for document in run.documents(row)]}
+    documents = [{**one._asdict(), "meta": {name: _for_json(value) for name, value in one.meta.items()}}
+                 for one in run.documents(row)]
+    found = {**row._asdict(), "documents": documents}
     if tokenizer is not None:
         dataset = run._by_path[row.dataset]
         tokens = [dataset.tokens((row.first_token + i) % dataset.n_tokens, 1)[0] for i in range(row.n_tokens)]
@@ -210,9 +230,11 @@ def _report(run: Run, given: argparse.Namespace) -> None:
     name = column or by
     if given.format == "json":
         json.dump({"until": run.end, "tokens": total, "by": by, "column": column or None,
-                   "shares": [one._asdict() for one in found]}, sys.stdout, indent=1)
+                   "shares": [{**one._asdict(), "name": _for_json(one.name)} for one in found]}, sys.stdout, indent=1)
         print()
     elif given.format == "csv":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow([name, "tokens", "documents", "share"])
         writer.writerows([_name(one), one.tokens, one.documents, f"{one.tokens / max(total, 1):.9f}"] for one in found)
@@ -221,12 +243,12 @@ def _report(run: Run, given: argparse.Namespace) -> None:
 
 
 def _name(share: Share) -> str:
-    return "" if share.name is None else str(share.name)
+    return "" if share.name is None else str(_for_json(share.name))
 
 
 def _print_table(name: str, found: List[Share], total: int) -> None:
-    rows = [[name, "tokens", "documents", "share"]]
-    rows += [[_name(one) or "(none)", f"{one.tokens:,}", f"{one.documents:,}", f"{100 * one.tokens / max(total, 1):.3f} %"]
+    rows = [[_plain(name), "tokens", "documents", "share"]]
+    rows += [[_plain(_name(one)) or "(none)", f"{one.tokens:,}", f"{one.documents:,}", f"{100 * one.tokens / max(total, 1):.3f} %"]
              for one in found]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row in rows:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many tokens a run was trained on, by source, input, or a value of documents."""
 
+import math
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
@@ -90,7 +91,7 @@ def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> L
         groups = (_inputs_of(dataset) if by == "input" else _values_of(dataset, column, by) if column else
                   lambda first, labels: (np.zeros(len(labels), np.int64), [None]))
         for name, tokens, documents in _count(some, dataset.n_documents, groups):
-            name = k if by == "source" else host_of(name) if by == "host" else name
+            name = k if by == "source" else host_of(name) if by == "host" else math.nan if name != name else name
             total = found.setdefault(name, [0, 0])
             total[0] += tokens
             total[1] += documents

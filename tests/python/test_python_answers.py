@@ -152,6 +152,27 @@ def values_are_found_and_counted(folder):
     assert program_says.stdout == text
 
 
+def odd_values_and_names_are_told_apart(folder):
+    values = [float("nan"), float("inf"), 1.5, None]
+    for name in ("odd", "odder"):
+        with tokmap.Writer(folder / name, vocab_size=300, meta=["f", "s"]) as w:
+            for i in range(40):
+                w.document(range(9), {"f": values[i % 4], "s": ("a\x1b[1m", "\udcff", "", None)[i % 4]})
+            w.end_input(os.fsencode(folder / name) + b"\xff\n.txt")
+    options = (folder / "odd", folder / "odder", "--sequence-length", 8, "--max-epochs", 1)
+    lines = [line.split()[0] for line in says("report", *options, "--by", "f").splitlines()]
+    assert sorted(lines[1:-1]) == ["(none)", "1.5", "Infinity", "NaN"], lines
+    names = [one["name"] for one in answer("report", *options, "--by", "f")["shares"]]
+    assert names.count("NaN") == names.count("Infinity") == names.count(1.5) == names.count(None) == 1
+    lines = [line.split()[0] for line in says("report", *options, "--by", "s").splitlines()]
+    assert sorted(lines[1:-1]) == ["(none)", "(none)", "\\xff", "a\\x1b[1m"], lines
+    assert r"odd\xff\n.txt " in says("report", *options, "--by", "input")
+    text = says("trace", *options, "--document", f"{folder / 'odd'}:0")
+    assert says("trace", *options, "--where", "f=NaN").count("f=NaN") > 1
+    assert r"odd\xff\n.txt  f=NaN  s=a\x1b[1m" in text, text
+    assert answer("trace", *options, "--document", f"{folder / 'odd'}:0")[0]["documents"][0]["meta"]["f"] == "NaN"
+
+
 def attempts_are_shown_if_asked_for(folder):
     ledger = folder / "run.ledger"
     with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, batch_schedule=[(8, 8)]) as loader:
