@@ -86,8 +86,20 @@ typedef enum tokmap_windows {
     TOKMAP_WINDOWS_CONCAT = 0, /* the tokens one after another, cut into windows of equal length */
     /* No window crosses a document boundary; the last one of a document is shorter. Open reads the
      * document index. */
-    TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1
+    TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1,
+    /* Rows of several documents that waste next to nothing: docs/ORDER.md, section 11. Every token
+     * but the first of each document is a label once in an epoch. Rows are copies and always have a
+     * loss_mask. A rows file says what is in them (tokmap_rows_write); up to 10^7 documents need
+     * none. */
+    TOKMAP_WINDOWS_BEST_FIT = 2
 } tokmap_windows;
+
+/* With TOKMAP_WINDOWS_BEST_FIT: what becomes of documents that are longer than a row. */
+typedef enum tokmap_whole_documents {
+    TOKMAP_WHOLE_SPLIT = 0,   /* they are cut into pieces */
+    TOKMAP_WHOLE_DROP = 1,    /* they are left out */
+    TOKMAP_WHOLE_TRUNCATE = 2 /* the rest of them is left out */
+} tokmap_whole_documents;
 
 /* How tokens are read. The environment variable TOKMAP_IO (auto, map, direct, populate, read)
  * overrides the option. Every way except MAP needs a thread. */
@@ -119,6 +131,9 @@ typedef struct tokmap_loader_source {
      * samples is an error. */
     double weight;
     uint64_t max_epochs; /* the loader ends before the epoch after these; 0: no limit */
+    /* With TOKMAP_WINDOWS_BEST_FIT: the rows file of each dataset; NULL, here or for a dataset: the
+     * one beside it, if there is one. */
+    const char *const *rows_files;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -172,6 +187,11 @@ typedef struct tokmap_loader_options {
     const tokmap_loader_skip *skips;
     uint32_t n_skips;
     uint32_t skip_stride; /* sizeof(tokmap_loader_skip), if there are any */
+    /* With TOKMAP_WINDOWS_BEST_FIT: */
+    uint32_t align;         /* pieces begin at multiples of it; divides sequence_length; 0: 1 */
+    uint32_t max_documents; /* pieces in a row; 0: any number */
+    tokmap_whole_documents whole_documents;
+    uint32_t pad_id; /* for what `align` leaves free between pieces */
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
@@ -228,6 +248,7 @@ typedef struct tokmap_batch {
     uint32_t largest_id;      /* in all sources, according to their indexes */
     uint64_t first_sample; /* of rows[0]; the other rows are those after it, without skipped ones */
     uint64_t step_sample;  /* the first sample of the step, which belongs to rank 0 */
+    int64_t must_mask;     /* 1: gather masks labels in any case (TOKMAP_WINDOWS_BEST_FIT) */
 } tokmap_batch;
 
 /* ---- Open and close ---- */
@@ -365,6 +386,14 @@ TOKMAP_API tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint6
                                                    size_t n_samples, uint32_t *sources,
                                                    tokmap_error *err);
 
+/* What a row of TOKMAP_WINDOWS_BEST_FIT has of a document. */
+typedef struct tokmap_piece {
+    uint64_t document;    /* of the dataset */
+    uint64_t first_token; /* in the dataset */
+    uint32_t n_tokens;
+    uint32_t place; /* of its first token in the row */
+} tokmap_piece;
+
 typedef struct tokmap_sample {
     size_t struct_size;   /* sizeof(tokmap_sample), set by the caller */
     uint32_t source;      /* its number in the options */
@@ -373,12 +402,46 @@ typedef struct tokmap_sample {
     uint64_t window;      /* of the source */
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;    /* of the row */
+    /* With TOKMAP_WINDOWS_BEST_FIT, else NULL: in the order of the row, and valid until the next
+     * call. first_token is that of the first one. */
+    const tokmap_piece *pieces;
+    size_t n_pieces;
 } tokmap_sample;
 
 /* Says where a sample comes from, without reading its tokens. TOKMAP_ERR_ARGUMENT: there is no such
  * sample. TOKMAP_ERR_CORRUPT: a document index is damaged. */
 TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
                                               tokmap_error *err);
+
+/* ---- Rows files ---- */
+
+typedef struct tokmap_rows_options {
+    size_t struct_size;       /* sizeof(tokmap_rows_options) */
+    uint32_t sequence_length; /* this and the next three as in the options of the loader */
+    uint32_t align;
+    uint32_t max_documents;
+    tokmap_whole_documents whole_documents;
+    const char *path; /* NULL: beside the dataset, where the loader finds it */
+    void *context;    /* for the callback */
+    void (*on_progress)(void *context, uint64_t n_done, uint64_t n_documents); /* or NULL */
+} tokmap_rows_options;
+
+typedef struct tokmap_rows_info {
+    size_t struct_size; /* sizeof(tokmap_rows_info), set by the caller */
+    uint64_t n_rows;
+    uint64_t n_pieces; /* documents, or parts of them */
+    uint64_t n_labels; /* of all rows; the other n_rows * sequence_length - n_labels are masked */
+    uint64_t n_bytes;  /* of the file */
+} tokmap_rows_info;
+
+/* Packs the documents of a dataset into rows for TOKMAP_WINDOWS_BEST_FIT, and writes them to a rows
+ * file: docs/FORMAT.md, section 13. It replaces a rows file of that name once it is complete. info
+ * may be NULL. TOKMAP_ERR_MISMATCH: the document boundaries are not known. TOKMAP_ERR_CORRUPT: the
+ * document index is damaged. TOKMAP_ERR_LOCKED: another process writes this file.
+ * TOKMAP_ERR_EXISTS: a file of that name is no rows file. */
+TOKMAP_API tokmap_status tokmap_rows_write(const tokmap_dataset *ds,
+                                           const tokmap_rows_options *options,
+                                           tokmap_rows_info *info, tokmap_error *err);
 
 /* ---- Look back ---- */
 
@@ -394,7 +457,8 @@ typedef struct tokmap_loader_search {
     uint64_t n_found; /* is set; if there are more than max_samples, only those are in `samples` */
 } tokmap_loader_search;
 
-/* The inverse of locate: the samples of an epoch whose rows have one of these tokens of a dataset.
+/* The inverse of locate: the samples of an epoch whose rows have one of these tokens of a dataset;
+ * with TOKMAP_WINDOWS_BEST_FIT once for each document.
  * Samples that are skipped are among them. TOKMAP_ERR_ARGUMENT: there are no such tokens. */
 TOKMAP_API tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
                                             tokmap_error *err);

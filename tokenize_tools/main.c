@@ -28,6 +28,7 @@ static const tokmap_command commands[] = {
     {"plan", "cut a pack into cells, which many processes can pack", plan_command},
     {"status", "show how far the tasks of a plan are", status_command},
     {"join", "make one dataset of the cells of a plan, without copying", join_command},
+    {"rows", "pack documents into rows that waste next to nothing", rows_command},
     {"index", "make a dataset from a token file of another program, in place", index_command},
     {"info", "show what a dataset contains", info_command},
     {"verify", "check every byte of a dataset", verify_command},

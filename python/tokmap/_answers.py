@@ -207,10 +207,12 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
 def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str, Any]:
     documents = [{**one._asdict(), "meta": {name: _for_json(value) for name, value in one.meta.items()}}
                  for one in run.documents(row)]
-    found = {**row._asdict(), "documents": documents}
+    found: Dict[str, Any] = {**row._asdict(), "documents": documents}
+    parts = [(piece.first_token, piece.n_tokens) for piece in found.pop("pieces")]
     if tokenizer is not None:
         dataset = run._by_path[row.dataset]
-        tokens = [dataset.tokens((row.first_token + i) % dataset.n_tokens, 1)[0] for i in range(row.n_tokens)]
+        tokens = [dataset.tokens((first + i) % dataset.n_tokens, 1)[0]
+                  for first, n in parts or [(row.first_token, row.n_tokens)] for i in range(n)]
         found["text"] = tokenizer.decode(tokens)
     return found
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ._loader import Loader
 
 # What the order depends on.
-_ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "block_windows", "group_blocks")
+_ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "align", "max_documents", "whole_documents",
+          "block_windows", "group_blocks")
 _STEPS = ("ranks", "batch_rows", "micro_batches")
 
 
@@ -49,7 +50,7 @@ class Line:
 
     def order(self) -> Any:
         fields = self.fields
-        return [fields[name] for name in _ORDER], [
+        return [fields.get(name) for name in _ORDER], [
             (source["max_epochs"], [d["id"] for d in source["datasets"]]) for source in fields["sources"]], [
             (phase["sample"], phase["quotas"]) for phase in fields["phases"]]
 
@@ -62,7 +63,7 @@ class Line:
     def check_same_run(self, other: "Line") -> None:
         """No amend changes what is compared here. self: the first line."""
         for name in _ORDER:
-            if self.fields[name] != other.fields[name]:
+            if self.fields.get(name) != other.fields.get(name):
                 raise MismatchError(f"{self.place}: is the ledger of another run: {name} is {self.fields[name]} there, and "
                                     f"{other.fields[name]} here", -7)
         for k, (old, new) in enumerate(itertools.zip_longest(self.fields["sources"], other.fields["sources"])):

@@ -66,7 +66,7 @@ class WriterOptions(ctypes.Structure):
 
 class LoaderSource(ctypes.Structure):
     _fields_ = [("datasets", POINTER(c_void_p)), ("n_datasets", c_uint32), ("masked", c_int32),
-                ("weight", c_double), ("max_epochs", c_uint64)]
+                ("weight", c_double), ("max_epochs", c_uint64), ("rows_files", POINTER(c_char_p))]
 
 
 class LoaderPhase(ctypes.Structure):
@@ -86,7 +86,8 @@ class LoaderOptions(ctypes.Structure):
                 ("windows", c_int), ("block_windows", c_uint64), ("group_blocks", c_uint64),
                 ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
                 ("drop_behind", c_int32), ("mixed_tokenizers", c_int64), ("skips", POINTER(LoaderSkip)),
-                ("n_skips", c_uint32), ("skip_stride", c_uint32)]
+                ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
+                ("whole_documents", c_int), ("pad_id", c_uint32)]
 
 
 class Row(ctypes.Structure):
@@ -105,12 +106,17 @@ ROW = struct.Struct("".join(_LETTERS[kind] for _, kind, *_bits in Row._fields_))
 class Batch(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("rows", POINTER(Row)), ("n_rows", c_uint32),
                 ("row_stride", c_uint32), ("sequence_length", c_uint32), ("token_bytes", c_uint32),
-                ("largest_id", c_uint32), ("first_sample", c_uint64), ("step_sample", c_uint64)]
+                ("largest_id", c_uint32), ("first_sample", c_uint64), ("step_sample", c_uint64), ("must_mask", c_int64)]
+
+
+class Piece(ctypes.Structure):
+    _fields_ = [("document", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32), ("place", c_uint32)]
 
 
 class LoaderSample(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
-                ("window", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32)]
+                ("window", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32), ("pieces", POINTER(Piece)),
+                ("n_pieces", c_size_t)]
 
 
 class LoaderSearch(ctypes.Structure):

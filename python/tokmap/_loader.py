@@ -58,6 +58,15 @@ def _check_fork(status: int) -> None:
         raise ForkedError("this loader belongs to the parent process: open another one in the child", status)
 
 
+class Piece(NamedTuple):
+    """Tokens of a document of a dataset in a row; place: where they begin in the row."""
+
+    document: int
+    first_token: int
+    n_tokens: int
+    place: int
+
+
 class Loader:
     """An iterator over batches. It continues where it stands, also in a second `for` loop; seek(0) starts again.
 
@@ -78,7 +87,7 @@ class Loader:
                 a batch has only its `rows`, which are not copied
     dtype       of inputs and labels: int32 or int64, as text, NumPy's or PyTorch's
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, which takes
-                one copy in place of two. They cannot have mask_labels, nor windows within documents
+                one copy in place of two. They cannot have mask_labels, and need windows="concat"
     framework   "numpy" or "torch": what the outputs are. PyTorch's are pinned if there is a GPU
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
                 step by a Stage, which is experimental
@@ -93,7 +102,11 @@ class Loader:
                 same rank
     seed        of the order; the order does not depend on rank, n_ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data; see block_windows and group_blocks in tokmap_loader.h
-    windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary
+    windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary;
+                "best_fit": rows of several whole documents, and pieces of longer ones, that waste next to nothing. The
+                label after a document is masked in any case. More than 10,000,000 documents need `tokmap rows` first
+    align, documents_per_row, whole_documents   with "best_fit": documents begin at multiples of `align`, at most so
+                many (0: any number) are in a row, and longer ones than a row are "split", "drop"ped or "truncate"d
     max_epochs  the loader ends before the epoch after these, for sources that do not say; None or 0: no end
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
                 False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
@@ -140,7 +153,8 @@ class Loader:
                  log: Log = None, skip: Sequence[Tuple[int, int]] = (),
                  batch_schedule: Sequence[Tuple[int, int]] = (), ledger: Optional[Path] = None,
                  micro_batches: int = 0, metrics_file: Optional[Path] = None, metrics_seconds: float = 15, amend: Optional[bytes] = None,
-                 amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error") -> None:
+                 amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error", align: int = 1,
+                 documents_per_row: int = 0, whole_documents: str = "split") -> None:
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
         random_offset = flag("random_offset", random_offset)
@@ -173,12 +187,13 @@ class Loader:
             self._sources, sequence_length=self.sequence_length, seed=seed, shuffle=shuffle, windows=windows,
             random_offset=random_offset, row_parts=row_parts(needed, device is not None), block_windows=block_windows,
             group_blocks=group_blocks, io=io, look_ahead=look_ahead, drop_behind=drop_behind,
-            mixed_tokenizers=mixed_tokenizers)
+            mixed_tokenizers=mixed_tokenizers, align=align, documents_per_row=documents_per_row,
+            whole_documents=whole_documents, pad_id=pad_id)
         if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
             raise ValueError("n_slots, max_documents and log are for a Loader with a device")
         if windows != "concat" and not contiguous:
-            raise ValueError("contiguous=False needs windows='concat': rows within documents are padded, with "
-                             "pad_id in inputs and ignore_index in labels")
+            raise ValueError("contiguous=False needs windows='concat': other rows are padded, with pad_id in inputs and "
+                             "ignore_index in labels")
         self._lock: Any = new_lock(self)  # held from next until the rows are copied
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
         self._own_handle: Any = self._open()
@@ -488,6 +503,13 @@ class Loader:
         self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
+    def pieces(self, sample: int) -> List[Piece]:
+        """With windows="best_fit", what the row of a sample has of which documents."""
+        with self._lock:
+            out = _lib.LoaderSample(struct_size=ctypes.sizeof(_lib.LoaderSample))
+            self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
+            return [Piece(p.document, p.first_token, p.n_tokens, p.place) for p in out.pieces[:out.n_pieces]]
+
     # ---- State ----
 
     def state(self) -> bytes:
@@ -557,9 +579,9 @@ class Loader:
 
     def metrics(self, *, text: bool = False) -> Any:
         """What was read and used so far: the position, waits, bytes read, and for each source samples, tokens and epochs. As
-        a dict, or as the text of OpenMetrics. Samples are those of all ranks, and so are tokens; but within documents,
+        a dict, or as the text of OpenMetrics. Samples are those of all ranks, and so are tokens; but unless windows is "concat",
         tokens are what this process has given out since the first call (tokens_of_process)."""
-        if self._token_counts is None and self._order.is_within_documents:
+        if self._token_counts is None and self._order.has_short_rows:
             self._token_counts = [0] * len(self._sources)
         found = collect(self)
         return as_text(found) if text else found

@@ -23,7 +23,7 @@ def find_samples(loader: "Loader", source: int, dataset: int, epoch: int, first_
                                    samples=samples.ctypes.data, max_samples=len(samples))
         loader._call(lib.tokmap_loader_find, ctypes.byref(search))
         if search.n_found <= len(samples):
-            return np.sort(samples[:search.n_found])
+            return np.unique(samples[:search.n_found])
         samples = np.empty(search.n_found, np.uint64)
 
 

@@ -2,6 +2,7 @@
 """From the arguments of a Loader to an open loader of the library: which samples there are, and how they are read."""
 
 import ctypes
+import os
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 from . import _lib
@@ -17,7 +18,8 @@ from ._sources import Source
 
 IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
 _SHUFFLES = {"full": 0, "none": 1, "block": 2}
-_WINDOWS = {"concat": 0, "within-document": 1}
+_WINDOWS = {"concat": 0, "within-document": 1, "best_fit": 2}
+_WHOLE = {"split": 0, "drop": 1, "truncate": 2}
 
 
 def choose(words: Mapping[str, int], word: Any, name: str) -> int:
@@ -45,9 +47,11 @@ class Order:
     """All samples of some sources but for their mixture, which a run may change."""
 
     def __init__(self, sources: List[Source], *, seed: int, shuffle: str, windows: str, block_windows: int,
-                 group_blocks: int, io: str, look_ahead: int, **others: Any) -> None:
+                 group_blocks: int, io: str, look_ahead: int, align: int, documents_per_row: int, whole_documents: str,
+                 pad_id: int, **others: Any) -> None:
         self._sources = sources
-        self.is_within_documents = choose(_WINDOWS, windows, "windows") == 1
+        choose(_WINDOWS, windows, "windows")
+        self.has_short_rows = windows != "concat"
         self._options: Dict[str, Any] = {
             "seed": number("seed", seed, 2**64 - 1), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
             "windows": _WINDOWS[windows], "block_windows": number("block_windows", block_windows, 2**42),
@@ -55,6 +59,13 @@ class Order:
             "look_ahead": number("look_ahead", look_ahead, 1024), **others}
         if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
+        packing = {"align": number("align", align, 2**24, 1),
+                   "max_documents": number("documents_per_row", documents_per_row, 2**32 - 1),
+                   "whole_documents": choose(_WHOLE, whole_documents, "whole_documents")}
+        if windows == "best_fit":
+            self._options.update(packing, pad_id=number("pad_id", pad_id, 2**32 - 1))
+        elif (align, documents_per_row, whole_documents) != (1, 0, "split") or any(any(s.rows_files) for s in sources):
+            raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
 
     def open(self, mixture: Mixture, **batches: int) -> LoaderHandle:
         shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
@@ -64,6 +75,8 @@ class Order:
             pointers = [shard.handle.pointer.value for shard in own]
             c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
             c.masked = bool(s.masked)
+            if any(s.rows_files):
+                c.rows_files = (ctypes.c_char_p * len(own))(*[None if path is None else os.fsencode(path) for path in s.rows_files])
         detail = _lib.ErrorDetail()
         check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
               detail)

@@ -16,10 +16,12 @@ class Source:
     data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order
     weight      share of the samples, relative to the weights of the other sources
     max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
-    masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels"""
+    masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels
+    rows_files  with windows="best_fit": the path of a rows file of `tokmap rows`, or a list with one for each dataset;
+                None: the one beside it, if there is one"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
-                 masked: bool = False) -> None:
+                 masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None) -> None:
         items = list(data) if isinstance(data, (list, tuple)) else [data]
         self.datasets: List[Dataset] = []
         for item in items:
@@ -29,6 +31,11 @@ class Source:
             self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
         self.weight, self.masked = real("weight", weight), flag("masked", masked)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
+        files = [rows_files] if rows_files is None or isinstance(rows_files, (str, os.PathLike)) else list(rows_files)
+        self.rows_files = [None if path is None else os.fspath(path) for path in files]
+        n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
+        if self.rows_files != [None] and len(self.rows_files) != n_datasets:
+            raise ValueError(f"{len(self.rows_files)} rows_files for {n_datasets} datasets")
 
     def __repr__(self) -> str:
         return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
@@ -45,5 +52,5 @@ def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
         sources = [Source(data, weight) for data, weight in items]
     else:
         sources = [Source(items)]
-    return [Source(s.datasets, s.weight, masked=s.masked,
+    return [Source(s.datasets, s.weight, masked=s.masked, rows_files=None if s.rows_files == [None] else s.rows_files,
                    max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]

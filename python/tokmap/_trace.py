@@ -8,7 +8,7 @@ from . import _ledger
 from ._dataset import Dataset, Path
 from ._errors import ArgumentError, MismatchError
 from ._ledger import Line, Segment
-from ._loader import Loader
+from ._loader import Loader, Piece
 from ._look_back import find_samples
 from ._numbers import integer, number, state_bytes
 from ._report import Share, check_boundaries, shares
@@ -40,6 +40,7 @@ class TracedRow(NamedTuple):
     first_token: int
     n_tokens: int
     given_up: bool = False
+    pieces: Tuple[Piece, ...] = ()  # with windows="best_fit"
 
 
 class _Part(NamedTuple):
@@ -186,22 +187,16 @@ class Run:
         micro_batch, within = divmod(within, line.rows)
         rank, row = divmod(within, line.fields["batch_rows"])
         path = self._datasets[at.source][at.dataset].paths[0]
-        return TracedRow(sample, part.first_step + step, micro_batch, rank, row, source=at.source, dataset=path, epoch=at.epoch, window=at.window,
-                         first_token=at.first_token, n_tokens=at.n_tokens, given_up=self._is_given_up)
+        return TracedRow(sample, part.first_step + step, micro_batch, rank, row, source=at.source, dataset=path,
+                         epoch=at.epoch, window=at.window, first_token=at.first_token, n_tokens=at.n_tokens,
+                         given_up=self._is_given_up, pieces=tuple(self.loader.pieces(sample)))
 
     def documents(self, row: TracedRow) -> List[TracedDocument]:
         """The documents that have tokens in the row, in their order."""
         dataset = self._by_path[row.dataset]
         check_boundaries(dataset)
-        found, at, left = [], row.first_token, row.n_tokens
-        while left > 0:
-            at %= dataset.n_tokens
-            document = dataset.find_document(at)
-            n = min(left, document.first_token + document.n_tokens - at)
-            found.append(TracedDocument(document.number, at - document.first_token, n, input_of(dataset, document.number),
-                                        dataset.document_meta(document.number)))
-            at, left = at + n, left - n
-        return found
+        parts = [(piece.first_token, piece.n_tokens) for piece in row.pieces] or [(row.first_token, row.n_tokens)]
+        return [document for at, n in parts for document in _documents_of(dataset, at, n)]
 
     def report(self, by: str = "source", column: str = "") -> List[Share]:
         """How many tokens were labels up to here, the largest share first. by: "source" (its number), "input", "value"
@@ -233,6 +228,17 @@ class Run:
         """Of which a sample was before the end."""
         info = self.loader._source_infos()[source]
         return int(-(-info.n_samples_before // info.n_windows))
+
+
+def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocument]:
+    """Of so many tokens, which may go on at token 0."""
+    while left > 0:
+        at %= dataset.n_tokens
+        document = dataset.find_document(at)
+        n = min(left, document.first_token + document.n_tokens - at)
+        yield TracedDocument(document.number, at - document.first_token, n, input_of(dataset, document.number),
+                             dataset.document_meta(document.number))
+        at, left = at + n, left - n
 
 
 def _rows_of_step(line: Line) -> int:
@@ -282,8 +288,12 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
     outputs = ["inputs", "loss_mask"] if any(source.masked for source in sources) else ["inputs"]
     options = {name: fields[name] for name in ("sequence_length", "shuffle", "windows", "random_offset")}
+    if fields["windows"] == "best_fit":
+        options.update(align=fields["align"], documents_per_row=fields["max_documents"],
+                       whole_documents=fields["whole_documents"])
     if fields["shuffle"] == "block":
-        options.update({name: int(fields[name]) for name in ("block_windows", "group_blocks")})
+        blocks = ("block_windows", "group_blocks") if fields["windows"] != "best_fit" else ("group_blocks",)
+        options.update({name: int(fields[name]) for name in blocks})
     return Loader(sources, seed=int(fields["seed"]), phases=dict(mixture.phases), mixed_tokenizers=True, rank=0, n_ranks=1,
                   io="map", drop_last=False, outputs=outputs, skip=skips, **options)
 

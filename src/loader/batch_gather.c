@@ -107,6 +107,8 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     if (status)
         return status;
     const shape s = shape_of(b, o.format);
+    o.mask_labels |=
+        o.labels && b->struct_size >= SIZE_UP_TO(tokmap_batch, must_mask) && b->must_mask != 0;
     status = check_options(b, &o, s, err);
     if (status)
         return status;

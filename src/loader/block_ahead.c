@@ -10,7 +10,7 @@ enum {
     MARGIN = 8 /* requests are this many blocks earlier than the group needs */
 };
 
-bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_sampler *sampler,
+bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sampler,
                                uint32_t n_sources)
 {
     *a = (tokmap_i_block_ahead){.sampler = sampler,
@@ -47,10 +47,32 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
     }
 }
 
+/* Requests the chunks of n rows, which are numbered as blocks are. */
+static void ask_for_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t first, uint64_t n)
+{
+    const tokmap_i_windows *w = &a->sampler->sources[k].windows;
+    uint64_t before, begin, end, n_rows;
+    a->sampler->rows.index = a->sampler->index;
+    for (; n > 0; first += n_rows, n -= n_rows) {
+        const uint64_t window = tokmap_i_windows_of_block(w, first);
+        const tokmap_i_rows *rows = &w->rows[tokmap_i_windows_dataset(w, window, &before)];
+        const uint64_t row = window - before, chunk = row / w->chunk_rows;
+        n_rows = MIN(n, MIN((chunk + 1) * w->chunk_rows, rows->header.n_rows) - row);
+        if (tokmap_i_rows_extent(rows, &a->sampler->rows, chunk, &begin, &end, NULL))
+            return;
+        if (end > begin)
+            tokmap_i_pages_will_need((tokmap_i_token_range){rows->ds, begin, end - begin});
+    }
+}
+
 static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, uint64_t place)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     const tokmap_i_block b = tokmap_i_shuffle_block(&a->sampler->shuffles[k], epoch, place);
+    if (w->rows) {
+        ask_for_chunks(a, k, b.first_window, b.n_windows);
+        return;
+    }
     const uint64_t n = MIN(b.n_windows, w->n_windows - b.first_window);
     ask_for_windows(a, k, epoch, b.first_window, n);
     ask_for_windows(a, k, epoch, 0, b.n_windows - n);
@@ -65,7 +87,8 @@ void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
         const uint64_t epoch = a->counts[k] / s->n_windows;
         const uint64_t block = a->counts[k] % s->n_windows / s->block_windows;
         const uint64_t begin = epoch * n_blocks + block / s->group_blocks * s->group_blocks;
-        const uint64_t end = epoch * n_blocks + block + s->group_blocks + MARGIN;
+        const uint64_t margin = s->by_chunks ? div_up(s->group_blocks, MARGIN) : MARGIN;
+        const uint64_t end = epoch * n_blocks + block + s->group_blocks + margin;
         if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the position has jumped */
             a->n_asked[k] = begin;
         for (; a->n_asked[k] < end; a->n_asked[k]++)

@@ -11,14 +11,14 @@
 #include "loader/sampler.h"
 
 typedef struct tokmap_i_block_ahead {
-    const tokmap_i_sampler *sampler; /* of this thread */
-    uint64_t *counts;                /* of each source: windows used so far */
-    uint64_t *n_asked;               /* of each source: blocks requested, over all epochs */
+    tokmap_i_sampler *sampler; /* of this thread */
+    uint64_t *counts;          /* of each source: windows used so far */
+    uint64_t *n_asked;         /* of each source: blocks requested, over all epochs */
     uint32_t n_sources;
 } tokmap_i_block_ahead;
 
 /* false: no memory. */
-bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_sampler *sampler,
+bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sampler,
                                uint32_t n_sources);
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a);
 /* Requests blocks for the next sample, which may be any. */

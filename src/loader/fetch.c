@@ -46,6 +46,7 @@ typedef struct step {
     uint32_t n_rows;
     uint32_t n_left; /* rows that the ring still has to read */
     tokmap_i_fetch_row *rows;
+    tokmap_i_fetch_pieces pieces;
 } step;
 
 struct tokmap_i_fetch {
@@ -85,9 +86,36 @@ static step *step_at(const tokmap_i_fetch *f, uint64_t i)
     return &f->steps[i % f->n_slots];
 }
 
-static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row)
+bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n)
 {
-    return (tokmap_i_token_range){f->o.datasets[row->dataset], row->first_token, row->n_tokens};
+    if (n > to->capacity - to->n) {
+        const size_t capacity = 2 * (to->n + n);
+        tokmap_piece *larger = realloc(to->list, capacity * sizeof *larger);
+        if (!larger)
+            return false;
+        to->list = larger;
+        to->capacity = capacity;
+    }
+    if (n > 0)
+        memcpy(to->list + to->n, pieces, n * sizeof *pieces);
+    to->n += n;
+    return true;
+}
+
+/* Ranges of tokens of a row: its pieces, or one. */
+static size_t n_ranges(const tokmap_i_fetch_row *row)
+{
+    return MAX(row->n_pieces, 1);
+}
+
+static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const step *s,
+                                     const tokmap_i_fetch_row *row, size_t i)
+{
+    const tokmap_dataset *ds = f->o.datasets[row->dataset];
+    if (row->n_pieces == 0)
+        return (tokmap_i_token_range){ds, row->first_token, row->n_tokens};
+    const tokmap_piece *p = &s->pieces.list[row->first_piece + i];
+    return (tokmap_i_token_range){ds, p->first_token, p->n_tokens};
 }
 
 /* ---- Steps, in the thread, without the lock ---- */
@@ -99,7 +127,8 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
     s->n_left = 0;
     if (f->o.ahead)
         f->o.ahead(f->o.context, position);
-    const tokmap_status status = f->o.plan(f->o.context, position, n_rows, s->rows, &s->err);
+    const tokmap_status status =
+        f->o.plan(f->o.context, position, n_rows, s->rows, &s->pieces, &s->err);
     if (status)
         return status;
     s->n_left = n_rows;
@@ -107,10 +136,26 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
     for (uint32_t r = 0; r < n_rows; r++) {
         if (f->o.io == TOKMAP_IO_DIRECT)
             tokmap_i_ring_start(f->ring, (uint32_t)(i % f->n_slots), r, &s->rows[r]);
-        else if (!f->o.ahead)
-            tokmap_i_pages_will_need(range_of(f, &s->rows[r]));
+        for (size_t k = 0; k < n_ranges(&s->rows[r]) && f->o.io != TOKMAP_IO_DIRECT && !f->o.ahead;
+             k++)
+            tokmap_i_pages_will_need(range_of(f, s, &s->rows[r], k));
     }
     return TOKMAP_OK;
+}
+
+/* Reads it without the map. */
+static tokmap_status copy_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *row, void *to)
+{
+    const tokmap_i_token_range range = range_of(f, s, row, 0);
+    const tokmap_i_joined_row joined = {range.dataset, s->pieces.list + row->first_piece,
+                                        row->n_pieces, row->n_tokens,
+                                        f->o.pad_id,   false};
+    row->tokens = to;
+    atomic_fetch_add_explicit(&f->bytes_read,
+                              (uint64_t)row->n_tokens * range.dataset->header.token_bytes,
+                              memory_order_relaxed);
+    return row->n_pieces > 0 ? tokmap_i_pages_join(joined, to, &s->err)
+                             : tokmap_i_pages_read(range, to, &s->err);
 }
 
 /* With POPULATE, once all rows are in memory, checks that no file has become shorter. Neighbouring
@@ -122,24 +167,22 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
     tokmap_i_size_seen seen = {NULL, 0};
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
-        tokmap_i_fetch_row *row = &s->rows[r];
-        const tokmap_i_token_range range = range_of(f, row);
-        if (!copies) {
-            status = tokmap_i_pages_bring(range, &row->tokens, &s->err);
-            continue;
-        }
-        void *to = tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r);
-        row->tokens = to;
-        atomic_fetch_add_explicit(&f->bytes_read,
-                                  range.n_tokens * range.dataset->header.token_bytes,
-                                  memory_order_relaxed);
-        status = tokmap_i_pages_read(range, to, &s->err);
+        void *to = copies ? tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r) : NULL;
+        if (copies)
+            status = copy_row(f, s, &s->rows[r], to);
+        for (size_t k = 0; k < n_ranges(&s->rows[r]) && !copies && !status; k++)
+            status =
+                tokmap_i_pages_bring(range_of(f, s, &s->rows[r], k), &s->rows[r].tokens, &s->err);
     }
     if (copies || atomic_load(&f->hurry))
         return status;
-    for (uint32_t r = 0; r < s->n_rows && !status; r++)
-        if (s->rows[r].tokens)
-            status = tokmap_i_pages_check(range_of(f, &s->rows[r]), &seen, &s->err);
+    for (uint32_t r = 0; r < s->n_rows && !status; r++) {
+        for (size_t k = 0; k < n_ranges(&s->rows[r]) && !status; k++)
+            if (s->rows[r].tokens)
+                status = tokmap_i_pages_check(range_of(f, s, &s->rows[r], k), &seen, &s->err);
+        if (s->rows[r].n_pieces > 0)
+            s->rows[r].tokens = NULL;
+    }
     return status;
 }
 
@@ -165,7 +208,8 @@ static bool drop_step(tokmap_i_fetch *f)
     tokmap_i_mutex_unlock(&f->mutex);
     const step *s = step_at(f, f->n_dropped);
     for (uint32_t r = 0; r < s->n_rows; r++)
-        tokmap_i_pages_forget(range_of(f, &s->rows[r]), f->o.io == TOKMAP_IO_POPULATE);
+        for (size_t k = 0; k < n_ranges(&s->rows[r]); k++)
+            tokmap_i_pages_forget(range_of(f, s, &s->rows[r], k), f->o.io == TOKMAP_IO_POPULATE);
     tokmap_i_mutex_lock(&f->mutex);
     f->n_dropped++;
     return true;
@@ -451,6 +495,8 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child)
         tokmap_i_condition_free(&f->settled);
     }
     tokmap_i_ring_close(f->ring);
+    for (uint32_t k = 0; f->steps && k < f->n_slots; k++)
+        free(f->steps[k].pieces.list);
     free(f->steps);
     free(f->rows);
     free(f);

@@ -13,15 +13,27 @@ typedef struct tokmap_i_fetch_row {
     uint32_t n_tokens;
     uint64_t first_token;
     const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
-                           one file, which was not checked: copy it with tokmap_i_pages_read */
+                           one file, which was not checked: copy it with tokmap_i_pages_read; and
+                           for one of pieces, which was: copy it with tokmap_i_pages_join */
+    size_t first_piece, n_pieces; /* if it is one of pieces, not 0 */
 } tokmap_i_fetch_row;
 
-/* Fills in the n_rows rows of a step, from this position on (order/skips.h). Called only in the
- * thread of the fetch, and again for a step that is tried again. A row is inside its dataset, and
- * has 1 to max_tokens tokens.
+/* Of the rows of a step. */
+typedef struct tokmap_i_fetch_pieces {
+    tokmap_piece *list;
+    size_t n, capacity;
+} tokmap_i_fetch_pieces;
+
+/* false: no memory. */
+bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n);
+
+/* Fills in the n_rows rows of a step, from this position on (order/skips.h), and their pieces.
+ * Called only in the thread of the fetch, and again for a step that is tried again. A row is inside
+ * its dataset, and has 1 to max_tokens tokens.
  * TOKMAP_END: this step and later ones do not exist. */
 typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t position, uint32_t n_rows,
-                                          tokmap_i_fetch_row *rows, tokmap_error *err);
+                                          tokmap_i_fetch_row *rows, tokmap_i_fetch_pieces *pieces,
+                                          tokmap_error *err);
 
 typedef struct tokmap_i_fetch_options {
     tokmap_io io; /* POPULATE, DIRECT or READ */
@@ -30,6 +42,7 @@ typedef struct tokmap_i_fetch_options {
     uint32_t n_steps;    /* read ahead: 1 to 1024 */
     uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
     uint32_t max_tokens; /* of a row */
+    uint32_t pad_id;     /* with READ, between the pieces of a row */
     bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
     tokmap_i_fetch_plan *plan;
     /* NULL, or called in the same thread before a step is planned, with its first position. It

@@ -73,6 +73,12 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
 
 /* ---- Rows ---- */
 
+/* Room for row i. */
+static uint8_t *own_memory(const tokmap_loader *l, uint32_t i)
+{
+    return l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
+}
+
 /* For a row whose tokens are not in a map yet: makes the map of its file, or copies them. */
 static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
                                  bool may_map, tokmap_error *err)
@@ -87,7 +93,7 @@ static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_data
         row->tokens = status ? NULL : map + p.first_byte;
         return status;
     }
-    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
+    uint8_t *to = own_memory(l, i);
     row->tokens = to;
     return tokmap_i_pages_read((tokmap_i_token_range){ds, row->first_token, row->n_tokens}, to,
                                err);
@@ -112,7 +118,15 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .sample = sample};
     tokmap_row *row = &l->rows[i];
     /* Its tokens are where they were read, in a map, or in a copy. */
-    if (!fetched)
+    if (at.pieces && (!fetched || !fetched->tokens)) {
+        /* A thread of a stage must not touch the map. */
+        const bool mapped =
+            atomic_load_explicit(&l->user, memory_order_relaxed) != TOKMAP_I_LOADER_STAGED;
+        row->tokens = own_memory(l, i);
+        status = tokmap_i_pages_join(
+            (tokmap_i_joined_row){ds, at.pieces, at.n_pieces, at.n_tokens, l->pad_id, mapped},
+            own_memory(l, i), err);
+    } else if (!fetched)
         row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
     else if (fetched->first_token == row->first_token && fetched->n_tokens == row->n_tokens)
         row->tokens = fetched->tokens;
@@ -121,8 +135,10 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                     ds->index_path);
     if (!row->tokens)
         status = map_or_copy(l, i, ds, !fetched, err);
-    if (!status && l->parts.wanted != 0 &&
-        tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
+    if (!status && at.pieces)
+        tokmap_i_row_parts_of_pieces(&l->parts, i, at.pieces, at.n_pieces, s->masked, row);
+    else if (!status && l->parts.wanted != 0 &&
+             tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
     return status;
 }
@@ -215,7 +231,8 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
                                .token_bytes = l->token_bytes,
                                .largest_id = l->largest_id,
                                .first_sample = first,
-                               .step_sample = l->next_sample};
+                               .step_sample = l->next_sample,
+                               .must_mask = l->windows == TOKMAP_WINDOWS_BEST_FIT};
     if (turned)
         set_next_sample(l, after);
     else
@@ -292,9 +309,14 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->before);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
+        for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
+            n_bytes += sizeof *w->rows + sizeof *w->places +
+                       (w->rows[d].bytes ? w->rows[d].header.n_bytes : 0);
     }
     n_bytes += tokmap_i_index_cache_bytes(p->sampler.index);
     n_bytes += tokmap_i_index_cache_bytes(l->sampler.index);
+    n_bytes += tokmap_i_rows_reader_bytes(&p->sampler.rows);
+    n_bytes += tokmap_i_rows_reader_bytes(&l->sampler.rows);
     return n_bytes + (l->fetch ? tokmap_i_fetch_bytes(l->fetch) : 0);
 }
 

@@ -42,6 +42,8 @@ struct tokmap_loader {
     tokmap_shuffle shuffle;
     tokmap_windows windows;
     bool random_offset;
+    tokmap_i_rows_kind rows_kind;         /* with BEST_FIT, else 0 */
+    uint32_t pad_id;                      /* likewise */
     bool has_joined;                      /* a dataset is joined */
     uint64_t block_windows, group_blocks; /* 0 without block shuffle */
 

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/status.h"
 #include "loader/loader.h"
+#include "rows/rows_find.h"
 
 /* ---- A dataset of a source ---- */
 
@@ -18,7 +19,8 @@ typedef struct view {
     uint32_t source, dataset;
     const tokmap_i_windows *windows;
     const tokmap_dataset *ds;
-    uint64_t n_windows; /* of the dataset, concat */
+    uint64_t n_windows;        /* of the dataset, concat */
+    tokmap_i_rows_finder rows; /* best fit */
 } view;
 
 static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint32_t dataset,
@@ -28,7 +30,11 @@ static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint3
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no dataset %" PRIu32 " of source %" PRIu32,
                     dataset, source);
     const tokmap_i_windows *w = &l->sources[source].windows;
-    *v = (view){l, source, dataset, w, w->datasets[dataset], 0};
+    *v = (view){l, source, dataset, w, w->datasets[dataset], 0, {0}};
+    if (w->rows) {
+        v->rows = (tokmap_i_rows_finder){.rows = &w->rows[dataset], .reader = &l->sampler.rows};
+        l->sampler.rows.index = l->sampler.index;
+    }
     v->n_windows =
         (dataset + 1 < w->n_datasets ? w->before[dataset + 1] : w->n_windows) - w->before[dataset];
     return tokmap_i_mixture_prepare_find(l->mixture) ? TOKMAP_OK : FAIL_MEMORY(err);
@@ -38,6 +44,8 @@ static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint3
 static uint64_t sample_of(const view *v, uint64_t epoch, uint64_t window)
 {
     tokmap_i_shuffle *shuffle = &v->l->sampler.shuffles[v->source];
+    if (shuffle->by_chunks)
+        window = tokmap_i_windows_in_block(v->windows, window);
     const uint64_t place = tokmap_i_shuffle_place(shuffle, epoch, window);
     uint64_t number;
     if (__builtin_mul_overflow(epoch, v->windows->n_windows, &number) ||
@@ -73,7 +81,9 @@ static tokmap_status next_document(walk *w, tokmap_error *err)
     w->end = w->ends[w->i++];
     w->document++;
     w->window += w->n_windows;
-    w->n_windows = tokmap_i_windows_in(w->end - w->begin, w->v->windows->length);
+    w->n_windows = w->v->windows->rows
+                       ? tokmap_i_rows_pieces(&w->v->windows->rows_kind, w->end - w->begin)
+                       : tokmap_i_windows_in(w->end - w->begin, w->v->windows->length);
     return TOKMAP_OK;
 }
 
@@ -118,6 +128,15 @@ tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_s
 
 /* ---- From tokens to samples ---- */
 
+static void add_sample(tokmap_loader_search *s, uint64_t sample)
+{
+    if (sample == UINT64_MAX)
+        return;
+    if (s->n_found < s->max_samples)
+        s->samples[s->n_found] = sample;
+    s->n_found++;
+}
+
 /* Adds the samples of the windows that begin at `begin`, begin + L, ... and have one of the tokens
  * [from, to), of window number `first` on. Returns the number after the last one. */
 static uint64_t add_samples(const view *v, tokmap_loader_search *s, uint64_t window, uint64_t first,
@@ -125,18 +144,40 @@ static uint64_t add_samples(const view *v, tokmap_loader_search *s, uint64_t win
 {
     const uint64_t length = v->windows->length;
     uint64_t i = from > begin + length ? div_up(from - begin - length, length) : 0;
-    for (i = MAX(i, first); i < n && begin + i * length < to; i++) {
-        const uint64_t sample = sample_of(v, s->epoch, window + i);
-        if (sample == UINT64_MAX)
-            continue;
-        if (s->n_found < s->max_samples)
-            s->samples[s->n_found] = sample;
-        s->n_found++;
-    }
+    for (i = MAX(i, first); i < n && begin + i * length < to; i++)
+        add_sample(s, sample_of(v, s->epoch, window + i));
     return i;
 }
 
-static tokmap_status search_documents(const view *v, tokmap_loader_search *s, tokmap_error *err)
+/* Best fit: the tokens and the window of a piece of the document before the next one. */
+static tokmap_status find_piece(view *v, const walk *w, uint64_t part, uint64_t *n_tokens,
+                                uint64_t *window, tokmap_error *err)
+{
+    const uint64_t length = v->windows->length;
+    uint64_t row = 0;
+    *n_tokens = MIN(w->end - w->begin - part * length, length + 1);
+    const tokmap_status status =
+        tokmap_i_rows_find(&v->rows, w->document - 1, part, *n_tokens, &row, err);
+    *window = v->windows->before[v->dataset] + row;
+    return status;
+}
+
+static tokmap_status add_pieces(view *v, tokmap_loader_search *s, const walk *w, tokmap_error *err)
+{
+    const uint64_t length = v->windows->length, to = s->first_token + s->n_tokens;
+    const uint64_t into = s->first_token - MIN(s->first_token, w->begin);
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t i = into > length ? div_up(into - length, length) : 0;
+         i < w->n_windows && w->begin + i * length < to && !status; i++) {
+        uint64_t n_tokens, window;
+        status = find_piece(v, w, i, &n_tokens, &window, err);
+        if (!status && w->begin + i * length + n_tokens > s->first_token)
+            add_sample(s, sample_of(v, s->epoch, window));
+    }
+    return status;
+}
+
+static tokmap_status search_documents(view *v, tokmap_loader_search *s, tokmap_error *err)
 {
     const uint64_t to = s->first_token + s->n_tokens, before = v->windows->before[v->dataset];
     tokmap_document first;
@@ -147,8 +188,12 @@ static tokmap_status search_documents(const view *v, tokmap_loader_search *s, to
     if (status)
         return tokmap_i_index_cache_fail(index, v->ds, err);
     status = walk_to(&w, v, first.index, err);
-    while (!status && w.end < to && !(status = next_document(&w, err)))
-        add_samples(v, s, before + w.window, 0, w.n_windows, w.begin, s->first_token, to);
+    while (!status && w.end < to && !(status = next_document(&w, err))) {
+        if (v->windows->rows)
+            status = add_pieces(v, s, &w, err);
+        else
+            add_samples(v, s, before + w.window, 0, w.n_windows, w.begin, s->first_token, to);
+    }
     return status;
 }
 
@@ -156,7 +201,7 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_search, n_found)};
     tokmap_loader_search s;
-    view v;
+    view v = {0};
     tokmap_status status = tokmap_i_loader_enter(l, err);
     if (status)
         return status;
@@ -168,7 +213,7 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: has %" PRIu64 " tokens", v.ds->index_path,
                       n_tokens);
     s.n_found = 0;
-    if (!status && s.n_tokens > 0 && v.windows->within) {
+    if (!status && s.n_tokens > 0 && v.windows->kind != TOKMAP_WINDOWS_CONCAT) {
         status = search_documents(&v, &s, err);
     } else if (!status && s.n_tokens > 0) {
         const uint64_t begin = tokmap_i_windows_offset(v.windows, s.epoch, s.dataset);
@@ -177,6 +222,7 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
         add_samples(&v, &s, before, next, v.n_windows, begin, s.first_token + n_tokens,
                     to + n_tokens); /* what wraps around */
     }
+    tokmap_i_rows_finder_close(&v.rows);
     if (!status)
         status = tokmap_i_give_struct(search, &s, &kind, err);
     return tokmap_i_loader_leave(l, status);
@@ -279,6 +325,24 @@ static uint64_t count_document(count *c, const walk *w)
     return n;
 }
 
+/* Best fit: the same. */
+static tokmap_status count_pieces(count *c, const walk *w, uint64_t *n, tokmap_error *err)
+{
+    uint64_t n_whole = 0;
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t epoch = 0; epoch < c->n_epochs; epoch++)
+        n_whole += c->is_whole[epoch];
+    *n = 0;
+    for (uint64_t part = 0; part < w->n_windows && !status; part++) {
+        uint64_t n_tokens, window, n_epochs = n_whole;
+        status = find_piece(&c->v, w, part, &n_tokens, &window, err);
+        for (uint64_t epoch = 0; epoch < c->n_epochs && !status; epoch++)
+            n_epochs += !c->is_whole[epoch] && was_used(c, epoch, window);
+        *n += n_epochs * (n_tokens - 1);
+    }
+    return status;
+}
+
 static tokmap_status count_labels(tokmap_loader *l, const tokmap_loader_labels *o,
                                   tokmap_error *err)
 {
@@ -300,9 +364,12 @@ static tokmap_status count_labels(tokmap_loader *l, const tokmap_loader_labels *
         status = walk_to(&w, &c.v, o->first_document, err);
     for (uint64_t i = 0; i < o->n_documents && !status; i++) {
         status = next_document(&w, err);
-        if (!status)
+        if (!status && c.v.windows->rows)
+            status = count_pieces(&c, &w, &o->labels[i], err);
+        else if (!status)
             o->labels[i] = count_document(&c, &w);
     }
+    tokmap_i_rows_finder_close(&c.v.rows);
     free(c.is_whole);
     return status;
 }

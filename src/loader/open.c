@@ -12,6 +12,7 @@
 #define MAX_DATASETS 65535u
 #define BLOCK_BYTES ((uint64_t)1 << 20)
 #define GROUP_BLOCKS 64
+#define GROUP_TOKENS ((uint64_t)1 << 27) /* best fit; so two groups have at most 1 GiB */
 #define ALL_PARTS                                                                                  \
     (TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |                    \
      TOKMAP_ROW_LOSS_MASK)
@@ -58,6 +59,31 @@ static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *
     return status ? status : tokmap_i_check_stride(o->row_stride, &tokmap_i_row_kind, err);
 }
 
+static tokmap_i_rows_kind rows_kind_of(const tokmap_loader_options *o)
+{
+    return (tokmap_i_rows_kind){o->sequence_length, MAX(o->align, 1), o->max_documents,
+                                o->whole_documents};
+}
+
+static tokmap_status check_best_fit(const tokmap_loader_options *o, tokmap_error *err)
+{
+    const bool is_set = o->align || o->max_documents || o->whole_documents || o->pad_id;
+    if (o->windows != TOKMAP_WINDOWS_BEST_FIT)
+        return !is_set ? TOKMAP_OK
+                       : FAIL(err, TOKMAP_ERR_ARGUMENT,
+                              "align, max_documents, whole_documents and pad_id are only for "
+                              "TOKMAP_WINDOWS_BEST_FIT");
+    if (o->block_windows)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "block_windows must be 0 with TOKMAP_WINDOWS_BEST_FIT, whose blocks are the "
+                    "chunks in which rows were packed");
+    const tokmap_i_rows_kind kind = rows_kind_of(o);
+    if (o->group_blocks > TOKMAP_I_PERMUTE_MAX / tokmap_i_chunk_rows(o->sequence_length))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "group_blocks is %" PRIu64 ": a group has at most 2^48 rows", o->group_blocks);
+    return tokmap_i_rows_check(&kind, err);
+}
+
 static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error *err)
 {
     tokmap_status status = check_batch(o->rank, MAX(o->n_ranks, 1), o->batch_rows, err);
@@ -66,11 +92,15 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
     if (o->sequence_length == 0 || o->sequence_length > MAX_LENGTH)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "sequence_length is %" PRIu32 ": must be 1 to 2^24",
                     o->sequence_length);
-    if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 or 1", (int)o->windows);
+    if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT &&
+        o->windows != TOKMAP_WINDOWS_BEST_FIT)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 to 2", (int)o->windows);
     if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "random_offset is not possible with windows within documents");
+                    "random_offset is only possible with TOKMAP_WINDOWS_CONCAT");
+    status = check_best_fit(o, err);
+    if (status)
+        return status;
     if (o->row_parts & ~(uint32_t)ALL_PARTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts is %#" PRIx32 ": has unknown bits",
                     o->row_parts);
@@ -185,6 +215,11 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: its document boundaries are not known; row_parts needs them",
                         ds->index_path);
+        if (o->pad_id > UINT16_MAX && o->align > 1 && ds->header.token_bytes == 2)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "pad_id is %" PRIu32 ": must be below 65,536 for %s, whose tokens have 2 "
+                        "bytes",
+                        o->pad_id, ds->token_path);
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
         l->has_joined |= ds->is_joined;
     }
@@ -193,6 +228,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
     s->windows = (tokmap_i_windows){.kind = l->windows,
                                     .length = l->length,
                                     .random_offset = l->random_offset,
+                                    .rows_kind = l->rows_kind,
                                     .datasets = s->datasets,
                                     .n_datasets = from->n_datasets};
     return TOKMAP_OK;
@@ -211,7 +247,11 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
         return FAIL_MEMORY(err);
     for (size_t k = 0; k < o->n_sources; k++)
         l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
-    if (l->shuffle == TOKMAP_SHUFFLE_BLOCK) {
+    if (l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->windows == TOKMAP_WINDOWS_BEST_FIT) {
+        l->block_windows = tokmap_i_chunk_rows(l->length);
+        const uint64_t chunk_tokens = l->block_windows * l->length;
+        l->group_blocks = o->group_blocks ? o->group_blocks : MAX(GROUP_TOKENS / chunk_tokens, 1);
+    } else if (l->shuffle == TOKMAP_SHUFFLE_BLOCK) {
         l->block_windows = o->block_windows
                                ? o->block_windows
                                : tokmap_i_loader_default_block(l->length, l->token_bytes);
@@ -222,9 +262,12 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
         status = set_datasets(l, o, l->n_sources++, err);
     if (!status)
         status = set_order_ids(l, err);
+    uint64_t n_packed = 0;
     for (uint32_t k = 0; k < l->n_sources && !status; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
-        status = tokmap_i_windows_open(&s->windows, err);
+        status = tokmap_i_windows_open(&s->windows, o->sources[k].rows_files, &n_packed, err);
+        s->shuffle.by_chunks = s->windows.rows && l->shuffle == TOKMAP_SHUFFLE_BLOCK;
+        s->shuffle.n_chunks = s->windows.n_whole;
         s->shuffle.mode = l->shuffle;
         s->shuffle.n_windows = s->windows.n_windows;
         s->shuffle.block_windows = l->block_windows;
@@ -329,7 +372,7 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
     l->lent = l->row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
-    const bool joins = l->random_offset || l->has_joined;
+    const bool joins = l->random_offset || l->has_joined || l->windows == TOKMAP_WINDOWS_BEST_FIT;
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
     if (!l->rows || (l->row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
@@ -397,6 +440,9 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->shuffle = o->shuffle;
     l->windows = o->windows;
     l->random_offset = o->random_offset != 0;
+    l->pad_id = o->pad_id;
+    if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
+        l->rows_kind = rows_kind_of(o);
     l->rank = o->rank;
     l->n_ranks = MAX(o->n_ranks, 1);
     l->look_ahead = o->look_ahead;
@@ -415,7 +461,9 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
         status = FAIL_MEMORY(err);
     if (!status)
-        status = open_rows(l, o->batch_rows, o->row_parts, err);
+        status = open_rows(l, o->batch_rows,
+                           l->rows_kind.length ? o->row_parts | TOKMAP_ROW_LOSS_MASK : o->row_parts,
+                           err);
     if (!status)
         status = tokmap_i_loader_go_to(l, 0, err);
     if (!status)

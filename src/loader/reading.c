@@ -21,9 +21,11 @@ enum {
 /* ---- The plan ---- */
 
 static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows,
-                               tokmap_i_fetch_row *rows, tokmap_error *err)
+                               tokmap_i_fetch_row *rows, tokmap_i_fetch_pieces *pieces,
+                               tokmap_error *err)
 {
     tokmap_i_read_plan *p = context;
+    pieces->n = 0;
     if (position + n_rows > p->end)
         return TOKMAP_END;
     for (uint32_t i = 0; i < n_rows; i++) {
@@ -34,7 +36,11 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
             return status;
         rows[i] = (tokmap_i_fetch_row){.dataset = p->first_dataset[at.source] + at.dataset,
                                        .n_tokens = at.n_tokens,
-                                       .first_token = at.first_token};
+                                       .first_token = at.first_token,
+                                       .first_piece = pieces->n,
+                                       .n_pieces = at.n_pieces};
+        if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
+            return FAIL_MEMORY(err);
     }
     return TOKMAP_OK;
 }
@@ -133,7 +139,7 @@ static uint64_t index_bytes(const tokmap_loader *l)
 
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err)
 {
-    const bool within = l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+    const bool within = l->windows != TOKMAP_WINDOWS_CONCAT;
     if (l->sampler.index || (!within && !l->parts.wanted))
         return TOKMAP_OK;
     l->sampler.index = tokmap_i_index_cache_open(index_bytes(l));
@@ -153,6 +159,7 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .n_steps = l->look_ahead ? l->look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
+        .pad_id = l->pad_id,
         .drop_behind = l->drop_behind,
         .plan = plan_rows,
         .ahead = l->io != TOKMAP_IO_DIRECT && l->plan.ahead.counts ? read_blocks_ahead : NULL,
@@ -169,8 +176,9 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
             by_pages = TOKMAP_IO_READ; /* POPULATE would read most rows only when they are needed */
     if (l->io == TOKMAP_IO_MAP)
         return TOKMAP_OK;
-    if (l->io == TOKMAP_IO_POPULATE)
-        l->io = by_pages;
+    if (l->io == TOKMAP_IO_POPULATE ||
+        (l->io == TOKMAP_IO_DIRECT && l->windows == TOKMAP_WINDOWS_BEST_FIT))
+        l->io = by_pages; /* also because a row of many documents is many small reads */
     const tokmap_status status = try_fetch(l, err);
     if (status != TOKMAP_ERR_UNSUPPORTED)
         return status;
@@ -218,7 +226,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
     }
     if (l->io != TOKMAP_IO_MAP)
         status = tokmap_i_loader_leave_index_map(l, err);
-    if (!status && l->io != TOKMAP_IO_MAP && l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {
+    if (!status && l->io != TOKMAP_IO_MAP && l->windows != TOKMAP_WINDOWS_CONCAT) {
         l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
         if (!l->plan.sampler.index)
             status = FAIL_MEMORY(err);

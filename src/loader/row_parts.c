@@ -134,6 +134,31 @@ static void fill_rest(int32_t *ids, uint32_t from, uint32_t length, uint32_t val
         ids[i] = (int32_t)value;
 }
 
+/* From the boundaries and the loss mask to what is wanted. */
+static void fill_parts(tokmap_i_row_parts *p, uint32_t i, boundaries *b, tokmap_row *row)
+{
+    const uint32_t n_inputs = row->n_tokens - 1;
+    const size_t at = (size_t)i * p->length;
+    if (b->cu[b->n - 1] != (int32_t)n_inputs)
+        b->cu[b->n++] = (int32_t)n_inputs;
+    const uint32_t n_documents = b->n - 1;
+    if (p->wanted & TOKMAP_ROW_DOCUMENTS) {
+        int32_t longest = 0;
+        for (uint32_t k = 0; k < n_documents; k++)
+            longest = MAX(longest, b->cu[k + 1] - b->cu[k]);
+        row->cu_seqlens = b->cu;
+        row->n_documents = n_documents;
+        row->longest_document = (uint32_t)longest;
+    }
+    int32_t *positions = p->position_ids ? p->position_ids + at : NULL;
+    int32_t *documents = p->document_ids ? p->document_ids + at : NULL;
+    row->position_ids = positions;
+    row->document_ids = documents;
+    tokmap_i_fill_ids(positions, documents, b->cu, n_documents);
+    fill_rest(positions, n_inputs, p->length, 0);
+    fill_rest(documents, n_inputs, p->length, n_documents);
+}
+
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row)
 {
@@ -156,23 +181,22 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
         for (uint32_t k = 1; k < b.n; k++)
             mask[b.cu[k] - 1] = 0;
     }
-    if (b.cu[b.n - 1] != (int32_t)n_inputs)
-        b.cu[b.n++] = (int32_t)n_inputs;
-    const uint32_t n_documents = b.n - 1;
-    if (p->wanted & TOKMAP_ROW_DOCUMENTS) {
-        int32_t longest = 0;
-        for (uint32_t k = 0; k < n_documents; k++)
-            longest = MAX(longest, b.cu[k + 1] - b.cu[k]);
-        row->cu_seqlens = b.cu;
-        row->n_documents = n_documents;
-        row->longest_document = (uint32_t)longest;
-    }
-    int32_t *positions = p->position_ids ? p->position_ids + at : NULL;
-    int32_t *documents = p->document_ids ? p->document_ids + at : NULL;
-    row->position_ids = positions;
-    row->document_ids = documents;
-    tokmap_i_fill_ids(positions, documents, b.cu, n_documents);
-    fill_rest(positions, n_inputs, p->length, 0);
-    fill_rest(documents, n_inputs, p->length, n_documents);
+    fill_parts(p, i, &b, row);
     return TOKMAP_OK;
+}
+
+void tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i, const tokmap_piece *pieces,
+                                  size_t n_pieces, bool masked, tokmap_row *row)
+{
+    const size_t at = (size_t)i * p->length;
+    boundaries b = {.cu = p->cu_seqlens + at + i};
+    uint8_t *mask = p->loss_mask + at;
+    row->loss_mask = mask;
+    memset(mask, 0, p->length);
+    for (size_t k = 0; k < n_pieces; k++) {
+        b.cu[b.n++] = (int32_t)pieces[k].place;
+        if (!masked)
+            memset(mask + pieces[k].place, 1, pieces[k].n_tokens - 1);
+    }
+    fill_parts(p, i, &b, row);
 }

@@ -27,6 +27,10 @@ size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row);
 
+/* The same for a row of pieces of documents. */
+void tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i, const tokmap_piece *pieces,
+                                  size_t n_pieces, bool masked, tokmap_row *row);
+
 /* Position ids count up from 0 in each document, document ids from one to the next; cu[0 ..
  * n_documents] ends with the number of inputs. Either may be NULL. */
 void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu,

@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "base/status.h"
 
+#define MOST_PACKED 10000000u /* documents */
+
 /* ---- Within documents ---- */
 
 uint64_t tokmap_i_windows_in(uint64_t n_tokens, uint32_t length)
@@ -94,20 +96,100 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
     return TOKMAP_ERR_CORRUPT; /* the index has changed since its windows were counted */
 }
 
+/* ---- Best fit ---- */
+
+/* Counts the rows of dataset d, from its rows file, or packed here. */
+static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path,
+                               uint64_t *n_packed, uint64_t *n_rows, tokmap_error *err)
+{
+    const tokmap_dataset *ds = w->datasets[d];
+    tokmap_i_rows *rows = &w->rows[d];
+    bool exists;
+    tokmap_status status = tokmap_i_rows_open(rows, ds, &w->rows_kind, path, &exists, err);
+    if (!status && !exists) {
+        *n_packed += ds->header.n_documents;
+        if (*n_packed > MOST_PACKED)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: does not exist: the datasets without a rows file have more than "
+                        "10,000,000 documents, so make it with: tokmap rows",
+                        rows->path);
+        status = tokmap_i_rows_make(rows, &w->rows_kind, NULL, err);
+    }
+    if (status)
+        return status;
+    w->chunk_rows = rows->chunk_rows;
+    *n_rows = rows->header.n_rows;
+    w->places[d].n_whole = w->n_whole;
+    w->places[d].n_short = w->n_windows - w->n_whole * w->chunk_rows;
+    w->n_whole += *n_rows / w->chunk_rows;
+    return TOKMAP_OK;
+}
+
+/* The last dataset that has at most x whole chunks, or rows of short ones, before it. */
+static uint32_t find_place(const tokmap_i_windows *w, uint64_t x, bool of_short)
+{
+    uint32_t at = 0, n = w->n_datasets;
+    while (n > 1) {
+        const tokmap_i_rows_place *middle = &w->places[at + n / 2];
+        at += (of_short ? middle->n_short : middle->n_whole) <= x ? n / 2 : 0;
+        n -= n / 2;
+    }
+    return at;
+}
+
+uint64_t tokmap_i_windows_of_block(const tokmap_i_windows *w, uint64_t x)
+{
+    const uint64_t n_of_whole = w->n_whole * w->chunk_rows;
+    if (x < n_of_whole) {
+        const uint64_t chunk = x / w->chunk_rows;
+        const uint32_t d = find_place(w, chunk, false);
+        return w->before[d] + (chunk - w->places[d].n_whole) * w->chunk_rows + x % w->chunk_rows;
+    }
+    const uint32_t d = find_place(w, x - n_of_whole, true);
+    const uint64_t n_rows = w->rows[d].header.n_rows;
+    return w->before[d] + n_rows / w->chunk_rows * w->chunk_rows +
+           (x - n_of_whole - w->places[d].n_short);
+}
+
+uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window)
+{
+    uint64_t before;
+    const uint32_t d = tokmap_i_windows_dataset(w, window, &before);
+    const uint64_t row = window - before, n_whole = w->rows[d].header.n_rows / w->chunk_rows;
+    if (row < n_whole * w->chunk_rows)
+        return w->places[d].n_whole * w->chunk_rows + row;
+    return w->n_whole * w->chunk_rows + w->places[d].n_short + (row - n_whole * w->chunk_rows);
+}
+
 /* ---- Windows of any kind ---- */
 
-tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
+static tokmap_status count_windows(tokmap_i_windows *w, uint32_t d, uint64_t *n, tokmap_error *err)
 {
+    const uint64_t n_tokens = w->datasets[d]->header.n_tokens;
+    if (w->within)
+        return count_within(w, d, n, err);
+    *n = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows_files,
+                                    uint64_t *n_packed, tokmap_error *err)
+{
+    const bool by_rows = w->kind == TOKMAP_WINDOWS_BEST_FIT;
     w->n_windows = 0;
     w->before = calloc(w->n_datasets, sizeof *w->before);
-    w->within =
-        w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT ? calloc(w->n_datasets, sizeof *w->within) : NULL;
-    if (!w->before || (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT && !w->within))
+    if (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT)
+        w->within = calloc(w->n_datasets, sizeof *w->within);
+    w->rows = by_rows ? calloc(w->n_datasets, sizeof *w->rows) : NULL;
+    w->places = by_rows ? calloc(w->n_datasets, sizeof *w->places) : NULL;
+    if (!w->before || (by_rows && (!w->rows || !w->places)) ||
+        (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT && !w->within))
         return FAIL_MEMORY(err);
     for (uint32_t d = 0; d < w->n_datasets; d++) {
-        const uint64_t n_tokens = w->datasets[d]->header.n_tokens;
-        uint64_t n = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
-        const tokmap_status status = w->within ? count_within(w, d, &n, err) : TOKMAP_OK;
+        uint64_t n = 0;
+        const tokmap_status status =
+            by_rows ? open_rows(w, d, rows_files ? rows_files[d] : NULL, n_packed, &n, err)
+                    : count_windows(w, d, &n, err);
         if (status)
             return status;
         w->before[d] = w->n_windows;
@@ -116,10 +198,11 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
     if (w->n_windows > (uint64_t)1 << 48)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its source has more than 2^48 windows",
                     w->datasets[0]->index_path);
-    if (w->n_windows == 0 && w->within)
+    if (w->n_windows == 0 && (w->within || w->rows))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: no document has two tokens, which a row needs: an input and its label",
-                    w->datasets[0]->token_path);
+                    "%s: no document %s two tokens, which a row needs: an input and its label",
+                    w->datasets[0]->token_path,
+                    w->rows_kind.whole == TOKMAP_WHOLE_DROP ? "fits into a row and has" : "has");
     if (w->n_windows == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: %" PRIu64 " tokens are too few for sequence_length %" PRIu32
@@ -132,6 +215,10 @@ void tokmap_i_windows_close(tokmap_i_windows *w)
 {
     for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
         free(w->within[d].counts);
+    for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
+        tokmap_i_rows_close(&w->rows[d]);
+    free(w->rows);
+    free(w->places);
     free(w->within);
     free(w->before);
 }
@@ -144,11 +231,19 @@ uint64_t tokmap_i_windows_offset(const tokmap_i_windows *w, uint64_t epoch, uint
                           w->length);
 }
 
+uint32_t tokmap_i_windows_dataset(const tokmap_i_windows *w, uint64_t window, uint64_t *before)
+{
+    const uint32_t d = (uint32_t)find_count(w->before, w->n_datasets, window);
+    *before = w->before[d];
+    return d;
+}
+
 tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
                                     uint64_t epoch, uint64_t window, tokmap_i_span *out)
 {
-    out->dataset = (uint32_t)find_count(w->before, w->n_datasets, window);
-    window -= w->before[out->dataset];
+    uint64_t before;
+    out->dataset = tokmap_i_windows_dataset(w, window, &before);
+    window -= before;
     if (w->within)
         return span_within(w, index, window, out);
     const uint64_t offset = tokmap_i_windows_offset(w, epoch, out->dataset);
@@ -165,16 +260,41 @@ bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
     *s = (tokmap_i_sampler){.mixture = mixture,
                             .sources = sources,
                             .shuffles = malloc(n_sources * sizeof *s->shuffles)};
-    for (uint32_t k = 0; s->shuffles && k < n_sources; k++)
+    uint64_t largest_chunk = 0;
+    for (uint32_t k = 0; s->shuffles && k < n_sources; k++) {
+        const tokmap_i_windows *w = &sources[k].windows;
         s->shuffles[k] = sources[k].shuffle;
-    return s->shuffles != NULL;
+        for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
+            if (!w->rows[d].bytes)
+                largest_chunk = MAX(largest_chunk, w->rows[d].header.largest_chunk);
+    }
+    return s->shuffles != NULL && tokmap_i_rows_reader_open(&s->rows, largest_chunk);
 }
 
 void tokmap_i_sampler_close(tokmap_i_sampler *s)
 {
     free(s->shuffles);
     tokmap_i_index_cache_close(s->index);
+    tokmap_i_rows_reader_close(&s->rows);
     *s = (tokmap_i_sampler){0};
+}
+
+/* Sets what a sample of rows of documents has, whose window is set. */
+static tokmap_status locate_row(tokmap_i_sampler *s, const tokmap_i_windows *w, tokmap_sample *out,
+                                tokmap_error *err)
+{
+    uint64_t before;
+    out->dataset = tokmap_i_windows_dataset(w, out->window, &before);
+    s->rows.index = s->index;
+    const tokmap_status status =
+        tokmap_i_rows_get(&w->rows[out->dataset], &s->rows, out->window - before, err);
+    if (status)
+        return status;
+    out->pieces = s->rows.pieces;
+    out->n_pieces = s->rows.n_pieces;
+    out->first_token = out->pieces[0].first_token;
+    out->n_tokens = tokmap_i_rows_tokens(&w->rows_kind, &out->pieces[out->n_pieces - 1]);
+    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokmap_sample *out,
@@ -184,7 +304,13 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
     tokmap_i_span span;
     tokmap_i_mixture_at(s->mixture, sample, &at);
     const tokmap_i_loader_source *source = &s->sources[at.source];
-    const uint64_t window = tokmap_i_shuffle_window(&s->shuffles[at.source], at.epoch, at.place);
+    uint64_t window = tokmap_i_shuffle_window(&s->shuffles[at.source], at.epoch, at.place);
+    if (source->windows.rows) {
+        if (source->shuffle.by_chunks)
+            window = tokmap_i_windows_of_block(&source->windows, window);
+        *out = (tokmap_sample){.source = at.source, .epoch = at.epoch, .window = window};
+        return locate_row(s, &source->windows, out, err);
+    }
     const tokmap_status status =
         tokmap_i_windows_span(&source->windows, s->index, at.epoch, window, &span);
     if (status)

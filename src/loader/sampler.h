@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sampler.h - finds the tokens of a sample by its number, with mixture, shuffle and windows:
- * docs/ORDER.md, section 3. Constant time for windows of equal length; within documents, a search
- * and a scan of 256 documents. */
+ * docs/ORDER.md, section 3. Constant time for windows of equal length and for rows of documents;
+ * within documents, a search and a scan of 256 documents. */
 #ifndef TOKMAP_SAMPLER_H
 #define TOKMAP_SAMPLER_H
 
@@ -9,6 +9,7 @@
 #include "dataset/index_cache.h"
 #include "order/mixture.h"
 #include "order/shuffle.h"
+#include "rows/rows.h"
 #include "tokmap_loader.h"
 
 /* ---- The windows of a source, and the tokens of each ---- */
@@ -28,27 +29,47 @@ typedef struct tokmap_i_windows_of_documents {
     uint64_t n_counts;
 } tokmap_i_windows_of_documents;
 
+/* BEST_FIT: of a dataset, what of the earlier ones comes before it. */
+typedef struct tokmap_i_rows_place {
+    uint64_t n_whole; /* chunks */
+    uint64_t n_short; /* rows of chunks that are not whole */
+} tokmap_i_rows_place;
+
 typedef struct tokmap_i_windows {
     tokmap_windows kind;
     uint32_t length; /* inputs in a window */
     bool random_offset;
-    tokmap_i_order_id id; /* of the source */
+    tokmap_i_rows_kind rows_kind; /* with BEST_FIT, else 0 */
+    tokmap_i_order_id id;         /* of the source */
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
 
     uint64_t *before; /* windows before each dataset */
     uint64_t n_windows;
     tokmap_i_windows_of_documents *within; /* of each dataset; or NULL */
+    tokmap_i_rows *rows;                   /* BEST_FIT: likewise */
+    tokmap_i_rows_place *places;           /* likewise */
+    uint64_t n_whole;                      /* chunks of chunk_rows rows */
+    uint32_t chunk_rows;
 } tokmap_i_windows;
 
-/* The caller has set the fields of w; this fills in the last part. TOKMAP_ERR_MISMATCH: there are
- * no windows, or document boundaries are not known. */
-tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err);
+/* The caller has set the fields of w; this fills in the last part. rows_files: NULL, or of each
+ * dataset NULL or a path. *n_packed: documents that were packed in memory so far. No windows may
+ * be left for a source: TOKMAP_ERR_MISMATCH, as when document boundaries are not known. */
+tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows_files,
+                                    uint64_t *n_packed, tokmap_error *err);
 void tokmap_i_windows_close(tokmap_i_windows *w);
 /* window < n_windows. index: of the calling thread; NULL: documents are looked up in the map. After
  * an error, tokmap_i_index_cache_fail fills in the details, with the dataset of *out. */
 tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
                                     uint64_t epoch, uint64_t window, tokmap_i_span *out);
+
+/* BEST_FIT: blocks count rows of whole chunks first, then those of the others. From such a number
+ * to a window, and back. */
+uint64_t tokmap_i_windows_of_block(const tokmap_i_windows *w, uint64_t x);
+uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window);
+/* The dataset of a window, and the first window of that dataset. */
+uint32_t tokmap_i_windows_dataset(const tokmap_i_windows *w, uint64_t window, uint64_t *before);
 
 /* Of a document, within documents. */
 uint64_t tokmap_i_windows_in(uint64_t n_tokens, uint32_t length);
@@ -72,6 +93,7 @@ typedef struct tokmap_i_sampler {
     const tokmap_i_loader_source *sources;
     tokmap_i_shuffle *shuffles;  /* of each source, with the last permutations of this thread */
     tokmap_i_index_cache *index; /* of this thread; NULL: documents are looked up in the map */
+    tokmap_i_rows_reader rows;   /* BEST_FIT: the pieces of the last sample */
 } tokmap_i_sampler;
 
 /* false: no memory. */

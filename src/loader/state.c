@@ -12,6 +12,7 @@ static const uint8_t magic[8] = {0x89, 'T', 'M', 'S', '\r', '\n', 0x1A, '\n'};
 
 enum {
     ORDER_VERSION = 1,
+    ROWS_VERSION = 2, /* with rows of documents */
     VERSION_AT = 8,
     LENGTH_AT = 12,
     SEED_AT = 16,
@@ -26,14 +27,25 @@ enum {
     CHECKSUM_AT = 120
 };
 
-static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
+static uint64_t hash_fields(const uint64_t *fields, size_t n_fields)
 {
-    const uint64_t fields[] = {l->windows, l->random_offset, l->shuffle, block_windows,
-                               l->group_blocks};
     uint64_t hash = TOKMAP_I_HASH_START;
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    for (size_t i = 0; i < n_fields; i++)
         hash = tokmap_i_hash_add(hash, fields[i]);
     return hash;
+}
+
+static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
+{
+    const tokmap_i_rows_kind *kind = &l->rows_kind;
+    if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
+        return hash_fields((const uint64_t[]){l->windows, kind->align, kind->most, kind->whole,
+                                              tokmap_i_chunk_rows(l->length), l->shuffle,
+                                              l->group_blocks},
+                           7);
+    return hash_fields((const uint64_t[]){l->windows, l->random_offset, l->shuffle, block_windows,
+                                          l->group_blocks},
+                       5);
 }
 
 /* The state of a loader that has the first n_sources sources of l, and this mixture of them. */
@@ -45,7 +57,8 @@ static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mi
         data = tokmap_i_hash_add(data, l->sources[k].shuffle.id.source_id);
     memset(state, 0, TOKMAP_STATE_BYTES);
     memcpy(state, magic, sizeof magic);
-    store_le32(state + VERSION_AT, ORDER_VERSION);
+    store_le32(state + VERSION_AT,
+               l->windows == TOKMAP_WINDOWS_BEST_FIT ? ROWS_VERSION : ORDER_VERSION);
     store_le32(state + LENGTH_AT, l->length);
     store_le64(state + SEED_AT, l->seed);
     store_le64(state + SAMPLE_AT, next_sample);
@@ -104,9 +117,11 @@ static tokmap_status check_same_data(const uint8_t *state, const uint8_t *own, t
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with seed %" PRIu64 ", this loader has %" PRIu64,
                     load_le64(state + SEED_AT), load_le64(own + SEED_AT));
-    if (load_le64(state + WINDOWS_AT) != load_le64(own + WINDOWS_AT))
+    if (load_le64(state + WINDOWS_AT) != load_le64(own + WINDOWS_AT) ||
+        load_le32(state + VERSION_AT) != load_le32(own + VERSION_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "state: saved with other windows, random_offset or shuffle");
+                    "state: saved with other windows, random_offset or shuffle, or with other "
+                    "options of rows of documents");
     return TOKMAP_OK;
 }
 
@@ -116,11 +131,12 @@ static tokmap_status check_readable(const uint8_t *state, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are not the state of a loader");
     if (load_le64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
         return FAIL(err, TOKMAP_ERR_CORRUPT, "state: damaged, its checksum is wrong");
-    if (load_le32(state + VERSION_AT) != ORDER_VERSION)
+    const uint32_t version = load_le32(state + VERSION_AT);
+    if (version != ORDER_VERSION && version != ROWS_VERSION)
         return FAIL(err, TOKMAP_ERR_VERSION,
                     "state: has order version %" PRIu32
-                    ", but this library has version %d: use a newer one",
-                    load_le32(state + VERSION_AT), ORDER_VERSION);
+                    ", but this library has versions %d and %d: use a newer one",
+                    version, ORDER_VERSION, ROWS_VERSION);
     if (!is_zero(state + RESERVED_AT, CHECKSUM_AT - RESERVED_AT))
         return FAIL(err, TOKMAP_ERR_VERSION,
                     "state: holds something that this library does not know: use a newer one");
@@ -199,7 +215,7 @@ static tokmap_status check_blocks(const tokmap_loader *l, const uint8_t *state, 
     for (uint32_t k = 0; k < n_sources; k++)
         widest = MAX(widest, l->sources[k].token_bytes);
     const uint64_t block_windows = tokmap_i_loader_default_block(l->length, widest);
-    if (block_windows == l->block_windows ||
+    if (block_windows == l->block_windows || l->windows == TOKMAP_WINDOWS_BEST_FIT ||
         load_le64(state + WINDOWS_AT) != hash_windows(l, block_windows))
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_MISMATCH,

@@ -27,9 +27,9 @@ static inline void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
     }
     if (s->mode != TOKMAP_SHUFFLE_BLOCK)
         return;
-    const uint64_t n_whole = s->n_windows / s->block_windows;
+    const uint64_t n_whole = s->by_chunks ? s->n_chunks : s->n_windows / s->block_windows;
     const uint64_t random = tokmap_i_order_key(&s->id, TOKMAP_I_KEY_ROTATION, epoch, 0);
-    s->rotation = tokmap_i_scale(random, s->n_windows);
+    s->rotation = s->by_chunks ? 0 : tokmap_i_scale(random, s->n_windows);
     s->blocks.n = 0;
     if (n_whole > 0)
         tokmap_i_permutation_init(&s->blocks, n_whole,

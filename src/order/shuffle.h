@@ -7,6 +7,7 @@
 #ifndef TOKMAP_SHUFFLE_H
 #define TOKMAP_SHUFFLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "order/order_key.h"
@@ -18,6 +19,8 @@ typedef struct tokmap_i_shuffle {
     tokmap_i_order_id id;
     uint64_t n_windows;                   /* 1 to 2^48 */
     uint64_t block_windows, group_blocks; /* with BLOCK; their product is at most 2^48 */
+    uint64_t n_chunks;                    /* BLOCK of best fit: blocks that are permuted */
+    bool by_chunks;                       /* with n_chunks; and the blocks begin at window 0 */
 
     uint64_t epoch, group, rotation; /* those of the permutations below; UINT64_MAX: none */
     tokmap_i_permutation windows;    /* FULL: of the epoch; BLOCK: of the group */

@@ -53,7 +53,7 @@ INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|c
 MAY_BE_NULL = {"err", "stream", "memory", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
                "tokmap_writer_join.options", "tokmap_writer_copy_part.options", "tokmap_writer_copy_finish.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
-               "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options"}
+               "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info"}
 # Pointers in structs and arrays, with a number above 0 beside them.
 MORE = {
     "sources": "loader_options.sources = NULL; status = tokmap_loader_open(&other_loader, &loader_options, &err);",

@@ -117,9 +117,11 @@ tokmap_i_fetch_row ahead_row(const fetch_case *c, uint64_t sample)
 }
 
 static tokmap_status ahead_plan(void *context, uint64_t sample, uint32_t n_rows,
-                                tokmap_i_fetch_row *rows, tokmap_error *err)
+                                tokmap_i_fetch_row *rows, tokmap_i_fetch_pieces *pieces,
+                                tokmap_error *err)
 {
     fetch_case *c = context;
+    (void)pieces;
     memset(err, 0, sizeof *err);
     if (c->plan_us > 0)
         usleep(c->plan_us);

@@ -96,7 +96,14 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.io = (tokmap_io)5, TOKMAP_ERR_ARGUMENT, "io is 5");
     REFUSED(o.look_ahead = 1025, TOKMAP_ERR_ARGUMENT, "look_ahead");
     REFUSED(o.drop_behind = 2, TOKMAP_ERR_ARGUMENT, "drop_behind");
-    REFUSED(o.windows = (tokmap_windows)2, TOKMAP_ERR_ARGUMENT, "windows is 2");
+    REFUSED(o.windows = (tokmap_windows)3, TOKMAP_ERR_ARGUMENT, "windows is 3");
+    REFUSED(o.align = 1, TOKMAP_ERR_ARGUMENT, "only for TOKMAP_WINDOWS_BEST_FIT");
+    REFUSED((o.windows = TOKMAP_WINDOWS_BEST_FIT, o.align = 3), TOKMAP_ERR_ARGUMENT, "align is 3");
+    REFUSED((o.windows = TOKMAP_WINDOWS_BEST_FIT, o.whole_documents = (tokmap_whole_documents)3),
+            TOKMAP_ERR_ARGUMENT, "whole_documents is 3");
+    REFUSED((o.windows = TOKMAP_WINDOWS_BEST_FIT, o.shuffle = TOKMAP_SHUFFLE_BLOCK,
+             o.block_windows = 1),
+            TOKMAP_ERR_ARGUMENT, "block_windows");
     REFUSED(o.random_offset = 2, TOKMAP_ERR_ARGUMENT, "random_offset is 2");
     REFUSED((o.random_offset = 1, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT), TOKMAP_ERR_ARGUMENT,
             "random_offset");
@@ -185,6 +192,7 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     STATE_REFUSED(o.shuffle = TOKMAP_SHUFFLE_BLOCK, "shuffle");
     STATE_REFUSED(o.random_offset = 1, "random_offset");
     STATE_REFUSED(o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT, "windows");
+    STATE_REFUSED(o.windows = TOKMAP_WINDOWS_BEST_FIT, "windows");
     STATE_REFUSED(sources[1].weight = 2, "weights");
     STATE_REFUSED(weights[1] = 2, "weights");
     STATE_REFUSED(o.n_phases = 1, "phases");
@@ -213,7 +221,7 @@ static void newer_state_refused(const uint8_t *state, size_t at, const char *why
     const tokmap_loader_options o = good();
     tokmap_loader *l = corpus_open_loader(&o);
     memcpy(newer, state, sizeof newer);
-    newer[at] += 1;
+    newer[at] += 2;
     store_le64(newer + 120, tokmap_i_checksum(newer, 120));
     CHECK_INT(tokmap_loader_restore(l, newer, &err), TOKMAP_ERR_VERSION);
     if (!strstr(err.text, why) || !strstr(err.text, "use a newer one"))
@@ -230,7 +238,7 @@ TEST(a_state_of_a_newer_library_is_refused_as_such)
     tokmap_loader *l = corpus_open_loader(&o);
     CHECK_INT(tokmap_loader_save(l, state, NULL), TOKMAP_OK);
     tokmap_loader_close(l);
-    newer_state_refused(state, 8, "order version 2, but this library has version 1");
+    newer_state_refused(state, 8, "order version 3, but this library has versions 1 and 2");
     for (size_t at = 72; at < 120; at++)
         newer_state_refused(state, at, "something that this library does not know");
     close_all();

@@ -14,6 +14,7 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections import namedtuple
 
+from ref_rows import WHOLE, Kind, pack_documents, places_of
 from ref_xxh3 import r64, xxh3_64
 
 M64 = 2**64 - 1
@@ -26,7 +27,7 @@ LARGEST_PERIOD = 2**20
 FOR_FULL, FOR_BLOCKS, FOR_GROUP, FOR_BEGIN, FOR_PHASE = 1, 2, 3, 4, 5
 
 STATE_MAGIC = bytes.fromhex("89544D530D0A1A0A")
-STATE_WINDOWS = {"concat": 0, "within-document": 1}
+STATE_WINDOWS = {"concat": 0, "within-document": 1, "best_fit": 2}
 STATE_SHUFFLE = {"full": 0, "none": 1, "block": 2}
 
 
@@ -167,19 +168,52 @@ class DocumentWindows:
         return Row(d, first, last - first, self.sizes[d])
 
 
+class PackedRow(namedtuple("PackedRow", "dataset pieces places n_inputs")):
+    """Pieces of documents of a dataset, and where they begin in the row."""
+
+    @property
+    def first(self):
+        return self.pieces[0].first
+
+    def tokens(self):
+        """For each place the number of its token, or None."""
+        tokens = [None] * (self.n_inputs + 1)
+        for piece, place in zip(self.pieces, self.places):
+            tokens[place:place + piece.n] = range(piece.first, piece.first + piece.n)
+        return tokens
+
+
+class BestFitWindows:
+    """Of datasets with these documents, a list of (first, end) for each dataset."""
+
+    def __init__(self, documents, kind):
+        self.kind, self.rows, whole, short = kind, [], [], []
+        for d, some in enumerate(documents):
+            for chunk in pack_documents([end - first for first, end in some], kind):
+                numbers = range(len(self.rows), len(self.rows) + len(chunk.rows))
+                (whole if len(chunk.rows) == kind.chunk_rows else short).extend(numbers)
+                self.rows += [(d, row) for row in chunk.rows]
+        self.n, self.n_whole, self.in_blocks = len(self.rows), len(whole) // kind.chunk_rows, whole + short
+
+    def row(self, epoch, w):
+        dataset, row = self.rows[w]
+        return PackedRow(dataset, row, *places_of(row, self.kind))
+
+
 # ---- Shuffle modes ----
 
 
 class Shuffle:
     """From the number of a sample within its epoch to a window: shuffle(epoch, x)."""
 
-    def __init__(self, mode, n, keys, block=0, group=0):
+    def __init__(self, mode, n, keys, block=0, group=0, best_fit=None):
         if mode not in STATE_SHUFFLE:
             raise ValueError(mode)
         if mode == "block" and not (block >= 1 and group >= 1 and block * group <= LARGEST_N):
             raise ValueError("%d windows in a block, %d blocks in a group" % (block, group))
         self.mode, self.n, self.keys, self.block, self.group = mode, n, keys, block, group
-        self.permutations = {}
+        self.permutations, self.best_fit = {}, best_fit
+        self.n_whole = best_fit.n_whole if best_fit else n // block if block else 0
 
     def permutation(self, n, purpose, epoch, number):
         name = (n, purpose, epoch, number)
@@ -199,8 +233,10 @@ class Shuffle:
         size = min(b * m, n - c * b * m)
         o = self.permutation(size, FOR_GROUP, epoch, c)(within)
         s = c * m + o // b
-        if s < n // b:
-            s = self.permutation(n // b, FOR_BLOCKS, epoch, 0)(s)
+        if s < self.n_whole:
+            s = self.permutation(self.n_whole, FOR_BLOCKS, epoch, 0)(s)
+        if self.best_fit:
+            return self.best_fit.in_blocks[s * b + o % b]
         return (s * b + o % b + (self.keys(FOR_BEGIN, epoch, 0) * n >> 64)) % n
 
 
@@ -410,6 +446,16 @@ def about_row(row, documents, sequence_length, masked=False):
     return About(starts + [n], position_ids, document_ids, mask)
 
 
+def about_packed(row, sequence_length, masked=False):
+    starts, n = row.places + [row.n_inputs], row.n_inputs
+    document_ids = [bisect_right(row.places, i) - 1 for i in range(n)]
+    position_ids = [i - starts[document] for i, document in enumerate(document_ids)]
+    mask = [0] * sequence_length
+    for piece, place in zip(row.pieces, row.places):
+        mask[place:place + piece.n - 1] = [int(not masked)] * (piece.n - 1)
+    return About(starts, position_ids, document_ids, mask)
+
+
 # ---- The whole order ----
 
 
@@ -429,17 +475,21 @@ class Sample(namedtuple("Sample", "source epoch x window row")):
 
 class Order:
     def __init__(self, sources, phases, sequence_length, seed, **options):
-        """options: windows, random_offset, shuffle, block, group."""
+        """options: windows, random_offset, shuffle, block, group; with best_fit align, most and whole."""
         self.sources, self.length, self.seed = sources, sequence_length, seed
         self.kind = options.get("windows", "concat")
         self.random_offset = options.get("random_offset", False)
         self.shuffle = options.get("shuffle", "full")
         self.block, self.group = options.get("block", 0), options.get("group", 0)
+        self.rows = Kind(sequence_length, options.get("align", 1), options.get("most", 0), options.get("whole", "split"))
+        if self.kind == "best_fit":
+            self.block = self.rows.chunk_rows
+            self.group = self.group or max(2**27 // (self.block * sequence_length), 1)
         ids = [source.id for source in sources]
         self.keys = [Keys(seed, id, copy) for id, copy in zip(ids, copies(ids))]
         self.windows = [self.windows_of(s, keys) for s, keys in zip(sources, self.keys)]
         self.shuffles = [
-            Shuffle(self.shuffle, windows.n, keys, self.block, self.group)
+            Shuffle(self.shuffle, windows.n, keys, self.block, self.group, windows if self.kind == "best_fit" else None)
             for windows, keys in zip(self.windows, self.keys)
         ]
         epochs = [source.epochs for source in sources]
@@ -450,6 +500,8 @@ class Order:
             if None in source.documents:
                 raise ValueError("a dataset whose boundaries are not known")
             windows = DocumentWindows(source.documents, self.length)
+        elif self.kind == "best_fit":
+            windows = BestFitWindows(source.documents, self.rows)
         else:
             windows = ConcatWindows(source.sizes, self.length, keys if self.random_offset else None)
         if not 1 <= windows.n <= LARGEST_N:
@@ -463,6 +515,8 @@ class Order:
 
     def about(self, sample):
         source = self.sources[sample.source]
+        if self.kind == "best_fit":
+            return about_packed(sample.row, self.length, source.masked)
         documents = source.documents[sample.row.dataset]
         return about_row(sample.row, documents, self.length, source.masked)
 
@@ -470,17 +524,21 @@ class Order:
         """The 128 bytes of docs/ORDER.md, section 8."""
         block, group = (self.block, self.group) if self.shuffle == "block" else (0, 0)
         windows, shuffle = STATE_WINDOWS[self.kind], STATE_SHUFFLE[self.shuffle]
+        fields = (windows, int(self.random_offset), shuffle, block, group)
+        if self.kind == "best_fit":
+            rows = self.rows
+            fields = (windows, rows.align, rows.most, WHOLE.index(rows.whole), rows.chunk_rows, shuffle, group)
         data = struct.pack(
             "<8sIIQQIIQQQQ48x",
             STATE_MAGIC,
-            1,
+            2 if self.kind == "best_fit" else 1,
             self.length,
             self.seed,
             next_sample,
             len(self.sources),
             len(self.mixture.phases),
             hash_of(source.id for source in self.sources),
-            hash_of((windows, int(self.random_offset), shuffle, block, group)),
+            hash_of(fields),
             self.mixture.hash(),
             skips.hash(next_sample) if skips else 0,
         )

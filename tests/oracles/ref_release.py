@@ -8,12 +8,13 @@ import struct
 
 import ref_reader
 from ref_order import Order, Phase, Skips, Source, quotas_of
+from ref_rows import WHOLE
 from ref_xxh3 import xxh3_64
 
 MAX_TOKENS_READ = 2**24
 STEPS = 3
 FAR = (1000, 10**6, 10**12)
-SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within-document")
+SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within-document", "best_fit")
 
 
 def hash_of(numbers, code):
@@ -113,18 +114,22 @@ class Setup:
         phases = [(0, weights if any(weights) else [1.0]), *phases]
         phases = [Phase(first, quotas_of(w)) for first, w in phases]
         block, group = self.o.get("block_windows", 0), self.o.get("group_blocks", 0)
+        packed = self.o.get("windows") == 2
         self.order = Order(
             sources, phases, self.o["length"], self.o.get("seed", 0),
             windows=WINDOWS[self.o.get("windows", 0)], shuffle=SHUFFLES[self.o.get("shuffle", 0)],
             random_offset=bool(self.o.get("random_offset", 0)),
-            block=block or max(1, 2**20 // (self.o["length"] * width)), group=group or 64)
+            block=block or max(1, 2**20 // (self.o["length"] * width)), group=group or (0 if packed else 64),
+            align=self.o.get("align", 1), most=self.o.get("max_documents", 0),
+            whole=WHOLE[self.o.get("whole_documents", 0)])
         self.end = self.order.mixture.end
         self.skips = Skips(skips, self.end or 2**62)
 
 
 def place(sample):
+    first = sample.row.first % max(1, getattr(sample.row, "n_tokens", 2**64))
     return "source %d dataset %d epoch %d window %d first %d" % (
-        sample.source, sample.row.dataset, sample.epoch, sample.window, sample.row.first % max(1, sample.row.n_tokens))
+        sample.source, sample.row.dataset, sample.epoch, sample.window, first)
 
 
 def hash_parts(setup, sample):
@@ -139,7 +144,7 @@ def hash_parts(setup, sample):
 def row_line(setup, g):
     sample = setup.order.sample(g)
     tokens = setup.tokens[sample.source][sample.row.dataset]
-    ids = [tokens[t] for t in sample.row.tokens()]
+    ids = [0 if t is None else tokens[t] for t in sample.row.tokens()]
     line = " row %d: %s, %d tokens, xxh3 %s" % (g, place(sample), len(ids), hash_of(ids, "I"))
     return line + (", parts " + hash_parts(setup, sample) if setup.o.get("parts") else "")
 

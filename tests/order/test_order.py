@@ -9,6 +9,7 @@ import sys
 
 from ref_order import Keys, Mixture, Permutation, Phase, Shuffle, quotas_of
 from ref_protocol import call, expect, expect_equal, run_in_folders
+from ref_rows import chunk_of, pack
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "ORDER.md")
 LONG = os.environ.get("TOKMAP_LONG") == "all"
@@ -46,7 +47,7 @@ def any_place(rng, n):
 
 
 def published(head):
-    """The rows of numbers of a table of section 11, which has this head."""
+    """The rows of numbers of a table of section 12, which has this head."""
     with open(DOCUMENT, encoding="utf-8") as file:
         table = file.read().split("\n" + head + "\n")[1].split("\n\n")[0]
     for line in table.splitlines()[1:]:
@@ -122,6 +123,31 @@ def compare(cases):
         message = "%d of %d differ; %s: got %s, expected %s"
         raise AssertionError(message % (len(wrong), len(cases), *wrong[0]))
     return "%d answers" % len(cases)
+
+
+# One piece more needs two rows more.
+ODD_CHUNKS = [
+    (22, 12, 5, "11 3 20 19 22 7 1 4 12 8 7 18 10 8 2 6 20 2 1 15 6 5 1 9 11 4 1 9 17"),
+    (25, 12, 5, "1 6 14 17 9 12 15 1 11 11 3 10 7 13 8 1 17 4 12 2 11 10 7 14 4 14 23 8 10 21"),
+]
+
+
+def library_chunks(folder):
+    """Small ones, where the search for the number of pieces has all cases. test_python_rows has whole datasets."""
+    rng = random.Random(25)
+    kinds = [(room, n_rows, most, list(map(int, sizes.split()))) for room, n_rows, most, sizes in ODD_CHUNKS]
+    while len(kinds) < 3000 * TIMES:
+        room, n = rng.choice((1, 5, 20, 60, 130, 5000)), rng.randint(1, 60)
+        sizes = [rng.randint(1, max(room // rng.choice((1, 1, 3)), 1)) for _ in range(n)]
+        kinds.append((room, rng.randint(1, 12), rng.choice((0, 0, 1, 2, 4)), sizes))
+    cases, n_refilled = [], 0
+    for room, n_rows, most, sizes in kinds:
+        row_of, n = chunk_of(sizes, room, n_rows, most)
+        n_refilled += len(row_of) < len(sizes) and pack(sizes[:len(row_of)], room, most)[1] < n
+        words = (room, n_rows, most or 2**32 - 1, *sizes)
+        cases.append(("chunk " + " ".join(map(str, words)), [n, *row_of]))
+    expect(n_refilled >= len(ODD_CHUNKS), "some chunks have rows that were filled again")
+    return compare(cases)
 
 
 def library_permute(folder):

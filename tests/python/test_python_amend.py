@@ -34,7 +34,7 @@ def loader_of(folder, weights, max_epochs=None, **options):
     return tokmap.Loader(sources, LENGTH, **{"seed": 3, "batch_rows": 4, **options})
 
 
-def order_of(folder, loader, limits, shuffle, windows, random_offset, blocks):
+def order_of(folder, loader, limits, options):
     """From the text of ORDER.md and what the loader says about its mixture."""
     sources = []
     for k, epochs in enumerate(limits):
@@ -42,8 +42,9 @@ def order_of(folder, loader, limits, shuffle, windows, random_offset, blocks):
         with tokmap.open(folder / str(k)) as dataset:
             sources.append(Source([bytes.fromhex(dataset.dataset_id)], [SIZES[k]], [documents], epochs))
     phases = [Phase(first, quotas_of(weights)) for first, weights in loader.phases.items()]
-    return Order(sources, phases, LENGTH, 3, windows=windows, random_offset=random_offset, shuffle=shuffle,
-                 block=blocks[0], group=blocks[1])
+    return Order(sources, phases, LENGTH, 3, windows=options["windows"], random_offset=options["random_offset"],
+                 shuffle=options["shuffle"], block=options["block_windows"], group=options["group_blocks"],
+                 align=options.get("align", 1), most=options.get("documents_per_row", 0))
 
 
 def any_weights(rng, n):
@@ -83,12 +84,13 @@ def changed_runs_have_the_order_of_the_specification(folder):
     n_rows = n_changes = 0
     for seed in range(N_RUNS):
         rng = random.Random(seed)
-        windows = rng.choice(("concat", "within-document"))
+        windows = rng.choice(("concat", "within-document", "best_fit"))
         shuffle = rng.choice(("full", "none", "block"))
-        random_offset = windows == "concat" and rng.random() < 0.5
         blocks = (rng.randint(1, 9), rng.randint(1, 5)) if shuffle == "block" else (0, 0)
-        options = {"windows": windows, "shuffle": shuffle, "random_offset": random_offset,
-                   "block_windows": blocks[0], "group_blocks": blocks[1],
+        packing = {"align": rng.choice((1, 1, 2, 5, 10)), "documents_per_row": rng.choice((0, 0, 1, 3))}
+        options = {"windows": windows, "shuffle": shuffle, "random_offset": windows == "concat" and rng.random() < 0.5,
+                   "block_windows": 0 if windows == "best_fit" else blocks[0], "group_blocks": blocks[1],
+                   **(packing if windows == "best_fit" else {}),
                    "io": rng.choice((*["map"] * 9, "populate", "read", "direct"))}
         weights, limits, all_rows = any_weights(rng, rng.randint(1, 2)), {}, {}
         state, at, wanted_rows, skip = loader_of(folder, weights, **options).state(), 0, [], []
@@ -101,7 +103,7 @@ def changed_runs_have_the_order_of_the_specification(folder):
             state, at = loader.state(), loader.sample
             assert sorted(all_rows) == wanted_rows and at == skips.next(at)
             epochs = [limits.get(k) or 0 for k in range(len(weights))]
-            order = order_of(folder, loader, epochs, shuffle, windows, random_offset, blocks)
+            order = order_of(folder, loader, epochs, options)
             for g, row in all_rows.items():  # also those before the last change
                 wanted = order.sample(g)
                 assert (row.source, row.epoch, row.window, row.first_token, len(row.tokens)) == (

@@ -41,18 +41,25 @@ def any_run(rng):
     sources = [[rng.choice("abcdj") for _ in range(rng.randint(1, 3))] for _ in range(rng.randint(1, 3))]
     weights = [rng.choice((1, 1, 0.5, 3)) for _ in sources]
     shuffle = rng.choice(("full", "none", "block"))
-    windows = rng.choice(("concat", "within-document"))
+    windows, length = rng.choice(("concat", "within-document", "best_fit")), rng.choice((1, 3, 10, 16))
+    packing = {"align": rng.choice([a for a in (1, 1, 2, 5, 8) if length % a == 0]), "documents_per_row": rng.choice((0, 3)),
+               "whole_documents": rng.choice(("split", "truncate"))}
     places = sorted(rng.sample(range(300), 2 * rng.randint(0, 2)))
     return sources, weights, {
-        "seed": rng.randint(0, 5), "sequence_length": rng.choice((1, 3, 10, 16)), "shuffle": shuffle, "windows": windows,
+        "seed": rng.randint(0, 5), "sequence_length": length, "shuffle": shuffle, "windows": windows,
         "random_offset": windows == "concat" and rng.random() < 0.5, "skip": list(zip(places[::2], places[1::2])),
-        "block_windows": rng.randint(1, 9) if shuffle == "block" else 0, "io": rng.choice((*["map"] * 9, "read")),
+        **(packing if windows == "best_fit" else {}),
+        "block_windows": rng.randint(1, 9) if shuffle == "block" and windows != "best_fit" else 0, "io": rng.choice((*["map"] * 9, "read")),
         "group_blocks": rng.randint(1, 5) if shuffle == "block" else 0,
         "phases": {rng.randint(1, 250): [rng.choice((0, 2, 1)) + (k == 0) for k, _ in enumerate(sources)]}}
 
 
-def tokens_of(sample, n_tokens):
-    return [(sample.first_token + i) % n_tokens for i in range(sample.n_tokens)]
+def stretches_of(loader, g, n_tokens):
+    """The tokens of a row: one list, or one for each document of a row that was packed."""
+    pieces, sample = loader.pieces(g), loader.locate(g)
+    if pieces:
+        return [list(range(piece.first_token, piece.first_token + piece.n_tokens)) for piece in pieces]
+    return [[(sample.first_token + i) % n_tokens for i in range(sample.n_tokens)]]
 
 
 def all_rows_agree(folder):
@@ -67,10 +74,10 @@ def all_rows_agree(folder):
             rows, labels = collections.defaultdict(list), collections.Counter()
             for g in range(end):
                 sample = loader.locate(g)
-                tokens = tokens_of(sample, opened[names[sample.source][sample.dataset]].n_tokens)
-                rows[sample.source, sample.dataset, sample.epoch].append((g, set(tokens)))
+                stretches = stretches_of(loader, g, opened[names[sample.source][sample.dataset]].n_tokens)
+                rows[sample.source, sample.dataset, sample.epoch].append((g, {t for some in stretches for t in some}))
                 if not any(a <= g < b for a, b in options["skip"]):
-                    labels.update((sample.source, sample.dataset, token) for token in tokens[1:])
+                    labels.update((sample.source, sample.dataset, token) for some in stretches for token in some[1:])
             for source, some in enumerate(names):
                 for dataset, name in enumerate(some):
                     documents = [opened[name].document(i) for i in range(opened[name].n_documents)]

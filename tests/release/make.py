@@ -28,6 +28,10 @@ loader offsets next=50 seed=6 length=10 rows=5 ranks=1 parts=15 random_offset=1 
 loader mixture next=150 seed=18446744073709551615 length=12 rows=5 ranks=2 parts=15 source=lines:0.7:0:0 \
 source=wide:0.2:0:1 source=lines+texts:0.1:9:0 phase=50:0.2,0.3,0.5 phase=125:1,0,0.33333
 loader skipping next=30 seed=9 length=12 rows=3 ranks=2 source=lines:1:2:0 skip=24-30 skip=33-34 skip=40-200
+loader packed next=24 seed=10 length=24 rows=4 ranks=2 parts=15 windows=2 align=4 max_documents=3 \
+source=lines:2:0:0 source=joined+texts:1:0:1
+loader packed_blocks next=8 seed=11 length=64 rows=2 ranks=2 parts=15 windows=2 whole_documents=2 shuffle=2 \
+group_blocks=3 source=lines:1:9:0
 loader joined next=90 seed=8 length=32 rows=3 ranks=2 parts=15 source=joined:1:0:0
 """.replace("\\\n", "")
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+import make
 import ref_faults
 import ref_plan
 import ref_reader
@@ -102,6 +103,17 @@ def a_run_that_skips_is_that_of_the_second_order(folder):
         done = subprocess.run([program("tool_release")], cwd=place, input=b"loader " + line, capture_output=True, timeout=300)
         expect_equal((done.returncode, done.stderr), (0, b""), "tool_release")
         lines_differ(skips, done.stdout, ref_release.show(place, "loader " + line.decode()))
+
+
+def packed_rows_are_those_of_the_second_order(folder):
+    place = folder / "0.1.0"
+    for line in make.LOADERS.split("loader "):
+        if line.startswith("packed"):
+            save(program("tool_release"), place, line.encode())
+            done = subprocess.run([program("tool_release")], cwd=place, input=b"loader " + line.encode(),
+                                  capture_output=True, timeout=300)
+            expect_equal((done.returncode, done.stderr), (0, b""), "tool_release")
+            lines_differ(line, done.stdout, ref_release.show(place, "loader " + line.rstrip("\n")))
 
 
 def a_plan_of_a_release_is_shown_and_joined(folder):

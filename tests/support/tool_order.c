@@ -10,6 +10,7 @@
  *     counts MIXTURE G                                 samples of each source before sample G
  *     end MIXTURE                                      samples and source that ends, or `endless`
  *     hash MIXTURE                                     what the state holds of it
+ *     chunk ROOM ROWS MOST SIZE...                     the row of each piece of a chunk
  *
  * MIXTURE is the number of sources, for each source its WINDOWS:MAX_EPOCHS (0: no limit), the
  * number of phases, and for each phase FROM:Q1,Q2,... with a quota for each source. Numbers are
@@ -23,6 +24,7 @@
 #include "order/order_key.h"
 #include "order/permute.h"
 #include "order/shuffle.h"
+#include "rows/best_fit.h"
 
 /* The text between blanks, colons and commas. */
 static char *next_word(char **rest)
@@ -76,6 +78,25 @@ static void shuffle_command(char **rest)
     const uint64_t epoch = next_number(rest), x = next_number(rest);
     tokmap_i_shuffle_init(&s);
     printf("%" PRIu64 "\n", tokmap_i_shuffle_window(&s, epoch, x));
+}
+
+static void chunk_command(char **rest)
+{
+    tokmap_i_best_fit b = {.room = (uint32_t)next_number(rest)};
+    uint32_t sizes[1000], rows[1000], n = 0, n_rows;
+    b.n_rows = (uint32_t)next_number(rest);
+    b.most_pieces = (uint32_t)next_number(rest);
+    for (char *word; (word = strtok_r(NULL, " \n", rest)) && n < 1000;)
+        sizes[n++] = (uint32_t)strtoul(word, NULL, 10);
+    const uint32_t limit = tokmap_i_best_fit_limit(&b, sizes, n);
+    if (!tokmap_i_best_fit_open(&b))
+        exit(2);
+    const uint32_t n_packed = tokmap_i_best_fit_pack(&b, sizes, limit, limit == n, rows, &n_rows);
+    printf("%" PRIu32, n_rows);
+    for (uint32_t i = 0; i < n_packed; i++)
+        printf(" %" PRIu32, rows[i]);
+    putchar('\n');
+    tokmap_i_best_fit_close(&b);
 }
 
 static void quotas_command(char **rest)
@@ -163,6 +184,8 @@ int main(void)
             shuffle_command(&rest);
         else if (strcmp(what, "quotas") == 0)
             quotas_command(&rest);
+        else if (strcmp(what, "chunk") == 0)
+            chunk_command(&rest);
         else
             mixture_command(&rest, what);
     }

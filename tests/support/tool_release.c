@@ -248,6 +248,12 @@ static void read_number(setup *s, const char *key, uint64_t n)
         s->o.block_windows = n;
     else if (strcmp(key, "group_blocks") == 0)
         s->o.group_blocks = n;
+    else if (strcmp(key, "align") == 0)
+        s->o.align = (uint32_t)n;
+    else if (strcmp(key, "max_documents") == 0)
+        s->o.max_documents = (uint32_t)n;
+    else if (strcmp(key, "whole_documents") == 0)
+        s->o.whole_documents = (tokmap_whole_documents)n;
     else
         require(0, key, NULL);
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* best_fit.h - packs pieces of documents into the rows of a chunk: docs/ORDER.md, section 11.
+ *
+ * Best fit decreasing: the largest pieces first, each into the row with the least room that is
+ * enough. Rows that have the same room are a stack, and a bitmap says which stacks are not empty,
+ * so a piece costs a few instructions. Pure. */
+#ifndef TOKMAP_BEST_FIT_H
+#define TOKMAP_BEST_FIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tokmap_i_best_fit {
+    uint32_t room;        /* of a row, in units: 1 to 2^24 + 1 */
+    uint32_t n_rows;      /* of a chunk */
+    uint32_t most_pieces; /* of a row */
+
+    uint32_t *tops, *below, *n_pieces; /* stacks of rows by their room, and what is in each row */
+    uint64_t *filled, *filled_words;   /* bits of stacks that are not empty, and of words of them */
+    uint32_t *places;                  /* by size, where its pieces begin in sorted */
+    uint32_t *sorted;                  /* pieces, by size and number */
+    uint32_t capacity;                 /* of sorted */
+} tokmap_i_best_fit;
+
+/* The caller has set the first three fields. false: no memory. */
+bool tokmap_i_best_fit_open(tokmap_i_best_fit *b);
+void tokmap_i_best_fit_close(tokmap_i_best_fit *b);
+
+/* How many of the first n pieces may be in a chunk: as many as have room in its rows by their sum.
+ * sizes: 1 to `room`. Less than n: those after them are not needed. */
+uint32_t tokmap_i_best_fit_limit(const tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n);
+/* Packs a chunk from n pieces, which are all that its limit allows. `last`: there are no others
+ * after them. Sets the row of each piece of the chunk, and the number of rows. Returns how many
+ * pieces the chunk has; 0: no memory. The rows of pieces that fill one come first. */
+uint32_t tokmap_i_best_fit_pack(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n, bool last,
+                                uint32_t *rows, uint32_t *n_rows);
+
+#endif /* TOKMAP_BEST_FIT_H */

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rows/rows_file.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "tokmap_loader.h"
+
+enum {
+    VERSION = 1,
+    CHUNK_TOKENS = 1 << 23,
+    LEAST_ROWS = 128,
+    CHECKSUM_AT = TOKMAP_I_ROWS_HEADER_BYTES - 8
+};
+
+const uint8_t tokmap_i_rows_magic[8] = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1A, '\n'};
+
+uint32_t tokmap_i_chunk_rows(uint32_t length)
+{
+    return MAX(CHUNK_TOKENS / length, LEAST_ROWS);
+}
+
+uint32_t tokmap_i_rows_room(const tokmap_i_rows_kind *kind)
+{
+    return (kind->length + 1) / kind->align;
+}
+
+uint32_t tokmap_i_rows_size(const tokmap_i_rows_kind *kind, uint64_t n_tokens)
+{
+    return (uint32_t)MIN(div_up(n_tokens, kind->align), tokmap_i_rows_room(kind));
+}
+
+uint64_t tokmap_i_rows_pieces(const tokmap_i_rows_kind *kind, uint64_t n_tokens)
+{
+    if (n_tokens < 2)
+        return 0;
+    if (kind->whole == TOKMAP_WHOLE_DROP)
+        return n_tokens <= kind->length + 1ull;
+    return kind->whole == TOKMAP_WHOLE_TRUNCATE ? 1 : (n_tokens - 2) / kind->length + 1;
+}
+
+/* ---- Header ---- */
+
+void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes)
+{
+    memset(bytes, 0, TOKMAP_I_ROWS_HEADER_BYTES);
+    memcpy(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic);
+    store_le32(bytes + 8, VERSION);
+    store_le32(bytes + 12, h->kind.length);
+    store_le32(bytes + 16, h->kind.align);
+    store_le32(bytes + 20, h->kind.most);
+    store_le32(bytes + 24, h->kind.whole);
+    store_le64(bytes + 32, h->n_tokens);
+    store_le64(bytes + 40, h->n_documents);
+    memcpy(bytes + 48, h->documents_hash, sizeof h->documents_hash);
+    store_le64(bytes + 64, h->n_rows);
+    store_le64(bytes + 72, h->n_labels);
+    store_le64(bytes + 80, h->n_pieces);
+    store_le64(bytes + 88, h->n_chunks);
+    store_le64(bytes + 96, h->largest_chunk);
+    store_le64(bytes + 104, h->n_bytes);
+    store_le64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
+}
+
+const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *bytes,
+                                        bool *is_newer)
+{
+    *is_newer = false;
+    if (memcmp(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic) != 0)
+        return "not a rows file";
+    if (load_le64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
+        return "damaged: the header does not match its checksum";
+    *is_newer = load_le32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4) ||
+                !is_zero(bytes + 112, CHECKSUM_AT - 112);
+    if (*is_newer)
+        return "a newer format: use a newer version of tokmap";
+    h->kind = (tokmap_i_rows_kind){load_le32(bytes + 12), load_le32(bytes + 16),
+                                   load_le32(bytes + 20), load_le32(bytes + 24)};
+    h->n_tokens = load_le64(bytes + 32);
+    h->n_documents = load_le64(bytes + 40);
+    memcpy(h->documents_hash, bytes + 48, sizeof h->documents_hash);
+    h->n_rows = load_le64(bytes + 64);
+    h->n_labels = load_le64(bytes + 72);
+    h->n_pieces = load_le64(bytes + 80);
+    h->n_chunks = load_le64(bytes + 88);
+    h->largest_chunk = load_le64(bytes + 96);
+    h->n_bytes = load_le64(bytes + 104);
+    const uint32_t length = h->kind.length, align = h->kind.align;
+    if (length == 0 || length > 1 << 24 || align == 0 || length % align != 0)
+        return "damaged: impossible sequence length or alignment";
+    const uint64_t n_chunks = div_up(h->n_rows, tokmap_i_chunk_rows(length));
+    if (h->n_rows > h->n_tokens || h->n_chunks != n_chunks || h->largest_chunk > h->n_bytes ||
+        h->n_bytes / 8 < n_chunks + TOKMAP_I_ROWS_HEADER_BYTES / 8)
+        return "damaged: impossible sizes";
+    return NULL;
+}
+
+/* ---- Chunks ---- */
+
+uint32_t tokmap_i_chunk_number(const tokmap_i_chunk *c, uint64_t i)
+{
+    return c->number_bytes == 2 ? load_le16(c->numbers + 2 * i) : load_le32(c->numbers + 4 * i);
+}
+
+uint32_t tokmap_i_chunk_first(const tokmap_i_chunk *c, uint32_t document)
+{
+    uint32_t first = 0, n = c->n_alone;
+    while (n > 0) {
+        const uint32_t half = n / 2;
+        const bool before = tokmap_i_chunk_number(c, first + half) < document;
+        first += before ? half + 1 : 0;
+        n = before ? n - half - 1 : half;
+    }
+    return first;
+}
+
+static uint64_t n_numbers(const tokmap_i_chunk *c)
+{
+    return (uint64_t)c->n_alone + c->n_shared + c->n_pieces;
+}
+
+size_t tokmap_i_chunk_bytes(const tokmap_i_chunk *c)
+{
+    return (size_t)round_up(TOKMAP_I_CHUNK_HEADER_BYTES + n_numbers(c) * c->number_bytes, 8);
+}
+
+void tokmap_i_chunk_view(tokmap_i_chunk *c, const uint8_t *bytes)
+{
+    *c = (tokmap_i_chunk){.numbers = bytes + TOKMAP_I_CHUNK_HEADER_BYTES,
+                          .number = load_le64(bytes + 8),
+                          .first_document = load_le64(bytes + 16),
+                          .first_part = load_le64(bytes + 24),
+                          .n_alone = load_le32(bytes + 32),
+                          .n_shared = load_le32(bytes + 36),
+                          .n_pieces = load_le32(bytes + 40),
+                          .number_bytes = load_le32(bytes + 44)};
+}
+
+const char *tokmap_i_chunk_check(tokmap_i_chunk *c, const uint8_t *bytes, size_t n_bytes)
+{
+    if (load_le64(bytes) != tokmap_i_checksum(bytes + 8, n_bytes - 8))
+        return "does not match its checksum";
+    tokmap_i_chunk_view(c, bytes);
+    const bool has_width = c->number_bytes == 2 || c->number_bytes == 4;
+    return has_width && tokmap_i_chunk_bytes(c) == n_bytes ? NULL : "has an impossible size";
+}
+
+size_t tokmap_i_chunk_most(const tokmap_i_packed *p)
+{
+    return TOKMAP_I_CHUNK_HEADER_BYTES + 8 + ((size_t)p->n_pieces + p->n_rows) * 4;
+}
+
+static void put_number(uint8_t *numbers, uint32_t number_bytes, uint64_t i, uint64_t x)
+{
+    if (number_bytes == 2)
+        store_le16(numbers + 2 * i, (uint16_t)x);
+    else
+        store_le32(numbers + 4 * i, (uint32_t)x);
+}
+
+/* The pieces of a row in their order. */
+static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint32_t *starts,
+                        uint8_t *numbers)
+{
+    const uint64_t first = p->documents[0];
+    uint32_t n_alone = 0, n_pieces = 0;
+    memset(starts, 0, ((size_t)c->n_shared + 1) * sizeof *starts);
+    for (uint32_t i = 0; i < p->n_pieces; i++)
+        if (p->sizes[i] < p->room)
+            starts[p->rows[i] - c->n_alone]++;
+    for (uint32_t r = 0; r < c->n_shared; r++) {
+        const uint32_t n = starts[r];
+        put_number(numbers, c->number_bytes, c->n_alone + r, n_pieces);
+        starts[r] = n_pieces;
+        n_pieces += n;
+    }
+    for (uint32_t i = 0; i < p->n_pieces; i++) {
+        uint64_t at = n_alone;
+        if (p->sizes[i] < p->room)
+            at = (uint64_t)c->n_alone + c->n_shared + starts[p->rows[i] - c->n_alone]++;
+        else
+            n_alone++;
+        put_number(numbers, c->number_bytes, at, p->documents[i] - first);
+    }
+}
+
+size_t tokmap_i_chunk_encode(const tokmap_i_packed *p, uint32_t *starts, uint8_t *bytes)
+{
+    const uint64_t span = p->documents[p->n_pieces - 1] - p->documents[0];
+    tokmap_i_chunk c = {.number_bytes = 2};
+    for (uint32_t i = 0; i < p->n_pieces; i++)
+        c.n_alone += p->sizes[i] == p->room;
+    c.n_shared = p->n_rows - c.n_alone;
+    c.n_pieces = p->n_pieces - c.n_alone;
+    if (span > UINT32_MAX)
+        return 0;
+    if (span > UINT16_MAX || c.n_pieces > UINT16_MAX + 1)
+        c.number_bytes = 4;
+    const size_t n_bytes = tokmap_i_chunk_bytes(&c);
+    memset(bytes + n_bytes - 8, 0, 8); /* what follows the last number */
+    store_le64(bytes + 8, p->number);
+    store_le64(bytes + 16, p->documents[0]);
+    store_le64(bytes + 24, p->first_part);
+    store_le32(bytes + 32, c.n_alone);
+    store_le32(bytes + 36, c.n_shared);
+    store_le32(bytes + 40, c.n_pieces);
+    store_le32(bytes + 44, c.number_bytes);
+    put_numbers(p, &c, starts, bytes + TOKMAP_I_CHUNK_HEADER_BYTES);
+    store_le64(bytes, tokmap_i_checksum(bytes + 8, n_bytes - 8));
+    return n_bytes;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_file.h - the bytes of a rows file: docs/FORMAT.md, section 13. Pure.
+ *
+ *     header | chunk, chunk, ... | where each chunk begins
+ *
+ * A chunk says which documents are in its rows. It has its own checksum, because a file can be too
+ * large to be read at open. */
+#ifndef TOKMAP_ROWS_FILE_H
+#define TOKMAP_ROWS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TOKMAP_I_ROWS_HEADER_BYTES = 128,
+    TOKMAP_I_CHUNK_HEADER_BYTES = 48
+};
+
+extern const uint8_t tokmap_i_rows_magic[8];
+
+/* How documents become rows. */
+typedef struct tokmap_i_rows_kind {
+    uint32_t length; /* inputs of a row */
+    uint32_t align;  /* at least 1 */
+    uint32_t most;   /* pieces in a row; 0: any number */
+    uint32_t whole;  /* tokmap_whole_documents */
+} tokmap_i_rows_kind;
+
+/* Of a chunk. */
+uint32_t tokmap_i_chunk_rows(uint32_t length);
+/* Of a row, in units of `align` tokens; and what a piece of n_tokens needs. */
+uint32_t tokmap_i_rows_room(const tokmap_i_rows_kind *kind);
+uint32_t tokmap_i_rows_size(const tokmap_i_rows_kind *kind, uint64_t n_tokens);
+/* The pieces of a document. */
+uint64_t tokmap_i_rows_pieces(const tokmap_i_rows_kind *kind, uint64_t n_tokens);
+
+typedef struct tokmap_i_rows_header {
+    tokmap_i_rows_kind kind;
+    uint64_t n_tokens, n_documents; /* of the dataset */
+    uint8_t documents_hash[16];     /* likewise */
+    uint64_t n_rows, n_labels, n_pieces, n_chunks;
+    uint64_t largest_chunk; /* bytes */
+    uint64_t n_bytes;       /* of the file */
+} tokmap_i_rows_header;
+
+void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes);
+/* NULL, or what is wrong; *is_newer: it is nothing but the version. */
+const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *bytes,
+                                        bool *is_newer);
+
+/* A chunk in memory, whose numbers are `number_bytes` wide. The rows of pieces that fill one come
+ * first: for each the document. Then for each other row where its pieces begin, and the documents
+ * of these pieces. All documents are counted from first_document. */
+typedef struct tokmap_i_chunk {
+    const uint8_t *numbers;
+    uint64_t number; /* of the chunk */
+    uint64_t first_document, first_part;
+    uint32_t n_alone, n_shared, n_pieces; /* rows, rows, and pieces of the latter */
+    uint32_t number_bytes;
+} tokmap_i_chunk;
+
+/* What is to be encoded. rows and documents: of each piece, in order. */
+typedef struct tokmap_i_packed {
+    uint64_t number, first_part;
+    const uint64_t *documents;
+    const uint32_t *sizes, *rows;
+    uint32_t n_pieces, n_rows, room;
+} tokmap_i_packed;
+
+size_t tokmap_i_chunk_bytes(const tokmap_i_chunk *c);
+/* Of bytes that are known to be a chunk. */
+void tokmap_i_chunk_view(tokmap_i_chunk *c, const uint8_t *bytes);
+/* Of others; n_bytes is at least the header. NULL, or what is wrong. */
+const char *tokmap_i_chunk_check(tokmap_i_chunk *c, const uint8_t *bytes, size_t n_bytes);
+/* Encodes into memory with room for tokmap_i_chunk_most(p) bytes. Returns the number of bytes; 0:
+ * the documents are more than 2^32 apart. Uses `starts`, with room for n_rows + 1 numbers. */
+size_t tokmap_i_chunk_most(const tokmap_i_packed *p);
+size_t tokmap_i_chunk_encode(const tokmap_i_packed *p, uint32_t *starts, uint8_t *bytes);
+
+/* A number of the three lists, one after another. */
+uint32_t tokmap_i_chunk_number(const tokmap_i_chunk *c, uint64_t i);
+/* The first row of a piece alone whose document is not before this one. */
+uint32_t tokmap_i_chunk_first(const tokmap_i_chunk *c, uint32_t document);
+
+#endif /* TOKMAP_ROWS_FILE_H */

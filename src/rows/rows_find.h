@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_find.h - from a piece of a document to the row that has it. */
+#ifndef TOKMAP_ROWS_FIND_H
+#define TOKMAP_ROWS_FIND_H
+
+#include "rows/rows.h"
+
+/* Starts as {rows, reader}. What it knows of the last chunk makes the next pieces of that chunk
+ * quick to find. */
+typedef struct tokmap_i_rows_finder {
+    const tokmap_i_rows *rows;
+    tokmap_i_rows_reader *reader;
+    uint64_t *places; /* of the shared pieces of a chunk: document << 32 | row, ascending */
+    uint32_t n_places, capacity;
+    uint64_t chunk, end_document, end_part; /* of that chunk; the first piece after it */
+    uint64_t first_document, first_part;
+    bool is_known;
+} tokmap_i_rows_finder;
+
+void tokmap_i_rows_finder_close(tokmap_i_rows_finder *f);
+/* The row of a part, of n_tokens, of a document that has such parts. */
+tokmap_status tokmap_i_rows_find(tokmap_i_rows_finder *f, uint64_t document, uint64_t part,
+                                 uint64_t n_tokens, uint64_t *row, tokmap_error *err);
+
+#endif /* TOKMAP_ROWS_FIND_H */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c - tokmap rows: packs the documents of datasets into rows. */
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/paths.h"
+#include "commands/commands.h"
+#include "commands/datasets.h"
+#include "text/json_out.h"
+#include "tokmap_loader.h"
+
+typedef struct rows_command_options {
+    uint64_t sequence_length, align, max_documents;
+    uint32_t whole_documents;
+    const char *output;
+    bool json, quiet;
+} rows_command_options;
+
+static void on_progress(void *context, uint64_t n_done, uint64_t n_documents)
+{
+    cli_progress *progress = context;
+    if (cli_progress_is_due(progress))
+        cli_progress_draw(progress, "rows: %s of %s", cli_count(n_done).s,
+                          cli_count_of(n_documents, "document").s);
+}
+
+static void print_result(const char *path, const tokmap_rows_info *info,
+                         const rows_command_options *o)
+{
+    const uint64_t n_places = info->n_rows * o->sequence_length;
+    const uint64_t n_used = info->n_labels + (info->n_pieces - info->n_rows);
+    const double padding = n_places ? 100 * (1 - (double)n_used / (double)n_places) : 0;
+    json_out json = {.out = stdout};
+    if (o->json) {
+        json_out_begin(&json, NULL, '{');
+        json_out_number(&json, "schema_version", 1);
+        json_out_string(&json, "path", path);
+        json_out_number(&json, "n_rows", info->n_rows);
+        json_out_number(&json, "n_pieces", info->n_pieces);
+        json_out_number(&json, "n_labels", info->n_labels);
+        json_out_number(&json, "n_bytes", info->n_bytes);
+        json_out_end(&json, '}');
+        putchar('\n');
+    } else if (!o->quiet) {
+        cli_print_plain(stdout, path, strlen(path));
+        printf(": %s of %s, %.3f%% padding, %s\n", cli_count_of(info->n_rows, "row").s,
+               cli_count_of(info->n_pieces, "piece").s, padding < 0 ? 0 : padding,
+               cli_bytes(info->n_bytes).s);
+    }
+}
+
+static int make_rows(const char *path, const rows_command_options *o)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    cli_progress progress;
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+        return report_open_failure(path, &err);
+    tokmap_rows_info info = TOKMAP_INIT(tokmap_rows_info);
+    const tokmap_rows_options options = {
+        .struct_size = sizeof options,
+        .sequence_length = (uint32_t)o->sequence_length,
+        .align = (uint32_t)o->align,
+        .max_documents = (uint32_t)o->max_documents,
+        .whole_documents = (tokmap_whole_documents)o->whole_documents,
+        .path = o->output,
+        .context = &progress,
+        .on_progress = on_progress,
+    };
+    cli_progress_begin(&progress, "rows", o->quiet);
+    const tokmap_status status = tokmap_rows_write(ds, &options, &info, &err);
+    cli_progress_clear(&progress);
+    tokmap_dataset_close(ds);
+    if (status)
+        return cli_fail(&err);
+    print_result(path, &info, o);
+    return CLI_OK;
+}
+
+/* ---- Command ---- */
+
+static const cli_word whole_documents[] = {
+    {"drop", TOKMAP_WHOLE_DROP, "leave it out"},
+    {"truncate", TOKMAP_WHOLE_TRUNCATE, "keep its beginning"},
+    {NULL}};
+
+#define TARGET(field) offsetof(rows_command_options, field)
+static const cli_option option_table[] = {
+    {"sequence-length", 'l', CLI_NUMBER, TARGET(sequence_length), "N",
+     .help = "inputs of a row, as the Loader is told", .lowest = 1, .highest = 1 << 24,
+     .is_required = true},
+    {"align", 0, CLI_NUMBER, TARGET(align), "N",
+     .help = "documents begin at multiples of N in their row; N divides the sequence length [1]",
+     .lowest = 1, .highest = 1 << 24},
+    {"max-documents", 0, CLI_NUMBER, TARGET(max_documents), "N",
+     .help = "documents in a row, at most [any number]", .lowest = 1, .highest = UINT32_MAX},
+    {"whole-documents", 0, CLI_WORD, TARGET(whole_documents), "WHAT",
+     .help = "what becomes of a document that is longer than a row [it is cut into pieces]",
+     .words = whole_documents},
+    {"output", 'o', CLI_TEXT, TARGET(output), "FILE",
+     .help = "the rows file, for one P [P.N.tmr, where the Loader finds it]"},
+    {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON, one line for each P"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap rows [OPTION]... P...",
+    .about = "Packs the documents of each dataset P into rows of several documents that waste next "
+             "to nothing, and writes them to a rows file beside it, for a Loader with "
+             "windows=\"best_fit\" and the same options. Only document boundaries are read. P may "
+             "be a pattern such as 'data/*'.\n\n"
+             "A Loader packs up to 10,000,000 documents itself when it is opened; more need a rows "
+             "file.",
+    .options = option_table,
+    .notes = "A rows file that exists is replaced. If a P cannot be packed, the others still are; "
+             "the exit status is that of the first failure.",
+    .examples = "  tokmap rows --sequence-length 8192 data/train\n"
+                "  tokmap rows -l 4096 --align 128 'data/shard-*'\n",
+    .operand = "dataset",
+    .n_least = 1,
+};
+
+int rows_command(int argc, char **argv)
+{
+    rows_command_options options = {0};
+    input_list names = {0};
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code != CLI_GO_ON)
+        return code;
+    code = dataset_names_expand(&names, argv + optind, argc - optind);
+    if (code == CLI_OK && options.output && names.n_names > 1)
+        code = cli_usage("--output is for one dataset, and there are %zu", names.n_names);
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++) {
+        const int one = make_rows(names.names[i], &options);
+        code = code == CLI_OK ? one : code;
+    }
+    input_list_free(&names);
+    const int finished = cli_finish();
+    return code == CLI_OK ? finished : code;
+}
