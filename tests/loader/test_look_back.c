@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_look_back - from tokens back to samples, the labels of documents and lines of a ledger, as
  * a C program asks for them. test_python_look_back.py and test_python_ledger.py have many runs. */
+#include "support/faults.h"
 #include "support/loader_corpus.h"
 
 enum {
@@ -117,6 +118,70 @@ TEST(labels_are_those_of_the_rows_that_were_given)
         tokmap_loader_close(l);
     }
     corpus_shape_close(&shape);
+}
+
+/* Opens a run, amends it with itself, and looks back. */
+static tokmap_status amend_and_look(const uint8_t *state)
+{
+    static const tokmap_loader_skip skip = {30, 60};
+    const tokmap_dataset *ds = shape.ds;
+    const double weights[2] = {1, 1};
+    const tokmap_loader_source sources[2] = {{.datasets = &ds, .n_datasets = 1, .weight = 1},
+                                             {.datasets = &ds, .n_datasets = 1}};
+    const tokmap_loader_phase phase = {.first_sample = 50, .weights = weights};
+    tokmap_loader_options o = {LOADER_SIZES,     .sources = sources,        .n_sources = 1,
+                               .skips = &skip,   .sequence_length = LENGTH, .batch_rows = 3,
+                               .phases = &phase, .io = TOKMAP_IO_MAP};
+    const tokmap_loader_options before = o;
+    uint64_t found[4], labels[4];
+    tokmap_loader_search s = {
+        .struct_size = sizeof s, .n_tokens = 9, .samples = found, .max_samples = 4};
+    const tokmap_loader_labels wanted = {
+        .struct_size = sizeof wanted, .n_documents = 4, .end_sample = 100, .labels = labels};
+    tokmap_loader *l = NULL;
+    o.n_sources = 2;
+    o.n_skips = o.n_phases = 1;
+    tokmap_status status = tokmap_loader_open(&l, &o, &err);
+    if (!status)
+        status = tokmap_loader_amend(l, state, &before, &err);
+    if (!status)
+        status = tokmap_loader_find(l, &s, &err);
+    if (!status)
+        status = tokmap_loader_count_labels(l, &wanted, &err);
+    tokmap_loader_close(l);
+    return status;
+}
+
+TEST(memory_that_runs_out_is_an_error_and_nothing_is_lost)
+{
+#if FAULT_MEMORY_WORKS
+    corpus_cut(&shape, 20);
+    corpus_shape_open(&shape);
+    const tokmap_dataset *ds = shape.ds;
+    const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1, .weight = 1};
+    const tokmap_loader_options o = {LOADER_SIZES,    .sources = &source,
+                                     .n_sources = 1,  .sequence_length = LENGTH,
+                                     .batch_rows = 3, .io = TOKMAP_IO_MAP};
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_loader *l = corpus_open_loader(&o);
+    CHECK_OK(tokmap_loader_save_at(l, 30, state, &err), err);
+    tokmap_loader_close(l);
+    CHECK_OK(amend_and_look(state), err);
+    bool fired = true;
+    uint64_t n = 1;
+    for (; fired; n++) {
+        const int64_t before = fault_n_live;
+        fault_arm(FAULT_ONCE, FAULT_MEMORY, ENOMEM, n);
+        const tokmap_status status = amend_and_look(state);
+        fired = fault_disarm();
+        CHECK_INT(status, fired ? TOKMAP_ERR_MEMORY : TOKMAP_OK);
+        CHECK_INT(fault_n_live, before);
+    }
+    CHECK(n > 30);
+    corpus_shape_close(&shape);
+#else
+    SKIP("a sanitizer has its own memory");
+#endif
 }
 
 TEST(a_line_of_a_ledger_follows_the_one_before)
