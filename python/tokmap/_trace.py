@@ -44,13 +44,16 @@ class TracedRow(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A segment of the run, and its steps."""
+    """A segment of the run, and its steps. The first one may have begun before it, with this many batches."""
 
     segment: Segment
     end: int
     first_step: int
     n_steps: int
     first_position: int
+    n_before: int
+    micro_batches: int
+    batch_rows: int  # of all ranks
 
 
 class Run:
@@ -121,12 +124,16 @@ class Run:
                 self._spans.append((first, last))
 
     def _plan(self, segments: List[Segment]) -> Iterator[_Part]:
-        n_steps, steps = 0, self.loader._steps
+        n_steps, n_batches, steps = 0, 0, self.loader._steps
         for segment in segments:
             end = self.end if segment.end is None else min(segment.end, self.end)
-            first = steps.position(segment.begin)
-            n = -(-(steps.position(end) - first) // _rows_of_step(segment.line))
-            yield _Part(segment, end, n_steps, n, first)
+            first, line = steps.position(segment.begin), segment.line
+            micro_batches = max(int(line.fields["micro_batches"]), 1)
+            n_before = n_batches % micro_batches if line.event == "batch" else 0
+            n_steps -= n_before > 0  # goes on with the last one
+            n_batches = n_before - (first - steps.position(end)) // line.rows
+            n = -(-n_batches // micro_batches)
+            yield _Part(segment, end, n_steps, n, first, n_before, micro_batches, line.rows)
             n_steps += n
 
     @property
@@ -156,9 +163,9 @@ class Run:
         return [row for row in rows if rank is None or row.rank == rank]
 
     def _rows_of_step(self, part: _Part, step: int) -> List[TracedRow]:
-        n_rows, steps = _rows_of_step(part.segment.line), self.loader._steps
-        first = part.first_position + (step - part.first_step) * n_rows
-        samples = map(steps.sample, range(first, min(first + n_rows, steps.position(part.end))))
+        steps, n_rows = self.loader._steps, part.micro_batches * part.batch_rows
+        first = part.first_position + (step - part.first_step) * n_rows - part.n_before * part.batch_rows
+        samples = map(steps.sample, range(max(first, part.first_position), min(first + n_rows, steps.position(part.end))))
         return [self._row(sample) for sample in samples if self._has(sample)]
 
     def _has(self, sample: int) -> bool:
@@ -182,10 +189,9 @@ class Run:
         position = self.loader._steps.position(sample)
         at = self.loader.locate(sample)
         part = next(part for part in self._parts if part.segment.begin <= sample < part.end)
-        line = part.segment.line
-        step, within = divmod(position - part.first_position, _rows_of_step(line))
-        micro_batch, within = divmod(within, line.rows)
-        rank, row = divmod(within, line.fields["batch_rows"])
+        n_batches, within = divmod(position - part.first_position, part.batch_rows)
+        step, micro_batch = divmod(part.n_before + n_batches, part.micro_batches)
+        rank, row = divmod(within, part.segment.line.fields["batch_rows"])
         path = self._datasets[at.source][at.dataset].paths[0]
         return TracedRow(sample, part.first_step + step, micro_batch, rank, row, source=at.source, dataset=path,
                          epoch=at.epoch, window=at.window, first_token=at.first_token, n_tokens=at.n_tokens,
@@ -239,10 +245,6 @@ def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocume
         yield TracedDocument(document.number, at - document.first_token, n, input_of(dataset, document.number),
                              dataset.document_meta(document.number))
         at, left = at + n, left - n
-
-
-def _rows_of_step(line: Line) -> int:
-    return line.rows * max(int(line.fields["micro_batches"]), 1)
 
 
 def _check_state(state: bytes, segments: Sequence[Segment]) -> None:

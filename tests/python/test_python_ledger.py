@@ -45,6 +45,7 @@ class Script:
         self.fixed = {"shuffle": shuffle, "windows": rng.choice(("concat", "within-document")), "seed": rng.randint(0, 3),
                       "block_windows": 3 if shuffle == "block" else 0, "ledger": self.ledger, "io": "map"}
         self.weights, self.skip, self.n_ranks, self.batch_rows, self.micro_batches = [1, 2], [], 1, 4, 1
+        self.schedule = []
 
     def change(self, at):
         rng = self.rng
@@ -56,16 +57,16 @@ class Script:
             self.skip = [(a, a + rng.randint(1, 40))]
         if rng.random() < 0.5:
             self.n_ranks, self.batch_rows, self.micro_batches = rng.randint(1, 3), rng.randint(1, 5), rng.randint(0, 2)
+            places = sorted(rng.sample(range(1, at + 100), rng.randint(0, 3)))
+            self.schedule = [(place, self.n_ranks * rng.randint(1, 5)) for place in places]
 
     def start(self, state):
         found = []
         for rank in range(self.n_ranks):
             sources = [(self.folder / str(k), weight) for k, weight in enumerate(self.weights)]
             loader = tokmap.Loader(sources, LENGTH, self.batch_rows, rank=rank, n_ranks=self.n_ranks, skip=self.skip,
-                                   micro_batches=self.micro_batches, on_mismatch="amend", amend_from=self.ledger,
-                                   **self.fixed) if state else tokmap.Loader(
-                                       sources, LENGTH, self.batch_rows, rank=rank, n_ranks=self.n_ranks, skip=self.skip,
-                                       micro_batches=self.micro_batches, **self.fixed)
+                                   micro_batches=self.micro_batches, batch_schedule=self.schedule, **self.fixed,
+                                   **({"on_mismatch": "amend", "amend_from": self.ledger} if state else {}))
             if state:
                 loader.restore(state)
             found.append(loader)
