@@ -9,6 +9,7 @@ import math
 import os
 import re
 import sys
+import warnings
 from fractions import Fraction
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -261,6 +262,7 @@ def _print_table(name: str, found: List[Share], total: int) -> None:
 def main(arguments: List[str]) -> None:
     """Runs the command. Exit statuses are those of the program."""
     given = _parser().parse_args(arguments)
+    warnings.showwarning = lambda message, *_: print(f"tokmap {given.command}: {message}", file=sys.stderr)
     try:
         run = _run_of(given)
         (_trace if given.command == "trace" else _report)(run, given)

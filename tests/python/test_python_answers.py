@@ -244,6 +244,9 @@ def what_is_wrong_is_refused(folder):
     for what in (("--sample", 1), ("--document", f"{folder / 'bare'}:0"), ("--input", "bare.bin"), ("--where", "year=1")):
         refused(4, "bare.tmi: its document boundaries are not known", "trace", *bare, *what)
     refused(4, "bare.tmi: its document boundaries are not known", "report", *bare)
+    (folder / "torn").write_bytes(ledger.read_bytes() + b'{"ledger":1')
+    status, _, errors = run("report", "--ledger", folder / "torn")
+    assert status == 0 and errors.startswith(f"tokmap report: {folder / 'torn'}:3: ") and errors.count("\n") == 1, errors
     (folder / "copy").write_bytes(ledger.read_bytes().replace(b'"seed":"5"', b'"seed":"6"'))
     refused(4, "copy:1: was changed", "report", "--ledger", folder / "copy")
     call("pack", "-q", "--force", folder / "more.txt", "-o", folder / "flat")

@@ -41,9 +41,10 @@ class Script:
 
     def __init__(self, folder, rng):
         self.folder, self.rng, self.ledger = folder, rng, folder / ("run%d.ledger" % rng.getrandbits(40))
-        shuffle = rng.choice(("full", "none", "block"))
-        self.fixed = {"shuffle": shuffle, "windows": rng.choice(("concat", "within-document")), "seed": rng.randint(0, 3),
-                      "block_windows": 3 if shuffle == "block" else 0, "ledger": self.ledger, "io": "map"}
+        shuffle, windows = rng.choice(("full", "none", "block")), rng.choice(("concat", "within-document"))
+        self.fixed = {"shuffle": shuffle, "windows": windows, "seed": rng.randint(0, 3), "io": "map", "ledger": self.ledger,
+                      "block_windows": 3 if shuffle == "block" else 0,
+                      "random_offset": windows == "concat" and rng.random() < 0.5}
         self.weights, self.skip, self.n_ranks, self.batch_rows, self.micro_batches = [1, 2], [], 1, 4, 1
         self.schedule = []
 
