@@ -94,9 +94,9 @@ class Run:
             raise ArgumentError(f"{ledger}: the run was closed at sample {last}, before sample {end}", -1)
         if end < segments[0].begin:
             raise ArgumentError(f"{ledger}: begins at sample {segments[0].begin}, after sample {end}", -1)
-        segments = [s for s in segments if s.begin < end] or segments[:1]
         if state is not None:
-            _check_state(state, segments)
+            _check_state(state, [s for s in segments if s.begin <= end])
+        segments = [s for s in segments if s.begin < end] or segments[:1]
         self.given_up = [(one.begin, one.end) for one in others]
         self._attempts, self._is_given_up = [self], False
         self._set(segments, 0, end)
@@ -248,7 +248,7 @@ def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocume
 
 
 def _check_state(state: bytes, segments: Sequence[Segment]) -> None:
-    """Of the last segment, or, at its beginning, of the one before."""
+    """Of the last segment, or, where it begins, of the one before."""
     for segment in segments[:-3:-1]:
         with _open(segment.line, segment.line.skips) as loader:
             try:

@@ -227,6 +227,18 @@ def a_line_is_written_for_each_change(folder):
     assert tokmap.Run(path, until=loader.state()).n_steps == 4  # of two micro-batches at first: 20 samples are 2.5 steps
 
 
+def a_state_of_either_loader_is_where_they_meet(folder):
+    path = folder / "meet"
+    with loader_of(folder, ledger=path) as loader:
+        state = [next(loader).state for _ in range(2)][1]
+    with tokmap.Loader([(folder / "0", 1), (folder / "1", 1)], LENGTH, 4, ledger=path, amend=state) as loader:
+        next(loader)
+        loader.seek(8)
+        for one in (state, loader.state()):
+            run = tokmap.Run(path, until=one)
+            assert (run.end, run.n_steps) == (8, 2)
+
+
 def a_ledger_is_of_one_run(folder):
     path = folder / "mine"
     with loader_of(folder, ledger=path, seed=1) as loader:
