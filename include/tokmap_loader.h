@@ -88,9 +88,9 @@ typedef enum tokmap_windows {
      * document index. */
     TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1,
     /* Rows of several documents that waste next to nothing: docs/ORDER.md, section 11. Every token
-     * but the first of each document is a label once in an epoch. Rows are copies and always have a
-     * loss_mask. A rows file says what is in them (tokmap_rows_write); up to 10^7 documents need
-     * none. */
+     * but the first of each document is a label once in an epoch. A row consists of pieces, which
+     * gather puts together; labels that cross from one to the next are never given. A rows file
+     * says what is in the rows (tokmap_rows_write); up to 10^7 documents need none. */
     TOKMAP_WINDOWS_BEST_FIT = 2
 } tokmap_windows;
 
@@ -191,14 +191,24 @@ typedef struct tokmap_loader_options {
     uint32_t align;         /* pieces begin at multiples of it; divides sequence_length; 0: 1 */
     uint32_t max_documents; /* pieces in a row; 0: any number */
     tokmap_whole_documents whole_documents;
-    uint32_t pad_id; /* for what `align` leaves free between pieces */
+    /* With any windows. 1: weights are shares of tokens that are labels, not of samples. */
+    int32_t weigh_tokens;
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
 
+/* What a row of TOKMAP_WINDOWS_BEST_FIT has of a document. */
+typedef struct tokmap_piece {
+    const void *tokens;   /* those of a row of a batch; else NULL */
+    uint64_t document;    /* of the dataset */
+    uint64_t first_token; /* in the dataset */
+    uint32_t n_tokens;
+    uint32_t place; /* of its first token in the row */
+} tokmap_piece;
+
 typedef struct tokmap_row {
-    const void *tokens;   /* little-endian, token_bytes each */
-    uint32_t n_tokens;    /* sequence_length + 1; within documents, 2 up to that */
+    const void *tokens;   /* little-endian, token_bytes each; NULL if it consists of pieces */
+    uint32_t n_tokens;    /* sequence_length + 1; 2 up to that if rows may be shorter */
     uint32_t token_bytes; /* 2 or 4 */
     uint32_t source;      /* its number in the options */
     uint32_t dataset;     /* its number in the source */
@@ -214,6 +224,8 @@ typedef struct tokmap_row {
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
     uint64_t sample;             /* the number of its sample */
+    const tokmap_piece *pieces;  /* with TOKMAP_WINDOWS_BEST_FIT, else NULL */
+    size_t n_pieces;
 } tokmap_row;
 
 /* tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT; sets struct_size and all strides. */
@@ -248,7 +260,6 @@ typedef struct tokmap_batch {
     uint32_t largest_id;      /* in all sources, according to their indexes */
     uint64_t first_sample; /* of rows[0]; the other rows are those after it, without skipped ones */
     uint64_t step_sample;  /* the first sample of the step, which belongs to rank 0 */
-    int64_t must_mask;     /* 1: gather masks labels in any case (TOKMAP_WINDOWS_BEST_FIT) */
 } tokmap_batch;
 
 /* ---- Open and close ---- */
@@ -385,14 +396,6 @@ TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t
 TOKMAP_API tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_sample,
                                                    size_t n_samples, uint32_t *sources,
                                                    tokmap_error *err);
-
-/* What a row of TOKMAP_WINDOWS_BEST_FIT has of a document. */
-typedef struct tokmap_piece {
-    uint64_t document;    /* of the dataset */
-    uint64_t first_token; /* in the dataset */
-    uint32_t n_tokens;
-    uint32_t place; /* of its first token in the row */
-} tokmap_piece;
 
 typedef struct tokmap_sample {
     size_t struct_size;   /* sizeof(tokmap_sample), set by the caller */

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._loader import Loader
 
 # What the order depends on.
-_ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "align", "max_documents", "whole_documents",
+_ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "weigh_tokens", "align", "max_documents", "whole_documents",
           "block_windows", "group_blocks")
 _STEPS = ("ranks", "batch_rows", "micro_batches")
 

@@ -87,7 +87,7 @@ class LoaderOptions(ctypes.Structure):
                 ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
                 ("drop_behind", c_int32), ("mixed_tokenizers", c_int64), ("skips", POINTER(LoaderSkip)),
                 ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
-                ("whole_documents", c_int), ("pad_id", c_uint32)]
+                ("whole_documents", c_int), ("weigh_tokens", c_int32)]
 
 
 class Row(ctypes.Structure):
@@ -95,7 +95,8 @@ class Row(ctypes.Structure):
                 ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
                 ("window", c_uint64), ("first_token", c_uint64), ("cu_seqlens", c_void_p),
                 ("n_documents", c_uint32), ("longest_document", c_uint32),
-                ("position_ids", c_void_p), ("document_ids", c_void_p), ("loss_mask", c_void_p), ("sample", c_uint64)]
+                ("position_ids", c_void_p), ("document_ids", c_void_p), ("loss_mask", c_void_p), ("sample", c_uint64),
+                ("pieces", c_void_p), ("n_pieces", c_size_t)]
 
 
 # Unpacks all fields of a row at once, which is faster than one by one.
@@ -106,11 +107,12 @@ ROW = struct.Struct("".join(_LETTERS[kind] for _, kind, *_bits in Row._fields_))
 class Batch(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("rows", POINTER(Row)), ("n_rows", c_uint32),
                 ("row_stride", c_uint32), ("sequence_length", c_uint32), ("token_bytes", c_uint32),
-                ("largest_id", c_uint32), ("first_sample", c_uint64), ("step_sample", c_uint64), ("must_mask", c_int64)]
+                ("largest_id", c_uint32), ("first_sample", c_uint64), ("step_sample", c_uint64)]
 
 
 class Piece(ctypes.Structure):
-    _fields_ = [("document", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32), ("place", c_uint32)]
+    _fields_ = [("tokens", c_void_p), ("document", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32),
+                ("place", c_uint32)]
 
 
 class LoaderSample(ctypes.Structure):

@@ -107,6 +107,8 @@ class Loader:
                 label after a document is masked in any case. More than 10,000,000 documents need `tokmap rows` first
     align, documents_per_row, whole_documents   with "best_fit": documents begin at multiples of `align`, at most so
                 many (0: any number) are in a row, and longer ones than a row are "split", "drop"ped or "truncate"d
+    weights     "samples" or "tokens": of what the weights of the sources are shares; with "tokens", of labels that the
+                rows have on average
     max_epochs  the loader ends before the epoch after these, for sources that do not say; None or 0: no end
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
                 False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
@@ -154,7 +156,7 @@ class Loader:
                  batch_schedule: Sequence[Tuple[int, int]] = (), ledger: Optional[Path] = None,
                  micro_batches: int = 0, metrics_file: Optional[Path] = None, metrics_seconds: float = 15, amend: Optional[bytes] = None,
                  amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error", align: int = 1,
-                 documents_per_row: int = 0, whole_documents: str = "split") -> None:
+                 documents_per_row: int = 0, whole_documents: str = "split", weights: str = "samples") -> None:
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
         random_offset = flag("random_offset", random_offset)
@@ -171,6 +173,7 @@ class Loader:
         self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
         self.batch_rows = number("batch_rows", batch_rows, 2**24, 1)
         self.drop_last = drop_last
+        self._pad_id = number("pad_id", pad_id, 2**32 - 1)
         self._steps = Steps(self._mixture.skip, as_schedule(batch_schedule, self.batch_rows, self.n_ranks))
         most_rows = self._steps.most_rows() // self.n_ranks
         if "cu_seqlens" in self.outputs and most_rows * self.sequence_length >= 2**31:
@@ -180,7 +183,7 @@ class Loader:
         self._arguments = arguments
         self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
         self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
-        needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
+        needed = set(self.outputs) | ({"loss_mask"} if mask_labels or (device is not None and windows == "best_fit") else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
         self._order = Order(
@@ -188,7 +191,7 @@ class Loader:
             random_offset=random_offset, row_parts=row_parts(needed, device is not None), block_windows=block_windows,
             group_blocks=group_blocks, io=io, look_ahead=look_ahead, drop_behind=drop_behind,
             mixed_tokenizers=mixed_tokenizers, align=align, documents_per_row=documents_per_row,
-            whole_documents=whole_documents, pad_id=pad_id)
+            whole_documents=whole_documents, weights=weights)
         if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
             raise ValueError("n_slots, max_documents and log are for a Loader with a device")
         if windows != "concat" and not contiguous:
@@ -435,7 +438,7 @@ class Loader:
 
     def _get_rows(self) -> List[Row]:
         handle = self._own_handle
-        return [Row(handle, row, self.sequence_length) for row in self._batch.rows[:self._batch.n_rows]]
+        return [Row(handle, row, self.sequence_length, self._pad_id) for row in self._batch.rows[:self._batch.n_rows]]
 
     def _next_on_device(self) -> Batch:
         staged = self._stage.next()

@@ -20,6 +20,7 @@ IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
 _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1, "best_fit": 2}
 _WHOLE = {"split": 0, "drop": 1, "truncate": 2}
+_WEIGHTS = {"samples": 0, "tokens": 1}
 
 
 def choose(words: Mapping[str, int], word: Any, name: str) -> int:
@@ -48,7 +49,7 @@ class Order:
 
     def __init__(self, sources: List[Source], *, seed: int, shuffle: str, windows: str, block_windows: int,
                  group_blocks: int, io: str, look_ahead: int, align: int, documents_per_row: int, whole_documents: str,
-                 pad_id: int, **others: Any) -> None:
+                 weights: str, **others: Any) -> None:
         self._sources = sources
         choose(_WINDOWS, windows, "windows")
         self.has_short_rows = windows != "concat"
@@ -56,14 +57,15 @@ class Order:
             "seed": number("seed", seed, 2**64 - 1), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
             "windows": _WINDOWS[windows], "block_windows": number("block_windows", block_windows, 2**42),
             "group_blocks": number("group_blocks", group_blocks, 2**28), "io": choose(IO, io, "io"),
-            "look_ahead": number("look_ahead", look_ahead, 1024), **others}
+            "look_ahead": number("look_ahead", look_ahead, 1024),
+            "weigh_tokens": choose(_WEIGHTS, weights, "weights"), **others}
         if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
         packing = {"align": number("align", align, 2**24, 1),
                    "max_documents": number("documents_per_row", documents_per_row, 2**32 - 1),
                    "whole_documents": choose(_WHOLE, whole_documents, "whole_documents")}
         if windows == "best_fit":
-            self._options.update(packing, pad_id=number("pad_id", pad_id, 2**32 - 1))
+            self._options.update(packing)
         elif (align, documents_per_row, whole_documents) != (1, 0, "split") or any(any(s.rows_files) for s in sources):
             raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
 
@@ -101,7 +103,8 @@ class Order:
         mixture = amended(before, mixture, _sample_of(state)) if before else mixture
         handle, detail = self.open(mixture, **batches), _lib.ErrorDetail()
         check(lib.tokmap_loader_amend(handle.pointer, (ctypes.c_uint8 * 128)(*state),
-                                      ctypes.byref(before.as_options()) if before else None, ctypes.byref(detail)), detail)
+                                      ctypes.byref(before.as_options(weigh_tokens=self._options["weigh_tokens"]))
+                                      if before else None, ctypes.byref(detail)), detail)
         return handle, mixture
 
 

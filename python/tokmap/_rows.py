@@ -33,11 +33,18 @@ def _copy(address: Optional[int], n: int, dtype: str) -> Optional[Array]:
     return np.frombuffer(ctypes.string_at(address, n * np.dtype(dtype).itemsize), dtype)
 
 
+def _joined(pieces: Any, n_tokens: int, token_bytes: int, pad_id: int) -> Array:
+    tokens = np.full(n_tokens, pad_id if pad_id < 256**token_bytes else 0, "<u2" if token_bytes == 2 else "<u4")
+    for p in pieces:
+        tokens[p.place:p.place + p.n_tokens] = np.frombuffer(ctypes.string_at(p.tokens, p.n_tokens * token_bytes), tokens.dtype)
+    return tokens
+
+
 class Row:
     """One sequence, and where it comes from.
 
     tokens: sequence_length + 1 ids as stored, fewer at the end of a document within documents: a view of the
-    mapped file where that is possible, else a copy. It stays valid. source: the number of the source, dataset:
+    mapped file where that is possible, else a copy, as with windows="best_fit". It stays valid. source: the number of the source, dataset:
     that of the dataset in it, epoch and window: of the source, first_token: in the dataset, sample: its number. cu_seqlens,
     n_documents, longest_document, position_ids, document_ids and loss_mask: for this row, None or 0 if the
     loader's outputs do not need them."""
@@ -45,14 +52,16 @@ class Row:
     __slots__ = ("tokens", "source", "dataset", "epoch", "window", "first_token", "cu_seqlens", "n_documents",
                  "longest_document", "position_ids", "document_ids", "loss_mask", "sample")
 
-    def __init__(self, handle: LoaderHandle, row: Any, length: int) -> None:
+    def __init__(self, handle: LoaderHandle, row: Any, length: int, pad_id: int) -> None:
         (pointer, n_tokens, token_bytes, source, dataset, self.epoch, self.window, self.first_token, cu_seqlens,
-         self.n_documents, self.longest_document, position_ids, document_ids, loss_mask, self.sample) = _lib.ROW.unpack(row)
+         self.n_documents, self.longest_document, position_ids, document_ids, loss_mask, self.sample, pieces, n_pieces) = _lib.ROW.unpack(row)
         self.source: int = source
         self.dataset: int = dataset
         shard = handle.shards[source][dataset]
         self.tokens: Any = None
-        if shard.tokens is None:
+        if pieces:
+            self.tokens = _joined((_lib.Piece * n_pieces).from_address(pieces), n_tokens, token_bytes, pad_id)
+        elif shard.tokens is None:
             self.tokens = shard.row(pointer, self.first_token, n_tokens)
         else:
             first = (pointer - shard.address) // token_bytes

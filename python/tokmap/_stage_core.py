@@ -146,7 +146,7 @@ class Core:
         self.edit_error = None
         replaced: List[Any] = []
         try:
-            rows = [Row(self.loader_handle, c_rows[i], batch.contents.sequence_length)
+            rows = [Row(self.loader_handle, c_rows[i], batch.contents.sequence_length, 0)
                     for i in range(batch.contents.n_rows)]
             before = [(row.tokens, row.loss_mask) for row in rows]
             assert self.user_edit

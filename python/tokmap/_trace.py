@@ -290,6 +290,8 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
     outputs = ["inputs", "loss_mask"] if any(source.masked for source in sources) else ["inputs"]
     options = {name: fields[name] for name in ("sequence_length", "shuffle", "windows", "random_offset")}
+    if fields.get("weigh_tokens"):
+        options["weights"] = "tokens"
     if fields["windows"] == "best_fit":
         options.update(align=fields["align"], documents_per_row=fields["max_documents"],
                        whole_documents=fields["whole_documents"])

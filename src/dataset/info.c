@@ -40,7 +40,7 @@ tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
 {
     if (!ds || !out || index >= ds->header.n_documents)
         return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_documents_get(&ds->documents, index, out);
+    return tokmap_i_documents_get(&ds->documents, NULL, index, out);
 }
 
 tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,

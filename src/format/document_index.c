@@ -139,11 +139,13 @@ LOOKUP tokmap_status read_document(const tokmap_i_documents *docs, tokmap_i_piec
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
-                                     tokmap_document *out)
+tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                     uint64_t index, tokmap_document *out)
 {
-    return read_document(docs, NULL, index / TOKMAP_I_GROUP_DOCUMENTS,
-                         (uint32_t)(index % TOKMAP_I_GROUP_DOCUMENTS), out);
+    const uint64_t group = index / TOKMAP_I_GROUP_DOCUMENTS;
+    const uint32_t j = index % TOKMAP_I_GROUP_DOCUMENTS;
+    return from ? read_document(docs, from, group, j, out)
+                : read_document(docs, NULL, group, j, out);
 }
 
 static uint32_t count_keys(const uint8_t *node, uint64_t token)

@@ -56,11 +56,11 @@ struct tokmap_i_pieces {
 /* The size must be valid. */
 void tokmap_i_documents_view(tokmap_i_documents *out, const uint8_t *bytes, uint64_t n_bytes,
                              uint64_t n_documents, uint64_t n_tokens);
-/* index < n_documents. TOKMAP_ERR_CORRUPT: the entry is impossible. */
-tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
-                                     tokmap_document *out);
-/* token < n_tokens, and n_documents > 0. `from` NULL: the section is in memory. TOKMAP_ERR_CORRUPT
- * also if a piece could not be read. */
+/* index < n_documents. `from` NULL: the section is in memory. TOKMAP_ERR_CORRUPT: the entry is
+ * impossible, or a piece could not be read. */
+tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                     uint64_t index, tokmap_document *out);
+/* token < n_tokens, and n_documents > 0. Likewise. */
 tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                       uint64_t token, tokmap_document *out);
 

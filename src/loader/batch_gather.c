@@ -107,8 +107,6 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     if (status)
         return status;
     const shape s = shape_of(b, o.format);
-    o.mask_labels |=
-        o.labels && b->struct_size >= SIZE_UP_TO(tokmap_batch, must_mask) && b->must_mask != 0;
     status = check_options(b, &o, s, err);
     if (status)
         return status;
@@ -117,8 +115,13 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
         const uint32_t n = MIN(b->n_rows - first, ROWS_AT_ONCE);
         for (uint32_t i = 0; i < n; i++) {
             const tokmap_row *r = row_at(b, first + i);
-            rows[i] = (tokmap_i_gather_row){r->tokens, r->token_bytes, r->n_tokens,
-                                            o.mask_labels ? mask_of(b, first + i) : NULL};
+            const bool has_pieces = b->row_stride >= SIZE_UP_TO(tokmap_row, n_pieces);
+            rows[i] = (tokmap_i_gather_row){r->tokens,
+                                            r->token_bytes,
+                                            r->n_tokens,
+                                            o.mask_labels ? mask_of(b, first + i) : NULL,
+                                            has_pieces ? r->pieces : NULL,
+                                            has_pieces ? r->n_pieces : 0};
         }
         tokmap_i_gather_run(&(tokmap_i_gather){.rows = rows,
                                                .n_rows = n,

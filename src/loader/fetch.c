@@ -143,19 +143,19 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
     return TOKMAP_OK;
 }
 
-/* Reads it without the map. */
+/* Reads it without the map; pieces to their places. */
 static tokmap_status copy_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *row, void *to)
 {
-    const tokmap_i_token_range range = range_of(f, s, row, 0);
-    const tokmap_i_joined_row joined = {range.dataset, s->pieces.list + row->first_piece,
-                                        row->n_pieces, row->n_tokens,
-                                        f->o.pad_id,   false};
+    tokmap_status status = TOKMAP_OK;
     row->tokens = to;
-    atomic_fetch_add_explicit(&f->bytes_read,
-                              (uint64_t)row->n_tokens * range.dataset->header.token_bytes,
-                              memory_order_relaxed);
-    return row->n_pieces > 0 ? tokmap_i_pages_join(joined, to, &s->err)
-                             : tokmap_i_pages_read(range, to, &s->err);
+    for (size_t k = 0; k < n_ranges(row) && !status; k++) {
+        const tokmap_i_token_range range = range_of(f, s, row, k);
+        const uint32_t width = range.dataset->header.token_bytes;
+        const uint64_t place = row->n_pieces > 0 ? s->pieces.list[row->first_piece + k].place : 0;
+        atomic_fetch_add_explicit(&f->bytes_read, range.n_tokens * width, memory_order_relaxed);
+        status = tokmap_i_pages_read(range, (uint8_t *)to + place * width, &s->err);
+    }
+    return status;
 }
 
 /* With POPULATE, once all rows are in memory, checks that no file has become shorter. Neighbouring

@@ -13,8 +13,8 @@ typedef struct tokmap_i_fetch_row {
     uint32_t n_tokens;
     uint64_t first_token;
     const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
-                           one file, which was not checked: copy it with tokmap_i_pages_read; and
-                           for one of pieces, which was: copy it with tokmap_i_pages_join */
+                           one file, which was not checked: copy it with tokmap_i_pages_read. NULL
+                           also for one of pieces, which were checked */
     size_t first_piece, n_pieces; /* if it is one of pieces, not 0 */
 } tokmap_i_fetch_row;
 
@@ -42,7 +42,6 @@ typedef struct tokmap_i_fetch_options {
     uint32_t n_steps;    /* read ahead: 1 to 1024 */
     uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
     uint32_t max_tokens; /* of a row */
-    uint32_t pad_id;     /* with READ, between the pieces of a row */
     bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
     tokmap_i_fetch_plan *plan;
     /* NULL, or called in the same thread before a step is planned, with its first position. It

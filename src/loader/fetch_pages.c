@@ -127,33 +127,6 @@ tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, 
     return status;
 }
 
-static void pad(uint8_t *to, uint32_t width, uint64_t n, uint32_t pad_id)
-{
-    for (uint64_t i = 0; i < n; i++)
-        memcpy(to + i * width, &pad_id, width);
-}
-
-tokmap_status tokmap_i_pages_join(tokmap_i_joined_row row, void *to, tokmap_error *err)
-{
-    const uint32_t width = row.dataset->header.token_bytes;
-    tokmap_status status = TOKMAP_OK;
-    for (size_t i = 0; i < row.n_pieces && !status; i++) {
-        const tokmap_piece *p = &row.pieces[i];
-        const uint64_t end = (uint64_t)p->place + p->n_tokens;
-        const uint8_t *map =
-            row.mapped ? tokmap_i_mapped_tokens(row.dataset, p->first_token, p->n_tokens) : NULL;
-        uint8_t *at = (uint8_t *)to + (size_t)p->place * width;
-        if (map)
-            memcpy(at, map, (size_t)p->n_tokens * width);
-        else
-            status = tokmap_i_pages_read(
-                (tokmap_i_token_range){row.dataset, p->first_token, p->n_tokens}, at, err);
-        pad((uint8_t *)to + end * width, width,
-            (i + 1 < row.n_pieces ? p[1].place : row.n_tokens) - end, row.pad_id);
-    }
-    return status;
-}
-
 void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped)
 {
     tokmap_i_named_file file;

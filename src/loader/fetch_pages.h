@@ -4,7 +4,6 @@
 #define TOKMAP_FETCH_PAGES_H
 
 #include "dataset/token_files.h"
-#include "tokmap_loader.h"
 
 /* Consecutive tokens of a dataset. They may be in several files, and wrap around to token 0. */
 typedef struct tokmap_i_token_range {
@@ -33,19 +32,6 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *s
                                    tokmap_error *err);
 /* Copies the range, without the map. */
 tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error *err);
-
-/* A row of pieces of documents, which may be in several files. */
-typedef struct tokmap_i_joined_row {
-    const tokmap_dataset *dataset;
-    const tokmap_piece *pieces;
-    size_t n_pieces;
-    uint32_t n_tokens; /* of the row */
-    uint32_t pad_id;   /* for places without a token */
-    bool mapped;       /* what is in a map is copied from there */
-} tokmap_i_joined_row;
-
-/* Copies the row, with padding. */
-tokmap_status tokmap_i_pages_join(tokmap_i_joined_row row, void *to, tokmap_error *err);
 /* Drops the pages of the range. */
 void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped);
 

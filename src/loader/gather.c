@@ -369,6 +369,48 @@ static void write_row(const plan *p, size_t row_index)
     }
 }
 
+/* What is read after a piece; at the end that piece. */
+static const void *next_tokens(const plan *p, size_t row_index, size_t piece)
+{
+    const tokmap_i_gather_row *row = &p->g->rows[row_index];
+    if (piece + 1 < row->n_pieces)
+        return row->pieces[piece + 1].tokens;
+    if (row_index + 1 < p->g->n_rows && row[1].n_pieces > 0)
+        return row[1].pieces[0].tokens;
+    return row->pieces[piece].tokens;
+}
+
+/* A row of pieces. The last token of each is no input's label. */
+static void write_pieces(const plan *p, size_t row_index)
+{
+    const tokmap_i_gather *g = p->g;
+    const tokmap_i_gather_row *row = &g->rows[row_index];
+    const size_t n_wanted = g->n_inputs + g->whole, n_given = row->n_tokens - !g->whole;
+    for (size_t k = 0; k < row->n_pieces; k++) {
+        const tokmap_piece *piece = &row->pieces[k];
+        const size_t n_places = (k + 1 < row->n_pieces ? piece[1].place : n_wanted) - piece->place;
+        const size_t dst_offset = (row_index * n_wanted + piece->place) * g->width;
+        span s = {.src = piece->tokens,
+                  .n = MIN(piece->n_tokens, n_given - piece->place),
+                  .from = row->token_bytes,
+                  .to = g->width,
+                  .ahead = (uintptr_t)next_tokens(p, row_index, k) - (uintptr_t)piece->tokens};
+        if (g->inputs) {
+            s.dst = (uint8_t *)g->inputs + dst_offset;
+            write_span(p, &s, n_places, g->pad_id);
+            s.ahead = 0; /* only one pass prefetches */
+        }
+        if (g->labels) {
+            s.dst = (uint8_t *)g->labels + dst_offset;
+            s.src += s.from;
+            s.n = piece->n_tokens - 1;
+            s.mask = row->mask ? row->mask + piece->place : NULL;
+            s.other = (uint64_t)g->ignore;
+            write_span(p, &s, n_places, s.other);
+        }
+    }
+}
+
 bool tokmap_i_gather_works(tokmap_i_gather_level level)
 {
 #if defined(__x86_64__)
@@ -388,8 +430,12 @@ void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level leve
     const size_t row_bytes = (g->n_inputs + 1) * 2;
     if (row_bytes <= LONG_ROW_BYTES)
         p.rows_ahead = (size_t)div_up(FETCH_BYTES, row_bytes);
-    for (size_t i = 0; i < g->n_rows; i++)
-        write_row(&p, i);
+    for (size_t i = 0; i < g->n_rows; i++) {
+        if (g->rows[i].n_pieces > 0)
+            write_pieces(&p, i);
+        else
+            write_row(&p, i);
+    }
 #if defined(__x86_64__)
     if (streaming)
         _mm_sfence(); /* non-temporal stores are not ordered with later ones */

@@ -8,11 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tokmap_loader.h"
+
 typedef struct tokmap_i_gather_row {
-    const void *tokens;   /* little-endian, aligned to token_bytes */
-    uint32_t token_bytes; /* 2 or 4 */
-    uint32_t n_tokens;    /* 2 to n_inputs + 1; the rest of a short row is filled */
-    const uint8_t *mask;  /* n_inputs bytes: labels with 0 become `ignore`; NULL: all count */
+    const void *tokens;         /* little-endian, aligned to token_bytes */
+    uint32_t token_bytes;       /* 2 or 4 */
+    uint32_t n_tokens;          /* 2 to n_inputs + 1; the rest of a short row is filled */
+    const uint8_t *mask;        /* n_inputs bytes: labels with 0 become `ignore`; NULL: all count */
+    const tokmap_piece *pieces; /* in place of tokens, if there are any */
+    size_t n_pieces;
 } tokmap_i_gather_row;
 
 typedef struct tokmap_i_gather {

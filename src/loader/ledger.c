@@ -78,6 +78,8 @@ static void add_order(text *t, const tokmap_loader *l)
         l->length, l->seed, shuffles[l->shuffle]);
     add(t, ",\"windows\":\"%s\",\"random_offset\":%s", windows[l->windows],
         l->random_offset ? "true" : "false");
+    if (l->o.weigh_tokens)
+        add(t, ",\"weigh_tokens\":true");
     if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
         add(t, ",\"align\":%" PRIu32 ",\"max_documents\":%" PRIu32 ",\"whole_documents\":\"%s\"",
             l->rows_kind.align, l->rows_kind.most, whole[l->rows_kind.whole]);

@@ -73,30 +73,49 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
 
 /* ---- Rows ---- */
 
-/* Room for row i. */
-static uint8_t *own_memory(const tokmap_loader *l, uint32_t i)
+/* For tokens of row i that are not in a map yet, from a place in the row on: makes the map of their
+ * file, or copies them. */
+static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, tokmap_i_token_range range,
+                                 uint32_t place, bool may_map, const void **tokens,
+                                 tokmap_error *err)
 {
-    return l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
-}
-
-/* For a row whose tokens are not in a map yet: makes the map of its file, or copies them. */
-static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
-                                 bool may_map, tokmap_error *err)
-{
-    tokmap_row *row = &l->rows[i];
-    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, row->first_token, row->n_tokens);
+    const tokmap_dataset *ds = range.dataset;
+    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, range.first_token, range.n_tokens);
     const uint8_t *map = NULL;
     tokmap_status status = TOKMAP_IN_PIECES;
-    if (may_map && p.n_tokens == row->n_tokens)
+    if (may_map && p.n_tokens == range.n_tokens)
         status = tokmap_i_token_file_map(ds, p.file, &map, err);
     if (status != TOKMAP_IN_PIECES) {
-        row->tokens = status ? NULL : map + p.first_byte;
+        *tokens = status ? NULL : map + p.first_byte;
         return status;
     }
-    uint8_t *to = own_memory(l, i);
-    row->tokens = to;
-    return tokmap_i_pages_read((tokmap_i_token_range){ds, row->first_token, row->n_tokens}, to,
-                               err);
+    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes +
+                  (size_t)place * ds->header.token_bytes;
+    *tokens = to;
+    return tokmap_i_pages_read(range, to, err);
+}
+
+/* Finds the tokens of each piece of row i. */
+static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
+                                 const tokmap_i_fetch_row *fetched, tokmap_error *err)
+{
+    const tokmap_dataset *ds = l->sources[at->source].datasets[at->dataset];
+    const uint8_t *read = fetched ? fetched->tokens : NULL;
+    const size_t first = l->pieces.n;
+    tokmap_status status = TOKMAP_OK;
+    if (!tokmap_i_fetch_add_pieces(&l->pieces, at->pieces, at->n_pieces))
+        return FAIL_MEMORY(err);
+    for (size_t k = 0; k < at->n_pieces && !status; k++) {
+        tokmap_piece *p = &l->pieces.list[first + k];
+        const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens};
+        p->tokens = read ? read + (size_t)p->place * ds->header.token_bytes
+                         : tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
+        if (!p->tokens)
+            status = map_or_copy(l, i, range, p->place, !fetched, &p->tokens, err);
+        __builtin_prefetch(p->tokens); /* and so the address of its page */
+    }
+    l->rows[i].n_pieces = at->n_pieces;
+    return status;
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
@@ -117,28 +136,23 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .first_token = at.first_token,
                               .sample = sample};
     tokmap_row *row = &l->rows[i];
-    /* Its tokens are where they were read, in a map, or in a copy. */
-    if (at.pieces && (!fetched || !fetched->tokens)) {
-        /* A thread of a stage must not touch the map. */
-        const bool mapped =
-            atomic_load_explicit(&l->user, memory_order_relaxed) != TOKMAP_I_LOADER_STAGED;
-        row->tokens = own_memory(l, i);
-        status = tokmap_i_pages_join(
-            (tokmap_i_joined_row){ds, at.pieces, at.n_pieces, at.n_tokens, l->pad_id, mapped},
-            own_memory(l, i), err);
-    } else if (!fetched)
-        row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
-    else if (fetched->first_token == row->first_token && fetched->n_tokens == row->n_tokens)
-        row->tokens = fetched->tokens;
-    else
+    if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
         return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
                     ds->index_path);
+    if (at.pieces) {
+        status = fill_pieces(l, i, &at, fetched, err);
+        if (!status && l->parts.wanted != 0)
+            tokmap_i_row_parts_of_pieces(&l->parts, i, at.pieces, at.n_pieces, s->masked, row);
+        return status;
+    }
+    /* Its tokens are where they were read, in a map, or in a copy. */
+    row->tokens =
+        fetched ? fetched->tokens : tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
     if (!row->tokens)
-        status = map_or_copy(l, i, ds, !fetched, err);
-    if (!status && at.pieces)
-        tokmap_i_row_parts_of_pieces(&l->parts, i, at.pieces, at.n_pieces, s->masked, row);
-    else if (!status && l->parts.wanted != 0 &&
-             tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, row))
+        status = map_or_copy(l, i, (tokmap_i_token_range){ds, row->first_token, row->n_tokens}, 0,
+                             !fetched, &row->tokens, err);
+    if (!status && l->parts.wanted != 0 &&
+        tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
     return status;
 }
@@ -186,6 +200,7 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
 {
     tokmap_status status = TOKMAP_OK;
     uint32_t i = 0;
+    l->pieces.n = 0;
     do {
         const tokmap_i_gap *gap = turned ? tokmap_i_skips_after(&l->skips, sample) : NULL;
         uint32_t end = l->batch_rows;
@@ -195,6 +210,11 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
             status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
         sample = gap ? gap->end : sample;
     } while (i < l->batch_rows && !status);
+    const tokmap_piece *pieces = l->pieces.list; /* which stay where they are from here on */
+    for (uint32_t k = 0; k < l->batch_rows && l->pieces.n > 0; k++) {
+        l->rows[k].pieces = pieces;
+        pieces += l->rows[k].n_pieces;
+    }
     return status;
 }
 
@@ -231,8 +251,7 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
                                .token_bytes = l->token_bytes,
                                .largest_id = l->largest_id,
                                .first_sample = first,
-                               .step_sample = l->next_sample,
-                               .must_mask = l->windows == TOKMAP_WINDOWS_BEST_FIT};
+                               .step_sample = l->next_sample};
     if (turned)
         set_next_sample(l, after);
     else
@@ -299,6 +318,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
                        p->n_datasets * sizeof(*p->datasets);
     n_bytes += l->lent ? n_rows * l->row_stride : 0;
+    n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
     n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
     n_bytes += tokmap_i_mixture_bytes(l->mixture) + l->skips.n_gaps * sizeof *l->skips.gaps;

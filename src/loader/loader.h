@@ -43,7 +43,6 @@ struct tokmap_loader {
     tokmap_windows windows;
     bool random_offset;
     tokmap_i_rows_kind rows_kind;         /* with BEST_FIT, else 0 */
-    uint32_t pad_id;                      /* likewise */
     bool has_joined;                      /* a dataset is joined */
     uint64_t block_windows, group_blocks; /* 0 without block shuffle */
 
@@ -67,9 +66,10 @@ struct tokmap_loader {
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
     tokmap_i_read_plan plan;
     tokmap_row *rows;
-    uint32_t row_stride; /* of the rows that are lent */
-    uint8_t *lent;       /* copies of the rows, row_stride apart; NULL: rows are lent themselves */
-    uint8_t *joined;     /* for each row, room for tokens that are not in one piece of memory */
+    tokmap_i_fetch_pieces pieces; /* of the rows */
+    uint32_t row_stride;          /* of the rows that are lent */
+    uint8_t *lent;   /* copies of the rows, row_stride apart; NULL: rows are lent themselves */
+    uint8_t *joined; /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
 };
 

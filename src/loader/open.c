@@ -67,16 +67,16 @@ static tokmap_i_rows_kind rows_kind_of(const tokmap_loader_options *o)
 
 static tokmap_status check_best_fit(const tokmap_loader_options *o, tokmap_error *err)
 {
-    const bool is_set = o->align || o->max_documents || o->whole_documents || o->pad_id;
+    const bool is_set = o->align || o->max_documents || o->whole_documents;
     if (o->windows != TOKMAP_WINDOWS_BEST_FIT)
         return !is_set ? TOKMAP_OK
                        : FAIL(err, TOKMAP_ERR_ARGUMENT,
-                              "align, max_documents, whole_documents and pad_id are only for "
-                              "TOKMAP_WINDOWS_BEST_FIT");
+                              "align, max_documents and whole_documents are only for "
+                              "windows of the kind best fit");
     if (o->block_windows)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "block_windows must be 0 with TOKMAP_WINDOWS_BEST_FIT, whose blocks are the "
-                    "chunks in which rows were packed");
+                    "block_windows must be 0 with windows of the kind best fit, whose blocks are "
+                    "the chunks in which rows were packed");
     const tokmap_i_rows_kind kind = rows_kind_of(o);
     if (o->group_blocks > TOKMAP_I_PERMUTE_MAX / tokmap_i_chunk_rows(o->sequence_length))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -97,7 +97,7 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 to 2", (int)o->windows);
     if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "random_offset is only possible with TOKMAP_WINDOWS_CONCAT");
+                    "random_offset is not possible with windows that follow documents");
     status = check_best_fit(o, err);
     if (status)
         return status;
@@ -125,7 +125,8 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
     if (o->look_ahead > 1024)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "look_ahead is %" PRIu32 ": must be at most 1,024 steps", o->look_ahead);
-    return tokmap_i_check_flag("drop_behind", o->drop_behind, err);
+    status = tokmap_i_check_flag("weigh_tokens", o->weigh_tokens, err);
+    return status ? status : tokmap_i_check_flag("drop_behind", o->drop_behind, err);
 }
 
 static tokmap_status check_sources(const tokmap_loader_options *o, tokmap_error *err)
@@ -215,11 +216,6 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: its document boundaries are not known; row_parts needs them",
                         ds->index_path);
-        if (o->pad_id > UINT16_MAX && o->align > 1 && ds->header.token_bytes == 2)
-            return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "pad_id is %" PRIu32 ": must be below 65,536 for %s, whose tokens have 2 "
-                        "bytes",
-                        o->pad_id, ds->token_path);
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
         l->has_joined |= ds->is_joined;
     }
@@ -279,17 +275,33 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
 
 /* ---- Mixture ---- */
 
-static tokmap_status add_phase(tokmap_i_mixture *m, uint32_t n_sources, uint64_t from,
-                               const double *weights, tokmap_error *err)
+/* The shares of samples that weights mean; the caller frees them. NULL: no memory. */
+static double *shares_of(const tokmap_loader *l, const tokmap_loader_options *o,
+                         const double *weights)
 {
+    double *shares = malloc(o->n_sources * sizeof *shares);
+    for (uint32_t k = 0; shares && k < o->n_sources; k++) {
+        const tokmap_i_windows *w = &l->sources[k].windows;
+        shares[k] = weights[k];
+        if (o->weigh_tokens)
+            shares[k] /= (double)w->n_labels / (double)w->n_windows;
+    }
+    return shares;
+}
+
+static tokmap_status add_phase(const tokmap_loader *l, const tokmap_loader_options *o,
+                               tokmap_i_mixture *m, uint64_t from, const double *weights,
+                               tokmap_error *err)
+{
+    const uint32_t n_sources = o->n_sources;
     uint32_t too_small, *quotas = malloc(n_sources * sizeof *quotas);
-    double total = 0;
-    if (!quotas)
-        return FAIL_MEMORY(err);
+    double total = 0, *shares = shares_of(l, o, weights);
+    tokmap_status status = TOKMAP_OK;
     for (uint32_t k = 0; k < n_sources; k++)
         total += weights[k];
-    tokmap_status status = TOKMAP_OK;
-    if (tokmap_i_quotas(weights, n_sources, quotas, &too_small))
+    if (!quotas || !shares)
+        status = FAIL_MEMORY(err);
+    else if (tokmap_i_quotas(shares, n_sources, quotas, &too_small))
         status = tokmap_i_mixture_add_phase(m, from, quotas) ? TOKMAP_OK : FAIL_MEMORY(err);
     else if (too_small == UINT32_MAX)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -304,6 +316,7 @@ static tokmap_status add_phase(tokmap_i_mixture *m, uint32_t n_sources, uint64_t
                       from, too_small, weights[too_small], TOKMAP_I_MIXTURE_PERIOD,
                       total / TOKMAP_I_MIXTURE_PERIOD);
     free(quotas);
+    free(shares);
     return status;
 }
 
@@ -320,7 +333,7 @@ tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_
     }
     tokmap_i_mixture *m =
         sources && weights ? tokmap_i_mixture_new(sources, n, o->n_phases + 1) : NULL;
-    tokmap_status status = m ? add_phase(m, n, 0, weights, err) : FAIL_MEMORY(err);
+    tokmap_status status = m ? add_phase(l, o, m, 0, weights, err) : FAIL_MEMORY(err);
     free(sources);
     free(weights);
     *out = m;
@@ -334,7 +347,7 @@ tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_
                         "phase %zu: first_sample is %" PRIu64 ": must be above %" PRIu64
                         " and below 2^62",
                         i, phase->first_sample, before);
-        status = add_phase(m, n, phase->first_sample, phase->weights, err);
+        status = add_phase(l, o, m, phase->first_sample, phase->weights, err);
     }
     return status;
 }
@@ -372,7 +385,7 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
     l->lent = l->row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
-    const bool joins = l->random_offset || l->has_joined || l->windows == TOKMAP_WINDOWS_BEST_FIT;
+    const bool joins = l->random_offset || l->has_joined;
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
     if (!l->rows || (l->row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
@@ -440,7 +453,6 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->shuffle = o->shuffle;
     l->windows = o->windows;
     l->random_offset = o->random_offset != 0;
-    l->pad_id = o->pad_id;
     if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
         l->rows_kind = rows_kind_of(o);
     l->rank = o->rank;
@@ -461,9 +473,7 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
         status = FAIL_MEMORY(err);
     if (!status)
-        status = open_rows(l, o->batch_rows,
-                           l->rows_kind.length ? o->row_parts | TOKMAP_ROW_LOSS_MASK : o->row_parts,
-                           err);
+        status = open_rows(l, o->batch_rows, o->row_parts, err);
     if (!status)
         status = tokmap_i_loader_go_to(l, 0, err);
     if (!status)
@@ -559,6 +569,7 @@ void tokmap_loader_close(tokmap_loader *l)
         free(l->sources[k].datasets);
     }
     free(l->sources);
+    free(l->pieces.list);
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_mixture_free(l->mixture);
     free(l->skips.gaps);

@@ -159,7 +159,6 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .n_steps = l->look_ahead ? l->look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
-        .pad_id = l->pad_id,
         .drop_behind = l->drop_behind,
         .plan = plan_rows,
         .ahead = l->io != TOKMAP_IO_DIRECT && l->plan.ahead.counts ? read_blocks_ahead : NULL,

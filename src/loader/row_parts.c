@@ -190,12 +190,13 @@ void tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i, const tokma
 {
     const size_t at = (size_t)i * p->length;
     boundaries b = {.cu = p->cu_seqlens + at + i};
-    uint8_t *mask = p->loss_mask + at;
+    uint8_t *mask = p->loss_mask ? p->loss_mask + at : NULL;
     row->loss_mask = mask;
-    memset(mask, 0, p->length);
+    if (mask)
+        memset(mask, 0, p->length);
     for (size_t k = 0; k < n_pieces; k++) {
         b.cu[b.n++] = (int32_t)pieces[k].place;
-        if (!masked)
+        if (mask && !masked)
             memset(mask + pieces[k].place, 1, pieces[k].n_tokens - 1);
     }
     fill_parts(p, i, &b, row);

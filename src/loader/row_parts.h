@@ -27,7 +27,7 @@ size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row);
 
-/* The same for a row of pieces of documents. */
+/* Some part is wanted. The same for a row of pieces of documents. */
 void tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i, const tokmap_piece *pieces,
                                   size_t n_pieces, bool masked, tokmap_row *row);
 

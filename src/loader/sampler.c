@@ -41,6 +41,7 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
         for (uint32_t j = 0; sound && j < n; j++) {
             sound = ends[j] >= end;
             *n_windows += sound ? tokmap_i_windows_in(ends[j] - end, w->length) : 0;
+            w->n_labels += sound && ends[j] > end ? ends[j] - end - 1 : 0;
             end = ends[j];
         }
         if (!sound)
@@ -119,6 +120,7 @@ static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path
         return status;
     w->chunk_rows = rows->chunk_rows;
     *n_rows = rows->header.n_rows;
+    w->n_labels += rows->header.n_labels;
     w->places[d].n_whole = w->n_whole;
     w->places[d].n_short = w->n_windows - w->n_whole * w->chunk_rows;
     w->n_whole += *n_rows / w->chunk_rows;
@@ -169,6 +171,7 @@ static tokmap_status count_windows(tokmap_i_windows *w, uint32_t d, uint64_t *n,
     if (w->within)
         return count_within(w, d, n, err);
     *n = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
+    w->n_labels += *n * w->length;
     return TOKMAP_OK;
 }
 
@@ -176,7 +179,7 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
                                     uint64_t *n_packed, tokmap_error *err)
 {
     const bool by_rows = w->kind == TOKMAP_WINDOWS_BEST_FIT;
-    w->n_windows = 0;
+    w->n_windows = w->n_labels = 0;
     w->before = calloc(w->n_datasets, sizeof *w->before);
     if (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT)
         w->within = calloc(w->n_datasets, sizeof *w->within);

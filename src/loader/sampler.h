@@ -44,8 +44,8 @@ typedef struct tokmap_i_windows {
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
 
-    uint64_t *before; /* windows before each dataset */
-    uint64_t n_windows;
+    uint64_t *before;                      /* windows before each dataset */
+    uint64_t n_windows, n_labels;          /* of an epoch */
     tokmap_i_windows_of_documents *within; /* of each dataset; or NULL */
     tokmap_i_rows *rows;                   /* BEST_FIT: likewise */
     tokmap_i_rows_place *places;           /* likewise */

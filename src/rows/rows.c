@@ -216,49 +216,25 @@ tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *
 
 /* ---- Rows ---- */
 
-static tokmap_status find_document(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
-                                   uint64_t document, uint64_t *begin, uint64_t *end,
-                                   tokmap_error *err)
-{
-    tokmap_i_pieces *from = tokmap_i_index_cache_of(reader->index, r->ds);
-    const uint64_t group = document / TOKMAP_I_GROUP_DOCUMENTS;
-    const uint32_t i = document % TOKMAP_I_GROUP_DOCUMENTS;
-    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
-    uint32_t n = 1;
-    *begin = 0;
-    if (i == 0 && group > 0) {
-        n = tokmap_i_documents_group(&r->ds->documents, from, group - 1, ends);
-        *begin = n > 0 ? ends[n - 1] : 0;
-    }
-    if (n > 0)
-        n = tokmap_i_documents_group(&r->ds->documents, from, group, ends);
-    if (i >= n)
-        return tokmap_i_index_cache_fail(reader->index, r->ds, err);
-    *begin = i > 0 ? ends[i - 1] : *begin;
-    *end = ends[i];
-    return TOKMAP_OK;
-}
-
 /* Fills in a piece: part number `part` of a document, UINT64_MAX for its last one. */
 static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                 uint64_t document, uint64_t part, tokmap_piece *out,
                                 tokmap_error *err)
 {
-    uint64_t begin = 0, end = 0, n_parts = 0;
-    tokmap_status status = TOKMAP_OK;
-    if (document < r->header.n_documents)
-        status = find_document(r, reader, document, &begin, &end, err);
-    if (!status && end >= begin)
-        n_parts = tokmap_i_rows_pieces(&r->header.kind, end - begin);
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(reader->index, r->ds);
+    tokmap_document d = {0};
+    if (document < r->header.n_documents &&
+        tokmap_i_documents_get(&r->ds->documents, from, document, &d))
+        return tokmap_i_index_cache_fail(reader->index, r->ds, err);
+    const uint64_t n_parts = tokmap_i_rows_pieces(&r->header.kind, d.n_tokens);
     part = part == UINT64_MAX ? n_parts - 1 : part;
-    if (!status && (n_parts == 0 || part >= n_parts))
-        status = FAIL(err, TOKMAP_ERR_CORRUPT,
-                      "%s: document %" PRIu64 " is not as its rows say: one of them is damaged",
-                      r->ds->index_path, document);
-    if (status)
-        return status;
-    out->first_token = begin + part * r->header.kind.length;
-    out->n_tokens = (uint32_t)MIN(end - out->first_token, r->header.kind.length + 1ull);
+    if (n_parts == 0 || part >= n_parts)
+        return FAIL(err, TOKMAP_ERR_CORRUPT,
+                    "%s: document %" PRIu64 " is not as its rows say: one of them is damaged",
+                    r->ds->index_path, document);
+    out->first_token = d.first_token + part * r->header.kind.length;
+    out->n_tokens =
+        (uint32_t)MIN(d.n_tokens - part * r->header.kind.length, r->header.kind.length + 1ull);
     out->document = document;
     return TOKMAP_OK;
 }
@@ -337,7 +313,7 @@ tokmap_status tokmap_i_rows_extent(const tokmap_i_rows *r, tokmap_i_rows_reader 
     *end = r->header.n_tokens;
     for (uint32_t i = 0; i < 2 && number + i < r->header.n_chunks && !status; i++) {
         tokmap_i_chunk c;
-        tokmap_piece piece;
+        tokmap_piece piece = {0};
         status = tokmap_i_rows_chunk(r, reader, number + i, &c, err);
         if (!status)
             status = find_piece(r, reader, c.first_document, c.first_part, &piece, err);

@@ -8,26 +8,50 @@
 
 /* ---- One slot ---- */
 
-/* Whether a row, which the loader took from `first_token` of the dataset, points into the map of
- * that token's file. Then *piece is what it points to. */
-static bool is_mapped(const tokmap_dataset *ds, uint64_t first_token, const tokmap_row *row,
-                      tokmap_i_token_piece *piece)
+/* Whether these tokens, which the loader took from `first_token` of the dataset, are in the map of
+ * that token's file. Then *piece is where. */
+static bool is_mapped(const tokmap_dataset *ds, uint64_t first_token, const uint8_t *tokens,
+                      uint64_t n_bytes, tokmap_i_token_piece *piece)
 {
     tokmap_i_token_file *file = tokmap_i_file_of_token(ds, first_token);
     const uint8_t *map = atomic_load_explicit(&file->map, memory_order_acquire);
-    const uint8_t *tokens = row->tokens;
     if (!map || tokens < map + file->token_offset ||
         tokens >= map + tokmap_i_token_file_bytes(ds, file))
         return false;
-    *piece = (tokmap_i_token_piece){.file = file,
-                                    .first_byte = (uint64_t)(tokens - map),
-                                    .n_bytes = (uint64_t)row->n_tokens * row->token_bytes};
+    *piece = (tokmap_i_token_piece){
+        .file = file, .first_byte = (uint64_t)(tokens - map), .n_bytes = n_bytes};
     return true;
 }
 
-/* Copies the rows to the image, or without one to the memory for `edit`. Those in a map are read
- * with pread: an access to a map whose file was shortened raises SIGBUS, and in a thread of the
- * library the caller cannot handle it. */
+/* Those in a map are read with pread: an access to a map whose file was shortened raises SIGBUS,
+ * and in a thread of the library the caller cannot handle it. */
+static tokmap_status copy_tokens(const tokmap_dataset *ds, uint64_t first_token, const void *tokens,
+                                 uint64_t n_bytes, uint8_t *to, tokmap_error *err)
+{
+    tokmap_i_token_piece piece;
+    if (is_mapped(ds, first_token, tokens, n_bytes, &piece))
+        return tokmap_i_token_piece_read(ds, &piece, to, err);
+    memcpy(to, tokens, (size_t)n_bytes);
+    return TOKMAP_OK;
+}
+
+static tokmap_status copy_pieces(const tokmap_stage *s, const tokmap_dataset *ds,
+                                 const tokmap_row *row, uint8_t *to, tokmap_error *err)
+{
+    const size_t width = row->token_bytes;
+    tokmap_status status = TOKMAP_OK;
+    for (size_t k = 0; k < row->n_pieces && !status; k++) {
+        const tokmap_piece *p = &row->pieces[k];
+        const size_t end = k + 1 < row->n_pieces ? p[1].place : row->n_tokens;
+        status = copy_tokens(ds, p->first_token, p->tokens, p->n_tokens * width,
+                             to + p->place * width, err);
+        for (size_t i = (size_t)p->place + p->n_tokens; i < end; i++)
+            memcpy(to + i * width, &s->options.pad_id, width);
+    }
+    return status;
+}
+
+/* Copies the rows to the image, or without one to the memory for `edit`. */
 static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const tokmap_i_image *image,
                                tokmap_error *err)
 {
@@ -36,12 +60,11 @@ static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const to
     for (uint32_t r = 0; r < s->shape.n_rows && !status; r++) {
         const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
         const tokmap_dataset *ds = source->datasets[s->rows[r].dataset];
+        const tokmap_row *row = &rows[r];
         uint8_t *to = image ? tokmap_i_image_tokens(image, r) : s->tokens + r * row_bytes;
-        tokmap_i_token_piece piece;
-        if (is_mapped(ds, s->rows[r].first_token, &rows[r], &piece))
-            status = tokmap_i_token_piece_read(ds, &piece, to, err);
-        else
-            memcpy(to, rows[r].tokens, (size_t)rows[r].n_tokens * rows[r].token_bytes);
+        status = row->tokens ? copy_tokens(ds, s->rows[r].first_token, row->tokens,
+                                           (uint64_t)row->n_tokens * row->token_bytes, to, err)
+                             : copy_pieces(s, ds, row, to, err);
     }
     return status;
 }
@@ -70,8 +93,11 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
     tokmap_status status = copy_rows(s, s->rows, NULL, err);
     if (status)
         return status;
-    for (uint32_t r = 0; r < n_rows; r++)
+    for (uint32_t r = 0; r < n_rows; r++) {
         s->rows[r].tokens = s->tokens + r * row_bytes;
+        s->rows[r].pieces = NULL;
+        s->rows[r].n_pieces = 0;
+    }
     memcpy(edited, s->rows, n_rows * sizeof *edited);
     tokmap_i_lend_rows(s->lent, stride, s->rows, n_rows);
     tokmap_i_lend_rows(lent, stride, s->rows, n_rows);

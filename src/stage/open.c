@@ -81,6 +81,16 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
     if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
+    if (o->loader->windows == TOKMAP_WINDOWS_BEST_FIT &&
+        !(o->loader->parts.wanted & TOKMAP_ROW_LOSS_MASK))
+        return FAIL(
+            err, TOKMAP_ERR_ARGUMENT,
+            "rows of pieces have labels that must be masked: open the loader with row_parts = "
+            "TOKMAP_ROW_LOSS_MASK");
+    if (o->loader->rows_kind.align > 1 && o->pad_id > UINT16_MAX && o->loader->token_bytes == 2)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "pad_id is %" PRIu32 ": must be below 65,536 between pieces of 2-byte tokens",
+                    o->pad_id);
     if (needs_documents(o) && o->loader->parts.wanted == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "these outputs need documents: open the loader with row_parts = "

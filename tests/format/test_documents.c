@@ -116,7 +116,7 @@ static void check_shape(section *s)
     uint64_t first = 0;
     for (uint64_t i = 0; i < s->n_documents; i++) {
         tokmap_document out;
-        CHECK_INT(tokmap_i_documents_get(&docs, i, &out), TOKMAP_OK);
+        CHECK_INT(tokmap_i_documents_get(&docs, NULL, i, &out), TOKMAP_OK);
         CHECK_EQ(out.index, i);
         CHECK_EQ(out.first_token, first);
         CHECK_EQ(out.n_tokens, s->lengths[i]);

@@ -98,7 +98,7 @@ static void look_up(const tokmap_i_documents *docs, uint64_t token, bool sound)
         return;
     require_inside(docs, &found);
     require(token >= found.first_token && token - found.first_token < found.n_tokens);
-    require(tokmap_i_documents_get(docs, found.index, &same) == TOKMAP_OK);
+    require(tokmap_i_documents_get(docs, NULL, found.index, &same) == TOKMAP_OK);
     require(same.first_token == found.first_token && same.n_tokens == found.n_tokens);
 }
 
@@ -140,7 +140,7 @@ static void look_at_documents(const tokmap_i_documents *docs)
     const uint64_t stride = docs->n_documents / MAX_LOOKUPS + 1;
     tokmap_document d;
     for (uint64_t i = 0; i < docs->n_documents; i += stride) {
-        const tokmap_status status = tokmap_i_documents_get(docs, i, &d);
+        const tokmap_status status = tokmap_i_documents_get(docs, NULL, i, &d);
         require(status == TOKMAP_OK || (status == TOKMAP_ERR_CORRUPT && !sound));
         if (status)
             continue;

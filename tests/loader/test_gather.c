@@ -309,7 +309,7 @@ static void compare_many_rows(size_t n_rows, size_t n_inputs, unsigned width, bo
     const size_t source_bytes = 4 * (n_inputs + 1) + 100000;
     const size_t out_bytes = n_rows * (n_inputs + whole) * width + 64;
     uint8_t *source = malloc(source_bytes), *out[4];
-    tokmap_i_gather_row *rows = malloc(n_rows * sizeof *rows);
+    tokmap_i_gather_row *rows = calloc(n_rows, sizeof *rows);
     fill_random(source, source_bytes);
     for (size_t i = 0; i < source_bytes; i += 3)
         source[i] = 0; /* masks are taken from here, too */

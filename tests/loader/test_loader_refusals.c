@@ -97,7 +97,7 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.look_ahead = 1025, TOKMAP_ERR_ARGUMENT, "look_ahead");
     REFUSED(o.drop_behind = 2, TOKMAP_ERR_ARGUMENT, "drop_behind");
     REFUSED(o.windows = (tokmap_windows)3, TOKMAP_ERR_ARGUMENT, "windows is 3");
-    REFUSED(o.align = 1, TOKMAP_ERR_ARGUMENT, "only for TOKMAP_WINDOWS_BEST_FIT");
+    REFUSED(o.align = 1, TOKMAP_ERR_ARGUMENT, "only for windows of the kind best fit");
     REFUSED((o.windows = TOKMAP_WINDOWS_BEST_FIT, o.align = 3), TOKMAP_ERR_ARGUMENT, "align is 3");
     REFUSED((o.windows = TOKMAP_WINDOWS_BEST_FIT, o.whole_documents = (tokmap_whole_documents)3),
             TOKMAP_ERR_ARGUMENT, "whole_documents is 3");

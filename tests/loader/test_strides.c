@@ -198,5 +198,5 @@ TEST(no_element_ends_with_padding)
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
     CHECK_EQ(ENDS_AT(tokmap_loader_source, rows_files), sizeof(tokmap_loader_source));
     CHECK_EQ(ENDS_AT(tokmap_loader_phase, weights), sizeof(tokmap_loader_phase));
-    CHECK_EQ(ENDS_AT(tokmap_row, sample), sizeof(tokmap_row));
+    CHECK_EQ(ENDS_AT(tokmap_row, n_pieces), sizeof(tokmap_row));
 }

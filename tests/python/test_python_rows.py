@@ -12,11 +12,12 @@ import sys
 
 import ref_rows
 from package import raises
-from ref_order import Order, Phase, Source, quotas_of
+from ref_order import Order, PackedRow, Phase, Source, quotas_of
 from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
+from tokmap._batch import sources_of
 
 N_RUNS = 60 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 OUTPUTS = ["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
@@ -103,6 +104,8 @@ def rows_have_all_their_tokens(folder):
                                             zip(row, ref_rows.places_of(row, kind)[0])]
                 seen.append((at.epoch, at.window))
                 labels[at.epoch] += int(batch.loss_mask[i].sum())
+                assert batch.rows[i].tokens.tolist() == [PAD if t is None else tokens[dataset][t] for t in
+                                                         PackedRow(dataset, row, *ref_rows.places_of(row, kind)).tokens()]
             assert batch.cu_seqlens.tolist() == boundaries + [batch.n_rows * kind.sequence_length]
         assert sorted(seen) == [(epoch, w) for epoch in range(2) for w in range(len(wanted))]
         if kind.whole == "split":  # each token is a label once, but the first of each document
@@ -194,6 +197,30 @@ def chunks_stay_together(folder):
     return "%d rows" % n_rows
 
 
+def weights_may_be_shares_of_tokens(folder):
+    rng = random.Random(8)
+    lengths = [[rng.randint(0, 40) for _ in range(3000)], [rng.randint(0, 3000) for _ in range(60)]]
+    datasets = [write(folder / name, some) for name, some in zip("ab", lengths)]
+    for windows, labels in (("best_fit", [sum(max(n - 1, 0) for n in some) for some in lengths]),
+                            ("within-document", [sum(max(n - 1, 0) for n in some) for some in lengths]),
+                            ("concat", [(sum(some) - 1) // 256 * 256 for some in lengths])):
+        options = {"sequence_length": 256, "windows": windows, "outputs": ["loss_mask"], "weights": "tokens"}
+        one = [tokmap.Loader(ds, max_epochs=1, **options).n_samples for ds in datasets]
+        given = [(0.3, 0.7), (2.0, 1.0)]
+        loader = tokmap.Loader(list(zip(datasets, given[0])), phases={5000: given[1]}, **options)
+        phases = [Phase(first, quotas_of([w / (m / n) for w, n, m in zip(weights, one, labels)]))
+                  for first, weights in zip((0, 5000), given)]
+        order = [k for phase in phases for k in (phase.slots * 5000)[:5000]]
+        sources = sources_of(loader._own_handle, 0, 10000).tolist()
+        assert sources == order, windows
+        if windows != "concat":
+            continue
+        state = tokmap.Loader(list(zip(datasets, given[0])), **options)
+        state.seek(5000)
+        changed = tokmap.Loader(list(zip(datasets, given[1])), amend=state.state(), amend_from={"weights": given[0]}, **options)
+        assert sources_of(changed._own_handle, 0, 10000).tolist() == order
+
+
 def adopted(where):
     """Tokens whose documents are not known."""
     (where / "raw.bin").write_bytes(bytes(2000))
@@ -235,7 +262,7 @@ def what_is_wrong_is_refused(folder):
         assert "wanted" in text, text
     raises(ValueError, tokmap.Source, folder / "d", rows_files=[path, path])
     for wrong in ({"align": 5}, {"align": 0}, {"whole_documents": "cut"}, {"documents_per_row": -1}, {"random_offset": True},
-                  {"shuffle": "block", "block_windows": 3}, {"contiguous": False}, {"align": 8, "pad_id": 70000}):
+                  {"shuffle": "block", "block_windows": 3}, {"contiguous": False}):
         raises((ValueError, tokmap.ArgumentError), tokmap.Loader, dataset, **{**options_of(kind), **wrong})
     raises(ValueError, tokmap.Loader, dataset, 64, align=8)
     write(folder / "short", [1, 0, 1])

@@ -321,12 +321,28 @@ static uint64_t hash_parts(const tokmap_row *row, uint32_t length)
     return hash;
 }
 
+/* The ids of a row of pieces, with 0 between them. */
+static uint64_t hash_pieces(const tokmap_row *row)
+{
+    uint8_t *ids = calloc(row->n_tokens, row->token_bytes);
+    require(ids != NULL, "no memory", NULL);
+    for (size_t k = 0; k < row->n_pieces; k++) {
+        const tokmap_piece *p = &row->pieces[k];
+        memcpy(ids + (size_t)p->place * row->token_bytes, p->tokens,
+               (size_t)p->n_tokens * row->token_bytes);
+    }
+    const uint64_t hash = hash_ids(ids, row->n_tokens, row->token_bytes);
+    free(ids);
+    return hash;
+}
+
 static void show_row(const setup *s, const tokmap_row *row)
 {
     printf(" row %" PRIu64 ": source %" PRIu32 " dataset %" PRIu32 " epoch %" PRIu64
            " window %" PRIu64 " first %" PRIu64 ", %" PRIu32 " tokens, xxh3 %016" PRIx64,
            row->sample, row->source, row->dataset, row->epoch, row->window, row->first_token,
-           row->n_tokens, hash_ids(row->tokens, row->n_tokens, row->token_bytes));
+           row->n_tokens,
+           row->pieces ? hash_pieces(row) : hash_ids(row->tokens, row->n_tokens, row->token_bytes));
     if (s->o.row_parts)
         printf(", parts %016" PRIx64, hash_parts(row, s->o.sequence_length));
     putchar('\n');
