@@ -135,7 +135,7 @@ class Loader:
                 its own, and it had no other skip ahead
     ledger      a file, to which the Loader of rank 0 adds a line when it gives its first batch, whenever it then goes on
                 in another way, and when it is closed: what trace and report need. Workers of a DataLoader write
-                nothing: then tokmap.torch.data_loader notes where each iteration begins
+                nothing: then tokmap.torch.data_loader notes where each iteration begins, and refuses batch_schedule
     micro_batches   for the ledger: batches in a step of the optimizer; 0: not known
     metrics_file    a file for a collector of Prometheus, written again with metrics(text=True) at most every
                 metrics_seconds, when a batch is taken; {rank} in its name is the rank
@@ -598,6 +598,9 @@ def of_worker(arguments: Mapping[str, Any]) -> Dict[str, Any]:
 def note_start(arguments: Dict[str, Any], state_dict: Mapping[str, Any]) -> None:
     """In the ledger of a run whose batches other processes give."""
     if arguments["ledger"] is not None:
+        if arguments["batch_schedule"]:
+            raise ValueError("the ledger would not say where batch_schedule changes the rows of a step, because workers "
+                             "write nothing: use num_workers=0, or no ledger")
         with Loader(**arguments) as loader:
             loader.load_state_dict(state_dict)
             if loader._ledger is not None:

@@ -72,9 +72,11 @@ def the_order_is_the_same_for_any_number_of_workers(folder):
     loader = over(dataset, 2, context="spawn", persistent_workers=True)
     for _ in range(2):  # each iteration begins at the same place
         expect_same(take(20, loader), truth[:20])
+    ramp = dataset_of(folder, ledger=folder / "ramp.ledger", batch_schedule=[(60, 6)])
     for call, kind, word in ((lambda: len(dataset), TypeError, "max_epochs"),
                              (lambda: tokmap.torch.data_loader(dataset, batch_size=8), TypeError, "batch_rows"),
                              (lambda: tokmap.torch.data_loader(dataset, in_order=False), ValueError, "in_order"),
+                             (lambda: iter(over(ramp, 2)), ValueError, "batch_schedule"),
                              (lambda: dataset_of(folder, reuse=True), ValueError, "reuse")):
         try:
             call()
