@@ -81,6 +81,8 @@ class Run:
             until = int.from_bytes(state[24:32], "little")
         others: List[_ledger.GivenUp] = []
         if isinstance(ledger, Loader):
+            if ledger._steps.changes:
+                raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
             segments = [Segment(0, None, _ledger.line_of(ledger))]
             until = ledger.sample if until is None else until
         else:

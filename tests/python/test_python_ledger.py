@@ -328,6 +328,7 @@ def what_is_not_there_is_refused(folder):
         raises(IndexError, call)
     plain = tokmap.Run(loader_of(folder, ledger=None, n_ranks=2, rank=1, shuffle="none"), until=24)
     assert plain.n_steps == 3 and [row.sample for row in plain.step(2, 1)] == [20, 21, 22, 23]
+    assert "batch_schedule" in str(raises(tokmap.ArgumentError, tokmap.Run, loader_of(folder, ledger=None, batch_schedule=[(8, 8)])))
     raises(LookupError, run.samples, folder / "1", 0)
     raises(LookupError, run.report, "value", "nothing")
     raises(ValueError, run.report, "value")
