@@ -110,7 +110,11 @@ static void cover_twice(int mode)
             CHECK(row->window < source.n_windows && windows[row->window]++ == 0);
             corpus_check_tokens(shape_of(row), row);
             for (uint32_t k = 1; k < row->n_tokens; k++, n_labels++) {
-                const uint64_t label = (row->first_token + k) % shape_of(row)->n_tokens;
+                const tokmap_piece *p = corpus_piece(row, k);
+                const uint64_t label = p ? p->first_token + (k - p->place)
+                                         : (row->first_token + k) % shape_of(row)->n_tokens;
+                if (p && p->place == k)
+                    continue; /* the first token of a piece */
                 CHECK(labels[row->dataset][label]++ == 0);
             }
         }
@@ -337,7 +341,8 @@ static void check_gathered(const tokmap_batch *b, const tokmap_gather_options *o
                       k < row->n_tokens ? corpus_id(row, k) : 77);
         }
         for (uint32_t k = 0; k < LENGTH && o->format == TOKMAP_GATHER_I64; k++) {
-            const bool counts = k + 1 < row->n_tokens && (!o->mask_labels || row->loss_mask[k]);
+            const bool counts = k + 1 < row->n_tokens && (!o->mask_labels || row->loss_mask[k]) &&
+                                corpus_piece(row, k) == corpus_piece(row, k + 1);
             CHECK_INT(inputs[i * LENGTH + k], k + 1 < row->n_tokens ? corpus_id(row, k) : 77);
             CHECK_INT(labels[i * LENGTH + k], counts ? (int64_t)corpus_id(row, k + 1) : -100);
         }

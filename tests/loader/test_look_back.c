@@ -36,7 +36,10 @@ static tokmap_sample locate(tokmap_loader *l, uint64_t g)
 
 static bool has_token(const tokmap_sample *s, uint64_t token)
 {
-    return (token + shape.n_tokens - s->first_token) % shape.n_tokens < s->n_tokens;
+    for (size_t k = 0; k < s->n_pieces; k++)
+        if (token - s->pieces[k].first_token < s->pieces[k].n_tokens)
+            return true;
+    return !s->pieces && (token + shape.n_tokens - s->first_token) % shape.n_tokens < s->n_tokens;
 }
 
 TEST(a_token_is_found_in_the_samples_that_have_it)
@@ -79,7 +82,12 @@ TEST(a_token_is_found_in_the_samples_that_have_it)
 static void add_labels(const tokmap_row *row, uint64_t *of_documents)
 {
     for (uint32_t i = 1; i < row->n_tokens; i++) {
+        const tokmap_piece *p = corpus_piece(row, i);
         uint32_t d = 0;
+        if (p && p->place != i)
+            of_documents[p->document]++;
+        if (p)
+            continue;
         while (shape.ends[d] <= (row->first_token + i) % shape.n_tokens)
             d++;
         of_documents[d]++;

@@ -9,6 +9,7 @@ import random
 import struct
 import subprocess
 import sys
+import time
 
 import ref_rows
 from package import raises
@@ -219,6 +220,32 @@ def weights_may_be_shares_of_tokens(folder):
         state.seek(5000)
         changed = tokmap.Loader(list(zip(datasets, given[1])), amend=state.state(), amend_from={"weights": given[0]}, **options)
         assert sources_of(changed._own_handle, 0, 10000).tolist() == order
+
+
+def a_rows_file_is_complete_or_absent(folder):
+    """`tokmap rows` is killed at any time; the next run, and readers, find the old file, none, or the whole one."""
+    rng = random.Random(4)
+    dataset = write(folder / "d", [rng.randint(0, 60) for _ in range(200000)])
+    command = [program("tokmap"), "rows", "-q", "-l", "512", folder / "d"]
+    begun = time.monotonic()
+    subprocess.run(command, check=True)
+    took = time.monotonic() - begun
+    path, partial = folder / "d.512.tmr", folder / "d.512.tmr.partial"
+    good, n_killed, n_seen = path.read_bytes(), 0, set()
+    for i in range(N_RUNS // 2):
+        if i % 2:
+            path.unlink(missing_ok=True)
+        running = subprocess.Popen(command)
+        time.sleep(rng.random() * took * 1.2)
+        running.kill()
+        n_killed += running.wait() != 0
+        n_seen.add((path.exists(), partial.exists()))
+        assert not path.exists() or path.read_bytes() == good
+        if i % 8 == 0:
+            tokmap.Loader(dataset, 512, windows="best_fit").pieces(0)
+    subprocess.run(command, check=True)
+    assert path.read_bytes() == good and not partial.exists() and n_killed > 0
+    return "%d of %d killed, %d states of the files" % (n_killed, N_RUNS // 2, len(n_seen))
 
 
 def adopted(where):

@@ -92,26 +92,46 @@ void corpus_set_mode(tokmap_loader_options *o, int mode)
     if (mode >= 3 && mode < 6)
         o->random_offset = 1;
     if (mode >= 6)
-        o->windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+        o->windows = mode < 8 ? TOKMAP_WINDOWS_WITHIN_DOCUMENT : TOKMAP_WINDOWS_BEST_FIT;
+    if (mode >= 8)
+        o->block_windows = 0;
+}
+
+const tokmap_piece *corpus_piece(const tokmap_row *row, uint32_t i)
+{
+    for (size_t k = 0; k < row->n_pieces; k++)
+        if (i - row->pieces[k].place < row->pieces[k].n_tokens)
+            return &row->pieces[k];
+    return NULL;
 }
 
 uint32_t corpus_id(const tokmap_row *row, uint32_t i)
 {
+    const tokmap_piece *p = corpus_piece(row, i);
+    const uint8_t *tokens = p ? p->tokens : row->tokens;
     uint16_t narrow;
     uint32_t wide;
+    i -= p ? p->place : 0;
     if (row->token_bytes == 4) {
-        memcpy(&wide, (const uint8_t *)row->tokens + 4 * (size_t)i, 4);
+        memcpy(&wide, tokens + 4 * (size_t)i, 4);
         return wide;
     }
-    memcpy(&narrow, (const uint8_t *)row->tokens + 2 * (size_t)i, 2);
+    memcpy(&narrow, tokens + 2 * (size_t)i, 2);
     return narrow;
+}
+
+/* Which token of the dataset place i of the row has. */
+static uint64_t token_at(const corpus_shape *c, const tokmap_row *row, uint32_t i)
+{
+    const tokmap_piece *p = corpus_piece(row, i);
+    return p ? p->first_token + (i - p->place) : (row->first_token + i) % c->n_tokens;
 }
 
 void corpus_check_tokens(const corpus_shape *c, const tokmap_row *row)
 {
     CHECK_EQ(row->token_bytes, c->token_bytes);
     for (uint32_t i = 0; i < row->n_tokens; i++)
-        CHECK_EQ(corpus_id(row, i), c->first_id + (row->first_token + i) % c->n_tokens);
+        CHECK_EQ(corpus_id(row, i), c->first_id + token_at(c, row, i));
 }
 
 bool corpus_begins(const corpus_shape *c, uint64_t token)
@@ -129,16 +149,18 @@ void corpus_check_parts(const corpus_shape *c, const tokmap_row *row, uint32_t l
     const uint32_t n_inputs = row->n_tokens - 1;
     uint32_t n_documents = 0, longest = 0, start = 0;
     for (uint32_t i = 0; i < n_inputs; i++) {
-        const uint64_t token = (row->first_token + i) % c->n_tokens;
-        const uint64_t label = (token + 1) % c->n_tokens;
-        if (i == 0 || corpus_begins(c, token)) {
+        const tokmap_piece *p = corpus_piece(row, i);
+        const uint64_t token = token_at(c, row, i);
+        const uint64_t label = token_at(c, row, i + 1);
+        if (i == 0 || (p ? p->place == i : corpus_begins(c, token))) {
             start = i;
             CHECK_INT(row->cu_seqlens[n_documents++], i);
         }
         longest = i - start + 1 > longest ? i - start + 1 : longest;
         CHECK_INT(row->position_ids[i], i - start);
         CHECK_INT(row->document_ids[i], n_documents - 1);
-        CHECK_INT(row->loss_mask[i], !masked && !corpus_begins(c, label));
+        CHECK_INT(row->loss_mask[i],
+                  !masked && (p ? p == corpus_piece(row, i + 1) : !corpus_begins(c, label)));
     }
     CHECK_INT(row->cu_seqlens[n_documents], n_inputs);
     CHECK_EQ(row->n_documents, n_documents);

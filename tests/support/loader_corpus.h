@@ -16,7 +16,7 @@
 
 enum {
     CORPUS_MAX_DOCUMENTS = 3000,
-    CORPUS_MODES = 8, /* that change which window a sample is */
+    CORPUS_MODES = 11, /* that change which window a sample is */
     ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
                 TOKMAP_ROW_LOSS_MASK
 };
@@ -43,6 +43,8 @@ tokmap_loader *corpus_open_loader(const tokmap_loader_options *o);
 tokmap_batch corpus_next(tokmap_loader *l);
 /* Its shuffle, offset and windows. */
 void corpus_set_mode(tokmap_loader_options *o, int mode);
+/* The piece that has place i of the row, or NULL. */
+const tokmap_piece *corpus_piece(const tokmap_row *row, uint32_t i);
 uint32_t corpus_id(const tokmap_row *row, uint32_t i);
 /* Token i of the row is the one at that place in the dataset. */
 void corpus_check_tokens(const corpus_shape *c, const tokmap_row *row);
