@@ -121,22 +121,10 @@ static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path
     w->chunk_rows = rows->chunk_rows;
     *n_rows = rows->header.n_rows;
     w->n_labels += rows->header.n_labels;
-    w->places[d].n_whole = w->n_whole;
-    w->places[d].n_short = w->n_windows - w->n_whole * w->chunk_rows;
+    w->whole_before[d] = w->n_whole;
+    w->short_before[d] = w->n_windows - w->n_whole * w->chunk_rows;
     w->n_whole += *n_rows / w->chunk_rows;
     return TOKMAP_OK;
-}
-
-/* The last dataset that has at most x whole chunks, or rows of short ones, before it. */
-static uint32_t find_place(const tokmap_i_windows *w, uint64_t x, bool of_short)
-{
-    uint32_t at = 0, n = w->n_datasets;
-    while (n > 1) {
-        const tokmap_i_rows_place *middle = &w->places[at + n / 2];
-        at += (of_short ? middle->n_short : middle->n_whole) <= x ? n / 2 : 0;
-        n -= n / 2;
-    }
-    return at;
 }
 
 uint64_t tokmap_i_windows_of_block(const tokmap_i_windows *w, uint64_t x)
@@ -144,13 +132,13 @@ uint64_t tokmap_i_windows_of_block(const tokmap_i_windows *w, uint64_t x)
     const uint64_t n_of_whole = w->n_whole * w->chunk_rows;
     if (x < n_of_whole) {
         const uint64_t chunk = x / w->chunk_rows;
-        const uint32_t d = find_place(w, chunk, false);
-        return w->before[d] + (chunk - w->places[d].n_whole) * w->chunk_rows + x % w->chunk_rows;
+        const uint64_t d = find_count(w->whole_before, w->n_datasets, chunk);
+        return w->before[d] + (chunk - w->whole_before[d]) * w->chunk_rows + x % w->chunk_rows;
     }
-    const uint32_t d = find_place(w, x - n_of_whole, true);
+    const uint64_t d = find_count(w->short_before, w->n_datasets, x - n_of_whole);
     const uint64_t n_rows = w->rows[d].header.n_rows;
     return w->before[d] + n_rows / w->chunk_rows * w->chunk_rows +
-           (x - n_of_whole - w->places[d].n_short);
+           (x - n_of_whole - w->short_before[d]);
 }
 
 uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window)
@@ -159,8 +147,8 @@ uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window)
     const uint32_t d = tokmap_i_windows_dataset(w, window, &before);
     const uint64_t row = window - before, n_whole = w->rows[d].header.n_rows / w->chunk_rows;
     if (row < n_whole * w->chunk_rows)
-        return w->places[d].n_whole * w->chunk_rows + row;
-    return w->n_whole * w->chunk_rows + w->places[d].n_short + (row - n_whole * w->chunk_rows);
+        return w->whole_before[d] * w->chunk_rows + row;
+    return w->n_whole * w->chunk_rows + w->short_before[d] + (row - n_whole * w->chunk_rows);
 }
 
 /* ---- Windows of any kind ---- */
@@ -184,8 +172,9 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
     if (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT)
         w->within = calloc(w->n_datasets, sizeof *w->within);
     w->rows = by_rows ? calloc(w->n_datasets, sizeof *w->rows) : NULL;
-    w->places = by_rows ? calloc(w->n_datasets, sizeof *w->places) : NULL;
-    if (!w->before || (by_rows && (!w->rows || !w->places)) ||
+    w->whole_before = by_rows ? calloc(w->n_datasets, sizeof *w->whole_before) : NULL;
+    w->short_before = by_rows ? calloc(w->n_datasets, sizeof *w->short_before) : NULL;
+    if (!w->before || (by_rows && (!w->rows || !w->whole_before || !w->short_before)) ||
         (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT && !w->within))
         return FAIL_MEMORY(err);
     for (uint32_t d = 0; d < w->n_datasets; d++) {
@@ -221,7 +210,8 @@ void tokmap_i_windows_close(tokmap_i_windows *w)
     for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
         tokmap_i_rows_close(&w->rows[d]);
     free(w->rows);
-    free(w->places);
+    free(w->whole_before);
+    free(w->short_before);
     free(w->within);
     free(w->before);
 }

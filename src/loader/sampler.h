@@ -29,12 +29,6 @@ typedef struct tokmap_i_windows_of_documents {
     uint64_t n_counts;
 } tokmap_i_windows_of_documents;
 
-/* BEST_FIT: of a dataset, what of the earlier ones comes before it. */
-typedef struct tokmap_i_rows_place {
-    uint64_t n_whole; /* chunks */
-    uint64_t n_short; /* rows of chunks that are not whole */
-} tokmap_i_rows_place;
-
 typedef struct tokmap_i_windows {
     tokmap_windows kind;
     uint32_t length; /* inputs in a window */
@@ -48,7 +42,7 @@ typedef struct tokmap_i_windows {
     uint64_t n_windows, n_labels;          /* of an epoch */
     tokmap_i_windows_of_documents *within; /* of each dataset; or NULL */
     tokmap_i_rows *rows;                   /* BEST_FIT: likewise */
-    tokmap_i_rows_place *places;           /* likewise */
+    uint64_t *whole_before, *short_before; /* likewise: whole chunks, and rows of short ones */
     uint64_t n_whole;                      /* chunks of chunk_rows rows */
     uint32_t chunk_rows;
 } tokmap_i_windows;

@@ -5,16 +5,14 @@
 
 #include "rows/rows.h"
 
-/* Starts as {rows, reader}. What it knows of the last chunk makes the next pieces of that chunk
- * quick to find. */
+/* Starts as {rows, reader}. Knows the rows of one chunk, so pieces in order are quick to find. */
 typedef struct tokmap_i_rows_finder {
     const tokmap_i_rows *rows;
     tokmap_i_rows_reader *reader;
-    uint64_t *places; /* of the shared pieces of a chunk: document << 32 | row, ascending */
-    uint32_t n_places, capacity;
-    uint64_t chunk, end_document, end_part; /* of that chunk; the first piece after it */
-    uint64_t first_document, first_part;
-    bool is_known;
+    uint64_t chunk; /* the one that is known */
+    uint32_t
+        *shared_in; /* of its documents, from its first one on: 1 + a shared row, or 0; or NULL */
+    uint64_t n_documents;
 } tokmap_i_rows_finder;
 
 void tokmap_i_rows_finder_close(tokmap_i_rows_finder *f);

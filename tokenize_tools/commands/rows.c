@@ -119,7 +119,7 @@ static const cli_manual manual = {
     .notes = "A rows file that exists is replaced. If a P cannot be packed, the others still are; "
              "the exit status is that of the first failure.",
     .examples = "  tokmap rows --sequence-length 8192 data/train\n"
-                "  tokmap rows -l 4096 --align 128 'data/shard-*'\n",
+                "  tokmap rows -l 4096 --align 128 'data/*'\n",
     .operand = "dataset",
     .n_least = 1,
 };
