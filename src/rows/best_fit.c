@@ -38,14 +38,15 @@ void tokmap_i_best_fit_close(tokmap_i_best_fit *b)
     free(b->sorted);
 }
 
-uint32_t tokmap_i_best_fit_limit(const tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n)
+uint32_t tokmap_i_best_fit_limit(const tokmap_i_best_fit *b, const tokmap_i_fit_piece *pieces,
+                                 uint32_t n)
 {
     uint64_t left = (uint64_t)b->n_rows * b->room;
     n = (uint32_t)MIN(n, (uint64_t)b->n_rows * b->most_pieces);
     for (uint32_t i = 0; i < n; i++) {
-        if (sizes[i] > left)
+        if (pieces[i].size > left)
             return i;
-        left -= sizes[i];
+        left -= pieces[i].size;
     }
     return n;
 }
@@ -96,7 +97,7 @@ static uint32_t pop(tokmap_i_best_fit *b, uint32_t room)
 /* ---- A chunk ---- */
 
 /* Largest first; those of one size by their number. */
-static bool sort_pieces(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n)
+static bool sort_pieces(tokmap_i_best_fit *b, const tokmap_i_fit_piece *pieces, uint32_t n)
 {
     if (n > b->capacity) {
         free(b->sorted);
@@ -107,26 +108,26 @@ static bool sort_pieces(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n)
         return false;
     memset(b->places, 0, ((size_t)b->room + 2) * sizeof *b->places);
     for (uint32_t i = 0; i < n; i++)
-        b->places[b->room - sizes[i] + 1]++;
+        b->places[b->room - pieces[i].size + 1]++;
     for (uint32_t k = 1; k <= b->room; k++)
         b->places[k] += b->places[k - 1];
     for (uint32_t i = 0; i < n; i++)
-        b->sorted[b->places[b->room - sizes[i]]++] = i;
+        b->sorted[b->places[b->room - pieces[i].size]++] = i;
     return true;
 }
 
 /* Packs the first n of the sorted pieces. false: they need more rows. */
-static bool pack(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n_sorted, uint32_t n,
-                 uint32_t *rows, uint32_t *n_rows)
+static bool pack(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n_sorted, uint32_t n,
+                 uint32_t *n_rows)
 {
     uint32_t n_used = 0;
     memset(b->filled, 0, n_words(b->room) * sizeof *b->filled);
     memset(b->filled_words, 0, n_words(n_words(b->room)) * sizeof *b->filled_words);
     for (uint32_t i = 0; i < n_sorted; i++) {
-        const uint32_t piece = b->sorted[i];
-        if (piece >= n)
+        if (b->sorted[i] >= n)
             continue;
-        const uint32_t size = sizes[piece];
+        tokmap_i_fit_piece *piece = &pieces[b->sorted[i]];
+        const uint32_t size = piece->size;
         uint32_t room = find_room(b, size), row = n_used;
         if (room != NONE) {
             row = pop(b, room);
@@ -136,7 +137,7 @@ static bool pack(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n_sorted,
         } else {
             return false;
         }
-        rows[piece] = row;
+        piece->row = row;
         if (++b->n_pieces[row] < b->most_pieces && room > size)
             push(b, room - size, row);
     }
@@ -146,41 +147,42 @@ static bool pack(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n_sorted,
 
 /* Best fit may need fewer rows for some pieces, and too many for one more. Then pieces that share a
  * row, from the last one on, get the rows that are left. */
-static void fill_empty_rows(tokmap_i_best_fit *b, uint32_t n, uint32_t *rows, uint32_t *n_rows)
+static void fill_empty_rows(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n,
+                            uint32_t *n_rows)
 {
-    for (uint32_t piece = n; *n_rows < b->n_rows && piece-- > 0;)
-        if (b->n_pieces[rows[piece]] > 1) {
-            b->n_pieces[rows[piece]]--;
-            rows[piece] = *n_rows;
+    for (uint32_t i = n; *n_rows < b->n_rows && i-- > 0;)
+        if (b->n_pieces[pieces[i].row] > 1) {
+            b->n_pieces[pieces[i].row]--;
+            pieces[i].row = *n_rows;
             b->n_pieces[(*n_rows)++] = 1;
         }
 }
 
-uint32_t tokmap_i_best_fit_pack(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n, bool last,
-                                uint32_t *rows, uint32_t *n_rows)
+uint32_t tokmap_i_best_fit_pack(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n,
+                                bool last, uint32_t *n_rows)
 {
     const uint32_t least = MIN(n, b->n_rows); /* they fit in any case */
     uint32_t fits = n, fails = n + 1, step = 1;
-    if (!sort_pieces(b, sizes, n))
+    if (!sort_pieces(b, pieces, n))
         return 0;
-    bool packed = pack(b, sizes, n, n, rows, n_rows);
+    bool packed = pack(b, pieces, n, n, n_rows);
     while (!packed) {
         fails = fits;
         fits = n - least > step ? n - step : least;
         step = 2 * step + 1;
-        packed = pack(b, sizes, n, fits, rows, n_rows);
+        packed = pack(b, pieces, n, fits, n_rows);
     }
     while (fails - fits > 1) {
         const uint32_t middle = fits + (fails - fits) / 2;
-        packed = pack(b, sizes, n, middle, rows, n_rows);
+        packed = pack(b, pieces, n, middle, n_rows);
         if (packed)
             fits = middle;
         else
             fails = middle;
     }
     if (!packed)
-        pack(b, sizes, n, fits, rows, n_rows);
+        pack(b, pieces, n, fits, n_rows);
     if (!last || fits < n)
-        fill_empty_rows(b, fits, rows, n_rows);
+        fill_empty_rows(b, pieces, fits, n_rows);
     return fits;
 }

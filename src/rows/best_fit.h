@@ -10,6 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct tokmap_i_fit_piece {
+    uint64_t document, part; /* which one it is */
+    uint32_t size;           /* 1 to the room of a row */
+    uint32_t row;            /* is found */
+} tokmap_i_fit_piece;
+
 typedef struct tokmap_i_best_fit {
     uint32_t room;        /* of a row, in units: 1 to 2^24 + 1 */
     uint32_t n_rows;      /* of a chunk */
@@ -27,12 +33,13 @@ bool tokmap_i_best_fit_open(tokmap_i_best_fit *b);
 void tokmap_i_best_fit_close(tokmap_i_best_fit *b);
 
 /* How many of the first n pieces may be in a chunk: as many as have room in its rows by their sum.
- * sizes: 1 to `room`. Less than n: those after them are not needed. */
-uint32_t tokmap_i_best_fit_limit(const tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n);
+ * Less than n: those after them are not needed. */
+uint32_t tokmap_i_best_fit_limit(const tokmap_i_best_fit *b, const tokmap_i_fit_piece *pieces,
+                                 uint32_t n);
 /* Packs a chunk from n pieces, which are all that its limit allows. `last`: there are no others
  * after them. Sets the row of each piece of the chunk, and the number of rows. Returns how many
  * pieces the chunk has; 0: no memory. The rows of pieces that fill one come first. */
-uint32_t tokmap_i_best_fit_pack(tokmap_i_best_fit *b, const uint32_t *sizes, uint32_t n, bool last,
-                                uint32_t *rows, uint32_t *n_rows);
+uint32_t tokmap_i_best_fit_pack(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n,
+                                bool last, uint32_t *n_rows);
 
 #endif /* TOKMAP_BEST_FIT_H */

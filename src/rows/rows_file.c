@@ -161,12 +161,12 @@ static void put_number(uint8_t *numbers, uint32_t number_bytes, uint64_t i, uint
 static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint32_t *starts,
                         uint8_t *numbers)
 {
-    const uint64_t first = p->documents[0];
+    const uint64_t first = p->pieces[0].document;
     uint32_t n_alone = 0, n_pieces = 0;
     memset(starts, 0, ((size_t)c->n_shared + 1) * sizeof *starts);
     for (uint32_t i = 0; i < p->n_pieces; i++)
-        if (p->sizes[i] < p->room)
-            starts[p->rows[i] - c->n_alone]++;
+        if (p->pieces[i].size < p->room)
+            starts[p->pieces[i].row - c->n_alone]++;
     for (uint32_t r = 0; r < c->n_shared; r++) {
         const uint32_t n = starts[r];
         put_number(numbers, c->number_bytes, c->n_alone + r, n_pieces);
@@ -175,20 +175,20 @@ static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint3
     }
     for (uint32_t i = 0; i < p->n_pieces; i++) {
         uint64_t at = n_alone;
-        if (p->sizes[i] < p->room)
-            at = (uint64_t)c->n_alone + c->n_shared + starts[p->rows[i] - c->n_alone]++;
+        if (p->pieces[i].size < p->room)
+            at = (uint64_t)c->n_alone + c->n_shared + starts[p->pieces[i].row - c->n_alone]++;
         else
             n_alone++;
-        put_number(numbers, c->number_bytes, at, p->documents[i] - first);
+        put_number(numbers, c->number_bytes, at, p->pieces[i].document - first);
     }
 }
 
 size_t tokmap_i_chunk_encode(const tokmap_i_packed *p, uint32_t *starts, uint8_t *bytes)
 {
-    const uint64_t span = p->documents[p->n_pieces - 1] - p->documents[0];
+    const uint64_t span = p->pieces[p->n_pieces - 1].document - p->pieces[0].document;
     tokmap_i_chunk c = {.number_bytes = 2};
     for (uint32_t i = 0; i < p->n_pieces; i++)
-        c.n_alone += p->sizes[i] == p->room;
+        c.n_alone += p->pieces[i].size == p->room;
     c.n_shared = p->n_rows - c.n_alone;
     c.n_pieces = p->n_pieces - c.n_alone;
     if (span > UINT32_MAX)
@@ -198,8 +198,8 @@ size_t tokmap_i_chunk_encode(const tokmap_i_packed *p, uint32_t *starts, uint8_t
     const size_t n_bytes = tokmap_i_chunk_bytes(&c);
     memset(bytes + n_bytes - 8, 0, 8); /* what follows the last number */
     store_le64(bytes + 8, p->number);
-    store_le64(bytes + 16, p->documents[0]);
-    store_le64(bytes + 24, p->first_part);
+    store_le64(bytes + 16, p->pieces[0].document);
+    store_le64(bytes + 24, p->pieces[0].part);
     store_le32(bytes + 32, c.n_alone);
     store_le32(bytes + 36, c.n_shared);
     store_le32(bytes + 40, c.n_pieces);

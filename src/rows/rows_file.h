@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rows/best_fit.h"
+
 enum {
     TOKMAP_I_ROWS_HEADER_BYTES = 128,
     TOKMAP_I_CHUNK_HEADER_BYTES = 48
@@ -60,11 +62,10 @@ typedef struct tokmap_i_chunk {
     uint32_t number_bytes;
 } tokmap_i_chunk;
 
-/* What is to be encoded. rows and documents: of each piece, in order. */
+/* What is to be encoded. */
 typedef struct tokmap_i_packed {
-    uint64_t number, first_part;
-    const uint64_t *documents;
-    const uint32_t *sizes, *rows;
+    uint64_t number;
+    const tokmap_i_fit_piece *pieces;
     uint32_t n_pieces, n_rows, room;
 } tokmap_i_packed;
 

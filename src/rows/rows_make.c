@@ -15,9 +15,7 @@ typedef struct maker {
     const tokmap_rows_options *progress; /* or NULL */
     tokmap_i_best_fit fit;
 
-    /* Pieces that are in no chunk yet. */
-    uint64_t *documents, *parts;
-    uint32_t *sizes, *rows;
+    tokmap_i_fit_piece *pieces; /* that are in no chunk yet */
     uint32_t n, capacity;
     uint64_t room; /* that they need */
 
@@ -53,8 +51,7 @@ static tokmap_status put(maker *m, const void *bytes, size_t n_bytes, uint64_t a
 static tokmap_status put_chunk(maker *m, uint32_t n_pieces, uint32_t n_rows, tokmap_error *err)
 {
     tokmap_i_rows_header *h = &m->r->header;
-    const tokmap_i_packed p = {h->n_chunks, m->parts[0], m->documents, m->sizes,
-                               m->rows,     n_pieces,    n_rows,       m->fit.room};
+    const tokmap_i_packed p = {h->n_chunks, m->pieces, n_pieces, n_rows, m->fit.room};
     const size_t most = tokmap_i_chunk_most(&p);
     if (h->n_chunks == m->offset_capacity) {
         m->offset_capacity = 2 * m->offset_capacity + 64;
@@ -90,35 +87,29 @@ static tokmap_status put_chunk(maker *m, uint32_t n_pieces, uint32_t n_rows, tok
 
 static tokmap_status pack_chunk(maker *m, bool last, tokmap_error *err)
 {
-    const uint32_t limit = tokmap_i_best_fit_limit(&m->fit, m->sizes, m->n);
+    const uint32_t limit = tokmap_i_best_fit_limit(&m->fit, m->pieces, m->n);
     uint32_t n_rows;
     const uint32_t n =
-        tokmap_i_best_fit_pack(&m->fit, m->sizes, limit, last && limit == m->n, m->rows, &n_rows);
+        tokmap_i_best_fit_pack(&m->fit, m->pieces, limit, last && limit == m->n, &n_rows);
     if (n == 0)
         return FAIL_MEMORY(err);
     const tokmap_status status = put_chunk(m, n, n_rows, err);
     for (uint32_t i = 0; i < n; i++)
-        m->room -= m->sizes[i];
+        m->room -= m->pieces[i].size;
     m->n -= n;
-    memmove(m->sizes, m->sizes + n, m->n * sizeof *m->sizes);
-    memmove(m->documents, m->documents + n, m->n * sizeof *m->documents);
-    memmove(m->parts, m->parts + n, m->n * sizeof *m->parts);
+    memmove(m->pieces, m->pieces + n, m->n * sizeof *m->pieces);
     return status;
 }
 
-static tokmap_status grow(maker *m, tokmap_error *err)
+static bool grow(maker *m)
 {
     const size_t n = 2 * (size_t)m->capacity + 4096;
-    uint64_t *documents = realloc(m->documents, n * sizeof *documents);
-    m->documents = documents ? documents : m->documents;
-    uint64_t *parts = realloc(m->parts, n * sizeof *parts);
-    m->parts = parts ? parts : m->parts;
-    uint32_t *sizes = realloc(m->sizes, n * sizeof *sizes);
-    m->sizes = sizes ? sizes : m->sizes;
-    uint32_t *rows = realloc(m->rows, n * sizeof *rows);
-    m->rows = rows ? rows : m->rows;
+    tokmap_i_fit_piece *larger = realloc(m->pieces, n * sizeof *larger);
+    if (!larger)
+        return false;
+    m->pieces = larger;
     m->capacity = (uint32_t)n;
-    return documents && parts && sizes && rows ? TOKMAP_OK : FAIL_MEMORY(err);
+    return true;
 }
 
 static tokmap_status add_document(maker *m, uint64_t n_tokens, tokmap_error *err)
@@ -130,14 +121,11 @@ static tokmap_status add_document(maker *m, uint64_t n_tokens, tokmap_error *err
     tokmap_status status = TOKMAP_OK;
     for (uint64_t part = 0; part < n_parts && !status; part++) {
         const uint64_t n = MIN(n_tokens - part * h->kind.length, h->kind.length + 1ull);
-        if (m->n == m->capacity)
-            status = grow(m, err);
-        if (status)
-            return status;
-        m->documents[m->n] = m->document;
-        m->parts[m->n] = part;
-        m->sizes[m->n] = tokmap_i_rows_size(&h->kind, n);
-        m->room += m->sizes[m->n++];
+        if (m->n == m->capacity && !grow(m))
+            return FAIL_MEMORY(err);
+        const tokmap_i_fit_piece piece = {m->document, part, tokmap_i_rows_size(&h->kind, n), 0};
+        m->pieces[m->n++] = piece;
+        m->room += piece.size;
         h->n_labels += n - 1;
         if (m->room > most_room || m->n > most_pieces)
             status = pack_chunk(m, false, err);
@@ -208,10 +196,7 @@ tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kin
     const bool opened = tokmap_i_best_fit_open(&m.fit);
     const tokmap_status status = m.starts && opened ? make_rows(&m, kind, err) : FAIL_MEMORY(err);
     tokmap_i_best_fit_close(&m.fit);
-    free(m.documents);
-    free(m.parts);
-    free(m.sizes);
-    free(m.rows);
+    free(m.pieces);
     free(m.starts);
     free(m.chunk);
     free(m.offsets);

@@ -83,18 +83,19 @@ static void shuffle_command(char **rest)
 static void chunk_command(char **rest)
 {
     tokmap_i_best_fit b = {.room = (uint32_t)next_number(rest)};
-    uint32_t sizes[1000], rows[1000], n = 0, n_rows;
+    tokmap_i_fit_piece pieces[1000] = {0};
+    uint32_t n = 0, n_rows;
     b.n_rows = (uint32_t)next_number(rest);
     b.most_pieces = (uint32_t)next_number(rest);
     for (char *word; (word = strtok_r(NULL, " \n", rest)) && n < 1000;)
-        sizes[n++] = (uint32_t)strtoul(word, NULL, 10);
-    const uint32_t limit = tokmap_i_best_fit_limit(&b, sizes, n);
+        pieces[n++].size = (uint32_t)strtoul(word, NULL, 10);
+    const uint32_t limit = tokmap_i_best_fit_limit(&b, pieces, n);
     if (!tokmap_i_best_fit_open(&b))
         exit(2);
-    const uint32_t n_packed = tokmap_i_best_fit_pack(&b, sizes, limit, limit == n, rows, &n_rows);
+    const uint32_t n_packed = tokmap_i_best_fit_pack(&b, pieces, limit, limit == n, &n_rows);
     printf("%" PRIu32, n_rows);
     for (uint32_t i = 0; i < n_packed; i++)
-        printf(" %" PRIu32, rows[i]);
+        printf(" %" PRIu32, pieces[i].row);
     putchar('\n');
     tokmap_i_best_fit_close(&b);
 }
