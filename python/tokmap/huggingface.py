@@ -25,8 +25,8 @@ class CausalLMDataset(MapDataset):
     on without reading them. With ignore_data_skip=True it does not, and begins at sample 0 again. Options are those
     of a Loader. Without max_epochs it has one epoch. With outputs=("inputs", "labels", "position_ids") models see
     the documents of a row as separate. mask_labels changes labels alone; a row that is shorter, with
-    windows="within-document", has pad_id after its last token. Labels that do not count are -100, as transformers
-    expects."""
+    windows="within-document" or "best_fit", has pad_id after its last token. Labels that do not count are -100, as
+    transformers expects."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
         super().__init__(sources, number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, **options)
@@ -46,10 +46,13 @@ class CausalLMDataset(MapDataset):
         input_ids[:n_tokens] = row.tokens  # also the last one, which is only a label of the loader
         found = {"input_ids": input_ids, "labels": labels}
         if batch.position_ids is not None:
-            shard, last = batch._handle.shards[row.source][row.dataset], row.first_token + n_tokens - 1
-            document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())
             positions = np.append(np.asarray(batch.position_ids[0], np.int64), 0)
-            positions[n_tokens - 1] = 0 if document.first_token == last else positions[n_tokens - 2] + 1
+            positions[n_tokens - 1] = positions[n_tokens - 2] + 1
+            if self._arguments["windows"] == "concat":  # in other windows no document begins with the last token
+                shard = batch._handle.shards[row.source][row.dataset]
+                last = (row.first_token + n_tokens - 1) % shard.info.n_tokens  # random_offset: a row may wrap around
+                document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())
+                positions[n_tokens - 1] *= document.first_token != last
             positions[n_tokens:] = np.arange(len(labels) - n_tokens)
             found["position_ids"] = positions
         return found

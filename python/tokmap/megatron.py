@@ -19,8 +19,9 @@ class GPTDataset(MapDataset):
                 which are the end-of-document ids that Megatron looks for, unless documents lack them
     options     those of a Loader. Without max_epochs the data set has one epoch
 
-    A row that is shorter, with windows="within-document", has inputs of pad_id, labels of 0 and a loss_mask of 0 after
-    its end, whatever eod_mask_loss says."""
+    A row that is shorter, with windows="within-document" or "best_fit", has inputs of pad_id, labels of 0 and a loss_mask
+    of 0 after its end, whatever eod_mask_loss says. With "best_fit" the label after each document is 0 with a loss_mask
+    of 0, too."""
 
     def __init__(self, sources: Any, config: Any, **options: Any) -> None:
         if options.get("mask_labels") or "outputs" in options or "ignore_index" in options:

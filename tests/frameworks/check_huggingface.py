@@ -92,15 +92,15 @@ def only_labels_are_masked(folder):
         for i in range(90):
             w.document(range(10 * i, 10 * i + 2 + i % 8))
     outputs, tokens = ("inputs", "labels", "position_ids"), tokmap.open(folder / "many").tokens()
-    for windows in ("concat", "within-document"):
+    for windows, wraps in (("concat", False), ("concat", True), ("within-document", False)):
         for length in (2, 3, 5, 8):
-            options = dict(seed=3, windows=windows, pad_id=999, outputs=outputs)
+            options = dict(seed=4, windows=windows, random_offset=wraps, pad_id=999, outputs=outputs)
             plain = tokmap.Loader(folder / "many", length - 1, max_epochs=1, **options)
             data = tokmap.huggingface.CausalLMDataset(folder / "many", length, mask_labels=True, **options)
             assert len(data) == plain.n_samples
             for i, got in enumerate(data):
                 _, _, _, _, first, n = plain.locate(i)
-                wanted = tokens[first:first + n].astype(np.int64)
+                wanted = tokens.take(range(first, first + n), mode="wrap").astype(np.int64)
                 positions = []  # from 0 in each row and document
                 for token in wanted:
                     positions.append(0 if not positions or token % 10 == 0 else positions[-1] + 1)
@@ -114,6 +114,25 @@ def only_labels_are_masked(folder):
         assert "-100" in str(error)
     else:
         raise AssertionError("ignore_index")
+
+
+def pieces_of_a_row_are_separate(folder):
+    with tokmap.Writer(folder / "pieces", vocab_size=1000) as w:
+        for n in (2, 2, 9, 3, 31, 2, 17, 8, 2):
+            w.document(range(n))  # an id is its position
+    outputs = ("inputs", "labels", "position_ids")
+    for length, align in ((8, 1), (8, 7), (16, 1), (16, 5), (65, 1), (65, 64)):
+        data = tokmap.huggingface.CausalLMDataset(folder / "pieces", length, windows="best_fit", align=align, shuffle="none",
+                                                  whole_documents="drop", pad_id=999, outputs=outputs)
+        for i, got in enumerate(data):
+            wanted, pieces = [*range(length)], data._loader.pieces(i)
+            for piece in pieces:
+                wanted[piece.place:] = range(length - piece.place)
+            n = pieces[-1].place + pieces[-1].n_tokens  # what follows is padding
+            assert got["position_ids"][:n].tolist() == wanted[:n], (length, align, i, got)
+            assert all(token in (position, 999) for token, position in zip(got["input_ids"][:n], wanted)), got
+            labels = [token if token == position > 0 else -100 for token, position in zip(got["input_ids"], wanted)]
+            assert got["labels"].tolist() == labels, (length, align, i, got)
 
 
 def documents_of_a_row_are_separate(folder):
