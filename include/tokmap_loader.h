@@ -101,6 +101,17 @@ typedef enum tokmap_whole_documents {
     TOKMAP_WHOLE_TRUNCATE = 2 /* the rest of them is left out */
 } tokmap_whole_documents;
 
+/* Which inputs of a row a rank of context parallelism gets. */
+typedef enum tokmap_cp_mode {
+    TOKMAP_CP_CONTIGUOUS = 0, /* of cp_size equal parts, number cp_rank */
+    /* Of 2 * cp_size equal parts, numbers cp_rank and 2 * cp_size - 1 - cp_rank: with causal
+     * attention each rank has as much to do. */
+    TOKMAP_CP_ZIGZAG = 1,
+    /* The same of each document with the padding behind it. TOKMAP_WINDOWS_BEST_FIT with an align
+     * that is a multiple of 2 * cp_size. */
+    TOKMAP_CP_DOCUMENTS = 2
+} tokmap_cp_mode;
+
 /* How tokens are read. The environment variable TOKMAP_IO (auto, map, direct, populate, read)
  * overrides the option. Every way except MAP needs a thread. */
 typedef enum tokmap_io {
@@ -193,17 +204,24 @@ typedef struct tokmap_loader_options {
     tokmap_whole_documents whole_documents;
     /* With any windows. 1: weights are shares of tokens that are labels, not of samples. */
     int32_t weigh_tokens;
+    /* Slices of rows, for context parallelism: rows have sequence_length / cp_size inputs, and
+     * consist of pieces; their cu_seqlens are those of the whole row. The order is the same. */
+    uint32_t cp_rank;
+    uint32_t cp_size; /* 0 means 1 */
+    int64_t cp_mode;  /* tokmap_cp_mode; of 8 bytes, so that no padding follows it */
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
 
-/* What a row of TOKMAP_WINDOWS_BEST_FIT has of a document. */
+/* What a row of TOKMAP_WINDOWS_BEST_FIT, or of a slice, has of a document, or of several without a
+ * boundary in between. */
 typedef struct tokmap_piece {
     const void *tokens;   /* those of a row of a batch; else NULL */
     uint64_t document;    /* of the dataset */
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;
-    uint32_t place; /* of its first token in the row */
+    uint32_t place;    /* of its first token in the row */
+    uint64_t n_inputs; /* the first ones of its tokens; all but the first one are labels */
 } tokmap_piece;
 
 typedef struct tokmap_row {
@@ -224,7 +242,7 @@ typedef struct tokmap_row {
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
     uint64_t sample;             /* the number of its sample */
-    const tokmap_piece *pieces;  /* with TOKMAP_WINDOWS_BEST_FIT, else NULL */
+    const tokmap_piece *pieces;  /* with TOKMAP_WINDOWS_BEST_FIT, and of a slice; else NULL */
     size_t n_pieces;
 } tokmap_row;
 
@@ -255,7 +273,7 @@ typedef struct tokmap_batch {
     const tokmap_row *rows;
     uint32_t n_rows;          /* batch_rows */
     uint32_t row_stride;      /* as in the options */
-    uint32_t sequence_length; /* as in the options */
+    uint32_t sequence_length; /* inputs of a row: as in the options, divided by cp_size */
     uint32_t token_bytes;     /* of the widest source */
     uint32_t largest_id;      /* in all sources, according to their indexes */
     uint64_t first_sample; /* of rows[0]; the other rows are those after it, without skipped ones */

@@ -44,7 +44,7 @@ class Gatherer:
     labels whose loss mask is 0, or None."""
 
     def __init__(self, outputs: Tuple[str, ...], dtype: Any, contiguous: bool, framework: str, reuse: bool,
-                 pad_id: int, masked_index: Optional[int], ignore_index: int) -> None:
+                 pad_id: int, masked_index: Optional[int], ignore_index: int, row_length: int) -> None:
         self._dtype = dtype_name(dtype)
         if (self._dtype, contiguous) not in _FORMATS:
             raise ValueError(f"dtype is {dtype!r}: the dtype of the data needs contiguous=False")
@@ -65,6 +65,7 @@ class Gatherer:
             mask_labels=masked_index is not None, ignore_index=ignore_index, has_ignore_index=1, pad_id=pad_id)
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._options), ctypes.byref(self._detail)
+        self._row_length = row_length
         self._kept = threading.local() if reuse else None
         self._use(framework)
         # Writes the outputs of a batch, and gives them to it.
@@ -131,10 +132,11 @@ class Gatherer:
             setattr(batch, name, array)
 
     def _fill_boundaries(self, batch: "Batch", c_batch: Any) -> None:
-        length, parts = c_batch.sequence_length, []  # type: int, List[Array]
+        length, parts = self._row_length, []  # type: int, List[Array]
         for i, row in enumerate(c_batch.rows[:batch.n_rows]):
-            n = row.n_documents + (row.n_tokens <= length)  # what a short row lacks counts as a document
-            begins = np.frombuffer(ctypes.string_at(row.cu_seqlens, 4 * n), np.int32)
+            begins = np.frombuffer(ctypes.string_at(row.cu_seqlens, 4 * (row.n_documents + 1)), np.int32)
+            if begins[-1] == length:  # else what a short row lacks counts as a document
+                begins = begins[:-1]
             parts.append(begins + np.int32(i * length))
         parts.append(np.array([batch.n_rows * length], np.int32))
         ends = np.concatenate(parts)

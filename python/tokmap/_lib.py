@@ -87,7 +87,8 @@ class LoaderOptions(ctypes.Structure):
                 ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
                 ("drop_behind", c_int32), ("mixed_tokenizers", c_int64), ("skips", POINTER(LoaderSkip)),
                 ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
-                ("whole_documents", c_int), ("weigh_tokens", c_int32)]
+                ("whole_documents", c_int), ("weigh_tokens", c_int32), ("cp_rank", c_uint32), ("cp_size", c_uint32),
+                ("cp_mode", c_int64)]
 
 
 class Row(ctypes.Structure):
@@ -112,7 +113,7 @@ class Batch(ctypes.Structure):
 
 class Piece(ctypes.Structure):
     _fields_ = [("tokens", c_void_p), ("document", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32),
-                ("place", c_uint32)]
+                ("place", c_uint32), ("n_inputs", c_uint64)]
 
 
 class LoaderSample(ctypes.Structure):

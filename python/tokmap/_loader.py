@@ -19,7 +19,7 @@ from ._locks import new_lock
 from ._metrics import MetricsFile, as_text, collect
 from ._numbers import flag, integer, number, real, state_bytes
 from ._order import IO, Order, as_outputs, choose, row_parts
-from ._ranks import check_found, find_rank
+from ._ranks import check_found, find_rank, rank_in_mesh
 from ._rows import LoaderHandle, Row
 from ._sources import as_sources
 from ._stage import Stage
@@ -100,6 +100,8 @@ class Loader:
                 MPICH or Slurm. RuntimeError at the first batch: torch.distributed was initialized since, and says
                 another rank. Ranks that are to get the same data, as in tensor parallelism, must be given the
                 same rank
+    mesh, dims  in place of rank and n_ranks: a DeviceMesh, and those of its dimensions in which ranks get different rows.
+                Ranks that differ in other dimensions, as of tensor, context or pipeline parallelism, get the same
     seed        of the order; the order does not depend on rank, n_ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data; see block_windows and group_blocks in tokmap_loader.h
     windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary;
@@ -109,6 +111,11 @@ class Loader:
                 many (0: any number) are in a row, and longer ones than a row are "split", "drop"ped or "truncate"d
     weights     "samples" or "tokens": of what the weights of the sources are shares; with "tokens", of labels that the
                 rows have on average
+    cp_rank, cp_size, cp_mode   for context parallelism: the arrays have sequence_length / cp_size columns, the inputs of a
+                row that this rank computes: "contiguous", number cp_rank of cp_size parts; "zigzag", numbers cp_rank and
+                2 * cp_size - 1 - cp_rank of twice as many; "documents", the same of each document, with "best_fit" and an
+                align that is a multiple of 2 * cp_size. position_ids and cu_seqlens are those of the whole rows. Give all
+                ranks that share rows the same rank
     max_epochs  the loader ends before the epoch after these, for sources that do not say; None or 0: no end
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
                 False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
@@ -156,7 +163,13 @@ class Loader:
                  batch_schedule: Sequence[Tuple[int, int]] = (), ledger: Optional[Path] = None,
                  micro_batches: int = 0, metrics_file: Optional[Path] = None, metrics_seconds: float = 15, amend: Optional[bytes] = None,
                  amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error", align: int = 1,
-                 documents_per_row: int = 0, whole_documents: str = "split", weights: str = "samples") -> None:
+                 documents_per_row: int = 0, whole_documents: str = "split", weights: str = "samples", cp_rank: int = 0,
+                 cp_size: int = 1, cp_mode: str = "contiguous", mesh: Any = None, dims: Sequence[str] = ("dp",)) -> None:
+        if mesh is not None:
+            if (rank, n_ranks) != (None, None):
+                raise ValueError("mesh says rank and n_ranks: do not give them too")
+            rank, n_ranks = rank_in_mesh(mesh, dims)
+            mesh = None  # not pickled
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
         random_offset = flag("random_offset", random_offset)
@@ -191,10 +204,10 @@ class Loader:
             random_offset=random_offset, row_parts=row_parts(needed, device is not None), block_windows=block_windows,
             group_blocks=group_blocks, io=io, look_ahead=look_ahead, drop_behind=drop_behind,
             mixed_tokenizers=mixed_tokenizers, align=align, documents_per_row=documents_per_row,
-            whole_documents=whole_documents, weights=weights)
+            whole_documents=whole_documents, weights=weights, cp_rank=cp_rank, cp_size=cp_size, cp_mode=cp_mode)
         if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
             raise ValueError("n_slots, max_documents and log are for a Loader with a device")
-        if windows != "concat" and not contiguous:
+        if (windows != "concat" or cp_size > 1) and not contiguous:
             raise ValueError("contiguous=False needs windows='concat': other rows are padded, with pad_id in inputs and "
                              "ignore_index in labels")
         self._lock: Any = new_lock(self)  # held from next until the rows are copied
@@ -212,7 +225,7 @@ class Loader:
         self._stage: Any = None
         if device is None:
             self._gatherer = Gatherer(self.outputs, dtype, contiguous, framework, reuse, pad_id,
-                                      ignore_index if mask_labels else None, ignore_index)
+                                      ignore_index if mask_labels else None, ignore_index, self.sequence_length)
         else:
             if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs:
                 raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, "
@@ -438,7 +451,7 @@ class Loader:
 
     def _get_rows(self) -> List[Row]:
         handle = self._own_handle
-        return [Row(handle, row, self.sequence_length, self._pad_id) for row in self._batch.rows[:self._batch.n_rows]]
+        return [Row(handle, row, self._batch.sequence_length, self._pad_id) for row in self._batch.rows[:self._batch.n_rows]]
 
     def _next_on_device(self) -> Batch:
         staged = self._stage.next()

@@ -21,6 +21,7 @@ _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1, "best_fit": 2}
 _WHOLE = {"split": 0, "drop": 1, "truncate": 2}
 _WEIGHTS = {"samples": 0, "tokens": 1}
+_CP_MODES = {"contiguous": 0, "zigzag": 1, "documents": 2}
 
 
 def choose(words: Mapping[str, int], word: Any, name: str) -> int:
@@ -49,7 +50,7 @@ class Order:
 
     def __init__(self, sources: List[Source], *, seed: int, shuffle: str, windows: str, block_windows: int,
                  group_blocks: int, io: str, look_ahead: int, align: int, documents_per_row: int, whole_documents: str,
-                 weights: str, **others: Any) -> None:
+                 weights: str, cp_rank: int, cp_size: int, cp_mode: str, **others: Any) -> None:
         self._sources = sources
         choose(_WINDOWS, windows, "windows")
         self.has_short_rows = windows != "concat"
@@ -58,7 +59,9 @@ class Order:
             "windows": _WINDOWS[windows], "block_windows": number("block_windows", block_windows, 2**42),
             "group_blocks": number("group_blocks", group_blocks, 2**28), "io": choose(IO, io, "io"),
             "look_ahead": number("look_ahead", look_ahead, 1024),
-            "weigh_tokens": choose(_WEIGHTS, weights, "weights"), **others}
+            "weigh_tokens": choose(_WEIGHTS, weights, "weights"),
+            "cp_rank": number("cp_rank", cp_rank, 2**24), "cp_size": number("cp_size", cp_size, 2**24, 1),
+            "cp_mode": choose(_CP_MODES, cp_mode, "cp_mode"), **others}
         if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
         packing = {"align": number("align", align, 2**24, 1),

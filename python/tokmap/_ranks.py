@@ -4,7 +4,7 @@
 import logging
 import os
 import sys
-from typing import Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 from ._errors import ArgumentError
 from ._numbers import number
@@ -48,6 +48,18 @@ def _discover() -> Tuple[int, int, str]:
             raise ArgumentError(f"the environment has {rank}={texts[0]!r} and {n_ranks}={texts[1]!r}, which say no "
                                 "rank: correct both, or set rank= and n_ranks=", -1)
     return 0, 1, "no launcher"
+
+
+def rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
+    """(rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions, the last of which counts
+    fastest. Those that differ in others alone have the same rank."""
+    names, rank, n_ranks = tuple(mesh.mesh_dim_names or ()), 0, 1
+    if isinstance(dims, str) or not set(dims) <= set(names) or len(set(dims)) != len(tuple(dims)):
+        raise ValueError(f"dims is {dims!r}: must be a list of different dimensions of the mesh, which has {names}")
+    for name in dims:
+        size = mesh.size(names.index(name))
+        rank, n_ranks = rank * size + mesh.get_local_rank(name), n_ranks * size
+    return rank, n_ranks
 
 
 def find_rank(rank: Optional[int], n_ranks: Optional[int]) -> Tuple[int, int]:

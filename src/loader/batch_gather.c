@@ -86,6 +86,28 @@ static tokmap_status check_options(const tokmap_batch *b, const tokmap_gather_op
     return check_values(b, o, s.width, err);
 }
 
+/* Fills in a row for the gather. */
+static tokmap_status take_row(const tokmap_batch *b, uint32_t i, bool whole, bool masks,
+                              tokmap_i_gather_row *out, tokmap_error *err)
+{
+    const tokmap_row *r = row_at(b, i);
+    const bool has_pieces = b->row_stride >= SIZE_UP_TO(tokmap_row, n_pieces) && r->pieces;
+    *out = (tokmap_i_gather_row){r->tokens,
+                                 r->token_bytes,
+                                 r->n_tokens,
+                                 masks ? mask_of(b, i) : NULL,
+                                 has_pieces ? r->pieces : NULL,
+                                 has_pieces ? r->n_pieces : 0};
+    if (!r->tokens && !has_pieces)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: row %" PRIu32 " has no tokens", i);
+    for (size_t k = 0; whole && k + 1 < out->n_pieces; k++)
+        if (out->pieces[k].n_tokens > out->pieces[k].n_inputs)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "gather: whole rows of slices would not have all labels: ask for inputs "
+                        "and labels");
+    return TOKMAP_OK;
+}
+
 static void *at(void *buffer, size_t row, size_t row_bytes)
 {
     return buffer ? (uint8_t *)buffer + row * row_bytes : NULL;
@@ -113,16 +135,10 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     const size_t row_bytes = (b->sequence_length + (size_t)s.whole) * s.width;
     for (uint32_t first = 0; first < b->n_rows; first += ROWS_AT_ONCE) {
         const uint32_t n = MIN(b->n_rows - first, ROWS_AT_ONCE);
-        for (uint32_t i = 0; i < n; i++) {
-            const tokmap_row *r = row_at(b, first + i);
-            const bool has_pieces = b->row_stride >= SIZE_UP_TO(tokmap_row, n_pieces);
-            rows[i] = (tokmap_i_gather_row){r->tokens,
-                                            r->token_bytes,
-                                            r->n_tokens,
-                                            o.mask_labels ? mask_of(b, first + i) : NULL,
-                                            has_pieces ? r->pieces : NULL,
-                                            has_pieces ? r->n_pieces : 0};
-        }
+        for (uint32_t i = 0; i < n && !status; i++)
+            status = take_row(b, first + i, s.whole, o.mask_labels != 0, &rows[i], err);
+        if (status)
+            return status;
         tokmap_i_gather_run(&(tokmap_i_gather){.rows = rows,
                                                .n_rows = n,
                                                .n_inputs = b->sequence_length,

@@ -380,34 +380,46 @@ static const void *next_tokens(const plan *p, size_t row_index, size_t piece)
     return row->pieces[piece].tokens;
 }
 
-/* A row of pieces. The last token of each is no input's label. */
-static void write_pieces(const plan *p, size_t row_index)
+/* The inputs and labels of a piece, and the fill up to the next one. */
+static void write_piece(const plan *p, size_t row_index, const tokmap_piece *piece, size_t n_places,
+                        uintptr_t ahead)
 {
     const tokmap_i_gather *g = p->g;
     const tokmap_i_gather_row *row = &g->rows[row_index];
-    const size_t n_wanted = g->n_inputs + g->whole, n_given = row->n_tokens - !g->whole;
+    const size_t dst_offset = (row_index * (g->n_inputs + g->whole) + piece->place) * g->width;
+    span s = {.src = piece->tokens,
+              .n = g->whole ? piece->n_tokens : piece->n_inputs,
+              .from = row->token_bytes,
+              .to = g->width,
+              .ahead = ahead};
+    if (g->inputs) {
+        s.dst = (uint8_t *)g->inputs + dst_offset;
+        write_span(p, &s, n_places, g->pad_id);
+        s.ahead = 0; /* only one pass prefetches */
+    }
+    if (g->labels) {
+        s.dst = (uint8_t *)g->labels + dst_offset;
+        s.src += s.from;
+        s.n = piece->n_tokens - (piece->n_tokens > 0);
+        s.mask = row->mask ? row->mask + piece->place : NULL;
+        s.other = (uint64_t)g->ignore;
+        write_span(p, &s, n_places, s.other);
+    }
+}
+
+static void write_pieces(const plan *p, size_t row_index)
+{
+    static const tokmap_piece none; /* for places before the first piece */
+    const tokmap_i_gather_row *row = &p->g->rows[row_index];
+    const size_t n_wanted = p->g->n_inputs + p->g->whole;
+    const size_t n_before = row->n_pieces > 0 ? row->pieces[0].place : n_wanted;
+    if (n_before > 0)
+        write_piece(p, row_index, &none, n_before, 0);
     for (size_t k = 0; k < row->n_pieces; k++) {
         const tokmap_piece *piece = &row->pieces[k];
-        const size_t n_places = (k + 1 < row->n_pieces ? piece[1].place : n_wanted) - piece->place;
-        const size_t dst_offset = (row_index * n_wanted + piece->place) * g->width;
-        span s = {.src = piece->tokens,
-                  .n = MIN(piece->n_tokens, n_given - piece->place),
-                  .from = row->token_bytes,
-                  .to = g->width,
-                  .ahead = (uintptr_t)next_tokens(p, row_index, k) - (uintptr_t)piece->tokens};
-        if (g->inputs) {
-            s.dst = (uint8_t *)g->inputs + dst_offset;
-            write_span(p, &s, n_places, g->pad_id);
-            s.ahead = 0; /* only one pass prefetches */
-        }
-        if (g->labels) {
-            s.dst = (uint8_t *)g->labels + dst_offset;
-            s.src += s.from;
-            s.n = piece->n_tokens - 1;
-            s.mask = row->mask ? row->mask + piece->place : NULL;
-            s.other = (uint64_t)g->ignore;
-            write_span(p, &s, n_places, s.other);
-        }
+        const size_t end = k + 1 < row->n_pieces ? piece[1].place : n_wanted;
+        write_piece(p, row_index, piece, end - piece->place,
+                    (uintptr_t)next_tokens(p, row_index, k) - (uintptr_t)piece->tokens);
     }
 }
 
@@ -431,7 +443,7 @@ void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level leve
     if (row_bytes <= LONG_ROW_BYTES)
         p.rows_ahead = (size_t)div_up(FETCH_BYTES, row_bytes);
     for (size_t i = 0; i < g->n_rows; i++) {
-        if (g->rows[i].n_pieces > 0)
+        if (!g->rows[i].tokens)
             write_pieces(&p, i);
         else
             write_row(&p, i);

@@ -15,7 +15,7 @@ typedef struct tokmap_i_gather_row {
     uint32_t token_bytes;       /* 2 or 4 */
     uint32_t n_tokens;          /* 2 to n_inputs + 1; the rest of a short row is filled */
     const uint8_t *mask;        /* n_inputs bytes: labels with 0 become `ignore`; NULL: all count */
-    const tokmap_piece *pieces; /* in place of tokens, if there are any */
+    const tokmap_piece *pieces; /* if tokens is NULL */
     size_t n_pieces;
 } tokmap_i_gather_row;
 

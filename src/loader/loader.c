@@ -110,12 +110,29 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
         const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens};
         p->tokens = read ? read + (size_t)p->place * ds->header.token_bytes
                          : tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
+        p->n_inputs = MIN(p->n_tokens, at->n_tokens - 1 - p->place);
         if (!p->tokens)
             status = map_or_copy(l, i, range, p->place, !fetched, &p->tokens, err);
         __builtin_prefetch(p->tokens); /* and so the address of its page */
     }
     l->rows[i].n_pieces = at->n_pieces;
     return status;
+}
+
+/* Leaves of row i what this rank gets. */
+static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
+{
+    tokmap_row *row = &l->rows[i];
+    const tokmap_piece whole = {.tokens = row->tokens,
+                                .first_token = row->first_token,
+                                .n_tokens = row->n_tokens,
+                                .n_inputs = row->n_tokens - 1};
+    if (row->tokens && !tokmap_i_fetch_add_pieces(&l->pieces, &whole, 1))
+        return FAIL_MEMORY(err);
+    row->n_pieces += row->tokens != NULL;
+    row->tokens = NULL;
+    return tokmap_i_slice_row(&l->slice, row, i, &l->pieces, &l->parts) ? TOKMAP_OK
+                                                                        : FAIL_MEMORY(err);
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
@@ -143,7 +160,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
         status = fill_pieces(l, i, &at, fetched, err);
         if (!status && l->parts.wanted != 0)
             tokmap_i_row_parts_of_pieces(&l->parts, i, at.pieces, at.n_pieces, s->masked, row);
-        return status;
+        return status || l->slice.size == 1 ? status : slice_row(l, i, err);
     }
     /* Its tokens are where they were read, in a map, or in a copy. */
     row->tokens =
@@ -154,7 +171,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     if (!status && l->parts.wanted != 0 &&
         tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
-    return status;
+    return status || l->slice.size == 1 ? status : slice_row(l, i, err);
 }
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
@@ -210,10 +227,12 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
             status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
         sample = gap ? gap->end : sample;
     } while (i < l->batch_rows && !status);
-    const tokmap_piece *pieces = l->pieces.list; /* which stay where they are from here on */
-    for (uint32_t k = 0; k < l->batch_rows && l->pieces.n > 0; k++) {
-        l->rows[k].pieces = pieces;
-        pieces += l->rows[k].n_pieces;
+    static const tokmap_piece none; /* of a slice without a token */
+    const bool of_pieces = l->windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1;
+    size_t n_before = 0;
+    for (uint32_t k = 0; k < l->batch_rows && of_pieces; k++) {
+        l->rows[k].pieces = l->rows[k].n_pieces > 0 ? l->pieces.list + n_before : &none;
+        n_before += l->rows[k].n_pieces;
     }
     return status;
 }
@@ -247,7 +266,7 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     const tokmap_batch full = {.rows = l->rows,
                                .n_rows = l->batch_rows,
                                .row_stride = sizeof *l->rows,
-                               .sequence_length = l->length,
+                               .sequence_length = l->length / l->slice.size,
                                .token_bytes = l->token_bytes,
                                .largest_id = l->largest_id,
                                .first_sample = first,

@@ -10,6 +10,7 @@
 #include "system/platform.h"
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
+#include "loader/slice.h"
 #include "order/skips.h"
 #include "base/status.h"
 #include "tokmap_loader.h"
@@ -71,6 +72,7 @@ struct tokmap_loader {
     uint8_t *lent;   /* copies of the rows, row_stride apart; NULL: rows are lent themselves */
     uint8_t *joined; /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
+    tokmap_i_slice slice;
 };
 
 /* The kind of tokmap_row, which may be shorter or longer for the caller than here. */

@@ -99,6 +99,11 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "random_offset is not possible with windows that follow documents");
     status = check_best_fit(o, err);
+    if (!status)
+        status =
+            tokmap_i_slice_check(&(tokmap_i_slice){o->cp_rank, MAX(o->cp_size, 1),
+                                                   (tokmap_cp_mode)o->cp_mode, o->sequence_length},
+                                 o->windows == TOKMAP_WINDOWS_BEST_FIT ? o->align : 0, err);
     if (status)
         return status;
     if (o->row_parts & ~(uint32_t)ALL_PARTS)
@@ -455,6 +460,8 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->random_offset = o->random_offset != 0;
     if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
         l->rows_kind = rows_kind_of(o);
+    l->slice = (tokmap_i_slice){o->cp_rank, MAX(o->cp_size, 1), (tokmap_cp_mode)o->cp_mode,
+                                o->sequence_length};
     l->rank = o->rank;
     l->n_ranks = MAX(o->n_ranks, 1);
     l->look_ahead = o->look_ahead;

@@ -81,6 +81,8 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
     if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
+    if (o->loader->slice.size > 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "a stage has whole rows only: set cp_size to 1");
     if (o->loader->windows == TOKMAP_WINDOWS_BEST_FIT &&
         !(o->loader->parts.wanted & TOKMAP_ROW_LOSS_MASK))
         return FAIL(

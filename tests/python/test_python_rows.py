@@ -5,6 +5,7 @@ section 11. test_python_amend and test_python_look_back try the same rows in run
 
 import ctypes
 import os
+import pickle
 import random
 import struct
 import subprocess
@@ -138,6 +139,85 @@ def a_stage_has_the_same_rows(folder):
             n_batches += 1
         assert stage.next() is None
     return "%d batches" % n_batches
+
+
+def places_of_slice(boundaries, length, rank, size, mode):
+    """The places of a row that a rank of context parallelism gets. boundaries: where its documents begin, and the end."""
+    def chunks(begin, end, parts, n):
+        step = (end - begin) // n
+        return [place for part in parts for place in range(begin + part * step, begin + (part + 1) * step)]
+
+    zigzag = (rank, 2 * size - 1 - rank)
+    if mode == "contiguous":
+        return chunks(0, length, [rank], size)
+    if mode == "zigzag":
+        return chunks(0, length, zigzag, 2 * size)
+    found = [place for a, b in zip(boundaries, boundaries[1:]) for place in chunks(a, b, zigzag, 2 * size)]
+    return found + [-1] * (length // size - len(found))  # padding
+
+
+def slices_make_the_whole(folder):
+    n_slices = 0
+    for seed in range(N_RUNS):
+        rng = random.Random(seed)
+        size, mode = rng.choice((2, 3, 4)), rng.choice(("contiguous", "zigzag", "documents"))
+        windows = "best_fit" if mode == "documents" else rng.choice(("concat", "within-document", "best_fit"))
+        align = 2 * size * rng.choice((1, 2)) if mode == "documents" else rng.choice((1, 2))
+        packing = {"align": align, "documents_per_row": rng.choice((0, 3))} if windows == "best_fit" else {}
+        datasets = [write(folder / ("%d-%d" % (seed, d)), any_lengths(rng) + [300],
+                          lambda n: np.array(rng.choices(range(60000), k=n), np.uint16)) for d in range(rng.randint(1, 2))]
+        options = {"sequence_length": 4 * size * rng.choice((1, 3, 10)), "batch_rows": rng.randint(1, 4), "seed": seed,
+                   "windows": windows, "outputs": OUTPUTS, "pad_id": PAD, "max_epochs": 1, "drop_last": False,
+                   "random_offset": windows == "concat" and rng.random() < 0.5, "mask_labels": rng.random() < 0.5, **packing}
+        length = options["sequence_length"]
+        loaders = [tokmap.Loader(datasets, cp_rank=rank, cp_size=size, cp_mode=mode, io=rng.choice(("map", "populate", "read")),
+                                 **options) for rank in range(size)]
+        for whole in tokmap.Loader(datasets, **options):
+            parts, ends = [next(loader) for loader in loaders], whole.cu_seqlens
+            for rank, part in enumerate(parts):
+                assert part.cu_seqlens.tolist() == ends.tolist() and part.inputs.shape == (whole.n_rows, length // size)
+                for i in range(whole.n_rows):
+                    inside = ends[(ends >= i * length) & (ends <= (i + 1) * length)] - i * length
+                    if mode == "documents" and (whole.loss_mask[i][inside[-2]:] == 0).all():
+                        inside = inside[:-1]  # what a short row lacks
+                    at = places_of_slice(inside.tolist(), length, rank, size, mode)
+                    for name in ("inputs", "labels", "position_ids", "document_ids", "loss_mask"):
+                        pad = {"inputs": PAD, "labels": -100, "document_ids": len(inside) - 1}.get(name, 0)
+                        wanted = [pad if place < 0 else whole[name][i][place] for place in at]
+                        assert part[name][i].tolist() == wanted, (seed, name, rank, part[name][i], wanted)
+                    n_slices += 1
+            if mode != "documents":
+                assert sorted(sum((places_of_slice([], length, r, size, mode) for r in range(size)), [])) == list(range(length))
+        assert all(next(loader, None) is None and loader.state() == loaders[0].state() for loader in loaders)
+    for wrong in ({"cp_size": 2, "cp_rank": 2}, {"cp_size": 3}, {"cp_size": 4, "cp_mode": "zigzag"}, {"cp_mode": "ring"},
+                  {"cp_size": 2, "cp_mode": "documents"}, {"cp_size": 2, "contiguous": False}):
+        raises((ValueError, tokmap.ArgumentError), tokmap.Loader, datasets, 20, **wrong)
+    raises((ValueError, tokmap.ArgumentError), tokmap.Loader, datasets, 20, windows="best_fit", align=2, cp_size=2,
+           cp_mode="documents")
+    return "%d slices" % n_slices
+
+
+def ranks_of_a_mesh_share_rows(folder):
+    class Mesh:  # what is used of torch.distributed.DeviceMesh, which check_torch has
+        mesh_dim_names = ("pp", "dp", "fsdp", "cp")
+
+        def __init__(self, *place):
+            self.place = dict(zip(self.mesh_dim_names, place))
+
+        def size(self, dim):
+            return (2, 3, 2, 4)[dim]
+
+        def get_local_rank(self, name):
+            return self.place[name]
+
+    dataset = write(folder / "d", [500])
+    for pp, dp, fsdp, cp in ((0, 0, 0, 0), (1, 2, 1, 3), (1, 1, 0, 2)):
+        loader = tokmap.Loader(dataset, 4, mesh=Mesh(pp, dp, fsdp, cp), dims=("dp", "fsdp"), cp_rank=cp, cp_size=4)
+        assert (loader.rank, loader.n_ranks) == (2 * dp + fsdp, 6)
+        assert pickle.loads(pickle.dumps(loader)).rank == loader.rank
+    assert tokmap.Loader(dataset, 4, mesh=Mesh(0, 2, 1, 0)).rank == 2
+    for wrong in ({"dims": "dp"}, {"dims": ["tp"]}, {"dims": ["dp", "dp"]}, {"rank": 0, "n_ranks": 1}):
+        raises(ValueError, tokmap.Loader, dataset, 4, mesh=Mesh(0, 0, 0, 0), **wrong)
 
 
 def the_rows_file_is_as_specified(folder):

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/slice.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/status.h"
+
+tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokmap_error *err)
+{
+    const uint64_t n_chunks = s->mode == TOKMAP_CP_CONTIGUOUS ? s->size : 2ull * s->size;
+    if (s->rank >= s->size)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "cp_rank is %" PRIu32 " and cp_size %" PRIu32 ": cp_rank must be below cp_size",
+                    s->rank, s->size);
+    if (s->mode < TOKMAP_CP_CONTIGUOUS || s->mode > TOKMAP_CP_DOCUMENTS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "cp_mode is %d: must be 0 to 2", (int)s->mode);
+    if (s->size > 1 && s->length % n_chunks != 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "sequence_length is %" PRIu32 ": must be a multiple of %" PRIu64
+                    " with this cp_size and cp_mode",
+                    s->length, n_chunks);
+    if (s->size > 1 && s->mode == TOKMAP_CP_DOCUMENTS && (align == 0 || align % n_chunks != 0))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "slices of each document need windows of the kind best fit, and an align that "
+                    "is a multiple of %" PRIu64 ", twice cp_size",
+                    n_chunks);
+    return TOKMAP_OK;
+}
+
+/* The places [begin, end) of a whole row become those from `place` on. */
+typedef struct range {
+    uint32_t begin, end, place;
+} range;
+
+typedef struct cut {
+    const tokmap_i_slice *s;
+    tokmap_row *row;
+    uint32_t i;
+    tokmap_i_fetch_pieces *list;
+    size_t first, n; /* the pieces of the whole row */
+    tokmap_i_row_parts *parts;
+} cut;
+
+static bool take_pieces(const cut *c, range r)
+{
+    for (size_t k = c->first; k < c->first + c->n; k++) {
+        const tokmap_piece *p = &c->list->list[k];
+        const uint32_t begin = MAX(r.begin, p->place), end = MIN(r.end, p->place + p->n_inputs);
+        if (begin >= end)
+            continue;
+        tokmap_piece taken = *p;
+        taken.tokens =
+            (const uint8_t *)p->tokens + (size_t)(begin - p->place) * c->row->token_bytes;
+        taken.first_token += begin - p->place;
+        taken.n_inputs = end - begin;
+        taken.n_tokens = MIN(end - begin + 1, p->place + p->n_tokens - begin);
+        taken.place = r.place + begin - r.begin;
+        if (!tokmap_i_fetch_add_pieces(c->list, &taken, 1))
+            return false;
+    }
+    return true;
+}
+
+/* Parts of slices are closer to each other than those of whole rows, so they move down. */
+static void take_parts(const cut *c, range r)
+{
+    const size_t to = (size_t)c->i * (c->s->length / c->s->size) + r.place;
+    const size_t from = (size_t)c->i * c->s->length + r.begin, n = r.end - r.begin;
+    if (c->parts->position_ids)
+        memmove(c->parts->position_ids + to, c->parts->position_ids + from, n * sizeof(int32_t));
+    if (c->parts->document_ids)
+        memmove(c->parts->document_ids + to, c->parts->document_ids + from, n * sizeof(int32_t));
+    if (c->parts->loss_mask)
+        memmove(c->parts->loss_mask + to, c->parts->loss_mask + from, n);
+}
+
+static bool take(const cut *c, uint32_t begin, uint32_t n, uint32_t place)
+{
+    const range r = {begin, begin + n, place};
+    take_parts(c, r);
+    return take_pieces(c, r);
+}
+
+/* The first and the last chunk that is left, of 2 * size, so that attention takes each rank as
+ * long. */
+static bool take_zigzag(const cut *c, uint32_t begin, uint32_t n, uint32_t place)
+{
+    const uint32_t chunk = n / (2 * c->s->size), mirror = 2 * c->s->size - 1 - c->s->rank;
+    return take(c, begin + c->s->rank * chunk, chunk, place) &&
+           take(c, begin + mirror * chunk, chunk, place + chunk);
+}
+
+/* Each document with the padding behind it, and then what is left of the row. */
+static bool take_documents(const cut *c)
+{
+    const uint32_t size = c->s->size, n_inputs = c->row->n_tokens - 1;
+    bool taken = true;
+    for (size_t k = 0; k < c->n && taken; k++) {
+        const uint32_t begin = c->list->list[c->first + k].place;
+        const uint32_t end = k + 1 < c->n ? c->list->list[c->first + k + 1].place : n_inputs;
+        taken = take_zigzag(c, begin, end - begin, begin / size);
+    }
+    return taken && take(c, n_inputs, (c->s->length - n_inputs) / size, n_inputs / size);
+}
+
+bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
+                        tokmap_i_fetch_pieces *list, tokmap_i_row_parts *parts)
+{
+    const uint32_t n = s->length / s->size;
+    const cut c = {s, row, i, list, list->n - row->n_pieces, row->n_pieces, parts};
+    const bool taken = s->mode == TOKMAP_CP_CONTIGUOUS ? take(&c, s->rank * n, n, 0)
+                       : s->mode == TOKMAP_CP_ZIGZAG   ? take_zigzag(&c, 0, s->length, 0)
+                                                       : take_documents(&c);
+    if (!taken)
+        return false;
+    list->n -= c.n;
+    memmove(list->list + c.first, list->list + c.first + c.n,
+            (list->n - c.first) * sizeof *list->list);
+    row->n_pieces = list->n - c.first;
+    row->n_tokens = n + 1;
+    row->position_ids = parts->position_ids ? parts->position_ids + (size_t)i * n : NULL;
+    row->document_ids = parts->document_ids ? parts->document_ids + (size_t)i * n : NULL;
+    row->loss_mask = parts->loss_mask ? parts->loss_mask + (size_t)i * n : NULL;
+    return true;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slice.h - what of a row a rank of context parallelism gets. */
+#ifndef TOKMAP_SLICE_H
+#define TOKMAP_SLICE_H
+
+#include "loader/fetch_options.h"
+#include "loader/row_parts.h"
+#include "tokmap_loader.h"
+
+typedef struct tokmap_i_slice {
+    uint32_t rank, size; /* size 1: whole rows */
+    tokmap_cp_mode mode;
+    uint32_t length; /* inputs of a whole row */
+} tokmap_i_slice;
+
+/* TOKMAP_ERR_ARGUMENT: rows cannot be cut like this. align: of pieces; 0 without best fit. */
+tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokmap_error *err);
+/* Replaces the last n_pieces of the list, which are those of row i of a batch, and its parts by
+ * their slice. Rows are cut in order. false: no memory. */
+bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
+                        tokmap_i_fetch_pieces *list, tokmap_i_row_parts *parts);
+
+#endif /* TOKMAP_SLICE_H */
