@@ -4,6 +4,7 @@
 
 import gc
 import pickle
+import random
 import sys
 
 from frameworks import need, run_checks, take
@@ -175,6 +176,61 @@ def a_map_dataset_is_for_samplers(folder):
         except IndexError:
             continue
         raise AssertionError(number)
+
+
+def packed_rows_have_the_loss_of_their_documents(folder):
+    """A tiny transformer sees a document in a row of several as it sees it alone: forward with FlexAttention, and gradients
+    with the same mask in scaled_dot_product_attention."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    torch.manual_seed(0)
+    rng, length, width = random.Random(0), 64, 16
+    documents = [[rng.randrange(50) for _ in range(rng.randint(2, length + 1))] for _ in range(60)]
+    with tokmap.Writer(folder / "packed", vocab_size=50) as w:
+        for document in documents:
+            w.document(document)
+    ids, places = torch.nn.Embedding(50, width).double(), torch.nn.Embedding(length, width).double()
+    heads, head = torch.nn.Linear(width, 3 * width).double(), torch.nn.Linear(width, 50).double()
+    parameters = [p for part in (ids, places, heads, head) for p in part.parameters()]
+
+    def loss(inputs, labels, positions, in_document, flex=False):
+        n_rows, n = inputs.shape
+        q, k, v = (part.view(n_rows, n, 2, width // 2).transpose(1, 2)
+                   for part in heads(ids(inputs) + places(positions)).split(width, dim=2))
+        if flex:
+            mask = create_block_mask(lambda b, h, i, j: (in_document[b, i] == in_document[b, j]) & (i >= j), n_rows, None, n, n,
+                                     device="cpu")
+            seen = flex_attention(q, k, v, block_mask=mask)
+        else:
+            mask = (in_document[:, :, None] == in_document[:, None, :]) & torch.ones(n, n).tril().bool()
+            seen = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None])
+        out = head(seen.transpose(1, 2).reshape(n_rows, n, width))
+        return torch.nn.functional.cross_entropy(out.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum")
+
+    def add_up(batches, **options):
+        total = sum(loss(*batch, **options) for batch in batches)
+        return total, torch.cat([g.flatten() for g in torch.autograd.grad(total, parameters)]) if not options else None
+
+    for align in (1, 16):
+        loader = tokmap.Loader(folder / "packed", length, 4, windows="best_fit", align=align, framework="torch", max_epochs=1,
+                               drop_last=False, outputs=["inputs", "labels", "position_ids", "document_ids"])
+        packed = [tuple(batch) for batch in loader]
+        alone = [(torch.tensor([d[:-1]]), torch.tensor([d[1:]]), torch.arange(len(d) - 1)[None], torch.zeros(1, len(d) - 1))
+                 for d in documents]
+        (one, gradients), (other, wanted) = add_up(packed), add_up(alone)
+        assert torch.allclose(one, other, rtol=1e-12) and torch.allclose(gradients, wanted, rtol=1e-9, atol=1e-12)
+        with torch.no_grad():
+            assert torch.allclose(add_up(packed, flex=True)[0], other, rtol=1e-6)
+
+
+def a_mesh_says_which_rows_a_rank_gets(folder):
+    torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
+    try:
+        mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "cp"))
+        loader = tokmap.Loader(folder / "train", 16, mesh=mesh, dims=("dp",), cp_rank=mesh.get_local_rank("cp"))
+        assert (loader.rank, loader.n_ranks) == (0, 1)
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def a_profile_has_a_range_for_each_batch(folder):
