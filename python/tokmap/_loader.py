@@ -206,7 +206,8 @@ class Loader:
             mixed_tokenizers=mixed_tokenizers, align=align, documents_per_row=documents_per_row,
             whole_documents=whole_documents, weights=weights, cp_rank=cp_rank, cp_size=cp_size, cp_mode=cp_mode)
         if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
-            raise ValueError("n_slots, max_documents and log are for a Loader with a device")
+            raise ValueError("n_slots, max_documents and log are for a Loader with a device; documents_per_row limits the "
+                             "documents of a row")
         if (windows != "concat" or cp_size > 1) and not contiguous:
             raise ValueError("contiguous=False needs windows='concat': other rows are padded, with pad_id in inputs and "
                              "ignore_index in labels")

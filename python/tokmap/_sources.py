@@ -4,7 +4,7 @@
 import os
 from typing import Any, List, Optional, Sequence, Union
 
-from ._dataset import Dataset, Path
+from ._dataset import Dataset, Path, encode_path
 from ._numbers import flag, number, real
 
 Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
@@ -31,7 +31,10 @@ class Source:
             self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
         self.weight, self.masked = real("weight", weight), flag("masked", masked)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
-        files = [rows_files] if rows_files is None or isinstance(rows_files, (str, os.PathLike)) else list(rows_files)
+        files: List[Any] = list(rows_files) if isinstance(rows_files, (list, tuple)) else [rows_files]
+        for path in files:
+            if path is not None and (not isinstance(path, (str, os.PathLike)) or not encode_path(path)):
+                raise TypeError(f"{path!r} in rows_files is no path")
         self.rows_files = [None if path is None else os.fspath(path) for path in files]
         n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
         if self.rows_files != [None] and len(self.rows_files) != n_datasets:

@@ -109,11 +109,14 @@ static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path
     tokmap_status status = tokmap_i_rows_open(rows, ds, &w->rows_kind, path, &exists, err);
     if (!status && !exists) {
         *n_packed += ds->header.n_documents;
-        if (*n_packed > MOST_PACKED)
+        if (*n_packed > MOST_PACKED) {
+            char command[TOKMAP_I_ROWS_COMMAND_BYTES];
+            tokmap_i_rows_command(&w->rows_kind, command);
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: does not exist: the datasets without a rows file have more than "
-                        "10,000,000 documents, so make it with: tokmap rows",
-                        rows->path);
+                        "10,000,000 documents, so make it with: %s",
+                        rows->path, command);
+        }
         status = tokmap_i_rows_make(rows, &w->rows_kind, NULL, err);
     }
     if (status)

@@ -53,29 +53,43 @@ char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kin
     return path;
 }
 
+void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text)
+{
+    static const char *const whole[] = {"", " --whole-documents drop",
+                                        " --whole-documents truncate"};
+    char align[32] = "", most[32] = "";
+    if (kind->align > 1)
+        snprintf(align, sizeof align, " --align %" PRIu32, kind->align);
+    if (kind->most > 0)
+        snprintf(most, sizeof most, " --max-documents %" PRIu32, kind->most);
+    snprintf(text, TOKMAP_I_ROWS_COMMAND_BYTES, "tokmap rows --sequence-length %" PRIu32 "%s%s%s",
+             kind->length, align, most, whole[kind->whole]);
+}
+
 static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
                                   uint64_t n_bytes, tokmap_error *err)
 {
     const tokmap_i_rows_header *h = &r->header;
     const tokmap_i_header *of_dataset = &r->ds->header;
+    char of_file[TOKMAP_I_ROWS_COMMAND_BYTES], wanted[TOKMAP_I_ROWS_COMMAND_BYTES];
     uint8_t hash[16];
+    tokmap_i_rows_command(&h->kind, of_file);
+    tokmap_i_rows_command(kind, wanted);
     tokmap_i_content_hash_store(&of_dataset->documents_hash, hash);
     if (h->n_bytes != n_bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: damaged: has %" PRIu64 " bytes, but its header says %" PRIu64, r->path,
-                    n_bytes, h->n_bytes);
+                    "%s: damaged: has %" PRIu64 " bytes, but its header says %" PRIu64
+                    ": make it again with: %s",
+                    r->path, n_bytes, h->n_bytes, wanted);
     if (h->n_tokens != of_dataset->n_tokens || h->n_documents != of_dataset->n_documents ||
         memcmp(h->documents_hash, hash, sizeof hash) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has the rows of other documents than %s: make it again with tokmap rows",
-                    r->path, r->ds->index_path);
+                    "%s: has the rows of other documents than %s: make it again with: %s", r->path,
+                    r->ds->index_path, wanted);
     if (memcmp(&h->kind, kind, sizeof *kind) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has rows with sequence length %" PRIu32 ", align %" PRIu32
-                    ", max_documents %" PRIu32 ", whole_documents %" PRIu32 "; wanted are %" PRIu32
-                    ", %" PRIu32 ", %" PRIu32 ", %" PRIu32,
-                    r->path, h->kind.length, h->kind.align, h->kind.most, h->kind.whole,
-                    kind->length, kind->align, kind->most, kind->whole);
+                    "%s: was made with: %s; make one for these options with: %s", r->path, of_file,
+                    wanted);
     return TOKMAP_OK;
 }
 
@@ -100,7 +114,7 @@ tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_dataset *ds,
     if (status)
         return status;
     if (stat.n_bytes < sizeof bytes)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: not a rows file", r->path);
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: not a rows file: remove it", r->path);
     status =
         tokmap_i_read_exactly((tokmap_i_named_file){r->fd, r->path}, 0, sizeof bytes, bytes, err);
     if (status)
@@ -152,7 +166,8 @@ uint64_t tokmap_i_rows_reader_bytes(const tokmap_i_rows_reader *reader)
 static tokmap_status fail_chunk(const tokmap_i_rows *r, uint64_t number, const char *problem,
                                 tokmap_error *err)
 {
-    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: chunk %" PRIu64 " of its rows %s",
+    return FAIL(err, TOKMAP_ERR_CORRUPT,
+                "%s: damaged: chunk %" PRIu64 " of its rows %s: make it again with tokmap rows",
                 r->path ? r->path : r->ds->index_path, number, problem);
 }
 

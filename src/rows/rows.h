@@ -37,6 +37,13 @@ void tokmap_i_rows_close(tokmap_i_rows *r);
 /* The name of the rows file beside a dataset; the caller frees it. NULL: no memory. */
 char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind);
 
+enum {
+    TOKMAP_I_ROWS_COMMAND_BYTES = 128
+};
+
+/* The command that makes rows of this kind, for messages. */
+void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text);
+
 /* ---- Lookups ---- */
 
 /* Of one thread: what it has read of rows files, and documents. */

@@ -66,9 +66,9 @@ const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *
 {
     *is_newer = false;
     if (memcmp(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic) != 0)
-        return "not a rows file";
+        return "not a rows file: remove it";
     if (load_le64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
-        return "damaged: the header does not match its checksum";
+        return "damaged: the header does not match its checksum: make it again with tokmap rows";
     *is_newer = load_le32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4) ||
                 !is_zero(bytes + 112, CHECKSUM_AT - 112);
     if (*is_newer)
@@ -85,12 +85,13 @@ const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *
     h->largest_chunk = load_le64(bytes + 96);
     h->n_bytes = load_le64(bytes + 104);
     const uint32_t length = h->kind.length, align = h->kind.align;
-    if (length == 0 || length > 1 << 24 || align == 0 || length % align != 0)
-        return "damaged: impossible sequence length or alignment";
+    if (length == 0 || length > 1 << 24 || align == 0 || length % align != 0 ||
+        h->kind.whole > TOKMAP_WHOLE_TRUNCATE)
+        return "damaged: impossible options of its rows: make it again with tokmap rows";
     const uint64_t n_chunks = div_up(h->n_rows, tokmap_i_chunk_rows(length));
     if (h->n_rows > h->n_tokens || h->n_chunks != n_chunks || h->largest_chunk > h->n_bytes ||
         h->n_bytes / 8 < n_chunks + TOKMAP_I_ROWS_HEADER_BYTES / 8)
-        return "damaged: impossible sizes";
+        return "damaged: impossible sizes: make it again with tokmap rows";
     return NULL;
 }
 

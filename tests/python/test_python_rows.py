@@ -366,8 +366,14 @@ def what_is_wrong_is_refused(folder):
         raises((tokmap.MismatchError, tokmap.FileError), tokmap.Loader, tokmap.Source(**source), **options_of(kind))
     for change in ({"align": 4}, {"sequence_length": 128}, {"documents_per_row": 9}, {"whole_documents": "drop"}):
         text = str(raises(tokmap.MismatchError, read_all, {**options_of(kind), **change}, rows_files=path))
-        assert "wanted" in text, text
+        change = {**options_of(kind), **change}
+        made = "tokmap rows --sequence-length 64 --align 8; "
+        wanted = rows_options(ref_rows.Kind(*(change[name] for name in (
+            "sequence_length", "align", "documents_per_row", "whole_documents"))))
+        assert made in text and text.endswith(" ".join(["with: tokmap rows", *wanted])), text
     raises(ValueError, tokmap.Source, folder / "d", rows_files=[path, path])
+    for no_path in ("", "d\0", 3, b"d", [3]):
+        raises((TypeError, ValueError), tokmap.Source, folder / "d", rows_files=no_path)
     for wrong in ({"align": 5}, {"align": 0}, {"whole_documents": "cut"}, {"documents_per_row": -1}, {"random_offset": True},
                   {"shuffle": "block", "block_windows": 3}, {"contiguous": False}):
         raises((ValueError, tokmap.ArgumentError), tokmap.Loader, dataset, **{**options_of(kind), **wrong})
