@@ -120,8 +120,8 @@ typedef enum tokmap_io {
     TOKMAP_IO_AUTO = 0,
     TOKMAP_IO_MAP = 1, /* use the map; nothing is read in advance */
     /* io_uring and O_DIRECT into memory of the loader: for each row read in advance, its tokens and
-     * 4 to 16 KiB more. Where this does not work, and with more than 256 token files in joined
-     * datasets, POPULATE is used. */
+     * 4 to 16 KiB more. Where this does not work, with TOKMAP_WINDOWS_BEST_FIT, and with more than
+     * 256 token files in joined datasets, POPULATE is used. */
     TOKMAP_IO_DIRECT = 2,
     /* Bring pages of the map into memory and check them, up to 8 steps before they are needed. With
      * TOKMAP_SHUFFLE_BLOCK and up to 8 ranks, read the blocks of the next group whole; then the
