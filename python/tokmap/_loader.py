@@ -169,7 +169,9 @@ class Loader:
             if (rank, n_ranks) != (None, None):
                 raise ValueError("mesh says rank and n_ranks: do not give them too")
             rank, n_ranks = rank_in_mesh(mesh, dims)
-            mesh = None  # not pickled
+            mesh, dims = None, ("dp",)  # not pickled
+        elif tuple(dims) != ("dp",):
+            raise ValueError("dims are dimensions of a mesh, and there is no mesh")
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
         random_offset = flag("random_offset", random_offset)
@@ -209,8 +211,8 @@ class Loader:
             raise ValueError("n_slots, max_documents and log are for a Loader with a device; documents_per_row limits the "
                              "documents of a row")
         if (windows != "concat" or cp_size > 1) and not contiguous:
-            raise ValueError("contiguous=False needs windows='concat': other rows are padded, with pad_id in inputs and "
-                             "ignore_index in labels")
+            raise ValueError("contiguous=False needs windows='concat' and cp_size=1: the labels of other rows are not all the "
+                             "next input")
         self._lock: Any = new_lock(self)  # held from next until the rows are copied
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
         self._own_handle: Any = self._open()

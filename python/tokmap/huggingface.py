@@ -34,6 +34,9 @@ class CausalLMDataset(MapDataset):
         if not {"inputs", "labels"} <= outputs <= {"inputs", "labels", "position_ids"}:
             raise ValueError(f"outputs are {self._loader.outputs}: must be inputs and labels, and may be position_ids; "
                              "mask_labels=True applies the loss_mask")
+        if self._arguments["cp_size"] != 1:
+            raise ValueError(f"cp_size is {self._arguments['cp_size']}: must be 1, because models of transformers take the label "
+                             "of an input from the next one, which may be in another slice")
         if self._arguments["ignore_index"] != -100:
             raise ValueError(f"ignore_index is {self._arguments['ignore_index']}: must be -100, the only label that "
                              "transformers leaves out of the loss")

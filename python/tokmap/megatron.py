@@ -34,6 +34,8 @@ class GPTDataset(MapDataset):
         outputs += ["document_ids"] if config.reset_attention_mask and config.create_attention_mask else []
         options = {"seed": config.random_seed, "framework": "torch", **options, "outputs": outputs}
         super().__init__(sources, config.sequence_length, **options)
+        if self._arguments["cp_size"] != 1:
+            raise ValueError(f"cp_size is {self._arguments['cp_size']}: must be 1, because Megatron slices the rows itself")
         self.config = config
 
     def __getitem__(self, sample: Optional[int]) -> Dict[str, Any]:

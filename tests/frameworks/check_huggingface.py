@@ -114,6 +114,12 @@ def only_labels_are_masked(folder):
         assert "-100" in str(error)
     else:
         raise AssertionError("ignore_index")
+    try:  # the labels of a slice are not the next inputs
+        tokmap.huggingface.CausalLMDataset(folder / "many", 9, cp_size=2, cp_mode="zigzag")
+    except ValueError as error:
+        assert "cp_size" in str(error)
+    else:
+        raise AssertionError("cp_size")
 
 
 def pieces_of_a_row_are_separate(folder):

@@ -190,7 +190,7 @@ def slices_make_the_whole(folder):
                 assert sorted(sum((places_of_slice([], length, r, size, mode) for r in range(size)), [])) == list(range(length))
         assert all(next(loader, None) is None and loader.state() == loaders[0].state() for loader in loaders)
     for wrong in ({"cp_size": 2, "cp_rank": 2}, {"cp_size": 3}, {"cp_size": 4, "cp_mode": "zigzag"}, {"cp_mode": "ring"},
-                  {"cp_size": 2, "cp_mode": "documents"}, {"cp_size": 2, "contiguous": False}):
+                  {"cp_size": 2, "cp_mode": "documents"}, {"cp_size": 2, "contiguous": False}, {"dims": ("dp", "fsdp")}):
         raises((ValueError, tokmap.ArgumentError), tokmap.Loader, datasets, 20, **wrong)
     raises((ValueError, tokmap.ArgumentError), tokmap.Loader, datasets, 20, windows="best_fit", align=2, cp_size=2,
            cp_mode="documents")
