@@ -359,9 +359,12 @@ static tokmap_status explain_missing(const char *path, tokmap_status status, tok
 {
     if (status != TOKMAP_ERR_IO || err->sys_errno != ENOENT || !tokmap_i_file_exists(path))
         return status;
+    const char *end = strrchr(path, '.');
+    const bool is_folder = tokmap_i_file_is_folder(path);
     FAIL(err, status, "%s: not a dataset%s", path,
-         tokmap_i_file_is_folder(path) ? ", but a folder: pack its files, or name a dataset in it"
-                                       : ": pack it, or index it");
+         is_folder ? ", but a folder: pack its files, or name a dataset in it"
+         : end && strcmp(end, ".tmr") == 0 ? ", but a rows file: name the dataset beside it"
+                                           : ": pack it, or index it");
     err->sys_errno = ENOENT;
     return status;
 }

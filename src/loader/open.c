@@ -151,6 +151,9 @@ static tokmap_status check_sources(const tokmap_loader_options *o, tokmap_error 
         if (s->masked != 0 && s->masked != 1)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "source %zu: masked is %" PRId32 ": must be 0 or 1", k, s->masked);
+        if (s->rows_files && o->windows != TOKMAP_WINDOWS_BEST_FIT)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "source %zu: rows_files are only for windows of the kind best fit", k);
     }
     return TOKMAP_OK;
 }

@@ -110,6 +110,8 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.row_parts = 16, TOKMAP_ERR_ARGUMENT, "row_parts");
     REFUSED(sources[1].n_datasets = 0, TOKMAP_ERR_ARGUMENT, "source 1 has 0 datasets");
     REFUSED(sources[1].datasets = NULL, TOKMAP_ERR_ARGUMENT, "source 1: datasets is NULL");
+    REFUSED(sources[1].rows_files = (const char *const[2]){NULL}, TOKMAP_ERR_ARGUMENT,
+            "source 1: rows_files");
     REFUSED((of_narrow[1] = NULL, sources[0].n_datasets = 2), TOKMAP_ERR_ARGUMENT, "is NULL");
     REFUSED(sources[1].masked = 2, TOKMAP_ERR_ARGUMENT, "masked");
     REFUSED(sources[1].weight = -1, TOKMAP_ERR_ARGUMENT, "weights");
