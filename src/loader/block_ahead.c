@@ -16,14 +16,18 @@ bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sample
     *a = (tokmap_i_block_ahead){.sampler = sampler,
                                 .counts = calloc(n_sources, sizeof *a->counts),
                                 .n_asked = calloc(n_sources, sizeof *a->n_asked),
+                                .n_mapped = calloc(n_sources, sizeof *a->n_mapped),
+                                .n_end = calloc(n_sources, sizeof *a->n_end),
                                 .n_sources = n_sources};
-    return a->counts && a->n_asked;
+    return a->counts && a->n_asked && a->n_mapped && a->n_end;
 }
 
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
 {
     free(a->counts);
     free(a->n_asked);
+    free(a->n_mapped);
+    free(a->n_end);
     *a = (tokmap_i_block_ahead){0};
 }
 
@@ -47,11 +51,14 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
     }
 }
 
-/* Requests the chunks of n rows, which are numbered as blocks are. */
-static void ask_for_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t first, uint64_t n)
+/* Requests the chunks of n rows, which are numbered as blocks are, or brings them into the map.
+ * false: one cannot be brought; a row that needs it reports why. */
+static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t first, uint64_t n,
+                        bool maps)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     uint64_t before, begin, end, n_rows;
+    const void *tokens;
     a->sampler->rows.index = a->sampler->index;
     for (; n > 0; first += n_rows, n -= n_rows) {
         const uint64_t window = tokmap_i_windows_of_block(w, first);
@@ -59,10 +66,16 @@ static void ask_for_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t f
         const uint64_t row = window - before, chunk = row / w->chunk_rows;
         n_rows = MIN(n, MIN((chunk + 1) * w->chunk_rows, rows->header.n_rows) - row);
         if (tokmap_i_rows_extent(rows, &a->sampler->rows, chunk, &begin, &end, NULL))
-            return;
-        if (end > begin)
-            tokmap_i_pages_will_need((tokmap_i_token_range){rows->ds, begin, end - begin});
+            return false;
+        const tokmap_i_token_range range = {rows->ds, begin, end - MIN(begin, end)};
+        if (range.n_tokens == 0)
+            continue;
+        if (!maps)
+            tokmap_i_pages_will_need(range);
+        else if (tokmap_i_pages_bring(range, &tokens, NULL) || !tokens)
+            return false;
     }
+    return true;
 }
 
 static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, uint64_t place)
@@ -70,12 +83,28 @@ static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, u
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     const tokmap_i_block b = tokmap_i_shuffle_block(&a->sampler->shuffles[k], epoch, place);
     if (w->rows) {
-        ask_for_chunks(a, k, b.first_window, b.n_windows);
+        take_chunks(a, k, b.first_window, b.n_windows, false);
         return;
     }
     const uint64_t n = MIN(b.n_windows, w->n_windows - b.first_window);
     ask_for_windows(a, k, epoch, b.first_window, n);
     ask_for_windows(a, k, epoch, 0, b.n_windows - n);
+}
+
+/* The oldest block that was requested a while ago, or that is needed now. */
+static void map_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t n_blocks, uint64_t margin)
+{
+    const uint64_t i = a->n_mapped[k];
+    if (i >= a->n_end[k] && i + margin >= a->n_asked[k])
+        return;
+    const tokmap_i_block b =
+        tokmap_i_shuffle_block(&a->sampler->shuffles[k], i / n_blocks, i % n_blocks);
+    a->n_mapped[k] += take_chunks(a, k, b.first_window, b.n_windows, true);
+}
+
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source)
+{
+    return a->maps && a->n_mapped[source] >= a->n_end[source];
 }
 
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
@@ -90,8 +119,12 @@ void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
         const uint64_t margin = s->by_chunks ? div_up(s->group_blocks, MARGIN) : MARGIN;
         const uint64_t end = epoch * n_blocks + block + s->group_blocks + margin;
         if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the position has jumped */
-            a->n_asked[k] = begin;
+            a->n_asked[k] = a->n_mapped[k] = begin;
+        a->n_mapped[k] = MAX(a->n_mapped[k], begin);
         for (; a->n_asked[k] < end; a->n_asked[k]++)
             ask_for_block(a, k, a->n_asked[k] / n_blocks, a->n_asked[k] % n_blocks);
+        a->n_end[k] = MIN(begin + s->group_blocks, (epoch + 1) * n_blocks);
+        if (a->maps)
+            map_block(a, k, n_blocks, margin);
     }
 }

@@ -14,6 +14,9 @@ typedef struct tokmap_i_block_ahead {
     tokmap_i_sampler *sampler; /* of this thread */
     uint64_t *counts;          /* of each source: windows used so far */
     uint64_t *n_asked;         /* of each source: blocks requested, over all epochs */
+    uint64_t *n_mapped;        /* best fit: those of them that were brought into the map */
+    uint64_t *n_end;           /* where the group ends that the source is in */
+    bool maps;                 /* set by the caller: they are to be brought into it */
     uint32_t n_sources;
 } tokmap_i_block_ahead;
 
@@ -21,7 +24,10 @@ typedef struct tokmap_i_block_ahead {
 bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sampler,
                                uint32_t n_sources);
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a);
-/* Requests blocks for the next sample, which may be any. */
+/* Requests blocks for the next sample, which may be any. Of rows of pieces it also brings a block
+ * into the map: a row has many pieces, and one call for a block costs less than one for each. */
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample);
+/* Whether all blocks of the group that a source is in are in the map. */
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source);
 
 #endif /* TOKMAP_BLOCK_AHEAD_H */

@@ -170,7 +170,8 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
         void *to = copies ? tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r) : NULL;
         if (copies)
             status = copy_row(f, s, &s->rows[r], to);
-        for (size_t k = 0; k < n_ranges(&s->rows[r]) && !copies && !status; k++)
+        const bool brings = !copies && !s->rows[r].is_mapped;
+        for (size_t k = 0; k < n_ranges(&s->rows[r]) && brings && !status; k++)
             status =
                 tokmap_i_pages_bring(range_of(f, s, &s->rows[r], k), &s->rows[r].tokens, &s->err);
     }
@@ -178,7 +179,7 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
         return status;
     for (uint32_t r = 0; r < s->n_rows && !status; r++) {
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && !status; k++)
-            if (s->rows[r].tokens)
+            if (s->rows[r].tokens || s->rows[r].is_mapped)
                 status = tokmap_i_pages_check(range_of(f, s, &s->rows[r], k), &seen, &s->err);
         if (s->rows[r].n_pieces > 0)
             s->rows[r].tokens = NULL;

@@ -16,6 +16,7 @@ typedef struct tokmap_i_fetch_row {
                            one file, which was not checked: copy it with tokmap_i_pages_read. NULL
                            also for one of pieces, which were checked */
     size_t first_piece, n_pieces; /* if it is one of pieces, not 0 */
+    bool is_mapped;               /* those are in the map already */
 } tokmap_i_fetch_row;
 
 /* Of the rows of a step. */

@@ -333,7 +333,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     if (p->sampler.shuffles)
         source_bytes += sizeof *p->first_dataset + sizeof *p->sampler.shuffles;
     if (p->ahead.counts)
-        source_bytes += sizeof *p->ahead.counts + sizeof *p->ahead.n_asked;
+        source_bytes += 4 * sizeof *p->ahead.counts;
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
                        p->n_datasets * sizeof(*p->datasets);
     n_bytes += l->lent ? n_rows * l->row_stride : 0;

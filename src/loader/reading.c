@@ -34,11 +34,14 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
         const tokmap_status status = tokmap_i_sampler_locate(&p->sampler, sample, &at, err);
         if (status)
             return status;
-        rows[i] = (tokmap_i_fetch_row){.dataset = p->first_dataset[at.source] + at.dataset,
-                                       .n_tokens = at.n_tokens,
-                                       .first_token = at.first_token,
-                                       .first_piece = pieces->n,
-                                       .n_pieces = at.n_pieces};
+        rows[i] =
+            (tokmap_i_fetch_row){.dataset = p->first_dataset[at.source] + at.dataset,
+                                 .n_tokens = at.n_tokens,
+                                 .first_token = at.first_token,
+                                 .first_piece = pieces->n,
+                                 .n_pieces = at.n_pieces,
+                                 .is_mapped = p->ahead.counts && at.pieces &&
+                                              tokmap_i_block_ahead_is_mapped(&p->ahead, at.source)};
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
             return FAIL_MEMORY(err);
     }
@@ -232,6 +235,9 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
     }
     if (!status)
         status = tokmap_i_loader_open_fetch(l, err);
+    /* Before the thread of the fetch has anything to do. */
+    l->plan.ahead.maps =
+        l->io == TOKMAP_IO_POPULATE && l->windows == TOKMAP_WINDOWS_BEST_FIT && !l->drop_behind;
     if (!status)
         tokmap_i_loader_restart_fetch(l);
     return status;

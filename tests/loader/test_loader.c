@@ -424,7 +424,8 @@ TEST(opening_and_closing_leaves_nothing)
     for (int i = 0; i < 1000 && n_entries("/proc/self/task") != n_threads; i++)
         usleep(1000); /* one that was joined may still be going */
     CHECK_EQ(n_entries("/proc/self/task"), n_threads);
-    CHECK(check_sanitized() || n_mapped_files("") <= n_maps + 4); /* malloc may have grown */
+    /* malloc may have grown, also for threads that read ahead. */
+    CHECK(check_sanitized() || n_mapped_files("") <= n_maps + n / 20);
     close_all();
 }
 
