@@ -35,7 +35,7 @@ class Source:
         for path in files:
             if path is not None and (not isinstance(path, (str, os.PathLike)) or not encode_path(path)):
                 raise TypeError(f"{path!r} in rows_files is no path")
-        self.rows_files = [None if path is None else os.fspath(path) for path in files]
+        self.rows_files = [None if path is None else os.path.abspath(path) for path in files]  # the process may change its folder
         n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
         if self.rows_files != [None] and len(self.rows_files) != n_datasets:
             raise ValueError(f"{len(self.rows_files)} rows_files for {n_datasets} datasets")

@@ -372,6 +372,14 @@ def what_is_wrong_is_refused(folder):
             "sequence_length", "align", "documents_per_row", "whole_documents"))))
         assert made in text and text.endswith(" ".join(["with: tokmap rows", *wanted])), text
     raises(ValueError, tokmap.Source, folder / "d", rows_files=[path, path])
+    here = os.getcwd()
+    try:
+        os.chdir(folder)
+        loader = pickle.dumps(tokmap.Loader(tokmap.Source("d", rows_files=path.name), **options_of(kind)))
+        os.chdir("/")
+        pickle.loads(loader)
+    finally:
+        os.chdir(here)
     for no_path in ("", "d\0", 3, b"d", [3]):
         raises((TypeError, ValueError), tokmap.Source, folder / "d", rows_files=no_path)
     for wrong in ({"align": 5}, {"align": 0}, {"whole_documents": "cut"}, {"documents_per_row": -1}, {"random_offset": True},
