@@ -150,12 +150,13 @@ static tokmap_status add_documents(void *context, const uint64_t *ends, uint32_t
 
 static tokmap_status make_chunks(maker *m, tokmap_error *err)
 {
-    tokmap_i_index_reader reader;
-    tokmap_status status = tokmap_i_index_reader_open(&reader, m->r->ds, err);
-    if (status)
-        return status;
-    status = tokmap_i_index_reader_documents(&reader, add_documents, m, err);
-    tokmap_i_index_reader_close(&reader);
+    const tokmap_dataset *ds = m->r->ds;
+    /* The open file: its path may mean another one by now. */
+    tokmap_i_index_reader reader = {ds, ds->index_fd, malloc(TOKMAP_I_READER_BUFFER_BYTES)};
+    if (!reader.buffer)
+        return FAIL_MEMORY(err);
+    tokmap_status status = tokmap_i_index_reader_documents(&reader, add_documents, m, err);
+    free(reader.buffer);
     while (!status && m->n > 0)
         status = pack_chunk(m, true, err);
     return status;

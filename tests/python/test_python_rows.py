@@ -376,7 +376,9 @@ def what_is_wrong_is_refused(folder):
     try:
         os.chdir(folder)
         loader = pickle.dumps(tokmap.Loader(tokmap.Source("d", rows_files=path.name), **options_of(kind)))
+        opened = tokmap.Dataset("d")
         os.chdir("/")
+        tokmap.Loader(opened, 32, windows="best_fit")  # without a rows file
         pickle.loads(loader)
     finally:
         os.chdir(here)
