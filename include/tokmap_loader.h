@@ -328,8 +328,9 @@ typedef struct tokmap_gather_options {
 } tokmap_gather_options;
 
 /* Copies the rows of a batch, one after another: sequence_length numbers each, or one more for
- * whole rows (TOKENS, ROWS_I32, ROWS_I64). TOKMAP_ERR_ARGUMENT: an option is wrong; or largest_id,
- * pad_id or ignore_index does not fit the format. */
+ * whole rows (TOKENS, ROWS_I32, ROWS_I64); with TOKMAP_WINDOWS_BEST_FIT only loss_mask says which
+ * of their tokens are labels. TOKMAP_ERR_ARGUMENT: an option is wrong; or largest_id, pad_id or
+ * ignore_index does not fit the format. */
 TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
                                              const tokmap_gather_options *options,
                                              tokmap_error *err);
