@@ -17,9 +17,8 @@ bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sample
                                 .counts = calloc(n_sources, sizeof *a->counts),
                                 .n_asked = calloc(n_sources, sizeof *a->n_asked),
                                 .n_mapped = calloc(n_sources, sizeof *a->n_mapped),
-                                .n_end = calloc(n_sources, sizeof *a->n_end),
                                 .n_sources = n_sources};
-    return a->counts && a->n_asked && a->n_mapped && a->n_end;
+    return a->counts && a->n_asked && a->n_mapped;
 }
 
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
@@ -27,7 +26,6 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
     free(a->counts);
     free(a->n_asked);
     free(a->n_mapped);
-    free(a->n_end);
     *a = (tokmap_i_block_ahead){0};
 }
 
@@ -91,20 +89,32 @@ static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, u
     ask_for_windows(a, k, epoch, 0, b.n_windows - n);
 }
 
-/* The oldest block that was requested a while ago, or that is needed now. */
-static void map_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t n_blocks, uint64_t margin)
+/* Brings the oldest block into the map that was requested and is not there: those of the group that
+ * is in use, and others when they had the time to be read. */
+static void map_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t end, uint64_t margin)
 {
     const uint64_t i = a->n_mapped[k];
-    if (i >= a->n_end[k] && i + margin >= a->n_asked[k])
+    const tokmap_i_shuffle *s = &a->sampler->shuffles[k];
+    const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
+    if (i >= a->n_asked[k] || (i >= end && i + margin >= a->n_asked[k]))
         return;
     const tokmap_i_block b =
         tokmap_i_shuffle_block(&a->sampler->shuffles[k], i / n_blocks, i % n_blocks);
     a->n_mapped[k] += take_chunks(a, k, b.first_window, b.n_windows, true);
 }
 
-bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source)
+/* The block after a group, over all epochs. */
+static uint64_t end_of_group(const tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
 {
-    return a->maps && a->n_mapped[source] >= a->n_end[source];
+    const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
+    const uint64_t group = place / s->block_windows / s->group_blocks;
+    return epoch * n_blocks + MIN((group + 1) * s->group_blocks, n_blocks);
+}
+
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source, uint64_t epoch)
+{
+    const tokmap_i_shuffle *s = &a->sampler->shuffles[source];
+    return a->maps && a->n_mapped[source] >= end_of_group(s, epoch, a->sampler->place);
 }
 
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
@@ -123,8 +133,7 @@ void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
         a->n_mapped[k] = MAX(a->n_mapped[k], begin);
         for (; a->n_asked[k] < end; a->n_asked[k]++)
             ask_for_block(a, k, a->n_asked[k] / n_blocks, a->n_asked[k] % n_blocks);
-        a->n_end[k] = MIN(begin + s->group_blocks, (epoch + 1) * n_blocks);
         if (a->maps)
-            map_block(a, k, n_blocks, margin);
+            map_block(a, k, end_of_group(s, epoch, a->counts[k] % s->n_windows), margin);
     }
 }

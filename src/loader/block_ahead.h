@@ -15,7 +15,6 @@ typedef struct tokmap_i_block_ahead {
     uint64_t *counts;          /* of each source: windows used so far */
     uint64_t *n_asked;         /* of each source: blocks requested, over all epochs */
     uint64_t *n_mapped;        /* best fit: those of them that were brought into the map */
-    uint64_t *n_end;           /* where the group ends that the source is in */
     bool maps;                 /* set by the caller: they are to be brought into it */
     uint32_t n_sources;
 } tokmap_i_block_ahead;
@@ -27,7 +26,8 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a);
 /* Requests blocks for the next sample, which may be any. Of rows of pieces it also brings a block
  * into the map: a row has many pieces, and one call for a block costs less than one for each. */
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample);
-/* Whether all blocks of the group that a source is in are in the map. */
-bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source);
+/* Whether all blocks of a group are in the map: that of the last sample of the sampler, which is of
+ * this source and epoch. */
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source, uint64_t epoch);
 
 #endif /* TOKMAP_BLOCK_AHEAD_H */

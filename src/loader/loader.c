@@ -110,7 +110,6 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
         const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens};
         p->tokens = read ? read + (size_t)p->place * ds->header.token_bytes
                          : tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
-        p->n_inputs = MIN(p->n_tokens, at->n_tokens - 1 - p->place);
         if (!p->tokens)
             status = map_or_copy(l, i, range, p->place, !fetched, &p->tokens, err);
         __builtin_prefetch(p->tokens); /* and so the address of its page */
@@ -333,7 +332,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     if (p->sampler.shuffles)
         source_bytes += sizeof *p->first_dataset + sizeof *p->sampler.shuffles;
     if (p->ahead.counts)
-        source_bytes += 4 * sizeof *p->ahead.counts;
+        source_bytes += 3 * sizeof *p->ahead.counts;
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
                        p->n_datasets * sizeof(*p->datasets);
     n_bytes += l->lent ? n_rows * l->row_stride : 0;

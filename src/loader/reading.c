@@ -34,14 +34,14 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
         const tokmap_status status = tokmap_i_sampler_locate(&p->sampler, sample, &at, err);
         if (status)
             return status;
-        rows[i] =
-            (tokmap_i_fetch_row){.dataset = p->first_dataset[at.source] + at.dataset,
-                                 .n_tokens = at.n_tokens,
-                                 .first_token = at.first_token,
-                                 .first_piece = pieces->n,
-                                 .n_pieces = at.n_pieces,
-                                 .is_mapped = p->ahead.counts && at.pieces &&
-                                              tokmap_i_block_ahead_is_mapped(&p->ahead, at.source)};
+        rows[i] = (tokmap_i_fetch_row){
+            .dataset = p->first_dataset[at.source] + at.dataset,
+            .n_tokens = at.n_tokens,
+            .first_token = at.first_token,
+            .first_piece = pieces->n,
+            .n_pieces = at.n_pieces,
+            .is_mapped = p->ahead.counts && at.pieces &&
+                         tokmap_i_block_ahead_is_mapped(&p->ahead, at.source, at.epoch)};
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
             return FAIL_MEMORY(err);
     }

@@ -302,6 +302,7 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
     const tokmap_i_loader_source *source = &s->sources[at.source];
     uint64_t window = tokmap_i_shuffle_window(&s->shuffles[at.source], at.epoch, at.place);
     if (source->windows.rows) {
+        s->place = at.place;
         if (source->shuffle.by_chunks)
             window = tokmap_i_windows_of_block(&source->windows, window);
         *out = (tokmap_sample){.source = at.source, .epoch = at.epoch, .window = window};

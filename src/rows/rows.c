@@ -247,10 +247,11 @@ static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_read
         return FAIL(err, TOKMAP_ERR_CORRUPT,
                     "%s: document %" PRIu64 " is not as its rows say: one of them is damaged",
                     r->ds->index_path, document);
-    out->first_token = d.first_token + part * r->header.kind.length;
-    out->n_tokens =
-        (uint32_t)MIN(d.n_tokens - part * r->header.kind.length, r->header.kind.length + 1ull);
-    out->document = document;
+    const uint64_t skipped = part * r->header.kind.length;
+    *out = (tokmap_piece){.document = document,
+                          .first_token = d.first_token + skipped,
+                          .n_tokens =
+                              (uint32_t)MIN(d.n_tokens - skipped, r->header.kind.length + 1ull)};
     return TOKMAP_OK;
 }
 
@@ -280,6 +281,11 @@ static bool make_room(tokmap_i_rows_reader *reader, uint32_t n)
     return true;
 }
 
+uint32_t tokmap_i_rows_tokens(const tokmap_i_rows_kind *kind, const tokmap_piece *last)
+{
+    return (uint32_t)round_up(last->place + last->n_tokens - 1, kind->align) + 1;
+}
+
 tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *reader, uint64_t row,
                                 tokmap_error *err)
 {
@@ -307,16 +313,16 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
         const uint64_t document = c.first_document + tokmap_i_chunk_number(&c, at + k);
         status = find_piece(r, reader, document, part, p, err);
         p->place = (uint32_t)place;
+        p->n_inputs = p->n_tokens;
         if (!status && place + p->n_tokens > kind->length + 1ull)
             return fail_chunk(r, c.number, "has a row that is too long", err);
         place += status ? 0 : round_up(p->n_tokens, kind->align);
     }
-    return status;
-}
-
-uint32_t tokmap_i_rows_tokens(const tokmap_i_rows_kind *kind, const tokmap_piece *last)
-{
-    return (uint32_t)round_up(last->place + last->n_tokens - 1, kind->align) + 1;
+    if (status)
+        return status;
+    tokmap_piece *last = &reader->pieces[reader->n_pieces - 1];
+    last->n_inputs = MIN(last->n_tokens, tokmap_i_rows_tokens(kind, last) - 1 - last->place);
+    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_rows_extent(const tokmap_i_rows *r, tokmap_i_rows_reader *reader,

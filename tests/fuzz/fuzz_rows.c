@@ -94,6 +94,7 @@ static void check_row(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader
         require(p->n_tokens >= 2 && p->first_token >= d.first_token &&
                 p->first_token + p->n_tokens <= d.first_token + d.n_tokens);
         require(p->place >= end && p->place % kind.align == 0);
+        require(!p->tokens && p->n_inputs >= 1 && p->n_inputs <= p->n_tokens);
         end = p->place + p->n_tokens;
     }
     require(end <= LENGTH + 1);
