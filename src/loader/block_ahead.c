@@ -57,13 +57,13 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     uint64_t before, begin, end, n_rows;
     const void *tokens;
-    a->sampler->rows.index = a->sampler->index;
+    a->sampler->rows->index = a->sampler->index;
     for (; n > 0; first += n_rows, n -= n_rows) {
         const uint64_t window = tokmap_i_windows_of_block(w, first);
         const tokmap_i_rows *rows = &w->rows[tokmap_i_windows_dataset(w, window, &before)];
         const uint64_t row = window - before, chunk = row / w->chunk_rows;
         n_rows = MIN(n, MIN((chunk + 1) * w->chunk_rows, rows->header.n_rows) - row);
-        if (tokmap_i_rows_extent(rows, &a->sampler->rows, chunk, &begin, &end, NULL))
+        if (tokmap_i_rows_extent(rows, a->sampler->rows, chunk, &begin, &end, NULL))
             return false;
         const tokmap_i_token_range range = {rows->ds, begin, end - MIN(begin, end)};
         if (range.n_tokens == 0)
@@ -114,7 +114,7 @@ static uint64_t end_of_group(const tokmap_i_shuffle *s, uint64_t epoch, uint64_t
 bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source, uint64_t epoch)
 {
     const tokmap_i_shuffle *s = &a->sampler->shuffles[source];
-    return a->maps && a->n_mapped[source] >= end_of_group(s, epoch, a->sampler->place);
+    return a->maps && a->n_mapped[source] >= end_of_group(s, epoch, a->sampler->rows->place);
 }
 
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)

@@ -353,8 +353,8 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     }
     n_bytes += tokmap_i_index_cache_bytes(p->sampler.index);
     n_bytes += tokmap_i_index_cache_bytes(l->sampler.index);
-    n_bytes += tokmap_i_rows_reader_bytes(&p->sampler.rows);
-    n_bytes += tokmap_i_rows_reader_bytes(&l->sampler.rows);
+    n_bytes += tokmap_i_rows_reader_bytes(p->sampler.rows);
+    n_bytes += tokmap_i_rows_reader_bytes(l->sampler.rows);
     return n_bytes + (l->fetch ? tokmap_i_fetch_bytes(l->fetch) : 0);
 }
 

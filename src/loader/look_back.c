@@ -32,8 +32,8 @@ static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint3
     const tokmap_i_windows *w = &l->sources[source].windows;
     *v = (view){l, source, dataset, w, w->datasets[dataset], 0, {0}};
     if (w->rows) {
-        v->rows = (tokmap_i_rows_finder){.rows = &w->rows[dataset], .reader = &l->sampler.rows};
-        l->sampler.rows.index = l->sampler.index;
+        v->rows = (tokmap_i_rows_finder){.rows = &w->rows[dataset], .reader = l->sampler.rows};
+        l->sampler.rows->index = l->sampler.index;
     }
     v->n_windows =
         (dataset + 1 < w->n_datasets ? w->before[dataset + 1] : w->n_windows) - w->before[dataset];

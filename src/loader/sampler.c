@@ -257,6 +257,8 @@ bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
                             .sources = sources,
                             .shuffles = malloc(n_sources * sizeof *s->shuffles)};
     uint64_t largest_chunk = 0;
+    if (sources[0].windows.rows)
+        s->rows = calloc(1, sizeof *s->rows);
     for (uint32_t k = 0; s->shuffles && k < n_sources; k++) {
         const tokmap_i_windows *w = &sources[k].windows;
         s->shuffles[k] = sources[k].shuffle;
@@ -264,14 +266,17 @@ bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
             if (!w->rows[d].bytes)
                 largest_chunk = MAX(largest_chunk, w->rows[d].header.largest_chunk);
     }
-    return s->shuffles != NULL && tokmap_i_rows_reader_open(&s->rows, largest_chunk);
+    return s->shuffles && (!sources[0].windows.rows ||
+                           (s->rows && tokmap_i_rows_reader_open(s->rows, largest_chunk)));
 }
 
 void tokmap_i_sampler_close(tokmap_i_sampler *s)
 {
     free(s->shuffles);
     tokmap_i_index_cache_close(s->index);
-    tokmap_i_rows_reader_close(&s->rows);
+    if (s->rows)
+        tokmap_i_rows_reader_close(s->rows);
+    free(s->rows);
     *s = (tokmap_i_sampler){0};
 }
 
@@ -281,13 +286,13 @@ static tokmap_status locate_row(tokmap_i_sampler *s, const tokmap_i_windows *w, 
 {
     uint64_t before;
     out->dataset = tokmap_i_windows_dataset(w, out->window, &before);
-    s->rows.index = s->index;
+    s->rows->index = s->index;
     const tokmap_status status =
-        tokmap_i_rows_get(&w->rows[out->dataset], &s->rows, out->window - before, err);
+        tokmap_i_rows_get(&w->rows[out->dataset], s->rows, out->window - before, err);
     if (status)
         return status;
-    out->pieces = s->rows.pieces;
-    out->n_pieces = s->rows.n_pieces;
+    out->pieces = s->rows->pieces;
+    out->n_pieces = s->rows->n_pieces;
     out->first_token = out->pieces[0].first_token;
     out->n_tokens = tokmap_i_rows_tokens(&w->rows_kind, &out->pieces[out->n_pieces - 1]);
     return TOKMAP_OK;
@@ -302,7 +307,7 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
     const tokmap_i_loader_source *source = &s->sources[at.source];
     uint64_t window = tokmap_i_shuffle_window(&s->shuffles[at.source], at.epoch, at.place);
     if (source->windows.rows) {
-        s->place = at.place;
+        s->rows->place = at.place;
         if (source->shuffle.by_chunks)
             window = tokmap_i_windows_of_block(&source->windows, window);
         *out = (tokmap_sample){.source = at.source, .epoch = at.epoch, .window = window};

@@ -87,8 +87,9 @@ typedef struct tokmap_i_sampler {
     const tokmap_i_loader_source *sources;
     tokmap_i_shuffle *shuffles;  /* of each source, with the last permutations of this thread */
     tokmap_i_index_cache *index; /* of this thread; NULL: documents are looked up in the map */
-    tokmap_i_rows_reader rows;   /* BEST_FIT: the pieces of the last sample */
-    uint64_t place;              /* likewise: its number in its epoch */
+    /* BEST_FIT: the pieces of the last sample; else NULL. Not in this struct, which another thread
+     * may copy. */
+    tokmap_i_rows_reader *rows;
 } tokmap_i_sampler;
 
 /* false: no memory. */

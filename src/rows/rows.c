@@ -159,8 +159,9 @@ void tokmap_i_rows_reader_close(tokmap_i_rows_reader *reader)
 
 uint64_t tokmap_i_rows_reader_bytes(const tokmap_i_rows_reader *reader)
 {
-    return reader->n_slots * (sizeof *reader->slots + reader->largest_chunk) +
-           reader->capacity * sizeof *reader->pieces;
+    if (!reader)
+        return 0;
+    return sizeof *reader + reader->n_slots * (sizeof *reader->slots + reader->largest_chunk);
 }
 
 static tokmap_status fail_chunk(const tokmap_i_rows *r, uint64_t number, const char *problem,

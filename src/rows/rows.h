@@ -53,6 +53,7 @@ typedef struct tokmap_i_rows_reader {
     uint8_t *bytes; /* largest_chunk for each slot */
     uint64_t largest_chunk;
     uint32_t n_slots;
+    uint64_t place;       /* for the caller: where the last row is in its epoch */
     tokmap_piece *pieces; /* of the last row */
     uint32_t n_pieces, capacity;
 } tokmap_i_rows_reader;
@@ -60,6 +61,7 @@ typedef struct tokmap_i_rows_reader {
 /* largest_chunk: of all files, 0 if there are none. false: no memory. */
 bool tokmap_i_rows_reader_open(tokmap_i_rows_reader *reader, uint64_t largest_chunk);
 void tokmap_i_rows_reader_close(tokmap_i_rows_reader *reader);
+/* What it has had since it was opened; reader may be NULL. Any thread may ask. */
 uint64_t tokmap_i_rows_reader_bytes(const tokmap_i_rows_reader *reader);
 
 /* number < n_chunks. The chunk is valid until the next call with this reader. */
