@@ -344,31 +344,6 @@ static void write_span(const plan *p, const span *s, size_t n_wanted, uint64_t f
     copy_span(&rest, p->level, p->streaming);
 }
 
-static void write_row(const plan *p, size_t row_index)
-{
-    const tokmap_i_gather *g = p->g;
-    const tokmap_i_gather_row *row = &g->rows[row_index];
-    const size_t n_wanted = g->n_inputs + g->whole;
-    const size_t dst_offset = row_index * n_wanted * g->width;
-    span s = {.src = row->tokens,
-              .n = row->n_tokens - !g->whole,
-              .from = row->token_bytes,
-              .to = g->width,
-              .ahead = find_ahead(p, row_index)};
-    if (g->inputs) {
-        s.dst = (uint8_t *)g->inputs + dst_offset;
-        write_span(p, &s, n_wanted, g->pad_id);
-        s.ahead = 0; /* only one pass prefetches */
-    }
-    if (g->labels) {
-        s.dst = (uint8_t *)g->labels + dst_offset;
-        s.src += s.from;
-        s.mask = row->mask;
-        s.other = (uint64_t)g->ignore;
-        write_span(p, &s, n_wanted, s.other);
-    }
-}
-
 /* What is read after a piece; at the end that piece. */
 static const void *next_tokens(const plan *p, size_t row_index, size_t piece)
 {
@@ -405,6 +380,15 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
         s.other = (uint64_t)g->ignore;
         write_span(p, &s, n_places, s.other);
     }
+}
+
+/* A row in one piece. */
+static void write_row(const plan *p, size_t row_index)
+{
+    const tokmap_i_gather_row *row = &p->g->rows[row_index];
+    const tokmap_piece piece = {
+        .tokens = row->tokens, .n_tokens = row->n_tokens, .n_inputs = row->n_tokens - 1};
+    write_piece(p, row_index, &piece, p->g->n_inputs + p->g->whole, find_ahead(p, row_index));
 }
 
 static void write_pieces(const plan *p, size_t row_index)
