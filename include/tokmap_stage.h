@@ -29,7 +29,8 @@
  * Loader    While a stage is open, only it uses the loader, and the loader and its datasets must
  *           stay open. A loader has one stage at a time. After close, the loader continues after
  *           the last batch that next or fill returned.
- * Transfer  Tokens cross the bus once, at their stored width. A thread of the stage fills pinned
+ * Transfer  Tokens cross the bus once, at their stored width; of slices of rows, these and their
+ *           labels and ids. A thread of the stage fills pinned
  *           memory and queues the transfers, some steps in advance. A kernel in the caller's stream
  *           makes inputs, labels, position ids, document ids and document boundaries from them.
  * Streams   A stream is a CUstream or cudaStream_t of the device's primary context. NULL is the
@@ -82,12 +83,14 @@ enum {
     TOKMAP_STAGE_POSITION_IDS = 4,  /* from 0 in each document */
     TOKMAP_STAGE_DOCUMENT_IDS = 8,  /* from 0 in each row */
     TOKMAP_STAGE_CU_SEQLENS = 16,   /* starts of documents in the batch, rows one after another */
-    TOKMAP_STAGE_ROW_POSITIONS = 32 /* with POSITION_IDS: from 0 in each row instead */
+    TOKMAP_STAGE_ROW_POSITIONS = 32 /* with POSITION_IDS: from 0 in each row; not of slices */
 };
 
 typedef struct tokmap_stage_options {
-    size_t struct_size;       /* sizeof(tokmap_stage_options) */
-    tokmap_loader *loader;    /* opened with row_parts if outputs need documents */
+    size_t struct_size; /* sizeof(tokmap_stage_options) */
+    /* Opened with TOKMAP_ROW_DOCUMENTS if an output needs documents; for slices with the part that
+     * is the output. */
+    tokmap_loader *loader;
     int32_t device;           /* the driver's number of it, from 0; or TOKMAP_STAGE_HOST */
     uint32_t n_slots;         /* batches in device memory, 2 to 64; 0: 4 */
     uint32_t n_host_slots;    /* batches in pinned memory, 1 to 64; 0: what fits 64 MiB, 2 to 8 */

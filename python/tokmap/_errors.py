@@ -101,7 +101,11 @@ def make_error(text: str, status: int, errno: int, offset: int) -> Error:
 
 
 # Where a message of the library has words of C, those of Python.
-_WORDS = (("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS", 'open the loader with the output "cu_seqlens"'),
+_WORDS = (("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS for cu_seqlens, TOKMAP_ROW_POSITION_IDS and "
+           "TOKMAP_ROW_DOCUMENT_IDS for ids", "open the loader with the same outputs"),
+          ("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS", 'open the loader with the output "cu_seqlens"'),
+          ("open the loader with row_parts = TOKMAP_ROW_LOSS_MASK", 'open the loader with mask_labels=True'),
+          ("TOKMAP_STAGE_ROW_POSITIONS needs", "positions='row' needs"),
           ("row_parts needs them", "these outputs need them"), ("set input_bytes and label_bytes to 8", "use int64"),
           ("set input_bytes to 8", "use int64"))
 

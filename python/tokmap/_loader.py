@@ -198,12 +198,12 @@ class Loader:
         self._arguments = arguments
         self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
         self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
-        needed = set(self.outputs) | ({"loss_mask"} if mask_labels or (device is not None and windows == "best_fit") else set())
+        needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
         self._order = Order(
             self._sources, sequence_length=self.sequence_length, seed=seed, shuffle=shuffle, windows=windows,
-            random_offset=random_offset, row_parts=row_parts(needed, device is not None), block_windows=block_windows,
+            random_offset=random_offset, row_parts=row_parts(needed, device is not None and cp_size == 1), block_windows=block_windows,
             group_blocks=group_blocks, io=io, look_ahead=look_ahead, drop_behind=drop_behind,
             mixed_tokenizers=mixed_tokenizers, align=align, documents_per_row=documents_per_row,
             whole_documents=whole_documents, weights=weights, cp_rank=cp_rank, cp_size=cp_size, cp_mode=cp_mode)

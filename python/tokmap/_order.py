@@ -39,9 +39,9 @@ def as_outputs(given: Any) -> Tuple[str, ...]:
     return outputs
 
 
-def row_parts(outputs: Set[str], on_device: bool) -> int:
-    """What the library has to find out about rows. A stage makes positions and numbers from boundaries."""
-    wanted = {"cu_seqlens" if on_device and name in ("position_ids", "document_ids") else name for name in outputs}
+def row_parts(outputs: Set[str], by_stage: bool) -> int:
+    """What the library has to find out about rows. A stage makes positions and numbers of whole rows from boundaries."""
+    wanted = {"cu_seqlens" if by_stage and name in ("position_ids", "document_ids") else name for name in outputs}
     return sum(PARTS[name] for name in wanted)
 
 

@@ -122,6 +122,7 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
 static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
 {
     tokmap_row *row = &l->rows[i];
+    const uint64_t n_tokens = l->sources[row->source].datasets[row->dataset]->header.n_tokens;
     const tokmap_piece whole = {.tokens = row->tokens,
                                 .first_token = row->first_token,
                                 .n_tokens = row->n_tokens,
@@ -130,8 +131,9 @@ static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
         return FAIL_MEMORY(err);
     row->n_pieces += row->tokens != NULL;
     row->tokens = NULL;
-    return tokmap_i_slice_row(&l->slice, row, i, &l->pieces, &l->parts) ? TOKMAP_OK
-                                                                        : FAIL_MEMORY(err);
+    return tokmap_i_slice_row(&l->slice, row, i, n_tokens, &l->pieces, &l->parts)
+               ? TOKMAP_OK
+               : FAIL_MEMORY(err);
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,

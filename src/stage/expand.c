@@ -26,6 +26,7 @@ static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)
 {
     const tokmap_i_image_row *row = (const tokmap_i_image_row *)at(job->image) + r;
     const uint8_t *tokens = at(job->image + row->tokens);
+    const uint8_t *labels = tokens + (job->labels_at ? job->labels_at : row->token_bytes);
     const uint8_t *mask = row->flags & TOKMAP_I_ROW_MASKED ? at(job->image + row->mask) : NULL;
     for (uint32_t i = 0; i < job->length; i++) {
         const uint64_t index = (uint64_t)r * job->length + i;
@@ -35,14 +36,16 @@ static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)
                 i + 1 < row->n_tokens ? load_token(tokens, row->token_bytes, i) : job->pad_id);
         if (job->labels)
             put(job->labels, job->label_bytes, index,
-                counts ? (int64_t)load_token(tokens, row->token_bytes, i + 1) : job->ignore);
+                counts ? (int64_t)load_token(labels, row->token_bytes, i) : job->ignore);
     }
 }
 
 static void expand_ids(const tokmap_i_expand_job *job, uint32_t r)
 {
     const tokmap_i_image_row *row = (const tokmap_i_image_row *)at(job->image) + r;
-    const int32_t *boundaries = job->boundaries ? at(job->image + job->boundaries) : NULL;
+    const int32_t *boundaries = job->tile_boundaries ? at(job->image + job->boundaries) : NULL;
+    const int32_t *positions = at(job->image + job->positions);
+    const int32_t *documents = at(job->image + job->documents);
     const int32_t row_begin = (int32_t)(r * job->length);
     int32_t document = 0, begin = 0;
     for (int32_t i = 0; i < (int32_t)job->length; i++) {
@@ -55,9 +58,12 @@ static void expand_ids(const tokmap_i_expand_job *job, uint32_t r)
         }
         const bool there = (uint32_t)i + 1 < row->n_tokens;
         if (job->document_ids)
-            put(job->document_ids, 4, index, document);
+            put(job->document_ids, 4, index, job->documents ? documents[index] : document);
         if (job->position_ids)
-            put(job->position_ids, 4, index, !there ? 0 : i - (job->row_positions ? 0 : begin));
+            put(job->position_ids, 4, index,
+                job->positions ? positions[index]
+                : !there       ? 0
+                               : i - (job->row_positions ? 0 : begin));
     }
 }
 
@@ -70,6 +76,5 @@ void tokmap_i_expand(const tokmap_i_expand_job *job)
             expand_ids(job, r);
     }
     for (uint32_t i = 0; job->cu_seqlens && i < job->n_cu; i++)
-        put(job->cu_seqlens, 4, i,
-            i < job->n_boundaries ? boundaries[i] : (int32_t)(job->n_rows * job->length));
+        put(job->cu_seqlens, 4, i, i < job->n_boundaries ? boundaries[i] : (int32_t)job->cu_end);
 }

@@ -2,9 +2,10 @@
 /* expand_job.h - the image of a batch, which is copied to the device, and the job that expands it.
  *
  * The image is one block of memory: the table of rows, the masks, for each tile its place among the
- * boundaries, the boundaries of documents, the tokens. The processor writes it (slot_image.c) and
- * the device reads it (cuda/expand.cu); both have the same byte order, and no struct has gaps. The
- * image begins at a multiple of 16, and each part at a multiple of 4. */
+ * boundaries, the boundaries of documents, the tokens. Of slices of rows it has position ids and
+ * document ids instead of places, because these depend on the whole row. The processor writes it
+ * (slot_image.c) and the device reads it (cuda/expand.cu); both have the same byte order, and no
+ * struct has gaps. The image begins at a multiple of 16, and each part at a multiple of 4. */
 #ifndef TOKMAP_EXPAND_JOB_H
 #define TOKMAP_EXPAND_JOB_H
 
@@ -36,10 +37,15 @@ typedef struct tokmap_i_expand_job {
     uint32_t row_positions;   /* position ids count from the beginning of the row */
     uint32_t n_tiles;         /* of a row */
     uint32_t boundaries;      /* from the start of the image: row * L + position, as int32; 0: not
-                              wanted */
+                              wanted. Of slices L is that of whole rows */
     uint32_t tile_boundaries; /* the same, for each tile: index of the last one at or before it */
     uint32_t n_boundaries;    /* of all rows */
     uint32_t n_cu;            /* entries of cu_seqlens */
+    uint32_t cu_end;          /* what unused entries are */
+    /* Of slices; else 0: */
+    uint32_t labels_at; /* from the tokens of a row to those that are its labels */
+    uint32_t positions; /* from the start of the image: position ids of all inputs, as int32 */
+    uint32_t documents; /* the same, document ids */
     uint32_t reserved;
 } tokmap_i_expand_job;
 

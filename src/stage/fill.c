@@ -35,19 +35,31 @@ static tokmap_status copy_tokens(const tokmap_dataset *ds, uint64_t first_token,
     return TOKMAP_OK;
 }
 
+static void pad(const tokmap_stage *s, const tokmap_row *row, uint8_t *to, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        memcpy(to + i * row->token_bytes, &s->options.pad_id, row->token_bytes);
+}
+
+/* labels: of a slice, or NULL. */
 static tokmap_status copy_pieces(const tokmap_stage *s, const tokmap_dataset *ds,
-                                 const tokmap_row *row, uint8_t *to, tokmap_error *err)
+                                 const tokmap_row *row, uint8_t *to, uint8_t *labels,
+                                 tokmap_error *err)
 {
     const size_t width = row->token_bytes;
     tokmap_status status = TOKMAP_OK;
+    size_t n_filled = 0;
     for (size_t k = 0; k < row->n_pieces && !status; k++) {
         const tokmap_piece *p = &row->pieces[k];
-        const size_t end = k + 1 < row->n_pieces ? p[1].place : row->n_tokens;
+        pad(s, row, to, n_filled, p->place);
         status = copy_tokens(ds, p->first_token, p->tokens, p->n_tokens * width,
                              to + p->place * width, err);
-        for (size_t i = (size_t)p->place + p->n_tokens; i < end; i++)
-            memcpy(to + i * width, &s->options.pad_id, width);
+        if (labels && !status) /* the last one lies where the next piece begins */
+            memcpy(labels + p->place * width, to + (p->place + 1) * width,
+                   (p->n_tokens - 1) * width);
+        n_filled = p->place + (labels ? p->n_inputs : p->n_tokens);
     }
+    pad(s, row, to, n_filled, row->n_tokens);
     return status;
 }
 
@@ -62,9 +74,10 @@ static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const to
         const tokmap_dataset *ds = source->datasets[s->rows[r].dataset];
         const tokmap_row *row = &rows[r];
         uint8_t *to = image ? tokmap_i_image_tokens(image, r) : s->tokens + r * row_bytes;
+        uint8_t *labels = s->shape.n_slices > 1 ? tokmap_i_image_labels(image, &s->shape, r) : NULL;
         status = row->tokens ? copy_tokens(ds, s->rows[r].first_token, row->tokens,
                                            (uint64_t)row->n_tokens * row->token_bytes, to, err)
-                             : copy_pieces(s, ds, row, to, err);
+                             : copy_pieces(s, ds, row, to, labels, err);
     }
     return status;
 }

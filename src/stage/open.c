@@ -29,6 +29,16 @@ static bool needs_documents(const tokmap_stage_options *o)
     return (o->outputs & all) != 0;
 }
 
+/* What the loader has to find out about rows. Of slices it gives the ids themselves. */
+static uint32_t parts_needed(const tokmap_stage_options *o)
+{
+    if (o->loader->slice.size == 1)
+        return needs_documents(o) ? TOKMAP_ROW_DOCUMENTS : 0;
+    return (o->outputs & TOKMAP_STAGE_CU_SEQLENS ? TOKMAP_ROW_DOCUMENTS : 0) |
+           (o->outputs & TOKMAP_STAGE_POSITION_IDS ? TOKMAP_ROW_POSITION_IDS : 0) |
+           (o->outputs & TOKMAP_STAGE_DOCUMENT_IDS ? TOKMAP_ROW_DOCUMENT_IDS : 0);
+}
+
 static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
 {
     if (!o->loader)
@@ -71,6 +81,8 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
 {
     const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
     const bool narrow_labels = (o->outputs & TOKMAP_STAGE_LABELS) && o->label_bytes == 4;
+    const bool of_pieces = o->loader->windows == TOKMAP_WINDOWS_BEST_FIT;
+    const bool is_slice = o->loader->slice.size > 1;
     if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_STAGE_ROW_POSITIONS) ||
         !(o->outputs & ALL_OUTPUTS))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": has unknown bits",
@@ -81,22 +93,26 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
     if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
-    if (o->loader->slice.size > 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "a stage has whole rows only: set cp_size to 1");
-    if (o->loader->windows == TOKMAP_WINDOWS_BEST_FIT &&
-        !(o->loader->parts.wanted & TOKMAP_ROW_LOSS_MASK))
-        return FAIL(
-            err, TOKMAP_ERR_ARGUMENT,
-            "rows of pieces have labels that must be masked: open the loader with row_parts = "
-            "TOKMAP_ROW_LOSS_MASK");
-    if (o->loader->rows_kind.align > 1 && o->pad_id > UINT16_MAX && o->loader->token_bytes == 2)
+    if (is_slice && (o->edit || (o->outputs & TOKMAP_STAGE_ROW_POSITIONS)))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s needs whole rows: set cp_size to 1",
+                    o->edit ? "edit" : "TOKMAP_STAGE_ROW_POSITIONS");
+    if (o->edit && of_pieces && !(o->loader->parts.wanted & TOKMAP_ROW_LOSS_MASK))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "pad_id is %" PRIu32 ": must be below 65,536 between pieces of 2-byte tokens",
-                    o->pad_id);
-    if (needs_documents(o) && o->loader->parts.wanted == 0)
+                    "edit gets rows of pieces, which have labels that must be masked: open the "
+                    "loader with row_parts = TOKMAP_ROW_LOSS_MASK");
+    for (uint32_t k = 0; (of_pieces || is_slice) && k < o->loader->n_sources; k++)
+        if (o->pad_id > UINT16_MAX && o->loader->sources[k].token_bytes == 2)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "pad_id is %" PRIu32
+                        ": must be below 65,536 between pieces of 2-byte tokens",
+                        o->pad_id);
+    if (parts_needed(o) & ~o->loader->parts.wanted)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "these outputs need documents: open the loader with row_parts = "
-                    "TOKMAP_ROW_DOCUMENTS");
+                    "these outputs need %s: open the loader with row_parts = %s",
+                    is_slice ? "parts of rows" : "documents",
+                    is_slice ? "TOKMAP_ROW_DOCUMENTS for cu_seqlens, TOKMAP_ROW_POSITION_IDS and "
+                               "TOKMAP_ROW_DOCUMENT_IDS for ids"
+                             : "TOKMAP_ROW_DOCUMENTS");
     if ((narrow_inputs || narrow_labels) && o->loader->largest_id > INT32_MAX)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "the data have ids up to %" PRIu32
@@ -115,12 +131,18 @@ static tokmap_status plan_images(tokmap_stage *s, tokmap_error *err)
     tokmap_stage_options *o = &s->options;
     const tokmap_loader *l = o->loader;
     const uint64_t n_inputs = (uint64_t)l->batch_rows * l->length;
+    const bool is_slice = l->slice.size > 1;
+    const uint32_t parts = parts_needed(o);
     s->shape =
         (tokmap_i_image_shape){.n_rows = l->batch_rows,
-                               .length = l->length,
+                               .length = l->length / l->slice.size,
                                .token_bytes = l->token_bytes,
-                               .has_masks = (l->parts.wanted & TOKMAP_ROW_LOSS_MASK) || o->edit,
-                               .has_documents = needs_documents(o)};
+                               .has_masks = (l->parts.wanted & TOKMAP_ROW_LOSS_MASK) || o->edit ||
+                                            is_slice || l->windows == TOKMAP_WINDOWS_BEST_FIT,
+                               .has_documents = (parts & TOKMAP_ROW_DOCUMENTS) != 0,
+                               .n_slices = l->slice.size,
+                               .has_position_ids = is_slice && (parts & TOKMAP_ROW_POSITION_IDS),
+                               .has_document_ids = is_slice && (parts & TOKMAP_ROW_DOCUMENT_IDS)};
     const uint32_t most = (uint32_t)MIN(n_inputs, INT32_MAX - 1);
     if (o->max_documents == 0)
         o->max_documents = most;

@@ -188,6 +188,15 @@ def slices_make_the_whole(folder):
                     n_slices += 1
             if mode != "documents":
                 assert sorted(sum((places_of_slice([], length, r, size, mode) for r in range(size)), [])) == list(range(length))
+        names, whole = ["inputs", "labels", "position_ids", "document_ids"], {**options, "drop_last": True}
+        part = {**whole, "cp_rank": size - 1, "cp_size": size, "cp_mode": mode}
+        tokmap.Loader(datasets, device="host", **{**part, "outputs": names + ["cu_seqlens"]}).close()
+        stage = tokmap.Stage(tokmap.Loader(datasets, **part), "host", names, input_dtype="int64", pad_id=PAD)
+        for batch in tokmap.Loader(datasets, **{**part, "mask_labels": True}):
+            arrays = {name: np.empty_like(batch[name]) for name in names}
+            assert stage.fill(**arrays).first_sample == batch.first_sample
+            assert all((arrays[name] == batch[name]).all() for name in names), seed
+        stage.close()
         assert all(next(loader, None) is None and loader.state() == loaders[0].state() for loader in loaders)
     for wrong in ({"cp_size": 2, "cp_rank": 2}, {"cp_size": 3}, {"cp_size": 4, "cp_mode": "zigzag"}, {"cp_mode": "ring"},
                   {"cp_size": 2, "cp_mode": "documents"}, {"cp_size": 2, "contiguous": False}, {"dims": ("dp", "fsdp")}):

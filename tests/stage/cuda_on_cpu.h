@@ -66,10 +66,10 @@ static inline void cuda_run_block(const tokmap_i_expand_job *job, uint32_t block
     for (uint32_t i = 0; i < n_threads; i++)
         load_tokens(&t, &p, orders->threads[1][i]);
     cuda_barrier(&t);
-    for (uint32_t i = 0; job->boundaries && i < n_threads; i++)
+    for (uint32_t i = 0; job->tile_boundaries && i < n_threads; i++)
         mark_begins(&t, job, &p, orders->threads[2][i]);
     cuda_barrier(&t);
-    for (uint32_t i = 0; job->boundaries && i < n_threads; i++)
+    for (uint32_t i = 0; job->tile_boundaries && i < n_threads; i++)
         count_begins(&t, job, &p, orders->threads[3][i]);
     cuda_barrier(&t);
     for (uint32_t i = 0; i < n_threads; i++) {

@@ -18,6 +18,7 @@ static const char *const NAMES[EXPAND_OUTPUTS] = {"inputs", "labels", "position_
 
 typedef struct source_row {
     uint8_t *tokens; /* somewhere in 16 bytes more */
+    uint8_t *labels; /* of a slice */
     int32_t *cu_seqlens;
     uint8_t *mask;
 } source_row;
@@ -26,6 +27,7 @@ static struct {
     plan plan;
     source_row sources[MAX_ROWS];
     tokmap_row rows[MAX_ROWS];
+    int32_t *ids[2]; /* of slices: positions and documents */
     tokmap_i_image_shape shape;
     uint8_t *image; /* exactly as much of it as crosses the bus */
     size_t image_bytes;
@@ -66,9 +68,32 @@ static bool cut_here(cuts style, uint32_t i)
     }
 }
 
+static bool of_slices(void)
+{
+    return now.plan.n_slices > 1;
+}
+
+static uint32_t whole_length(void)
+{
+    return now.plan.length * MAX(now.plan.n_slices, 1);
+}
+
+/* Of the whole row. */
+static uint32_t inputs_of(const tokmap_row *row)
+{
+    return of_slices() ? (uint32_t)row->cu_seqlens[row->n_documents] : row->n_tokens - 1;
+}
+
+static bool is_short(const tokmap_row *row)
+{
+    return inputs_of(row) < whole_length();
+}
+
 static void make_documents(tokmap_row *row, source_row *from)
 {
-    const uint32_t n_inputs = row->n_tokens - 1;
+    uint32_t n_inputs = row->n_tokens - 1;
+    if (of_slices())
+        n_inputs = check_one_in(2) ? whole_length() : 1 + check_below(whole_length());
     int32_t *cu = from->cu_seqlens = take(16, (n_inputs + 1) * sizeof *cu);
     uint32_t n = 1;
     cu[0] = 0;
@@ -94,6 +119,25 @@ static void make_tokens(tokmap_row *row, source_row *from)
     for (size_t i = 0; i < n_bytes; i++)
         from->tokens[shift + i] = (uint8_t)(check_bits() >> 24);
     row->tokens = from->tokens + shift;
+    from->labels = take(16, n_bytes);
+    for (size_t i = 0; i < n_bytes; i++)
+        from->labels[i] = (uint8_t)(check_bits() >> 24);
+}
+
+/* Of slices they are given, and so may be any. */
+static void make_ids(void)
+{
+    const size_t n = (size_t)now.plan.n_rows * now.plan.length;
+    for (int k = 0; k < 2; k++) {
+        now.ids[k] = take(16, n * sizeof *now.ids[k]);
+        for (size_t i = 0; i < n; i++)
+            now.ids[k][i] = (int32_t)(check_bits() >> 1);
+    }
+    for (uint32_t r = 0; r < now.plan.n_rows && of_slices(); r++) {
+        now.rows[r].position_ids = now.ids[0] + (size_t)r * now.plan.length;
+        now.rows[r].document_ids = now.ids[1] + (size_t)r * now.plan.length;
+    }
+    expand_seen.slices += of_slices();
 }
 
 static void make_mask(tokmap_row *row, source_row *from)
@@ -124,7 +168,7 @@ static void make_row(tokmap_row *row, source_row *from)
     *row = (tokmap_row){.n_tokens = p->length + 1};
     *from = (source_row){0};
     row->token_bytes = p->widths == 6 ? 2 + 2 * check_below(2) : p->widths;
-    if (p->has_short_rows && check_one_in(2))
+    if (p->has_short_rows && !of_slices() && check_one_in(2))
         row->n_tokens = short_row();
     expand_seen.short_at_tile += row->n_tokens <= p->length && row->n_tokens % TILE == 0;
     expand_seen.short_rows += row->n_tokens <= p->length;
@@ -140,9 +184,12 @@ static void free_batch(void)
 {
     for (uint32_t r = 0; r < now.plan.n_rows; r++) {
         free(now.sources[r].tokens);
+        free(now.sources[r].labels);
         free(now.sources[r].cu_seqlens);
         free(now.sources[r].mask);
     }
+    free(now.ids[0]);
+    free(now.ids[1]);
     free(now.image);
 }
 
@@ -200,6 +247,8 @@ static void check_tokens(const tokmap_i_image *image, uint32_t r, uint8_t *marks
     mark(marks, image, row->tokens,
          round_up(n_bytes, 16)); /* who reads whole words reads no other row */
     CHECK(memcmp(image->memory + row->tokens, now.rows[r].tokens, n_bytes) == 0);
+    if (of_slices())
+        mark(marks, image, row->tokens + tokmap_i_image_job(image, &now.shape).labels_at, n_bytes);
 }
 
 static void check_documents(const tokmap_i_image *image, uint32_t r, uint32_t first)
@@ -209,12 +258,12 @@ static void check_documents(const tokmap_i_image *image, uint32_t r, uint32_t fi
     const int32_t *boundaries = (const int32_t *)(image->memory + image->boundaries);
     const uint32_t *tiles = (const uint32_t *)(image->memory + image->tile_boundaries);
     const uint32_t n_tiles = (now.shape.length + TILE - 1) / TILE;
-    const int32_t row_begin = (int32_t)(r * now.shape.length);
+    const int32_t row_begin = (int32_t)(r * whole_length());
     CHECK_EQ(row->first_boundary, first);
-    CHECK_EQ(row->n_boundaries, from->n_documents + (from->n_tokens - 1 < now.shape.length));
+    CHECK_EQ(row->n_boundaries, from->n_documents + is_short(from));
     for (uint32_t d = 0; d < row->n_boundaries; d++)
         CHECK_INT(boundaries[first + d], row_begin + from->cu_seqlens[d]);
-    for (uint32_t t = 0; t < n_tiles; t++) {
+    for (uint32_t t = 0; t < n_tiles && !of_slices(); t++) {
         const uint32_t last = tiles[r * n_tiles + t];
         const int32_t tile_begin = row_begin + (int32_t)(t * TILE);
         CHECK(last >= first && last < first + row->n_boundaries);
@@ -236,20 +285,32 @@ static void check_parts(const tokmap_i_image *image)
         first += row_of(image, r)->n_boundaries;
     }
     CHECK_INT(image->boundaries != 0, now.shape.has_documents);
-    CHECK_INT(image->tile_boundaries != 0, now.shape.has_documents);
+    CHECK_INT(image->tile_boundaries != 0, now.shape.has_documents && !of_slices());
+    CHECK_INT(image->positions != 0, now.shape.has_position_ids);
+    CHECK_INT(image->documents != 0, now.shape.has_document_ids);
     CHECK_EQ(image->boundaries % 4 + image->tile_boundaries % 4, 0);
     if (now.shape.has_documents) {
         mark(marks, image, image->boundaries, 4ull * image->n_boundaries);
-        mark(marks, image, image->tile_boundaries, 4ull * n_tiles * n_rows);
+        if (!of_slices())
+            mark(marks, image, image->tile_boundaries, 4ull * n_tiles * n_rows);
     }
+    if (image->positions)
+        mark(marks, image, image->positions, 4ull * n_rows * now.shape.length);
+    if (image->documents)
+        mark(marks, image, image->documents, 4ull * n_rows * now.shape.length);
     free(marks);
-    const tokmap_i_expand_job job = tokmap_i_image_job(image, &now.shape);
+    tokmap_i_expand_job job = tokmap_i_image_job(image, &now.shape);
+    CHECK_INT(job.labels_at != 0, of_slices());
+    job.labels_at = 0;
     const tokmap_i_expand_job wanted = {.n_rows = n_rows,
                                         .length = now.shape.length,
                                         .n_tiles = n_tiles,
                                         .boundaries = image->boundaries,
                                         .tile_boundaries = image->tile_boundaries,
-                                        .n_boundaries = image->n_boundaries};
+                                        .n_boundaries = image->n_boundaries,
+                                        .cu_end = n_rows * whole_length(),
+                                        .positions = image->positions,
+                                        .documents = image->documents};
     CHECK(memcmp(&job, &wanted, sizeof job) == 0);
 }
 
@@ -272,20 +333,29 @@ static void make_image(void)
     const uint32_t by_row = p->outputs & TOKMAP_STAGE_ROW_POSITIONS ? TOKMAP_STAGE_POSITION_IDS : 0;
     uint32_t n_boundaries = 0;
     for (uint32_t r = 0; r < p->n_rows; r++)
-        n_boundaries += now.rows[r].n_documents + (now.rows[r].n_tokens <= p->length);
+        n_boundaries += now.rows[r].n_documents + is_short(&now.rows[r]);
     now.shape = (tokmap_i_image_shape){.n_rows = p->n_rows,
                                        .length = p->length,
                                        .token_bytes = p->widths & 4 ? 4 : 2,
                                        .has_masks = p->has_masks,
-                                       .has_documents = p->outputs & OF_DOCUMENTS & ~by_row};
+                                       .has_documents = p->outputs & OF_DOCUMENTS & ~by_row,
+                                       .n_slices = p->n_slices};
+    if (of_slices()) {
+        now.shape.has_documents = p->outputs & TOKMAP_STAGE_CU_SEQLENS;
+        now.shape.has_position_ids = p->outputs & TOKMAP_STAGE_POSITION_IDS;
+        now.shape.has_document_ids = p->outputs & TOKMAP_STAGE_DOCUMENT_IDS;
+    }
     const uint32_t n_more = check_one_in(2) ? 0 : check_below(100);
     now.shape.max_boundaries = now.shape.has_documents ? n_boundaries + n_more : 0;
     const size_t promised = tokmap_i_image_bytes(&now.shape);
     tokmap_i_image image = open_image(promised);
     CHECK(tokmap_i_image_begin(&image, &now.shape, now.rows));
-    for (uint32_t r = 0; r < p->n_rows; r++)
-        memcpy(tokmap_i_image_tokens(&image, r), now.rows[r].tokens,
-               (size_t)now.rows[r].n_tokens * now.rows[r].token_bytes);
+    for (uint32_t r = 0; r < p->n_rows; r++) {
+        const size_t n_bytes = (size_t)now.rows[r].n_tokens * now.rows[r].token_bytes;
+        memcpy(tokmap_i_image_tokens(&image, r), now.rows[r].tokens, n_bytes);
+        if (of_slices())
+            memcpy(tokmap_i_image_labels(&image, &now.shape, r), now.sources[r].labels, n_bytes);
+    }
     CHECK(image.n_bytes <= promised);
     if (!p->has_short_rows && p->widths != 6 && (!now.shape.has_documents || n_more == 0)) {
         CHECK_EQ(image.n_bytes, promised);
@@ -306,15 +376,15 @@ static void make_image(void)
 
 /* ---- The reference ---- */
 
-static uint32_t token_at(const tokmap_row *row, uint32_t i)
+static uint32_t token_at(const tokmap_row *row, const uint8_t *tokens, uint32_t i)
 {
     uint32_t wide = 0;
     uint16_t narrow = 0;
     if (row->token_bytes == 4) {
-        memcpy(&wide, (const uint8_t *)row->tokens + i * 4, 4);
+        memcpy(&wide, tokens + i * 4, 4);
         return wide;
     }
-    memcpy(&narrow, (const uint8_t *)row->tokens + i * 2, 2);
+    memcpy(&narrow, tokens + i * 2, 2);
     return narrow;
 }
 
@@ -335,20 +405,25 @@ static void reference_row(uint32_t r)
     const tokmap_row *row = &now.rows[r];
     const plan *p = &now.plan;
     const bool by_row = p->outputs & TOKMAP_STAGE_ROW_POSITIONS;
+    const uint8_t *tokens = row->tokens;
+    const uint8_t *labels = of_slices() ? now.sources[r].labels : tokens + row->token_bytes;
     int64_t last = 0, document = 0;
     uint32_t counted = 0; /* anew at each start only, or this would take the square of L */
     for (uint32_t i = 0; i < p->length; i++) {
         const size_t at = (size_t)r * p->length + i;
         const bool there = i < row->n_tokens - 1;
         const bool counts = there && (!p->has_masks || !row->loss_mask || row->loss_mask[i]);
-        if (i == 0 || (counted < row->n_documents && row->cu_seqlens[counted] == (int64_t)i)) {
+        if (!of_slices() &&
+            (i == 0 || (counted < row->n_documents && row->cu_seqlens[counted] == (int64_t)i))) {
             document = count_starts(row, i, &last);
             counted++;
         }
-        now.wanted[0][at] = there ? token_at(row, i) : p->pad_id;
-        now.wanted[1][at] = counts ? token_at(row, i + 1) : p->ignore;
+        now.wanted[0][at] = there ? token_at(row, tokens, i) : p->pad_id;
+        now.wanted[1][at] = counts ? token_at(row, labels, i) : p->ignore;
         now.wanted[2][at] = there ? (int64_t)i - (by_row ? 0 : last) : 0;
         now.wanted[3][at] = there ? document : row->n_documents;
+        for (int k = 0; k < 2 && of_slices(); k++)
+            now.wanted[2 + k][at] = now.ids[k][at];
     }
 }
 
@@ -358,14 +433,14 @@ static void reference(void)
     uint32_t n = 0, longest = 0;
     for (uint32_t r = 0; r < p->n_rows; r++) {
         const tokmap_row *row = &now.rows[r];
-        const uint32_t begin = r * p->length, n_inputs = row->n_tokens - 1;
+        const uint32_t begin = r * whole_length(), n_inputs = inputs_of(row);
         reference_row(r);
         for (uint32_t d = 0; d < row->n_documents; d++) {
             longest = MAX(longest, (uint32_t)(row->cu_seqlens[d + 1] - row->cu_seqlens[d]));
             now.wanted[4][n++] = begin + row->cu_seqlens[d];
         }
-        if (n_inputs < p->length) {
-            longest = MAX(longest, p->length - n_inputs);
+        if (is_short(row)) {
+            longest = MAX(longest, whole_length() - n_inputs);
             now.wanted[4][n++] = begin + n_inputs;
         }
     }
@@ -377,7 +452,7 @@ static void reference(void)
     CHECK(now.n_wanted[4] <= MAX_CU);
     expand_seen.small_cu += now.n_wanted[4] <= n;
     for (uint64_t i = n; i < now.n_wanted[4]; i++)
-        now.wanted[4][i] = (int64_t)p->n_rows * p->length;
+        now.wanted[4][i] = (int64_t)p->n_rows * whole_length();
     for (int k = 0; k < 4; k++)
         now.n_wanted[k] = (uint64_t)p->n_rows * p->length;
 }
@@ -458,6 +533,7 @@ void check_plan(const plan *p, expand_run *const *runs, const char *const *names
     now.plan = *p;
     for (uint32_t r = 0; r < p->n_rows; r++)
         make_row(&now.rows[r], &now.sources[r]);
+    make_ids();
     make_image();
     reference();
     for (int i = 0; i < n_runs; i++)
@@ -500,8 +576,12 @@ plan random_plan(void)
               .label_bytes = 4 + 4 * check_below(2),
               .pad_id = check_one_in(2) ? 0 : check_bits(),
               .ignore = ignored[check_below(5)]};
-    if (check_one_in(3))
+    if (check_one_in(3)) {
+        p.n_slices = 2 + check_below(3);
+        p.length = 1 + length % 1500;
+    } else if (check_one_in(3)) {
         p.outputs |= TOKMAP_STAGE_ROW_POSITIONS;
+    }
     if (check_one_in(2))
         p.n_cu = 1 + check_below(check_one_in(2) ? 20 : p.n_rows * length + 290);
     return p;

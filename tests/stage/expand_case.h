@@ -33,7 +33,8 @@ typedef struct plan {
     uint32_t widths; /* of tokens: 2, 4, or 2 | 4: mixed */
     cuts cuts;
     bool has_short_rows, has_masks;
-    uint32_t outputs; /* TOKMAP_STAGE_... */
+    uint32_t n_slices; /* of a row; 0: rows are whole */
+    uint32_t outputs;  /* TOKMAP_STAGE_... */
     uint32_t input_bytes, label_bytes, pad_id;
     int64_t ignore;
     uint32_t n_cu; /* 0: one more than there are documents */
@@ -44,7 +45,7 @@ extern struct expand_seen {
     uint32_t widths[2][2]; /* of inputs and labels */
     uint64_t tile_boundaries, documents_of_one, short_rows, one_input, masked;
     uint64_t short_at_tile, last_tiles_of_one, no_documents, row_positions, small_cu, cases;
-    uint64_t full_images, refused_images;
+    uint64_t full_images, refused_images, slices;
 } expand_seen;
 
 plan random_plan(void);

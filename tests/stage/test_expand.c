@@ -185,5 +185,5 @@ TEST(random_batches)
     CHECK(expand_seen.one_input && expand_seen.last_tiles_of_one && expand_seen.no_documents &&
           expand_seen.row_positions);
     CHECK(expand_seen.small_cu && expand_seen.short_at_tile && expand_seen.full_images &&
-          expand_seen.refused_images);
+          expand_seen.refused_images && expand_seen.slices);
 }

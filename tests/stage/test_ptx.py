@@ -59,7 +59,13 @@ class Row:
         edges = [n for n in (1, TILE - 1, TILE, 2 * TILE - 1) if n < length]
         n = rng.choice([rng.randint(1, length)] + edges) if short else length
         self.tokens = [rng.getrandbits(8 * self.width) for _ in range(n + 1)]
-        self.starts = [0] + [i for i in range(1, n) if cut(rng, plan["cuts"], i)]
+        self.labels, self.n_whole = self.tokens[1:], n
+        self.ids = {}
+        if plan["slices"] > 1:  # of a whole row; ids and labels are given, so they may be any
+            self.labels = [rng.getrandbits(8 * self.width) for _ in range(n)]
+            self.n_whole = rng.choice((length * plan["slices"], rng.randint(1, length * plan["slices"])))
+            self.ids = {name: [rng.getrandbits(32) for _ in range(length)] for name in ("position_ids", "document_ids")}
+        self.starts = [0] + [i for i in range(1, self.n_whole) if cut(rng, plan["cuts"], i)]
         self.mask = None
         if plan["masks"] and rng.random() < 0.8:
             self.mask = [rng.random() < 0.5 for _ in range(length)]
@@ -69,7 +75,10 @@ class Row:
 
     def bytes(self):
         letter = "H" if self.width == 2 else "I"
-        return struct.pack("<%d%s" % (len(self.tokens), letter), *self.tokens)
+        tokens = struct.pack("<%d%s" % (len(self.tokens), letter), *self.tokens)
+        if not self.ids:
+            return tokens
+        return tokens + bytes(-len(tokens) % 4) + struct.pack("<%d%s" % (len(self.labels), letter), *self.labels)
 
 
 def cut(rng, style, i):
@@ -85,7 +94,7 @@ def plan_of(length, **more):
     plan = {"n_rows": 1, "length": length, "widths": (2, 4), "short": False, "cuts": 0.05,
             "masks": True, "offset": None, "outputs": OUTPUTS,
             "row_positions": False, "documents": True, "input_bytes": 4, "label_bytes": 8,
-            "pad": 50256, "ignore": -100, "n_cu": None}
+            "pad": 50256, "ignore": -100, "n_cu": None, "slices": 1}
     return {**plan, **more}
 
 
@@ -111,18 +120,20 @@ def random_plan(rng, max_length):
 class Image:
     """The table stands first; everything else in random order, with other bytes in between."""
 
-    def __init__(self, rng, rows, length, documents):
+    def __init__(self, rng, rows, length, documents, slices=1):
         self.rng, self.bytes = rng, bytearray(32 * len(rows))
         self.known = bytearray(b"\1" * 32 * len(rows))
         self.n_tiles = -(-length // TILE)
         self.places = {}
-        boundaries, tiles, firsts, counts = list_boundaries(rows, length, self.n_tiles)
+        boundaries, tiles, firsts, counts = list_boundaries(rows, length * slices, self.n_tiles)
         parts = [(("tokens", r), row.bytes(), 16, row.offset) for r, row in enumerate(rows)]
         parts += [(("mask", r), self.mask_bytes(row.mask), 4, 0) for r, row in enumerate(rows)
                   if row.mask]
         if documents:
-            parts += [("boundaries", struct.pack("<%di" % len(boundaries), *boundaries), 4, 0),
-                      ("tiles", struct.pack("<%dI" % len(tiles), *tiles), 4, 0)]
+            parts += [("boundaries", struct.pack("<%di" % len(boundaries), *boundaries), 4, 0)]
+            parts += [("tiles", struct.pack("<%dI" % len(tiles), *tiles), 4, 0)] if slices == 1 else []
+        parts += [(name, struct.pack("<%dI" % (length * len(rows)), *(i for row in rows for i in row.ids[name])), 4, 0)
+                  for name in rows[0].ids]
         rng.shuffle(parts)
         for name, data, alignment, offset in parts:
             self.put(name, data, alignment, offset)
@@ -160,7 +171,7 @@ def list_boundaries(rows, length, n_tiles):
     boundaries, tiles, firsts, counts = [], [], [], []
     for r, row in enumerate(rows):
         own = [r * length + s for s in row.starts]
-        own += [r * length + row.n_inputs] if row.n_inputs < length else []
+        own += [r * length + row.n_whole] if row.n_whole < length else []
         for t in range(n_tiles):
             before = [k for k, boundary in enumerate(own) if boundary <= r * length + t * TILE]
             tiles.append(len(boundaries) + before[-1])
@@ -184,14 +195,17 @@ def reference(rows, plan):
                 start, document = i, document + 1
             counts = there and (row.mask is None or row.mask[i])
             wanted["inputs"].append(row.tokens[i] if there else plan["pad"])
-            wanted["labels"].append(row.tokens[i + 1] if counts else plan["ignore"])
+            wanted["labels"].append(row.labels[i] if counts else plan["ignore"])
             position = i if plan["row_positions"] else i - start
             wanted["position_ids"].append(position if there else 0)
             wanted["document_ids"].append(document)
-        wanted["cu_seqlens"] += [r * length + s for s in row.starts]
-        wanted["cu_seqlens"] += [r * length + row.n_inputs] if row.n_inputs < length else []
+        whole = length * plan["slices"]
+        wanted["cu_seqlens"] += [r * whole + s for s in row.starts]
+        wanted["cu_seqlens"] += [r * whole + row.n_whole] if row.n_whole < whole else []
+    for name in rows[0].ids:
+        wanted[name] = [i for row in rows for i in row.ids[name]]
     n_cu = plan["n_cu"] or len(wanted["cu_seqlens"]) + 1
-    wanted["cu_seqlens"] += [length * len(rows)] * n_cu
+    wanted["cu_seqlens"] += [whole * len(rows)] * n_cu
     del wanted["cu_seqlens"][n_cu:]
     return wanted
 
@@ -218,7 +232,7 @@ def words_of(rows, image, length):
 def check_plan(machine, plan, rng):
     memory = GlobalMemory()
     rows = [Row(rng, plan) for _ in range(plan["n_rows"])]
-    image = Image(rng, rows, plan["length"], plan["documents"])
+    image = Image(rng, rows, plan["length"], plan["documents"], plan["slices"])
     wanted = reference(rows, plan)
     at = memory.add("image", image.bytes, 64, 16 * rng.randrange(4))
     at.known = image.known
@@ -229,10 +243,13 @@ def check_plan(machine, plan, rng):
                                    rng.randrange(0, 256, width), False)
     addresses = [outputs[name].begin if name in outputs else 0 for name in OUTPUTS]
     places = [image.places.get(name, 0) for name in ("boundaries", "tiles")]
-    params = struct.pack("<6Qq12I", at.begin, *addresses, plan["ignore"], len(rows), plan["length"],
+    labels_at = -(-(plan["length"] + 1) * rows[0].width // 4) * 4 if rows[0].ids else 0
+    ids = [image.places.get(name, 0) for name in ("position_ids", "document_ids")]
+    params = struct.pack("<6Qq16I", at.begin, *addresses, plan["ignore"], len(rows), plan["length"],
                          plan["input_bytes"], plan["label_bytes"], plan["pad"],
                          plan["row_positions"], image.n_tiles, *places, image.n_boundaries,
-                         len(wanted["cu_seqlens"]), rng.getrandbits(32))
+                         len(wanted["cu_seqlens"]), len(rows) * plan["length"] * plan["slices"],
+                         labels_at, *ids, rng.getrandbits(32))
     machine.launch(len(rows) * image.n_tiles, params, memory, rng.getrandbits(32))
     for name, region in outputs.items():
         check_output(name, region, wanted[name], plan)
@@ -312,6 +329,13 @@ def every_choice_of_outputs(folder):
     return run_plans(plans, 2000)
 
 
+def slices_of_rows(folder):
+    rng = random.Random(8)
+    return run_plans([plan_of(rng.choice((1, 33, rng.randint(1, 300), TILE + 1)), slices=rng.choice((2, 4)),
+                              widths=(rng.choice((2, 4)),), n_rows=rng.randint(1, 3), masks=rng.random() < 0.5,
+                              cuts=rng.choice((0, 0.05, 1))) for _ in range(60 if LONG else 20)], 4000)
+
+
 def random_batches(folder):
     rng = random.Random(7)
     return run_plans([random_plan(rng, 2500 if LONG else 400) for _ in range(120 if LONG else 60)],
@@ -325,8 +349,8 @@ def as_many_rows_as_a_loader_has(folder):
     image = Image(rng, rows, 1, True)
     at = memory.add("image", image.bytes, 64)
     cu = memory.add("cu_seqlens", bytes(4 * n_cu), read_only=False)
-    params = struct.pack("<6Qq12I", at.begin, 0, 0, 0, 0, cu.begin, 0, MAX_ROWS, 1, 4, 4, 0, 0, 1,
-                         image.places["boundaries"], image.places["tiles"], 2, n_cu, 0)
+    params = struct.pack("<6Qq16I", at.begin, 0, 0, 0, 0, cu.begin, 0, MAX_ROWS, 1, 4, 4, 0, 0, 1,
+                         image.places["boundaries"], image.places["tiles"], 2, n_cu, MAX_ROWS, 0, 0, 0, 0)
     machine().launch(MAX_ROWS, params, memory, blocks=(0, 1))
     expect_equal(cu.written.count(1), 4 * 2 * THREADS, "bytes of cu_seqlens that two blocks wrote")
 
@@ -414,7 +438,7 @@ def the_text_asks_for_an_old_driver_and_no_local_memory(folder):
     m = Machine(text)
     expect_equal((m.text.version, m.text.target, m.text.name), ("6.3", "sm_75", "tokmap_expand"),
                  "version, target and name")
-    expect_equal((m.text.n_threads, m.text.param_bytes), (THREADS, 104), "threads and parameters")
+    expect_equal((m.text.n_threads, m.text.param_bytes), (THREADS, 120), "threads and parameters")
     expect(not re.search(r"\.local|\bcall|%SP", text), "it uses local memory")
 
 

@@ -382,8 +382,12 @@ TEST(open_says_which_option_is_wrong)
 {
     open_corpus();
     const options plain = {0}, parts = {.row_parts = ALL_PARTS};
+    const options masks = {.row_parts = TOKMAP_ROW_LOSS_MASK};
     l = open_loader(&plain);
-    tokmap_loader *lp = open_loader(&parts);
+    tokmap_loader *lp = open_loader(&parts), *lm = open_loader(&masks);
+    expect_refusal((tokmap_stage_options){.loader = lm, .outputs = TOKMAP_STAGE_CU_SEQLENS},
+                   "TOKMAP_ROW_DOCUMENTS");
+    tokmap_loader_close(lm);
     expect_refusal((tokmap_stage_options){0}, "loader is NULL");
     expect_refusal((tokmap_stage_options){.loader = l, .n_slots = 1}, "n_slots is 1");
     expect_refusal((tokmap_stage_options){.loader = l, .n_slots = 65}, "n_slots is 65");

@@ -39,7 +39,7 @@ __device__ static void load_row(tile *t, const tokmap_i_expand_job *job, uint32_
     const tokmap_i_image_row *row = (const tokmap_i_image_row *)image + block / job->n_tiles;
     if (thread < sizeof *row / 4)
         ((uint32_t *)&t->row)[thread] = ((const uint32_t *)row)[thread];
-    else if (thread == sizeof *row / 4 && job->boundaries)
+    else if (thread == sizeof *row / 4 && job->tile_boundaries)
         t->boundary = ((const uint32_t *)(image + job->tile_boundaries))[block];
 }
 
@@ -113,12 +113,22 @@ __device__ static void count_begins(tile *t, const tokmap_i_expand_job *job, con
     t->last_begin[thread] = last;
 }
 
+__device__ static uint32_t load_token(const uint8_t *tokens, uint32_t width, uint32_t i)
+{
+    return width == 2 ? ((const uint16_t *)tokens)[i] : ((const uint32_t *)tokens)[i];
+}
+
 __device__ static uint32_t token_of(const tile *t, const place *p, uint32_t i)
 {
-    const uint8_t *bytes = (const uint8_t *)t->tokens + (p->first & 15);
-    if (t->row.token_bytes == 2)
-        return ((const uint16_t *)bytes)[i];
-    return ((const uint32_t *)bytes)[i];
+    return load_token((const uint8_t *)t->tokens + (p->first & 15), t->row.token_bytes, i);
+}
+
+__device__ static uint32_t label_of(const tile *t, const tokmap_i_expand_job *job, const place *p,
+                                    uint32_t i)
+{
+    if (!job->labels_at)
+        return token_of(t, p, i + 1);
+    return load_token((const uint8_t *)p->first + job->labels_at, t->row.token_bytes, i);
 }
 
 __device__ static void put(uint64_t array, uint32_t width, uint64_t at, int64_t value)
@@ -139,7 +149,7 @@ __device__ static void put_tokens(const tile *t, const tokmap_i_expand_job *job,
     if (job->labels) {
         const int counts = there && (t->counts[i / 32] >> i % 32 & 1);
         put(job->labels, job->label_bytes, at,
-            counts ? (int64_t)token_of(t, p, i + 1) : job->ignore);
+            counts ? (int64_t)label_of(t, job, p, i) : job->ignore);
     }
 }
 
@@ -150,7 +160,7 @@ __device__ static void put_ids(const tile *t, const tokmap_i_expand_job *job, co
     const uint32_t j = p->begin + i, n_inputs = t->row.n_tokens - 1;
     uint32_t document = 0;
     int32_t begin = 0;
-    if (job->boundaries) {
+    if (job->tile_boundaries) {
         const uint32_t w = i / 32;
         const uint32_t bits = t->begins[w] & (0xFFFFFFFFu >> (31 - i % 32));
         document = t->documents[w] + (uint32_t)__popc((int)bits);
@@ -158,10 +168,13 @@ __device__ static void put_ids(const tile *t, const tokmap_i_expand_job *job, co
                      : t->last_begin[w];
     }
     if (job->document_ids)
-        ((int32_t *)job->document_ids)[at] = (int32_t)document;
+        ((int32_t *)job->document_ids)[at] =
+            job->documents ? ((const int32_t *)(p->image + job->documents))[at] : (int32_t)document;
     if (job->position_ids)
         ((int32_t *)job->position_ids)[at] =
-            j >= n_inputs ? 0 : (int32_t)j - (job->row_positions ? 0 : begin);
+            job->positions  ? ((const int32_t *)(p->image + job->positions))[at]
+            : j >= n_inputs ? 0
+                            : (int32_t)j - (job->row_positions ? 0 : begin);
 }
 
 /* After the last barrier. */
@@ -182,7 +195,7 @@ __device__ static void put_boundaries(const tokmap_i_expand_job *job, uint64_t a
     const int32_t *boundaries = (const int32_t *)((const uint8_t *)job->image + job->boundaries);
     for (uint64_t i = at; i < job->n_cu; i += n_threads)
         ((int32_t *)job->cu_seqlens)[i] =
-            i < job->n_boundaries ? boundaries[i] : (int32_t)(job->n_rows * job->length);
+            i < job->n_boundaries ? boundaries[i] : (int32_t)job->cu_end;
 }
 
 #ifdef __CUDACC__
@@ -194,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(TOKMAP_I_BLOCK_THREADS)
     __syncthreads();
     const place p = find_place(&t, &job, blockIdx.x);
     load_tokens(&t, &p, threadIdx.x);
-    if (job.boundaries) {
+    if (job.tile_boundaries) {
         __syncthreads();
         mark_begins(&t, &job, &p, threadIdx.x);
         __syncthreads();
