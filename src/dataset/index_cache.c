@@ -14,17 +14,15 @@ enum {
 };
 
 typedef struct slot {
-    const tokmap_dataset *ds; /* NULL: the slot is empty */
-    uint64_t block;           /* of the file */
+    const void *owner; /* of the file; NULL: the slot is empty */
+    uint64_t block;
 } slot;
 
 struct tokmap_i_index_cache {
     tokmap_i_pieces pieces;
-    const tokmap_dataset *ds; /* of the lookups */
-    uint64_t section_offset;  /* of its documents section in the file */
-    uint64_t first_slot;      /* the slot of block 0 */
-    tokmap_error err;         /* of the last read, if it failed */
-    uint64_t n_slots;         /* a power of two */
+    tokmap_i_cached_file file; /* of the lookups */
+    tokmap_error err;          /* of the last read, if it failed */
+    uint64_t n_slots;          /* a power of two */
     slot *slots;
     uint8_t *bytes; /* SLOT_BYTES for each */
 };
@@ -32,17 +30,20 @@ struct tokmap_i_index_cache {
 static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
 {
     tokmap_i_index_cache *c = (tokmap_i_index_cache *)self;
-    const uint64_t at = c->section_offset + offset, block = at / BLOCK_BYTES;
-    const uint64_t i = (c->first_slot + block) & (c->n_slots - 1);
+    const uint64_t at = c->file.offset + offset, block = at / BLOCK_BYTES;
+    const uint64_t i = (c->file.key + block) & (c->n_slots - 1);
     uint8_t *bytes = c->bytes + i * SLOT_BYTES;
-    if (c->slots[i].ds != c->ds || c->slots[i].block != block) {
-        const tokmap_i_named_file file = {c->ds->index_fd, c->ds->index_path};
+    if (c->slots[i].owner != c->file.owner || c->slots[i].block != block) {
+        const tokmap_i_named_file file = {c->file.fd, c->file.path};
         const uint64_t begin = block * BLOCK_BYTES;
-        const uint64_t n_bytes = MIN(SLOT_BYTES, c->ds->header.index_bytes - begin);
-        c->slots[i].ds = NULL;
-        if (tokmap_i_read_exactly(file, begin, (size_t)n_bytes, bytes, &c->err))
+        const uint64_t n_bytes = MIN(SLOT_BYTES, c->file.n_bytes - MIN(begin, c->file.n_bytes));
+        c->slots[i].owner = NULL;
+        if (n_bytes == 0)
+            FAIL(&c->err, TOKMAP_ERR_CORRUPT, "%s: damaged: refers to what is not in it",
+                 c->file.path);
+        if (n_bytes == 0 || tokmap_i_read_exactly(file, begin, (size_t)n_bytes, bytes, &c->err))
             return NULL;
-        c->slots[i] = (slot){c->ds, block};
+        c->slots[i] = (slot){c->file.owner, block};
     }
     return bytes + at % BLOCK_BYTES;
 }
@@ -80,21 +81,33 @@ uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c)
 
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds)
 {
-    if (!c)
-        return NULL;
-    c->ds = ds;
-    c->section_offset = (uint64_t)(ds->documents.bytes - ds->index_map);
-    c->first_slot = load_le64(ds->header.dataset_id); /* any slot, but always the same one */
+    return c ? tokmap_i_index_cache_set(
+                   c,
+                   &(tokmap_i_cached_file){ds, ds->index_fd, ds->index_path, ds->header.index_bytes,
+                                           (uint64_t)(ds->documents.bytes - ds->index_map),
+                                           load_le64(ds->header.dataset_id)})
+             : NULL;
+}
+
+tokmap_i_pieces *tokmap_i_index_cache_set(tokmap_i_index_cache *c, const tokmap_i_cached_file *file)
+{
+    c->file = *file;
     c->err.status = TOKMAP_OK;
     return &c->pieces;
+}
+
+tokmap_status tokmap_i_index_cache_check(const tokmap_i_index_cache *c, tokmap_error *err)
+{
+    if (c && c->err.status && err)
+        *err = c->err;
+    return c ? c->err.status : TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_index_cache_fail(const tokmap_i_index_cache *c, const tokmap_dataset *ds,
                                         tokmap_error *err)
 {
-    if (!c || !c->err.status)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
-    if (err)
-        *err = c->err;
-    return c->err.status;
+    const tokmap_status status = tokmap_i_index_cache_check(c, err);
+    return status
+               ? status
+               : FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
 }

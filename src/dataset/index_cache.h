@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_cache.h - looks up documents without the map of the index.
+/* index_cache.h - looks up documents without the map of the index, and rows in their file.
  *
  * Accessing the map of a file that was shortened raises SIGBUS, which the caller cannot handle in a
  * thread of the library. The cache instead reads blocks of the index with pread, which makes such a
@@ -13,7 +13,17 @@
 
 typedef struct tokmap_i_index_cache tokmap_i_index_cache;
 
-/* n_bytes: of all indexes together. NULL: no memory. */
+/* A file of lookups, for as long as its cache. */
+typedef struct tokmap_i_cached_file {
+    const void *owner; /* no two files have the same */
+    int fd;
+    const char *path;
+    uint64_t n_bytes;
+    uint64_t offset; /* lookups count from there */
+    uint64_t key;    /* any number, but always the same one */
+} tokmap_i_cached_file;
+
+/* n_bytes: of all files together. NULL: no memory. */
 tokmap_i_index_cache *tokmap_i_index_cache_open(uint64_t n_bytes);
 void tokmap_i_index_cache_close(tokmap_i_index_cache *c);
 /* The memory of the cache, used or not; c may be NULL. */
@@ -22,6 +32,11 @@ uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c);
 /* The pieces for lookups in a dataset, valid until the next call. With c NULL returns NULL: lookups
  * then use the map. */
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds);
+/* The same for any file. After a piece that is NULL, tokmap_i_index_cache_check says why, until the
+ * next file. */
+tokmap_i_pieces *tokmap_i_index_cache_set(tokmap_i_index_cache *c,
+                                          const tokmap_i_cached_file *file);
+tokmap_status tokmap_i_index_cache_check(const tokmap_i_index_cache *c, tokmap_error *err);
 /* Why a lookup in this dataset failed: TOKMAP_ERR_IO if a block could not be read, else
  * TOKMAP_ERR_CORRUPT. */
 tokmap_status tokmap_i_index_cache_fail(const tokmap_i_index_cache *c, const tokmap_dataset *ds,

@@ -350,8 +350,9 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
         for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
-            n_bytes += sizeof *w->rows + 2 * sizeof *w->before +
-                       (w->rows[d].bytes ? w->rows[d].header.n_bytes : 0);
+            n_bytes +=
+                sizeof *w->rows + 2 * sizeof *w->before +
+                (w->rows[d].bytes ? w->rows[d].header.n_bytes : w->rows[d].header.n_chunks / 8 + 1);
     }
     n_bytes += tokmap_i_index_cache_bytes(p->sampler.index);
     n_bytes += tokmap_i_index_cache_bytes(l->sampler.index);

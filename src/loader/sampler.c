@@ -256,7 +256,7 @@ bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
     *s = (tokmap_i_sampler){.mixture = mixture,
                             .sources = sources,
                             .shuffles = malloc(n_sources * sizeof *s->shuffles)};
-    uint64_t largest_chunk = 0;
+    uint64_t n_bytes = 0; /* of rows files */
     if (sources[0].windows.rows)
         s->rows = calloc(1, sizeof *s->rows);
     for (uint32_t k = 0; s->shuffles && k < n_sources; k++) {
@@ -264,10 +264,10 @@ bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
         s->shuffles[k] = sources[k].shuffle;
         for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
             if (!w->rows[d].bytes)
-                largest_chunk = MAX(largest_chunk, w->rows[d].header.largest_chunk);
+                n_bytes += w->rows[d].header.n_bytes;
     }
-    return s->shuffles && (!sources[0].windows.rows ||
-                           (s->rows && tokmap_i_rows_reader_open(s->rows, largest_chunk)));
+    return s->shuffles &&
+           (!sources[0].windows.rows || (s->rows && tokmap_i_rows_reader_open(s->rows, n_bytes)));
 }
 
 void tokmap_i_sampler_close(tokmap_i_sampler *s)

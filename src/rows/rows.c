@@ -11,16 +11,6 @@
 #include "dataset/token_files.h"
 #include "system/platform.h"
 
-enum {
-    CACHE_BYTES = 16 << 20,
-    MOST_SLOTS = 1024
-};
-
-typedef struct tokmap_i_chunk_slot {
-    const tokmap_i_rows *rows; /* NULL: the slot is empty */
-    tokmap_i_chunk chunk;
-} tokmap_i_chunk_slot;
-
 /* ---- Files ---- */
 
 tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *err)
@@ -124,7 +114,9 @@ tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_dataset *ds,
         return FAIL(err, is_newer ? TOKMAP_ERR_VERSION : TOKMAP_ERR_CORRUPT, "%s: %s", r->path,
                     problem);
     r->chunk_rows = tokmap_i_chunk_rows(kind->length);
-    return check_header(r, kind, stat.n_bytes, err);
+    status = check_header(r, kind, stat.n_bytes, err);
+    r->checked = status ? NULL : calloc(r->header.n_chunks / 8 + 1, 1);
+    return status || r->checked ? status : FAIL_MEMORY(err);
 }
 
 void tokmap_i_rows_close(tokmap_i_rows *r)
@@ -133,101 +125,103 @@ void tokmap_i_rows_close(tokmap_i_rows *r)
         tokmap_i_file_close(r->fd);
     free(r->path);
     free(r->bytes);
+    free(r->checked);
     *r = (tokmap_i_rows){.fd = -1};
 }
 
 /* ---- Chunks ---- */
 
-bool tokmap_i_rows_reader_open(tokmap_i_rows_reader *reader, uint64_t largest_chunk)
+bool tokmap_i_rows_reader_open(tokmap_i_rows_reader *reader, uint64_t n_bytes)
 {
-    *reader = (tokmap_i_rows_reader){.largest_chunk = largest_chunk};
-    if (largest_chunk == 0)
-        return true;
-    reader->n_slots = (uint32_t)MAX(1, MIN(CACHE_BYTES / largest_chunk, MOST_SLOTS));
-    reader->slots = calloc(reader->n_slots, sizeof *reader->slots);
-    reader->bytes = malloc(reader->n_slots * (size_t)largest_chunk);
-    return reader->slots && reader->bytes;
+    *reader = (tokmap_i_rows_reader){.files = n_bytes ? tokmap_i_index_cache_open(n_bytes) : NULL};
+    return n_bytes == 0 || reader->files;
 }
 
 void tokmap_i_rows_reader_close(tokmap_i_rows_reader *reader)
 {
-    free(reader->slots);
-    free(reader->bytes);
+    tokmap_i_index_cache_close(reader->files);
     free(reader->pieces);
     *reader = (tokmap_i_rows_reader){0};
 }
 
 uint64_t tokmap_i_rows_reader_bytes(const tokmap_i_rows_reader *reader)
 {
-    if (!reader)
-        return 0;
-    return sizeof *reader + reader->n_slots * (sizeof *reader->slots + reader->largest_chunk);
+    return reader ? sizeof *reader + tokmap_i_index_cache_bytes(reader->files) : 0;
 }
 
-static tokmap_status fail_chunk(const tokmap_i_rows *r, uint64_t number, const char *problem,
-                                tokmap_error *err)
+/* If its file could not be read, that is why. */
+static tokmap_status fail_chunk(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
+                                uint64_t number, const char *problem, tokmap_error *err)
 {
-    return FAIL(err, TOKMAP_ERR_CORRUPT,
-                "%s: damaged: chunk %" PRIu64 " of its rows %s: make it again with tokmap rows",
-                r->path ? r->path : r->ds->index_path, number, problem);
+    const tokmap_status status = tokmap_i_index_cache_check(reader->files, err);
+    return status ? status
+                  : FAIL(err, TOKMAP_ERR_CORRUPT,
+                         "%s: damaged: chunk %" PRIu64
+                         " of its rows %s: make it again with tokmap rows",
+                         r->path ? r->path : r->ds->index_path, number, problem);
 }
 
-static tokmap_status check_chunk(const tokmap_i_rows *r, uint64_t number, const uint8_t *bytes,
-                                 uint64_t n_bytes, tokmap_i_chunk *out, tokmap_error *err)
+/* Reads a chunk whole, and remembers that nothing is wrong with it. */
+static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
+                                 uint64_t number, uint64_t begin, uint64_t end, tokmap_error *err)
 {
-    const char *problem = tokmap_i_chunk_check(out, bytes, (size_t)n_bytes);
+    const uint8_t bit = (uint8_t)(1 << number % 8);
     const uint64_t n_rows = MIN(r->chunk_rows, r->header.n_rows - number * r->chunk_rows);
-    if (!problem && (out->number != number || (uint64_t)out->n_alone + out->n_shared != n_rows))
-        problem = "has other rows";
-    return problem ? fail_chunk(r, number, problem, err) : TOKMAP_OK;
-}
-
-static uint64_t slot_of(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader, uint64_t number)
-{
-    return (load_le64(r->ds->header.dataset_id) + number) % reader->n_slots;
-}
-
-/* Reads it where the file says that it is. */
-static tokmap_status read_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *reader,
-                                uint64_t number, tokmap_i_chunk_slot *slot, tokmap_error *err)
-{
-    const tokmap_i_rows_header *h = &r->header;
-    const tokmap_i_named_file file = {r->fd, r->path};
-    const uint64_t table = h->n_bytes - 8 * h->n_chunks, at = slot - reader->slots;
-    uint8_t entries[16] = {0}, *bytes = reader->bytes + at * reader->largest_chunk;
-    const size_t n_entries = number + 1 < h->n_chunks ? 2 : 1;
-    tokmap_status status =
-        tokmap_i_read_exactly(file, table + 8 * number, 8 * n_entries, entries, err);
-    if (status)
-        return status;
-    const uint64_t begin = load_le64(entries),
-                   end = n_entries == 2 ? load_le64(entries + 8) : table;
-    if (begin % 8 != 0 || begin > end || end > table || end - begin > h->largest_chunk ||
+    tokmap_i_chunk c;
+    if (__atomic_load_n(&r->checked[number / 8], __ATOMIC_RELAXED) & bit)
+        return TOKMAP_OK;
+    if (begin % 8 != 0 || begin > end || end - begin > r->header.largest_chunk ||
         end - begin < TOKMAP_I_CHUNK_HEADER_BYTES || (end - begin) % 8 != 0)
-        return fail_chunk(r, number, "is not where its file says", err);
-    slot->rows = NULL;
-    status = tokmap_i_read_exactly(file, begin, (size_t)(end - begin), bytes, err);
-    if (!status)
-        status = check_chunk(r, number, bytes, end - begin, &slot->chunk, err);
-    if (!status)
-        slot->rows = r;
-    return status;
+        return fail_chunk(r, reader, number, "is not where its file says", err);
+    uint8_t *bytes = malloc((size_t)(end - begin));
+    if (!bytes)
+        return FAIL_MEMORY(err);
+    const tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){r->fd, r->path}, begin,
+                                                       (size_t)(end - begin), bytes, err);
+    const char *problem = status ? NULL : tokmap_i_chunk_check(&c, bytes, (size_t)(end - begin));
+    if (!status && !problem && (c.number != number || (uint64_t)c.n_alone + c.n_shared != n_rows))
+        problem = "has other rows";
+    free(bytes);
+    if (status || problem)
+        return status ? status : fail_chunk(r, reader, number, problem, err);
+    __atomic_fetch_or(&r->checked[number / 8], bit, __ATOMIC_RELAXED);
+    return TOKMAP_OK;
+}
+
+/* 0 if it cannot be read. */
+static uint64_t offset_of_chunk(const tokmap_i_rows *r, tokmap_i_pieces *file, uint64_t number)
+{
+    const uint64_t table = r->header.n_bytes - 8 * r->header.n_chunks;
+    if (number == r->header.n_chunks)
+        return table;
+    const uint8_t *entry =
+        file ? file->get(file, table + 8 * number) : r->bytes + table + 8 * number;
+    return entry ? load_le64(entry) : 0;
 }
 
 tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *reader,
                                   uint64_t number, tokmap_i_chunk *out, tokmap_error *err)
 {
     if (r->bytes) {
-        const uint8_t *table = r->bytes + r->header.n_bytes - 8 * r->header.n_chunks;
-        tokmap_i_chunk_view(out, r->bytes + load_le64(table + 8 * number));
+        tokmap_i_chunk_view(out, r->bytes + offset_of_chunk(r, NULL, number));
         return TOKMAP_OK;
     }
-    tokmap_i_chunk_slot *slot = &reader->slots[slot_of(r, reader, number)];
-    tokmap_status status = TOKMAP_OK;
-    if (slot->rows != r || slot->chunk.number != number)
-        status = read_chunk(r, reader, number, slot, err);
-    *out = slot->chunk;
-    return status;
+    const tokmap_i_cached_file of_rows = {
+        r, r->fd, r->path, r->header.n_bytes, 0, load_le64(r->ds->header.dataset_id)};
+    tokmap_i_pieces *file = tokmap_i_index_cache_set(reader->files, &of_rows);
+    const uint64_t begin = offset_of_chunk(r, file, number),
+                   end = offset_of_chunk(r, file, number + 1);
+    tokmap_status status = tokmap_i_index_cache_check(reader->files, err);
+    if (!status)
+        status = check_chunk(r, reader, number, begin, end, err);
+    const uint8_t *bytes = status ? NULL : file->get(file, begin);
+    if (!bytes)
+        return status ? status : fail_chunk(r, reader, number, "cannot be read", err);
+    tokmap_i_chunk_view(out, bytes);
+    out->numbers = NULL;
+    out->file = file;
+    out->at = begin + TOKMAP_I_CHUNK_HEADER_BYTES;
+    return TOKMAP_OK;
 }
 
 /* ---- Rows ---- */
@@ -303,7 +297,7 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
     } else {
         const uint32_t begin = start_of(&c, i - c.n_alone), end = start_of(&c, i - c.n_alone + 1);
         if (begin >= end || end > c.n_pieces)
-            return fail_chunk(r, c.number, "has a row without a piece", err);
+            return fail_chunk(r, reader, c.number, "has a row without a piece", err);
         at = (uint64_t)c.n_alone + c.n_shared + begin;
         reader->n_pieces = end - begin;
     }
@@ -316,9 +310,11 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
         p->place = (uint32_t)place;
         p->n_inputs = p->n_tokens;
         if (!status && place + p->n_tokens > kind->length + 1ull)
-            return fail_chunk(r, c.number, "has a row that is too long", err);
+            return fail_chunk(r, reader, c.number, "has a row that is too long", err);
         place += status ? 0 : round_up(p->n_tokens, kind->align);
     }
+    if (!status)
+        status = tokmap_i_index_cache_check(reader->files, err);
     if (status)
         return status;
     tokmap_piece *last = &reader->pieces[reader->n_pieces - 1];

@@ -15,9 +15,10 @@ typedef struct tokmap_i_rows {
     const tokmap_dataset *ds;
     tokmap_i_rows_header header;
     uint32_t chunk_rows;
-    int fd;         /* -1: in memory */
-    char *path;     /* of the file, or NULL */
-    uint8_t *bytes; /* in memory, or NULL */
+    int fd;           /* -1: in memory */
+    char *path;       /* of the file, or NULL */
+    uint8_t *bytes;   /* in memory, or NULL */
+    uint8_t *checked; /* of a file: a bit for each chunk that has been checked; readers set them */
 } tokmap_i_rows;
 
 /* TOKMAP_ERR_ARGUMENT: there are no such rows. */
@@ -49,22 +50,19 @@ void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text);
 /* Of one thread: what it has read of rows files, and documents. */
 typedef struct tokmap_i_rows_reader {
     tokmap_i_index_cache *index; /* of the caller; NULL: documents are looked up in the map */
-    struct tokmap_i_chunk_slot *slots;
-    uint8_t *bytes; /* largest_chunk for each slot */
-    uint64_t largest_chunk;
-    uint32_t n_slots;
-    uint64_t place;       /* for the caller: where the last row is in its epoch */
-    tokmap_piece *pieces; /* of the last row */
+    tokmap_i_index_cache *files; /* NULL: all rows are in memory */
+    uint64_t place;              /* for the caller: where the last row is in its epoch */
+    tokmap_piece *pieces;        /* of the last row */
     uint32_t n_pieces, capacity;
 } tokmap_i_rows_reader;
 
-/* largest_chunk: of all files, 0 if there are none. false: no memory. */
-bool tokmap_i_rows_reader_open(tokmap_i_rows_reader *reader, uint64_t largest_chunk);
+/* n_bytes: of all files, 0 if there are none. false: no memory. */
+bool tokmap_i_rows_reader_open(tokmap_i_rows_reader *reader, uint64_t n_bytes);
 void tokmap_i_rows_reader_close(tokmap_i_rows_reader *reader);
 /* What it has had since it was opened; reader may be NULL. Any thread may ask. */
 uint64_t tokmap_i_rows_reader_bytes(const tokmap_i_rows_reader *reader);
 
-/* number < n_chunks. The chunk is valid until the next call with this reader. */
+/* number < n_chunks. The chunk is valid until the next file of this reader. */
 tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *reader,
                                   uint64_t number, tokmap_i_chunk *out, tokmap_error *err);
 /* Sets the pieces of the reader to those of a row; row < n_rows. */

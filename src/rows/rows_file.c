@@ -99,7 +99,11 @@ const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *
 
 uint32_t tokmap_i_chunk_number(const tokmap_i_chunk *c, uint64_t i)
 {
-    return c->number_bytes == 2 ? load_le16(c->numbers + 2 * i) : load_le32(c->numbers + 4 * i);
+    const uint64_t at = i * c->number_bytes;
+    const uint8_t *p = c->numbers ? c->numbers + at : c->file->get(c->file, c->at + at);
+    if (!p)
+        return 0;
+    return c->number_bytes == 2 ? load_le16(p) : load_le32(p);
 }
 
 uint32_t tokmap_i_chunk_first(const tokmap_i_chunk *c, uint32_t document)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_file.h - the bytes of a rows file: docs/FORMAT.md, section 13. Pure.
+/* rows_file.h - the bytes of a rows file: docs/FORMAT.md, section 13.
  *
  *     header | chunk, chunk, ... | where each chunk begins
  *
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataset/index_cache.h"
 #include "rows/best_fit.h"
 
 enum {
@@ -51,11 +52,13 @@ void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes);
 const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *bytes,
                                         bool *is_newer);
 
-/* A chunk in memory, whose numbers are `number_bytes` wide. The rows of pieces that fill one come
+/* A chunk, whose numbers are `number_bytes` wide. The rows of pieces that fill one come
  * first: for each the document. Then for each other row where its pieces begin, and the documents
  * of these pieces. All documents are counted from first_document. */
 typedef struct tokmap_i_chunk {
-    const uint8_t *numbers;
+    const uint8_t *numbers; /* NULL: from offset `at` in the file on */
+    tokmap_i_pieces *file;  /* after a failed read of it, numbers are 0 */
+    uint64_t at;
     uint64_t number; /* of the chunk */
     uint64_t first_document, first_part;
     uint32_t n_alone, n_shared, n_pieces; /* rows, rows, and pieces of the latter */

@@ -106,7 +106,7 @@ static void read_all(const tokmap_i_rows *r)
     tokmap_i_rows_finder finder = {.rows = r, .reader = &reader};
     tokmap_error err;
     uint64_t begin, end, row;
-    require(tokmap_i_rows_reader_open(&reader, r->header.largest_chunk));
+    require(tokmap_i_rows_reader_open(&reader, r->header.n_bytes));
     for (uint64_t k = 0; k < r->header.n_rows && k < 1000; k++) {
         if (tokmap_i_rows_get(r, &reader, k, &err) == TOKMAP_OK)
             check_row(r, &reader);

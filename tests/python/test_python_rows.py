@@ -381,6 +381,11 @@ def what_is_wrong_is_refused(folder):
             "sequence_length", "align", "documents_per_row", "whole_documents"))))
         assert made in text and text.endswith(" ".join(["with: tokmap rows", *wanted])), text
     raises(ValueError, tokmap.Source, folder / "d", rows_files=[path, path])
+    loader = tokmap.Loader(dataset, **options_of(kind))
+    os.truncate(path, 200)
+    assert "d.64-align8.tmr" in str(raises(tokmap.FileError, loader.pieces, 0))
+    path.write_bytes(good)
+    loader.pieces(0)
     here = os.getcwd()
     try:
         os.chdir(folder)
