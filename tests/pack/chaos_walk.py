@@ -4,8 +4,8 @@
 is short. The same command again then ends with 0 and the bytes of a run that nothing happened to.
 
 A case is an input of one format, or all inputs, with one set of options; a task of a plan; `tokmap plan`; `tokmap
-join`. In each of N trials, a random call of a random case fails. `chaos_walk.py --all` lets each call of each case
-fail, alone and with all later ones; it takes an hour and a half."""
+join`; `tokmap rows`. In each of N trials, a random call of a random case fails. `chaos_walk.py --all` lets each call of
+each case fail, alone and with all later ones; it takes an hour and a half."""
 
 import argparse
 import collections
@@ -102,6 +102,8 @@ def list_cases(folder):
     groups = [[name] for name in inputs + texts + write_long_inputs(folder, rng)] + [inputs, texts]
     cases = [Case(folder, [*PACK, *texts, *options, "--split", "v=0.3", "-o", "out"], ["out*"])
              for options in (["--lines"], ["--separator", "word7 "])]
+    cases.append(Case(folder, ["rows", "-q", "-l", "64", "rowed"], ["rowed.*.tmr*"],
+                      [[*PACK, *texts, "--force", "-o", "rowed"]]))
     for i, options in enumerate(chaos.World.OPTIONS):
         on_error = ["--on-error", "skip" if i % 2 or "error" in options else "collect"]
         for names in groups:

@@ -10,9 +10,9 @@ import random
 import struct
 import subprocess
 import sys
-import time
 
 import ref_rows
+from chaos_rows import kill_rows
 from package import raises
 from ref_order import Order, PackedRow, Phase, Source, quotas_of
 from ref_protocol import program, run_in_folders
@@ -313,28 +313,7 @@ def weights_may_be_shares_of_tokens(folder):
 
 def a_rows_file_is_complete_or_absent(folder):
     """`tokmap rows` is killed at any time; the next run, and readers, find the old file, none, or the whole one."""
-    rng = random.Random(4)
-    dataset = write(folder / "d", [rng.randint(0, 60) for _ in range(200000)])
-    command = [program("tokmap"), "rows", "-q", "-l", "512", folder / "d"]
-    begun = time.monotonic()
-    subprocess.run(command, check=True)
-    took = time.monotonic() - begun
-    path, partial = folder / "d.512.tmr", folder / "d.512.tmr.partial"
-    good, n_killed, n_seen = path.read_bytes(), 0, set()
-    for i in range(N_RUNS // 2):
-        if i % 2:
-            path.unlink(missing_ok=True)
-        running = subprocess.Popen(command)
-        time.sleep(rng.random() * took * 1.2)
-        running.kill()
-        n_killed += running.wait() != 0
-        n_seen.add((path.exists(), partial.exists()))
-        assert not path.exists() or path.read_bytes() == good
-        if i % 8 == 0:
-            tokmap.Loader(dataset, 512, windows="best_fit").pieces(0)
-    subprocess.run(command, check=True)
-    assert path.read_bytes() == good and not partial.exists() and n_killed > 0
-    return "%d of %d killed, %d states of the files" % (n_killed, N_RUNS // 2, len(n_seen))
+    return kill_rows(folder, N_RUNS // 2, 4)
 
 
 def adopted(where):
