@@ -25,7 +25,9 @@
  * Words     A window is a run of neighbouring tokens of a source. A sample is a number in the order
  *           of training; it stands for a window. A row is the tokens of one sample: sequence_length
  *           inputs and one more token, so that the labels are the same row from its second token
- *           on. A batch is the rows of one step for one rank. docs/ORDER.md defines the order.
+ *           on. A row of several documents, or a slice of a row, consists of pieces, and
+ *           tokmap_batch_gather puts it together. A batch is the rows of one step for one rank.
+ *           docs/ORDER.md defines the order.
  * Order     A sample has the same tokens whatever the number of ranks, the batch size, the
  *           look-ahead and the way of reading are. All of these may change after a restore. All
  *           ranks open the same sources with the same options, except `rank`. The rows of a step go
@@ -33,11 +35,11 @@
  *           epoch, unless its sample is skipped.
  * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
  *           other arrays in the options are copied by open. Rows and everything that a batch points
- *           to are valid until the next call of next, seek, restore, set_batch or close. Rows point
- *           into the maps of the datasets; with DIRECT and READ, into the loader's memory. A row
- *           that is not in one map is a copy: one that joins the end of a dataset to its beginning
- *           (random_offset), and in a joined dataset one that crosses token files, or that is in a
- *           file without a map.
+ *           to are valid until the next call of next, seek, restore, set_batch or close. Rows and
+ *           pieces point into the maps of the datasets; with DIRECT and READ, into the loader's
+ *           memory. One that is not in one map is a copy: one that joins the end of a dataset to
+ *           its beginning (random_offset), and in a joined dataset one that crosses token files, or
+ *           that is in a file without a map.
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
@@ -60,7 +62,8 @@
  *           page, the rest of that page reads as zeros. Looking up documents, for row_parts or
  *           windows within documents, raises it if the index was shortened or cannot be read: in
  *           open, and with MAP also in next and locate, unless a stage uses the loader; so does the
- *           comparison of tokenizers in open. All other lookups read the index without its map. */
+ *           comparison of tokenizers in open. All other lookups read the index, and rows files,
+ *           without a map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 

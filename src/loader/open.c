@@ -65,6 +65,12 @@ static tokmap_i_rows_kind rows_kind_of(const tokmap_loader_options *o)
                                 o->whole_documents};
 }
 
+static tokmap_i_slice slice_of(const tokmap_loader_options *o)
+{
+    return (tokmap_i_slice){o->cp_rank, MAX(o->cp_size, 1), (tokmap_cp_mode)o->cp_mode,
+                            o->sequence_length};
+}
+
 static tokmap_status check_best_fit(const tokmap_loader_options *o, tokmap_error *err)
 {
     const bool is_set = o->align || o->max_documents || o->whole_documents;
@@ -98,12 +104,10 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
     if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "random_offset is not possible with windows that follow documents");
+    const tokmap_i_slice slice = slice_of(o);
     status = check_best_fit(o, err);
     if (!status)
-        status =
-            tokmap_i_slice_check(&(tokmap_i_slice){o->cp_rank, MAX(o->cp_size, 1),
-                                                   (tokmap_cp_mode)o->cp_mode, o->sequence_length},
-                                 o->windows == TOKMAP_WINDOWS_BEST_FIT ? o->align : 0, err);
+        status = tokmap_i_slice_check(&slice, o->align, err);
     if (status)
         return status;
     if (o->row_parts & ~(uint32_t)ALL_PARTS)
@@ -463,8 +467,7 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->random_offset = o->random_offset != 0;
     if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
         l->rows_kind = rows_kind_of(o);
-    l->slice = (tokmap_i_slice){o->cp_rank, MAX(o->cp_size, 1), (tokmap_cp_mode)o->cp_mode,
-                                o->sequence_length};
+    l->slice = slice_of(o);
     l->rank = o->rank;
     l->n_ranks = MAX(o->n_ranks, 1);
     l->look_ahead = o->look_ahead;

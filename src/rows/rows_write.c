@@ -82,6 +82,8 @@ tokmap_status tokmap_rows_write(const tokmap_dataset *ds, const tokmap_rows_opti
     const tokmap_i_rows_kind kind = {o.sequence_length, MAX(o.align, 1), o.max_documents,
                                      o.whole_documents};
     status = tokmap_i_rows_check(&kind, err);
+    if (!status && o.path && !*o.path)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "path is empty: must be NULL, or name a file");
     if (status)
         return status;
     char *beside = o.path ? NULL : tokmap_i_rows_path(ds, &kind);

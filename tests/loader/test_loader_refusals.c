@@ -156,6 +156,44 @@ TEST(data_that_do_not_go_together_are_refused)
     close_all();
 }
 
+/* ---- Rows files ---- */
+
+static void write_refused(tokmap_rows_options o, tokmap_status status, const char *why)
+{
+    tokmap_error err = {0};
+    o.struct_size = sizeof o;
+    CHECK_REFUSED(tokmap_rows_write(narrow.ds, &o, NULL, &err), status, err, why);
+}
+
+TEST(rows_files_that_cannot_be_used_are_refused)
+{
+    const char *path = check_path("rows");
+    tokmap_error err;
+    open_all();
+    const char *const paths[2] = {path};
+    const tokmap_dataset *const of_tiny[] = {tiny.ds};
+    const tokmap_rows_options rows = {
+        .struct_size = sizeof rows, .sequence_length = 16, .path = path};
+    write_refused((tokmap_rows_options){.align = 1}, TOKMAP_ERR_ARGUMENT, "sequence_length is 0");
+    write_refused((tokmap_rows_options){.sequence_length = 16, .align = 5}, TOKMAP_ERR_ARGUMENT,
+                  "align is 5");
+    write_refused((tokmap_rows_options){.sequence_length = 16, .path = ""}, TOKMAP_ERR_ARGUMENT,
+                  "path is empty");
+    CHECK_REFUSED(tokmap_rows_write(borderless.ds, &rows, NULL, &err), TOKMAP_ERR_MISMATCH, err,
+                  "boundaries");
+    CHECK_OK(tokmap_rows_write(narrow.ds, &rows, NULL, &err), err);
+#define ROWS_REFUSED(change, status, why)                                                          \
+    REFUSED((sources[0].rows_files = paths, o.windows = TOKMAP_WINDOWS_BEST_FIT, change), status,  \
+            why)
+    ROWS_REFUSED(o.align = 4, TOKMAP_ERR_MISMATCH, "was made with");
+    ROWS_REFUSED(sources[0].datasets = of_tiny, TOKMAP_ERR_MISMATCH, "other documents");
+    CHECK(truncate(path, 100) == 0);
+    ROWS_REFUSED(o.io = TOKMAP_IO_MAP, TOKMAP_ERR_CORRUPT, "not a rows file");
+    CHECK(unlink(path) == 0);
+    ROWS_REFUSED(o.io = TOKMAP_IO_MAP, TOKMAP_ERR_IO, "cannot open");
+    close_all();
+}
+
 /* ---- States ---- */
 
 static void state_refused(const tokmap_loader_options *o, const uint8_t *state, const char *why)
