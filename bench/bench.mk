@@ -35,9 +35,13 @@ bench-parquet: $(BUILD)/tokbench $(BUILD)/tokmap
 	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
 	@$(BUILD)/peers-venv/bin/python bench/peers/parquet.py --tokmap $(BUILD)/tokmap \
 	    --tokbench $(BUILD)/tokbench $(ARGS)
+#: bench-packers: packing of rows of several documents beside other packers (ARGS='--rounds 2 --out F')
+bench-packers: $(PRODUCTS)
+	@$(PYTHON) bench/peers/install.py $(BUILD)/packer-peers-venv bench/peers/packer-requirements.txt
+	@$(BUILD)/packer-peers-venv/bin/python bench/peers/packers.py --tokmap $(BUILD)/tokmap $(ARGS)
 
 #: bench-gpu: tests and measurements on a GPU (ARGS='--out FILE')
 bench-gpu: $(PRODUCTS) $(BUILD)/test_gpu
 	@$(PYTHON) bench/gpu/run.py --build $(BUILD) $(ARGS)
 
-.PHONY: bench bench-peers bench-tokenizers bench-loaders bench-parquet bench-gpu
+.PHONY: bench bench-peers bench-tokenizers bench-loaders bench-parquet bench-packers bench-gpu

@@ -157,8 +157,8 @@ def document_cell(row):
 
 
 def document_tables(run, page_name):
-    """A table of the rows that give a line and a column, and one of those that have a line each. A
-    unit is in the head of its column, or in the line if a column has several."""
+    """A table of the rows that give a line and a column, with what was left out, and one of those that
+    have a line each. A unit is in the head of its column, or in the line if a column has several."""
     rows = [row for row in run.rows if row.page == page_name]
     cells, others = [row for row in rows if row.column], [row for row in rows if not row.column]
     columns = groups(cells, lambda row: row.column)
@@ -168,6 +168,8 @@ def document_tables(run, page_name):
     if cells:
         heads = [column if mixed else f"{column}, {units[column].pop()}" for column in columns]
         texts = [(line, {row.column: document_cell(row) for row in own}) for line, own in lines.items()]
+        texts += [(f"{system}: {text}", {}) for system, text, place in run.remarks
+                  if place == page_name and text.startswith("left out: ")]
         yield Table("", [("", ""), *((head, "number") for head in heads)],
                     [[line, *(own.get(column, "") for column in columns)] for line, own in texts])
     if others:

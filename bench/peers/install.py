@@ -5,8 +5,8 @@
 
 Each package is installed separately, without changing the version of another one in the file. A
 failure is written to FOLDER/not-installed.json and does not stop the others. Lines that begin with
--- are options of pip. If this was done before for the same requirements, it only retries the
-packages that failed."""
+-- are options of pip; those behind a package are for it alone. If this was done before for the same
+requirements, it only retries the packages that failed."""
 
 import json
 import pathlib
@@ -44,7 +44,7 @@ def install(python, requirement, options):
             "--disable-pip-version-check",
             "--only-binary=:all:",
             *options,
-            requirement,
+            *requirement.split(),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -58,7 +58,7 @@ def install_all(python, text, chosen=None):
     packages, options = wanted(text)
     failed = {}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
-        constraints.write("".join(package + "\n" for package in packages if "==" in package))
+        constraints.write("".join(package.split()[0] + "\n" for package in packages if "==" in package))
         constraints.flush()
         for requirement in packages:
             name = requirement.split("==")[0]

@@ -504,9 +504,9 @@ def a_stop_ends_all_that_tokbench_started(folder):
 def requirements_are_read_line_by_line(folder):
     found = install.wanted("# why\n--no-binary x\nx==1.0\n\ny==2  # and why\n")
     expect_equal(found, (["x==1.0", "y==2"], ["--no-binary", "x"]), "packages and options")
-    for file in ("requirements.txt", "loader-requirements.txt", "../requirements.txt"):
+    for file in ("requirements.txt", "loader-requirements.txt", "packer-requirements.txt", "../requirements.txt"):
         packages, _ = install.wanted((PEERS / file).read_text())
-        loose = [package for package in packages if not re.fullmatch(r"[\w-]+==[\d.]+", package)]
+        loose = [package for package in packages if not re.fullmatch(r"[\w-]+==[\d.]+( --no-deps)?", package)]
         expect(packages and not loose, "%s: versions are not told: %s" % (file, loose))
 
 

@@ -88,7 +88,8 @@ def the_readme_quotes_the_committed_figures(folder):
 
 UNITS = {"ns": ("time", 1e-9), "us": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1),
          "tokens/s": ("tokens", 1), "M tokens/s": ("tokens", 1e6), "G tokens/s": ("tokens", 1e9),
-         "rows/s": ("rows", 1), "MB/s": ("bytes", 1e6), "GB/s": ("bytes", 1e9),
+         "rows/s": ("rows", 1), "documents/s": ("documents", 1), "thousand documents/s": ("documents", 1e3),
+         "M documents/s": ("documents", 1e6), "MB/s": ("bytes", 1e6), "GB/s": ("bytes", 1e9),
          "%": ("part", 1), "x": ("ratio", 1), "times": ("ratio", 1), "KiB": ("memory", 1024), "MiB": ("memory", 1 << 20)}
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
 FIGURES = re.compile(rf"({NUMBER}(?:(?: to | and ){NUMBER})*) "
@@ -133,6 +134,14 @@ def the_benchmarks_quote_the_committed_figures(folder):
         targets = re.findall(r"\]\(([^)]*\.json)\)", part)
         n_figures += count_figures(part, [one for target in targets for one in quantities(document.parent / target)])
     expect(n_figures > 80, f"only {n_figures} figures were found")
+
+
+def the_readme_quotes_the_committed_figures_of_packers(folder):
+    """In its table, and in the paragraph behind it."""
+    text = (ROOT / "README.md").read_text()
+    part = re.search(r"^\| rows of several documents .*?\n\n.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    name, = set(re.findall(r"\((bench/results/\S+\.json)\)", part[0]))
+    expect(count_figures(part[0], list(quantities(ROOT / name))) > 15, "fewer figures were found")
 
 
 def scale_quotes_the_committed_figures(folder):
