@@ -19,6 +19,7 @@ files that it maps, above what it had at the beginning."""
 
 import argparse
 import ctypes
+import functools
 import importlib.metadata
 import importlib.util
 import json
@@ -34,6 +35,7 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "bench"), str(ROOT / "python")]
+from loader_adapter import variant  # noqa: E402
 from loader_data import warm_up  # noqa: E402
 from result_file import as_text, machine  # noqa: E402
 
@@ -47,22 +49,23 @@ COLUMNS = {"documents": ("thousand", False), "packing": (SPEED, True), "rows of 
 
 
 class Packer:
-    """The first `n_documents` of `data`, in rows of `length`. run() sets n_rows, and how many seconds packing took, and all
-    until rows of tokens were handed out; None if it does not do that. pieces() is of a run with `checks`."""
+    """The first documents of those in `data`, in rows of `length`. run() sets n_rows, and how many seconds it took to pack,
+    and to hand out all rows of tokens; None if it does not do that. pieces() is of a run with `checks`: the row of each
+    piece, its first token, and how many it has.
+
+    longer: tokens that the longest piece has more than a row has inputs; overlap: tokens that a piece has of the one before
+    it, so that no label is lost; spared: tokens of a piece that need no room."""
 
     package, documents = None, 10**6  # at most
-    longer = 0  # tokens that the longest piece has more than a row inputs
-    overlap = 0  # tokens that a piece has of the one before it, so that each token but the first is a label
-    spared = 0  # tokens of a piece that need no room
-    memory = 0
+    longer = overlap = spared = memory = 0
     packing = handing_out = None
 
-    def __init__(self, options, n_documents, checks):
-        self.options, self.checks, self.length = options, checks, options.length
-        self.room = options.length + self.longer - self.spared
-        self.lengths = numpy.load(options.data / "lengths.npy")[:n_documents]
+    def __init__(self, tokmap, data, length, scratch, n_documents, checks=False):
+        self.tokmap, self.data, self.length, self.scratch, self.checks = tokmap, data, length, scratch, checks
+        self.room = length + self.longer - self.spared
+        self.lengths = numpy.load(data / "lengths.npy")[:n_documents]
         self.ends = numpy.cumsum(self.lengths)
-        self.cut(options.length + self.longer)
+        self.cut(length + self.longer)
         self.prepare()
 
     def cut(self, longest):
@@ -73,7 +76,7 @@ class Packer:
         self.n = numpy.minimum(numpy.repeat(self.lengths, n_pieces) - at, longest)
 
     def ids(self):
-        return numpy.memmap(self.options.data / "all.bin", numpy.int32, "r")
+        return numpy.memmap(self.data / "all.bin", numpy.int32, "r")
 
     def figures(self):
         """Tokens that need room, and labels."""
@@ -84,12 +87,13 @@ class TokmapLoader(Packer):
     longer, overlap, rows_file = 1, 1, None
 
     def prepare(self):
-        import tokmap
+        from tokmap import Loader, Source
 
-        self.tokmap, self.batches = tokmap, []
-        self.prefix = str(self.options.data / ("check" if self.checks else "all"))
-        self.rows_command = [self.options.tokmap, "rows", "--json", "-l", str(self.length), self.prefix, "-o",
-                             self.options.scratch / "rows"]
+        prefix, self.batches = str(self.data / ("check" if self.checks else "all")), []
+        self.rows_command = [self.tokmap, "rows", "--json", "-l", str(self.length), prefix, "-o", self.scratch / "rows"]
+        self.open = lambda: Loader(
+            Source(prefix, rows_files=self.rows_file), self.length, batch_rows=BATCH_ROWS, windows="best_fit",
+            outputs=["inputs", "labels", "position_ids", "cu_seqlens"], max_epochs=1, drop_last=False)
 
     def pack(self):
         """The Loader does."""
@@ -97,9 +101,7 @@ class TokmapLoader(Packer):
     def run(self):
         begin = time.perf_counter()
         self.pack()
-        loader = self.tokmap.Loader(
-            self.tokmap.Source(self.prefix, rows_files=self.rows_file), self.length, batch_rows=BATCH_ROWS,
-            windows="best_fit", outputs=["inputs", "labels", "position_ids", "cu_seqlens"], max_epochs=1, drop_last=False)
+        loader = self.open()
         self.packing = self.packing or time.perf_counter() - begin
         self.n_rows = loader.n_samples
         for batch in loader:
@@ -131,7 +133,7 @@ class TokmapRows(TokmapLoader):
         while process.poll() is None:
             self.memory = max(self.memory, own_memory(process.pid))
             time.sleep(0.001)
-        self.packing, self.rows_file = time.perf_counter() - begin, self.options.scratch / "rows"
+        self.packing, self.rows_file = time.perf_counter() - begin, self.scratch / "rows"
 
 
 class Trl(Packer):
@@ -151,7 +153,7 @@ class Trl(Packer):
     def run(self):
         begin = time.perf_counter()
         rows = self.pack_dataset(self.dataset, self.length, "bfd_split", {
-            "batch_size": self.batch_size, "cache_file_name": f"{self.options.scratch}/{self.checks}.arrow"})
+            "batch_size": self.batch_size, "cache_file_name": f"{self.scratch}/{self.checks}.arrow"})
         self.handing_out = time.perf_counter() - begin
         self.n_rows, self.rows = len(rows), rows
 
@@ -234,11 +236,11 @@ PACKERS = {
     "tokmap rows": TokmapRows,
     "tokmap Loader": TokmapLoader,
     "TRL bfd_split": Trl,
-    "TRL bfd_split, batches of 100,000": type("", (Trl,), {"batch_size": 100000}),
+    "TRL bfd_split, batches of 100,000": variant(Trl, batch_size=100000),
     "OLMo-core fragment": Olmo,
     "Grain best fit, 64 bins": Grain,
-    "Grain best fit, 1,024 bins": type("", (Grain,), {"n_bins": 1024}),
-    "Grain first fit, 64 bins": type("", (Grain,), {"kind": "FirstFitPackIterDataset"}),
+    "Grain best fit, 1,024 bins": variant(Grain, n_bins=1024),
+    "Grain first fit, 64 bins": variant(Grain, kind="FirstFitPackIterDataset"),
     "Megatron-Bridge first_fit_decreasing": Bridge,
 }
 LEFT_OUT = {"Megatron-core": "none in release 0.16.1, which spreads packed samples over ranks, but packs none"}
@@ -270,17 +272,17 @@ def check(packer):
     assert first[0] == 0 and (first[1:] == end[:-1]).all() and end[-1] == packer.ends[-1], "a token is in no row, or twice"
 
 
-def measure(options):
+def measure(tokmap, name, data, length, documents, scratch, checks):
     """In a process of its own."""
-    kind = PACKERS[options.measure]
-    packer = kind(options, min(kind.documents, options.documents), False)
+    kind = functools.partial(PACKERS[name], tokmap, pathlib.Path(data), length, pathlib.Path(scratch))
+    packer = kind(min(PACKERS[name].documents, documents))
     ctypes.CDLL(None).malloc_trim(0)  # what preparing has left is not reused unseen
     before, begin = own_memory(os.getpid()), time.monotonic()
     packer.run()
     end, n_documents, (n_tokens, n_labels) = time.monotonic(), len(packer.lengths), packer.figures()
     seconds = {"packing": packer.packing, "rows of tokens": packer.handing_out}
-    if options.check:
-        check(kind(options, min(CHECKED, n_documents), True))
+    if checks:
+        check(kind(min(CHECKED, n_documents), checks=True))
     return {"documents": n_documents / 1000, **{name: n_documents / value for name, value in seconds.items() if value},
             "padding": 100 * (1 - n_tokens / (packer.n_rows * packer.room)), "memory": packer.memory,
             "labels lost": 100 * (1 - n_labels / int(packer.ends[-1] - n_documents)),
@@ -300,9 +302,10 @@ def own_memory(pid):
 def run(name, data, length, options, checks):
     """What measure() says in a process, or a text: why it does not."""
     with tempfile.TemporaryDirectory(dir=data) as scratch, tempfile.TemporaryFile("w+") as errors:
-        command = [sys.executable, __file__, "--tokmap", options.tokmap, "--documents", options.documents, "--measure", name,
-                   "--data", data, "--length", length, "--scratch", scratch, *(["--check"] if checks else [])]
-        process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=errors, text=True)
+        asked = {"name": name, "data": str(data), "length": length, "documents": options.documents, "scratch": scratch,
+                 "checks": checks}
+        command = [sys.executable, __file__, "--tokmap", options.tokmap, "--measure", json.dumps(asked)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         samples = []
         while process.poll() is None:
             samples.append((time.monotonic(), own_memory(process.pid)))
@@ -376,9 +379,7 @@ def say(text):
 
 
 def main():
-    lines = __doc__.split("\n\n")
-    parser = argparse.ArgumentParser(description=lines[0].split(" - ")[1], epilog="\n\n".join(lines[1:]),
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--tokmap", type=pathlib.Path, required=True, help="the program; libtokmap.so is beside it")
     add("--pages", nargs="+", choices=PAGES, default=PAGES)
@@ -388,14 +389,12 @@ def main():
     add("--rounds", type=int, default=3)
     add("--dir", help="where data are made and removed again: 4 GB [$TMPDIR or /tmp]")
     add("--out", type=pathlib.Path, help="write all figures to this file, as JSON")
-    for name, kind in (("measure", str), ("data", pathlib.Path), ("scratch", pathlib.Path), ("length", int)):
-        add("--" + name, type=kind, help=argparse.SUPPRESS)
-    add("--check", action="store_true", help=argparse.SUPPRESS)
+    add("--measure", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.tokmap = options.tokmap.absolute()
     os.environ.update(TOKMAP_LIBRARY=str(options.tokmap.parent / "libtokmap.so"), HF_HUB_OFFLINE="1")
     if options.measure:
-        return print(json.dumps(measure(options)))
+        return print(json.dumps(measure(options.tokmap, **options.measure)))
     words = ["packers.py", "--documents %d --rounds %d" % (options.documents, options.rounds)]
     result = {"schema": 1, "command": " ".join(words), "machine": machine(), "rows": []}
     for page in options.pages:
