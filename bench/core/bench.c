@@ -11,7 +11,6 @@
 
 #include "cli/cli.h"
 #include "text/json_text.h"
-#include "tokmap.h"
 
 /* Formats what follows `format` in the arguments of the caller. */
 #define FORMAT(text, format)                                                                       \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "cli/paths.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"

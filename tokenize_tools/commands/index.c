@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index.c - `tokmap index`: options and output. The work is in adoption.c. */
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "foreign/adoption.h"
@@ -9,7 +8,6 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
-#include "cli/paths.h"
 
 typedef struct index_options {
     adopt_request request;

@@ -10,7 +10,6 @@
 #include "plan/cell_join.h"
 #include "plan/plan_file.h"
 #include "system/platform.h"
-#include "system/process.h"
 
 typedef struct join_options {
     cell_join_options cells;

@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/paths.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
 #include "text/json_out.h"

@@ -10,7 +10,6 @@
 #include "commands/datasets.h"
 #include "cli/options.h"
 #include "text/json_out.h"
-#include "cli/paths.h"
 
 enum {
     BLOCK_BYTES = 1 << 20

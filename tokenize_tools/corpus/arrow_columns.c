@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/arrow_columns.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arrow/schema.h"
 #include "codec/decoder.h"
 #include "corpus/reader_kind.h"
-#include "corpus/window.h"
 #include "text/array.h"
 #include "text/little_endian.h"
 

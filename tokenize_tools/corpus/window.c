@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/input.h"
 #include "system/platform_thread.h"
 
 #define MIN_CAPACITY ((size_t)1024) /* to recognize a file by its beginning */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/wrong_file.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -4,7 +4,6 @@
  * read. */
 #include "foreign/adoption.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "corpus/input.h"
-#include "foreign/foreign.h"
 #include "system/files.h"
 #include "system/platform.h"
 #include "system/protected.h"

@@ -2,7 +2,6 @@
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- Bytes and tables ---- */

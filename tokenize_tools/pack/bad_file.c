@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/bad_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include <xxhash.h>
 
 #include "cli/cli.h"
-#include "system/output_file.h"
 #include "system/platform.h"
 
 static int print_error(const char *path, const char *what, int reason)

@@ -12,7 +12,6 @@
 #include "system/files.h"
 #include "system/output_file.h"
 #include "system/platform.h"
-#include "system/process.h"
 #include "system/protected.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokenizer/file/stated_tokens.h"

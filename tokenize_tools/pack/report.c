@@ -3,11 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "plan/cell_metadata.h"
-#include "system/files.h"
 #include "system/process.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 

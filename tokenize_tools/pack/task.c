@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pack/options.h"
 #include "pack/planner.h"
 #include "pack/report.h"
 #include "pack/resume.h"

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "pack/bad_file.h"
-#include "pack/documents.h"
 #include "pack/pipeline.h"
 #include "system/process.h"
 #include "text/array.h"

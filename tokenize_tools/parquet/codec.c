@@ -8,7 +8,6 @@
 #include "config.h"
 #include "parquet/footer.h"
 #include "parquet/snappy.h"
-#include "text/little_endian.h"
 #if HAVE_ISAL
 #include <isa-l/crc.h>
 #endif

@@ -2,7 +2,6 @@
 #include "parquet/footer.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

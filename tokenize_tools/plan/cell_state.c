@@ -13,7 +13,6 @@
 #include "cli/cli.h"
 #include "system/files.h"
 #include "system/platform.h"
-#include "tokmap.h"
 
 typedef struct cell_search {
     const plan_file *plan;

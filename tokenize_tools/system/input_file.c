@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "system/files.h"
 #include "system/interrupted.h"
 
 enum {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/plain_text.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "text/utf8.h"
