@@ -202,10 +202,9 @@ static int check_surroundings(const bench_options *options)
         return CLI_GO_ON;
     if (tokmap_dataset_open(&ds, options->data, &err))
         return cli_error(1, "--data: %s", err.text);
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
+    const tokmap_dataset_info info = cli_dataset_info(ds);
     int code = path_protect_dataset(ds);
-    if (!code && !info.token_path)
+    if (!code && cli_is_joined(&info))
         code = cli_error(1,
                          "--data %s: is joined, and the pages measure one token file; make one "
                          "with tokmap join --flat",

@@ -21,6 +21,8 @@
         va_end(more);                                                                              \
     } while (0)
 
+tokmap_error bench_error;
+
 _Noreturn void bench_fail(const char *format, ...)
 {
     char text[4600];

@@ -70,11 +70,12 @@ typedef struct bench_report {
 /* A page runs in a process of its own, and what fails ends it, with a message: the parent removes
  * the test data. */
 _Noreturn void bench_fail(const char *format, ...) BENCH_TEXT(1);
-/* The same if a call of the library failed. */
-static inline void bench_check(tokmap_status status, const tokmap_error *err)
+/* The same if a call of the library failed, which has set bench_error. */
+extern tokmap_error bench_error;
+static inline void bench_check(tokmap_status status)
 {
     if (status)
-        bench_fail("%s", err->text);
+        bench_fail("%s", bench_error.text);
 }
 /* Aligned to pages, all of which are in memory. */
 void *bench_memory(size_t n_bytes);

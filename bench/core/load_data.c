@@ -38,8 +38,7 @@ tokmap_writer_options load_data_writer_options(void)
 
 void load_data_finish(tokmap_writer *w)
 {
-    tokmap_error err;
-    bench_check(tokmap_writer_finish(w, &err), &err);
+    bench_check(tokmap_writer_finish(w, &bench_error));
     tokmap_writer_close(w);
 }
 
@@ -48,14 +47,13 @@ void load_data_make_random(const bench_options *options, size_t i, uint64_t n_to
     static uint32_t ids[DOCUMENT_TOKENS];
     const tokmap_writer_options writer = load_data_writer_options();
     tokmap_writer *w;
-    tokmap_error err;
     uint64_t seed = 1;
-    bench_check(tokmap_writer_open(&w, load_data_name(options, i).s, &writer, &err), &err);
+    bench_check(tokmap_writer_open(&w, load_data_name(options, i).s, &writer, &bench_error));
     for (uint64_t n = 0; n < n_tokens; n += DOCUMENT_TOKENS) {
         for (int k = 0; k < DOCUMENT_TOKENS; k++)
             ids[k] = (uint32_t)(bench_random(&seed) % VOCABULARY);
-        bench_check(tokmap_writer_append(w, ids, DOCUMENT_TOKENS, &err), &err);
-        bench_check(tokmap_writer_end_document(w, &err), &err);
+        bench_check(tokmap_writer_append(w, ids, DOCUMENT_TOKENS, &bench_error));
+        bench_check(tokmap_writer_end_document(w, &bench_error));
     }
     load_data_finish(w);
 }
@@ -63,8 +61,7 @@ void load_data_make_random(const bench_options *options, size_t i, uint64_t n_to
 static const tokmap_dataset *open_dataset(const char *prefix)
 {
     tokmap_dataset *ds;
-    tokmap_error err;
-    bench_check(tokmap_dataset_open(&ds, prefix, &err), &err);
+    bench_check(tokmap_dataset_open(&ds, prefix, &bench_error));
     return ds;
 }
 
@@ -85,11 +82,11 @@ load_data load_data_open(const bench_options *options, uint64_t usual_mib)
 {
     const load_data_prefix made = load_data_name(options, 0);
     const uint64_t n_bytes = (options->load_mib ? options->load_mib : usual_mib) << 20;
-    load_data d = {.info = {.struct_size = sizeof d.info}};
+    load_data d;
     if (!options->data)
         load_data_make_random(options, 0, n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS);
     d.ds = open_dataset(options->data ? options->data : made.s);
-    tokmap_dataset_get_info(d.ds, &d.info);
+    d.info = cli_dataset_info(d.ds);
     d.file = device_open(d.info.token_path);
     d.fits = d.info.token_file_bytes / 4096 <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 2;
     d.is_trial = d.info.token_file_bytes < (uint64_t)64 << 20;
@@ -104,15 +101,13 @@ void load_data_close(load_data *d)
 
 void load_data_warm_up(const tokmap_dataset *ds)
 {
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_error err;
+    const tokmap_dataset_info info = cli_dataset_info(ds);
     const void *token;
     uint8_t *buffer = bench_memory(4 * (size_t)AT_ONCE);
-    tokmap_dataset_get_info(ds, &info);
     for (uint64_t i = 0; i < info.n_tokens; i += AT_ONCE) {
         const uint64_t left = info.n_tokens - i;
-        bench_check(tokmap_dataset_read(ds, i, left < AT_ONCE ? left : AT_ONCE, buffer, &err),
-                    &err);
+        bench_check(
+            tokmap_dataset_read(ds, i, left < AT_ONCE ? left : AT_ONCE, buffer, &bench_error));
     }
     for (uint64_t i = 0; i < info.n_tokens; i += 4096 / info.token_bytes)
         if (tokmap_dataset_tokens(ds, i, 1, &token) == TOKMAP_OK)
@@ -147,12 +142,11 @@ void load_data_unmap(const uint8_t *map, size_t n_bytes)
 tokmap_loader *load_data_loader(tokmap_loader_options options)
 {
     tokmap_loader *l;
-    tokmap_error err;
     options.struct_size = sizeof options;
     options.source_stride = sizeof *options.sources;
     options.phase_stride = sizeof *options.phases;
     options.row_stride = sizeof(tokmap_row);
-    bench_check(tokmap_loader_open(&l, &options, &err), &err);
+    bench_check(tokmap_loader_open(&l, &options, &bench_error));
     return l;
 }
 
@@ -180,16 +174,14 @@ bool load_data_works(const tokmap_dataset *ds, tokmap_io io, const char *name)
 
 void load_data_seek(tokmap_loader *l, uint64_t sample)
 {
-    tokmap_error err;
-    bench_check(tokmap_loader_seek(l, sample, &err), &err);
+    bench_check(tokmap_loader_seek(l, sample, &bench_error));
 }
 
 void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_options *gather)
 {
-    tokmap_error err;
-    bench_check(tokmap_loader_next(l, b, &err), &err);
+    bench_check(tokmap_loader_next(l, b, &bench_error));
     if (gather)
-        bench_check(tokmap_batch_gather(b, gather, &err), &err);
+        bench_check(tokmap_batch_gather(b, gather, &bench_error));
 }
 
 double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gather_options *gather)
@@ -211,11 +203,10 @@ double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gathe
 double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint64_t mask)
 {
     tokmap_sample at = TOKMAP_INIT(tokmap_sample);
-    tokmap_error err;
     uint64_t sum = 0;
     const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < LOCATES; i++) {
-        bench_check(tokmap_loader_locate(l, first + (i * step & mask), &at, &err), &err);
+        bench_check(tokmap_loader_locate(l, first + (i * step & mask), &at, &bench_error));
         sum += at.first_token;
     }
     bench_keep(sum);

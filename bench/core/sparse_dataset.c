@@ -31,12 +31,11 @@ static void add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes)
 {
     uint8_t *zeros = bench_memory(TOKMAP_I_BLOCK_BYTES);
     const uint64_t whole = tokmap_i_checksum(zeros, TOKMAP_I_BLOCK_BYTES);
-    tokmap_error err;
     for (uint64_t done = 0; done < n_bytes; done += TOKMAP_I_BLOCK_BYTES) {
         const uint64_t left = n_bytes - done;
         const uint64_t checksum =
             left >= TOKMAP_I_BLOCK_BYTES ? whole : tokmap_i_checksum(zeros, (size_t)left);
-        bench_check(tokmap_i_index_writer_block(w, checksum, &err), &err);
+        bench_check(tokmap_i_index_writer_block(w, checksum, &bench_error));
     }
     free(zeros);
 }
@@ -48,12 +47,11 @@ static void add_documents(tokmap_i_index_writer *w, uint64_t n_tokens, uint64_t 
 {
     uint64_t seed = 1;
     const uint64_t mean = n_tokens / n_documents;
-    tokmap_error err;
     for (uint64_t i = 1; i < n_documents; i++) {
         const uint64_t end = i * mean + (mean ? bench_random(&seed) % mean : 0);
-        bench_check(tokmap_i_index_writer_document(w, end, &err), &err);
+        bench_check(tokmap_i_index_writer_document(w, end, &bench_error));
     }
-    bench_check(tokmap_i_index_writer_document(w, n_tokens, &err), &err);
+    bench_check(tokmap_i_index_writer_document(w, n_tokens, &bench_error));
 }
 
 void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
@@ -61,7 +59,6 @@ void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_to
 {
     const load_data_prefix prefix = load_data_name(options, i);
     char path[4100];
-    tokmap_error err;
     tokmap_i_index_writer *w;
     int fd;
     tokmap_i_header header = {
@@ -72,10 +69,10 @@ void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_to
     const int error = tokmap_i_file_create(path, &fd);
     if (error)
         bench_fail("%s: %s", path, strerror(error));
-    bench_check(tokmap_i_index_writer_open(&w, path, fd, &err), &err);
+    bench_check(tokmap_i_index_writer_open(&w, path, fd, &bench_error));
     add_blocks(w, 2 * n_tokens);
     add_documents(w, n_tokens, n_documents);
-    bench_check(tokmap_i_index_writer_finish(w, &header, "{}", 2, &err), &err);
+    bench_check(tokmap_i_index_writer_finish(w, &header, "{}", 2, &bench_error));
     tokmap_i_index_writer_close(w);
 }
 

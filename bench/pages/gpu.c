@@ -44,10 +44,9 @@ static void check(const char *what, int error)
 static void open_driver(gpu *g)
 {
     const size_t n_bytes = copy_sizes[N_SIZES - 1];
-    tokmap_error err;
     void *context;
     int device;
-    bench_check(tokmap_i_driver_find(&g->d, &err), &err);
+    bench_check(tokmap_i_driver_find(&g->d, &bench_error));
     check("finding device 0", g->d->get_device(&device, 0));
     check("opening device 0", g->d->retain_context(&context, device));
     check("opening device 0", g->d->push_context(context));
@@ -87,12 +86,11 @@ static void measure_batches(const gpu *g, uint32_t n_rows, const gpu_rows *r)
     tokmap_stage_info info = {.struct_size = sizeof info};
     tokmap_stage_batch b = {.struct_size = sizeof b};
     tokmap_stage *s;
-    tokmap_error err;
-    bench_check(tokmap_stage_open(&s, &options, &err), &err);
+    bench_check(tokmap_stage_open(&s, &options, &bench_error));
     const uint64_t start = tokmap_i_now_ns();
     while (bench_ns_since(start) < (double)g->ns) {
-        bench_check(tokmap_stage_next(s, &b, NULL, &err), &err);
-        bench_check(tokmap_stage_release(s, &b, NULL, &err), &err);
+        bench_check(tokmap_stage_next(s, &b, NULL, &bench_error));
+        bench_check(tokmap_stage_release(s, &b, NULL, &bench_error));
     }
     check("waiting for the device", g->d->wait_stream(NULL));
     const double ns = bench_ns_since(start);

@@ -64,11 +64,10 @@ static const uint8_t **find_rows(hot *h, size_t n_rows)
     const uint8_t **rows = bench_memory((n_rows + 1) * sizeof *rows);
     const void *tokens = NULL;
     tokmap_sample at = TOKMAP_INIT(tokmap_sample);
-    tokmap_error err;
     tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_MAP);
     tokmap_dataset_tokens(h->data->ds, 0, 1, &tokens);
     for (size_t i = 0; i < n_rows; i++) {
-        bench_check(tokmap_loader_locate(l, any_sample(h, 0), &at, &err), &err);
+        bench_check(tokmap_loader_locate(l, any_sample(h, 0), &at, &bench_error));
         rows[i] = (const uint8_t *)tokens + h->data->info.token_bytes * at.first_token;
     }
     tokmap_loader_close(l);

@@ -92,12 +92,11 @@ static void write_ids(subject *s)
 {
     tokmap_writer_options options = load_data_writer_options();
     tokmap_writer *w;
-    tokmap_error err;
     options.vocab_size = tokenizer_get_info(s->file.tokenizer)->vocab_size;
-    bench_check(tokmap_writer_open(&w, s->prefix.s, &options, &err), &err);
+    bench_check(tokmap_writer_open(&w, s->prefix.s, &options, &bench_error));
     for (size_t i = 0, at = 0; i < s->n_documents; at = s->ends[i++]) {
-        bench_check(tokmap_writer_append(w, s->ids.ids + at, s->ends[i] - at, &err), &err);
-        bench_check(tokmap_writer_end_document(w, &err), &err);
+        bench_check(tokmap_writer_append(w, s->ids.ids + at, s->ends[i] - at, &bench_error));
+        bench_check(tokmap_writer_end_document(w, &bench_error));
     }
     load_data_finish(w);
 }

@@ -92,13 +92,12 @@ static void join_parts(const bench_options *options, uint32_t n_parts)
 {
     const tokmap_writer_options o = load_data_writer_options();
     tokmap_writer *w;
-    tokmap_error err;
-    bench_check(tokmap_writer_open_joined(&w, load_data_name(options, JOINED).s, &o, &err), &err);
+    bench_check(tokmap_writer_open_joined(&w, load_data_name(options, JOINED).s, &o, &bench_error));
     for (uint32_t i = 0; i < n_parts; i++) {
         const load_data_prefix prefix = load_data_name(options, FIRST_PART + i);
         tokmap_dataset *part;
-        bench_check(tokmap_dataset_open_index(&part, prefix.s, &err), &err);
-        bench_check(tokmap_writer_join(w, part, NULL, &err), &err);
+        bench_check(tokmap_dataset_open_index(&part, prefix.s, &bench_error));
+        bench_check(tokmap_writer_join(w, part, NULL, &bench_error));
         tokmap_dataset_close(part);
     }
     load_data_finish(w);
@@ -143,18 +142,17 @@ static void use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gather
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_loader_info info = {.struct_size = sizeof info};
-    tokmap_error err;
     uint8_t state[TOKMAP_STATE_BYTES];
     load_data_next(l, &b, gathers ? &gather : NULL);
     bench_add_value(r[START], bench_ns_since(begun) / 1e3);
     begun = tokmap_i_now_ns();
     load_data_seek(l, bench_random(&s->seed) >> 16);
-    bench_check(tokmap_loader_save(l, state, &err), &err);
+    bench_check(tokmap_loader_save(l, state, &bench_error));
     load_data_next(l, &b, NULL);
     bench_add_value(r[SEEK], bench_ns_since(begun) / 1e3);
     load_data_seek(l, bench_random(&s->seed) >> 16);
     begun = tokmap_i_now_ns();
-    bench_check(tokmap_loader_restore(l, state, &err), &err);
+    bench_check(tokmap_loader_restore(l, state, &bench_error));
     load_data_next(l, &b, NULL);
     bench_add_value(r[RESTORE], bench_ns_since(begun) / 1e3);
     tokmap_loader_get_info(l, &info);

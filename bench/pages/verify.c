@@ -49,14 +49,13 @@ static double measure_gbs(const subject *s, bool verifies, uint32_t n_threads)
 {
     const tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = n_threads};
     reading r = {.data = s->data, .n_threads = n_threads};
-    tokmap_error err;
     if (s->cold)
         device_forget(&s->data->file, NULL);
     const uint64_t start = tokmap_i_now_ns();
     if (verifies) {
         const tokmap_dataset *ds;
         load_data_open_made(s->options, 0, &ds, 1);
-        bench_check(tokmap_dataset_verify(ds, &options, NULL, &err), &err);
+        bench_check(tokmap_dataset_verify(ds, &options, NULL, &bench_error));
         load_data_close_made(&ds, 1);
     } else
         tokmap_i_run_threads(n_threads, read_parts, &r);
