@@ -50,6 +50,11 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Flushes stdout: CLI_OK, or a message and CLI_AGAIN / CLI_INTERNAL if something could not
  * be written. */
 int cli_finish(void);
+/* Of two exit codes the first one that is not CLI_OK. */
+static inline int cli_first_failure(int first, int second)
+{
+    return first == CLI_OK ? second : first;
+}
 
 /* Whole decimal number, with an optional k, M, G, T, kB, MB, GB, TB (powers of 1000), KiB, MiB,
  * GiB or TiB (powers of 1024), in capitals or not; false if it is anything else. "10B" is, because

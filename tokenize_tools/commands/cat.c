@@ -408,8 +408,7 @@ static int print_dataset(const char *path, const cat_options *options)
     free(s->ids);
     free(s);
     tokmap_dataset_close(ds);
-    const int flushed = cli_finish();
-    return code == CLI_OK ? flushed : code;
+    return cli_first_failure(code, cli_finish());
 }
 
 #define TARGET(field) offsetof(cat_options, field)

@@ -143,6 +143,5 @@ int decode_command(int argc, char **argv)
     line_reader_close(&s.lines);
     tokenizer_file_close(&s.tokenizer);
     id_buffer_free(&s.ids);
-    int flushed = cli_finish();
-    return code != CLI_OK ? code : flushed;
+    return cli_first_failure(code, cli_finish());
 }

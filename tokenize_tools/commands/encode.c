@@ -96,11 +96,11 @@ static int encode_lines(encode_state *s)
             code = encode_line(s, &line);
     }
     line_writer_flush(&s->out); /* the ids of the lines before a bad line are still written */
-    const int flushed = cli_finish();
-    if (code == CLI_OK && flushed == CLI_OK && s->lone_surrogates)
+    code = cli_first_failure(code, cli_finish());
+    if (code == CLI_OK && s->lone_surrogates)
         cli_warn("%s: %s in \\u escapes replaced with U+FFFD", s->lines.name,
                  cli_count_of(s->lone_surrogates, "lone surrogate").s);
-    return code != CLI_OK ? code : flushed;
+    return code;
 }
 
 /* ---- Command ---- */
@@ -121,8 +121,8 @@ static int open_all(encode_state *s, const encode_options *options, const char *
                    ? cli_no_memory()
                    : cli_usage("--field %s: has too many parts", options->field);
     s->paths->bare_string = true;
-    int opened = line_reader_open(&s->lines, name);
-    return opened == CLI_OK ? path_check_stdout() : opened;
+    code = line_reader_open(&s->lines, name);
+    return code == CLI_OK ? path_check_stdout() : code;
 }
 
 #define TARGET(field) offsetof(encode_options, field)

@@ -515,6 +515,5 @@ int export_command(int argc, char **argv)
         code = path_output_prefix(job.prefix, job.output, ".idx");
     if (code == CLI_OK)
         code = run_export(&job);
-    int finish = cli_finish();
-    return code != CLI_OK ? code : finish;
+    return cli_first_failure(code, cli_finish());
 }

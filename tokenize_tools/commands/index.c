@@ -92,6 +92,16 @@ static const cli_manual manual = {
     .n_least = 1,
 };
 
+static int index_one(const char *path, const index_options *options)
+{
+    adopt_result result;
+    int code = adopt_file(path, &options->request, &result);
+    if (code == CLI_OK)
+        code = cli_print_result(result.prefix, result.reader->name, options->json,
+                                options->request.quiet);
+    return code;
+}
+
 int index_command(int argc, char **argv)
 {
     index_options options = {0};
@@ -104,15 +114,9 @@ int index_command(int argc, char **argv)
     if (request->eod.is_given && request->bos.is_given && !request->eod.is_none &&
         !request->bos.is_none)
         return cli_usage("use only one of --eod ID and --bos ID");
-    int first_failure = token_file_names_expand(&names, argv + optind, argc - optind);
-    for (size_t i = 0, n = first_failure == CLI_OK ? names.n_names : 0; i < n; i++) {
-        adopt_result result;
-        code = adopt_file(names.names[i], request, &result);
-        if (code == CLI_OK)
-            code =
-                cli_print_result(result.prefix, result.reader->name, options.json, request->quiet);
-        first_failure = first_failure == CLI_OK ? code : first_failure;
-    }
+    code = token_file_names_expand(&names, argv + optind, argc - optind);
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
+        code = cli_first_failure(code, index_one(names.names[i], &options));
     input_list_free(&names);
-    return first_failure;
+    return code;
 }

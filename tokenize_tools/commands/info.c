@@ -526,13 +526,10 @@ int info_command(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     code = dataset_names_expand(&names, argv + optind, argc - optind);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++) {
-        int one = show_one(names.names[i], &options, &shown);
-        code = code == CLI_OK ? one : code;
-    }
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
+        code = cli_first_failure(code, show_one(names.names[i], &options, &shown));
     if (code == CLI_OK && names.n_names > 1 && !options.json)
         code = show_total(&names);
     input_list_free(&names);
-    int finished = cli_finish();
-    return code == CLI_OK ? finished : code;
+    return cli_first_failure(code, cli_finish());
 }

@@ -165,14 +165,13 @@ static int make_plan(const plan_options *options, const pack_parts *parts)
     pack_planner planner = {.options = parts->options, .inputs = parts->inputs, .plan = &plan};
     pack_facts facts = {0};
     char folder[PATH_PREFIX_BYTES];
-    const int error = process_folder(folder, sizeof folder);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
+    int code = process_folder(folder, sizeof folder);
+    if (code != CLI_OK)
+        return code;
     plan.folder = folder;
     plan.cells_folder = options->pack.cells_folder;
-    int code = plan_file_folders_fit(&plan)
-                   ? take_options(&plan)
-                   : cli_usage("--cells: the path of the folder is too long");
+    code = plan_file_folders_fit(&plan) ? take_options(&plan)
+                                        : cli_usage("--cells: the path of the folder is too long");
     if (code == CLI_OK && !pack_facts_make(&facts, &(pack_parts){.options = parts->options,
                                                                  .tokenizer = parts->tokenizer,
                                                                  .tokens = parts->tokens}))

@@ -133,11 +133,8 @@ int rows_command(int argc, char **argv)
     code = dataset_names_expand(&names, argv + optind, argc - optind);
     if (code == CLI_OK && options.output && names.n_names > 1)
         code = cli_usage("--output is for one dataset, and there are %zu", names.n_names);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++) {
-        const int one = make_rows(names.names[i], &options);
-        code = code == CLI_OK ? one : code;
-    }
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
+        code = cli_first_failure(code, make_rows(names.names[i], &options));
     input_list_free(&names);
-    const int finished = cli_finish();
-    return code == CLI_OK ? finished : code;
+    return cli_first_failure(code, cli_finish());
 }

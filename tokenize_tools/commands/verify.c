@@ -255,11 +255,8 @@ int verify_command(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     code = dataset_names_expand(&names, argv + optind, argc - optind);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++) {
-        int one = verify_one(names.names[i], &options);
-        code = code == CLI_OK ? one : code;
-    }
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
+        code = cli_first_failure(code, verify_one(names.names[i], &options));
     input_list_free(&names);
-    int finished = cli_finish();
-    return code == CLI_OK ? finished : code;
+    return cli_first_failure(code, cli_finish());
 }

@@ -35,7 +35,7 @@ int pack_inputs_each(const pack_inputs *inputs, pack_input_look look, void *cont
         const int one =
             process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted") : look(context, i);
         n_bad += one == CLI_INPUT;
-        code = one == CLI_OK ? code : one;
+        code = cli_first_failure(one, code);
     }
     if (n_bad > 1)
         cli_warn("%s cannot be packed; repair, replace or remove them, and run this again",

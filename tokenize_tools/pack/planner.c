@@ -341,9 +341,9 @@ int pack_plan_inputs_check(pack_plan_inputs *inputs, size_t cell)
     const plan_part part = plan_file_part(inputs->plan, cell);
     int code = CLI_OK;
     for (size_t i = part.first_input; i < part.end_input; i++) {
-        const int one = inputs->versions[i].known ? CLI_OK : check_input(inputs, i);
+        if (!inputs->versions[i].known)
+            code = cli_first_failure(check_input(inputs, i), code);
         inputs->versions[i].known = true; /* named once; after a failure nothing is packed */
-        code = one == CLI_OK ? code : one;
     }
     return code;
 }

@@ -68,10 +68,9 @@ static int print_results(const pack_work *w, json_out *json)
         pack_report_notes(w);
     if (json->out)
         code = pack_report_print(json, w);
-    for (size_t i = 0; i < w->outputs.n; i++) {
-        int printed = cli_print_result(w->outputs.list[i].prefix, NULL, o->json, o->quiet);
-        code = code == CLI_OK ? printed : code;
-    }
+    for (size_t i = 0; i < w->outputs.n; i++)
+        code = cli_first_failure(
+            code, cli_print_result(w->outputs.list[i].prefix, NULL, o->json, o->quiet));
     return code;
 }
 

@@ -294,8 +294,8 @@ static int check_cells(pack_task *t)
             return wrong;
         n_wrong += wrong != CLI_OK;
         t->done[i - t->first] = found.report.state == CELL_DONE;
-        const int changed = t->done[i - t->first] ? CLI_OK : pack_plan_inputs_check(&t->inputs, i);
-        code = changed == CLI_OK ? code : changed;
+        if (!t->done[i - t->first])
+            code = cli_first_failure(pack_plan_inputs_check(&t->inputs, i), code);
     }
     if (code == CLI_OK && n_wrong > 0) {
         fputs(
@@ -334,7 +334,7 @@ static int pack_cells(pack_task *t)
         const int one = process_is_interrupted()
                             ? cli_error(CLI_AGAIN, "interrupted; run the same task again to go on")
                             : pack_cell_of(t, i);
-        code = one == CLI_OK ? code : one;
+        code = cli_first_failure(one, code);
     }
     if (code == CLI_OK)
         code = check_left(t);

@@ -65,8 +65,8 @@ int cell_join_print_results(const plan_file *plan, const cell_join_options *opti
     int code = CLI_OK;
     for (size_t i = 0; i < splits.n; i++) {
         const path_text output = plan_split_path(options->prefix, splits.names[i], "");
-        const int printed = cli_print_result(output.s, NULL, options->json, options->quiet);
-        code = code == CLI_OK ? printed : code;
+        code = cli_first_failure(code,
+                                 cli_print_result(output.s, NULL, options->json, options->quiet));
     }
     return code;
 }

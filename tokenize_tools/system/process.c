@@ -60,16 +60,18 @@ bool process_is_interrupted(void)
 
 int process_folder(char *path, size_t n_bytes)
 {
-    return getcwd(path, n_bytes) ? 0 : errno;
+    return getcwd(path, n_bytes)
+               ? CLI_OK
+               : cli_error(cli_errno_exit_code(errno), "the current folder: %s", strerror(errno));
 }
 
 int process_make_absolute(const char **path, char *absolute, size_t n_bytes)
 {
     if (!*path || **path == '/')
         return CLI_OK;
-    const int error = process_folder(absolute, n_bytes);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
+    const int code = process_folder(absolute, n_bytes);
+    if (code != CLI_OK)
+        return code;
     const size_t n = strlen(absolute);
     if (n + 1 + strlen(*path) >= n_bytes)
         return cli_usage("%s: the path is too long", *path);

@@ -18,9 +18,9 @@ bool process_begin(void);
 void process_catch_interrupts(void);
 bool process_is_interrupted(void);
 
-/* The absolute path of the current folder; and makes another one the current folder. 0 or an errno
- * value. */
+/* The absolute path of the current folder. Returns an exit code, and prints the error. */
 int process_folder(char *path, size_t n_bytes);
+/* Makes it the current folder. 0 or an errno value. */
 int process_enter_folder(const char *path);
 /* Makes a path absolute that is not, and not NULL. Returns an exit code, and prints the error. */
 int process_make_absolute(const char **path, char *absolute, size_t n_bytes);
