@@ -213,9 +213,7 @@ int cli_finish(void)
 
 static void print_result_json(const tokmap_dataset_info *info, const char *format)
 {
-    json_out o = {.out = stdout};
-    json_out_begin(&o, NULL, '{');
-    json_out_number(&o, "schema_version", 1);
+    json_out o = json_out_begin_result(stdout);
     json_out_string(&o, "index_file", info->index_path);
     json_out_string(&o, "token_file", info->token_path);
     if (format)
@@ -225,8 +223,7 @@ static void print_result_json(const tokmap_dataset_info *info, const char *forma
     json_out_number(&o, "n_documents", info->n_documents);
     json_out_number(&o, "n_inputs", info->n_inputs);
     json_out_string(&o, "dataset_id", cli_hex(info->dataset_id).s);
-    json_out_end(&o, '}');
-    putchar('\n');
+    puts("}");
 }
 
 static void print_result_line(const tokmap_dataset_info *info, const char *format)

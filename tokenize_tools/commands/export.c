@@ -402,9 +402,7 @@ static void print_json(const export_job *job)
 {
     static const char *const ways[] = {
         [OUTPUT_HARD_LINK] = "hard link", [OUTPUT_REFLINK] = "reflink", [OUTPUT_COPY] = "copy"};
-    json_out o = {.out = stdout};
-    json_out_begin(&o, NULL, '{');
-    json_out_number(&o, "schema_version", 1);
+    json_out o = json_out_begin_result(stdout);
     json_out_string(&o, "format", cli_word_name(formats, job->to));
     json_out_begin(&o, "files", '[');
     for (uint64_t i = job->n_shards ? 1 : 0; i <= job->n_shards && job->has_bin; i++)

@@ -389,10 +389,8 @@ static void put_segments(json_out *o, const tokmap_dataset *ds, const tokmap_dat
 static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                       const info_options *options)
 {
-    json_out o = {.out = stdout};
+    json_out o = json_out_begin_result(stdout);
     int code = CLI_OK;
-    json_out_begin(&o, NULL, '{');
-    json_out_number(&o, "schema_version", 1);
     json_out_string(&o, "dtype", dtype_name(info));
     json_out_number(&o, "n_tokens", info->n_tokens);
     json_out_number(&o, "n_documents", info->n_documents);
@@ -438,8 +436,7 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
         json_out_string(&o, "metadata", NULL);
         json_out_string(&o, "metadata_error", why.text);
     }
-    json_out_end(&o, '}');
-    putchar('\n');
+    puts("}");
     return code;
 }
 

@@ -135,9 +135,7 @@ static int print_result(const pack_planner *p, const plan_options *options)
         largest = n > largest ? n : largest;
     }
     if (options->pack.json) {
-        json_out o = {.out = stdout};
-        json_out_begin(&o, NULL, '{');
-        json_out_number(&o, "schema_version", 1);
+        json_out o = json_out_begin_result(stdout);
         json_out_string(&o, "plan", options->pack.output);
         json_out_hash(&o, "plan_hash", plan->hash);
         json_out_number(&o, "n_inputs", plan->n_inputs);

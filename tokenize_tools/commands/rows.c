@@ -31,17 +31,14 @@ static void print_result(const char *path, const tokmap_rows_info *info,
     const uint64_t n_places = info->n_rows * o->sequence_length;
     const uint64_t n_used = info->n_labels + (info->n_pieces - info->n_rows);
     const double padding = n_places ? 100 * (1 - (double)n_used / (double)n_places) : 0;
-    json_out json = {.out = stdout};
     if (o->json) {
-        json_out_begin(&json, NULL, '{');
-        json_out_number(&json, "schema_version", 1);
+        json_out json = json_out_begin_result(stdout);
         json_out_string(&json, "path", path);
         json_out_number(&json, "n_rows", info->n_rows);
         json_out_number(&json, "n_pieces", info->n_pieces);
         json_out_number(&json, "n_labels", info->n_labels);
         json_out_number(&json, "n_bytes", info->n_bytes);
-        json_out_end(&json, '}');
-        putchar('\n');
+        puts("}");
     } else if (!o->quiet) {
         cli_print_plain(stdout, path, strlen(path));
         printf(": %s of %s, %.3f%% padding, %s\n", cli_count_of(info->n_rows, "row").s,

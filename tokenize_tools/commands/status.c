@@ -250,9 +250,7 @@ static void put_known(json_out *o, const char *name, double value)
 
 static void print_json(const plan_status *s, const plan_file *plan)
 {
-    json_out o = {.out = stdout};
-    json_out_begin(&o, NULL, '{');
-    json_out_number(&o, "schema_version", 1);
+    json_out o = json_out_begin_result(stdout);
     json_out_hash(&o, "plan_hash", plan->hash);
     put_share(&o, "all", &s->all);
     put_share(&o, "done", &s->done);

@@ -128,8 +128,7 @@ static void print_verdict(const verify_view *view, const tokmap_verify_report *r
 /* The damage found in between is in the array. */
 static void begin_json(json_out *o, const char *path)
 {
-    json_out_begin(o, NULL, '{');
-    json_out_number(o, "schema_version", 1);
+    *o = json_out_begin_result(stdout);
     json_out_string(o, "path", path);
     json_out_begin(o, "damages", '[');
 }
@@ -171,8 +170,7 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
         json_out_number(json, "n_blocks_checked", report.n_blocks_checked);
         json_out_number(json, "n_bad_blocks", view->n_bad_blocks);
         json_out_number(json, "bytes_read", report.bytes_read);
-        json_out_end(json, '}');
-        putchar('\n');
+        puts("}");
     }
     if (is_unreported)
         return cli_fail(&err);
@@ -185,7 +183,7 @@ static int verify_one(const char *path, const verify_command_options *options)
 {
     tokmap_dataset *ds;
     tokmap_error err;
-    verify_view view = {.path = path, .json.out = options->json ? stdout : NULL};
+    verify_view view = {.path = path};
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK) {
         if (options->json) {
             begin_json(&view.json, path);

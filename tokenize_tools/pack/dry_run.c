@@ -281,9 +281,7 @@ static void print_estimate(const sample *s, const pack_parts *parts)
 static void print_json(const sample *s, const pack_parts *parts)
 {
     const pack_inputs *in = parts->inputs;
-    json_out o = {.out = stdout};
-    json_out_begin(&o, NULL, '{');
-    json_out_number(&o, "schema_version", 1);
+    json_out o = json_out_begin_result(stdout);
     json_out_string(&o, "output", parts->options->prefix);
     json_out_string(&o, "tokenizer", parts->tokenizer->name);
     json_out_number(&o, "vocab_size", parts->tokens->vocab_size);

@@ -22,6 +22,7 @@
 #include "system/process.h"
 
 #define MAX_LISTED 10
+#define MAX_TASKS ((uint64_t)1 << 32)
 
 /* ---- The number of a task ---- */
 
@@ -76,7 +77,7 @@ static int refuse_auto(void)
 
 static int check_task(const pack_task_number *task, const char *text)
 {
-    if (task->n > 0 && task->n <= PACK_MAX_TASKS && task->i < task->n)
+    if (task->n > 0 && task->n <= MAX_TASKS && task->i < task->n)
         return CLI_OK;
     return cli_usage("--task %s: must be I/N, with I from 0 to N-1 and N at most 2^32", text);
 }
@@ -121,13 +122,6 @@ int pack_task_number_parse(pack_task_number *task, const char *text)
             *task = (pack_task_number){0};
     }
     return check_task(task, text);
-}
-
-void pack_task_share(const pack_task_number *task, size_t n_things, size_t *first, size_t *end)
-{
-    /* Neither is above 2^32. */
-    *first = (size_t)((uint64_t)n_things * task->i / task->n);
-    *end = (size_t)((uint64_t)n_things * (task->i + 1) / task->n);
 }
 
 typedef struct pack_task {
@@ -367,7 +361,9 @@ static int begin_task(pack_task *t)
         code = pack_plan_inputs_begin(&t->inputs, &t->plan);
     if (code != CLI_OK)
         return code;
-    pack_task_share(&t->o->task, t->plan.n_cells, &t->first, &t->end);
+    const uint64_t n_cells = t->plan.n_cells; /* like the number of tasks not above 2^32 */
+    t->first = (size_t)(n_cells * t->o->task.i / t->o->task.n);
+    t->end = (size_t)(n_cells * (t->o->task.i + 1) / t->o->task.n);
     t->left = calloc(t->end - t->first + 1, sizeof *t->left);
     t->done = calloc(t->end - t->first + 1, sizeof *t->done);
     return t->left && t->done ? CLI_OK : cli_no_memory();
@@ -392,8 +388,7 @@ int pack_task_run(const pack_task_options *options)
     if (code == CLI_OK) {
         json_out *json = &t->report.json;
         if (json->out) {
-            json_out_begin(json, NULL, '{');
-            json_out_number(json, "schema_version", 1);
+            *json = json_out_begin_result(json->out);
             json_out_string(json, "version", tokmap_version());
             json_out_hash(json, "plan_hash", t->plan.hash);
             json_out_number(json, "task", options->task.i);

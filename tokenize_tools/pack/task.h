@@ -6,8 +6,6 @@
 
 #include "pack/options.h"
 
-#define PACK_MAX_TASKS ((uint64_t)1 << 32)
-
 typedef struct pack_task_number { /* which task a process does, and of how many */
     uint64_t i, n;                /* i < n */
 } pack_task_number;
@@ -31,7 +29,5 @@ int pack_task_run(const pack_task_options *options);
 /* "I/N", or "auto": from the variables of Slurm, Open MPI or PMI. Returns an exit code, and prints
  * the error. */
 int pack_task_number_parse(pack_task_number *task, const char *text);
-/* The things [*first, *end) of n_things that the task does. */
-void pack_task_share(const pack_task_number *task, size_t n_things, size_t *first, size_t *end);
 
 #endif /* TOKMAP_PACK_TASK_H */

@@ -28,6 +28,14 @@ void json_out_end(json_out *o, char bracket)
     o->follows = true;
 }
 
+json_out json_out_begin_result(FILE *out)
+{
+    json_out o = {.out = out};
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema_version", 1);
+    return o;
+}
+
 void json_out_print(json_out *o, const char *key, const char *format, ...)
 {
     va_list args;

@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Begin with {.out = FILE}. */
+/* Begin with {.out = FILE}, or with json_out_begin_result. */
 typedef struct json_out {
     FILE *out;
     bool follows; /* the next value follows another one */
 } json_out;
+/* Begins the object that is the result of a command. */
+json_out json_out_begin_result(FILE *out);
 
 /* All take the key of the value, or NULL: in an array, and for the whole text. */
 
