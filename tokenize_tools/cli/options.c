@@ -112,14 +112,11 @@ const cli_option *cli_find_option(const cli_option *const *tables, const char *n
     return NULL;
 }
 
-int cli_set_option(const cli_option *const *tables, const char *name, const char *value,
-                   void *target)
+int cli_set_option(const cli_option *option, const char *value, void *target)
 {
-    const cli_option *option = cli_find_option(tables, name);
-    if (!option)
-        return cli_usage("unknown option --%s", name);
     if (!option->placeholder != !value)
-        return cli_usage("option --%s %s", name, value ? "takes no value" : "needs a value");
+        return cli_usage("option --%s %s", option->name,
+                         value ? "takes no value" : "needs a value");
     return take_value(option, value, target);
 }
 

@@ -26,8 +26,7 @@ path_text path_of(const char *prefix, const char *suffix)
 
 static bool is_folder_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    const char *base = path_last_part(path);
     return !*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0;
 }
 

@@ -16,11 +16,6 @@ static int print_error(const char *path, const char *what, int reason)
                      strerror(reason));
 }
 
-static bool is_taken(const pack_bad_file *f)
-{
-    return !f->out.replace && file_name_exists(f->out.path);
-}
-
 static int refuse_damaged(const char *path, uint64_t n_bytes)
 {
     return cli_error(CLI_DATASET,
@@ -68,9 +63,7 @@ int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack
                        bool finishing)
 {
     f->out = (output_file){.fd = -1, .replace = options->force};
-    f->sys_errno = 0;
     f->n_bytes = keep->n_bytes;
-    f->n_buffered = 0;
     f->checksum = XXH3_createState();
     if (!f->checksum)
         return cli_no_memory();
@@ -140,7 +133,7 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
         err->start_over = true;
         return CLI_DATASET;
     }
-    if (is_taken(f))
+    if (!f->out.replace && file_name_exists(f->out.path))
         return pack_error_set(err, CLI_EXISTS, "%.500s: already exists", f->out.path);
     int error = output_try_cut(&f->out, n_bytes);
     if (!error)

@@ -17,7 +17,6 @@ struct pack_documents {
     pack_outputs *outputs;
     cli_progress *progress;
     pack_position at;
-    bool splits;         /* there are splits */
     size_t next_special; /* in job->specials */
     size_t next_values;  /* in job->batch.values */
     uint64_t n_before;   /* text bytes of the current document, in earlier parts */
@@ -52,7 +51,6 @@ pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *output
     d->o = o;
     d->outputs = outputs;
     d->progress = progress;
-    d->splits = o->n_splits > 0;
     d->may_drop = o->specials == SPECIALS_ERROR && o->on_error != ON_ERROR_FAIL;
     return d;
 }
@@ -160,8 +158,8 @@ static int hold_back(pack_documents *d, const document_part *part, pack_error *e
 /* Chooses the output of a document by the beginning of its text. */
 static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t n_bytes)
 {
-    size_t n = n_bytes < sizeof d->head ? n_bytes : sizeof d->head;
-    uint64_t hash = XXH3_64bits(text, n);
+    const size_t n = n_bytes < sizeof d->head ? n_bytes : sizeof d->head;
+    const uint64_t hash = d->o->n_splits > 0 ? XXH3_64bits(text, n) : 0;
     for (size_t i = 0; i < d->o->n_splits; i++) {
         if (hash < d->o->splits[i].below)
             return i + 1;
@@ -221,11 +219,11 @@ static int end_document(pack_documents *d, const tokmap_value *values, pack_erro
 
 static int write_part(pack_documents *d, const document_part *part, pack_error *err)
 {
-    if (!d->at.open && d->splits && d->holding) {
+    if (!d->at.open && d->holding) {
         fill_head(d, part);
         d->at.output = choose_output(d, d->head, d->n_head);
     } else if (!d->at.open) {
-        d->at.output = d->splits ? choose_output(d, part->text, part->n_bytes) : 0;
+        d->at.output = choose_output(d, part->text, part->n_bytes);
     }
     int code = d->holding ? append_ids(d, d->held.ids, d->held.n, err) : CLI_OK;
     d->holding = false;
@@ -242,7 +240,7 @@ static int take_part(pack_documents *d, const document_part *part, pack_error *e
 {
     const size_t n_head = (d->holding ? d->n_head : 0) + part->n_bytes;
     const bool is_known = d->at.open || part->last || /* which output it goes to */
-                          (!d->may_drop && (!d->splits || n_head >= sizeof d->head));
+                          (!d->may_drop && (d->o->n_splits == 0 || n_head >= sizeof d->head));
     int code = CLI_OK;
     if (part->special && !d->at.dropped)
         code = drop_document(d, part, err);

@@ -124,11 +124,9 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
 
 int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options)
 {
-    const char *names[FIELD_LIST_MAX];
     const pack_options *o = options->options;
+    const char *const *names = (const char *const *)o->fields.names;
     int code = CLI_OK;
-    for (size_t i = 0; i < o->n_kept; i++)
-        names[i] = o->fields.names[i];
     for (size_t i = 0; i < outputs->n && code == CLI_OK; i++) {
         tokmap_writer *w;
         tokmap_error err;

@@ -250,12 +250,13 @@ int pack_plan_options(const plan_file *plan, pack_options *options)
                          strerror(error));
     for (size_t i = 0; i < plan->n_options; i++) {
         const plan_option *o = &plan->options[i];
-        if (!cli_find_option(pack_deciding_rows, o->name))
+        const cli_option *option = cli_find_option(pack_deciding_rows, o->name);
+        if (!option)
             return cli_error(CLI_INPUT,
                              "the plan has an option that this tokmap does not know: "
                              "--%s; make a new plan",
                              o->name);
-        int code = cli_set_option(pack_deciding_rows, o->name, o->value, options);
+        int code = cli_set_option(option, o->value, options);
         if (code != CLI_OK)
             return code;
     }

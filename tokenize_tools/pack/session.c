@@ -108,7 +108,7 @@ static int open_bad_file(pack_work *w)
     const pack_options *o = w->parts->options;
     if (o->on_error != ON_ERROR_COLLECT)
         return CLI_OK;
-    w->bad_file = malloc(sizeof *w->bad_file);
+    w->bad_file = calloc(1, sizeof *w->bad_file);
     if (!w->bad_file)
         return cli_no_memory();
     return pack_bad_file_open(w->bad_file, o,

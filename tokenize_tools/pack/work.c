@@ -42,7 +42,6 @@ typedef struct pack_collector {
 typedef struct pack_record {
     pack_bad_mark bad_file; /* at the end of the job */
     int bad_file_errno;
-    size_t capacity; /* of the members below, in bytes */
     pack_moment *moments;
     char *lines;
     size_t n_bytes; /* of the lines */
@@ -100,19 +99,12 @@ static void pack_collector_after_read(void *context, pack_job *job)
 {
     pack_collector *c = context;
     size_t moments_bytes = c->n_moments * sizeof *c->moments;
-    pack_record *record = job->record;
+    pack_record *record = NULL;
     if (c->bad_file)
         pack_bad_file_flush(c->bad_file);
-    if (!record || record->capacity < moments_bytes + c->lines_bytes) {
-        free(record);
+    if (!c->no_memory)
         record = malloc(sizeof *record + moments_bytes + c->lines_bytes);
-        if (record)
-            record->capacity = moments_bytes + c->lines_bytes;
-    }
-    if (record && c->no_memory) {
-        free(record);
-        record = NULL;
-    }
+    free(job->record);
     job->record = record;
     if (!record)
         return;

@@ -24,10 +24,8 @@ typedef struct cell_search {
 
 /* ---- One dataset ---- */
 
-static bool find(cell_search *s, cell_state state, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool find(cell_search *s, cell_state state, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static bool find(cell_search *s, cell_state state,
+                                                       const char *format, ...)
 {
     va_list args;
     s->report->state = state;
