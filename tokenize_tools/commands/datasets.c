@@ -50,17 +50,12 @@ static int append_matches(input_list *list, const char *argument)
     return find_matches(list, argument, NULL, &err) ? CLI_OK : cli_print_failure(&err);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return input_list_compare(*(char *const *)a, *(char *const *)b);
-}
-
 /* Sorts the names from number `first` on, and removes those that are there twice. */
 static void sort_names(input_list *list, size_t first)
 {
     char **names = list->names + first;
     const size_t n = list->n_names - first;
-    qsort(names, n, sizeof *names, compare_names);
+    input_list_sort(list, first);
     list->n_names = first;
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && strcmp(names[i], list->names[list->n_names - 1]) == 0)

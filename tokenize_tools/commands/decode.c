@@ -26,13 +26,6 @@ static int refuse(const decode_state *s, const text_line *line, const uint8_t *a
     return line_reader_refuse(&s->lines, (uint64_t)(at - line->text), why);
 }
 
-static const uint8_t *skip_blanks(const uint8_t *at, const uint8_t *end)
-{
-    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
-        at++;
-    return at;
-}
-
 /* A whole number that fits 32 bits; NULL when there is none. */
 static const uint8_t *parse_id(const uint8_t *at, const uint8_t *end, uint32_t *id)
 {
@@ -47,11 +40,11 @@ static const uint8_t *parse_id(const uint8_t *at, const uint8_t *end, uint32_t *
 
 static int parse_ids(decode_state *s, const text_line *line)
 {
-    const uint8_t *end = line->text + line->n_bytes, *at = skip_blanks(line->text, end);
+    const uint8_t *end = line->text + line->n_bytes, *at = text_line_black(line, line->text);
     s->ids.n = 0;
     if (at == end || *at != '[')
         return refuse(s, line, at, "expected an array of ids");
-    at = skip_blanks(at + 1, end);
+    at = text_line_black(line, at + 1);
     bool more = at < end && *at != ']';
     while (more) {
         uint32_t id;
@@ -61,14 +54,14 @@ static int parse_ids(decode_state *s, const text_line *line)
         if (!id_buffer_reserve(&s->ids, 1))
             return cli_no_memory();
         s->ids.ids[s->ids.n++] = id;
-        at = skip_blanks(behind, end);
+        at = text_line_black(line, behind);
         more = at < end && *at == ',';
         if (more)
-            at = skip_blanks(at + 1, end);
+            at = text_line_black(line, at + 1);
     }
     if (at == end || *at != ']')
         return refuse(s, line, at, "expected a comma or the end of the array");
-    at = skip_blanks(at + 1, end);
+    at = text_line_black(line, at + 1);
     return at == end ? CLI_OK : refuse(s, line, at, "trailing data after the array");
 }
 

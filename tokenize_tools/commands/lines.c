@@ -56,12 +56,12 @@ static int read_line(line_reader *r, text_line *line, bool *more)
     return CLI_OK;
 }
 
-static bool is_blank(const text_line *line)
+const uint8_t *text_line_black(const text_line *line, const uint8_t *at)
 {
-    const uint8_t *c = line->text, *end = c + line->n_bytes;
-    while (c < end && (*c == ' ' || *c == '\t' || *c == '\r'))
-        c++;
-    return c == end;
+    const uint8_t *end = line->text + line->n_bytes;
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
 }
 
 int line_reader_next(line_reader *r, text_line *line, bool *more)
@@ -75,7 +75,8 @@ int line_reader_next(line_reader *r, text_line *line, bool *more)
             line->text += sizeof byte_order_mark;
             line->n_bytes -= sizeof byte_order_mark;
         }
-    } while (code == CLI_OK && *more && is_blank(line));
+    } while (code == CLI_OK && *more &&
+             text_line_black(line, line->text) == line->text + line->n_bytes);
     return code;
 }
 

@@ -21,6 +21,8 @@ typedef struct text_line {
     const uint8_t *text; /* without the newline; CORPUS_PADDING readable bytes after it */
     size_t n_bytes;
 } text_line;
+/* The first byte from there on that is not white space, or the end of the line. */
+const uint8_t *text_line_black(const text_line *line, const uint8_t *at);
 
 /* "-" is stdin. Returns an exit code, with a message when it is not CLI_OK. */
 int line_reader_open(line_reader *r, const char *name);

@@ -71,6 +71,12 @@ static int compare_names(const void *a, const void *b)
     return input_list_compare(*(char *const *)a, *(char *const *)b);
 }
 
+void input_list_sort(input_list *list, size_t first)
+{
+    if (list->n_names > first)
+        qsort(list->names + first, list->n_names - first, sizeof *list->names, compare_names);
+}
+
 /* ---- Lists ---- */
 
 bool input_list_append(input_list *list, char *name, failure *err)
@@ -121,26 +127,24 @@ typedef struct walk {
 /* Files that describe data, which corpora have beside it. */
 static bool is_beside_data(const char *name)
 {
-    static const char *const patterns[] = {
-        "README",
-        "README.*",
-        "LICENSE",
-        "LICENSE.*",
-        "*.md5",
-        "*.sha1",
-        "*.sha256",
-        "*.sha512",
-        "*.crc",
-        "MD5SUM*",
-        "SHA1SUM*",
-        "SHA256SUM*",
-        "SHA512SUM*",
-        "CHECKSUM*",
-        "dataset_info.json",
-        "dataset_infos.json",
-        "dataset_dict.json",
-        "state.json",
-    };
+    static const char *const patterns[] = {"README",
+                                           "README.*",
+                                           "LICENSE",
+                                           "LICENSE.*",
+                                           "*.md5",
+                                           "*.sha1",
+                                           "*.sha256",
+                                           "*.sha512",
+                                           "*.crc",
+                                           "MD5SUM*",
+                                           "SHA1SUM*",
+                                           "SHA256SUM*",
+                                           "SHA512SUM*",
+                                           "CHECKSUM*",
+                                           "dataset_info.json",
+                                           "dataset_infos.json",
+                                           "dataset_dict.json",
+                                           "state.json"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         if (fnmatch(patterns[i], name, FNM_CASEFOLD) == 0)
             return true;
@@ -221,8 +225,7 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
         return true;
     const int sys_errno = file_list_folder(path, append_entry, &l);
     bool ok = sys_errno ? fail_system(w->err, sys_errno, "%.400s", path) : l.ok;
-    if (names->n_names > 0)
-        qsort(names->names, names->n_names, sizeof *names->names, compare_names);
+    input_list_sort(names, 0);
     for (size_t i = 0; i < names->n_names && ok; i++)
         ok = walk_entry(w, names->names[i]);
     input_list_free(names);
@@ -357,8 +360,7 @@ static bool add_pattern(input_list *list, const char *pattern, failure *err)
         fail(err, "%.400s: no file matches this pattern", pattern);
         ok = list->may_match_nothing;
     }
-    if (found.n_names > 0)
-        qsort(found.names, found.n_names, sizeof *found.names, compare_names);
+    input_list_sort(&found, 0);
     for (size_t i = 0; i < found.n_names && ok; i++)
         ok = add_found(list, found.names[i], err);
     input_list_free(&found);

@@ -33,6 +33,8 @@ bool input_list_append(input_list *list, char *name, failure *err);
 /* Appends the names that arg stands for. On failure sets *err and leaves the list unchanged. */
 bool input_list_expand(input_list *list, const char *arg, failure *err);
 void input_list_free(input_list *list);
+/* In natural order: the names from number `first` on. */
+void input_list_sort(input_list *list, size_t first);
 
 /* Compares two paths in natural order: < 0, 0, > 0. The files of a folder come before its
  * neighbours. */

@@ -233,18 +233,14 @@ static input_prefix stored_of_parquet(const reader *base)
 
 /* ---- Rows ---- */
 
-static reader_result finish_input(parquet_reader *r, failure *err)
+static bool finish_input(parquet_reader *r, failure *err)
 {
-    if (r->row > r->rows.end) {
-        fail_changed(err, "has changed: no page begins where the part ends");
-        return READER_FAILED;
-    }
-    if (r->row < r->rows.end) {
-        fail(err, "damaged: it has not as many rows as its footer says");
-        return READER_FAILED;
-    }
+    if (r->row > r->rows.end)
+        return fail_changed(err, "has changed: no page begins where the part ends");
+    if (r->row < r->rows.end)
+        return fail(err, "damaged: it has not as many rows as its footer says");
     if (r->check_version && !input_version_check(&r->file.version, r->file.fd, err))
-        return READER_FAILED;
+        return false;
     const uint64_t n_large = r->column ? r->column->n_large : 0;
     if (n_large > 0) /* they are slow, because nothing is read ahead of them */
         reader_report(&r->base,
@@ -253,7 +249,7 @@ static reader_result finish_input(parquet_reader *r, failure *err)
                       r->file.name, n_large, n_large == 1 ? "" : "s",
                       n_large == 1 ? "was" : "were");
     r->stored_end = end_of_part(r);
-    return READER_END;
+    return true;
 }
 
 static reader_result read_row(parquet_reader *r, reader_text *text, failure *err)
@@ -269,7 +265,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
         return READER_FAILED;
     const int result = parquet_column_next(r->column, &value, err);
     if (result <= 0)
-        return result < 0 ? READER_FAILED : finish_input(r, err);
+        return result == 0 && finish_input(r, err) ? READER_END : READER_FAILED;
     const bool begins = !r->has_page || r->column->page->offset != r->page_offset;
     if (begins && (stopped(r, err) || !count_page(r, err)))
         return READER_FAILED;

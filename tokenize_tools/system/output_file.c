@@ -207,8 +207,7 @@ bool output_has_its_name(const output_file *out)
 /* The source was truncated, or cannot be read. */
 static int fail_source(const char *path, uint64_t offset, bool has_ended)
 {
-    tokmap_error err = {
-        .status = TOKMAP_ERR_IO, .sys_errno = has_ended ? 0 : errno, .file_offset = offset};
+    tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = has_ended ? 0 : errno};
     snprintf(err.text, sizeof err.text, "%.300s: cannot read at byte %" PRIu64 ": %s", path, offset,
              has_ended ? "the file ends there; it was truncated" : strerror(errno));
     return cli_fail(&err);
