@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/paths.h"
+#include "text/exact_number.h"
 #include "text/json_out.h"
 #include "text/plain_text.h"
 
@@ -264,14 +265,11 @@ int cli_print_result(const char *prefix, const char *format, bool json, bool qui
 bool cli_parse_u64(const char *text, uint64_t *out)
 {
     const char *p = text;
-    uint64_t value = 0, factor = 1;
-    if (*p < '0' || *p > '9')
+    uint64_t value, factor = 1;
+    const size_t n_digits = strspn(p, "0123456789");
+    if (!number_read_digits(p, n_digits, &value))
         return false;
-    for (; *p >= '0' && *p <= '9'; p++) {
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
-            return false;
-    }
+    p += n_digits;
     static const char letters[] = "kmgt";
     const char *letter = *p ? strchr(letters, *p | 0x20) : NULL;
     if (letter) {

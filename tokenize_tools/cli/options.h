@@ -72,7 +72,7 @@ typedef struct cli_setting {
 const cli_setting *cli_get_settings(size_t *n);
 /* The option with this name in one of the tables, the last of which is NULL; or NULL. */
 const cli_option *cli_find_option(const cli_option *const *tables, const char *name);
-/* Sets it as the command line does; value NULL: none. Returns an exit code, and prints the error. */
+/* Sets it as the command line does; value NULL: none. Returns an exit code, prints the error. */
 int cli_set_option(const cli_option *option, const char *value, void *target);
 /* Makes one table of several, the last of which is NULL. */
 #define CLI_MAX_OPTIONS 64

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "text/exact_number.h"
+
 enum {
     MAX_METADATA_BYTES = 4096
 };
@@ -16,20 +18,6 @@ typedef struct metadata_facts {
     uint64_t n_tokens;
     bool has_count;
 } metadata_facts;
-
-/* Parses a number that fills [p, end). */
-static bool whole_number(const char *p, const char *end, uint64_t *out)
-{
-    uint64_t value = 0;
-    if (p == end)
-        return false;
-    for (; p < end; p++)
-        if (*p < '0' || *p > '9' || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
-            return false;
-    *out = value;
-    return true;
-}
 
 static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, failure *err)
 {
@@ -47,7 +35,7 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
     while (bar > text && bar[-1] != '|')
         bar--;
     uint64_t token_bytes;
-    if (bar > text && whole_number(bar, line_end, &token_bytes)) {
+    if (bar > text && number_read_digits(bar, (size_t)(line_end - bar), &token_bytes)) {
         if (token_bytes != 2 && token_bytes != 4)
             return fail(err, "has tokens of %" PRIu64 " bytes; only 2 and 4 can be adopted",
                         token_bytes);
@@ -55,7 +43,8 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
     }
     const char *count = line_end == end ? end : line_end + 1;
     const char *count_end = memchr(count, '\n', (size_t)(end - count));
-    facts->has_count = whole_number(count, count_end ? count_end : end, &facts->n_tokens);
+    facts->has_count = number_read_digits(count, (size_t)((count_end ? count_end : end) - count),
+                                          &facts->n_tokens);
     return true;
 }
 

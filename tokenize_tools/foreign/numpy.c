@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/exact_number.h"
+
 static const char magic[] = "\x93NUMPY";
 
 enum {
@@ -76,15 +78,9 @@ static bool take_number(text_parser *t, uint64_t *out)
 {
     skip_space(t);
     const char *first = t->p;
-    uint64_t value = 0;
-    while (t->p < t->end && *t->p >= '0' && *t->p <= '9') {
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*t->p - '0'), &value))
-            return false;
+    while (t->p < t->end && *t->p >= '0' && *t->p <= '9')
         t->p++;
-    }
-    *out = value;
-    if (t->p == first)
+    if (!number_read_digits(first, (size_t)(t->p - first), out))
         return false;
     take_char(t, 'L'); /* Python 2 wrote long integers with an L */
     return true;

@@ -14,6 +14,7 @@
 #include "system/memory_file.h"
 #include "system/protected.h"
 #include "text/array.h"
+#include "text/exact_number.h"
 #include "text/plain_text.h"
 
 void plan_file_free(plan_file *plan)
@@ -241,15 +242,9 @@ static bool take_number(plan_parser *p, char **rest, const char *name, uint64_t 
 {
     const char *word = take_word(rest);
     size_t n = strspn(word, "0123456789");
-    bool plain = n > 0 && n <= 20 && !word[n] && (*word != '0' || n == 1);
-    uint64_t value = 0;
-    for (const char *c = word; plain && *c; c++) {
-        unsigned digit = (unsigned)(*c - '0');
-        plain = value <= (UINT64_MAX - digit) / 10;
-        value = 10 * value + digit;
-    }
-    *number = value;
-    return plain || fail(p->err, "%s must be a whole number", name);
+    bool plain = !word[n] && (*word != '0' || n == 1);
+    return (plain && number_read_digits(word, n, number)) ||
+           fail(p->err, "%s must be a whole number", name);
 }
 
 /* The same, at the end of the line. */

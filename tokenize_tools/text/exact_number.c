@@ -26,6 +26,17 @@ tokmap_value number_read(const char *text, size_t n_bytes, const char *written)
                           .text_bytes = n_bytes};
 }
 
+bool number_read_digits(const char *digits, size_t n_digits, uint64_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < n_digits; i++) {
+        if (digits[i] < '0' || digits[i] > '9' || __builtin_mul_overflow(*value, 10, value) ||
+            __builtin_add_overflow(*value, (uint64_t)(digits[i] - '0'), value))
+            return false;
+    }
+    return n_digits > 0;
+}
+
 tokmap_value number_of_unsigned(uint64_t n)
 {
     if (n <= INT64_MAX)

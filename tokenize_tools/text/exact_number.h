@@ -19,6 +19,8 @@
  * points to `written`, which must be the same n_bytes. */
 tokmap_value number_read(const char *text, size_t n_bytes, const char *written);
 tokmap_value number_of_unsigned(uint64_t n);
+/* All of the digits, of which there must be some. False: anything else, or more than 64 bits. */
+bool number_read_digits(const char *digits, size_t n_digits, uint64_t *value);
 
 /* Below 0, 0 or above: how a compares with b. Neither is NaN. A fraction or an exponent that was
  * written is equal to the double, without a longer form, that is nearest to it; all else is exact.
