@@ -32,8 +32,8 @@ typedef struct pack_bad_file {
     uint8_t buffer[PACK_BAD_FILE_BUFFER];
 } pack_bad_file;
 
-/* *f is zeros. keep: what an earlier run wrote, which may have given the file its name already if it
- * was finishing. Returns an exit code, and prints the error. */
+/* *f is zeros. keep: what an earlier run wrote, which may have given the file its name already, if
+ * it was finishing. Returns an exit code, and prints the error. */
 int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack_bad_mark *keep,
                        bool finishing);
 /* Called by the reader. A failure is stored in sys_errno. */
