@@ -244,10 +244,8 @@ static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, fail
     s->n_views += arrow_is_view(f.type) && !f.has_dictionary;
     if (s->n_fields == MAX_FIELDS || f.depth >= MAX_DEPTH)
         return fail(err, "too many columns, or too many levels of them");
-    arrow_field *fields = array_grow(s->fields, s->n_fields, sizeof *fields);
-    if (!fields)
+    if (!array_grow(&s->fields, s->n_fields, sizeof *s->fields))
         return fail_memory(err);
-    s->fields = fields;
     s->fields[s->n_fields++] = f;
     /* The children of a dictionary are in its own batches. */
     return f.has_dictionary || read_fields(s, &children, s->n_fields - 1, err);

@@ -38,10 +38,8 @@ typedef struct encode_state {
 /* The text of the line, with TEXT_PADDING readable bytes after it. */
 static int find_text(encode_state *s, const text_line *line, json_line_result *text)
 {
-    uint8_t *room = array_reserve(s->text, &s->text_capacity, line->n_bytes + TEXT_PADDING, 1);
-    if (!room)
+    if (!array_reserve(&s->text, &s->text_capacity, line->n_bytes + TEXT_PADDING, 1))
         return cli_no_memory();
-    s->text = room;
     json_line_status status =
         json_line_text(s->paths, line->text, line->n_bytes, s->text, NULL, text);
     if (status == JSON_LINE_NO_FIELD || status == JSON_LINE_NULL)

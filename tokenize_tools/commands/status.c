@@ -118,12 +118,10 @@ static void find_rate(plan_status *status)
 static bool add_failure(plan_status *status, const cell_report *report, size_t cell)
 {
     const size_t n = status->failed.n_cells;
-    failure *failures = array_grow(status->failures, n, sizeof *failures);
-    if (!failures)
+    if (!array_grow(&status->failures, n, sizeof *status->failures))
         return false;
-    status->failures = failures;
-    fail(&failures[n], "%s", report->why);
-    failures[n].place = cell;
+    fail(&status->failures[n], "%s", report->why);
+    status->failures[n].place = cell;
     return true;
 }
 

@@ -430,16 +430,14 @@ static bool read_dictionary(arrow_columns *c, const arrow_batch *b, failure *err
     arrow_dictionary *values = &d->values;
     if (!b->is_delta)
         free_dictionary(c, values);
-    arrow_column *parts = array_grow(values->parts, values->n_parts, sizeof *parts);
-    if (!parts)
+    if (!array_grow(&values->parts, values->n_parts, sizeof *values->parts))
         return fail_memory(err);
-    values->parts = parts;
     request q = {.batch = b,
                  .schema = &d->schema,
-                 .columns = &parts[values->n_parts],
+                 .columns = &values->parts[values->n_parts],
                  .fields = &first_field,
                  .n_columns = 1};
-    parts[values->n_parts++] = (arrow_column){.first = values->n_values};
+    values->parts[values->n_parts++] = (arrow_column){.first = values->n_values};
     if (!read_columns(c, &q, err))
         return false;
     values->n_values += b->n_rows;

@@ -68,10 +68,8 @@ static bool reserve_metadata(arrow_reader *r, size_t n_bytes, failure *err)
                                  : MIN_METADATA_BYTES;
     if (n_bytes > max_bytes)
         return fail(err, "metadata of %zu bytes; raise --memory if that is right", n_bytes);
-    uint8_t *metadata = array_reserve(r->metadata, &r->metadata_capacity, n_bytes, 1);
-    if (!metadata)
+    if (!array_reserve(&r->metadata, &r->metadata_capacity, n_bytes, 1))
         return fail_memory(err);
-    r->metadata = metadata;
     return true;
 }
 
@@ -289,13 +287,10 @@ static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *te
     if (r->text.bytes) {
         text->bytes = r->text.bytes + (r->n_given - n_kept);
     } else {
-        uint8_t *piece =
-            array_reserve(r->piece, &r->piece_capacity, n_kept + n_bytes + CORPUS_PADDING, 1);
-        if (!piece) {
+        if (!array_reserve(&r->piece, &r->piece_capacity, n_kept + n_bytes + CORPUS_PADDING, 1)) {
             fail_memory(err);
             return READER_FAILED;
         }
-        r->piece = piece;
         if (n_kept)
             memmove(r->piece, r->piece + r->piece_bytes - n_kept, n_kept);
         if (!arrow_columns_take(r->columns, r->piece + n_kept, n_bytes, err))

@@ -251,11 +251,8 @@ static int hand_out(corpus *c, corpus_batch *batch)
 static step add_end(corpus *c, corpus_end end)
 {
     corpus_batch *batch = c->assembler.batch;
-    corpus_end *ends =
-        array_reserve(batch->ends, &batch->ends_capacity, batch->n_ends + 1, sizeof *ends);
-    if (!ends)
+    if (!array_reserve(&batch->ends, &batch->ends_capacity, batch->n_ends + 1, sizeof *batch->ends))
         return fail_memory(&c->error);
-    batch->ends = ends;
     end.at = batch->n_bytes;
     batch->ends[batch->n_ends++] = end;
     if (c->options.ended) {
@@ -387,11 +384,9 @@ static bool begin_document(corpus *c)
     if (!c->text.values)
         return true;
     c->values_bytes = value_bytes_size(c->text.values, c->options.n_kept);
-    uint8_t *values = array_reserve(c->values, &c->values_capacity, c->values_bytes, 1);
-    if (!values)
+    if (!array_reserve(&c->values, &c->values_capacity, c->values_bytes, 1))
         return false;
-    c->values = values;
-    value_bytes_put(values, c->text.values, c->options.n_kept);
+    value_bytes_put(c->values, c->text.values, c->options.n_kept);
     return true;
 }
 
@@ -443,12 +438,10 @@ static step end_document(corpus *c)
     }
     if (c->values_bytes > 0) {
         corpus_batch *batch = a->batch;
-        uint8_t *values = array_reserve(batch->values, &batch->values_capacity,
-                                        batch->values_bytes + c->values_bytes, 1);
-        if (!values)
+        if (!array_reserve(&batch->values, &batch->values_capacity,
+                           batch->values_bytes + c->values_bytes, 1))
             return fail_memory(&c->error);
-        batch->values = values;
-        memcpy(values + batch->values_bytes, c->values, c->values_bytes);
+        memcpy(batch->values + batch->values_bytes, c->values, c->values_bytes);
         batch->values_bytes += c->values_bytes;
     }
     c->n_left_out = 0;

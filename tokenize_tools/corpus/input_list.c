@@ -81,12 +81,10 @@ void input_list_sort(input_list *list, size_t first)
 
 bool input_list_append(input_list *list, char *name, failure *err)
 {
-    char **names = name ? array_grow(list->names, list->n_names, sizeof *names) : NULL;
-    if (!names) {
+    if (!name || !array_grow(&list->names, list->n_names, sizeof *list->names)) {
         free(name);
         return fail_memory(err);
     }
-    list->names = names;
     list->names[list->n_names++] = name;
     return true;
 }

@@ -47,10 +47,8 @@ static void set_format(text_reader *r, corpus_format format)
 
 static bool reserve_decoded(text_reader *r, size_t n_bytes, failure *err)
 {
-    uint8_t *decoded = array_reserve(r->decoded, &r->decoded_capacity, n_bytes, 1);
-    if (!decoded)
+    if (!array_reserve(&r->decoded, &r->decoded_capacity, n_bytes, 1))
         return fail_memory(err);
-    r->decoded = decoded;
     return true;
 }
 

@@ -307,10 +307,8 @@ static bool read_is(parser *p, test *t)
 static bool add_test(parser *p, const test *t)
 {
     where *w = p->w;
-    test *tests = array_grow(w->tests, w->n_tests, sizeof *tests);
-    if (!tests)
+    if (!array_grow(&w->tests, w->n_tests, sizeof *w->tests))
         return fail_memory(p->err);
-    w->tests = tests;
     w->tests[w->n_tests++] = *t;
     return true;
 }

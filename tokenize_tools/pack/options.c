@@ -13,6 +13,7 @@
 #include "system/output_file.h"
 #include "system/platform.h"
 #include "system/protected.h"
+#include "text/array.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokenizer/file/stated_tokens.h"
 
@@ -152,10 +153,8 @@ static int parse_split(void *target, const char *text)
 static int skip_input(void *target, const char *name)
 {
     pack_options *options = target;
-    const char **larger = realloc(options->skipped, (options->n_skipped + 1) * sizeof *larger);
-    if (!larger)
+    if (!array_grow(&options->skipped, options->n_skipped, sizeof *options->skipped))
         return cli_no_memory();
-    options->skipped = larger;
     options->skipped[options->n_skipped++] = name;
     return CLI_OK;
 }

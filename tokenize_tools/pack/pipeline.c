@@ -58,7 +58,7 @@ typedef struct text_piece {
 static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *job,
                          text_piece piece)
 {
-    size_t n_before = job->ids.n, *specials;
+    const size_t n_before = job->ids.n;
     if (piece.first && !push_id(&job->ids, o->bos_id))
         return false;
     switch (encoder_encode(e, job->batch.text + piece.from, piece.to - piece.from,
@@ -67,10 +67,8 @@ static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *j
         return !piece.last || push_id(&job->ids, o->eod_id);
     case TOKENIZE_SPECIAL:
         job->ids.n = n_before;
-        specials = array_grow(job->specials, job->n_specials, sizeof *specials);
-        if (!specials)
+        if (!array_grow(&job->specials, job->n_specials, sizeof *job->specials))
             return false;
-        job->specials = specials;
         job->specials[job->n_specials++] = piece.end;
         return true;
     case TOKENIZE_NO_MEMORY:
@@ -86,13 +84,8 @@ static bool encode_job(const pack_pipeline_options *o, encoder *e, pack_job *job
     job->ids.n = 0;
     job->n_specials = 0;
     uint64_t seen_before = encoder_specials_seen(e);
-    if (job->ends_capacity < b->n_ends) {
-        free(job->ends);
-        job->ends = malloc(b->ends_capacity * sizeof *job->ends);
-        job->ends_capacity = job->ends ? b->ends_capacity : 0;
-        if (!job->ends)
-            return false;
-    }
+    if (!array_reserve(&job->ends, &job->ends_capacity, b->n_ends, sizeof *job->ends))
+        return false;
     text_piece piece = {.first = !b->continues, .last = true};
     for (size_t i = 0; i < b->n_ends; i++) {
         if (!b->ends[i].input) {

@@ -23,10 +23,8 @@ static int begin_cell(pack_planner *p, plan_cell cell)
     if (plan->n_cells == PLAN_MAX_CELLS)
         return cli_usage("there would be more than %zu cells; use a larger --cell-size",
                          PLAN_MAX_CELLS);
-    plan_cell *cells = array_grow(plan->cells, plan->n_cells, sizeof *cells);
-    if (!cells)
+    if (!array_grow(&plan->cells, plan->n_cells, sizeof *plan->cells))
         return cli_no_memory();
-    plan->cells = cells;
     plan->cells[plan->n_cells++] = cell;
     p->in_cell = 0;
     return CLI_OK;
@@ -206,10 +204,8 @@ static int note_update(pack_planner *p)
     if (plan->n_earlier == PLAN_MAX_EARLIER)
         return cli_error(CLI_INPUT, "the plan was updated %d times; make a new plan",
                          PLAN_MAX_EARLIER);
-    uint64_t *larger = realloc(plan->earlier, (plan->n_earlier + 1) * sizeof *larger);
-    if (!larger)
+    if (!array_grow(&plan->earlier, plan->n_earlier, sizeof *plan->earlier))
         return cli_no_memory();
-    plan->earlier = larger;
     plan->earlier[plan->n_earlier++] = plan->hash;
     for (size_t i = 0; i < plan->n_cells; i++) {
         const plan_part part = plan_file_part(plan, i);

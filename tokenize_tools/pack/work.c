@@ -67,14 +67,13 @@ static void pack_collector_report(void *context, const char *text)
 {
     pack_collector *c = context;
     size_t n = strlen(text);
-    char *lines = array_reserve(c->lines, &c->lines_capacity, c->lines_bytes + n + 1, 1);
-    c->no_memory = c->no_memory || !lines;
-    if (!lines)
+    if (!array_reserve(&c->lines, &c->lines_capacity, c->lines_bytes + n + 1, 1)) {
+        c->no_memory = true;
         return;
-    c->lines = lines;
-    memcpy(lines + c->lines_bytes, text, n + 1);
-    lines[c->lines_bytes + n] = '\n';
+    }
+    memcpy(c->lines + c->lines_bytes, text, n);
     c->lines_bytes += n + 1;
+    c->lines[c->lines_bytes - 1] = '\n';
 }
 
 static pack_bad_mark mark_of(const pack_collector *c)
@@ -85,13 +84,10 @@ static pack_bad_mark mark_of(const pack_collector *c)
 static void pack_collector_ended(void *context, const corpus_counts *counts)
 {
     pack_collector *c = context;
-    pack_moment *moments =
-        array_reserve(c->moments, &c->moments_capacity, c->n_moments + 1, sizeof *c->moments);
-    c->no_memory = c->no_memory || !moments;
-    if (!moments)
-        return;
-    c->moments = moments;
-    moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->lines_bytes};
+    if (array_reserve(&c->moments, &c->moments_capacity, c->n_moments + 1, sizeof *c->moments))
+        c->moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->lines_bytes};
+    else
+        c->no_memory = true;
 }
 
 /* Sets job->record; NULL: out of memory. */

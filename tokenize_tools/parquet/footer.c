@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parquet/footer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,13 +271,11 @@ static bool grow(reading *r, thrift *t)
 {
     parquet_footer *f = r->f;
     const size_t row_bytes = (f->n_leaves ? f->n_leaves : 1) * sizeof *f->chunks;
-    parquet_row_group *const groups = array_grow(f->groups, f->n_groups, sizeof *groups);
-    f->groups = groups ? groups : f->groups;
-    parquet_chunk *const chunks = array_grow(f->chunks, f->n_groups, row_bytes);
-    f->chunks = chunks ? chunks : f->chunks;
-    if (!groups || !chunks)
+    const bool grown = array_grow(&f->groups, f->n_groups, sizeof *f->groups) &&
+                       array_grow(&f->chunks, f->n_groups, row_bytes);
+    if (!grown)
         thrift_fail(t, parquet_no_memory);
-    return groups && chunks;
+    return grown;
 }
 
 static void read_chunks(thrift *t, uint8_t type, void *to)
@@ -323,6 +322,7 @@ static void read_row_groups(thrift *t, uint8_t type, void *to)
             thrift_fail(t, "its row groups have too many rows");
         if (t->why)
             return;
+        assert(f->groups); /* it was grown */
         f->groups[f->n_groups++] = (parquet_row_group){f->n_rows, (uint64_t)r->group_rows};
         f->n_rows += (uint64_t)r->group_rows;
     }

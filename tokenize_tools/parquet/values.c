@@ -258,10 +258,8 @@ static bool take_delta_bytes(parquet_values *v, tokmap_value *value)
         return fail_page(v, past_end);
     if (prefix > v->value_bytes)
         return fail_page(v, "the prefix of a value is longer than the value before");
-    uint8_t *bytes = array_reserve(v->value, &v->value_capacity, (size_t)(prefix + suffix), 1);
-    if (!bytes)
+    if (!array_reserve(&v->value, &v->value_capacity, (size_t)(prefix + suffix), 1))
         return fail_page(v, parquet_no_memory);
-    v->value = bytes;
     if (suffix)
         memcpy(v->value + prefix, v->at, (size_t)suffix);
     v->value_bytes = (size_t)(prefix + suffix);

@@ -189,7 +189,6 @@ typedef struct plan_parser {
     char *line;              /* the current one */
     bool updated;            /* version 2 */
     size_t n_lines, n_facts; /* so far */
-    void *grown;             /* by ADD */
 } plan_parser;
 
 /* ---- Lines and words ---- */
@@ -279,8 +278,7 @@ static bool is_name(const char *word)
 /* Makes room for one more entry, of at most `most`. */
 #define ADD(p, list, n, most, what)                                                                \
     ((n) == (size_t)(most) ? fail((p)->err, "there are more than %zu %s", (size_t)(most), what)    \
-     : !((p)->grown = array_grow(list, n, sizeof *(list))) ? fail_memory((p)->err)                 \
-                                                           : ((list) = (p)->grown) != NULL)
+                           : array_grow(&(list), n, sizeof *(list)) || fail_memory((p)->err))
 
 /* ---- The lines ---- */
 

@@ -23,10 +23,8 @@ int path_protect(const file_facts *facts, const char *what)
 {
     if (facts->kind != FILE_REGULAR)
         return CLI_OK;
-    protected_file *files = array_grow(protected.files, protected.n, sizeof *files);
-    if (!files)
+    if (!array_grow(&protected.files, protected.n, sizeof *protected.files))
         return cli_no_memory();
-    protected.files = files;
     protected.files[protected.n++] = (protected_file){facts->id, what};
     return CLI_OK;
 }

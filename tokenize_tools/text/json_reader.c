@@ -151,10 +151,8 @@ static bool scan_string(json_reader *r, json_string *s)
         const size_t n_plain = r->at - plain;
         copied |= s && c == '\\';
         if (copied) {
-            char *buffer = array_reserve(r->buffer, &r->capacity, n + n_plain + 4, 1);
-            if (!buffer)
+            if (!array_reserve(&r->buffer, &r->capacity, n + n_plain + 4, 1))
                 return json_no_memory(r);
-            r->buffer = buffer;
             memcpy(r->buffer + n, r->text + plain, n_plain);
         }
         n += n_plain;

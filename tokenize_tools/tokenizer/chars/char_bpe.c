@@ -88,10 +88,8 @@ static bool set_symbol(builder *w, uint32_t c, uint32_t symbol)
     char_bpe *b = w->b;
     uint16_t *page = &b->page_of[c / CHAR_PAGE];
     if (*page == 0 || b->n_pages == 0) {
-        void *pages = array_reserve(b->pages, &b->pages_capacity, b->n_pages + 1, sizeof *b->pages);
-        if (!pages)
+        if (!array_reserve(&b->pages, &b->pages_capacity, b->n_pages + 1, sizeof *b->pages))
             return fail_memory(w->err);
-        b->pages = pages;
         memset(b->pages[b->n_pages], 0xFF, sizeof *b->pages);
         *page = (uint16_t)b->n_pages++;
     }

@@ -514,10 +514,8 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
 static bool split_chunk(char_scratch *s, text_span text, size_t n_bytes)
 {
     const size_t n_blocks = n_bytes / 64 + 1;
-    uint64_t *starts = array_reserve(s->starts, &s->starts_capacity, n_blocks, sizeof *starts);
-    if (!starts)
+    if (!array_reserve(&s->starts, &s->starts_capacity, n_blocks, sizeof *s->starts))
         return false;
-    s->starts = starts;
     const size_t sizes[2] = {n_bytes, text.n_bytes};
     char_words_split(&s->e->words, SIMD_BEST, text.bytes, sizes, s->starts);
     if (s->e->bpe)

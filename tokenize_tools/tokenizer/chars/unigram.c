@@ -251,10 +251,8 @@ static size_t trace_back(unigram_scratch *s, size_t n_bytes)
     size_t n = 0;
     for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
         n++;
-    uint16_t *row = array_reserve(s->row, &s->row_capacity, n, sizeof *row);
-    if (!row)
+    if (!array_reserve(&s->row, &s->row_capacity, n, sizeof *s->row))
         return SIZE_MAX;
-    s->row = row;
     n = 0;
     for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
         s->row[n++] = s->lengths[at];

@@ -93,10 +93,8 @@ static tokmap_text get_text(const encode_run *run, uint64_t index)
 
 static bool add_job(encode_output *o, encode_job job)
 {
-    encode_job *jobs = array_grow(o->jobs, o->n_jobs, sizeof *jobs);
-    if (!jobs)
+    if (!array_grow(&o->jobs, o->n_jobs, sizeof *o->jobs))
         return false;
-    o->jobs = jobs;
     o->jobs[o->n_jobs++] = job;
     return true;
 }

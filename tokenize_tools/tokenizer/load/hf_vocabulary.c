@@ -87,10 +87,8 @@ typedef struct merge_reader {
 
 static bool put_name(merge_reader *d, size_t at, json_string name)
 {
-    char *joined = array_reserve(d->joined, &d->capacity, at + name.n_bytes, 1);
-    if (!joined)
+    if (!array_reserve(&d->joined, &d->capacity, at + name.n_bytes, 1))
         return fail_memory(d->err);
-    d->joined = joined;
     if (name.n_bytes > 0)
         memcpy(d->joined + at, name.s, name.n_bytes);
     return true;

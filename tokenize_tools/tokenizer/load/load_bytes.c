@@ -8,10 +8,8 @@
 
 bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t n_bytes)
 {
-    uint8_t *buffer = array_reserve(v->buffer, &v->capacity, BASE64_ROOM(n_bytes) + 1, 1);
-    if (!buffer)
+    if (!array_reserve(&v->buffer, &v->capacity, BASE64_ROOM(n_bytes) + 1, 1))
         return fail_memory(v->err);
-    v->buffer = buffer;
     const size_t n = base64_decode(text, n_bytes, v->buffer);
     if (n_bytes == 1 && text[0] == '=') { /* no bytes, for Python; Whisper's file has it */
         const new_token empty = {id, v->buffer, 0, TOKEN_CONTROL, 0};

@@ -133,10 +133,8 @@ bool model_text_is_character(const model_text *text, uint32_t *character)
 
 static bool reserve_tokens(model *m, size_t n_tokens)
 {
-    model_token *tokens = array_reserve(m->tokens, &m->tokens_capacity, n_tokens, sizeof *tokens);
-    if (!tokens)
+    if (!array_reserve(&m->tokens, &m->tokens_capacity, n_tokens, sizeof *m->tokens))
         return false;
-    m->tokens = tokens;
     for (; m->n_tokens < n_tokens; m->n_tokens++)
         m->tokens[m->n_tokens] = (model_token){.kind = TOKEN_ABSENT};
     return true;
@@ -153,10 +151,8 @@ bool model_set_token(model *m, const new_token *token, failure *err)
         return model_fail(err, 0, "two tokens have the id %u", token->id);
     if (token->id >= m->n_tokens && !reserve_tokens(m, (size_t)token->id + 1))
         return fail_memory(err);
-    uint8_t *bytes = array_reserve(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
-    if (!bytes)
+    if (!array_reserve(&m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1))
         return fail_memory(err);
-    m->bytes = bytes;
     if (token->n_bytes > 0)
         memcpy(m->bytes + m->n_bytes, token->bytes, token->n_bytes);
     m->tokens[token->id] = (model_token){.offset = m->n_bytes,
@@ -180,11 +176,8 @@ void model_byte_ids(const model *m, uint32_t byte_ids[256])
 
 bool model_add_merge(model *m, model_merge merge, failure *err)
 {
-    model_merge *merges =
-        array_reserve(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
-    if (!merges)
+    if (!array_reserve(&m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *m->merges))
         return fail_memory(err);
-    m->merges = merges;
     m->merges[m->n_merges++] = merge;
     return true;
 }
@@ -223,10 +216,8 @@ bool model_add_added(model *m, const added_token *token, failure *err)
         return model_fail(err, 0, "added token \"%.*s\" has %zu bytes; the limit is %d",
                           model_shown(text->n_bytes), text->s, text->n_bytes,
                           MODEL_MAX_TOKEN_BYTES);
-    added_token *added = array_reserve(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
-    if (!added)
+    if (!array_reserve(&m->added, &m->added_capacity, m->n_added + 1, sizeof *m->added))
         return fail_memory(err);
-    m->added = added;
     added_token *copy = &m->added[m->n_added];
     *copy = *token;
     copy->content = (model_text){0};

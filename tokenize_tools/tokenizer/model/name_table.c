@@ -82,10 +82,8 @@ name_result name_table_add(name_table *t, const void *name, size_t n_bytes, uint
         return NAME_CROWDED;
     if (e->value != NAME_TABLE_NONE)
         return NAME_THERE;
-    uint8_t *bytes = array_reserve(t->bytes, &t->capacity, t->n_bytes + n_bytes, 1);
-    if (!bytes)
+    if (!array_reserve(&t->bytes, &t->capacity, t->n_bytes + n_bytes, 1))
         return NAME_NO_MEMORY;
-    t->bytes = bytes;
     if (n_bytes > 0)
         memcpy(t->bytes + t->n_bytes, name, n_bytes);
     *e = (name_entry){t->n_bytes, (uint32_t)n_bytes, value, hash};

@@ -211,11 +211,8 @@ static bool make_entry(char_map *m, uint32_t c, map_entry *e)
 /* A page that equals the last one is not kept. */
 static bool make_page(char_map *m, uint32_t number)
 {
-    map_entry(*pages)[PAGE] =
-        array_reserve(m->pages, &m->pages_capacity, m->n_pages + 1, sizeof *pages);
-    if (!pages)
+    if (!array_reserve(&m->pages, &m->pages_capacity, m->n_pages + 1, sizeof *m->pages))
         return false;
-    m->pages = pages;
     map_entry *page = m->pages[m->n_pages];
     for (uint32_t i = 0; i < PAGE; i++) {
         const uint32_t c = number * PAGE + i;

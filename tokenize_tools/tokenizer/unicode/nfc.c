@@ -235,10 +235,8 @@ static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_byte
 
 bool nfc_reserve(nfc_scratch *scratch, size_t n)
 {
-    uint32_t *code_points =
-        array_reserve(scratch->code_points, &scratch->capacity, n, sizeof *code_points);
-    scratch->code_points = code_points ? code_points : scratch->code_points;
-    return code_points != NULL;
+    return array_reserve(&scratch->code_points, &scratch->capacity, n,
+                         sizeof *scratch->code_points);
 }
 
 /* One step of the decomposition of a code point that is not Hangul. */

@@ -190,10 +190,8 @@ static uint32_t find_place(builder *b, uint32_t node, const uint8_t *labels, siz
 
 static bool push_work(work_list *list, work item)
 {
-    work *items = array_reserve(list->items, &list->capacity, list->n + 1, sizeof *items);
-    if (!items)
+    if (!array_reserve(&list->items, &list->capacity, list->n + 1, sizeof *list->items))
         return false;
-    list->items = items;
     list->items[list->n++] = item;
     return true;
 }

@@ -64,10 +64,8 @@ bool merge_list_add(merge_list *list, merge_pair pair, failure *err)
 {
     if (list->n == MERGE_MAX_PAIRS)
         return model_fail(err, 0, "more than 4 million pairs of tokens that merge");
-    merge_pair *pairs = array_grow(list->pairs, list->n, sizeof *pairs);
-    if (!pairs)
+    if (!array_grow(&list->pairs, list->n, sizeof *list->pairs))
         return fail_memory(err);
-    list->pairs = pairs;
     list->pairs[list->n++] = pair;
     return true;
 }

@@ -236,10 +236,8 @@ static void remove_tokens(row *r, size_t n)
 static bool append_tokens(row *r, const piece *p, size_t first)
 {
     const size_t n = p->n_tokens - first;
-    uint32_t *tokens = array_reserve(r->tokens, &r->capacity, r->n_tokens + n, sizeof *tokens);
-    if (!tokens)
+    if (!array_reserve(&r->tokens, &r->capacity, r->n_tokens + n, sizeof *r->tokens))
         return false;
-    r->tokens = tokens;
     memcpy(r->tokens + r->n_tokens, p->tokens + first, n * sizeof *r->tokens);
     r->n_tokens += n;
     for (size_t i = first + 1; i <= p->n_tokens; i++)
