@@ -287,10 +287,8 @@ static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *te
     if (r->text.bytes) {
         text->bytes = r->text.bytes + (r->n_given - n_kept);
     } else {
-        if (!array_reserve(&r->piece, &r->piece_capacity, n_kept + n_bytes + CORPUS_PADDING, 1)) {
-            fail_memory(err);
-            return READER_FAILED;
-        }
+        if (!array_reserve(&r->piece, &r->piece_capacity, n_kept + n_bytes + CORPUS_PADDING, 1))
+            return fail_memory(err);
         if (n_kept)
             memmove(r->piece, r->piece + r->piece_bytes - n_kept, n_kept);
         if (!arrow_columns_take(r->columns, r->piece + n_kept, n_bytes, err))

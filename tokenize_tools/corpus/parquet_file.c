@@ -11,6 +11,7 @@
 
 #include "system/files.h"
 #include "system/platform.h"
+#include "text/array.h"
 #include "text/little_endian.h"
 
 #define SCAN_BYTES ((size_t)8 * 1024)
@@ -194,13 +195,8 @@ void parquet_scan_free(parquet_scan *s)
 static bool fill_scan(parquet_scan *s, size_t n_bytes, failure *err)
 {
     const parquet_file *f = s->next.file;
-    if (n_bytes > s->capacity) {
-        uint8_t *bytes = realloc(s->bytes, n_bytes);
-        if (!bytes)
-            return fail_system(err, ENOMEM, "the header of a page");
-        s->bytes = bytes;
-        s->capacity = n_bytes;
-    }
+    if (!array_reserve(&s->bytes, &s->capacity, n_bytes, 1))
+        return fail_system(err, ENOMEM, "the header of a page");
     if (n_bytes > f->data_end - s->offset)
         n_bytes = (size_t)(f->data_end - s->offset);
     s->begin = s->offset;

@@ -274,10 +274,8 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
             parquet_column_next(r->fields[i].column, &base->values[i], err) <= 0)
             return READER_FAILED;
     }
-    if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING) {
-        fail(err, "damaged: a text is a number, in a column without values");
-        return READER_FAILED;
-    }
+    if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING)
+        return fail(err, "damaged: a text is a number, in a column without values");
     r->at_hand = true;
     r->text = (const uint8_t *)value.text;
     r->n_bytes = value.text_bytes;

@@ -12,7 +12,7 @@
 #include "tokmap.h"
 
 typedef enum reader_result {
-    READER_FAILED = -1, /* the input cannot be read */
+    READER_FAILED = false, /* the input cannot be read */
     READER_END,
     READER_TEXT,
     READER_NULL,     /* a record without a text */

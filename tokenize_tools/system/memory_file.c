@@ -5,17 +5,13 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "text/array.h"
+
 static ssize_t append_bytes(void *cookie, const char *text, size_t n_bytes)
 {
     memory_file *m = cookie;
-    if (n_bytes > m->capacity - m->n_bytes) {
-        size_t capacity = 2 * (m->n_bytes + n_bytes);
-        char *larger = realloc(m->text, capacity);
-        if (!larger)
-            return 0;
-        m->text = larger;
-        m->capacity = capacity;
-    }
+    if (!array_reserve(&m->text, &m->capacity, m->n_bytes + n_bytes, 1))
+        return 0;
     memcpy(m->text + m->n_bytes, text, n_bytes);
     m->n_bytes += n_bytes;
     return (ssize_t)n_bytes;
