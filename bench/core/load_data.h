@@ -12,9 +12,7 @@
 #include "tokmap_loader.h"
 #include "tokmap_writer.h"
 
-enum {
-    LOAD_DATA_USUAL_MIB = 1024
-};
+#define LOAD_DATA_USUAL_MIB 1024
 
 typedef struct load_data_prefix {
     char s[4096];

@@ -54,9 +54,7 @@ typedef struct cli_manual {
     int n_least, n_most;  /* how many there must be; n_most 0: any number */
 } cli_manual;
 
-enum {
-    CLI_GO_ON = -1
-};
+#define CLI_GO_ON (-1)
 /* Reads the options into the struct at `target`. CLI_GO_ON: the operands are argv[optind] and what
  * follows. Otherwise the exit code to end with, after --help or a message. */
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target);

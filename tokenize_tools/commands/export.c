@@ -57,12 +57,11 @@ typedef struct export_job {
 
 /* ---- Copying tokens ---- */
 
+#define PIECE_BYTES (1 << 20)
+
 /* Of a joined dataset: reads them from all its files. */
 static int copy_segments(export_job *job, output_file *out, uint64_t first, uint64_t n_tokens)
 {
-    enum {
-        PIECE_BYTES = 1 << 20
-    };
     uint8_t *buffer = malloc(PIECE_BYTES);
     tokmap_error err;
     int code = buffer ? CLI_OK : cli_no_memory();
@@ -167,9 +166,7 @@ static int export_raw(export_job *job)
 /* ---- Megatron ---- */
 
 /* The tables of an index: lengths, starts in bytes, and the numbers 0 to n. */
-enum {
-    INDEX_BUFFER_BYTES = 1 << 16
-};
+#define INDEX_BUFFER_BYTES (1 << 16)
 
 typedef struct table_writer {
     output_file *out;

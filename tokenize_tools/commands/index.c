@@ -15,11 +15,10 @@ typedef struct index_options {
     bool json;
 } index_options;
 
+#define MAX_WORDS 16
+
 static const cli_word *format_words(void)
 {
-    enum {
-        MAX_WORDS = 16
-    };
     static cli_word words[MAX_WORDS + 1] = {
         {"auto", 0, "detect it by its contents and by the files beside it"}};
     for (uint32_t i = 0; i + 1 < MAX_WORDS && foreign_readers[i]; i++)

@@ -11,9 +11,7 @@
 #include "cli/options.h"
 #include "text/json_out.h"
 
-enum {
-    BLOCK_BYTES = 1 << 20
-};
+#define BLOCK_BYTES (1 << 20)
 
 typedef struct verify_command_options {
     uint64_t n_threads, seed;

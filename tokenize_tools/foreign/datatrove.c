@@ -9,9 +9,7 @@
 
 #include "text/exact_number.h"
 
-enum {
-    MAX_METADATA_BYTES = 4096
-};
+#define MAX_METADATA_BYTES 4096
 
 typedef struct metadata_facts {
     uint32_t token_bytes; /* 0: not stated */

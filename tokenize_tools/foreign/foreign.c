@@ -82,9 +82,7 @@ const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file
 
 /* Tokens are checked in runs of this size: a run without a boundary and without a bad id, the usual
  * case, costs two branchless passes that compilers vectorise. */
-enum {
-    RUN_TOKENS = 64
-};
+#define RUN_TOKENS 64
 
 static bool has_boundaries(const foreign_layout *layout)
 {

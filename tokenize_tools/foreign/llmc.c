@@ -6,9 +6,7 @@
 
 #include <inttypes.h>
 
-enum {
-    HEADER_BYTES = 1024
-};
+#define HEADER_BYTES 1024
 
 typedef struct llmc_kind {
     uint32_t magic, version, token_bytes, begin_id;

@@ -113,9 +113,7 @@ static const struct codec {
     {"zstd", "this build has no zstd", read_zstd},
     {"lz4_raw", not_read, NULL},
 };
-enum {
-    N_CODECS = sizeof codecs / sizeof *codecs
-};
+#define N_CODECS (sizeof codecs / sizeof *codecs)
 
 const char *parquet_codec_name(uint8_t codec)
 {

@@ -61,11 +61,10 @@ static void read_repetition(thrift *t, uint8_t type, void *to)
         thrift_integer(t, type, to);
 }
 
+#define INTEGER 10
+
 static void read_logical_type(thrift *t, uint8_t type, void *to)
 {
-    enum {
-        INTEGER = 10
-    };
     static const thrift_field integer_fields[] = {
         {2, thrift_boolean, offsetof(raw_element, is_signed), NULL}, {0}};
     raw_element *raw = to;

@@ -76,9 +76,7 @@ bool parquet_runs_next(parquet_runs *r, uint32_t *value)
 
 /* ---- Differences ---- */
 
-enum {
-    MAX_BLOCK_VALUES = 1 << 24
-};
+#define MAX_BLOCK_VALUES (1 << 24)
 
 bool parquet_delta_begin(parquet_delta *d, const uint8_t *bytes, size_t n_bytes)
 {

@@ -14,9 +14,7 @@
 #include "system/protected.h"
 #include "tokmap_writer.h"
 
-enum {
-    SHOWN_CELLS = 3
-};
+#define SHOWN_CELLS 3
 
 /* P or P-NAME. */
 typedef struct join_output {

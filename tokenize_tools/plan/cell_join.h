@@ -19,9 +19,7 @@ typedef struct cell_join_options {
     uint64_t n_threads;
 } cell_join_options;
 
-enum {
-    CELL_JOIN_TAKEN = -1 /* another process joins, or has joined, the same */
-};
+#define CELL_JOIN_TAKEN (-1) /* another process joins, or has joined, the same */
 
 /* Writes the outputs as joined datasets of the cells, and P.bad with their bad documents. All
  * appear complete or not at all, P last. Returns an exit code, and prints the error, or the

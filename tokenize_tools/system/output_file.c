@@ -213,11 +213,10 @@ static int fail_source(const char *path, uint64_t offset, bool has_ended)
     return cli_fail(&err);
 }
 
+#define BUFFER_BYTES (1 << 20)
+
 static int copy_by_hand(output_file *out, const output_source *src, uint64_t offset, size_t n_bytes)
 {
-    enum {
-        BUFFER_BYTES = 1 << 20
-    };
     char *buffer = malloc(BUFFER_BYTES);
     if (!buffer)
         return cli_no_memory();

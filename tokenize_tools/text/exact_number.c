@@ -9,9 +9,7 @@
 
 #include "text/json_parts.h"
 
-enum {
-    DIGITS_BYTES = 320 /* of any whole double */
-};
+#define DIGITS_BYTES 320 /* of any whole double */
 #define MOST_EXPONENT ((int64_t)100000000000000000)
 
 tokmap_value number_read(const char *text, size_t n_bytes, const char *written)

@@ -10,9 +10,7 @@
 #include "text/array.h"
 #include "text/utf8.h"
 
-enum {
-    LEVEL_BEGUN = 0x80
-};
+#define LEVEL_BEGUN 0x80
 
 void json_reader_init(json_reader *r, const void *text, size_t n_bytes)
 {

@@ -5,9 +5,7 @@
 
 #include <stddef.h>
 
-enum {
-    WORD_DISTANCE_LONGEST = 40 /* bytes of a word */
-};
+#define WORD_DISTANCE_LONGEST 40 /* bytes of a word */
 
 /* Levenshtein distance, in bytes; SIZE_MAX if a word is longer than WORD_DISTANCE_LONGEST. */
 size_t word_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
