@@ -16,6 +16,7 @@ enum {
 typedef struct slot {
     const void *owner; /* of the file; NULL: the slot is empty */
     uint64_t block;
+    uint8_t bytes[SLOT_BYTES];
 } slot;
 
 struct tokmap_i_index_cache {
@@ -23,60 +24,51 @@ struct tokmap_i_index_cache {
     tokmap_i_cached_file file; /* of the lookups */
     tokmap_error err;          /* of the last read, if it failed */
     uint64_t n_slots;          /* a power of two */
-    slot *slots;
-    uint8_t *bytes; /* SLOT_BYTES for each */
+    slot slots[];
 };
 
 static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
 {
     tokmap_i_index_cache *c = (tokmap_i_index_cache *)self;
     const uint64_t at = c->file.offset + offset, block = at / BLOCK_BYTES;
-    const uint64_t i = (c->file.key + block) & (c->n_slots - 1);
-    uint8_t *bytes = c->bytes + i * SLOT_BYTES;
-    if (c->slots[i].owner != c->file.owner || c->slots[i].block != block) {
+    slot *s = &c->slots[(c->file.key + block) & (c->n_slots - 1)];
+    if (s->owner != c->file.owner || s->block != block) {
         const tokmap_i_named_file file = {c->file.fd, c->file.path};
         const uint64_t begin = block * BLOCK_BYTES;
         const uint64_t n_bytes = MIN(SLOT_BYTES, c->file.n_bytes - MIN(begin, c->file.n_bytes));
-        c->slots[i].owner = NULL;
+        s->owner = NULL;
         if (n_bytes == 0)
             FAIL(&c->err, TOKMAP_ERR_CORRUPT, "%s: damaged: refers to what is not in it",
                  c->file.path);
-        if (n_bytes == 0 || tokmap_i_read_exactly(file, begin, (size_t)n_bytes, bytes, &c->err))
+        if (n_bytes == 0 || tokmap_i_read_exactly(file, begin, (size_t)n_bytes, s->bytes, &c->err))
             return NULL;
-        c->slots[i] = (slot){c->file.owner, block};
+        s->owner = c->file.owner;
+        s->block = block;
     }
-    return bytes + at % BLOCK_BYTES;
+    return s->bytes + at % BLOCK_BYTES;
 }
 
 tokmap_i_index_cache *tokmap_i_index_cache_open(uint64_t n_bytes)
 {
-    tokmap_i_index_cache *c = calloc(1, sizeof *c);
-    if (!c)
-        return NULL;
-    c->pieces.get = get_piece;
-    c->n_slots = 1;
-    while (c->n_slots < MOST_SLOTS && c->n_slots * BLOCK_BYTES < n_bytes + BLOCK_BYTES)
-        c->n_slots *= 2;
-    c->slots = calloc(c->n_slots, sizeof *c->slots);
-    c->bytes = malloc(c->n_slots * SLOT_BYTES);
-    if (c->slots && c->bytes)
-        return c;
-    tokmap_i_index_cache_close(c);
-    return NULL;
+    uint64_t n_slots = 1;
+    while (n_slots < MOST_SLOTS && n_slots * BLOCK_BYTES < n_bytes + BLOCK_BYTES)
+        n_slots *= 2;
+    tokmap_i_index_cache *c = calloc(1, sizeof *c + n_slots * sizeof(slot));
+    if (c) {
+        c->pieces.get = get_piece;
+        c->n_slots = n_slots;
+    }
+    return c;
 }
 
 void tokmap_i_index_cache_close(tokmap_i_index_cache *c)
 {
-    if (!c)
-        return;
-    free(c->slots);
-    free(c->bytes);
     free(c);
 }
 
 uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c)
 {
-    return c ? sizeof *c + c->n_slots * (sizeof *c->slots + SLOT_BYTES) : 0;
+    return c ? sizeof *c + c->n_slots * sizeof(slot) : 0;
 }
 
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds)
