@@ -381,13 +381,15 @@ uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m)
     return m->n_bytes;
 }
 
-/* The last phase that begins at g or before. */
-static const phase *phase_at(const tokmap_i_mixture *m, uint64_t g)
+/* The last phase that begins at sample x or before; with `source`, before which there were at most
+ * x samples of that source. */
+static inline const phase *find_phase(const tokmap_i_mixture *m, const uint32_t *source, uint64_t x)
 {
     uint32_t low = 0, high = m->n_phases;
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        if (m->phases[middle].from <= g)
+        const phase *s = &m->phases[middle];
+        if ((source ? s->base[*source] : s->from) <= x)
             low = middle;
         else
             high = middle;
@@ -397,7 +399,7 @@ static const phase *phase_at(const tokmap_i_mixture *m, uint64_t g)
 
 void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture_sample *out)
 {
-    const phase *s = phase_at(m, g);
+    const phase *s = find_phase(m, NULL, g);
     const uint64_t h = g - s->from, n_periods = h / s->t->period, slot = h % s->t->period;
     const uint32_t k = s->t->sources[slot];
     const uint64_t j = s->base[k] + n_periods * s->t->quotas[k] + s->t->before[slot];
@@ -429,16 +431,8 @@ bool tokmap_i_mixture_prepare_find(tokmap_i_mixture *m)
 
 uint64_t tokmap_i_mixture_find(const tokmap_i_mixture *m, uint32_t source, uint64_t j)
 {
-    uint32_t low = 0, high = m->n_phases; /* the last phase before which there were at most j */
+    const phase *s = find_phase(m, &source, j);
     uint64_t g;
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (m->phases[middle].base[source] <= j)
-            low = middle;
-        else
-            high = middle;
-    }
-    const phase *s = &m->phases[low];
     const uint32_t quota = s->t->quotas[source];
     const uint64_t n = j - s->base[source];
     if (quota == 0 || __builtin_mul_overflow(n / quota, s->t->period, &g))
@@ -449,7 +443,7 @@ uint64_t tokmap_i_mixture_find(const tokmap_i_mixture *m, uint32_t source, uint6
 
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts)
 {
-    const phase *s = phase_at(m, g);
+    const phase *s = find_phase(m, NULL, g);
     const uint64_t h = g - s->from, n_periods = h / s->t->period;
     for (uint32_t k = 0; k < m->n_sources; k++)
         counts[k] = s->base[k] + n_periods * s->t->quotas[k];

@@ -2,15 +2,11 @@
 /* shuffle.c - docs/ORDER.md, section 4. */
 #include "order/shuffle.h"
 
-#include <string.h>
-
 #include "base/base.h"
 
 void tokmap_i_shuffle_init(tokmap_i_shuffle *s)
 {
     s->epoch = s->group = s->rotation = UINT64_MAX;
-    memset(&s->windows, 0, sizeof s->windows);
-    memset(&s->blocks, 0, sizeof s->blocks);
 }
 
 /* Any number may be an epoch, so only a rotation of UINT64_MAX says that none is cached. */
