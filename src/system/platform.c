@@ -372,16 +372,11 @@ static const uint64_t empty_map[1];
 
 int tokmap_i_map(int fd, uint64_t n_bytes, const void **out)
 {
-    *out = NULL;
-    if (n_bytes == 0) {
-        *out = empty_map;
-        return 0;
-    }
-    void *map = mmap(NULL, (size_t)n_bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
-        return errno;
-    *out = map;
-    return 0;
+    const void *map = empty_map;
+    if (n_bytes > 0)
+        map = mmap(NULL, (size_t)n_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    *out = map == MAP_FAILED ? NULL : map;
+    return *out ? 0 : errno;
 }
 
 void tokmap_i_unmap(const void *map, uint64_t n_bytes)
@@ -478,13 +473,10 @@ int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment)
 
 int tokmap_i_memory_take(size_t n_bytes, void **out)
 {
-    *out = NULL;
     void *memory = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return errno;
-    *out = memory;
-    return 0;
+    *out = memory == MAP_FAILED ? NULL : memory;
+    return *out ? 0 : errno;
 }
 
 void tokmap_i_memory_give_back(void *memory, size_t n_bytes)
@@ -498,8 +490,8 @@ int tokmap_i_memory_take_wiped(size_t n_bytes, void **out)
     int error = tokmap_i_memory_take(n_bytes, out);
     if (!error && madvise(*out, n_bytes, MADV_WIPEONFORK) != 0)
         error = errno;
-    if (error && *out) {
-        munmap(*out, n_bytes);
+    if (error) {
+        tokmap_i_memory_give_back(*out, n_bytes);
         *out = NULL;
     }
     return error;
@@ -521,8 +513,7 @@ bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark)
 
 void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark)
 {
-    if (mark->page)
-        munmap(mark->page, 1);
+    tokmap_i_memory_give_back(mark->page, 1);
     mark->page = NULL;
 }
 
