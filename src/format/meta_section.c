@@ -252,8 +252,5 @@ tokmap_status tokmap_i_meta_get(const tokmap_i_meta *m, uint32_t column, uint64_
 
 tokmap_value_type tokmap_i_meta_value_type(const tokmap_i_meta_column *c)
 {
-    static const tokmap_value_type types[] = {TOKMAP_VALUE_NULL, TOKMAP_VALUE_INT64,
-                                              TOKMAP_VALUE_FLOAT64, TOKMAP_VALUE_STRING,
-                                              TOKMAP_VALUE_STRING};
-    return types[c->type];
+    return c->type == TOKMAP_I_META_DICTIONARY ? TOKMAP_VALUE_STRING : (tokmap_value_type)c->type;
 }

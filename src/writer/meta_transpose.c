@@ -134,12 +134,10 @@ static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error 
 
 static tokmap_status describe(transpose *t, uint32_t column, tokmap_error *err)
 {
-    static const uint32_t types[] = {TOKMAP_I_META_NULL, TOKMAP_I_META_INT64, TOKMAP_I_META_FLOAT64,
-                                     TOKMAP_I_META_STRING};
     const tokmap_i_meta_state *state = &t->w->columns[column];
     tokmap_i_meta_column *c = &t->meta.columns[column];
     *c = (tokmap_i_meta_column){
-        .type = types[state->type],
+        .type = (uint32_t)state->type,
         .n_nulls = state->n_nulls,
         .n_strings = state->type == TOKMAP_VALUE_STRING ? t->w->n_rows : 0,
         .text_bytes = state->text_bytes,
