@@ -221,12 +221,12 @@ static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
                      "%s: cannot shorten", w->names.token_partial);
     if (!status)
         status = tokmap_i_index_writer_cut(w->index, err);
-    if (status)
-        return status;
-    if (w->meta)
-        return tokmap_i_meta_writer_cut(w->meta, err);
-    tokmap_i_file_remove(w->names.values);
-    return TOKMAP_OK;
+    if (!status && w->meta)
+        status = CHECK_IO(err, tokmap_i_file_resize(w->meta->fd, w->meta->n_bytes),
+                          "%s: cannot shorten", w->names.values);
+    else if (!status)
+        tokmap_i_file_remove(w->names.values);
+    return status;
 }
 
 static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)

@@ -99,19 +99,16 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
     const uint64_t n_bytes = tokmap_i_record_payload_bytes(&j->parts);
     if (j->n_bytes - j->end - sizeof head < n_bytes) /* before memory is allocated */
         return check_rest(j, search_from, err);
-    if (!j->payload || n_bytes > j->payload_capacity) {
-        free(j->payload);
-        j->payload_capacity = MAX(n_bytes, SCAN_BYTES);
-        j->payload = malloc((size_t)j->payload_capacity);
-        if (!j->payload)
-            return FAIL_MEMORY(err);
-    }
-    status = read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read, err);
+    j->payload.n_bytes = 0;
+    uint8_t *payload = tokmap_i_bytes_add(&j->payload, (size_t)n_bytes);
+    if (!payload)
+        return FAIL_MEMORY(err);
+    status = read_at(j, j->end + sizeof head, (size_t)n_bytes, payload, &n_read, err);
     if (status)
         return status;
-    if (n_read < n_bytes || !tokmap_i_record_is_payload(head, j->payload, n_bytes))
+    if (n_read < n_bytes || !tokmap_i_record_is_payload(head, payload, n_bytes))
         return check_rest(j, search_from, err);
-    problem = tokmap_i_record_payload_decode(j->payload, &now, &j->parts);
+    problem = tokmap_i_record_payload_decode(payload, &now, &j->parts);
     if (problem)
         return fail_damaged(j, problem, err);
     j->last = now;
@@ -142,8 +139,8 @@ tokmap_status tokmap_i_journal_open(tokmap_i_journal *j, const char *path, bool 
 void tokmap_i_journal_close(tokmap_i_journal *j)
 {
     tokmap_i_file_close(j->fd);
-    free(j->payload);
-    *j = (tokmap_i_journal){.fd = -1};
+    free(j->payload.data);
+    *j = TOKMAP_I_NO_JOURNAL;
 }
 
 /* ---- Writing ---- */

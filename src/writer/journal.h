@@ -7,6 +7,7 @@
 #ifndef TOKMAP_JOURNAL_H
 #define TOKMAP_JOURNAL_H
 
+#include "base/bytes.h"
 #include "format/journal_record.h"
 #include "tokmap.h"
 
@@ -19,8 +20,7 @@ typedef struct tokmap_i_journal {
     tokmap_i_checkpoint last; /* last record read or written; all zero before the first */
     /* Of the last record read: */
     tokmap_i_record_parts parts;
-    uint8_t *payload;
-    uint64_t payload_capacity;
+    tokmap_i_bytes payload;
 } tokmap_i_journal;
 
 /* A closed journal, for tokmap_i_journal_close. */

@@ -528,8 +528,3 @@ tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char
         *out = w;
     return status;
 }
-
-tokmap_status tokmap_i_meta_writer_cut(tokmap_i_meta_writer *w, tokmap_error *err)
-{
-    return CHECK_IO(err, tokmap_i_file_resize(w->fd, w->n_bytes), "%s: cannot shorten", w->path);
-}

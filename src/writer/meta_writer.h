@@ -49,8 +49,6 @@ tokmap_status tokmap_i_meta_writer_open(tokmap_i_meta_writer **out, const char *
  * does not match the checksum. */
 tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char *path,
                                           const tokmap_i_checkpoint *c, tokmap_error *err);
-/* Cuts off what comes after that checkpoint. */
-tokmap_status tokmap_i_meta_writer_cut(tokmap_i_meta_writer *w, tokmap_error *err);
 /* Accepts NULL. Does not remove the file. */
 void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w);
 

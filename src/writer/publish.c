@@ -29,14 +29,15 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
         return TOKMAP_OK;
     if (tokmap_dataset_open(&ds, n->index_path, NULL) == TOKMAP_OK) {
         /* v1.npy and v1.bin would share v1.tmi. A joined dataset has no token file of its own. */
-        const bool is_other = !ds->is_joined && !tokmap_i_is_set_aside(ds) &&
-                              strcmp(ds->token_path, n->token_path) != 0;
-        if (is_other)
-            FAIL(err, TOKMAP_ERR_EXISTS, "%s: is the index of %s; give one of the two another name",
-                 n->index_path, ds->token_path);
+        tokmap_status status = TOKMAP_OK;
+        if (!ds->is_joined && !tokmap_i_is_set_aside(ds) &&
+            strcmp(ds->token_path, n->token_path) != 0)
+            status = FAIL(err, TOKMAP_ERR_EXISTS,
+                          "%s: is the index of %s; give one of the two another name", n->index_path,
+                          ds->token_path);
         tokmap_dataset_close(ds);
-        if (is_other)
-            return TOKMAP_ERR_EXISTS;
+        if (status)
+            return status;
     }
     return n->replace ? TOKMAP_OK
                       : FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", n->index_path);
@@ -215,12 +216,10 @@ tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err)
 static int clear_leftovers(tokmap_i_names *n)
 {
     if (tokmap_i_file_exists(n->index_path)) {
-        const bool discarded =
-            tokmap_i_names_published(n) && tokmap_i_names_discard(n, NULL) == TOKMAP_OK;
-        if (discarded)
+        if (tokmap_i_names_published(n) && tokmap_i_names_discard(n, NULL) == TOKMAP_OK) {
             drop_replaced(n);
-        if (discarded)
             tokmap_i_file_remove(n->token_partial);
+        }
         return 0;
     }
     const bool replacing =
@@ -286,16 +285,18 @@ static tokmap_status keep_name(int error, const char *path, tokmap_error *err)
     return error ? FAIL_IO(err, error, "%s: cannot give the finished file this name", path)
                  : sync_name(path, err);
 }
+
 /* If a name cannot be made durable, it is removed: it might otherwise disappear in a power cut. */
 static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
 {
     int error = 0;
+    tokmap_status status = TOKMAP_OK;
     if (writes_tokens(n)) { /* a second name if the file system can, else another one */
         error = tokmap_i_file_link(n->token_partial, n->token_path);
         if (error && error != EEXIST)
             error = tokmap_i_file_rename(n->token_partial, n->token_path);
+        status = keep_name(error, n->token_path, err);
     }
-    tokmap_status status = writes_tokens(n) ? keep_name(error, n->token_path, err) : TOKMAP_OK;
     if (error)
         return status;
     if (!status) {
