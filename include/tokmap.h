@@ -132,6 +132,20 @@ typedef struct tokmap_document {
     uint64_t n_tokens;
 } tokmap_document;
 
+/* Why the labels of a span of tokens never count in the loss. Other roles mean the same. */
+typedef enum tokmap_span_role {
+    TOKMAP_SPAN_PROMPT = 0,
+    TOKMAP_SPAN_REDACTED = 1, /* its tokens were taken out */
+    TOKMAP_SPAN_REDACTED_PROMPT = 2
+} tokmap_span_role;
+
+/* Neighbouring tokens of a document. */
+typedef struct tokmap_span {
+    uint64_t first_token;
+    uint64_t n_tokens;
+    tokmap_span_role role;
+} tokmap_span;
+
 /* A value that belongs to a document, such as its score or its language. */
 typedef enum tokmap_value_type {
     TOKMAP_VALUE_NULL = 0,
@@ -197,6 +211,13 @@ TOKMAP_API tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint6
  * documents. Errors as for tokmap_dataset_document. */
 TOKMAP_API tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
                                                       tokmap_document *out);
+
+/* The spans that have any of the tokens first .. first + n_tokens - 1, in order: *n_found is how
+ * many there are, and `spans` gets the first n_most of them. A long one may come in parts.
+ * TOKMAP_ERR_CORRUPT: their section is damaged. */
+TOKMAP_API tokmap_status tokmap_dataset_get_spans(const tokmap_dataset *ds, uint64_t first,
+                                                  uint64_t n_tokens, tokmap_span *spans,
+                                                  size_t n_most, size_t *n_found);
 
 /* ---- Use: values of documents ---- */
 
@@ -302,6 +323,8 @@ typedef struct tokmap_dataset_info {
     const char *token_path;  /* valid until close; NULL: a joined dataset, see its segments */
     uint32_t n_meta_columns; /* columns of values of documents; 0: there are none */
     uint64_t n_segments;     /* token files of a joined dataset; 0: one token file, or no tokens */
+    uint64_t n_spans;        /* of tokens whose labels never count; 0: there are none */
+    uint64_t spans_hash;     /* which tokens these are, without redacted ones; 0: none */
 } tokmap_dataset_info;
 
 TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,

@@ -82,6 +82,9 @@ typedef struct tokmap_writer_options {
     int32_t resumable;    /* 1: checkpoints will be made; RESUME implies it */
     tokmap_unfinished unfinished;
     uint64_t resume_checkpoint; /* with RESUME: number of the checkpoint, from 1; 0: the last */
+    /* 1: documents may have spans. Not needed if the first document has one. Of 8 bytes, so that no
+     * padding follows it. */
+    int64_t has_spans;
 } tokmap_writer_options;
 
 typedef struct tokmap_join_options {
@@ -211,6 +214,14 @@ TOKMAP_API tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const 
  * the column and the document. */
 TOKMAP_API tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *values,
                                                 uint32_t n_values, tokmap_error *err);
+
+/* ---- Use: spans ---- */
+
+/* The labels of these tokens of the document that ends next never count in the loss; first_token is
+ * counted from its first one. Spans ascend and do not overlap. As with tokmap_writer_add_meta,
+ * finish fails if the document does not end, and a checkpoint does not include them. */
+TOKMAP_API tokmap_status tokmap_writer_add_span(tokmap_writer *w, const tokmap_span *span,
+                                                tokmap_error *err);
 
 /* ---- Use: adopt ---- */
 

@@ -18,7 +18,7 @@
 """
 
 from ._batch import Batch
-from ._dataset import Dataset, Document, Input, Segment, open
+from ._dataset import Dataset, Document, Input, Segment, Span, open
 from ._errors import (ArgumentError, DamagedError, DeviceError, Error, ExistsError, FileError, ForkedError,
                       LockedError, MismatchError, NoMemoryError, NotADatasetError, UnsupportedError, VersionError)
 from ._lib import lib as _library
@@ -36,4 +36,4 @@ __version__: str = _library.tokmap_version().decode()
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
            "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
            "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Run", "Sample", "Samples", "Segment",
-           "Source", "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]
+           "Source", "Span", "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]

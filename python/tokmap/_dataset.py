@@ -46,6 +46,15 @@ class Input(NamedTuple):
     input_checksum: int
 
 
+class Span(NamedTuple):
+    """Ids of a document that never count as labels: the first one, counted from the beginning of the document, and how
+    many. role: 0 of a prompt, 1 redacted, 2 of a prompt and redacted."""
+
+    first: int
+    n: int
+    role: int
+
+
 class Segment(NamedTuple):
     """A token file of a joined dataset, and which tokens are in it. token_offset: the byte of its first token."""
 
@@ -218,6 +227,7 @@ class Dataset:
         self.n_tokens: int = self._token_ends[-1]
         self.n_documents: int = self._document_ends[-1]
         self.n_inputs: int = self._input_ends[-1]
+        self.n_spans: int = sum(info.n_spans for info in infos)
         self.dtype: "np.dtype[Any]" = shards[0].dtype
         self.largest_id: int = max(info.largest_id for info in infos)
         self.vocab_size: Optional[int] = _same([info.vocab_size for info in infos]) or None
@@ -257,6 +267,11 @@ class Dataset:
         return bytes(self._only("dataset_id").info.dataset_id).hex()
 
     @property
+    def spans_hash(self) -> int:
+        """Which ids never count as labels, without redacted ones; 0: none. Of one dataset, not of several."""
+        return int(self._only("spans_hash").info.spans_hash)
+
+    @property
     def metadata(self) -> Dict[str, Any]:
         """What the writer of the dataset stored: how it was made. Of one dataset, not of several."""
         n_bytes, shard = ctypes.c_size_t(), self._only("metadata")  # which another thread may close meanwhile
@@ -287,7 +302,7 @@ class Dataset:
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles paths and ids, so that another process opens the same data, or raises MismatchError."""
-        return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id)) for shard in self._shards()],)
+        return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id), shard.info.spans_hash) for shard in self._shards()],)
 
     # ---- Documents ----
 
@@ -416,6 +431,21 @@ class Dataset:
         shard, found, _ = self._find(index, index)
         return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
 
+    # ---- Spans ----
+
+    def spans(self, index: int) -> List[Span]:
+        """The ids of document number `index` that never count as labels."""
+        index = integer("index", index)
+        shard, found, _ = self._find(index, index)
+        n = ctypes.c_size_t(0)
+        while True:
+            spans = (_lib.Span * n.value)()
+            if lib.tokmap_dataset_get_spans(shard.handle.pointer, found.first_token, found.n_tokens, spans, n,
+                                            ctypes.byref(n)):
+                raise DamagedError(f"{shard.path}: damaged: its spans cannot be read", -6)
+            if n.value <= len(spans):
+                return [Span(one.first_token - found.first_token, one.n_tokens, one.role) for one in spans]
+
     # ---- Inputs ----
 
     def input(self, index: int) -> Input:
@@ -464,10 +494,11 @@ class Dataset:
                                             ctypes.byref(detail)), detail)
 
 
-def _reopen(pickled: List[Tuple[str, bytes]]) -> Dataset:
-    found = Dataset([path for path, _ in pickled], mixed_tokenizers=True)
-    for shard, (path, dataset_id) in zip(found._shards(), pickled):
-        if bytes(shard.info.dataset_id) != dataset_id:
+def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
+    """Version 0.1.0 pickled no hash of spans."""
+    found = Dataset([path for path, *_ in pickled], mixed_tokenizers=True)
+    for shard, (path, dataset_id, *spans_hash) in zip(found._shards(), pickled):
+        if bytes(shard.info.dataset_id) != dataset_id or [shard.info.spans_hash] != (spans_hash or [0]):
             raise MismatchError(f"{path}: has other data than when it was pickled", -7)
     return found
 

@@ -22,7 +22,7 @@ class Info(ctypes.Structure):
                 ("documents_bytes", c_uint64), ("token_bytes", c_uint32), ("largest_id", c_uint32),
                 ("eod_id", c_uint32), ("format_version", c_uint32), ("lowest_reader", c_uint32),
                 ("dataset_id", c_uint8 * 16), ("index_path", c_char_p), ("token_path", c_char_p),
-                ("n_meta_columns", c_uint32), ("n_segments", c_uint64)]
+                ("n_meta_columns", c_uint32), ("n_segments", c_uint64), ("n_spans", c_uint64), ("spans_hash", c_uint64)]
 
 
 class Segment(ctypes.Structure):
@@ -61,7 +61,11 @@ class VerifyOptions(ctypes.Structure):
 class WriterOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("has_eod", c_int32),
                 ("eod_id", c_uint32), ("token_bytes", c_uint32), ("replace", c_int32), ("resumable", c_int32),
-                ("unfinished", c_int), ("resume_checkpoint", c_uint64)]
+                ("unfinished", c_int), ("resume_checkpoint", c_uint64), ("has_spans", c_int64)]
+
+
+class Span(ctypes.Structure):
+    _fields_ = [("first_token", c_uint64), ("n_tokens", c_uint64), ("role", c_int)]
 
 
 class LoaderSource(ctypes.Structure):
@@ -206,6 +210,7 @@ SIGNATURES = {
     "tokmap_dataset_read": (c_int, [c_void_p, c_uint64, c_uint64, c_void_p, POINTER(ErrorDetail)]),
     "tokmap_dataset_get_segment": (c_int, [c_void_p, c_uint64, POINTER(Segment)]),
     "tokmap_dataset_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
+    "tokmap_dataset_get_spans": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(Span), c_size_t, POINTER(c_size_t)]),
     "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_get_input": (c_int, [c_void_p, c_uint64, POINTER(Input)]),
     "tokmap_dataset_get_meta_column": (c_int, [c_void_p, c_uint32, POINTER(MetaColumn)]),
@@ -223,6 +228,7 @@ SIGNATURES = {
     "tokmap_writer_set_metadata": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(ErrorDetail)]),
     "tokmap_writer_set_meta_columns": (c_int, [c_void_p, POINTER(c_char_p), c_uint32, POINTER(ErrorDetail)]),
     "tokmap_writer_add_meta": (c_int, [c_void_p, POINTER(Value), c_uint32, POINTER(ErrorDetail)]),
+    "tokmap_writer_add_span": (c_int, [c_void_p, POINTER(Span), POINTER(ErrorDetail)]),
     "tokmap_writer_finish": (c_int, [c_void_p, POINTER(ErrorDetail)]),
     "tokmap_writer_close": (None, [c_void_p]),
     "tokmap_loader_open": (c_int, [POINTER(c_void_p), POINTER(LoaderOptions),

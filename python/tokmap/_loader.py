@@ -198,6 +198,11 @@ class Loader:
         self._arguments = arguments
         self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
         self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
+        if any(s.has_spans for s in self._sources):
+            if not contiguous or not {"labels", "loss_mask"} & set(self.outputs):
+                raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "
+                                    "contiguous=True", -1)
+            mask_labels = mask_labels or "labels" in self.outputs
         needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')

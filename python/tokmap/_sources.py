@@ -40,6 +40,11 @@ class Source:
         if self.rows_files != [None] and len(self.rows_files) != n_datasets:
             raise ValueError(f"{len(self.rows_files)} rows_files for {n_datasets} datasets")
 
+    @property
+    def has_spans(self) -> bool:
+        """Whether it has ids that never count as labels."""
+        return any(dataset.n_spans > 0 for dataset in self.datasets)
+
     def __repr__(self) -> str:
         return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
 

@@ -290,7 +290,9 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):
             if dataset.dataset_id != of_ledger["id"]:
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
-    outputs = ["inputs", "loss_mask"] if any(source.masked for source in sources) else ["inputs"]
+            if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
+                raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7)
+    outputs = ["inputs", "loss_mask"] if any(source.masked or source.has_spans for source in sources) else ["inputs"]
     options = {name: fields[name] for name in ("sequence_length", "shuffle", "windows", "random_offset")}
     if fields.get("weigh_tokens"):
         options["weights"] = "tokens"

@@ -5,7 +5,7 @@ import ctypes
 import json
 import os
 import weakref
-from typing import Any, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,15 @@ def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint3
     return np.ascontiguousarray(array, np.uint32)
 
 
+def _masked_spans(train: Any, n_ids: int) -> List[Tuple[int, int]]:
+    """[(first, number)] of the ids that are not trained on."""
+    mask = np.asarray(train)
+    if mask.shape != (n_ids,) or mask.dtype.kind != "b" and not np.isin(mask, (0, 1)).all():
+        raise ValueError(f"train has the shape {mask.shape}: must be a bool, or 0 or 1, for each of the {n_ids} ids")
+    ends = np.flatnonzero(np.diff(mask.astype(bool), prepend=True, append=True))
+    return [(int(first), int(end - first)) for first, end in zip(ends[::2], ends[1::2])]
+
+
 class Writer:
     """Writes a dataset, which becomes visible only when it is complete:
 
@@ -47,14 +56,15 @@ class Writer:
     vocab_size  ids are below it; it decides whether a token takes 2 or 4 bytes
     eod_id      the id that ends documents, if there is one: the documents contain it
     replace     whether a dataset of this name may be replaced
-    meta        names of values that documents can have, such as ["score", "lang"]"""
+    meta        names of values that documents can have, such as ["score", "lang"]
+    spans       whether documents may have ids that are not trained on; not needed if the first one has"""
 
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
-                 replace: bool = False, meta: Sequence[str] = ()) -> None:
+                 replace: bool = False, meta: Sequence[str] = (), spans: bool = False) -> None:
         options = _lib.WriterOptions(
             struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=number("vocab_size", vocab_size, 2**31, 1),
             has_eod=eod_id is not None, replace=flag("replace", replace),
-            eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1))
+            eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1), has_spans=flag("spans", spans))
         pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
         path = os.path.join(os.getcwdb(), encode_path(prefix))  # the process may change its folder
         status = lib.tokmap_writer_open(ctypes.byref(pointer), path, ctypes.byref(options),
@@ -82,14 +92,19 @@ class Writer:
             raise ValueError("the writer is closed")
         return self._pointer
 
-    def document(self, ids: Union[Iterable[int], npt.NDArray[Any]], meta: Optional[Mapping[str, Any]] = None) -> None:
+    def document(self, ids: Union[Iterable[int], npt.NDArray[Any]], meta: Optional[Mapping[str, Any]] = None,
+                 train: Any = None) -> None:
         """Appends a document: an array or any iterable of ids. An array of uint32 is not converted. meta: its
         values by name, ints, floats or strings; a name that is left out has none, which is what None means too.
-        A name has either numbers or strings; ints become floats if there is a float too."""
+        A name has either numbers or strings; ints become floats if there is a float too. train: for each id whether it
+        counts as a label; None: all do."""
         array = _as_ids(ids)
+        spans = [] if train is None else _masked_spans(train, array.size)
         row = _meta.row_of(self._columns, meta or {})
         with self._lock:
             self._call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
+            for first, n in spans:
+                self._call(lib.tokmap_writer_add_span, self._open(), _lib.Span(first, n))
             if meta:
                 self._call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
             self._call(lib.tokmap_writer_end_document, self._open())

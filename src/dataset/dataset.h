@@ -11,6 +11,7 @@
 #include "system/platform.h"
 #include "format/input_table.h"
 #include "format/meta_section.h"
+#include "format/spans_section.h"
 #include "tokmap.h"
 
 /* A file that holds consecutive tokens of the dataset. See token_files.h. */
@@ -64,7 +65,8 @@ struct tokmap_dataset {
     const uint8_t *index_map;    /* the whole file */
     tokmap_i_documents documents;
     tokmap_i_inputs inputs;
-    tokmap_i_meta *meta;              /* NULL: documents have no values */
+    tokmap_i_meta *meta; /* NULL: documents have no values */
+    tokmap_i_spans spans;
     tokmap_i_token_file only_file[2]; /* of a flat dataset */
     atomic_int only_fd;
     tokmap_i_files_kept kept_here;

@@ -71,14 +71,26 @@ uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c)
     return c ? sizeof *c + c->n_slots * sizeof(slot) : 0;
 }
 
+static tokmap_i_pieces *of_section(tokmap_i_index_cache *c, const tokmap_dataset *ds,
+                                   const uint8_t *section)
+{
+    const tokmap_i_cached_file file = {ds,
+                                       ds->index_fd,
+                                       ds->index_path,
+                                       ds->header.index_bytes,
+                                       (uint64_t)(section - ds->index_map),
+                                       load_le64(ds->header.dataset_id)};
+    return c ? tokmap_i_index_cache_set(c, &file) : NULL;
+}
+
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds)
 {
-    return c ? tokmap_i_index_cache_set(
-                   c,
-                   &(tokmap_i_cached_file){ds, ds->index_fd, ds->index_path, ds->header.index_bytes,
-                                           (uint64_t)(ds->documents.bytes - ds->index_map),
-                                           load_le64(ds->header.dataset_id)})
-             : NULL;
+    return of_section(c, ds, ds->documents.bytes);
+}
+
+tokmap_i_pieces *tokmap_i_index_cache_spans(tokmap_i_index_cache *c, const tokmap_dataset *ds)
+{
+    return of_section(c, ds, ds->spans.bytes);
 }
 
 tokmap_i_pieces *tokmap_i_index_cache_set(tokmap_i_index_cache *c, const tokmap_i_cached_file *file)

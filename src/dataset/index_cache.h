@@ -32,6 +32,8 @@ uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c);
 /* The pieces for lookups in a dataset, valid until the next call. With c NULL returns NULL: lookups
  * then use the map. */
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds);
+/* The same for its spans, which it has. */
+tokmap_i_pieces *tokmap_i_index_cache_spans(tokmap_i_index_cache *c, const tokmap_dataset *ds);
 /* The same for any file. After a piece that is NULL, tokmap_i_index_cache_check says why, until the
  * next file. */
 tokmap_i_pieces *tokmap_i_index_cache_set(tokmap_i_index_cache *c,

@@ -30,6 +30,8 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
         .token_path = ds->is_joined ? NULL : ds->token_path,
         .n_meta_columns = ds->meta ? ds->meta->n_columns : 0,
         .n_segments = ds->is_joined ? ds->n_files : 0,
+        .n_spans = ds->spans.n_spans,
+        .spans_hash = ds->spans.hash,
     };
     memcpy(full.dataset_id, h->dataset_id, sizeof full.dataset_id);
     return tokmap_i_give_struct(info, &full, &kind, NULL);
@@ -87,6 +89,27 @@ const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes)
     const tokmap_i_section *s = tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA);
     *n_bytes = (size_t)s->n_bytes;
     return (const char *)ds->index_map + s->offset;
+}
+
+tokmap_status tokmap_dataset_get_spans(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
+                                       tokmap_span *spans, size_t n_most, size_t *n_found)
+{
+    if (!ds || !n_found || (!spans && n_most > 0) || first > ds->header.n_tokens ||
+        n_tokens > ds->header.n_tokens - first)
+        return TOKMAP_ERR_ARGUMENT;
+    *n_found = 0;
+    if (ds->spans.n_spans == 0)
+        return TOKMAP_OK;
+    tokmap_i_span_cursor c = {&ds->spans, NULL, 0, 0, 0};
+    tokmap_span span;
+    tokmap_status status = tokmap_i_spans_seek(&c, first);
+    while (!status && !(status = tokmap_i_spans_next(&c, &span)) &&
+           span.first_token < first + n_tokens) {
+        if (*n_found < n_most)
+            spans[*n_found] = span;
+        ++*n_found;
+    }
+    return status == TOKMAP_END ? TOKMAP_OK : status;
 }
 
 /* ---- Values of documents ---- */

@@ -137,6 +137,22 @@ static tokmap_status open_meta(tokmap_dataset *ds, tokmap_i_named_file index, to
                    ds->index_path, problem);
 }
 
+static tokmap_status open_spans(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_SPANS);
+    uint8_t head[TOKMAP_I_SPANS_HEAD_BYTES];
+    if (!section)
+        return TOKMAP_OK;
+    const tokmap_status status =
+        tokmap_i_read_exactly(index, section->offset, sizeof head, head, err);
+    if (status)
+        return status;
+    const char *problem =
+        tokmap_i_spans_decode(head, section->n_bytes, ds->header.n_tokens, &ds->spans);
+    ds->spans.bytes = ds->index_map + section->offset;
+    return problem ? tokmap_i_fail_damaged(ds, section->offset, problem, err) : TOKMAP_OK;
+}
+
 static tokmap_status view_sections(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
 {
     const tokmap_i_header *h = &ds->header;
@@ -160,7 +176,8 @@ static tokmap_status view_sections(tokmap_dataset *ds, tokmap_i_named_file index
                                    h->n_documents, h->n_tokens};
     tokmap_i_documents_view(&ds->documents, ds->index_map + documents->offset, documents->n_bytes,
                             h->n_documents, h->n_tokens);
-    return open_meta(ds, index, err);
+    const tokmap_status opened = open_meta(ds, index, err);
+    return opened ? opened : open_spans(ds, index, err);
 }
 
 /* ---- The segments of a joined dataset ---- */

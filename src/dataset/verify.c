@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "dataset/token_files.h"
+#include "dataset/index_cache.h"
 #include "dataset/index_reader.h"
 #include "base/status.h"
 #include "format/token_scan.h"
@@ -52,6 +53,12 @@ typedef struct verify_job {
     uint64_t n_documents_passed;
     uint64_t last_end;                    /* of the documents that were passed, */
     tokmap_i_content_hash documents_hash; /* and the hash of their lengths */
+    tokmap_i_index_cache *cache;          /* NULL: spans are not checked */
+    tokmap_i_span_cursor span_at;
+    tokmap_span span, next_span;
+    bool has_next;
+    tokmap_i_span_hash span_hash;
+    const char *bad_span; /* what is wrong with one */
     uint32_t largest_id;
     uint64_t bytes_done, bytes_total;
     tokmap_status failure; /* an error that ended the check */
@@ -251,6 +258,68 @@ static void *check_blocks(void *context)
     return NULL;
 }
 
+/* ---- Spans ---- */
+
+static void next_span(verify_job *job)
+{
+    const tokmap_status status = tokmap_i_spans_next(&job->span_at, &job->next_span);
+    job->has_next = !status;
+    if (status && status != TOKMAP_END)
+        job->bad_span = "its spans are not in order";
+}
+
+/* Those of a document: with it, they must stand in order. */
+static void pass_spans(verify_job *job, uint64_t begin, uint64_t end)
+{
+    const uint64_t page = UINT64_C(1) << TOKMAP_I_SPANS_PAGE_BITS;
+    for (; job->has_next && job->next_span.first_token < end && !job->bad_span; next_span(job)) {
+        const tokmap_span s = job->next_span, last = job->span;
+        const uint64_t last_end = last.first_token + last.n_tokens;
+        const bool touches = s.first_token == last_end && last_end > begin;
+        if (s.first_token < MAX(begin, last_end) || s.n_tokens > end - s.first_token)
+            job->bad_span = "a span overlaps another one, or is not inside a document";
+        else if (touches && s.role == last.role && last.n_tokens > 0 && s.first_token % page != 0)
+            job->bad_span = "two spans are one";
+        tokmap_i_span_hash_add(&job->span_hash, &s);
+        job->span = s;
+    }
+}
+
+/* Whether spans can be checked, with the documents. */
+static bool open_spans(verify_job *job)
+{
+    const tokmap_dataset *ds = job->ds;
+    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_SPANS);
+    job->cache = tokmap_i_index_cache_open(section->n_bytes);
+    job->span_hash.hasher = tokmap_i_hasher_open();
+    if (!job->cache || !job->span_hash.hasher)
+        return false;
+    const tokmap_i_cached_file file = {
+        ds, job->reader.fd, ds->index_path, ds->header.index_bytes, section->offset, 0};
+    job->span_at = (tokmap_i_span_cursor){.spans = &ds->spans,
+                                          .from = tokmap_i_index_cache_set(job->cache, &file)};
+    if (tokmap_i_spans_seek(&job->span_at, 0))
+        job->bad_span = "its spans are not in order";
+    else
+        next_span(job);
+    return true;
+}
+
+/* After all documents. False: out of memory. */
+static bool check_spans(verify_job *job)
+{
+    tokmap_error err;
+    tokmap_status status = tokmap_i_index_cache_check(job->cache, &err);
+    const tokmap_i_section *section = tokmap_i_section_find(&job->ds->header, TOKMAP_I_SPANS);
+    if (!job->bad_span && job->has_next)
+        job->bad_span = "a span overlaps another one, or is not inside a document";
+    if (!job->bad_span && tokmap_i_span_hash_get(&job->span_hash) != job->ds->spans.hash)
+        job->bad_span = "the hash of its spans is not theirs";
+    if (!status && job->bad_span)
+        status = tokmap_i_fail_damaged(job->ds, section->offset, job->bad_span, &err);
+    return !status || report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
+}
+
 /* ---- The documents in bad blocks ---- */
 
 /* Of one group: also adds the hash of its lengths. */
@@ -269,6 +338,8 @@ static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_
                ends[i] >= job->bad[job->n_end_found].piece.first_token +
                               job->bad[job->n_end_found].piece.n_tokens)
             job->bad[job->n_end_found++].end_document = document + 1;
+        if (job->cache)
+            pass_spans(job, job->last_end, ends[i]);
         store_le64(lengths + 8 * (size_t)i, ends[i] - job->last_end);
         job->last_end = ends[i];
     }
@@ -312,14 +383,14 @@ static void report_block(verify_job *job, const bad_block *bad)
 /* ---- The whole ---- */
 
 /* sound: of each section, by its kind. */
-static bool check_sections(verify_job *job, bool sound[TOKMAP_I_SEGMENTS + 1])
+static bool check_sections(verify_job *job, bool sound[TOKMAP_I_SPANS + 1])
 {
     const tokmap_i_header *h = &job->ds->header;
     for (uint32_t i = 0; i < h->n_sections; i++) {
         const tokmap_i_section *section = &h->sections[i];
         tokmap_error err;
         if (tokmap_i_index_reader_checksum(&job->reader, section, &err) == TOKMAP_OK) {
-            if (section->kind <= TOKMAP_I_SEGMENTS)
+            if (section->kind <= TOKMAP_I_SPANS)
                 sound[section->kind] = true;
             job->report.bytes_read += section->n_bytes;
             if (section->kind == TOKMAP_I_CHECKSUMS &&
@@ -391,7 +462,7 @@ static bool is_done(verify_job *job, tokmap_status status, tokmap_i_section_kind
 
 static void check_all(verify_job *job)
 {
-    bool sound[TOKMAP_I_SEGMENTS + 1] = {false};
+    bool sound[TOKMAP_I_SPANS + 1] = {false};
     tokmap_error err;
     if (!check_sections(job, sound) || !check_inputs(job) ||
         (sound[TOKMAP_I_META] &&
@@ -406,9 +477,14 @@ static void check_all(verify_job *job)
         return;
     if (job->n_bad > 1)
         qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
+    if (sound[TOKMAP_I_DOCUMENTS] && sound[TOKMAP_I_SPANS] && !open_spans(job))
+        job->failure = TOKMAP_ERR_MEMORY;
     if (sound[TOKMAP_I_DOCUMENTS] &&
         !is_done(job, tokmap_i_index_reader_documents(&job->reader, pass_documents, job, &err),
                  TOKMAP_I_DOCUMENTS, &err))
+        job->failure = TOKMAP_ERR_MEMORY;
+    if (job->cache && !job->failure && job->n_documents_passed == job->ds->header.n_documents &&
+        !check_spans(job))
         job->failure = TOKMAP_ERR_MEMORY;
     for (size_t i = job->n_end_found; i < job->n_bad; i++)
         job->bad[i].first_document = 0; /* not known: the documents end before their block */
@@ -487,6 +563,8 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     tokmap_i_index_reader_close(&job.reader);
     for (size_t i = 0; i < job.n_bad; i++)
         free(job.bad[i].err);
+    tokmap_i_index_cache_close(job.cache);
+    tokmap_i_hasher_close(job.span_hash.hasher);
     free(job.missing);
     free(job.checksums);
     free(job.block_hashes);

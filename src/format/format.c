@@ -8,6 +8,7 @@
 #include "format/document_index.h"
 #include "format/meta_section.h"
 #include "format/segments_section.h"
+#include "format/spans_section.h"
 #include "base/hash.h"
 #include "base/status.h"
 
@@ -218,7 +219,7 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at,
                        "%s: damaged: section %" PRIu32 " has kind %" PRIu32 ", out of order",
                        file->name, i, s->kind);
-    const bool known = s->kind <= TOKMAP_I_SEGMENTS;
+    const bool known = s->kind <= TOKMAP_I_SPANS;
     if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags != flags_of(s->kind)))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
                        "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
@@ -249,7 +250,7 @@ static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
     tokmap_i_id128(record, sizeof record, id);
 }
 
-/* Sizes that follow from the counts. All sections but the last two must be present. */
+/* Sizes that follow from the counts. All sections but the last three must be present. */
 static const char *wrong_size(const tokmap_i_header *h)
 {
     const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
@@ -268,6 +269,9 @@ static const char *wrong_size(const tokmap_i_header *h)
     const tokmap_i_section *segments = tokmap_i_section_find(h, TOKMAP_I_SEGMENTS);
     if (segments && !tokmap_i_segments_size_valid(segments->n_bytes, h->n_tokens))
         return "segments";
+    const tokmap_i_section *spans = tokmap_i_section_find(h, TOKMAP_I_SPANS);
+    if (spans && spans->n_bytes < TOKMAP_I_SPANS_HEAD_BYTES)
+        return "spans";
     return NULL;
 }
 

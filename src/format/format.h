@@ -30,8 +30,9 @@ typedef enum tokmap_i_section_kind {
     TOKMAP_I_CHECKSUMS = 2,
     TOKMAP_I_INPUTS = 3,
     TOKMAP_I_METADATA = 4,
-    TOKMAP_I_META = 5,    /* values of documents; optional, and informative */
-    TOKMAP_I_SEGMENTS = 6 /* only in a joined dataset */
+    TOKMAP_I_META = 5,     /* values of documents; optional, and informative */
+    TOKMAP_I_SEGMENTS = 6, /* only in a joined dataset */
+    TOKMAP_I_SPANS = 7     /* tokens whose labels never count; optional */
 } tokmap_i_section_kind;
 
 typedef struct tokmap_i_section {

@@ -26,11 +26,13 @@ enum {
 enum {
     AT_PREVIOUS = 8,
     AT_FLAGS = 72,
+    AT_NEW_SPANS = 76, /* how many, in 4 bytes */
     AT_PAYLOAD_CHECKSUM = 144,
     AT_HEAD_CHECKSUM = 152
 };
 enum {
-    FLAG_INPUT_BEFORE_DOCUMENT = 1
+    FLAG_INPUT_BEFORE_DOCUMENT = 1,
+    FLAG_SPANS = 2
 };
 
 /* The other fields of the head of a record. They are stored as in memory, which is
@@ -100,6 +102,7 @@ void tokmap_i_record_measure(const tokmap_i_journal_header *header,
     n[TOKMAP_I_BLOCKS] = (whole_blocks(header, now) - whole_blocks(header, before)) * 8;
     n[TOKMAP_I_NEW_INPUTS] = (now->n_inputs - before->n_inputs) * TOKMAP_I_INPUT_ENTRY_BYTES;
     n[TOKMAP_I_NAMES] = now->names_bytes - before->names_bytes;
+    n[TOKMAP_I_NEW_SPANS] = (now->n_spans - before->n_spans) * TOKMAP_I_ADDED_SPAN_BYTES;
     n[TOKMAP_I_NOTE] = now->note_bytes;
 }
 
@@ -128,7 +131,10 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     store_le64(p + AT_PREVIOUS, previous);
     for (int i = 0; i < N_FIELDS; i++)
         memcpy(p + fields[i].at, (const uint8_t *)now + fields[i].offset, fields[i].n_bytes);
-    store_le32(p + AT_FLAGS, now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0);
+    store_le32(p + AT_FLAGS, (now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0) |
+                                 (now->has_spans ? FLAG_SPANS : 0));
+    store_le32(p + AT_NEW_SPANS,
+               (uint32_t)(parts->n_bytes[TOKMAP_I_NEW_SPANS] / TOKMAP_I_ADDED_SPAN_BYTES));
     store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
     now->checksum = tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
     store_le64(p + AT_HEAD_CHECKSUM, now->checksum);
@@ -148,6 +154,8 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
     *now = (tokmap_i_checkpoint){
         .sequence = before->sequence + 1,
         .input_before_document = (flags & FLAG_INPUT_BEFORE_DOCUMENT) != 0,
+        .has_spans = (flags & FLAG_SPANS) != 0,
+        .n_spans = before->n_spans + load_le32(p + AT_NEW_SPANS),
         .checksum = load_le64(p + AT_HEAD_CHECKSUM),
     };
     for (int i = 0; i < N_FIELDS; i++)
@@ -161,8 +169,9 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         now->n_tokens <= TOKMAP_I_MAX_TOKENS && now->n_documents <= TOKMAP_I_MAX_DOCUMENTS &&
         now->group_start <= now->n_tokens && now->n_inputs <= TOKMAP_I_MAX_INPUTS &&
         now->n_wide <= now->n_documents / TOKMAP_I_GROUP_DOCUMENTS &&
-        now->note_bytes <= TOKMAP_MAX_NOTE_BYTES;
-    if ((flags & ~(uint32_t)FLAG_INPUT_BEFORE_DOCUMENT) != 0 || !possible)
+        now->note_bytes <= TOKMAP_MAX_NOTE_BYTES && (now->has_spans || now->n_spans == 0) &&
+        (before->sequence == 0 || now->has_spans == before->has_spans);
+    if ((flags & ~(uint32_t)(FLAG_INPUT_BEFORE_DOCUMENT | FLAG_SPANS)) != 0 || !possible)
         return "a record has impossible counts";
     /* Names are not longer than the limit, and values began before the first document ended. */
     const bool follows =

@@ -17,7 +17,8 @@ enum {
     TOKMAP_I_JOURNAL_VERSION = 2,
     TOKMAP_I_JOURNAL_HEADER_BYTES = 64,
     TOKMAP_I_RECORD_HEAD_BYTES = 160,
-    TOKMAP_I_RECORD_ALIGNMENT = 8 /* record heads start at multiples of it */
+    TOKMAP_I_ADDED_SPAN_BYTES = 16, /* u64 first token, u64 number of tokens * 256 + role */
+    TOKMAP_I_RECORD_ALIGNMENT = 8   /* record heads start at multiples of it */
 };
 
 typedef struct tokmap_i_journal_header {
@@ -34,7 +35,8 @@ typedef struct tokmap_i_checkpoint {
     uint64_t n_wide;      /* groups with wide ends */
     uint64_t n_inputs, names_bytes;
     uint32_t largest_id, note_bytes;
-    bool input_before_document;
+    bool input_before_document, has_spans;
+    uint64_t n_spans;
     uint64_t ends_checksum;  /* of the documents section written so far */
     uint64_t block_checksum; /* of the token bytes after the last whole block */
     uint64_t values_bytes;   /* of the file of values; 0: documents have no values */
@@ -52,6 +54,7 @@ typedef enum tokmap_i_record_part {
     TOKMAP_I_BLOCKS,
     TOKMAP_I_NEW_INPUTS,
     TOKMAP_I_NAMES,
+    TOKMAP_I_NEW_SPANS, /* TOKMAP_I_ADDED_SPAN_BYTES each */
     TOKMAP_I_NOTE,
     TOKMAP_I_RECORD_PARTS
 } tokmap_i_record_part;

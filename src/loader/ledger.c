@@ -99,6 +99,8 @@ static void add_sources(text *t, const tokmap_loader *l)
             add_hex(t, "id", ds->header.dataset_id, sizeof ds->header.dataset_id);
             add(t, ",");
             add_string(t, "index", ds->index_path, strlen(ds->index_path));
+            if (ds->spans.hash)
+                add(t, ",\"spans\":\"%016" PRIx64 "\"", ds->spans.hash);
             add(t, "}");
         }
         add(t, "],\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->o.sources[k].max_epochs,

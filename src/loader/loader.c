@@ -159,8 +159,9 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                     ds->index_path);
     if (at.pieces) {
         status = fill_pieces(l, i, &at, fetched, err);
-        if (!status && l->parts.wanted != 0)
-            tokmap_i_row_parts_of_pieces(&l->parts, i, at.pieces, at.n_pieces, s->masked, row);
+        if (!status && l->parts.wanted != 0 &&
+            tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at.pieces, at.n_pieces, s->masked, row))
+            status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
         return status || l->slice.size == 1 ? status : slice_row(l, i, err);
     }
     /* Its tokens are where they were read, in a map, or in a copy. */

@@ -304,7 +304,8 @@ static uint64_t count_all(const count *c, run r, uint64_t from, uint64_t to)
     return to > begin ? to - begin : 0;
 }
 
-static uint64_t count_document(count *c, const walk *w)
+/* Of the tokens [begin, end) of the document before the next one, those that are labels. */
+static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to)
 {
     const tokmap_i_windows *windows = c->v.windows;
     const uint64_t n_tokens = c->v.ds->header.n_tokens, first = windows->before[c->v.dataset];
@@ -317,12 +318,66 @@ static uint64_t count_document(count *c, const walk *w)
         if (!windows->within)
             r.begin = tokmap_i_windows_offset(windows, epoch, c->v.dataset);
         for (uint64_t lap = 0; lap < n_laps; lap++) {
-            const uint64_t begin = w->begin + lap * n_tokens, end = w->end + lap * n_tokens;
+            const uint64_t begin = from + lap * n_tokens, end = to + lap * n_tokens;
             n += c->is_whole[epoch] ? count_all(c, r, begin, end)
                                     : count_used(c, epoch, r, begin, end);
         }
     }
     return n;
+}
+
+/* The next run of tokens in [*from, to) that are in a span; *from is set behind it. */
+static tokmap_status next_masked(tokmap_i_span_cursor *at, uint64_t *from, uint64_t to,
+                                 uint64_t *begin, uint64_t *end)
+{
+    tokmap_span span;
+    const tokmap_status status = tokmap_i_spans_next(at, &span);
+    if (status || span.first_token >= to)
+        return status ? status : TOKMAP_END;
+    *begin = MAX(span.first_token, *from);
+    *end = MIN(span.first_token + span.n_tokens, to);
+    *from = *end;
+    return *begin < *end ? TOKMAP_OK : TOKMAP_ERR_CORRUPT;
+}
+
+static tokmap_status seek_masked(const view *v, tokmap_i_span_cursor *at, uint64_t from)
+{
+    *at = (tokmap_i_span_cursor){.spans = &v->ds->spans};
+    if (v->ds->spans.n_spans == 0)
+        return TOKMAP_END;
+    at->from = tokmap_i_index_cache_spans(v->l->sampler.index, v->ds);
+    return tokmap_i_spans_seek(at, from);
+}
+
+static tokmap_status finish_masked(const view *v, tokmap_status status, tokmap_error *err)
+{
+    return status == TOKMAP_END ? TOKMAP_OK
+                                : tokmap_i_index_cache_fail(v->l->sampler.index, v->ds, err);
+}
+
+/* The labels of the document before the next one that counted. */
+static tokmap_status count_document(count *c, const walk *w, uint64_t *n, tokmap_error *err)
+{
+    tokmap_i_span_cursor at;
+    uint64_t from = w->begin, begin, end;
+    tokmap_status status = seek_masked(&c->v, &at, from);
+    *n = count_tokens(c, w, w->begin, w->end);
+    while (!status && !(status = next_masked(&at, &from, w->end, &begin, &end)))
+        *n -= count_tokens(c, w, begin, end);
+    return finish_masked(&c->v, status, err);
+}
+
+/* How many of the tokens [from, to) are in spans. */
+static tokmap_status count_masked(const view *v, uint64_t from, uint64_t to, uint64_t *n,
+                                  tokmap_error *err)
+{
+    tokmap_i_span_cursor at;
+    uint64_t begin, end;
+    tokmap_status status = seek_masked(v, &at, from);
+    *n = 0;
+    while (!status && !(status = next_masked(&at, &from, to, &begin, &end)))
+        *n += end - begin;
+    return finish_masked(v, status, err);
 }
 
 /* Best fit: the same. */
@@ -338,7 +393,11 @@ static tokmap_status count_pieces(count *c, const walk *w, uint64_t *n, tokmap_e
         status = find_piece(&c->v, w, part, &n_tokens, &window, err);
         for (uint64_t epoch = 0; epoch < c->n_epochs && !status; epoch++)
             n_epochs += !c->is_whole[epoch] && was_used(c, epoch, window);
-        *n += n_epochs * (n_tokens - 1);
+        const uint64_t first = w->begin + part * c->v.windows->length;
+        uint64_t n_masked = 0;
+        if (!status)
+            status = count_masked(&c->v, first + 1, first + n_tokens, &n_masked, err);
+        *n += n_epochs * (n_tokens - 1 - n_masked);
     }
     return status;
 }
@@ -367,7 +426,7 @@ static tokmap_status count_labels(tokmap_loader *l, const tokmap_loader_labels *
         if (!status && c.v.windows->rows)
             status = count_pieces(&c, &w, &o->labels[i], err);
         else if (!status)
-            o->labels[i] = count_document(&c, &w);
+            status = count_document(&c, &w, &o->labels[i], err);
     }
     tokmap_i_rows_finder_close(&c.v.rows);
     free(c.is_whole);

@@ -228,6 +228,11 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: its document boundaries are not known; row_parts needs them",
                         ds->index_path);
+        if (ds->spans.n_spans > 0 && !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: has tokens whose labels must not count: open the loader with "
+                        "row_parts = TOKMAP_ROW_LOSS_MASK",
+                        ds->index_path);
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
         l->has_joined |= ds->is_joined;
     }

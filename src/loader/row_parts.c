@@ -85,6 +85,25 @@ static tokmap_status add_boundaries(boundaries *b, const tokmap_dataset *ds, uin
     return TOKMAP_OK;
 }
 
+/* Clears the mask of labels that are in spans; mask[0] is for token `first`. */
+static tokmap_status mask_spans(const tokmap_i_row_parts *p, const tokmap_dataset *ds,
+                                uint64_t first, uint64_t n, uint8_t *mask)
+{
+    tokmap_i_span_cursor c = {.spans = &ds->spans};
+    tokmap_span s;
+    if (ds->spans.n_spans == 0 || n == 0)
+        return TOKMAP_OK;
+    c.from = tokmap_i_index_cache_spans(p->index, ds);
+    tokmap_status status = tokmap_i_spans_seek(&c, first);
+    while (!status && !(status = tokmap_i_spans_next(&c, &s)) && s.first_token < first + n) {
+        const uint64_t begin = MAX(s.first_token, first), end = s.first_token + s.n_tokens;
+        if (end <= begin)
+            return TOKMAP_ERR_CORRUPT; /* spans are not in order */
+        memset(mask + (begin - first), 0, MIN(end, first + n) - begin);
+    }
+    return status == TOKMAP_END ? TOKMAP_OK : status;
+}
+
 /* ---- Parts ---- */
 
 /* Compiled once for each target below, because a portable build only has vectors of four
@@ -180,24 +199,37 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
             memset(mask, 1, n_inputs);
         for (uint32_t k = 1; k < b.n; k++)
             mask[b.cu[k] - 1] = 0;
+        const uint64_t n_tokens = ds->header.n_tokens, end = row->first_token + row->n_tokens;
+        const uint64_t first = row->first_token + 1, n_first = MIN(end, n_tokens) - first;
+        status = mask_spans(p, ds, first, n_first, mask);
+        if (!status && end > n_tokens)
+            status = mask_spans(p, ds, 0, end - n_tokens, mask + n_first);
     }
-    fill_parts(p, i, &b, row);
-    return TOKMAP_OK;
+    if (!status)
+        fill_parts(p, i, &b, row);
+    return status;
 }
 
-void tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i, const tokmap_piece *pieces,
-                                  size_t n_pieces, bool masked, tokmap_row *row)
+tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,
+                                           const tokmap_dataset *ds, const tokmap_piece *pieces,
+                                           size_t n_pieces, bool masked, tokmap_row *row)
 {
     const size_t at = (size_t)i * p->length;
     boundaries b = {.cu = p->cu_seqlens + at + i};
     uint8_t *mask = p->loss_mask ? p->loss_mask + at : NULL;
+    tokmap_status status = TOKMAP_OK;
     row->loss_mask = mask;
     if (mask)
         memset(mask, 0, p->length);
-    for (size_t k = 0; k < n_pieces; k++) {
+    for (size_t k = 0; k < n_pieces && !status; k++) {
         b.cu[b.n++] = (int32_t)pieces[k].place;
         if (mask && !masked)
             memset(mask + pieces[k].place, 1, pieces[k].n_tokens - 1);
+        if (mask && !masked)
+            status = mask_spans(p, ds, pieces[k].first_token + 1, pieces[k].n_tokens - 1,
+                                mask + pieces[k].place);
     }
-    fill_parts(p, i, &b, row);
+    if (!status)
+        fill_parts(p, i, &b, row);
+    return status;
 }

@@ -28,8 +28,9 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
                                       bool masked, tokmap_row *row);
 
 /* Some part is wanted. The same for a row of pieces of documents. */
-void tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i, const tokmap_piece *pieces,
-                                  size_t n_pieces, bool masked, tokmap_row *row);
+tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,
+                                           const tokmap_dataset *ds, const tokmap_piece *pieces,
+                                           size_t n_pieces, bool masked, tokmap_row *row);
 
 /* Position ids count up from 0 in each document, document ids from one to the next; cu[0 ..
  * n_documents] ends with the number of inputs. Either may be NULL. */

@@ -23,7 +23,8 @@ enum {
     WINDOWS_AT = 48,
     MIXTURE_AT = 56,
     SKIPS_AT = 64,
-    RESERVED_AT = 72,
+    SPANS_AT = 72,
+    RESERVED_AT = 80,
     CHECKSUM_AT = 120
 };
 
@@ -48,6 +49,20 @@ static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
                        5);
 }
 
+/* 0: no dataset of the first n_sources sources has any. */
+static uint64_t hash_spans(const tokmap_loader *l, uint32_t n_sources)
+{
+    uint64_t hash = TOKMAP_I_HASH_START;
+    bool any = false;
+    for (uint32_t k = 0; k < n_sources; k++)
+        for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++) {
+            const uint64_t of_dataset = l->sources[k].datasets[d]->spans.hash;
+            hash = tokmap_i_hash_add(hash, of_dataset);
+            any |= of_dataset != 0;
+        }
+    return any ? hash : 0;
+}
+
 /* The state of a loader that has the first n_sources sources of l, and this mixture of them. */
 static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mixture *mixture,
                    const tokmap_i_skips *skips, uint64_t next_sample, uint8_t *state)
@@ -68,6 +83,7 @@ static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mi
     store_le64(state + WINDOWS_AT, hash_windows(l, l->block_windows));
     store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(mixture));
     store_le64(state + SKIPS_AT, tokmap_i_skips_hash(skips, next_sample));
+    store_le64(state + SPANS_AT, hash_spans(l, n_sources));
     store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
 }
 
@@ -156,6 +172,9 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
             FAIL(err, TOKMAP_ERR_MISMATCH, "state: saved with other weights, phases or max_epochs");
     if (!status && load_le64(state + SKIPS_AT) != load_le64(own + SKIPS_AT))
         status = FAIL(err, TOKMAP_ERR_MISMATCH, "state: other samples after it were to be skipped");
+    if (!status && load_le64(state + SPANS_AT) != load_le64(own + SPANS_AT))
+        status = FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "state: the labels of other tokens did not count (spans of the datasets)");
     return status ? status : tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
 }
 

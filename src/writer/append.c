@@ -30,7 +30,11 @@ static tokmap_status check_fit(const tokmap_i_append *a, tokmap_error *err)
     if (h->n_tokens > 0 && h->n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document boundaries are not known",
                     a->ds->token_path);
-    if (w->index->last_end != w->n_tokens || (w->meta && w->meta->has_row))
+    if (a->ds->spans.n_spans > 0 && !w->index->has_spans && w->index->n_documents > 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: has spans, but the output was opened without has_spans",
+                    a->ds->index_path);
+    if (w->index->last_end != w->n_tokens || (w->meta && w->meta->has_row) || w->spans.n_bytes > 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->names.token_path);
     if (h->n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
@@ -53,6 +57,8 @@ tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err)
     a->first_document = a->w->index->n_documents;
     a->first_token = a->w->n_tokens;
     tokmap_status status = check_fit(a, err);
+    if (!status && a->ds->spans.bytes && a->w->index->n_documents == 0 && !a->w->index->has_spans)
+        tokmap_i_index_writer_set_spans(a->w->index);
     if (!status)
         status = tokmap_i_writer_fit_columns(a->w, a->ds, err);
     if (!status)
@@ -64,6 +70,7 @@ void tokmap_i_append_close(tokmap_i_append *a)
 {
     tokmap_i_index_reader_close(&a->reader);
     free(a->checksums);
+    free(a->span_bytes);
 }
 
 tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t block,
@@ -85,15 +92,62 @@ tokmap_status tokmap_i_fail_tokens_hash(const tokmap_dataset *ds, tokmap_error *
                 "%s: damaged: the hash of the tokens in its header is not theirs", ds->index_path);
 }
 
-/* ---- Documents and inputs ---- */
+/* ---- Documents, spans and inputs ---- */
+
+/* Reads the next span of the dataset. */
+static tokmap_status next_span(tokmap_i_append *a, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_spans_next(&a->span_at, &a->next);
+    a->has_next = !status;
+    return !status || status == TOKMAP_END
+               ? TOKMAP_OK
+               : FAIL(err, status, "%s: damaged: its spans do not stand in order",
+                      a->ds->index_path);
+}
+
+static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_SPANS);
+    if (a->ds->spans.n_spans == 0)
+        return TOKMAP_OK;
+    const tokmap_status status = load_section(a, section, &a->span_bytes, err);
+    a->spans = a->ds->spans;
+    a->spans.bytes = a->span_bytes;
+    a->span_at.spans = &a->spans;
+    if (status || tokmap_i_spans_seek(&a->span_at, 0))
+        return status ? status
+                      : tokmap_i_fail_damaged(a->ds, section->offset,
+                                              "its spans do not stand in order", err);
+    return next_span(a, err);
+}
+
+/* Adds the spans of the document that ends next, at this token of the dataset. */
+static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *err)
+{
+    const uint64_t begin = a->w->index->last_end - a->first_token;
+    tokmap_status status = TOKMAP_OK;
+    while (a->has_next && a->next.first_token < end && !status) {
+        if (a->next.first_token < begin || a->next.n_tokens > end - a->next.first_token)
+            return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: a span is not inside a document",
+                        a->ds->index_path);
+        a->next.first_token -= begin;
+        status = tokmap_i_writer_add_span(a->w, &a->next, err);
+        if (!status)
+            status = next_span(a, err);
+    }
+    return status ? status : tokmap_i_writer_end_spans(a->w, a->first_token + end, err);
+}
 
 static tokmap_status add_ends(void *context, const uint64_t *ends, uint32_t n_ends,
                               tokmap_error *err)
 {
     tokmap_i_append *a = context;
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t i = 0; !status && i < n_ends; i++)
-        status = tokmap_i_index_writer_document(a->w->index, a->first_token + ends[i], err);
+    for (uint32_t i = 0; !status && i < n_ends; i++) {
+        status = add_spans(a, ends[i], err);
+        if (!status)
+            status = tokmap_i_index_writer_document(a->w->index, a->first_token + ends[i], err);
+    }
     return status;
 }
 
@@ -163,9 +217,14 @@ tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err)
     const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_DOCUMENTS);
     tokmap_status status = tokmap_i_writer_append_values(a->w, &a->reader, err);
     if (!status)
+        status = open_spans(a, err);
+    if (!status)
         status = tokmap_i_index_reader_checksum(&a->reader, section, err);
     if (!status)
         status = tokmap_i_index_reader_documents(&a->reader, add_ends, a, err);
+    if (!status && a->has_next)
+        status = FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: a span is not inside a document",
+                      a->ds->index_path);
     return status ? status : append_inputs(a, err);
 }
 

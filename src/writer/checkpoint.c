@@ -188,6 +188,8 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
         status = tokmap_i_meta_writer_resume(&w->meta, w->names.values, c, err);
     if (!status && w->meta)
         tokmap_i_index_writer_set_meta(w->index, w->meta);
+    if (c->has_spans)
+        tokmap_i_index_writer_set_spans(w->index);
     if (!status)
         status = tokmap_i_index_writer_check(w->index, c->ends_checksum, err);
     if (status || strcmp(path, w->names.token_partial) == 0)

@@ -7,13 +7,14 @@
 #include "base/base.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
+#include "format/spans_section.h"
 #include "system/platform.h"
 #include "format/input_table.h"
 #include "base/status.h"
 
 enum {
     READ_BYTES = 64 << 10, /* whole groups */
-    MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 2
+    MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 3
 };
 
 static bool append_bytes(tokmap_i_bytes *b, const void *data, size_t n_bytes)
@@ -33,7 +34,7 @@ static bool append_u64(tokmap_i_bytes *b, uint64_t value)
 
 static uint32_t n_sections(const tokmap_i_index_writer *w)
 {
-    return TOKMAP_I_MIN_SECTIONS + w->is_joined + (w->meta != NULL);
+    return TOKMAP_I_MIN_SECTIONS + w->is_joined + (w->meta != NULL) + w->has_spans;
 }
 
 /* The offset of the first group. */
@@ -80,6 +81,7 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     free(w->names.data);
     free(w->segments.data);
     free(w->segment_names.data);
+    free(w->spans.data);
     free(w);
 }
 
@@ -236,6 +238,25 @@ void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writ
     w->written = documents_start(w);
 }
 
+/* ---- Spans ---- */
+
+void tokmap_i_index_writer_set_spans(tokmap_i_index_writer *w)
+{
+    w->has_spans = true;
+    w->written = documents_start(w);
+}
+
+tokmap_status tokmap_i_index_writer_span(tokmap_i_index_writer *w, const tokmap_span *span,
+                                         tokmap_error *err)
+{
+    const uint64_t length_and_role = span->n_tokens << 8 | (uint8_t)span->role;
+    if (w->spans.n_bytes / TOKMAP_I_ADDED_SPAN_BYTES >= TOKMAP_I_MAX_SPANS / 2)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^39 spans", w->path);
+    return append_u64(&w->spans, span->first_token) && append_u64(&w->spans, length_and_role)
+               ? TOKMAP_OK
+               : FAIL_MEMORY(err);
+}
+
 /* ---- Reading back the ends of the groups ---- */
 
 static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint8_t *dst,
@@ -331,6 +352,8 @@ tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_chec
     now->group_start = w->group_start;
     now->n_wide = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
     now->n_inputs = w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES;
+    now->has_spans = w->has_spans;
+    now->n_spans = w->spans.n_bytes / TOKMAP_I_ADDED_SPAN_BYTES;
     now->names_bytes = w->names.n_bytes;
     now->ends_checksum = tokmap_i_hasher_get(w->hasher);
     now->documents_hash = w->documents_hash;
@@ -350,6 +373,7 @@ void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts
     parts->data[TOKMAP_I_BLOCKS] = last_bytes(&w->blocks, n[TOKMAP_I_BLOCKS]);
     parts->data[TOKMAP_I_NEW_INPUTS] = last_bytes(&w->inputs, n[TOKMAP_I_NEW_INPUTS]);
     parts->data[TOKMAP_I_NAMES] = last_bytes(&w->names, n[TOKMAP_I_NAMES]);
+    parts->data[TOKMAP_I_NEW_SPANS] = last_bytes(&w->spans, n[TOKMAP_I_NEW_SPANS]);
 }
 
 tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
@@ -359,7 +383,8 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
     tokmap_i_bytes *const to[TOKMAP_I_RECORD_PARTS] = {[TOKMAP_I_WIDE_ENDS] = &w->wide_ends,
                                                        [TOKMAP_I_BLOCKS] = &w->blocks,
                                                        [TOKMAP_I_NEW_INPUTS] = &w->inputs,
-                                                       [TOKMAP_I_NAMES] = &w->names};
+                                                       [TOKMAP_I_NAMES] = &w->names,
+                                                       [TOKMAP_I_NEW_SPANS] = &w->spans};
     for (int part = 0; part < TOKMAP_I_RECORD_PARTS; part++)
         if (to[part] && !append_bytes(to[part], parts->data[part], (size_t)parts->n_bytes[part]))
             return FAIL_MEMORY(err);
@@ -429,8 +454,9 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
     static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
     uint32_t n = 0;
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t kind = TOKMAP_I_DOCUMENTS; !status && kind <= TOKMAP_I_SEGMENTS; kind++) {
-        if ((kind == TOKMAP_I_META && !w->meta) || (kind == TOKMAP_I_SEGMENTS && !w->is_joined))
+    for (uint32_t kind = TOKMAP_I_DOCUMENTS; !status && kind <= TOKMAP_I_SPANS; kind++) {
+        if ((kind == TOKMAP_I_META && !w->meta) || (kind == TOKMAP_I_SEGMENTS && !w->is_joined) ||
+            (kind == TOKMAP_I_SPANS && !w->has_spans))
             continue;
         if (kind == TOKMAP_I_DOCUMENTS)
             status = put_rest_of_documents(w, err);
@@ -442,6 +468,8 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
             status = tokmap_i_index_writer_put(w, metadata, metadata_bytes, err);
         else if (kind == TOKMAP_I_META)
             status = tokmap_i_meta_writer_put(w->meta, w, err);
+        else if (kind == TOKMAP_I_SPANS)
+            status = tokmap_i_put_spans(w, err);
         else
             status =
                 put_table(w, &w->segments, TOKMAP_I_SEGMENT_ENTRY_BYTES, &w->segment_names, err);

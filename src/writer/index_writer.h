@@ -32,7 +32,9 @@ typedef struct tokmap_i_index_writer {
     tokmap_i_bytes names;
     bool is_joined;
     tokmap_i_bytes segments, segment_names; /* as stored */
-    tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
+    bool has_spans;
+    tokmap_i_bytes spans;       /* as in a journal */
+    tokmap_i_meta_writer *meta; /* NULL: documents have no values */
 } tokmap_i_index_writer;
 
 /* Takes over the fd of the file, even on failure. The file is empty, is emptied by the caller
@@ -62,6 +64,13 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
 void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input);
 /* The name and the end of the last input. False: there is none, and *out is empty. */
 bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_new_input *out);
+
+/* The index will have spans, or at least their section. Before the first document ends, or the
+ * check of a resumed file. */
+void tokmap_i_index_writer_set_spans(tokmap_i_index_writer *w);
+/* The next span, in order. */
+tokmap_status tokmap_i_index_writer_span(tokmap_i_index_writer *w, const tokmap_span *span,
+                                         tokmap_error *err);
 
 /* The index is that of a joined dataset. Before anything else. */
 void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w);
@@ -95,6 +104,9 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
                                           tokmap_error *err);
 /* Cuts off what comes after that checkpoint. */
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
+
+/* Writes the section of spans. span_writer.c */
+tokmap_status tokmap_i_put_spans(tokmap_i_index_writer *w, tokmap_error *err);
 
 /* Adds bytes to the section that is being written. */
 tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,

@@ -89,7 +89,9 @@ tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_er
 {
     if (w->meta && !w->meta_named)
         return fail_other_columns(w, err);
-    const tokmap_status status = tokmap_i_index_writer_document(w->index, end, err);
+    tokmap_status status = tokmap_i_writer_end_spans(w, end, err);
+    if (!status)
+        status = tokmap_i_index_writer_document(w->index, end, err);
     return status || !w->meta ? status : tokmap_i_meta_writer_end(w->meta, err);
 }
 

@@ -125,6 +125,20 @@ static tokmap_status take_options(tokmap_writer *w, const tokmap_writer_options 
     if (o->resume_checkpoint > 0 && !w->names.resume)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "resume_checkpoint is set, but unfinished is not TOKMAP_UNFINISHED_RESUME");
+    if (o->has_spans != 0 && o->has_spans != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "has_spans is %" PRId64 ": must be 0 or 1",
+                    o->has_spans);
+    return TOKMAP_OK;
+}
+
+static tokmap_status begin_spans(tokmap_writer *w, tokmap_error *err)
+{
+    if (w->index->n_documents > 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: was begun without spans; resume it without has_spans, or discard it to "
+                    "start over",
+                    w->names.index_path);
+    tokmap_i_index_writer_set_spans(w->index);
     return TOKMAP_OK;
 }
 
@@ -152,6 +166,8 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a joined dataset cannot be resumed", prefix);
     if (!status)
         status = begin_new(w, prefix, err);
+    if (!status && o.has_spans && !w->index->has_spans)
+        status = begin_spans(w, err);
     if (status)
         tokmap_writer_close(w);
     else
@@ -359,10 +375,10 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
                     "%s: the last document ends at token %" PRIu64 " of %" PRIu64
                     ": end the last document too, or none",
                     w->names.token_path, last_end, w->n_tokens);
-    if (w->meta && w->meta->has_row)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: document %" PRIu64 " has values, but has not ended", w->names.index_path,
-                    n_documents);
+    const bool has_values = w->meta && w->meta->has_row;
+    if (has_values || w->spans.n_bytes > 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: document %" PRIu64 " has %s, but has not ended",
+                    w->names.index_path, n_documents, has_values ? "values" : "spans");
     if (n_documents > 0 && w->input_before_document)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an input ended within the first document",
                     w->names.index_path);
@@ -477,6 +493,7 @@ void tokmap_writer_close(tokmap_writer *w)
     tokmap_i_relative_path_close(&w->paths);
     free(w->note);
     free(w->buffer);
+    free(w->spans.data);
     free(w->metadata);
     free(w);
 }

@@ -30,6 +30,7 @@ struct tokmap_writer {
     uint64_t n_tokens;            /* appended or scanned so far */
     tokmap_i_meta_writer *meta;   /* values of documents, or NULL */
     bool meta_named;              /* the caller has said which columns there are */
+    tokmap_i_bytes spans;         /* tokmap_span: of the document that ends next */
     tokmap_i_relative_path paths; /* of token files, if the output is joined */
     char *metadata;
     size_t metadata_bytes;
@@ -78,7 +79,12 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
 /* Adds the values of all documents of a dataset whose columns fit. The caller adds the rest. */
 tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_reader *reader,
                                             tokmap_error *err);
-/* The next document ends at token `end`, with the values that were added. */
+/* The same as the public call. */
+tokmap_status tokmap_i_writer_add_span(tokmap_writer *w, const tokmap_span *span,
+                                       tokmap_error *err);
+/* The document that ends next ends at this token: its spans go to the index. */
+tokmap_status tokmap_i_writer_end_spans(tokmap_writer *w, uint64_t end, tokmap_error *err);
+/* The next document ends at token `end`, with the values and spans that were added. */
 tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_error *err);
 
 /* With the lock: looks for an unfinished dataset and resumes it at the wanted checkpoint. *resumed
@@ -97,6 +103,11 @@ typedef struct tokmap_i_append {
     uint64_t first_document, first_token; /* where the dataset begins in the output */
     uint8_t *checksums;                   /* of its blocks, as stored */
     uint64_t checksums_bytes;
+    uint8_t *span_bytes;  /* the section, or NULL */
+    tokmap_i_spans spans; /* in these */
+    tokmap_i_span_cursor span_at;
+    tokmap_span next;
+    bool has_next;
 } tokmap_i_append;
 
 /* The caller has set w, ds and continues_input, and zeroed the rest. Checks that the dataset goes

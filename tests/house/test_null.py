@@ -36,6 +36,8 @@ ARGUMENTS = {
     "tokmap_value *out": "(void *)room", "tokmap_text *out": "(void *)room", "void *note": "room", "void *stream": "NULL",
     "const void *note": "room", "const void *memory": "NULL", "const char *name": '"x"', "const char *json": '"{}"',
     "const char *bytes": '"ab"', "const uint32_t *ids": "(uint32_t[1]){7}", "uint32_t *n_devices": "(uint32_t *)(void *)room",
+    "tokmap_span *spans": "(tokmap_span *)(void *)room", "const tokmap_span *span": "&(tokmap_span){0, 1, TOKMAP_SPAN_PROMPT}",
+    "size_t n_most": "1", "size_t *n_found": "(size_t *)(void *)room",
     "const char *const *names": '(const char *[1]){"score"}', "const tokmap_value *values": "&value",
     "const tokmap_dataset *const *datasets": "(const tokmap_dataset *[1]){ds}",
     "uint8_t state[TOKMAP_STATE_BYTES]": "room", "const uint8_t state[TOKMAP_STATE_BYTES]": "state",

@@ -12,6 +12,7 @@ Standard library only.
 
 import array
 import json
+import bisect
 import os
 import re
 import struct
@@ -24,7 +25,7 @@ from ref_xxh3 import r64, xxh3_64, xxh3_128
 
 MAGIC = b"\x89TMI\r\n\x1a\n"
 HEADER_BYTES = 256
-KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA, KIND_VALUES, KIND_SEGMENTS = 1, 2, 3, 4, 5, 6
+KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA, KIND_VALUES, KIND_SEGMENTS, KIND_SPANS = 1, 2, 3, 4, 5, 6, 7
 REQUIRED_KINDS = (KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA)
 BLOCK_BYTES = 2**20
 NO_ID = 2**32 - 1
@@ -189,6 +190,9 @@ def read(prefix, with_tokens=True):
     ds.values = []
     if KIND_VALUES in ds.sections:
         read_values(ds, section_bytes(ds, index, KIND_VALUES), check)
+    ds.spans = []
+    if KIND_SPANS in ds.sections:
+        read_spans(ds, section_bytes(ds, index, KIND_SPANS), check)
     if with_tokens:
         check_tokens(ds, section_bytes(ds, index, KIND_BLOCKS))
     return ds
@@ -265,7 +269,7 @@ def read_section_table(ds, index, check):
         at = HEADER_BYTES + 32 * i
         check(kind > last_kind, "section kinds do not rise from 1", at)
         check(flags & ~1 == 0, "reserved section flags", at + 4)
-        if kind in REQUIRED_KINDS or kind == KIND_SEGMENTS:
+        if kind in REQUIRED_KINDS or kind in (KIND_SEGMENTS, KIND_SPANS):
             check(flags == 1, "section %d must have flag bit 0" % kind, at + 4)
         elif kind == KIND_VALUES:
             check(flags == 0, "section 5 must not have flag bit 0", at + 4)
@@ -469,6 +473,35 @@ class Parts:
         self.check(start + n_bytes <= len(self.section), "a part ends late", self.base)
         self.end = start + n_bytes
         return self.section[start : self.end]
+
+
+def read_spans(ds, section, check):
+    """ds.spans: (first token, token after the last, role)."""
+    base, n_pages = ds.sections[KIND_SPANS][0], -(-ds.n_tokens // 2**32)
+    check(len(section) >= 24, "size of the spans", base)
+    n_spans, spans_hash, role, reserved = struct.unpack_from("<QQII", section)
+    check(n_spans <= 2**40 and role <= 255 and reserved == 0, "head of the spans", base)
+    check(len(section) == 24 + 8 * n_pages + (9 if role == 255 else 8) * n_spans, "size of the spans", base)
+    starts = [*struct.unpack_from("<%dQ" % n_pages, section, 24), n_spans]
+    check(starts == sorted(starts) and starts[0] == 0, "starts of the spans", base)
+    numbers = decode_numbers(section[24 + 8 * n_pages : 24 + 8 * n_pages + 8 * n_spans], 4)
+    roles = section[24 + 8 * n_pages + 8 * n_spans :] if role == 255 else bytes([role]) * n_spans
+    ends, runs, last = [end for _, end in ds.documents], [], (0, 0, -1)
+    for page in range(n_pages):
+        for i in range(starts[page], starts[page + 1]):
+            first, end = page * 2**32 + numbers[2 * i], page * 2**32 + numbers[2 * i + 1] + 1
+            d = bisect.bisect_right(ends, first)
+            check(last[1] <= first < end <= ds.n_tokens and end <= ends[d], "a span", base)
+            together = first == last[1] and roles[i] == last[2] and ds.documents[d][0] < first
+            check(not together or first % 2**32 == 0, "two spans that are one", base)
+            last = first, end, roles[i]
+            ds.spans.append(last)
+            if roles[i] != 1 and runs and runs[-1][1] == first:
+                runs[-1][1] = end
+            elif roles[i] != 1:
+                runs.append([first, end])
+    hashed = b"".join(struct.pack("<QQ", *run) for run in runs)
+    check(spans_hash == (xxh3_64(hashed) if runs else 0), "spans_hash", base)
 
 
 def read_values(ds, section, check):

@@ -182,6 +182,22 @@ def column_parts(name, type_name, values, n_documents):
     return name.encode(), column_type, code_bytes, n_nulls, n_strings, parts
 
 
+def spans_section(spans, n_tokens):
+    """spans: (first token, token after the last, role), in order; none is on two pages."""
+    roles, runs = {role for _, _, role in spans}, []
+    for first, end, role in spans:
+        if role != 1 and runs and runs[-1][1] == first:
+            runs[-1][1] = end
+        elif role != 1:
+            runs.append([first, end])
+    spans_hash = xxh3_64(b"".join(struct.pack("<QQ", *run) for run in runs)) if runs else 0
+    head = struct.pack("<QQII", len(spans), spans_hash, 255 if len(roles) > 1 else min(roles, default=0), 0)
+    starts = [sum(first // 2**32 < page for first, _, _ in spans) for page in range(-(-n_tokens // 2**32))]
+    section = head + little_endian(starts, 8)
+    section += b"".join(struct.pack("<II", first % 2**32, (end - 1) % 2**32) for first, end, _ in spans)
+    return section + (bytes(role for _, _, role in spans) if len(roles) > 1 else b"")
+
+
 def segments_section(segments):
     """segments: (name, number of tokens, bytes before the first token), as write takes them."""
     entries, names = b"", b""
@@ -262,11 +278,13 @@ def write(
     token_bytes=None,
     foreign=b"",
     suffix=".bin",
-    segments=None
+    segments=None,
+    spans=None
 ):
     """lengths: tokens of each document, none for no boundaries. inputs: as inputs_of makes them.
     values: columns as values_section takes them. foreign: the bytes before the first token. token_bytes must be given when vocab is not.
-    segments: None, or those of a joined dataset, as segments_section takes them."""
+    segments: None, or those of a joined dataset, as segments_section takes them. spans: None, or as spans_section
+    takes them."""
     token_bytes = token_bytes or (2 if vocab <= 65536 else 4)
     if isinstance(tokens, Zeros):
         blocks = zero_block_checksums_section(len(tokens) * token_bytes)
@@ -286,6 +304,8 @@ def write(
         sections.append((5, values_section(values, len(lengths))))
     if segments is not None:
         sections.append((6, segments_section(segments)))
+    if spans is not None:
+        sections.append((7, spans_section(spans, len(tokens))))
     index = build_index(
         (len(tokens), len(lengths)),
         (largest, vocab, eod),

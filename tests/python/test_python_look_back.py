@@ -21,11 +21,11 @@ SIZES = {"a": (700, 9), "b": (301, 40), "c": (1200, 700), "d": (1500, 4)}
 
 def prepare(folder):
     rng = random.Random(1)
-    for name, (n_tokens, longest) in SIZES.items():
-        with tokmap.Writer(folder / name, vocab_size=65536) as w:
+    for name, (n_tokens, longest) in SIZES.items():  # two with labels that never count
+        with tokmap.Writer(folder / name, vocab_size=65536, spans=name in "bd") as w:
             while n_tokens > 0:
                 n = min(rng.choice((0, 1, 2, longest, rng.randint(0, longest))), n_tokens)
-                w.document(range(n))
+                w.document(range(n), train=[rng.random() < 0.7 for _ in range(n)] if name in "bd" else None)
                 n_tokens -= n
     (folder / "lines.txt").write_text("".join("line %d\n" % i for i in range(150)))
     call("plan", "-q", "--lines", folder / "lines.txt", "--cell-size", "400", "--cells", folder / "cells", "-o", folder / "plan")
@@ -54,6 +54,10 @@ def any_run(rng):
         "phases": {rng.randint(1, 250): [rng.choice((0, 2, 1)) + (k == 0) for k, _ in enumerate(sources)]}}
 
 
+def tokens_in_spans(ds):
+    return {ds.document(d).first_token + span.first + i for d in range(len(ds)) for span in ds.spans(d) for i in range(span.n)}
+
+
 def stretches_of(loader, g, n_tokens):
     """The tokens of a row: one list, or one for each document of a row that was packed."""
     pieces, sample = loader.pieces(g), loader.locate(g)
@@ -71,13 +75,16 @@ def all_rows_agree(folder):
         with tokmap.Loader([tokmap.Source([opened[n] for n in some], w) for some, w in zip(names, weights)],
                            **options) as loader:
             end = rng.choice((0, 1, 300, rng.randint(300, 2500)))
+            never = {name: tokens_in_spans(ds) for name, ds in opened.items()}
             rows, labels = collections.defaultdict(list), collections.Counter()
             for g in range(end):
                 sample = loader.locate(g)
                 stretches = stretches_of(loader, g, opened[names[sample.source][sample.dataset]].n_tokens)
                 rows[sample.source, sample.dataset, sample.epoch].append((g, {t for some in stretches for t in some}))
                 if not any(a <= g < b for a, b in options["skip"]):
-                    labels.update((sample.source, sample.dataset, token) for some in stretches for token in some[1:])
+                    masked = never[names[sample.source][sample.dataset]]
+                    labels.update((sample.source, sample.dataset, token) for some in stretches for token in some[1:]
+                                  if token not in masked)
             for source, some in enumerate(names):
                 for dataset, name in enumerate(some):
                     documents = [opened[name].document(i) for i in range(opened[name].n_documents)]

@@ -446,6 +446,11 @@ static int run_export(export_job *job)
     job->info = cli_dataset_info(job->ds);
     cli_progress_begin(&job->progress, "export", job->quiet);
     int code = open_tokens(job);
+    if (code == CLI_OK && job->info.n_spans)
+        code = cli_error(CLI_DATASET,
+                         "%s: has tokens whose labels never count (spans), which this format "
+                         "cannot say",
+                         job->info.index_path);
     if (code == CLI_OK)
         code = path_protect_dataset(job->ds);
     if (code == CLI_OK)

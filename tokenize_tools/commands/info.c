@@ -287,6 +287,11 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
         puts(info->n_tokens ? "boundaries not known" : "0");
     print_text_line("inputs:", cli_count(info->n_inputs).s);
     print_columns(ds, info);
+    if (info->n_spans) {
+        print_key("spans:");
+        printf("%s of tokens whose labels never count, hash %016" PRIx64 "\n",
+               cli_count(info->n_spans).s, info->spans_hash);
+    }
     print_ids(ds, info);
     print_tokenizer(ds);
     print_files(info);
@@ -425,6 +430,9 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
     int inputs_code = put_inputs(&o, ds, info);
     code = code == CLI_OK ? inputs_code : code;
     put_columns(&o, ds, info);
+    json_out_number(&o, "n_spans", info->n_spans);
+    if (info->n_spans)
+        json_out_hash(&o, "spans_hash", info->spans_hash);
     put_segments(&o, ds, info);
     json_text_span metadata = get_metadata(ds);
     failure why;

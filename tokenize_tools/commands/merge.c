@@ -39,6 +39,7 @@ typedef struct merge_state {
     const merge_input *vocab_from;     /* the first that knows its vocabulary, or NULL */
     const merge_input *tokenizer_from; /* the first that knows its tokenizer, or NULL */
     uint64_t n_bytes;                  /* of all tokens */
+    bool has_spans;
 } merge_state;
 
 /* ---- What fits together ---- */
@@ -147,6 +148,7 @@ static int check_inputs(merge_state *s)
         if (in->tokenizer.n_bytes && !s->tokenizer_from)
             s->tokenizer_from = in;
         s->n_bytes += in->info.n_tokens * in->info.token_bytes;
+        s->has_spans |= in->info.n_spans > 0;
     }
     for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
         code = check_input(s, &s->inputs[i]);
@@ -204,6 +206,7 @@ static int write_merged(const merge_state *s)
         .eod_id = s->inputs[0].info.eod_id,
         .replace = s->options->force,
         .token_bytes = s->inputs[0].info.token_bytes,
+        .has_spans = s->has_spans,
     };
     int code = output_make_folders(s->prefix);
     if (code != CLI_OK)

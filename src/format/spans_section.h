@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spans_section.h - the section of spans: tokens whose labels never count. Pure; docs/FORMAT.md
+ * section 3.9. */
+#ifndef TOKMAP_SPANS_SECTION_H
+#define TOKMAP_SPANS_SECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "format/document_index.h"
+#include "tokmap.h"
+
+enum {
+    TOKMAP_I_SPANS_HEAD_BYTES = 24,
+    TOKMAP_I_SPAN_BYTES = 8,
+    TOKMAP_I_OWN_ROLES = 255, /* as the role of all spans: each has its own */
+    TOKMAP_I_SPANS_PAGE_BITS = 32
+};
+#define TOKMAP_I_MAX_SPANS ((uint64_t)1 << 40)
+
+typedef struct tokmap_i_spans {
+    const uint8_t *bytes; /* of the section; set by the caller after decoding */
+    uint64_t n_spans;     /* 0: there is no section */
+    uint64_t n_pages, hash;
+    uint32_t role; /* of all, or TOKMAP_I_OWN_ROLES */
+} tokmap_i_spans;
+
+/* The size of a section; roles: each span has its own. */
+uint64_t tokmap_i_spans_bytes(uint64_t n_spans, uint64_t n_tokens, bool roles);
+void tokmap_i_spans_encode(const tokmap_i_spans *spans, uint8_t *head);
+/* NULL, or what is wrong with the section that begins with this head. */
+const char *tokmap_i_spans_decode(const uint8_t *head, uint64_t n_bytes, uint64_t n_tokens,
+                                  tokmap_i_spans *spans);
+
+/* The hash of spans that are added in order: of the longest runs of tokens in spans that are not
+ * redacted; 0 if there are none. */
+typedef struct tokmap_i_span_hash {
+    tokmap_i_hasher *hasher;
+    uint64_t begin, end; /* of the run that may go on */
+    bool any;
+} tokmap_i_span_hash;
+
+void tokmap_i_span_hash_add(tokmap_i_span_hash *h, const tokmap_span *span);
+uint64_t tokmap_i_span_hash_get(tokmap_i_span_hash *h);
+
+/* A place among the spans. from: reads the section without its map, or NULL. */
+typedef struct tokmap_i_span_cursor {
+    const tokmap_i_spans *spans;
+    tokmap_i_pieces *from;
+    uint64_t i, page, page_end; /* the next span, its page, and the end of the spans of that */
+} tokmap_i_span_cursor;
+
+/* The caller has set the first two fields. Goes to the first span that ends after this token.
+ * TOKMAP_ERR_CORRUPT: the section is damaged, or could not be read. */
+tokmap_status tokmap_i_spans_seek(tokmap_i_span_cursor *c, uint64_t token);
+/* Returns that span, and goes to the next one. TOKMAP_END: there is none. */
+tokmap_status tokmap_i_spans_next(tokmap_i_span_cursor *c, tokmap_span *out);
+
+#endif /* TOKMAP_SPANS_SECTION_H */

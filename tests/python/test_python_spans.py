@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Spans: ids whose labels never count. What is written is read, by tokmap and by a second reader of docs/FORMAT.md, also
+through merge, and is masked in every kind of rows; what cannot say it is refused."""
+
+import os
+import random
+import struct
+import subprocess
+import sys
+
+import ref_reader
+import ref_writer
+from package import raises
+from ref_protocol import program, run_in_folders
+
+import numpy as np
+import tokmap
+
+N_RUNS = 40 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+
+
+def some_documents(rng, n_most=200):
+    """[(ids, train or None)]"""
+    found = []
+    for _ in range(rng.randint(1, n_most)):
+        n = rng.choice((0, 1, 2, rng.randint(0, 60)))
+        train = np.array([rng.random() < 0.6 for _ in range(n)], bool)
+        found.append((np.array(rng.choices(range(60000), k=n), np.uint16), rng.choice((train, train, None))))
+    return found
+
+
+def write(path, documents, **options):
+    with tokmap.Writer(path, vocab_size=60000, spans=True, **options) as w:
+        for ids, train in documents:
+            w.document(ids, train=train)
+    return path
+
+
+def trained(documents):
+    """Of all tokens whether they count."""
+    return np.concatenate([np.ones(len(ids), bool) if train is None else train for ids, train in documents])
+
+
+def check_dataset(path, documents):
+    """By both readers."""
+    ds, second = tokmap.Dataset(path), ref_reader.read(str(path))
+    ds.verify()
+    counts, found = trained(documents), np.ones(ds.n_tokens, bool)
+    for i, (ids, _) in enumerate(documents):
+        first = ds.document(i).first_token
+        for span in ds.spans(i):
+            assert span.n > 0 and found[first + span.first:first + span.first + span.n].all() and span.role == 0
+            assert span.first + span.n <= len(ids)
+            found[first + span.first:first + span.first + span.n] = False
+    assert (found == counts).all()
+    found[:] = True
+    for first, end, role in second.spans:
+        found[first:end] = False
+    assert (found == counts).all() and len(second.spans) == ds.n_spans
+
+
+def both_readers_see_what_is_written(folder):
+    n_spans = 0
+    for seed in range(N_RUNS):
+        rng = random.Random(seed)
+        parts = [some_documents(rng) for _ in range(rng.randint(1, 4))]
+        paths = [write(folder / ("%d-%d" % (seed, k)), part) for k, part in enumerate(parts)]
+        for path, part in zip(paths, parts):
+            check_dataset(path, part)
+        if len(parts) > 1:
+            merged = folder / ("merged%d" % seed)
+            subprocess.run([program("tokmap"), "merge", "-q", *paths, "-o", merged], check=True)
+            check_dataset(merged, sum(parts, []))
+            n_spans += tokmap.Dataset(merged).n_spans
+    return "%d spans" % n_spans
+
+
+def tokmap_sees_what_a_second_writer_wrote(folder):
+    """With roles, and pages: a document of more than 2^32 tokens, all of them 0, in a sparse file."""
+    page = 2**32
+    spans = [(0, 5, 0), (5, 6, 1), (6, 9, 2), (page - 3, page, 0), (page, page + 7, 0), (page + 9, page + 10, 1)]
+    ref_writer.write(str(folder / "p"), ref_writer.Zeros(page + 20), [9, page + 11], vocab=10, spans=spans)
+    ds = tokmap.Dataset(folder / "p")
+    found = [(ds.document(i).first_token + s.first, ds.document(i).first_token + s.first + s.n, s.role)
+             for i in range(2) for s in ds.spans(i)]
+    assert found == spans and ds.n_spans == 6 and ds.spans(1)[0] == (page - 12, 3, 0)
+    loader = tokmap.Loader(folder / "p", 16, outputs=["inputs", "labels", "loss_mask"], shuffle="none")
+    loader.seek((page - 16) // 16)
+    batch = next(loader)
+    assert batch.labels[0].tolist() == [0] * 12 + [-100] * 4
+    assert next(loader).labels[0].tolist() == [-100] * 6 + [0] * 2 + [-100] + [0] * 7
+
+
+def labels_in_spans_never_count(folder):
+    n_labels = 0
+    for seed in range(N_RUNS):
+        rng = random.Random(seed)
+        documents = some_documents(rng) + [(np.arange(70, dtype=np.uint16), None)]
+        path, counts = write(folder / str(seed), documents), trained(documents)
+        tokens = np.concatenate([ids for ids, _ in documents]).astype(np.int64)
+        windows = rng.choice(("concat", "within-document", "best_fit"))
+        loader = tokmap.Loader(path, rng.choice((4, 16, 33)), 3, windows=windows, seed=seed, max_epochs=1, drop_last=False,
+                               outputs=["inputs", "labels", "loss_mask"], io=rng.choice(("map", "read", "populate")),
+                               random_offset=windows == "concat" and rng.random() < 0.5,
+                               mask_labels=tokmap.Dataset(path).n_spans == 0)  # with spans they are masked anyway
+        for batch in loader:
+            for i, row in enumerate(batch.rows):
+                pieces = loader.pieces(int(batch.sample_ids[i])) if windows == "best_fit" else [
+                    (None, row.first_token, len(row.tokens), 0)]
+                for _, first, n, place in pieces:
+                    labels = (first + 1 + np.arange(n - 1)) % len(tokens)
+                    mask, found = batch.loss_mask[i][place:place + n - 1], batch.labels[i][place:place + n - 1]
+                    assert (mask <= counts[labels]).all() and (found == np.where(mask, tokens[labels], -100)).all()
+                    if windows != "concat":  # nor is a label of another document masked
+                        assert (mask == counts[labels]).all()
+                    n_labels += n - 1
+        stage = tokmap.Stage(tokmap.Loader(path, 16, 2, seed=seed, outputs=["inputs", "labels"]), "host")
+        labels = np.empty((2, 16), np.int64)
+        stage.fill(labels=labels)
+        assert (labels == next(tokmap.Loader(path, 16, 2, seed=seed)).labels).all()
+        stage.close()
+    return "%d labels" % n_labels
+
+
+def states_know_the_spans(folder):
+    documents = [(np.arange(50, dtype=np.uint16), None)] * 20
+    other = [(ids, np.arange(50) % 3 > 0) for ids, _ in documents]
+    write(folder / "a", documents)
+    write(folder / "b", other)
+    states = [tokmap.Loader(folder / name, 16).state() for name in "ab"]
+    assert states[0][72:80] == bytes(8) != states[1][72:80] and states[0][:72] == states[1][:72]
+    loader = tokmap.Loader(folder / "a", 16)
+    assert "spans" in str(raises(tokmap.MismatchError, loader.restore, states[1]))
+    assert tokmap.Loader(folder / "a", 16, amend=states[1]).state() == states[0]
+    assert tokmap.Dataset(folder / "a").dataset_id == tokmap.Dataset(folder / "b").dataset_id
+
+
+def what_cannot_say_it_is_refused(folder):
+    path = write(folder / "a", [(np.arange(100, dtype=np.uint16), np.arange(100) > 9)])
+    for options in ({"contiguous": False}, {"outputs": ["inputs"]}, {"outputs": ()}):
+        assert "must not count" in str(raises(tokmap.MismatchError, tokmap.Loader, path, 16, **options))
+    assert next(tokmap.Loader(path, 16, outputs=["inputs", "loss_mask"], shuffle="none")).loss_mask[0].tolist() == [0] * 9 + [1] * 7
+    for format in ("megatron", "llmc", "raw"):
+        done = subprocess.run([program("tokmap"), "export", "--to", format, path, "-o", folder / "out"], capture_output=True, text=True)
+        assert done.returncode == 4 and "spans" in done.stderr, done
+    with tokmap.Writer(folder / "b", vocab_size=10) as w:
+        w.document([1, 2])
+        for train in ([True], [[True, False]], [2, 0], ["a", "b"]):
+            raises(ValueError, w.document, [1, 2], train=train)
+        assert "has_spans" in str(raises(tokmap.ArgumentError, w.document, [1, 2], train=[True, False]))
+        raises(tokmap.ArgumentError, w.finish)
+
+
+def damaged_spans_are_found(folder):
+    """Whatever is wrong with them, verify says so, and nothing crashes."""
+    path = write(folder / "a", [(np.arange(100, dtype=np.uint16), np.arange(100) % 7 > 2)] * 30)
+    index = (folder / "a.tmi").read_bytes()
+    n_sections = struct.unpack_from("<I", index, 28)[0]
+    at, size = struct.unpack_from("<QQ", index, 256 + 32 * (n_sections - 1) + 8)
+    rng, n_found = random.Random(1), 0
+    for i in range(N_RUNS * 5):
+        damaged = bytearray(index)
+        place = rng.choice([k for k in range(size) if k != 16])  # the role: another one is no damage
+        damaged[at + place] ^= 1 << rng.randrange(8)
+        if i % 2:  # only the content is wrong
+            damaged = ref_writer.sign(damaged)
+        (folder / "a.tmi").write_bytes(damaged)
+        try:
+            ds = tokmap.Dataset(path)
+            for row in tokmap.Loader(ds, 16, max_epochs=1):
+                pass
+            ds.verify()
+        except tokmap.DamagedError:
+            n_found += 1
+    assert n_found == N_RUNS * 5
+    return "%d found" % n_found
+
+
+sys.exit(run_in_folders("python_spans_"))
