@@ -25,13 +25,6 @@ static const reader_kind *choose_kind(const corpus_options *options, const windo
     return n_bytes >= TAR_BLOCK_BYTES && tar_is_header(head) ? &tar_reader_kind : &text_reader_kind;
 }
 
-static reader *open_stream(const corpus_options *options, window *w, failure *err)
-{
-    return window_reach(w, TAR_BLOCK_BYTES, err)
-               ? reader_new(choose_kind(options, w), options, w, err)
-               : NULL;
-}
-
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                     failure *err)
 {
@@ -43,8 +36,9 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
         fail_system(err, sys_errno, "cannot read");
     else if (parquet)
         r = parquet_reader_open(source, options, stop_fd, err);
-    else if (window_open(&w, source, options, stop_fd, err))
-        r = open_stream(options, &w, err);
+    else if (window_open(&w, source, options, stop_fd, err) &&
+             window_reach(&w, TAR_BLOCK_BYTES, err))
+        r = reader_new(choose_kind(options, &w), options, &w, err);
     if (!r) {
         window_close(&w);
         fail_at(err, "%.200s: ", source->path);

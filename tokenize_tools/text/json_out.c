@@ -48,15 +48,15 @@ void json_out_print(json_out *o, const char *key, const char *format, ...)
 void json_out_text(json_out *o, const char *key, const char *s, size_t n_bytes)
 {
     json_out_key(o, key);
-    json_text_print_string(o->out, s, n_bytes);
+    if (s)
+        json_text_print_string(o->out, s, n_bytes);
+    else
+        fputs("null", o->out);
 }
 
 void json_out_string(json_out *o, const char *key, const char *s)
 {
-    if (s)
-        json_out_text(o, key, s, strlen(s));
-    else
-        json_out_print(o, key, "null");
+    json_out_text(o, key, s, s ? strlen(s) : 0);
 }
 
 void json_out_known(json_out *o, const char *key, uint64_t value, bool is_known)
