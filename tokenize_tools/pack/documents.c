@@ -51,7 +51,7 @@ pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *output
     d->o = o;
     d->outputs = outputs;
     d->progress = progress;
-    d->may_drop = o->specials == SPECIALS_ERROR && o->on_error != ON_ERROR_FAIL;
+    d->may_drop = o->specials == SPECIALS_ERROR && o->input.on_error != ON_ERROR_FAIL;
     return d;
 }
 
@@ -184,7 +184,7 @@ static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack
 static int add_values(const pack_documents *d, const tokmap_value *values, pack_error *err)
 {
     const pack_output *out = &d->outputs->list[d->at.output];
-    const uint32_t n = (uint32_t)d->o->n_kept;
+    const uint32_t n = (uint32_t)d->o->input.n_kept;
     tokmap_error why;
     if (n == 0 || tokmap_writer_add_meta(out->writer, values, n, &why) == TOKMAP_OK)
         return CLI_OK;
@@ -292,7 +292,7 @@ static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_er
     d->next_special += special;
     tokmap_value values[FIELD_LIST_MAX];
     if (last && b->values)
-        d->next_values += value_bytes_get(b->values + d->next_values, values, d->o->n_kept);
+        d->next_values += value_bytes_get(b->values + d->next_values, values, d->o->input.n_kept);
     document_part part = {
         .text = b->text + text_from,
         .n_bytes = text_to - text_from,

@@ -48,12 +48,12 @@ static void put_id(FILE *out, const char *name, uint32_t id)
 /* --on-error is not part of it: until there is a bad document it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
-    put_word(out, "--format", cli_word_name(pack_formats, o->format));
-    put_word(out, "--field", o->field);
-    put_text(out, "--separator", o->separator, o->separator_bytes);
+    put_word(out, "--format", cli_word_name(pack_formats, o->input.format));
+    put_word(out, "--field", o->input.field);
+    put_text(out, "--separator", o->separator, o->input.separator_bytes);
     put_word(out, "--meta", o->meta);
     put_word(out, "--where", o->where_text);
-    put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->utf8));
+    put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->input.utf8));
     put_word(out, "--bad-documents", o->bad_documents);
     put_number(out, "--memory", o->memory); /* decides how long a word may be */
     put_number(out, "--limit-documents", o->limit_documents);

@@ -281,7 +281,7 @@ static void sort_input(look *l, const char *name, const reader *r, const pack_se
 {
     const bool empty = seen->format == CORPUS_AUTO && !reader_is_archive(r);
     l->inputs->kinds.n[seen->format]++;
-    if (l->options->format != CORPUS_AUTO)
+    if (l->options->input.format != CORPUS_AUTO)
         return;
     if (empty)
         add_to(&l->empty, name);
@@ -405,7 +405,7 @@ void pack_kinds_note(const pack_inputs *inputs, const pack_options *options)
 {
     char kinds[PACK_KINDS_BYTES];
     pack_kinds_text(&inputs->kinds, kinds);
-    if (*kinds && options->format == CORPUS_AUTO && !options->quiet && !options->json)
+    if (*kinds && options->input.format == CORPUS_AUTO && !options->quiet && !options->json)
         cli_warn("formats: %s", kinds);
 }
 

@@ -52,21 +52,14 @@ void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *optio
 
 corpus_options pack_corpus_options(const pack_options *o)
 {
-    return (corpus_options){
-        .format = o->format,
-        .field = o->field,
-        .separator = o->separator,
-        .separator_bytes = o->separator_bytes,
-        .utf8 = o->utf8,
-        .utf8_given = o->utf8_given,
-        .on_error = o->on_error,
-        .fields = o->fields.n_fields ? &o->fields : NULL,
-        .n_kept = o->n_kept,
-        .where = o->where,
-        .max_piece_bytes = o->memory / 8,
-        .page_memory = o->memory / 4 * o->n_threads,
-        .memory_option = o->memory,
-    };
+    corpus_options options = o->input;
+    options.separator = o->separator;
+    options.fields = o->fields.n_fields ? &o->fields : NULL;
+    options.where = o->where;
+    options.max_piece_bytes = o->memory / 8;
+    options.page_memory = o->memory / 4 * o->n_threads;
+    options.memory_option = o->memory;
+    return options;
 }
 
 /* ---- The options ---- */
@@ -101,7 +94,7 @@ static int parse_separator(void *target, const char *text)
     }
     free(options->separator);
     options->separator = out;
-    options->separator_bytes = n;
+    options->input.separator_bytes = n;
     if (!letter)
         return cli_usage(
             "--separator %s: a backslash must be followed by n, r, t, 0 or another backslash",
@@ -162,7 +155,7 @@ static int skip_input(void *target, const char *name)
 static int choose_lines(void *options, const char *value)
 {
     (void)value;
-    ((pack_options *)options)->format = CORPUS_LINES;
+    ((pack_options *)options)->input.format = CORPUS_LINES;
     return CLI_OK;
 }
 
@@ -177,10 +170,10 @@ const cli_option pack_document_rows[] = {
              "by any path to it; "
              "may be given several times",
      .call = skip_input},
-    {"format", 0, CLI_WORD, TARGET(format), "WORD", .help = "what the files hold [auto]",
+    {"format", 0, CLI_WORD, TARGET(input.format), "WORD", .help = "what the files hold [auto]",
      .words = pack_formats},
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
-    {"field", 0, CLI_TEXT, TARGET(field), "PATH",
+    {"field", 0, CLI_TEXT, TARGET(input.field), "PATH",
      .help =
          "for jsonl, parquet and arrow: the field or column that holds the text, such as meta.body "
          "[text]"},
@@ -193,9 +186,9 @@ const cli_option pack_document_rows[] = {
      .help = "for text: TEXT ends a document within a file; it may contain \\n, \\r, \\t, \\0 "
              "and \\\\ [none]",
      .call = parse_separator},
-    {"utf8", 0, CLI_WORD, TARGET(utf8), "WORD",
+    {"utf8", 0, CLI_WORD, TARGET(input.utf8), "WORD",
      .help = "what to do with bytes that are not valid UTF-8 [replace]", .words = pack_utf8_words},
-    {"on-error", 0, CLI_WORD, TARGET(on_error), "WORD",
+    {"on-error", 0, CLI_WORD, TARGET(input.on_error), "WORD",
      .help = "what to do with a bad document [fail]", .words = pack_on_error_words},
     {NULL},
 };
@@ -244,7 +237,7 @@ pack_options pack_options_new(void)
         .tokenizer = {.name = "bytes"},
         .eod = "auto",
         .bos = "none",
-        .field = "text",
+        .input.field = "text",
         .limit_documents = PACK_NO_LIMIT,
         .limit_tokens = PACK_NO_LIMIT,
         .n_threads = tokmap_i_n_processors(),
@@ -282,17 +275,18 @@ int pack_options_environment(pack_options *options)
 int pack_options_check(pack_options *options)
 {
     failure err;
-    if (options->bad_documents && options->on_error != ON_ERROR_COLLECT)
+    if (options->bad_documents && options->input.on_error != ON_ERROR_COLLECT)
         return cli_usage("--bad-documents works only with --on-error collect");
-    if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
+    if (options->specials == SPECIALS_ERROR && options->input.on_error == ON_ERROR_COLLECT)
         return cli_usage(
             "--specials error does not work with --on-error collect, because the original line "
             "is not kept; use --on-error skip or fail");
-    if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
+    if (options->separator && options->input.format != CORPUS_TEXT &&
+        options->input.format != CORPUS_AUTO)
         return cli_usage("--separator works only with --format text or auto");
     if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
         return bad_field_text("--meta", &err);
-    options->n_kept = options->fields.n_fields;
+    options->input.n_kept = options->fields.n_fields;
     if (!options->where_text)
         return CLI_OK;
     options->where = where_compile(options->where_text, &options->fields, &err);
@@ -400,7 +394,7 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
     tokens->vocab_size = tokenizer_get_info(file->tokenizer)->vocab_size;
     include_id(tokens, tokens->eod_id, &ends, file);
     include_id(tokens, tokens->bos_id, &begins, file);
-    if (options->utf8 == UTF8_RAW && !tokenizer_get_info(file->tokenizer)->takes_bytes)
+    if (options->input.utf8 == UTF8_RAW && !tokenizer_get_info(file->tokenizer)->takes_bytes)
         return cli_usage(
             "--utf8 raw: %s encodes characters, not bytes; use --utf8 replace or error",
             file->name);
@@ -424,7 +418,7 @@ static void add_beside(name_list *list, const char *path)
 
 const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *options)
 {
-    if (options->on_error != ON_ERROR_COLLECT)
+    if (options->input.on_error != ON_ERROR_COLLECT)
         return NULL;
     snprintf(path, PATH_PREFIX_BYTES + 8, "%s%s",
              options->bad_documents ? options->bad_documents : options->prefix,

@@ -31,17 +31,11 @@ typedef struct pack_options {
 
     const char **skipped; /* --skip-input; owned */
     size_t n_skipped;
-    corpus_format format;
-    const char *field;
-    char *separator; /* owned, or NULL */
-    size_t separator_bytes;
-    corpus_utf8 utf8;
-    bool utf8_given;
-    corpus_on_error on_error;
+    corpus_options input;          /* what pack_corpus_options does not set */
+    char *separator;               /* owned, or NULL */
     const char *meta, *where_text; /* --meta and --where, or NULL; compiled: */
-    field_list fields;
-    size_t n_kept; /* of the fields: those of --meta, which come first */
-    where *where;  /* or NULL */
+    field_list fields;             /* those of --meta come first */
+    where *where;                  /* or NULL */
 
     tokenizer_choice tokenizer;
     specials_policy specials;

@@ -132,8 +132,8 @@ int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options
         tokmap_error err;
         code = open_output(&outputs->list[i], options);
         w = outputs->list[i].writer;
-        if (code == CLI_OK && w && o->n_kept > 0 &&
-            tokmap_writer_set_meta_columns(w, names, (uint32_t)o->n_kept, &err) != TOKMAP_OK)
+        if (code == CLI_OK && w && o->input.n_kept > 0 &&
+            tokmap_writer_set_meta_columns(w, names, (uint32_t)o->input.n_kept, &err) != TOKMAP_OK)
             code = cli_fail(&err);
     }
     return code;

@@ -256,7 +256,7 @@ int pack_plan_options(const plan_file *plan, pack_options *options)
         if (code != CLI_OK)
             return code;
     }
-    options->utf8_given = plan_file_option(plan, "utf8") != NULL;
+    options->input.utf8_given = plan_file_option(plan, "utf8") != NULL;
     return pack_options_check(options);
 }
 

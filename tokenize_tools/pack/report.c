@@ -71,12 +71,9 @@ static void put_options(json_out *o, const pack_parts *parts)
     const pack_options *options = parts->options;
     const pack_tokens *tokens = parts->tokens;
     json_out_begin(o, "options", '{');
-    json_out_string(o, "format", cli_word_name(pack_formats, options->format));
-    json_out_string(o, "field", options->field);
-    if (options->separator)
-        json_out_text(o, "separator", options->separator, options->separator_bytes);
-    else
-        json_out_string(o, "separator", NULL);
+    json_out_string(o, "format", cli_word_name(pack_formats, options->input.format));
+    json_out_string(o, "field", options->input.field);
+    json_out_text(o, "separator", options->separator, options->input.separator_bytes);
     if (options->n_skipped > 0) {
         json_out_begin(o, "skip_input", '[');
         for (size_t i = 0; i < options->n_skipped; i++)
@@ -87,8 +84,8 @@ static void put_options(json_out *o, const pack_parts *parts)
         json_out_string(o, "meta", options->meta);
     if (options->where_text)
         json_out_string(o, "where", options->where_text);
-    json_out_string(o, "utf8", cli_word_name(pack_utf8_words, options->utf8));
-    json_out_string(o, "on_error", cli_word_name(pack_on_error_words, options->on_error));
+    json_out_string(o, "utf8", cli_word_name(pack_utf8_words, options->input.utf8));
+    json_out_string(o, "on_error", cli_word_name(pack_on_error_words, options->input.on_error));
     json_out_string(o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
     json_out_known(o, "eod", tokens->eod_id, tokens->eod_id != MODEL_NO_ID);
     json_out_known(o, "bos", tokens->bos_id, tokens->bos_id != MODEL_NO_ID);

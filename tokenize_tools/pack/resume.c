@@ -99,7 +99,7 @@ static int check_on_error(const resume_search *s, const pack_note *note)
 {
     uint64_t n_bad = note->place.counts.bad_documents + note->position.special_documents;
     char why[160];
-    if (n_bad == 0 || note->on_error == (uint64_t)s->options->on_error ||
+    if (n_bad == 0 || note->on_error == (uint64_t)s->options->input.on_error ||
         note->on_error > ON_ERROR_COLLECT)
         return CLI_OK;
     snprintf(why, sizeof why, "--on-error was %s, and %s already left out",

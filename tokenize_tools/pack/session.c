@@ -106,7 +106,7 @@ static int open_bad_file(pack_work *w)
 {
     static const pack_bad_mark nothing;
     const pack_options *o = w->parts->options;
-    if (o->on_error != ON_ERROR_COLLECT)
+    if (o->input.on_error != ON_ERROR_COLLECT)
         return CLI_OK;
     w->bad_file = calloc(1, sizeof *w->bad_file);
     if (!w->bad_file)

@@ -247,7 +247,7 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
         .facts_hash = w->facts.hash,
         .done_hash = pack_facts_hash(&w->facts, w->place.input),
         .begun_hash = pack_facts_hash(&w->facts, n_begun),
-        .on_error = (uint64_t)w->parts->options->on_error,
+        .on_error = (uint64_t)w->parts->options->input.on_error,
         .finishing = finishing,
         .limited = w->limited,
         .encoded_tokens = w->encoded_tokens,
