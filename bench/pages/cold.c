@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cold.c - the loader's ways of reading data that is not in memory, compared with the device's rate
  * for reads of the same size, and with a plain map. */
-#include "pages/cold.h"
+#include "pages/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>

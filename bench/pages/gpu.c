@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "cli/cli.h"
-#include "core/load_data.h"
 #include "pages/pages.h"
 #include "stage/driver.h"
 #include "tokmap_stage.h"

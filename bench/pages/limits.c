@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/load_data.h"
 #include "pages/pages.h"
 
 enum {

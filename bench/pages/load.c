@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pages/cold.h"
+#include "pages/pages.h"
 
 enum {
     ROUNDS = 11,

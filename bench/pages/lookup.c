@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/load_data.h"
 #include "pages/pages.h"
 
 enum {

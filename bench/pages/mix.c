@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mix.c - the cost of mixing sources: a sample, a sample at any position, opening and memory, with
  * 1 to 64 sources, with a limit on their epochs, and with weights that change eight times. */
-#include "core/load_data.h"
 #include "pages/pages.h"
 
 enum {

@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "core/bench_text.h"
-#include "core/load_data.h"
 #include "corpus/input.h"
 #include "corpus/reader.h"
 #include "pages/pages.h"

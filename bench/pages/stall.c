@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "core/load_data.h"
 #include "pages/pages.h"
 
 enum {

@@ -6,7 +6,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "core/load_data.h"
 #include "pages/pages.h"
 
 enum {

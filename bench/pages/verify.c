@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "core/load_data.h"
 #include "pages/pages.h"
 #include "system/platform.h"
 
