@@ -136,7 +136,6 @@ static const cli_option option_table[] = {
     {"version", 0, CLI_FLAG, TARGET(version), .help = "print the version and exit"},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokbench PAGE... [OPTION]...",

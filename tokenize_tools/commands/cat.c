@@ -441,7 +441,6 @@ static const cli_option option_table[] = {
     {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap cat [OPTION]... P",

@@ -265,7 +265,6 @@ static bool find_adoptable(const char *path, char *out, size_t out_bytes)
 bool report_unfinished(const char *path)
 {
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    tokmap_error err;
     char file[4096];
     int n = path_prefix_bytes(path);
     int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", n, path);
@@ -282,7 +281,7 @@ bool report_unfinished(const char *path)
         return true;
     }
     file[n] = '\0';
-    if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
+    if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, NULL) == TOKMAP_OK && info.n_checkpoints)
         cli_warn("%s: is being written, or the run that wrote it was interrupted; the last "
                  "checkpoint has %s, "
                  "%s. If it was interrupted, run the command that wrote it again to resume.",

@@ -97,7 +97,6 @@ static const cli_option option_table[] = {
     {"specials-file", 0, CLI_TEXT, TARGET(specials), "FILE", .help = SPECIALS_FILE_HELP},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap decode [OPTION]... --tokenizer FILE [INPUT]",

@@ -137,7 +137,6 @@ static const cli_option option_table[] = {
      .help = "the field of an object that holds the text, such as meta.body [text]"},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap encode [OPTION]... --tokenizer FILE [INPUT]",

@@ -483,7 +483,6 @@ static const cli_option option_table[] = {
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap export [OPTION]... --to FORMAT P -o Q",

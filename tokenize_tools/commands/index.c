@@ -72,7 +72,6 @@ static const cli_option option_table[] = {
     {"quiet", 'q', CLI_FLAG, TARGET(request.quiet), .help = "print only errors"},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap index [OPTION]... FILE...",

@@ -508,7 +508,6 @@ static const cli_option option_table[] = {
      .help = "leave out the document lengths, for which the whole index must be read"},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap info [OPTION]... P...",

@@ -62,7 +62,6 @@ static const cli_option option_table[] = {
     {"quiet", 'q', CLI_FLAG, TARGET(cells.quiet), .help = "print only errors"},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap join [OPTION]... PLAN -o P",

@@ -76,7 +76,6 @@ static const cli_option other_rows[] = {
      .lowest = 1, .highest = MAX_THREADS},
     {NULL},
 };
-#undef TARGET
 static const cli_option *const tables[] = {
     pack_document_rows, bad_documents_row, pack_token_rows, output_row,
     pack_split_row,     other_rows,        pack_memory_row, NULL};

@@ -66,7 +66,6 @@ static const cli_option *const tables[] = {
     plan_rows,      pack_document_rows, pack_token_rows, splits_heading,
     pack_split_row, resources_heading,  pack_memory_row, NULL};
 static cli_option option_table[CLI_MAX_OPTIONS + 1];
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap plan [OPTION]... INPUT... --cells DIR -o FILE\n"

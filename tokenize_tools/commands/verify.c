@@ -227,7 +227,6 @@ static const cli_option option_table[] = {
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress, and only damage"},
     {NULL},
 };
-#undef TARGET
 
 static const cli_manual manual = {
     .usage = "tokmap verify [OPTION]... P...",

@@ -51,7 +51,6 @@ const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failu
 
 #define ROW(x) &foreign_##x,
 const foreign_reader *const foreign_readers[] = {FOREIGN_READERS(ROW) NULL};
-#undef ROW
 
 const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {

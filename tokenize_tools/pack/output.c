@@ -26,8 +26,7 @@ void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
 static bool is_complete(const pack_output *out)
 {
     tokmap_dataset *ds;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK)
+    if (tokmap_dataset_open(&ds, out->index_path, NULL) != TOKMAP_OK)
         return false;
     const char *token_path = cli_dataset_info(ds).token_path;
     /* Otherwise it is the index of other files. */

@@ -205,7 +205,6 @@ static const double powers_of_ten[] = {
     TENS(16), TENS(17), TENS(18), TENS(19), TENS(20), TENS(21), TENS(22), TENS(23),
     TENS(24), TENS(25), TENS(26), TENS(27), TENS(28), TENS(29), 1e300,    1e301,
     1e302,    1e303,    1e304,    1e305,    1e306,    1e307,    1e308};
-#undef TENS
 
 typedef struct decimal {
     bool negative;
