@@ -82,6 +82,8 @@ static int take_value(const cli_option *option, const char *value, void *options
     void *target = (char *)options + option->target;
     if (option->placeholder && !*value)
         return cli_usage("option --%s needs a value", option->name);
+    if (option->refused)
+        return cli_usage("%s", option->refused);
     switch (option->kind) {
     case CLI_FLAG:
         *(bool *)target = true;

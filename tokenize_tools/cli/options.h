@@ -33,8 +33,8 @@ typedef struct cli_option {
     cli_kind kind;
     size_t target;                      /* offset in the struct of options */
     const char *placeholder;            /* what --help calls the value; NULL: there is none */
-    const char *help;                   /* ends with the default in brackets; NULL: not listed,
-                                           because `call` refuses it with a reason */
+    const char *help;                   /* ends with the default in brackets; NULL: not listed */
+    const char *refused;                /* why it is an error; NULL: it is none */
     const cli_word *words;              /* of CLI_WORD; of others: listed in --help */
     const cli_word *(*get_words)(void); /* in place of `words`, for those of a table elsewhere */
     uint64_t lowest, highest;           /* of CLI_NUMBER; highest 0: no limit */

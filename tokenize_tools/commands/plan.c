@@ -24,21 +24,9 @@ typedef struct plan_options {
 
 /* ---- Options ---- */
 
-static int refuse_limit(void *options, const char *value)
-{
-    (void)options;
-    (void)value;
-    return cli_usage("a plan has no limit of documents or tokens: a cell does not know how many "
-                     "the cells before it have");
-}
-
-static int refuse_bad_documents(void *options, const char *value)
-{
-    (void)options;
-    (void)value;
-    return cli_usage("--bad-documents: bad documents are collected in the folder of the cells, and "
-                     "'tokmap join -o P' saves them to P.bad");
-}
+#define NO_LIMIT                                                                                   \
+    "a plan has no limit of documents or tokens: a cell does not know how many the cells before "  \
+    "it have"
 
 #define TARGET(field) offsetof(plan_options, field)
 static const cli_option plan_rows[] = {
@@ -55,9 +43,11 @@ static const cli_option plan_rows[] = {
     {"force", 'f', CLI_FLAG, TARGET(pack.force), .help = "replace a plan that already exists"},
     {"json", 0, CLI_FLAG, TARGET(pack.json), .help = "print the result as JSON"},
     {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print only errors"},
-    {"limit-documents", 0, CLI_CALL, 0, "N", .call = refuse_limit},
-    {"limit-tokens", 0, CLI_CALL, 0, "N", .call = refuse_limit},
-    {"bad-documents", 0, CLI_CALL, 0, "FILE", .call = refuse_bad_documents},
+    {"limit-documents", 0, CLI_TEXT, 0, "N", .refused = NO_LIMIT},
+    {"limit-tokens", 0, CLI_TEXT, 0, "N", .refused = NO_LIMIT},
+    {"bad-documents", 0, CLI_TEXT, 0, "FILE",
+     .refused = "--bad-documents: bad documents are collected in the folder of the cells, and "
+                "'tokmap join -o P' saves them to P.bad"},
     {NULL},
 };
 static const cli_option splits_heading[] = {{.name = "Splits"}, {NULL}};

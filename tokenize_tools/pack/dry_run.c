@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "plan/plan_file.h"
 #include "text/json_out.h"
 
 #define MAX_SAMPLED 16
@@ -179,10 +180,9 @@ static void print_outputs(const pack_parts *parts)
     cli_print_plain(stdout, o->prefix, strlen(o->prefix));
     printf(" (u%d)\n", parts->tokens->vocab_size <= 65536 ? 16 : 32);
     for (size_t i = 0; i < o->n_splits; i++) {
-        char prefix[PATH_PREFIX_BYTES];
-        pack_split_prefix(prefix, o, i);
+        const path_text prefix = plan_split_path(o->prefix, o->splits[i].name, "");
         print_heading("");
-        cli_print_plain(stdout, prefix, strlen(prefix));
+        cli_print_plain(stdout, prefix.s, strlen(prefix.s));
         printf(", %.10g%% of the documents\n", 100 * o->splits[i].fraction);
     }
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "plan/plan_file.h"
 #include "system/files.h"
 #include "system/output_file.h"
 #include "system/platform.h"
@@ -41,14 +42,6 @@ const cli_word pack_on_error_words[] = {
     {"collect", ON_ERROR_COLLECT, "leave it out, and save it unchanged to a file"},
     {NULL},
 };
-
-void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split)
-{
-    /* The length was checked when the options were parsed. */
-    char *end = stpcpy(prefix, options->prefix);
-    *end = '-';
-    strcpy(end + 1, options->splits[split].name);
-}
 
 corpus_options pack_corpus_options(const pack_options *o)
 {
@@ -443,14 +436,13 @@ int pack_names_check(const pack_options *options)
     name_list *list = malloc(sizeof *list);
     if (!list)
         return cli_no_memory();
-    char prefix[PATH_PREFIX_BYTES], bad[PATH_PREFIX_BYTES + 8];
+    char bad[PATH_PREFIX_BYTES + 8];
     list->n = 0;
     for (size_t i = 0; i <= options->n_splits; i++) {
-        if (i < options->n_splits)
-            pack_split_prefix(prefix, options, i);
+        const char *split = i < options->n_splits ? options->splits[i].name : "";
         for (size_t k = 0; k < PATH_N_DATASET_SUFFIXES; k++)
             list->names[list->n++] =
-                path_of(i < options->n_splits ? prefix : options->prefix, path_dataset_suffixes[k]);
+                plan_split_path(options->prefix, split, path_dataset_suffixes[k]);
     }
     const size_t n_of_datasets = list->n;
     add_beside(list, options->report);

@@ -53,8 +53,6 @@ typedef struct pack_options {
 
 /* The options for reading the inputs, without the callbacks. */
 corpus_options pack_corpus_options(const pack_options *options);
-/* The prefix of the split's dataset: P-NAME. */
-void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split);
 /* The words of --format, --utf8 and --on-error, as they are written and recorded. */
 extern const cli_word pack_formats[], pack_utf8_words[], pack_on_error_words[];
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "plan/plan_file.h"
 
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
 {
@@ -12,10 +13,8 @@ void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
     for (size_t i = 0; i < outputs->n; i++) {
         pack_output *out = &outputs->list[i];
         *out = (pack_output){.split = i ? &options->splits[i - 1] : NULL};
-        if (i)
-            pack_split_prefix(out->prefix, options, i - 1);
-        else
-            snprintf(out->prefix, sizeof out->prefix, "%s", options->prefix);
+        const char *split = i ? out->split->name : "";
+        strcpy(out->prefix, plan_split_path(options->prefix, split, "").s);
         snprintf(out->index_path, sizeof out->index_path, "%s.tmi", out->prefix);
     }
 }
