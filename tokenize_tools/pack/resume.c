@@ -252,7 +252,7 @@ static int check_discarded(const resume_search *s)
     const char *index_path = s->outputs->list[0].index_path;
     const char *line = "\n--split ";
     pack_note last;
-    char name[33], path[sizeof s->outputs->list->index_path + 40];
+    char name[33];
     if (tokmap_writer_get_checkpoint(index_path, 0, &info, s->note, NULL) != TOKMAP_OK ||
         info.n_checkpoints == 0 || !decode_note(&last, s->note, info.note_bytes) ||
         !last.finishing ||
@@ -263,12 +263,12 @@ static int check_discarded(const resume_search *s)
     at = at ? at + strlen(line) : "";
     for (int n = 0; sscanf(at, " %32[^= \n]=%*s%n", name, &n) == 1 && n > 0; at += n, n = 0) {
         bool replaced = false;
-        snprintf(path, sizeof path, "%s-%s.tmi", s->options->prefix, name);
+        const path_text path = plan_split_path(s->options->prefix, name, ".tmi");
         for (size_t i = 1; i < s->outputs->n; i++)
-            replaced = replaced || strcmp(path, s->outputs->list[i].index_path) == 0;
-        if (file_name_exists(path) && !(replaced && s->options->force))
+            replaced = replaced || strcmp(path.s, s->outputs->list[i].index_path) == 0;
+        if (file_name_exists(path.s) && !(replaced && s->options->force))
             return cli_error(CLI_EXISTS, "%s: was written by the run that --restart discards; %s",
-                             path,
+                             path.s,
                              replaced ? "replace it with --force" : "remove it, or move it away");
     }
     return CLI_OK;

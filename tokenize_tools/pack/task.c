@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +17,7 @@
 #include "system/files.h"
 #include "system/platform.h"
 #include "system/process.h"
+#include "text/exact_number.h"
 
 #define MAX_LISTED 10
 #define MAX_TASKS ((uint64_t)1 << 32)
@@ -44,17 +42,12 @@ static const task_variables engines[] = {
 };
 #define N_ENGINES (sizeof engines / sizeof *engines)
 
-static bool is_plain_number(const char *text)
-{
-    return *text && strspn(text, "0123456789") == strlen(text);
-}
-
 /* CLI_OK with the default if the variable is not set. */
 static int read_variable(const char *name, uint64_t otherwise, uint64_t *value)
 {
     const char *text = name ? getenv(name) : NULL;
     *value = otherwise;
-    if (!text || (is_plain_number(text) && cli_parse_u64(text, value)))
+    if (!text || number_read_digits(text, strlen(text), value))
         return CLI_OK;
     return cli_usage("--task auto: %s is '%.100s', not a whole number", name, text);
 }
@@ -110,17 +103,12 @@ static int find_auto(pack_task_number *task)
 
 int pack_task_number_parse(pack_task_number *task, const char *text)
 {
-    char first[24] = "";
     const char *slash = strchr(text, '/');
     if (strcmp(text, "auto") == 0)
         return find_auto(task);
-    *task = (pack_task_number){0};
-    if (slash && (size_t)(slash - text) < sizeof first) {
-        memcpy(first, text, (size_t)(slash - text));
-        bool plain = is_plain_number(first) && is_plain_number(slash + 1);
-        if (!plain || !cli_parse_u64(first, &task->i) || !cli_parse_u64(slash + 1, &task->n))
-            *task = (pack_task_number){0};
-    }
+    if (!slash || !number_read_digits(text, (size_t)(slash - text), &task->i) ||
+        !number_read_digits(slash + 1, strlen(slash + 1), &task->n))
+        *task = (pack_task_number){0};
     return check_task(task, text);
 }
 
