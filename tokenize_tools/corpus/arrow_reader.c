@@ -48,11 +48,6 @@ typedef struct arrow_reader {
     size_t piece_bytes, piece_capacity;
 } arrow_reader;
 
-static arrow_reader *arrow_of(reader *base)
-{
-    return (arrow_reader *)base; /* the base is its first member */
-}
-
 bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes)
 {
     return n_bytes >= FILE_HEAD_BYTES &&
@@ -338,7 +333,7 @@ static reader_result next_document(arrow_reader *r, reader_text *text, failure *
 
 static reader_result next_arrow(reader *base, reader_text *text, failure *err)
 {
-    arrow_reader *r = arrow_of(base);
+    arrow_reader *r = (arrow_reader *)base;
     const reader_result result =
         r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
     text->offset = r->message_at;
@@ -348,7 +343,7 @@ static reader_result next_arrow(reader *base, reader_text *text, failure *err)
 
 static bool skip_arrow(reader *base, reader_raw *raw, failure *err)
 {
-    arrow_reader *r = arrow_of(base);
+    arrow_reader *r = (arrow_reader *)base;
     const bool in_piece = r->n_given == r->text.n_bytes && r->piece_bytes == r->n_given;
     *raw = (reader_raw){.begin = r->text.offset, .end = r->text.offset + r->text.n_bytes};
     if (r->text.bytes)
@@ -376,7 +371,7 @@ static int fail_missing(reader_place to, failure *err)
 
 static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
-    arrow_reader *r = arrow_of(base);
+    arrow_reader *r = (arrow_reader *)base;
     window *w = &base->window;
     const uint64_t from = w->offset;
     if (!r->begun && !begin_input(r, err))
@@ -432,13 +427,13 @@ static bool open_arrow(reader *base, failure *err)
     (void)err;
     base->format = CORPUS_ARROW;
     base->names_byte = true;
-    arrow_of(base)->name = base->window.name;
+    ((arrow_reader *)base)->name = base->window.name;
     return true;
 }
 
 static void close_arrow(reader *base)
 {
-    arrow_reader *r = arrow_of(base);
+    arrow_reader *r = (arrow_reader *)base;
     arrow_columns_free(r->columns);
     free(r->metadata);
     free(r->piece);

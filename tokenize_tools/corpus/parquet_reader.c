@@ -40,11 +40,6 @@ typedef struct parquet_reader {
     parquet_scan cuts;   /* for places to cut, once one was asked for */
 } parquet_reader;
 
-static parquet_reader *parquet_of(reader *base)
-{
-    return (parquet_reader *)base; /* the base is its first member */
-}
-
 /* ---- Open, close ---- */
 
 bool parquet_reader_chooses(const input_source *source, const corpus_options *options,
@@ -84,7 +79,7 @@ static void close_columns(parquet_reader *r)
 
 static void close_parquet(reader *base)
 {
-    parquet_reader *r = parquet_of(base);
+    parquet_reader *r = (parquet_reader *)base;
     close_columns(r);
     parquet_scan_free(&r->cuts);
     parquet_file_close(&r->file);
@@ -292,7 +287,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
 /* A file that was written to while it is read looks damaged. */
 static reader_result next_row(reader *base, reader_text *text, failure *err)
 {
-    parquet_reader *r = parquet_of(base);
+    parquet_reader *r = (parquet_reader *)base;
     failure changed = {0};
     const reader_result result = read_row(r, text, err);
     if (result == READER_FAILED && r->check_version && err->status == FAILURE_CONTENT &&
@@ -304,7 +299,7 @@ static reader_result next_row(reader *base, reader_text *text, failure *err)
 static bool skip_row(reader *base, reader_raw *raw, failure *err)
 {
     (void)err;
-    const parquet_reader *r = parquet_of(base);
+    const parquet_reader *r = (parquet_reader *)base;
     *raw = (reader_raw){.bytes = r->text, .begin = r->offset, .end = r->offset + r->n_bytes};
     return true;
 }
@@ -313,7 +308,7 @@ static bool skip_row(reader *base, reader_raw *raw, failure *err)
 static int seek_row(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
     (void)max_bytes;
-    parquet_reader *r = parquet_of(base);
+    parquet_reader *r = (parquet_reader *)base;
     if (to.line < r->rows.begin || to.line > r->rows.end) {
         fail_changed(err, "has changed: it has not the rows that an earlier run read");
         return -1;
@@ -388,7 +383,7 @@ static const reader_kind parquet_reader_kind = {
 
 int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, failure *err)
 {
-    parquet_reader *r = parquet_of(base);
+    parquet_reader *r = (parquet_reader *)base;
     parquet_page_place page;
     int result;
     if (!r->cuts.next.file)

@@ -19,11 +19,6 @@ typedef struct tar_reader {
     uint64_t n_read, n_left_out; /* members */
 } tar_reader;
 
-static tar_reader *tar_of(reader *base)
-{
-    return (tar_reader *)base; /* the base is its first member */
-}
-
 static window *window_of(tar_reader *t)
 {
     return &t->base.inner->window;
@@ -224,7 +219,7 @@ static bool leave_member(tar_reader *t, failure *err)
 
 static reader_result next_tar(reader *base, reader_text *text, failure *err)
 {
-    tar_reader *t = tar_of(base);
+    tar_reader *t = (tar_reader *)base;
     while (!t->at_end) {
         if (!t->in_member && !next_member(t, false, err))
             return READER_FAILED;
@@ -241,7 +236,7 @@ static reader_result next_tar(reader *base, reader_text *text, failure *err)
 /* A place is in a member, or at an end of the archive. */
 static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
-    tar_reader *t = tar_of(base);
+    tar_reader *t = (tar_reader *)base;
     window *w = window_of(t);
     const uint64_t from = w->offset;
     base->inner->n_records = to.n_records;
@@ -274,7 +269,7 @@ static reader_place place_of_tar(const reader *base)
 
 static bool open_tar(reader *base, failure *err)
 {
-    tar_reader *t = tar_of(base);
+    tar_reader *t = (tar_reader *)base;
     base->format = base->options->format;
     base->names_byte = true;
     base->inner = reader_new(&text_reader_kind, base->options, &base->window, err);

@@ -284,14 +284,9 @@ static bool begin_input(text_reader *r, failure *err)
 
 /* ---- Open, close ---- */
 
-static text_reader *text_of(reader *base)
-{
-    return (text_reader *)base; /* the base is its first member */
-}
-
 static bool open_text(reader *base, failure *err)
 {
-    text_reader *r = text_of(base);
+    text_reader *r = (text_reader *)base;
     const char *field = corpus_field(base->options);
     r->checked = base->window.part != NULL;
     set_format(r, base->options->format);
@@ -305,7 +300,7 @@ static bool open_text(reader *base, failure *err)
 
 static void close_text(reader *base)
 {
-    text_reader *r = text_of(base);
+    text_reader *r = (text_reader *)base;
     json_line_scanner_free(r->scanner);
     json_paths_free(r->paths);
     free(r->decoded);
@@ -556,7 +551,7 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
 
 static reader_result next_text(reader *base, reader_text *text, failure *err)
 {
-    text_reader *r = text_of(base);
+    text_reader *r = (text_reader *)base;
     if (!begin_input(r, err))
         return READER_FAILED;
     reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
@@ -568,7 +563,7 @@ static reader_result next_text(reader *base, reader_text *text, failure *err)
 
 static bool skip_document(reader *base, reader_raw *raw, failure *err)
 {
-    text_reader *r = text_of(base);
+    text_reader *r = (text_reader *)base;
     window *w = &r->base.window;
     bool whole = r->complete && w->offset == r->offset;
     *raw = (reader_raw){.bytes = whole ? window_text(w) : NULL, .begin = r->offset};
@@ -585,7 +580,7 @@ static bool skip_document(reader *base, reader_raw *raw, failure *err)
 
 static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
-    text_reader *r = text_of(base);
+    text_reader *r = (text_reader *)base;
     window *w = &r->base.window;
     if (!begin_input(r, err))
         return -1;
@@ -660,7 +655,7 @@ const reader_kind text_reader_kind = {
 
 void text_reader_restart(reader *base, corpus_format format, bool one_record)
 {
-    text_reader *r = text_of(base);
+    text_reader *r = (text_reader *)base;
     set_format(r, format);
     if (one_record)
         r->terminator_bytes = 0;
