@@ -82,12 +82,7 @@ static decoder_result isal_decode(void *state, decoder_buffers *buffers, failure
     return DECODER_FRAME_END;
 }
 
-static void isal_destroy(void *state)
-{
-    free(state);
-}
-
-#define ISAL_CALLS isal_create, isal_decode, isal_destroy
+#define ISAL_CALLS isal_create, isal_decode, free
 #else
 #define ISAL_CALLS NULL, NULL, NULL
 #endif
