@@ -243,6 +243,8 @@ static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
 
 /* ---- All of it ---- */
 
+#define N_AT_ONCE 2048 /* tokens of 2 bytes */
+
 void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes)
 {
     store_le64(bytes, h->crc[0]);
@@ -273,9 +275,6 @@ void tokmap_i_content_hash_add(tokmap_i_content_hash *h, const void *data, size_
 void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *tokens, size_t n_tokens,
                                       unsigned token_bytes)
 {
-    enum {
-        N_AT_ONCE = 2048
-    };
     uint32_t wide[N_AT_ONCE];
     const uint8_t *p = tokens;
     if (token_bytes == sizeof *wide) {

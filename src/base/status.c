@@ -8,9 +8,7 @@
 
 #include "base/base.h"
 
-enum {
-    MAX_STRUCT_BYTES = 4096 /* no struct is larger */
-};
+#define MAX_STRUCT_BYTES 4096 /* no struct is larger */
 
 const char *tokmap_version(void)
 {

@@ -12,9 +12,7 @@ typedef struct tokmap_i_index_reader {
     uint8_t *buffer; /* TOKMAP_I_READER_BUFFER_BYTES */
 } tokmap_i_index_reader;
 
-enum {
-    TOKMAP_I_READER_BUFFER_BYTES = 1 << 20
-};
+#define TOKMAP_I_READER_BUFFER_BYTES (1 << 20)
 
 tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
                                          tokmap_error *err);

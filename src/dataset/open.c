@@ -13,9 +13,7 @@
 #include "format/segments_section.h"
 
 /* How often open starts again because a writer was replacing the dataset. */
-enum {
-    MOST_TRIES = 100
-};
+#define MOST_TRIES 100
 
 tokmap_status tokmap_i_fail_damaged(const tokmap_dataset *ds, uint64_t offset, const char *problem,
                                     tokmap_error *err)

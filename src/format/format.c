@@ -43,9 +43,7 @@ enum {
     AT_HEADER_CHECKSUM = 248
 };
 
-enum {
-    SECTION_MUST_UNDERSTAND = 1
-};
+#define SECTION_MUST_UNDERSTAND 1u
 
 int tokmap_i_suffix_valid(const char *suffix)
 {
@@ -220,7 +218,7 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
                        "%s: damaged: section %" PRIu32 " has kind %" PRIu32 ", out of order",
                        file->name, i, s->kind);
     const bool known = s->kind <= TOKMAP_I_SPANS;
-    if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags != flags_of(s->kind)))
+    if ((s->flags & ~SECTION_MUST_UNDERSTAND) || (known && s->flags != flags_of(s->kind)))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
                        "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
                        ", which it must not have",

@@ -49,9 +49,7 @@ static const struct {
     FIELD(64, largest_id),       FIELD(68, note_bytes),         FIELD(80, ends_checksum),
     FIELD(88, block_checksum),   FIELD(96, values_bytes),       FIELD(104, values_checksum),
     FIELD(112, tokens_hash.crc), FIELD(128, documents_hash.crc)};
-enum {
-    N_FIELDS = sizeof fields / sizeof *fields
-};
+#define N_FIELDS (sizeof fields / sizeof *fields)
 
 /* ---- Header ---- */
 
@@ -129,7 +127,7 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     memset(p, 0, TOKMAP_I_RECORD_HEAD_BYTES);
     memcpy(p, head_magic, sizeof head_magic);
     store_le64(p + AT_PREVIOUS, previous);
-    for (int i = 0; i < N_FIELDS; i++)
+    for (size_t i = 0; i < N_FIELDS; i++)
         memcpy(p + fields[i].at, (const uint8_t *)now + fields[i].offset, fields[i].n_bytes);
     store_le32(p + AT_FLAGS, (now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0) |
                                  (now->has_spans ? FLAG_SPANS : 0));
@@ -158,7 +156,7 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         .n_spans = before->n_spans + load_le32(p + AT_NEW_SPANS),
         .checksum = load_le64(p + AT_HEAD_CHECKSUM),
     };
-    for (int i = 0; i < N_FIELDS; i++)
+    for (size_t i = 0; i < N_FIELDS; i++)
         memcpy((uint8_t *)now + fields[i].offset, p + fields[i].at, fields[i].n_bytes);
     const uint64_t n_grouped = now->n_documents - now->n_documents % TOKMAP_I_GROUP_DOCUMENTS;
     now->tokens_hash.n_bytes = 4 * now->n_tokens;

@@ -22,9 +22,7 @@
 #define CLOSE 1e-3
 #define VERY_CLOSE 1e-9
 
-enum {
-    BUCKETS = 256
-};
+#define BUCKETS 256
 
 typedef struct table {
     struct table *next; /* in the same bucket */

@@ -9,9 +9,7 @@
 #include "base/base.h"
 #include "order/order_key.h"
 
-enum {
-    FEW_ROUNDS = 7, /* the fewest; small networks have more */
-};
+#define FEW_ROUNDS 7 /* the fewest; small networks have more */
 
 typedef struct digits {
     uint64_t l, r;

@@ -10,10 +10,8 @@
  * file system may answer EINTR each time. */
 static inline bool tokmap_i_is_interrupted(unsigned *n_times)
 {
-    enum {
-        MAX_TIMES = 1000000
-    };
-    return errno == EINTR && ++*n_times < MAX_TIMES;
+    const unsigned max_times = 1000000;
+    return errno == EINTR && ++*n_times < max_times;
 }
 
 #endif /* TOKMAP_INTERRUPTED_H */

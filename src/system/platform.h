@@ -11,10 +11,7 @@
 #include <stdint.h>
 
 #define TOKMAP_I_DIRECT_BYTES 4096
-
-enum {
-    TOKMAP_I_MAX_THREADS = 64 /* of tokmap_i_run_threads */
-};
+#define TOKMAP_I_MAX_THREADS 64 /* of tokmap_i_run_threads */
 
 typedef struct tokmap_i_file_stat {
     uint64_t n_bytes;

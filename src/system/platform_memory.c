@@ -94,9 +94,7 @@ void tokmap_i_big_memory_free(void *memory, size_t n_bytes)
 
 /* ---- Memory for devices ---- */
 
-enum {
-    POLICY_PREFERRED = 1 /* of mbind: this node, or another one when it is full */
-};
+#define POLICY_PREFERRED 1 /* of mbind: this node, or another one when it is full */
 
 int tokmap_i_pci_node(int domain, int bus, int device)
 {

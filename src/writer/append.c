@@ -11,9 +11,7 @@
 #include "system/platform.h"
 #include "writer/writer.h"
 
-enum {
-    SHOWN_BYTES = 150 /* of a name in a message */
-};
+#define SHOWN_BYTES 150 /* of a name in a message */
 
 static tokmap_status check_fit(const tokmap_i_append *a, tokmap_error *err)
 {

@@ -9,9 +9,7 @@
 #include "system/platform.h"
 #include "base/status.h"
 
-enum {
-    SCAN_BYTES = 64 << 10
-};
+#define SCAN_BYTES (64 << 10)
 
 /* ---- Reading ---- */
 
