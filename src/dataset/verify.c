@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/base.h"
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "dataset/token_files.h"
 #include "dataset/index_cache.h"
@@ -47,8 +47,9 @@ typedef struct verify_job {
     uint64_t n_blocks;
     atomic_uint_fast64_t next_block;
     tokmap_i_mutex mutex; /* for all below */
-    bad_block *bad;
-    size_t n_bad, bad_capacity;
+    tokmap_i_bytes bad_blocks;
+    bad_block *bad; /* in them */
+    size_t n_bad;
     size_t n_first_found, n_end_found; /* of bad, found so far in the pass over the documents */
     uint64_t n_documents_passed;
     uint64_t last_end;                    /* of the documents that were passed, */
@@ -61,7 +62,7 @@ typedef struct verify_job {
     const char *bad_span; /* what is wrong with one */
     uint32_t largest_id;
     uint64_t bytes_done, bytes_total;
-    tokmap_status failure; /* an error that ended the check */
+    bool failed; /* out of memory, which ended the check */
     tokmap_verify_report report;
     tokmap_error first;
     bool corrupt;
@@ -78,12 +79,14 @@ static void report_damage(verify_job *job, tokmap_damage *damage)
         job->options.on_damage(job->options.context, damage);
 }
 
-/* Reports a problem of the index. False if the file is not to blame, as when out of memory. */
-static bool report_index(verify_job *job, const tokmap_i_section *section, tokmap_damage_kind kind,
+/* Reports a problem of the index. If the file is not to blame, memory ran out. */
+static void report_index(verify_job *job, const tokmap_i_section *section, tokmap_damage_kind kind,
                          const tokmap_error *error)
 {
-    if (error->status != TOKMAP_ERR_CORRUPT && error->status != TOKMAP_ERR_IO)
-        return false;
+    if (error->status != TOKMAP_ERR_CORRUPT && error->status != TOKMAP_ERR_IO) {
+        job->failed = true;
+        return;
+    }
     tokmap_damage damage = {
         .kind = error->status == TOKMAP_ERR_IO ? TOKMAP_DAMAGE_UNREADABLE : kind,
         .first_byte = section->offset,
@@ -91,7 +94,6 @@ static bool report_index(verify_job *job, const tokmap_i_section *section, tokma
         .error = *error,
     };
     report_damage(job, &damage);
-    return true;
 }
 
 static void report_progress(verify_job *job, uint64_t n_bytes)
@@ -113,17 +115,14 @@ typedef struct block_reader {
 /* False: out of memory. */
 static bool note_bad(verify_job *job, const bad_block *bad)
 {
-    if (job->n_bad == job->bad_capacity) {
-        const size_t capacity = MAX(job->bad_capacity * 2, 64);
-        bad_block *more = realloc(job->bad, capacity * sizeof *more);
-        if (!more) {
-            job->failure = TOKMAP_ERR_MEMORY;
-            return false;
-        }
-        job->bad = more;
-        job->bad_capacity = capacity;
+    uint8_t *to = tokmap_i_bytes_add(&job->bad_blocks, sizeof *bad);
+    if (!to) {
+        job->failed = true;
+        return false;
     }
-    job->bad[job->n_bad++] = *bad;
+    memcpy(to, bad, sizeof *bad);
+    job->bad = (bad_block *)(void *)job->bad_blocks.data;
+    job->n_bad++;
     return true;
 }
 
@@ -194,9 +193,8 @@ static void check_files(verify_job *job)
 {
     const tokmap_dataset *ds = job->ds;
     job->missing = calloc((size_t)MAX(ds->n_files, 1), sizeof *job->missing);
-    if (!job->missing)
-        job->failure = TOKMAP_ERR_MEMORY;
-    for (uint64_t i = 0; i < ds->n_files && !job->failure; i++) {
+    job->failed = !job->missing;
+    for (uint64_t i = 0; i < ds->n_files && !job->failed; i++) {
         tokmap_i_token_file *file = &ds->files[i];
         tokmap_i_named_file lent;
         tokmap_error err;
@@ -216,7 +214,7 @@ static void check_files(verify_job *job)
             *bad.err = err;
         if (!bad.err || !note_bad(job, &bad)) {
             free(bad.err);
-            job->failure = TOKMAP_ERR_MEMORY;
+            job->failed = true;
         }
         job->missing[i] = true;
     }
@@ -250,7 +248,7 @@ static void *check_blocks(void *context)
                 check_block(job, &r, block);
     } else {
         tokmap_i_mutex_lock(&job->mutex);
-        job->failure = TOKMAP_ERR_MEMORY;
+        job->failed = true;
         tokmap_i_mutex_unlock(&job->mutex);
     }
     free(r.buffer);
@@ -285,15 +283,16 @@ static void pass_spans(verify_job *job, uint64_t begin, uint64_t end)
     }
 }
 
-/* Whether spans can be checked, with the documents. */
-static bool open_spans(verify_job *job)
+/* Spans are checked with the documents. */
+static void open_spans(verify_job *job)
 {
     const tokmap_dataset *ds = job->ds;
     const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_SPANS);
     job->cache = tokmap_i_index_cache_open(section->n_bytes);
     job->span_hash.hasher = tokmap_i_hasher_open();
-    if (!job->cache || !job->span_hash.hasher)
-        return false;
+    job->failed = !job->cache || !job->span_hash.hasher;
+    if (job->failed)
+        return;
     const tokmap_i_cached_file file = {
         ds, job->reader.fd, ds->index_path, ds->header.index_bytes, section->offset, 0};
     job->span_at = (tokmap_i_span_cursor){.spans = &ds->spans,
@@ -302,11 +301,10 @@ static bool open_spans(verify_job *job)
         job->bad_span = "its spans are not in order";
     else
         next_span(job);
-    return true;
 }
 
-/* After all documents. False: out of memory. */
-static bool check_spans(verify_job *job)
+/* After all documents. */
+static void check_spans(verify_job *job)
 {
     tokmap_error err;
     tokmap_status status = tokmap_i_index_cache_check(job->cache, &err);
@@ -317,7 +315,8 @@ static bool check_spans(verify_job *job)
         job->bad_span = "the hash of its spans is not theirs";
     if (!status && job->bad_span)
         status = tokmap_i_fail_damaged(job->ds, section->offset, job->bad_span, &err);
-    return !status || report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
+    if (status)
+        report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
 }
 
 /* ---- The documents in bad blocks ---- */
@@ -383,43 +382,40 @@ static void report_block(verify_job *job, const bad_block *bad)
 /* ---- The whole ---- */
 
 /* sound: of each section, by its kind. */
-static bool check_sections(verify_job *job, bool sound[TOKMAP_I_SPANS + 1])
+static void check_sections(verify_job *job, bool sound[TOKMAP_I_SPANS + 1])
 {
     const tokmap_i_header *h = &job->ds->header;
-    for (uint32_t i = 0; i < h->n_sections; i++) {
+    for (uint32_t i = 0; i < h->n_sections && !job->failed; i++) {
         const tokmap_i_section *section = &h->sections[i];
         tokmap_error err;
-        if (tokmap_i_index_reader_checksum(&job->reader, section, &err) == TOKMAP_OK) {
+        tokmap_status status = tokmap_i_index_reader_checksum(&job->reader, section, &err);
+        if (!status) {
             if (section->kind <= TOKMAP_I_SPANS)
                 sound[section->kind] = true;
             job->report.bytes_read += section->n_bytes;
-            if (section->kind == TOKMAP_I_CHECKSUMS &&
-                tokmap_i_index_reader_load(&job->reader, section, &job->checksums, &err) &&
-                !report_index(job, section, TOKMAP_DAMAGE_SECTION, &err))
-                return false;
-        } else if (!report_index(job, section, TOKMAP_DAMAGE_SECTION, &err)) {
-            return false;
+            if (section->kind == TOKMAP_I_CHECKSUMS)
+                status = tokmap_i_index_reader_load(&job->reader, section, &job->checksums, &err);
         }
+        if (status)
+            report_index(job, section, TOKMAP_DAMAGE_SECTION, &err);
         report_progress(job, section->n_bytes);
     }
-    return true;
 }
 
-static bool check_inputs(verify_job *job)
+static void check_inputs(verify_job *job)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&job->ds->header, TOKMAP_I_INPUTS);
     tokmap_i_inputs inputs = job->ds->inputs;
     tokmap_error err;
     uint8_t *bytes = NULL;
-    if (tokmap_i_index_reader_load(&job->reader, section, &bytes, &err))
-        return report_index(job, section, TOKMAP_DAMAGE_SECTION, &err);
+    tokmap_status status = tokmap_i_index_reader_load(&job->reader, section, &bytes, &err);
     inputs.bytes = bytes;
-    const char *problem = tokmap_i_inputs_check(&inputs);
+    const char *problem = status ? NULL : tokmap_i_inputs_check(&inputs);
     free(bytes);
-    if (!problem)
-        return true;
-    tokmap_i_fail_damaged(job->ds, section->offset, problem, &err);
-    return report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
+    if (problem)
+        status = tokmap_i_fail_damaged(job->ds, section->offset, problem, &err);
+    if (status)
+        report_index(job, section, problem ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_SECTION, &err);
 }
 
 /* The largest id, and the hashes of which the dataset id is made, if nothing else is wrong. */
@@ -452,40 +448,33 @@ static void check_header(verify_job *job)
     report_damage(job, &damage);
 }
 
-/* Whether a check of a section succeeded, or was reported. */
-static bool is_done(verify_job *job, tokmap_status status, tokmap_i_section_kind kind,
-                    const tokmap_error *err)
-{
-    return !status || report_index(job, tokmap_i_section_find(&job->ds->header, kind),
-                                   TOKMAP_DAMAGE_CONTENT, err);
-}
-
 static void check_all(verify_job *job)
 {
+    const tokmap_i_header *h = &job->ds->header;
     bool sound[TOKMAP_I_SPANS + 1] = {false};
     tokmap_error err;
-    if (!check_sections(job, sound) || !check_inputs(job) ||
-        (sound[TOKMAP_I_META] &&
-         !is_done(job, tokmap_i_verify_meta(&job->reader, &err), TOKMAP_I_META, &err))) {
-        job->failure = TOKMAP_ERR_MEMORY;
-        return;
-    }
-    check_files(job);
-    if (job->checksums && !job->failure)
+    if (!job->failed)
+        check_sections(job, sound);
+    if (!job->failed)
+        check_inputs(job);
+    if (!job->failed && sound[TOKMAP_I_META] && tokmap_i_verify_meta(&job->reader, &err))
+        report_index(job, tokmap_i_section_find(h, TOKMAP_I_META), TOKMAP_DAMAGE_CONTENT, &err);
+    if (!job->failed)
+        check_files(job);
+    if (!job->failed && job->checksums)
         tokmap_i_run_threads(job->options.n_threads, check_blocks, job);
-    if (job->failure)
+    if (job->failed)
         return;
     if (job->n_bad > 1)
         qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
-    if (sound[TOKMAP_I_DOCUMENTS] && sound[TOKMAP_I_SPANS] && !open_spans(job))
-        job->failure = TOKMAP_ERR_MEMORY;
-    if (sound[TOKMAP_I_DOCUMENTS] &&
-        !is_done(job, tokmap_i_index_reader_documents(&job->reader, pass_documents, job, &err),
-                 TOKMAP_I_DOCUMENTS, &err))
-        job->failure = TOKMAP_ERR_MEMORY;
-    if (job->cache && !job->failure && job->n_documents_passed == job->ds->header.n_documents &&
-        !check_spans(job))
-        job->failure = TOKMAP_ERR_MEMORY;
+    if (sound[TOKMAP_I_DOCUMENTS] && sound[TOKMAP_I_SPANS])
+        open_spans(job);
+    if (!job->failed && sound[TOKMAP_I_DOCUMENTS] &&
+        tokmap_i_index_reader_documents(&job->reader, pass_documents, job, &err))
+        report_index(job, tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS), TOKMAP_DAMAGE_CONTENT,
+                     &err);
+    if (!job->failed && job->cache && job->n_documents_passed == h->n_documents)
+        check_spans(job);
     for (size_t i = job->n_end_found; i < job->n_bad; i++)
         job->bad[i].first_document = 0; /* not known: the documents end before their block */
     for (size_t i = 0; i < job->n_bad; i++)
@@ -542,23 +531,19 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     job.report.bytes_read = job.bytes_done;
     if (job.options.sample >= 1) {
         job.block_hashes = calloc(MAX(job.n_blocks, 1), sizeof *job.block_hashes);
-        if (!job.block_hashes) {
-            tokmap_i_index_reader_close(&job.reader);
-            return FAIL_MEMORY(err);
-        }
+        job.failed = !job.block_hashes;
     }
     tokmap_i_mutex_init(&job.mutex);
     check_all(&job);
     tokmap_i_mutex_free(&job.mutex);
     if (report)
         tokmap_i_give_struct(report, &job.report, &report_kind, NULL);
-    if (job.failure)
+    if (job.failed) {
         status = FAIL_MEMORY(err);
-    else if (job.report.n_damages > 0)
-        status = job.corrupt ? TOKMAP_ERR_CORRUPT : TOKMAP_ERR_IO;
-    if (job.report.n_damages > 0 && !job.failure && err) {
-        *err = job.first;
-        err->status = status;
+    } else if (job.report.n_damages > 0) {
+        status = job.first.status = job.corrupt ? TOKMAP_ERR_CORRUPT : TOKMAP_ERR_IO;
+        if (err)
+            *err = job.first;
     }
     tokmap_i_index_reader_close(&job.reader);
     for (size_t i = 0; i < job.n_bad; i++)
@@ -568,6 +553,6 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     free(job.missing);
     free(job.checksums);
     free(job.block_hashes);
-    free(job.bad);
+    free(job.bad_blocks.data);
     return status;
 }
