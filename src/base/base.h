@@ -80,6 +80,13 @@ static inline bool is_zero(const void *bytes, size_t n_bytes)
     return any == 0;
 }
 
+/* What follows the last slash. */
+static inline const char *name_in_path(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* The size of a struct in the version where this member was the last one. */
 #define SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof((type *)0)->member)
 

@@ -57,8 +57,7 @@ static tokmap_status find_index(tokmap_dataset *ds, const char *path, size_t *pr
         path_bytes > end_bytes && strcmp(path + path_bytes - end_bytes, ".tmi") == 0;
     *prefix_bytes = path_bytes - (is_index ? end_bytes : 0);
     tokmap_status status = join_names(ds->index_names, path, *prefix_bytes, ".tmi", err);
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    const char *base = name_in_path(path);
     const char *dot = strrchr(base, '.');
     if (status || *prefix_bytes < path_bytes || !dot || dot == base || has_index(ds))
         return status;
@@ -219,8 +218,7 @@ static size_t kept_fds_bytes(const tokmap_dataset *ds)
 static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *segments,
                                 tokmap_error *err)
 {
-    const char *slash = strrchr(ds->index_path, '/');
-    ds->folder_bytes = slash ? (size_t)(slash - ds->index_path) + 1 : 0;
+    ds->folder_bytes = (size_t)(name_in_path(ds->index_path) - ds->index_path);
     ds->n_files = segments->n_segments;
     ds->files = calloc((size_t)ds->n_files + 1, sizeof *ds->files);
     ds->paths = malloc((size_t)(segments->names_bytes + ds->n_files * (ds->folder_bytes + 1)) + 1);

@@ -194,8 +194,7 @@ static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_fil
     const int error = tokmap_i_map(fd, n_bytes, (const void **)map);
     if (kept < 0)
         tokmap_i_file_close(fd);
-    return error ? FAIL_IO(err, error, "%s: cannot map %" PRIu64 " bytes", file->path, n_bytes)
-                 : TOKMAP_OK;
+    return CHECK_IO(err, error, "%s: cannot map %" PRIu64 " bytes", file->path, n_bytes);
 }
 
 tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_file *file,

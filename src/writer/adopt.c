@@ -50,8 +50,7 @@ tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
         return FAIL_MEMORY(err);
     const tokmap_i_header *h = &w->header;
     tokmap_i_file_stat *stat = &w->names.token_file;
-    const char *slash = strrchr(token_path, '/');
-    const char *base = slash ? slash + 1 : token_path;
+    const char *base = name_in_path(token_path);
     const char *suffix = strrchr(base, '.');
     tokmap_status status = take_options(w, options, err);
     if (!status && (!suffix || suffix == base || !tokmap_i_suffix_valid(suffix)))

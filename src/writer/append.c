@@ -310,13 +310,12 @@ static tokmap_status add_segment(tokmap_writer *w, const tokmap_i_token_file *fi
                                  tokmap_error *err)
 {
     char *name;
-    const char *slash = strrchr(w->names.bin_path, '/');
     tokmap_status status = tokmap_i_relative_path_name(&w->paths, file->path, &name, err);
     if (status)
         return status;
     const tokmap_i_new_segment segment = {name, w->n_tokens + file->n_tokens, file->token_offset};
     /* A dataset may be on its way to be replaced by the output, which would take its tokens. */
-    if (strcmp(name, slash ? slash + 1 : w->names.bin_path) == 0)
+    if (strcmp(name, name_in_path(w->names.bin_path)) == 0)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT,
                       "%s: has the name of the output, and would be removed; give the output "
                       "another one",

@@ -6,14 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/status.h"
 #include "system/platform.h"
-
-static const char *name_in(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* How much the two have in common, up to the end of a name. "/" is one without names. */
 static size_t common_bytes(const char *a, const char *b)
@@ -56,7 +51,7 @@ static tokmap_status find_folder(const char *path, char **real, tokmap_error *er
     const int error = tokmap_i_folder_resolve(path, real);
     if (error == ENOMEM)
         return FAIL_MEMORY(err);
-    return error ? FAIL_IO(err, error, "%s: cannot find its folder", path) : TOKMAP_OK;
+    return CHECK_IO(err, error, "%s: cannot find its folder", path);
 }
 
 tokmap_status tokmap_i_relative_path_open(tokmap_i_relative_path *r, const char *path,
@@ -68,7 +63,7 @@ tokmap_status tokmap_i_relative_path_open(tokmap_i_relative_path *r, const char 
 tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char *path, char **out,
                                           tokmap_error *err)
 {
-    const char *name = name_in(path);
+    const char *name = name_in_path(path);
     const size_t folder_bytes = (size_t)(name - path);
     *out = NULL;
     if (!r->folder || !r->way || strlen(r->folder) != folder_bytes ||
