@@ -27,4 +27,13 @@ static inline uint8_t *tokmap_i_bytes_add(tokmap_i_bytes *b, size_t n_bytes)
     return b->data + b->n_bytes - n_bytes;
 }
 
+/* Adds a copy of these bytes. False when out of memory. */
+static inline bool tokmap_i_bytes_append(tokmap_i_bytes *b, const void *data, size_t n_bytes)
+{
+    uint8_t *p = tokmap_i_bytes_add(b, n_bytes);
+    if (p && n_bytes > 0)
+        memcpy(p, data, n_bytes);
+    return p != NULL;
+}
+
 #endif /* TOKMAP_BYTES_H */

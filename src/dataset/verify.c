@@ -115,12 +115,10 @@ typedef struct block_reader {
 /* False: out of memory. */
 static bool note_bad(verify_job *job, const bad_block *bad)
 {
-    uint8_t *to = tokmap_i_bytes_add(&job->bad_blocks, sizeof *bad);
-    if (!to) {
+    if (!tokmap_i_bytes_append(&job->bad_blocks, bad, sizeof *bad)) {
         job->failed = true;
         return false;
     }
-    memcpy(to, bad, sizeof *bad);
     job->bad = (bad_block *)(void *)job->bad_blocks.data;
     job->n_bad++;
     return true;
@@ -212,10 +210,9 @@ static void check_files(verify_job *job)
         };
         if (bad.err)
             *bad.err = err;
-        if (!bad.err || !note_bad(job, &bad)) {
+        job->failed = !bad.err;
+        if (!bad.err || !note_bad(job, &bad))
             free(bad.err);
-            job->failed = true;
-        }
         job->missing[i] = true;
     }
 }

@@ -17,19 +17,11 @@ enum {
     MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 3
 };
 
-static bool append_bytes(tokmap_i_bytes *b, const void *data, size_t n_bytes)
-{
-    uint8_t *p = tokmap_i_bytes_add(b, n_bytes);
-    if (p && n_bytes > 0)
-        memcpy(p, data, n_bytes);
-    return p != NULL;
-}
-
 static bool append_u64(tokmap_i_bytes *b, uint64_t value)
 {
     uint8_t bytes[8];
     store_le64(bytes, value);
-    return append_bytes(b, bytes, sizeof bytes);
+    return tokmap_i_bytes_append(b, bytes, sizeof bytes);
 }
 
 static uint32_t n_sections(const tokmap_i_index_writer *w)
@@ -131,7 +123,7 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
     tokmap_i_content_hash_add(&w->documents_hash, lengths, 8 * (size_t)w->n_in_group);
     const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
     if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide) &&
-        !append_bytes(&w->wide_ends, wide, sizeof wide))
+        !tokmap_i_bytes_append(&w->wide_ends, wide, sizeof wide))
         return FAIL_MEMORY(err);
     w->group_start = w->last_end;
     w->n_in_group = 0;
@@ -161,7 +153,7 @@ tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t che
 tokmap_status tokmap_i_index_writer_blocks(tokmap_i_index_writer *w, const uint8_t *checksums,
                                            size_t n_bytes, tokmap_error *err)
 {
-    return append_bytes(&w->blocks, checksums, n_bytes) ? TOKMAP_OK : FAIL_MEMORY(err);
+    return tokmap_i_bytes_append(&w->blocks, checksums, n_bytes) ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
 tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
@@ -174,7 +166,7 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d inputs", w->path,
                     TOKMAP_I_MAX_INPUTS);
     uint8_t *entry = tokmap_i_bytes_add(&w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES);
-    if (!entry || !append_bytes(&w->names, input->name, input->name_bytes))
+    if (!entry || !tokmap_i_bytes_append(&w->names, input->name, input->name_bytes))
         return FAIL_MEMORY(err);
     tokmap_i_input_entry_encode(&(tokmap_i_input_entry){input->end_document, input->end_token,
                                                         input->input_bytes, input->input_checksum,
@@ -224,7 +216,7 @@ tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
     if (w->segments.n_bytes / TOKMAP_I_SEGMENT_ENTRY_BYTES >= TOKMAP_I_MAX_SEGMENTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d token files", w->path,
                     TOKMAP_I_MAX_SEGMENTS);
-    if (!append_bytes(&w->segment_names, segment->name, name_bytes) ||
+    if (!tokmap_i_bytes_append(&w->segment_names, segment->name, name_bytes) ||
         !append_u64(&w->segments, segment->end_token) ||
         !append_u64(&w->segments, segment->token_offset) ||
         !append_u64(&w->segments, w->segment_names.n_bytes))
@@ -386,7 +378,8 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
                                                        [TOKMAP_I_NAMES] = &w->names,
                                                        [TOKMAP_I_NEW_SPANS] = &w->spans};
     for (int part = 0; part < TOKMAP_I_RECORD_PARTS; part++)
-        if (to[part] && !append_bytes(to[part], parts->data[part], (size_t)parts->n_bytes[part]))
+        if (to[part] &&
+            !tokmap_i_bytes_append(to[part], parts->data[part], (size_t)parts->n_bytes[part]))
             return FAIL_MEMORY(err);
     w->n_documents = now->n_documents;
     w->documents_hash = now->documents_hash;
@@ -403,24 +396,19 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
                                           tokmap_error *err)
 {
     const uint64_t n_bytes = w->n_documents / TOKMAP_I_GROUP_DOCUMENTS * TOKMAP_I_GROUP_BYTES;
-    tokmap_i_file_stat stat;
-    const int error = tokmap_i_file_stat_fd(w->fd, &stat);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot read", w->path);
     w->written = documents_start(w) + n_bytes;
     uint8_t *piece = malloc(READ_BYTES);
     if (!piece)
         return FAIL_MEMORY(err);
-    const bool whole = n_bytes == 0 || stat.n_bytes >= w->written;
     tokmap_status status = TOKMAP_OK;
-    for (uint64_t at = 0; whole && !status && at < n_bytes; at += READ_BYTES) {
+    for (uint64_t at = 0; !status && at < n_bytes; at += READ_BYTES) {
         const size_t n = (size_t)MIN(n_bytes - at, READ_BYTES);
         status = read_back(w, at, piece, n, err);
         if (!status)
             tokmap_i_hasher_add(w->hasher, piece, n);
     }
     free(piece);
-    if (status || (whole && tokmap_i_hasher_get(w->hasher) == ends_checksum))
+    if (status != TOKMAP_ERR_CORRUPT && (status || tokmap_i_hasher_get(w->hasher) == ends_checksum))
         return status;
     return FAIL(err, TOKMAP_ERR_CORRUPT,
                 "%s: does not match its journal: the unfinished dataset cannot be resumed; "

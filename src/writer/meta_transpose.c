@@ -51,11 +51,8 @@ static tokmap_status number_string(string_table *t, const tokmap_value *v, uint3
             v->text_bytes <= TABLE_BYTES - t->text.n_bytes;
     if (!*fits)
         return TOKMAP_OK;
-    uint8_t *p = tokmap_i_bytes_add(&t->text, v->text_bytes);
-    if (!p)
+    if (!tokmap_i_bytes_append(&t->text, v->text, v->text_bytes))
         return FAIL_MEMORY(err);
-    if (v->text_bytes > 0)
-        memcpy(p, v->text, v->text_bytes);
     *number = t->n_strings++;
     t->ends[*number] = (uint32_t)t->text.n_bytes;
     t->slots[slot] = t->n_strings;
