@@ -18,9 +18,9 @@ enum {
     LOCATES = 200000
 };
 
-load_data_prefix load_data_name(const bench_options *options, size_t i)
+path_text load_data_name(const bench_options *options, size_t i)
 {
-    load_data_prefix prefix;
+    path_text prefix;
     snprintf(prefix.s, sizeof prefix.s, "%s/load-%zu", options->dir, i);
     return prefix;
 }
@@ -80,7 +80,7 @@ void load_data_close_made(const tokmap_dataset *const *datasets, size_t n_datase
 
 load_data load_data_open(const bench_options *options, uint64_t usual_mib)
 {
-    const load_data_prefix made = load_data_name(options, 0);
+    const path_text made = load_data_name(options, 0);
     const uint64_t n_bytes = (options->load_mib ? options->load_mib : usual_mib) << 20;
     load_data d;
     if (!options->data)
@@ -117,17 +117,16 @@ void load_data_warm_up(const tokmap_dataset *ds)
 
 const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_bytes)
 {
-    char path[4100];
+    const path_text path = path_of(prefix, suffix);
     struct stat st;
     void *map = MAP_FAILED;
-    snprintf(path, sizeof path, "%s%s", prefix, suffix);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path.s, O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &st) == 0) {
         *n_bytes = (size_t)st.st_size;
         map = mmap(NULL, *n_bytes, PROT_READ, MAP_SHARED, fd, 0);
     }
     if (map == MAP_FAILED)
-        bench_fail("%s: %s", path, strerror(errno));
+        bench_fail("%s: %s", path.s, strerror(errno));
     close(fd);
     return map;
 }

@@ -7,6 +7,7 @@
 #ifndef TOKMAP_LOAD_DATA_H
 #define TOKMAP_LOAD_DATA_H
 
+#include "cli/paths.h"
 #include "core/device.h"
 #include "tokmap.h"
 #include "tokmap_loader.h"
@@ -14,10 +15,7 @@
 
 #define LOAD_DATA_USUAL_MIB 1024
 
-typedef struct load_data_prefix {
-    char s[4096];
-} load_data_prefix;
-load_data_prefix load_data_name(const bench_options *options, size_t i);
+path_text load_data_name(const bench_options *options, size_t i);
 
 /* The user's dataset, if one was named; else dataset 0. */
 typedef struct load_data {

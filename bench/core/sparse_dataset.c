@@ -15,16 +15,15 @@
 /* Of these bytes, or a hole. */
 static void make_file(const char *prefix, const char *suffix, const void *bytes, uint64_t n_bytes)
 {
-    char path[4100];
+    const path_text path = path_of(prefix, suffix);
     int fd;
-    snprintf(path, sizeof path, "%s%s", prefix, suffix);
-    int error = tokmap_i_file_create(path, &fd);
+    int error = tokmap_i_file_create(path.s, &fd);
     if (!error)
         error =
             bytes ? tokmap_i_file_write(fd, bytes, n_bytes, 0) : tokmap_i_file_resize(fd, n_bytes);
     tokmap_i_file_close(fd);
     if (error)
-        bench_fail("%s: %s", path, strerror(error));
+        bench_fail("%s: %s", path.s, strerror(error));
 }
 
 static void add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes)
@@ -57,19 +56,18 @@ static void add_documents(tokmap_i_index_writer *w, uint64_t n_tokens, uint64_t 
 void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
                            uint64_t n_documents)
 {
-    const load_data_prefix prefix = load_data_name(options, i);
-    char path[4100];
+    const path_text prefix = load_data_name(options, i);
+    const path_text path = path_of(prefix.s, ".tmi");
     tokmap_i_index_writer *w;
     int fd;
     tokmap_i_header header = {
         .n_tokens = n_tokens, .token_bytes = 2, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID};
     make_file(prefix.s, ".bin", NULL, 2 * n_tokens);
     memcpy(header.token_suffix, ".bin", sizeof ".bin");
-    snprintf(path, sizeof path, "%s.tmi", prefix.s);
-    const int error = tokmap_i_file_create(path, &fd);
+    const int error = tokmap_i_file_create(path.s, &fd);
     if (error)
-        bench_fail("%s: %s", path, strerror(error));
-    bench_check(tokmap_i_index_writer_open(&w, path, fd, &bench_error));
+        bench_fail("%s: %s", path.s, strerror(error));
+    bench_check(tokmap_i_index_writer_open(&w, path.s, fd, &bench_error));
     add_blocks(w, 2 * n_tokens);
     add_documents(w, n_tokens, n_documents);
     bench_check(tokmap_i_index_writer_finish(w, &header, "{}", 2, &bench_error));
@@ -78,7 +76,7 @@ void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_to
 
 void load_data_copy_sparse(const bench_options *options, size_t from, size_t to, uint64_t n_tokens)
 {
-    const load_data_prefix prefix = load_data_name(options, to);
+    const path_text prefix = load_data_name(options, to);
     size_t n_bytes;
     const uint8_t *index = load_data_map(load_data_name(options, from).s, ".tmi", &n_bytes);
     make_file(prefix.s, ".bin", NULL, 2 * n_tokens);

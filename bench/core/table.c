@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "core/bench.h"
 #include "system/process.h"
 
@@ -15,10 +16,6 @@ enum {
     BAR_CELLS = 5,
     MAX_CELLS = 12 /* in a line */
 };
-
-typedef struct table_text {
-    char s[64];
-} table_text;
 
 typedef struct look {
     FILE *out;
@@ -56,10 +53,10 @@ static const char *style(const look *l, const char *code)
 }
 
 /* Three digits, with k, M, G for large values. */
-static table_text table_number(double value)
+static cli_text table_number(double value)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
-    table_text text;
+    cli_text text;
     int i = 0;
     for (; i < 4 && (value >= 999.5 || value <= -999.5); i++)
         value /= 1000;
@@ -67,9 +64,9 @@ static table_text table_number(double value)
     return text;
 }
 
-static table_text range_of(const bench_row *row)
+static cli_text range_of(const bench_row *row)
 {
-    table_text text = {""};
+    cli_text text = {""};
     double least = row->values[0], most = row->values[0];
     for (uint32_t i = 1; i < row->n_values; i++) {
         least = row->values[i] < least ? row->values[i] : least;
@@ -112,9 +109,9 @@ static int larger_of(int a, size_t b)
     return a > (int)b ? a : (int)b;
 }
 
-static table_text goal_of(const bench_row *row)
+static cli_text goal_of(const bench_row *row)
 {
-    table_text text = {""};
+    cli_text text = {""};
     if (row->goal != BENCH_NO_GOAL)
         snprintf(text.s, sizeof text.s, "%s %.20s %s",
                  row->goal == BENCH_AT_LEAST ? ">=" : "<=", table_number(row->target).s,
@@ -150,7 +147,7 @@ static void print_line(look *l, const bench_row *row, const widths *w)
     else
         fprintf(l->out, "  %-*s", w->name, row->name);
     const bool more = row->limit[0] || row->goal != BENCH_NO_GOAL;
-    const table_text range = range_of(row);
+    const cli_text range = range_of(row);
     fprintf(l->out, " %s%6s%s %-*s", style(l, "\033[1m"), table_number(bench_median(row)).s,
             style(l, "\033[0m"), more || range.s[0] ? w->unit : 0, row->unit);
     if (more || range.s[0])

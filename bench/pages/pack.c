@@ -25,7 +25,7 @@ typedef struct subject {
     id_buffer ids;   /* the output of encoding and the input of writing */
     size_t *ends;    /* of documents, in ids */
     size_t n_documents;
-    load_data_prefix prefix;
+    path_text prefix;
 } subject;
 
 /* ---- Stages: each does all of its work once ---- */

@@ -93,7 +93,7 @@ static void join_parts(const bench_options *options, uint32_t n_parts)
     tokmap_writer *w;
     bench_check(tokmap_writer_open_joined(&w, load_data_name(options, JOINED).s, &o, &bench_error));
     for (uint32_t i = 0; i < n_parts; i++) {
-        const load_data_prefix prefix = load_data_name(options, FIRST_PART + i);
+        const path_text prefix = load_data_name(options, FIRST_PART + i);
         tokmap_dataset *part;
         bench_check(tokmap_dataset_open_index(&part, prefix.s, &bench_error));
         bench_check(tokmap_writer_join(w, part, NULL, &bench_error));
@@ -122,7 +122,7 @@ static double plain_open_us(const subject *s, int size)
     double ns = 0;
     for (uint32_t i = 0; i < sizes[size].n_datasets; i++) {
         size_t index_bytes, token_bytes;
-        const load_data_prefix prefix = load_data_name(s->options, sizes[size].first + i);
+        const path_text prefix = load_data_name(s->options, sizes[size].first + i);
         const uint64_t begun = tokmap_i_now_ns();
         const uint8_t *index = load_data_map(prefix.s, ".tmi", &index_bytes);
         const uint8_t *tokens = load_data_map(prefix.s, ".bin", &token_bytes);
