@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tokmap.h"
-
 /* Leaves room for the longest suffix that is added to a prefix. */
 #define PATH_PREFIX_BYTES (4096 - 32)
 

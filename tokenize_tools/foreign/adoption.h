@@ -4,7 +4,6 @@
 #define TOKMAP_ADOPTION_H
 
 #include "foreign/foreign.h"
-#include "tokmap.h"
 
 /* --eod and --bos: not given, "none", or an id. */
 typedef struct adopt_id {

@@ -4,7 +4,6 @@
 #ifndef TOKMAP_PACK_REPORT_H
 #define TOKMAP_PACK_REPORT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "pack/work.h"
