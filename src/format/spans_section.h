@@ -27,8 +27,6 @@ typedef struct tokmap_i_spans {
     uint32_t role; /* of all, or TOKMAP_I_OWN_ROLES */
 } tokmap_i_spans;
 
-/* The size of a section; roles: each span has its own. */
-uint64_t tokmap_i_spans_bytes(uint64_t n_spans, uint64_t n_tokens, bool roles);
 void tokmap_i_spans_encode(const tokmap_i_spans *spans, uint8_t *head);
 /* NULL, or what is wrong with the section that begins with this head. */
 const char *tokmap_i_spans_decode(const uint8_t *head, uint64_t n_bytes, uint64_t n_tokens,
