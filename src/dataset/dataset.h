@@ -78,6 +78,7 @@ static inline bool tokmap_i_is_set_aside(const tokmap_dataset *ds)
     return ds->index_path == ds->index_names[1];
 }
 
+#define TOKMAP_I_WRONG_TOKENS_HASH "the hash of the tokens in its header is not theirs"
 /* TOKMAP_ERR_CORRUPT: a part of the index, at this byte, is wrong. */
 tokmap_status tokmap_i_fail_damaged(const tokmap_dataset *ds, uint64_t offset, const char *problem,
                                     tokmap_error *err);

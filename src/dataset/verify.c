@@ -435,7 +435,7 @@ static void check_header(verify_job *job)
     } else if (!job->block_hashes) {
         return;
     } else if (memcmp(tokens.crc, h->tokens_hash.crc, sizeof tokens.crc) != 0) {
-        problem = "the hash of the tokens in its header is not theirs";
+        problem = TOKMAP_I_WRONG_TOKENS_HASH;
     } else if (memcmp(job->documents_hash.crc, h->documents_hash.crc, sizeof tokens.crc) != 0) {
         problem = "the hash of the document lengths in its header is not theirs";
     }

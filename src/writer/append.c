@@ -84,12 +84,6 @@ tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t bloc
                    piece.file->path, block, piece.first_byte, piece.first_byte + piece.n_bytes - 1);
 }
 
-tokmap_status tokmap_i_fail_tokens_hash(const tokmap_dataset *ds, tokmap_error *err)
-{
-    return FAIL(err, TOKMAP_ERR_CORRUPT,
-                "%s: damaged: the hash of the tokens in its header is not theirs", ds->index_path);
-}
-
 /* ---- Documents, spans and inputs ---- */
 
 /* Reads the next span of the dataset. */
@@ -99,8 +93,7 @@ static tokmap_status next_span(tokmap_i_append *a, tokmap_error *err)
     a->has_next = !status;
     return !status || status == TOKMAP_END
                ? TOKMAP_OK
-               : FAIL(err, status, "%s: damaged: its spans do not stand in order",
-                      a->ds->index_path);
+               : tokmap_i_fail_damaged(a->ds, 0, "its spans do not stand in order", err);
 }
 
 static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
@@ -126,8 +119,7 @@ static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *e
     tokmap_status status = TOKMAP_OK;
     while (a->has_next && a->next.first_token < end && !status) {
         if (a->next.first_token < begin || a->next.n_tokens > end - a->next.first_token)
-            return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: a span is not inside a document",
-                        a->ds->index_path);
+            return tokmap_i_fail_damaged(a->ds, 0, "a span is not inside a document", err);
         a->next.first_token -= begin;
         status = tokmap_i_writer_add_span(a->w, &a->next, err);
         if (!status)
@@ -221,8 +213,7 @@ tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err)
     if (!status)
         status = tokmap_i_index_reader_documents(&a->reader, add_ends, a, err);
     if (!status && a->has_next)
-        status = FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: a span is not inside a document",
-                      a->ds->index_path);
+        status = tokmap_i_fail_damaged(a->ds, 0, "a span is not inside a document", err);
     return status ? status : append_inputs(a, err);
 }
 
@@ -296,7 +287,7 @@ tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_datase
     for (uint64_t i = 0; !status && i < job.a.checksums_bytes / 8; i++)
         status = append_block(&job, i, &w->failure);
     if (!status && memcmp(now->crc, expected.crc, sizeof now->crc) != 0)
-        status = tokmap_i_fail_tokens_hash(ds, &w->failure);
+        status = tokmap_i_fail_damaged(ds, 0, TOKMAP_I_WRONG_TOKENS_HASH, &w->failure);
     if (!status)
         status = tokmap_i_append_index(&job.a, &w->failure);
     tokmap_i_append_close(&job.a);

@@ -357,7 +357,7 @@ tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *pr
     if (!status)
         status = collect_units(&job, w->index, &w->header.tokens_hash, err);
     if (!status && memcmp(w->header.tokens_hash.crc, hash->crc, sizeof hash->crc) != 0)
-        status = tokmap_i_fail_tokens_hash(ds, err);
+        status = tokmap_i_fail_damaged(ds, 0, TOKMAP_I_WRONG_TOKENS_HASH, err);
     w->n_tokens = ds->header.n_tokens;
     w->header.largest_id = ds->header.largest_id;
     w->token_tail = job.file_bytes - job.n_bytes;

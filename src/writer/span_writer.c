@@ -35,11 +35,7 @@ tokmap_status tokmap_i_writer_add_span(tokmap_writer *w, const tokmap_span *span
         last->n_tokens += span->n_tokens;
         return TOKMAP_OK;
     }
-    uint8_t *to = tokmap_i_bytes_add(&w->spans, sizeof *span);
-    if (!to)
-        return FAIL_MEMORY(err);
-    memcpy(to, span, sizeof *span);
-    return TOKMAP_OK;
+    return tokmap_i_bytes_append(&w->spans, span, sizeof *span) ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
 tokmap_status tokmap_writer_add_span(tokmap_writer *w, const tokmap_span *span, tokmap_error *err)

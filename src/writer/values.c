@@ -27,8 +27,10 @@ static tokmap_status fail_other_columns(const tokmap_writer *w, tokmap_error *er
                 w->names.index_path, w->meta ? had : "none");
 }
 
-tokmap_status tokmap_i_writer_set_columns(tokmap_writer *w, const char *const *names,
-                                          uint32_t n_columns, tokmap_error *err)
+/* Creates P.tmv.partial for these columns, or compares them with those of the dataset that was
+ * resumed. */
+static tokmap_status set_columns(tokmap_writer *w, const char *const *names, uint32_t n_columns,
+                                 tokmap_error *err)
 {
     const uint64_t n_documents = w->index->n_documents;
     const bool resumed = w->note != NULL;
@@ -62,7 +64,7 @@ tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: its columns of values are set already",
                       w->names.index_path);
     else
-        status = tokmap_i_writer_set_columns(w, names, n_columns, &w->failure);
+        status = set_columns(w, names, n_columns, &w->failure);
     return tokmap_i_writer_leave(w, status, err);
 }
 
@@ -125,7 +127,7 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
             names[i][c->name_bytes] = 0;
             pointers[i] = names[i];
         }
-        return tokmap_i_writer_set_columns(w, pointers, n_has, err);
+        return set_columns(w, pointers, n_has, err);
     }
     const uint32_t n_wants = w->meta ? w->meta->n_columns : 0;
     for (uint32_t i = 0; i < n_wants; i++) {

@@ -125,10 +125,7 @@ static tokmap_status take_options(tokmap_writer *w, const tokmap_writer_options 
     if (o->resume_checkpoint > 0 && !w->names.resume)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "resume_checkpoint is set, but unfinished is not TOKMAP_UNFINISHED_RESUME");
-    if (o->has_spans != 0 && o->has_spans != 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "has_spans is %" PRId64 ": must be 0 or 1",
-                    o->has_spans);
-    return TOKMAP_OK;
+    return tokmap_i_check_flag("has_spans", o->has_spans, err);
 }
 
 static tokmap_status begin_spans(tokmap_writer *w, tokmap_error *err)

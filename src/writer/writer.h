@@ -68,10 +68,6 @@ tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 /* Makes what was written to it durable. */
 tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);
 
-/* Creates P.tmv.partial for these columns, or compares them with those of the dataset that was
- * resumed. */
-tokmap_status tokmap_i_writer_set_columns(tokmap_writer *w, const char *const *names,
-                                          uint32_t n_columns, tokmap_error *err);
 /* Checks that the columns of a dataset go with those of the writer, which takes them if it has no
  * documents and no columns. */
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
@@ -119,7 +115,5 @@ void tokmap_i_append_close(tokmap_i_append *a);
 /* Reads a whole block of tokens, and compares its checksum. */
 tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t block,
                                          uint64_t checksum, uint8_t *dst, tokmap_error *err);
-/* TOKMAP_ERR_CORRUPT: its tokens do not have the hash that its index says. */
-tokmap_status tokmap_i_fail_tokens_hash(const tokmap_dataset *ds, tokmap_error *err);
 
 #endif /* TOKMAP_WRITER_INTERNAL_H */
