@@ -4,7 +4,7 @@
  *
  * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes
  * sizes and offsets fit as well; 3 takes the rest as a documents section alone, 4 as an inputs
- * section, 5 as a section of values, 6 as a section of segments. */
+ * section, 5 as a section of values, 6 as a section of segments, 7 as one of spans. */
 #include "fuzz/fuzz.h"
 #include "base/base.h"
 #include "format/document_index.h"
@@ -13,6 +13,7 @@
 #include "format/input_table.h"
 #include "format/meta_section.h"
 #include "format/segments_section.h"
+#include "format/spans_section.h"
 #include "support/exact_copy.h"
 
 enum {
@@ -269,6 +270,70 @@ static void look_at_segments(const uint8_t *section, uint64_t n_bytes, uint64_t 
     require(sum <= UINT64_MAX / 2);
 }
 
+/* ---- Spans ---- */
+
+/* The spans in the order of the section; false: they do not ascend, or there are too many. */
+static bool list_spans(const tokmap_i_spans *s, tokmap_span *all, uint32_t *n)
+{
+    tokmap_i_span_cursor c = {.spans = s};
+    uint64_t end = 0;
+    tokmap_status status = tokmap_i_spans_seek(&c, 0);
+    for (*n = 0; !status && *n < MAX_LOOKUPS; ++*n) {
+        tokmap_span *one = &all[*n];
+        status = tokmap_i_spans_next(&c, one);
+        require(status == TOKMAP_OK || status == TOKMAP_END || status == TOKMAP_ERR_CORRUPT);
+        if (status)
+            break;
+        require(one->n_tokens > 0 && one->first_token >> 32 < s->n_pages &&
+                (one->first_token + one->n_tokens - 1) >> 32 == one->first_token >> 32);
+        if (one->first_token < end)
+            return false;
+        end = one->first_token + one->n_tokens;
+    }
+    return status == TOKMAP_END;
+}
+
+static void look_at_spans(const uint8_t *section, uint64_t n_bytes, uint64_t n_tokens)
+{
+    static tokmap_span all[MAX_LOOKUPS];
+    uint8_t again[TOKMAP_I_SPANS_HEAD_BYTES];
+    tokmap_i_spans s;
+    uint32_t n;
+    if (tokmap_i_spans_decode(section, n_bytes, n_tokens, &s))
+        return;
+    s.bytes = section;
+    tokmap_i_spans_encode(&s, again);
+    require(memcmp(again, section, sizeof again) == 0);
+    const bool sound = list_spans(&s, all, &n) && n == s.n_spans;
+    for (uint32_t i = 0; i < 40; i++) {
+        const uint64_t token = i % 2 && n > 0
+                                   ? all[i % n].first_token + i / 20 * all[i % n].n_tokens
+                                   : n_tokens / 40 * i;
+        tokmap_i_span_cursor c = {.spans = &s};
+        tokmap_span found = {0};
+        tokmap_status status = tokmap_i_spans_seek(&c, token);
+        if (!status)
+            status = tokmap_i_spans_next(&c, &found);
+        if (!sound)
+            continue;
+        uint32_t k = 0;
+        while (k < n && all[k].first_token + all[k].n_tokens <= token)
+            k++;
+        require(status == (k < n ? TOKMAP_OK : TOKMAP_END));
+        require(k == n || memcmp(&found, &all[k], sizeof found) == 0);
+    }
+}
+
+/* The number of tokens first; then the section. */
+static void look_at_spans_alone(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes < 8 + TOKMAP_I_SPANS_HEAD_BYTES)
+        return;
+    uint8_t *section = exact_copy(data + 8, n_bytes - 8);
+    look_at_spans(section, n_bytes - 8, load_le64(data) % (TOKMAP_I_MAX_TOKENS + 1));
+    free(section);
+}
+
 static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
 {
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
@@ -287,6 +352,9 @@ static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
     const tokmap_i_section *segments = tokmap_i_section_find(h, TOKMAP_I_SEGMENTS);
     if (segments)
         look_at_segments(index + segments->offset, segments->n_bytes, h->n_tokens, h->token_bytes);
+    const tokmap_i_section *spans = tokmap_i_section_find(h, TOKMAP_I_SPANS);
+    if (spans)
+        look_at_spans(index + spans->offset, spans->n_bytes, h->n_tokens);
 }
 
 static void look_at_index(const uint8_t *index, size_t n_bytes)
@@ -370,7 +438,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes == 0)
         return 0;
-    const uint8_t mode = data[0] % 7;
+    const uint8_t mode = data[0] % 8;
     data++;
     n_bytes--;
     if (mode == 3)
@@ -381,6 +449,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         look_at_values_alone(data, n_bytes);
     if (mode == 6)
         look_at_segments_alone(data, n_bytes);
+    if (mode == 7)
+        look_at_spans_alone(data, n_bytes);
     if (mode >= 3)
         return 0;
     uint8_t *index = exact_copy(data, n_bytes);
