@@ -63,7 +63,7 @@ tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_
                                .note_bytes = (uint32_t)note_bytes,
                                .input_before_document = w->input_before_document,
                                .block_checksum = tokmap_i_hasher_get(w->hasher)};
-    if (!w->resumable)
+    if (!w->options.resumable)
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: was not opened to be resumable",
                       w->names.index_path);
     else if (note_bytes > TOKMAP_MAX_NOTE_BYTES)
@@ -110,7 +110,7 @@ static tokmap_status restore_counts(tokmap_writer *w, tokmap_error *err)
 /* TOKMAP_END if there is nothing to resume. */
 static tokmap_status read_journal(tokmap_writer *w, tokmap_error *err)
 {
-    const uint64_t wanted = w->resume_checkpoint;
+    const uint64_t wanted = w->options.resume_checkpoint;
     tokmap_i_journal *j = &w->journal;
     tokmap_status status = tokmap_i_journal_open(j, w->names.journal, true, err);
     if (!status)
@@ -237,11 +237,11 @@ static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)
     tokmap_i_journal_close(&w->journal);
     free(w->note);
     w->note = NULL;
-    if (w->resume_checkpoint == 0)
+    if (w->options.resume_checkpoint == 0)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "%s: there is no checkpoint %" PRIu64 "; the last one is %" PRIu64,
-                w->names.journal, w->resume_checkpoint, n_checkpoints);
+                w->names.journal, w->options.resume_checkpoint, n_checkpoints);
 }
 
 /* A writer that was killed after it had removed all other names leaves only a complete P with these

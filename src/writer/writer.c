@@ -39,12 +39,12 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
         status = tokmap_i_names_lock(&w->names, &fd, err);
     if (!status)
         status = tokmap_i_index_writer_open(&w->index, w->names.index_partial, fd, err);
-    if (!status && w->unfinished == TOKMAP_UNFINISHED_RESUME)
+    if (!status && w->options.unfinished == TOKMAP_UNFINISHED_RESUME)
         status = tokmap_i_writer_resume(w, &resumed, err);
     if (status || resumed)
         return status;
     status = tokmap_i_names_claim(&w->names, err);
-    if (!status && w->names.has_journal && w->unfinished == TOKMAP_UNFINISHED_REFUSE)
+    if (!status && w->names.has_journal && w->options.unfinished == TOKMAP_UNFINISHED_REFUSE)
         status = tokmap_i_writer_refuse_unfinished(w, err);
     if (!status)
         status = tokmap_i_names_discard(&w->names, err);
@@ -98,9 +98,10 @@ tokmap_status tokmap_i_take_ids(tokmap_i_header *h, int32_t has_eod, uint32_t eo
     return tokmap_i_check_flag("has_eod", has_eod, err);
 }
 
-static tokmap_status take_options(tokmap_writer *w, const tokmap_writer_options *o,
-                                  tokmap_error *err)
+/* Checks w->options, and does what they say. */
+static tokmap_status take_options(tokmap_writer *w, tokmap_error *err)
 {
+    tokmap_writer_options *o = &w->options;
     tokmap_i_header *h = &w->header;
     tokmap_status status = tokmap_i_check_flag("replace", o->replace, err);
     if (!status)
@@ -113,9 +114,7 @@ static tokmap_status take_options(tokmap_writer *w, const tokmap_writer_options 
         return status;
     w->names.replace = o->replace;
     w->names.resume = o->unfinished == TOKMAP_UNFINISHED_RESUME;
-    w->resumable = o->resumable || w->names.resume;
-    w->unfinished = o->unfinished;
-    w->resume_checkpoint = o->resume_checkpoint;
+    o->resumable |= w->names.resume;
     if (o->vocab_size == 0 && o->token_bytes == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "vocab_size is 0: must be 1 to 2^31, or 0 if token_bytes is set");
@@ -144,26 +143,24 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
                                  tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_writer_options, token_bytes)};
-    tokmap_writer_options o;
     tokmap_i_error_clear(err);
     if (!out || !prefix)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL",
                     output == TOKMAP_I_OUTPUT_NEW ? "tokmap_writer_open"
                                                   : "tokmap_writer_open_joined");
     *out = NULL;
-    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
-    if (status)
-        return status;
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
         return FAIL_MEMORY(err);
     w->names.output = output;
-    status = take_options(w, &o, err);
-    if (!status && w->resumable && output == TOKMAP_I_OUTPUT_JOINED)
+    tokmap_status status = tokmap_i_take_options(&w->options, options, &kind, err);
+    if (!status)
+        status = take_options(w, err);
+    if (!status && w->options.resumable && output == TOKMAP_I_OUTPUT_JOINED)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a joined dataset cannot be resumed", prefix);
     if (!status)
         status = begin_new(w, prefix, err);
-    if (!status && o.has_spans && !w->index->has_spans)
+    if (!status && w->options.has_spans && !w->index->has_spans)
         status = begin_spans(w, err);
     if (status)
         tokmap_writer_close(w);

@@ -34,11 +34,9 @@ struct tokmap_writer {
     tokmap_i_relative_path paths; /* of token files, if the output is joined */
     char *metadata;
     size_t metadata_bytes;
-    bool resumable;
-    tokmap_unfinished unfinished; /* what to do with an unfinished dataset */
-    uint64_t resume_checkpoint;
-    tokmap_i_journal journal; /* opened by the first checkpoint */
-    uint8_t *note;            /* of the checkpoint resumed from, or NULL */
+    tokmap_writer_options options; /* zeroed unless the caller gives them */
+    tokmap_i_journal journal;      /* opened by the first checkpoint */
+    uint8_t *note;                 /* of the checkpoint resumed from, or NULL */
     size_t note_bytes;
     tokmap_error failure; /* the first failure, which all later calls repeat */
 };
@@ -49,8 +47,8 @@ tokmap_status tokmap_i_take_ids(tokmap_i_header *h, int32_t has_eod, uint32_t eo
                                 tokmap_error *err);
 /* Zeroed, and ready for close. NULL when out of memory. */
 tokmap_writer *tokmap_i_writer_new(void);
-/* Makes the names and takes the lock. Refuses an existing dataset, and an unfinished one unless
- * w->unfinished says otherwise. After a resume the token file is open. suffix: of the token file.
+/* Makes the names and takes the lock. Refuses an existing dataset, and an unfinished one unless the
+ * options say otherwise. After a resume the token file is open. suffix: of the token file.
  * TOKMAP_END if the dataset that was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
