@@ -184,7 +184,8 @@ typedef struct tokmap_loader_options {
     uint32_t batch_rows;      /* rows of this rank in a step, 1 to 2^24 */
     uint32_t rank;            /* below n_ranks */
     uint32_t n_ranks;         /* up to 2^24; 0 means 1 */
-    uint32_t row_parts;       /* TOKMAP_ROW_... */
+    /* TOKMAP_ROW_...; with LOSS_MASK if a dataset has spans, else open answers MISMATCH. */
+    uint32_t row_parts;
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;

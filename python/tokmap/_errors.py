@@ -105,7 +105,7 @@ _WORDS = (("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS for cu_seqlens
            "TOKMAP_ROW_DOCUMENT_IDS for ids", "open the loader with the same outputs"),
           ("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS", 'open the loader with the output "cu_seqlens"'),
           ("open the loader with row_parts = TOKMAP_ROW_LOSS_MASK", 'open the loader with mask_labels=True'),
-          ("TOKMAP_STAGE_ROW_POSITIONS needs", "positions='row' needs"),
+          ("TOKMAP_STAGE_ROW_POSITIONS needs", "positions='row' needs"), ("set has_spans", "set spans=True"),
           ("row_parts needs them", "these outputs need them"), ("set input_bytes and label_bytes to 8", "use int64"),
           ("set input_bytes to 8", "use int64"))
 
