@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+import ref_writer
 from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -50,6 +51,10 @@ def the_first_release_goes_on_with_what_it_understands(folder):
     save(program("tool_release"), place, plain + b" skip=30-31")
     done = subprocess.run([old], cwd=place, input=b"loader " + plain, capture_output=True, timeout=300)
     expect(done.returncode != 0 and b"use a newer one" in done.stderr and b"damaged" not in done.stderr, done.stderr)
+    ref_writer.write(str(place / "spanned"), range(100), [40, 60], vocab=100, spans=[(3, 9, 0)])
+    spanned = b"loader state next=0 seed=1 length=16 rows=4 ranks=2 source=spanned:1:0:0"
+    done = subprocess.run([old], cwd=place, input=spanned, capture_output=True, timeout=300)
+    expect(done.returncode != 0 and b"section of kind 7" in done.stderr and b"use a newer one" in done.stderr, done.stderr)
     save(old, place, plain)  # and the other way round
     done = subprocess.run([program("tool_release")], cwd=place, input=b"loader " + plain, capture_output=True, timeout=300)
     expect_equal((done.stdout, done.returncode), (shown[1], 0), "the state of 0.1.0")
