@@ -36,6 +36,12 @@ def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint3
 def _masked_spans(train: Any, n_ids: int) -> List[Tuple[int, int]]:
     """[(first, number)] of the ids that are not trained on."""
     mask = np.asarray(train)
+    if mask.ndim == 2 and mask.shape[1] == 2 and mask.dtype.kind in "iu":
+        if (mask < 0).any() or (mask > n_ids).any() or (np.diff(mask.ravel()) < 0).any():
+            raise ValueError(f"train is {train!r:.80}: its pairs must ascend, up to the number of ids, {n_ids}")
+        pairs, mask = mask, np.zeros(n_ids, bool)
+        for first, end in pairs:
+            mask[first:end] = True
     if mask.shape != (n_ids,) or mask.dtype.kind != "b" and not np.isin(mask, (0, 1)).all():
         raise ValueError(f"train has the shape {mask.shape}: must be a bool, or 0 or 1, for each of the {n_ids} ids")
     ends = np.flatnonzero(np.diff(mask.astype(bool), prepend=True, append=True))
@@ -97,7 +103,7 @@ class Writer:
         """Appends a document: an array or any iterable of ids. An array of uint32 is not converted. meta: its
         values by name, ints, floats or strings; a name that is left out has none, which is what None means too.
         A name has either numbers or strings; ints become floats if there is a float too. train: for each id whether it
-        counts as a label; None: all do."""
+        counts as a label, or (first, end) of each run of ids that do; None: all do."""
         array = _as_ids(ids)
         spans = [] if train is None else _masked_spans(train, array.size)
         row = _meta.row_of(self._columns, meta or {})

@@ -42,12 +42,7 @@ static tokmap_status flush(maker *m, tokmap_error *err)
 
 static tokmap_status put(maker *m, const void *bytes, size_t n_bytes, tokmap_error *err)
 {
-    uint8_t *to = tokmap_i_bytes_add(&m->out, n_bytes);
-    if (!to)
-        return FAIL_MEMORY(err);
-    if (n_bytes > 0)
-        memcpy(to, bytes, n_bytes);
-    return flush(m, err);
+    return tokmap_i_bytes_append(&m->out, bytes, n_bytes) ? flush(m, err) : FAIL_MEMORY(err);
 }
 
 static tokmap_status put_chunk(maker *m, const tokmap_i_packed *p, tokmap_error *err)
@@ -106,12 +101,10 @@ static tokmap_status add_document(maker *m, uint64_t n_tokens, tokmap_error *err
     tokmap_status status = TOKMAP_OK;
     for (uint64_t part = 0; part < n_parts && !status; part++) {
         const uint64_t n = MIN(n_tokens - part * h->kind.length, h->kind.length + 1ull);
-        void *piece = tokmap_i_bytes_add(&m->pieces, sizeof(tokmap_i_fit_piece));
-        if (!piece)
+        const tokmap_i_fit_piece piece = {m->document, part, tokmap_i_rows_size(&h->kind, n), 0};
+        if (!tokmap_i_bytes_append(&m->pieces, &piece, sizeof piece))
             return FAIL_MEMORY(err);
-        const uint32_t size = tokmap_i_rows_size(&h->kind, n);
-        *(tokmap_i_fit_piece *)piece = (tokmap_i_fit_piece){m->document, part, size, 0};
-        m->room += size;
+        m->room += piece.size;
         h->n_labels += n - 1;
         if (m->room > most_room || n_pieces(m) > most_pieces)
             status = pack_chunk(m, false, err);

@@ -33,7 +33,9 @@ def some_documents(rng, n_most=200):
 def write(path, documents, **options):
     with tokmap.Writer(path, vocab_size=60000, spans=True, **options) as w:
         for ids, train in documents:
-            w.document(ids, train=train)
+            ends = np.flatnonzero(np.diff(train, prepend=False, append=False)) if train is not None else ()
+            pairs = len(ids) % 2 and len(ends) > 0  # say it in the other way
+            w.document(ids, train=ends.reshape(-1, 2) if pairs else train)
     return path
 
 
@@ -146,7 +148,7 @@ def what_cannot_say_it_is_refused(folder):
         assert done.returncode == 4 and "spans" in done.stderr, done
     with tokmap.Writer(folder / "b", vocab_size=10) as w:
         w.document([1, 2])
-        for train in ([True], [[True, False]], [2, 0], ["a", "b"]):
+        for train in ([True], [[True, False]], [2, 0], ["a", "b"], [(0, 3)], [(1, 0)], [(1, 2), (0, 1)], [(-1, 1)], []):
             raises(ValueError, w.document, [1, 2], train=train)
         assert "spans=True" in str(raises(tokmap.ArgumentError, w.document, [1, 2], train=[True, False]))
         raises(tokmap.ArgumentError, w.finish)
