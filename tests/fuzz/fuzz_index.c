@@ -320,7 +320,8 @@ static void look_at_spans(const uint8_t *section, uint64_t n_bytes, uint64_t n_t
         while (k < n && all[k].first_token + all[k].n_tokens <= token)
             k++;
         require(status == (k < n ? TOKMAP_OK : TOKMAP_END));
-        require(k == n || memcmp(&found, &all[k], sizeof found) == 0);
+        require(k == n || (found.first_token == all[k].first_token &&
+                           found.n_tokens == all[k].n_tokens && found.role == all[k].role));
     }
 }
 
