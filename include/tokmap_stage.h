@@ -30,9 +30,9 @@
  *           stay open. A loader has one stage at a time. After close, the loader continues after
  *           the last batch that next or fill returned.
  * Transfer  Tokens cross the bus once, at their stored width; of slices of rows, these and their
- *           labels and ids. A thread of the stage fills pinned
- *           memory and queues the transfers, some steps in advance. A kernel in the caller's stream
- *           makes inputs, labels, position ids, document ids and document boundaries from them.
+ *           labels and ids. A thread of the stage fills pinned memory and queues the transfers,
+ *           some steps in advance. A kernel in the caller's stream makes inputs, labels, position
+ *           ids, document ids and document boundaries from them.
  * Streams   A stream is a CUstream or cudaStream_t of the device's primary context. NULL is the
  *           legacy default stream. CU_STREAM_PER_THREAD is not allowed, since it means another
  *           stream in each thread. next makes the caller's stream wait for the transfer, and

@@ -160,18 +160,19 @@ TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *
  * boundaries. If it is called, finish fails when tokens follow the last end. */
 TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);
 
-/* Adds all tokens, documents, inputs and values of ds, and verifies its checksums. Not inside a
- * document. Shares or copies the data within the file system where it can. The first dataset gives
- * the columns of values, unless they are set; the next ones must have the same names, in any order.
- * TOKMAP_ERR_CORRUPT: ds is damaged. TOKMAP_ERR_MISMATCH: ds has another token width, an id that is
- * not below vocab_size, tokens without document boundaries, or other columns, or a column that does
- * not go with what the writer has; or it was replaced since it was opened. */
+/* Adds all tokens, documents, inputs, values and spans of ds, and verifies its checksums. Not
+ * inside a document. Shares or copies the data within the file system where it can. The first
+ * dataset gives the columns of values, unless they are set; the next ones must have the same names,
+ * in any order. TOKMAP_ERR_CORRUPT: ds is damaged. TOKMAP_ERR_MISMATCH: ds has another token width,
+ * an id that is not below vocab_size, tokens without document boundaries, or other columns, or a
+ * column that does not go with what the writer has; or it has spans, and the writer has documents
+ * and was opened without has_spans; or it was replaced since it was opened. */
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
 
-/* Adds all tokens, documents, inputs and values of ds to a joined dataset. The tokens stay where
- * they are: the token files of ds must be kept as long as the result, and are found by their paths
- * from the folder of P, so all can be moved together. Nothing of them is read: open ds with
+/* Adds all tokens, documents, inputs, values and spans of ds to a joined dataset. The tokens stay
+ * where they are: the token files of ds must be kept as long as the result, and are found by their
+ * paths from the folder of P, so all can be moved together. Nothing of them is read: open ds with
  * tokmap_dataset_open_index, and verify the result if they may be damaged. Its index is read, and
  * its checksums are verified. options may be NULL. TOKMAP_ERR_CORRUPT, TOKMAP_ERR_MISMATCH: as for
  * tokmap_writer_append_dataset; also TOKMAP_ERR_MISMATCH: an input that is to continue has another
@@ -247,9 +248,9 @@ TOKMAP_API tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const
                                                  const tokmap_copy_options *options,
                                                  tokmap_error *err);
 /* Copies what no process has copied, and makes the flat dataset P durable and visible, with the
- * documents, inputs, values and metadata of ds. Its dataset id is that of ds. After a failure
- * P.bin.partial stays; the next writer of P that is not a copy removes it. part and n_parts are not
- * used. TOKMAP_ERR_LOCKED: a process is still copying. Other errors: as above, and those of
+ * documents, inputs, values, spans and metadata of ds. Its dataset id is that of ds. After a
+ * failure P.bin.partial stays; the next writer of P that is not a copy removes it. part and n_parts
+ * are not used. TOKMAP_ERR_LOCKED: a process is still copying. Other errors: as above, and those of
  * tokmap_writer_append_dataset and tokmap_writer_finish. */
 TOKMAP_API tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *prefix,
                                                    const tokmap_copy_options *options,

@@ -95,7 +95,7 @@ class Loader:
     reuse       whether each batch is written into the arrays of the last one that the same thread took
     pad_id      inputs that a shorter row lacks
     ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels
-    mask_labels     whether labels whose loss_mask is 0 become ignore_index
+    mask_labels     whether labels whose loss_mask is 0 become ignore_index; always, if the data have spans
     rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Open MPI,
                 MPICH or Slurm. RuntimeError at the first batch: torch.distributed was initialized since, and says
                 another rank. Ranks that are to get the same data, as in tensor parallelism, must be given the
@@ -201,7 +201,7 @@ class Loader:
         if any(s.has_spans for s in self._sources):
             if not contiguous or not {"labels", "loss_mask"} & set(self.outputs):
                 raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "
-                                    "contiguous=True", -1)
+                                    "contiguous=True", -7)
             mask_labels = mask_labels or "labels" in self.outputs
         needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_cache.h - looks up documents without the map of the index, and rows in their file.
+/* index_cache.h - finds documents and spans without the map of the index, and rows in their file.
  *
  * Accessing the map of a file that was shortened raises SIGBUS, which the caller cannot handle in a
  * thread of the library. The cache instead reads blocks of the index with pread, which makes such a
