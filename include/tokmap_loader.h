@@ -61,9 +61,9 @@
  *           file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends inside a
  *           page, the rest of that page reads as zeros. Looking up documents, for row_parts or
  *           windows within documents, raises it if the index was shortened or cannot be read: in
- *           open, and with MAP also in next and locate, unless a stage uses the loader; so does the
- *           comparison of tokenizers in open. All other lookups read the index, and rows files,
- *           without a map. */
+ *           open, and with MAP also in next and locate, unless a stage uses the loader; so does
+ *           the metadata, for tokenizers and order_of in open, and where a state is of other data.
+ *           All other lookups read the index, and rows files, without a map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -148,6 +148,9 @@ typedef struct tokmap_loader_source {
     /* With TOKMAP_WINDOWS_BEST_FIT: the rows file of each dataset; NULL, here or for a dataset: the
      * one beside it, if there is one. */
     const char *const *rows_files;
+    /* For each dataset that was redacted: an id that it had before, in 32 hex digits, whose order
+     * and states it then has; NULL, here or for a dataset: its own. docs/ORDER.md, section 1. */
+    const char *const *order_of;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -287,10 +290,10 @@ typedef struct tokmap_batch {
 /* ---- Open and close ---- */
 
 /* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the datasets of a
- * source do not fit together, tokenizers differ, a source has no window, or document boundaries are
- * needed (row_parts, windows within documents) but not known. TOKMAP_ERR_CORRUPT: a document index
- * is damaged (windows within documents). TOKMAP_ERR_IO: no thread could be started, or a file could
- * not be read. */
+ * source do not fit together, tokenizers differ, order_of is no id that the dataset has had, a
+ * source has no window, or document boundaries are needed (row_parts, windows within documents) but
+ * not known. TOKMAP_ERR_CORRUPT: a document index is damaged (windows within documents).
+ * TOKMAP_ERR_IO: no thread could be started, or a file could not be read. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
                                             const tokmap_loader_options *options,
                                             tokmap_error *err);
@@ -356,7 +359,8 @@ TOKMAP_API tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t 
                                                uint8_t state[TOKMAP_STATE_BYTES],
                                                tokmap_error *err);
 /* Continues at the position that was saved. TOKMAP_ERR_MISMATCH: the state was saved with other
- * data, or with another sequence length, seed, shuffle, kind of windows or mixture.
+ * data, or with another sequence length, seed, shuffle, kind of windows or mixture; if it was saved
+ * before the data were redacted, err says which order_of is missing.
  * TOKMAP_ERR_CORRUPT: it is damaged. TOKMAP_ERR_VERSION: its version of the order is not known to
  * this library. TOKMAP_ERR_ARGUMENT: its position is after the last sample of this loader. */
 TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,

@@ -88,5 +88,10 @@ tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tok
  * before that. TOKMAP_ERR_MISMATCH: they differ; the message ends with `advice`. */
 tokmap_status tokmap_i_check_tokenizer(const tokmap_dataset **first, const tokmap_dataset *ds,
                                        const char *advice, tokmap_error *err);
+/* Of 32 hex digits. false: these are none. */
+bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16]);
+/* How many ids the dataset has had, the first one first and the last one its own; sets id to number
+ * n of them, or to its own. Reads the metadata in the map. */
+size_t tokmap_i_dataset_ids(const tokmap_dataset *ds, size_t n, uint8_t id[16]);
 
 #endif /* TOKMAP_DATASET_H */

@@ -101,6 +101,10 @@ static void add_sources(text *t, const tokmap_loader *l)
             add_string(t, "index", ds->index_path, strlen(ds->index_path));
             if (ds->spans.hash)
                 add(t, ",\"spans\":\"%016" PRIx64 "\"", ds->spans.hash);
+            if (memcmp(s->order_ids[d], ds->header.dataset_id, sizeof *s->order_ids) != 0) {
+                add(t, ",");
+                add_hex(t, "order_of", s->order_ids[d], sizeof *s->order_ids);
+            }
             add(t, "}");
         }
         add(t, "],\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->o.sources[k].max_epochs,

@@ -191,11 +191,8 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
         tokmap_i_order_id id = {.seed = l->seed, .source_id = TOKMAP_I_HASH_START};
-        for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
-            const uint8_t *of_dataset = s->datasets[d]->header.dataset_id;
-            id.source_id = tokmap_i_hash_add(id.source_id, load_le64(of_dataset));
-            id.source_id = tokmap_i_hash_add(id.source_id, load_le64(of_dataset + 8));
-        }
+        for (uint32_t d = 0; d < s->windows.n_datasets; d++)
+            id.source_id = tokmap_i_source_id_add(id.source_id, s->order_ids[d]);
         uint32_t at = (uint32_t)id.source_id & (n_places - 1);
         while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
             at = (at + 1) & (n_places - 1);
@@ -207,6 +204,27 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
     return TOKMAP_OK;
 }
 
+/* Finds the order id: that of the dataset, or the one that is given, if it has had that. */
+static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_of, uint8_t id[16],
+                                   tokmap_error *err)
+{
+    uint8_t wanted[16];
+    memcpy(id, ds->header.dataset_id, 16);
+    if (!order_of)
+        return TOKMAP_OK;
+    if (!tokmap_i_id_of_hex(order_of, wanted) || order_of[32])
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: order_of is \"%.40s\": must be the 32 hex digits of a dataset id",
+                    ds->index_path, order_of);
+    for (size_t n = 0; n < tokmap_i_dataset_ids(ds, n, id); n++)
+        if (memcmp(id, wanted, sizeof wanted) == 0)
+            return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_MISMATCH,
+                "%s: order_of is %s: that is neither its id nor one that it had before it was "
+                "redacted (redacted_from of tokmap info)",
+                ds->index_path, order_of);
+}
+
 static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,
                                   tokmap_error *err)
 {
@@ -214,7 +232,8 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
     const tokmap_dataset *first = from->datasets[0];
     tokmap_i_loader_source *s = &l->sources[k];
     s->datasets = malloc(from->n_datasets * sizeof *s->datasets);
-    if (!s->datasets)
+    s->order_ids = malloc(from->n_datasets * sizeof *s->order_ids);
+    if (!s->datasets || !s->order_ids)
         return FAIL_MEMORY(err);
     for (size_t d = 0; d < from->n_datasets; d++) {
         const tokmap_dataset *ds = s->datasets[d] = from->datasets[d];
@@ -233,6 +252,10 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
                         "%s: has tokens whose labels must not count: open the loader with "
                         "row_parts = TOKMAP_ROW_LOSS_MASK",
                         ds->index_path);
+        const char *order_of = from->order_of ? from->order_of[d] : NULL;
+        const tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);
+        if (status)
+            return status;
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
         l->has_joined |= ds->is_joined;
     }
@@ -585,6 +608,7 @@ void tokmap_loader_close(tokmap_loader *l)
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_windows_close(&l->sources[k].windows);
         free(l->sources[k].datasets);
+        free(l->sources[k].order_ids);
     }
     free(l->sources);
     free(l->pieces.list);

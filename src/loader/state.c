@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.c - the 128 bytes of the state of a loader: docs/ORDER.md, section 8. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -25,7 +26,8 @@ enum {
     SKIPS_AT = 64,
     SPANS_AT = 72,
     RESERVED_AT = 80,
-    CHECKSUM_AT = 120
+    CHECKSUM_AT = 120,
+    MAX_TRIED = 1 << 16 /* earlier ids of redacted data */
 };
 
 static uint64_t hash_fields(const uint64_t *fields, size_t n_fields)
@@ -115,16 +117,52 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
     return status;
 }
 
+/* Tries whether the state is of the same data, but before they were redacted: combination i of the
+ * ids that they have had, those of the first of all with 0. */
+static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tokmap_error *err)
+{
+    char advice[1024] = "";
+    size_t n_tried = 0;
+    for (size_t i = 0, rest = 0; rest == 0 && n_tried < MAX_TRIED; i++) {
+        uint64_t data = TOKMAP_I_HASH_START;
+        size_t n = 0;
+        rest = i;
+        for (uint32_t k = 0; k < load_le32(state + SOURCES_AT); k++) {
+            const tokmap_i_loader_source *s = &l->sources[k];
+            uint64_t source = TOKMAP_I_HASH_START;
+            for (uint32_t d = 0; d < s->windows.n_datasets; d++, n_tried++) {
+                const tokmap_dataset *ds = s->datasets[d];
+                uint8_t id[16];
+                const size_t n_ids = tokmap_i_dataset_ids(ds, 0, id);
+                tokmap_i_dataset_ids(ds, rest % n_ids, id);
+                rest /= n_ids;
+                source = tokmap_i_source_id_add(source, id);
+                if (memcmp(id, s->order_ids[d], sizeof id) != 0 && n < sizeof advice)
+                    n += (size_t)snprintf(advice + n, sizeof advice - n,
+                                          "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to %s",
+                                          n ? "," : "", __builtin_bswap64(load_le64(id)),
+                                          __builtin_bswap64(load_le64(id + 8)), ds->index_path);
+            }
+            data = tokmap_i_hash_add(data, source);
+        }
+        if (data == load_le64(state + DATA_AT))
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "state: its data were redacted, which changed their id: give%s", advice);
+    }
+    return FAIL(err, TOKMAP_ERR_MISMATCH,
+                "state: saved with other datasets, or with the same ones in another order");
+}
+
 /* Checks everything but the mixture. */
-static tokmap_status check_same_data(const uint8_t *state, const uint8_t *own, tokmap_error *err)
+static tokmap_status check_same_data(const tokmap_loader *l, const uint8_t *state,
+                                     const uint8_t *own, tokmap_error *err)
 {
     if (load_le32(state + SOURCES_AT) != load_le32(own + SOURCES_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: number of sources: saved with %" PRIu32 ", this loader has %" PRIu32,
                     load_le32(state + SOURCES_AT), load_le32(own + SOURCES_AT));
     if (load_le64(state + DATA_AT) != load_le64(own + DATA_AT))
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "state: saved with other datasets, or with the same ones in another order");
+        return fail_data(l, state, err);
     if (load_le32(state + LENGTH_AT) != load_le32(own + LENGTH_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with sequence length %" PRIu32 ", this loader has %" PRIu32,
@@ -166,7 +204,7 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
     if (status)
         return status;
     tokmap_i_loader_encode_state(l, load_le64(state + SAMPLE_AT), own);
-    status = check_same_data(state, own, err);
+    status = check_same_data(l, state, own, err);
     if (!status && memcmp(state + SOURCES_AT, own + SOURCES_AT, SKIPS_AT - SOURCES_AT) != 0)
         status =
             FAIL(err, TOKMAP_ERR_MISMATCH, "state: saved with other weights, phases or max_epochs");
@@ -290,7 +328,7 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
     if (!status)
         status = check_blocks(l, state, n_sources, err);
     if (!status)
-        status = check_same_data(state, old, err);
+        status = check_same_data(l, state, old, err);
     const char *field = NULL;
     if (!status && (load_le32(state + PHASES_AT) != load_le32(old + PHASES_AT) ||
                     load_le64(state + MIXTURE_AT) != load_le64(old + MIXTURE_AT)))

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 #define TOKMAP_I_GOLDEN 0x9E3779B97F4A7C15u
 #define TOKMAP_I_MIX_1 0xBF58476D1CE4E5B9u
 #define TOKMAP_I_MIX_2 0x94D049BB133111EBu
@@ -32,6 +34,12 @@ static inline uint64_t tokmap_i_mix(uint64_t z)
 static inline uint64_t tokmap_i_hash_add(uint64_t h, uint64_t v)
 {
     return tokmap_i_mix(h ^ v) + TOKMAP_I_GOLDEN;
+}
+
+/* The id of a source, from TOKMAP_I_HASH_START on: the order id of its next dataset. */
+static inline uint64_t tokmap_i_source_id_add(uint64_t h, const uint8_t order_id[16])
+{
+    return tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(order_id)), load_le64(order_id + 8));
 }
 
 /* Turns a 64-bit random number into one below n: the upper half of the product. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokenizers.c - whether datasets are of the same tokenizer, as far as their metadata says. */
+/* metadata.c - what the library reads in the metadata: whether datasets are of the same tokenizer,
+ * and which ids one had before it was redacted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,11 +52,11 @@ static json_part find_value(json_part object, const char *key)
     return (json_part){"", 0};
 }
 
-static json_part tokenizer_of(const tokmap_dataset *ds)
+static json_part find_in_metadata(const tokmap_dataset *ds, const char *key)
 {
     json_part metadata;
     metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
-    return find_value(metadata, "tokenizer");
+    return find_value(metadata, key);
 }
 
 /* Tokenizers from files are compared by what decides their ids, built-in ones by name. */
@@ -84,12 +85,12 @@ tokmap_status tokmap_i_check_tokenizer(const tokmap_dataset **first, const tokma
                                        const char *advice, tokmap_error *err)
 {
     char of_first[128], of_ds[128];
-    const json_part tokenizer = tokenizer_of(ds);
+    const json_part tokenizer = find_in_metadata(ds, "tokenizer");
     if (tokenizer.n_bytes == 0)
         return TOKMAP_OK;
     if (!*first)
         *first = ds;
-    const json_part wanted = tokenizer_of(*first);
+    const json_part wanted = find_in_metadata(*first, "tokenizer");
     const uint64_t sizes[2] = {(*first)->header.vocab_size, ds->header.vocab_size};
     const bool same_size = sizes[0] == sizes[1] || sizes[0] == 0 || sizes[1] == 0;
     if (is_same_tokenizer(wanted, tokenizer) && same_size)
@@ -114,4 +115,31 @@ tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datas
         status = datasets[i] ? tokmap_i_check_tokenizer(&first, datasets[i], "", err)
                              : FAIL(err, TOKMAP_ERR_ARGUMENT, "dataset %zu is NULL", i);
     return status;
+}
+
+/* ---- Redacted datasets ---- */
+
+bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16])
+{
+    static const char digits[] = "0123456789abcdef";
+    memset(id, 0, 16);
+    for (int i = 0; i < 32; i++) {
+        const char *digit = hex[i] ? strchr(digits, hex[i]) : NULL;
+        if (!digit)
+            return false;
+        id[i / 2] = (uint8_t)(id[i / 2] << 4 | (digit - digits));
+    }
+    return true;
+}
+
+size_t tokmap_i_dataset_ids(const tokmap_dataset *ds, size_t n, uint8_t id[16])
+{
+    const json_part list = find_in_metadata(ds, "redacted_from");
+    uint8_t found[16];
+    size_t n_found = 0;
+    memcpy(id, ds->header.dataset_id, 16);
+    for (const char *p = list.text, *end = p + list.n_bytes; end - p > 33; p++)
+        if (p[0] == '"' && p[33] == '"' && tokmap_i_id_of_hex(p + 1, found) && n_found++ == n)
+            memcpy(id, found, 16);
+    return n_found + 1;
 }
