@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_encode.c - any bytes to ids and back, with every pattern: nothing is lost except blanks that
- * the pattern removes, and neither the cache nor a safe cut changes an id.
+ * the pattern removes, neither the cache nor a safe cut changes an id, and the ranges of the ids
+ * follow each other from the beginning of the text to its end.
  *
  * Byte 0 chooses the pattern and whether merges are listed, the rest is text. The vocabulary is
  * made of common English and UTF-8 pieces. */
@@ -116,6 +117,27 @@ static size_t remove_blanks(uint8_t *text, size_t n_bytes)
     return n;
 }
 
+static void check_ranges(const subject *s, const uint8_t *text, size_t n_bytes,
+                         const id_buffer *ids)
+{
+    const encoded_text e = {
+        .text = text, .n_bytes = n_bytes, .begins = true, .ids = ids->ids, .n_ids = ids->n};
+    byte_range *ranges = calloc(ids->n + 1, sizeof *ranges);
+    size_t place, n_token;
+    require(ranges != NULL);
+    const char *why = tokenizer_find_ranges(s->tokenizer, &e, ranges, &place);
+    require(why == tokenizer_get_info(s->tokenizer)->no_ranges);
+    require((why != NULL) == split_drops_blanks(s->pattern));
+    for (size_t i = 0; i < ids->n && !why; i++) {
+        require(ranges[i].begin == (i > 0 ? ranges[i - 1].end : 0) && ranges[i].end <= n_bytes);
+        const uint8_t *token = tokenizer_token_bytes(s->tokenizer, ids->ids[i], &n_token);
+        require(ranges[i].end - ranges[i].begin == n_token);
+        require(memcmp(text + ranges[i].begin, token, n_token) == 0);
+    }
+    require(why || ids->n == 0 || ranges[ids->n - 1].end == n_bytes);
+    free(ranges);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes == 0)
@@ -134,6 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     require(encoder_encode(s->forgetful, text, cut, TEXT_FIRST, &others) == TOKENIZE_OK);
     require(encoder_encode(s->forgetful, text + cut, n - cut, 0, &others) == TOKENIZE_OK);
     require(same(&ids, &others));
+    check_ranges(s, text, n, &ids);
     require(tokenizer_decode(s->tokenizer, ids.ids, ids.n, &decoded, &bad));
     if (split_drops_blanks(s->pattern))
         n = remove_blanks(text, n);

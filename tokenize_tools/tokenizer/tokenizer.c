@@ -11,6 +11,7 @@
 #include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/split/text_cut.h"
+#include "tokenizer/token_ranges.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/unicode/unicode.h"
 #include "tokenizer/word_engine.h"
@@ -25,6 +26,7 @@ struct tokenizer {
     bool prefix_space;      /* the same */
 
     added_tokens *raw, *normalized;
+    token_ranges *ranges;
     unsigned cuts; /* text_cut.h; for `words` */
     model_token *tokens;
     size_t n_tokens;
@@ -227,6 +229,12 @@ static bool keep_tokens(tokenizer *t, const model *m)
     return true;
 }
 
+static bool set_ranges(tokenizer *t, const model *m, const model *normalized, failure *err)
+{
+    t->ranges = token_ranges_new(m, normalized, &t->info.no_ranges);
+    return t->ranges || fail_memory(err);
+}
+
 tokenizer *tokenizer_new(const model *m, failure *err)
 {
     model normalized;
@@ -259,6 +267,7 @@ tokenizer *tokenizer_new(const model *m, failure *err)
     if (made && t->words)
         made = set_normalized(t, m, &normalized, err);
     made = made && set_decoder(t, m, &normalized, err);
+    made = made && set_ranges(t, m, &normalized, err);
     model_free(&normalized);
     if (!made) {
         tokenizer_free(t);
@@ -295,7 +304,7 @@ tokenizer *tokenizer_new_bytes(void)
                                    .takes_bytes = true,
                                    .decodes = true,
                                    .family = "bytes"};
-        made = keep_tokens(t, &m);
+        made = keep_tokens(t, &m) && set_ranges(t, &m, &m, &err);
     }
     model_free(&m);
     if (made)
@@ -314,6 +323,7 @@ void tokenizer_free(tokenizer *t)
     char_decoder_free(t->decoder);
     added_tokens_free(t->raw);
     added_tokens_free(t->normalized);
+    token_ranges_free(t->ranges);
     vocabulary_free(t->normal);
     vocabulary_free(t->control);
     free(t->tokens);
@@ -508,6 +518,19 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
     if (encode_around(e, e->t->raw, all, encode_stretch, out))
         return TOKENIZE_OK;
     return e->stopped ? TOKENIZE_SPECIAL : TOKENIZE_NO_MEMORY;
+}
+
+/* ---- Ranges ---- */
+
+const char *tokenizer_find_ranges(const tokenizer *t, const encoded_text *e, byte_range *ranges,
+                                  size_t *place)
+{
+    const added_tokens *between = t->chars ? char_engine_added(t->chars) : t->normalized;
+    const added_tokens *added[2] = {t->raw, token_ranges_search(t->ranges) ? between : NULL};
+    *place = 0;
+    if (t->info.no_ranges || token_ranges_find(t->ranges, added, e, ranges, place))
+        return t->info.no_ranges;
+    return t->normalizer ? "the normalizer changes the text" : "its tokens do not spell the text";
 }
 
 /* ---- Decode ---- */

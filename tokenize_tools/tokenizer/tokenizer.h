@@ -13,6 +13,7 @@
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
+#include "tokenizer/token_ranges.h"
 
 typedef struct tokenizer tokenizer;
 typedef struct encoder encoder;
@@ -45,7 +46,8 @@ typedef struct tokenizer_info {
      * any encoder may take it. */
     bool in_order;
     const char *family;
-    const char *unicode; /* the version of the tables that take part, such as "16.0.0", or NULL */
+    const char *unicode;   /* the version of the tables that take part, such as "16.0.0", or NULL */
+    const char *no_ranges; /* why tokenizer_find_ranges always fails, or NULL */
 } tokenizer_info;
 /* Valid as long as the tokenizer. */
 const tokenizer_info *tokenizer_get_info(const tokenizer *t);
@@ -95,6 +97,15 @@ encoder_state encoder_save(const encoder *e);
 void encoder_restore(encoder *e, encoder_state state);
 /* How many specials the texts have contained so far. */
 uint64_t encoder_specials_seen(const encoder *e);
+
+/* Finds the range of bytes of the text that each id stands for, n_ids of them, in order and without
+ * overlaps. An id that stands for no byte, such as a blank that is put before the text, has an
+ * empty range where the next one begins; an added token has the white space that it takes. Bytes
+ * that no id stands for are specials that were left out. Returns NULL, or why there are none, with
+ * the byte of the text where they end: always info.no_ranges, if that is not NULL. Allocates
+ * nothing; any number of threads may call it. */
+const char *tokenizer_find_ranges(const tokenizer *t, const encoded_text *e, byte_range *ranges,
+                                  size_t *place);
 
 /* ---- Decode ---- */
 
