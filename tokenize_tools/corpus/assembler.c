@@ -91,9 +91,13 @@ static void append_text(assembler *a, reader_text *text, const uint8_t *bytes, s
 /* One run of valid characters, and the invalid bytes that end it. */
 static stop repair_some(assembler *a, reader_text *text)
 {
-    /* Appends as many valid characters as fit. */
+    /* Appends as many valid characters as fit; marked text is no UTF-8. */
     size_t n_bytes = a->limit - a->batch->n_bytes;
     n_bytes = n_bytes < text->n_bytes ? n_bytes : text->n_bytes;
+    if (a->options->list) {
+        append_text(a, text, text->bytes, n_bytes, n_bytes);
+        return text->n_bytes == 0 ? STOP_END : STOP_ROOM;
+    }
     n_bytes = utf8_valid_prefix(text->bytes, n_bytes);
     append_text(a, text, text->bytes, n_bytes, n_bytes);
     if (text->n_bytes == 0)

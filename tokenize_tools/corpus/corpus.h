@@ -61,6 +61,18 @@ typedef enum corpus_on_error { /* a bad document: malformed JSON, no field, not 
     ON_ERROR_COLLECT /* the same, and collect() gets the original line */
 } corpus_on_error;
 
+typedef enum corpus_list { /* the text of a record is a list, and is read as marked_text.h says */
+    LIST_NONE,
+    LIST_TOKENS, /* of ids */
+    LIST_PARTS   /* of texts, each with whether it counts in the loss */
+} corpus_list;
+
+typedef enum corpus_marks { /* which tokens of LIST_TOKENS count, as the last of the fields says */
+    MARKS_NONE,             /* all */
+    MARKS_LABELS,           /* a list of the ids, with -100 for those that do not count */
+    MARKS_LOSS_MASK         /* a list of 1 and 0, or of true and false */
+} corpus_marks;
+
 typedef struct corpus_counts { /* of documents that are complete or were left out */
     uint64_t documents, empty_documents;
     uint64_t text_bytes;   /* of documents, decoded and repaired */
@@ -91,7 +103,10 @@ typedef struct corpus_options {
     const char *separator; /* CORPUS_TEXT: between documents; NULL: none */
     size_t separator_bytes;
     corpus_utf8 utf8;
-    bool utf8_given; /* CORPUS_AUTO accepts input that is hardly UTF-8 */
+    bool utf8_given;  /* CORPUS_AUTO accepts input that is hardly UTF-8 */
+    corpus_list list; /* not LIST_NONE: only of JSON lines */
+    corpus_marks marks;
+    uint64_t vocab_size; /* LIST_TOKENS: ids are below it */
     corpus_on_error on_error;
     size_t batch_bytes;            /* usual size of a batch's text; 0: 1 MiB */
     size_t max_piece_bytes;        /* its largest size, where no cut is possible; 0: 16 MiB */

@@ -53,7 +53,10 @@ struct json_line_scanner {
      * value: the key of the next value, if it is on a path too. */
     unsigned level;
     json_key *object, *value;
-    bool no_object; /* the value of the line is not an object */
+    bool no_object;       /* the value of the line is not an object */
+    const json_key *list; /* whose value, a list that is wanted, is open; or NULL */
+    const uint8_t *list_at;
+    unsigned list_depth;
 
     /* For the last value at the path of the text: a duplicate replaces the one before. */
     bool found, is_null;
@@ -100,7 +103,7 @@ static bool takes_bare_string(const json_line_scanner *s)
 /* A string that is not a key begins: whether it is the text. */
 static bool is_text(const json_line_scanner *s)
 {
-    return s->depth == 0 ? takes_bare_string(s) : s->value && s->value->is_text;
+    return s->depth == 0 ? takes_bare_string(s) : s->value && s->value->is_text && !s->paths->lists;
 }
 
 /* The value of a field, or of none. */
@@ -108,6 +111,35 @@ static tokmap_value *value_of(const json_line_scanner *s)
 {
     const bool wanted = s->values && s->value && s->value->field != JSON_NO_FIELD;
     return wanted ? &s->values[s->value->field] : NULL;
+}
+
+/* ---- Lists ---- */
+
+/* At the bracket that opens one. */
+static void begin_list(json_line_scanner *s)
+{
+    const json_paths *p = s->paths;
+    const bool is_marks = p->marks && s->value && s->value->field == p->fields->n_fields - 1;
+    if (!p->lists || !s->whole || !s->value || !(s->value->is_text || is_marks))
+        return;
+    s->list = s->value;
+    s->list_at = s->at;
+    s->list_depth = s->depth;
+}
+
+/* At the bracket that closes it. */
+static void end_list(json_line_scanner *s)
+{
+    const size_t n_bytes = (size_t)(s->at + 1 - s->list_at);
+    if (s->list->is_text) {
+        s->found = true;
+        s->text = s->list_at;
+        s->text_bytes = n_bytes;
+    } else if (s->values) {
+        s->values[s->list->field] = (tokmap_value){
+            .type = TOKMAP_VALUE_STRING, .text = (const char *)s->list_at, .text_bytes = n_bytes};
+    }
+    s->list = NULL;
 }
 
 /* ---- Strings ---- */
@@ -354,6 +386,8 @@ static void open_container(json_line_scanner *s, bool object)
     }
     if (s->value)
         s->value->is_container = true;
+    if (!object)
+        begin_list(s);
     if (object && (i == 0 || (s->value && s->value->first_child))) {
         s->level++;
         s->object = i == 0 ? s->paths->keys : s->value;
@@ -374,6 +408,8 @@ static void close_container(json_line_scanner *s)
         s->object = s->object->parent;
     }
     s->depth--;
+    if (s->list && s->depth == s->list_depth)
+        end_list(s);
     if (s->depth > 0)
         s->in_object = s->objects[(s->depth - 1) / 64] >> (s->depth - 1) % 64 & 1;
     s->at++;
@@ -387,8 +423,8 @@ static void begin_value(json_line_scanner *s, uint8_t c)
     } else if (s->value && s->value->leads_to_text && c == 'n') {
         set_not_found(s, "the field is null");
         s->is_null = true;
-    } else if (s->value && s->value->is_text && c != '"') {
-        set_not_found(s, "the field is not a string");
+    } else if (s->value && s->value->is_text && c != (s->paths->lists ? '[' : '"')) {
+        set_not_found(s, s->paths->lists ? "the field is not a list" : "the field is not a string");
     }
     if (c == '"') {
         s->is_key = false;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_line.h - extracts one string from a line of JSON, at memory speed, and the values of fields.
+/* json_line.h - extracts one string or one list from a line of JSON, at memory speed, and the
+ * values of fields.
  *
  * The line is checked as strictly as by json_reader.h, with two differences: a lone surrogate
  * escape becomes U+FFFD (counted), and bytes above 7F are not checked: the caller checks the UTF-8
  * of the text. Of duplicate keys the last one counts, as in Python. Vectorised; the scalar code is
  * the definition.
+ *
+ * With paths->lists, the text is a list as it stands in the line; so is the value of the last field
+ * with paths->marks, as a string. A line in pieces gives no list.
  *
  * The value of a field is null if the field is missing, null, an object or a list. true is 1 and
  * false 0. A number that has neither a fraction nor an exponent and fits 64 bits is an integer, and
@@ -17,7 +21,7 @@
 typedef enum json_line_status {
     JSON_LINE_OK,
     JSON_LINE_MALFORMED, /* not one JSON value, or trailing data after it */
-    JSON_LINE_NO_FIELD,  /* no such key, or its value is not a string */
+    JSON_LINE_NO_FIELD,  /* no such key, or its value is no string, or no list */
     JSON_LINE_NULL,      /* its value, or that of a key before it in the path, is null; if the key
                             appeared before with a string, it is JSON_LINE_NO_FIELD */
     JSON_LINE_NO_OBJECT

@@ -41,7 +41,9 @@ typedef struct json_paths {
     uint64_t line;       /* number of the current line, from 1 */
     uint64_t n_lines;    /* that were objects */
     bool bare_string;    /* a line may be a string, which is the text if its path is "text" */
-    simd_level level;    /* of the code that reads; the next best if this machine lacks it */
+    bool lists;          /* the text is a list; so is the last field, if `marks` */
+    bool marks;
+    simd_level level; /* of the code that reads; the next best if this machine lacks it */
     unsigned types[FIELD_LIST_MAX]; /* of the values of each field: bits */
 } json_paths;
 

@@ -75,6 +75,7 @@ void reader_close(reader *r)
         reader_close(r->inner);
     window_close(&r->window);
     free(r->values);
+    marked_text_free(&r->marked);
     free(r);
 }
 
@@ -141,6 +142,8 @@ reader_result reader_next(reader *r, reader_text *text, failure *err)
         else if (result == READER_TEXT && !check_kept(r, text, err))
             result = READER_FAILED;
     }
+    if (result == READER_TEXT && r->options->list)
+        result = marked_text_read(&r->marked, r->options, text, err);
     if (result == READER_FAILED)
         name_place(r, err);
     return result;

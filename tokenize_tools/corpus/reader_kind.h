@@ -3,6 +3,7 @@
 #ifndef TOKMAP_READER_KIND_H
 #define TOKMAP_READER_KIND_H
 
+#include "corpus/marked_text.h"
 #include "corpus/reader.h"
 #include "corpus/window.h"
 
@@ -42,6 +43,7 @@ struct reader {
     size_t n_kept;        /* of the last text, which begin the next one again */
     uint64_t wanted;      /* as reader_want says; 0: each */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
+    marked_text marked;   /* of the last record, if it is a list */
     /* Itself, but for an archive: what reads the members, and has the window and the values. The
      * functions that an archive does not provide are those of this one. */
     reader *inner;

@@ -254,11 +254,15 @@ static bool decide_format(text_reader *r, failure *err)
                 from + line.result.error_offset, r->reason);
 }
 
-/* Only records of JSON have fields. */
+/* Only records of JSON have fields and lists. */
 static bool check_fields(const text_reader *r, failure *err)
 {
     const field_list *fields = r->base.options->fields;
-    if (!fields || r->base.format == CORPUS_JSON_LINES || r->base.format == CORPUS_AUTO)
+    if (r->base.format == CORPUS_JSON_LINES || r->base.format == CORPUS_AUTO)
+        return true;
+    if (r->base.options->list)
+        return fail(err, "is text, which has no lists: must be JSON lines");
+    if (!fields)
         return true;
     for (size_t i = 0; i < fields->n_fields; i++) {
         if (strcmp(fields->names[i], FIELD_ROW) != 0)
@@ -293,6 +297,10 @@ static bool open_text(reader *base, failure *err)
     if (!json_path_fits(field))
         return fail(err, "the field %.200s has more than %d parts", field, JSON_MAX_DEPTH);
     r->paths = json_paths_new(field, base->options->fields);
+    if (r->paths) {
+        r->paths->lists = base->options->list != LIST_NONE;
+        r->paths->marks = base->options->marks != MARKS_NONE;
+    }
     if (r->paths)
         r->scanner = json_line_scanner_new(r->paths);
     return r->scanner || fail_memory(err);
@@ -522,7 +530,7 @@ static reader_result next_document(text_reader *r, reader_text *text, failure *e
     r->complete = !r->in_pieces;
     r->n_bytes = r->in_pieces ? 0 : n_bytes;
     text->first = true;
-    if (r->in_pieces && json && r->base.values) {
+    if (r->in_pieces && json && (r->base.values || r->paths->lists)) {
         snprintf(r->reason, sizeof r->reason,
                  "longer than %zu bytes, so its fields are not read; raise --memory",
                  r->base.options->max_piece_bytes);

@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "corpus/marked_text.h"
 #include "text/value_bytes.h"
 #include "tokenizer/file/special_place.h"
 
@@ -20,6 +21,7 @@ struct pack_documents {
     size_t next_special; /* in job->specials */
     size_t next_values;  /* in job->batch.values */
     uint64_t n_before;   /* text bytes of the current document, in earlier parts */
+    uint64_t n_ids;      /* marked text: of the current document, that were written */
     bool may_drop;       /* a document may still be left out after it has begun */
     /* The beginning of a document that is held back: until its split is known or, with may_drop,
      * until it is known to have no special token. */
@@ -33,7 +35,7 @@ struct pack_documents {
 typedef struct document_part {
     const uint8_t *text;
     size_t n_bytes;
-    const uint32_t *ids; /* NULL: none */
+    uint32_t *ids; /* NULL: none */
     size_t n_ids;
     bool special; /* its text contains a special token, and that is an error */
     bool last;
@@ -65,9 +67,8 @@ void pack_documents_free(pack_documents *d)
 
 bool pack_documents_may_checkpoint(const pack_documents *d)
 {
-    const bool in_order =
-        d->at.open && tokenizer_get_info(d->parts->tokenizer->tokenizer)->in_order;
-    return !d->holding && !in_order;
+    const bool in_order = tokenizer_get_info(d->parts->tokenizer->tokenizer)->in_order;
+    return !d->holding && !(d->at.open && (in_order || d->o->input.list));
 }
 
 const pack_position *pack_documents_counts(const pack_documents *d)
@@ -167,12 +168,33 @@ static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t
     return 0;
 }
 
-static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack_error *err)
+/* Takes the marks from the ids, and makes spans of them. */
+static int add_spans(pack_documents *d, uint32_t *ids, size_t n_ids, pack_error *err)
+{
+    pack_output *out = &d->outputs->list[d->at.output];
+    tokmap_error why;
+    for (size_t i = 0, begin = 0; i < n_ids; i++) {
+        const bool marked = ids[i] & MARKED_TOKEN;
+        const bool goes_on = marked && i + 1 < n_ids && ids[i + 1] & MARKED_TOKEN;
+        const tokmap_span span = {d->n_ids + begin, i + 1 - begin, TOKMAP_SPAN_PROMPT};
+        ids[i] &= ~MARKED_TOKEN;
+        if (marked && !goes_on && tokmap_writer_add_span(out->writer, &span, &why) != TOKMAP_OK)
+            return pack_error_from_writer(err, &why);
+        if (!goes_on)
+            begin = i + 1;
+    }
+    d->n_ids += n_ids;
+    return CLI_OK;
+}
+
+static int append_ids(pack_documents *d, uint32_t *ids, size_t n_ids, pack_error *err)
 {
     pack_output *out = &d->outputs->list[d->at.output];
     tokmap_error why;
     if (n_ids == 0)
         return CLI_OK;
+    if (d->o->input.list && add_spans(d, ids, n_ids, err) != CLI_OK)
+        return err->exit_code;
     if (tokmap_writer_append(out->writer, ids, n_ids, &why) != TOKMAP_OK)
         return pack_error_from_writer(err, &why);
     out->tokens += n_ids;
@@ -214,6 +236,7 @@ static int end_document(pack_documents *d, const tokmap_value *values, pack_erro
         return pack_error_from_writer(err, &why);
     out->documents++;
     d->at.documents++;
+    d->n_ids = 0;
     return CLI_OK;
 }
 

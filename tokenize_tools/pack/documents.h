@@ -43,7 +43,7 @@ void pack_documents_free(pack_documents *d);
 int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err);
 
 /* False while the position is not the complete state: a document is held back, or continues in a
- * way that needs the state of the tokenizer. */
+ * way that needs the state of the tokenizer, or has spans. */
 bool pack_documents_may_checkpoint(const pack_documents *d);
 /* n_before: text bytes of the unfinished document so far. */
 void pack_documents_set_position(pack_documents *d, const pack_position *position,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "pack/marks.h"
 #include "plan/plan_file.h"
 #include "text/json_out.h"
 
@@ -31,7 +32,9 @@ typedef struct sample {
 
 static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
-    return tokenizer_safe_cut(context, text, n_searched, n_bytes);
+    const pack_parts *parts = context;
+    return pack_marks_safe_cut(parts->options->input.list, parts->tokenizer->tokenizer, text,
+                               n_searched, n_bytes);
 }
 
 /* The run itself saves bad documents; one that could not be saved ends it here too. */
@@ -54,20 +57,25 @@ static bool count_tokens(sample *s, const pack_parts *parts, encoder *e, const c
                          id_buffer *ids)
 {
     size_t from = 0;
-    unsigned around =
-        (parts->tokens->eod_id != MODEL_NO_ID) + (parts->tokens->bos_id != MODEL_NO_ID);
-    for (size_t i = 0; i <= batch->n_ends; i++) {
+    pack_marks marks = {.list = parts->options->input.list,
+                        .bos_id = parts->tokens->bos_id,
+                        .eod_id = parts->tokens->eod_id};
+    bool ok = true;
+    for (size_t i = 0; i <= batch->n_ends && ok; i++) {
         size_t to = i < batch->n_ends ? batch->ends[i].at : batch->n_bytes;
-        bool ends = i < batch->n_ends && !batch->ends[i].input;
+        const bool last = i < batch->n_ends && !batch->ends[i].input;
+        const pack_text text = {batch->text + from, to - from, true, last};
         ids->n = 0;
         /* A text with a forbidden special token counts as no tokens; the run will report it. */
-        if (from < to &&
-            encoder_encode(e, batch->text + from, to - from, TEXT_FIRST, ids) == TOKENIZE_NO_MEMORY)
-            return false;
-        s->documents += ends;
-        s->tokens += ids->n + (ends ? around : 0);
+        if (last || from < to)
+            ok = pack_marks_encode(&marks, e, text, ids) != TOKENIZE_NO_MEMORY;
+        s->documents += last;
+        s->tokens += ids->n;
         from = to;
     }
+    pack_marks_free(&marks);
+    if (!ok)
+        return false;
     s->text_bytes += batch->n_bytes;
     s->inputs++;
     return true;
@@ -123,7 +131,8 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     options.batch_bytes = SAMPLE_BYTES;
     options.safe_cut = cut_text;
     options.note = parts->options->quiet ? NULL : print_note;
-    options.context = parts->tokenizer->tokenizer;
+    options.vocab_size = parts->tokens->vocab_size;
+    options.context = (void *)parts;
     options.collect = pass_over;
     const char *const *name = parts->inputs->names + which;
     uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
@@ -190,9 +199,10 @@ static void print_outputs(const pack_parts *parts)
 static void print_tokenizer(const pack_parts *parts)
 {
     const tokenizer_file *t = parts->tokenizer;
+    const char *name = parts->options->vocab_size ? "not known" : t->name;
     const char *unicode = tokenizer_get_info(t->tokenizer)->unicode;
     print_heading("tokenizer:");
-    cli_print_plain(stdout, t->name, strlen(t->name));
+    cli_print_plain(stdout, name, strlen(name));
     if (t->from_file)
         printf(", %s", tokenizer_get_info(t->tokenizer)->family);
     if (unicode)
@@ -263,9 +273,11 @@ static double estimate_tokens(const sample *s, const pack_inputs *in)
 static void print_estimate(const sample *s, const pack_parts *parts)
 {
     print_heading("sample:");
-    printf("%s, %s, %s of text", cli_count_of(s->inputs, "file").s,
-           cli_count_of(s->documents, "document").s, cli_bytes(s->text_bytes).s);
-    if (s->tokens)
+    const bool is_text = parts->options->input.list == LIST_NONE;
+    printf("%s, %s", cli_count_of(s->inputs, "file").s, cli_count_of(s->documents, "document").s);
+    if (is_text)
+        printf(", %s of text", cli_bytes(s->text_bytes).s);
+    if (is_text && s->tokens)
         printf(", %.2f bytes a token", (double)s->text_bytes / (double)s->tokens);
     putchar('\n');
     print_heading("estimate:");

@@ -152,6 +152,8 @@ static int choose_lines(void *options, const char *value)
     return CLI_OK;
 }
 
+#define MAX_ID (((uint64_t)1 << 31) - 1)
+
 /* ---- Rows ---- */
 
 #define TARGET(field) offsetof(pack_options, field)
@@ -170,6 +172,15 @@ const cli_option pack_document_rows[] = {
      .help =
          "for jsonl, parquet and arrow: the field or column that holds the text, such as meta.body "
          "[text]"},
+    {"tokens", 0, CLI_TEXT, TARGET(tokens), "PATH",
+     .help =
+         "for jsonl: the field that is a list of token ids, to be packed as they are; --eod and "
+         "--bos are none then, and with --eod a document that does not end with it gets it"},
+    {"labels", 0, CLI_TEXT, TARGET(labels), "PATH",
+     .help = "with --tokens: the field that is a list of the ids again, with -100 for those that "
+             "must not count in the loss"},
+    {"loss-mask", 0, CLI_TEXT, TARGET(loss_mask), "PATH",
+     .help = "with --tokens: the field that is a list of 1 for ids that count in the loss, and 0"},
     {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",
      .help = "pack only records for which EXPR holds, such as 'score >= 3 and lang == \"en\"'"},
     {"meta", 0, CLI_TEXT, TARGET(meta), "FIELD,...",
@@ -195,6 +206,9 @@ const cli_option pack_token_rows[] = {
     {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
      .help = "what to do with special tokens that appear in the text [text]",
      .words = tokenizer_specials_words},
+    {"vocab-size", 0, CLI_NUMBER, TARGET(vocab_size), "N",
+     .help = "with --tokens and without --tokenizer: ids are below N", .lowest = 1,
+     .highest = MAX_ID + 1},
     {"eod", 0, CLI_TEXT, TARGET(eod), "TOKEN",
      .help = "the token that ends each document: an id, even one that the tokenizer does not have; "
              "the text of a token; none; or auto, the token that the tokenizer's files name "
@@ -228,9 +242,7 @@ pack_options pack_options_new(void)
 {
     return (pack_options){
         .tokenizer = {.name = "bytes"},
-        .eod = "auto",
         .bos = "none",
-        .input.field = "text",
         .limit_documents = PACK_NO_LIMIT,
         .limit_tokens = PACK_NO_LIMIT,
         .n_threads = tokmap_i_n_processors(),
@@ -265,9 +277,39 @@ int pack_options_environment(pack_options *options)
                      MAX_CHECKPOINT_MS);
 }
 
+/* With records that are lists, the list is in the place of the text. */
+static int check_lists(pack_options *o)
+{
+    corpus_options *in = &o->input;
+    const char *marks = o->labels ? o->labels : o->loss_mask;
+    const corpus_format format = in->format;
+    in->list = o->tokens ? LIST_TOKENS : LIST_NONE;
+    in->marks = o->labels ? MARKS_LABELS : o->loss_mask ? MARKS_LOSS_MASK : MARKS_NONE;
+    if (!o->eod)
+        o->eod = in->list ? "none" : "auto";
+    if (!in->list && (marks || o->vocab_size))
+        return cli_usage("%s works only with --tokens", marks ? "a mask" : "--vocab-size");
+    if (!in->list) {
+        in->field = in->field ? in->field : "text";
+        return CLI_OK;
+    }
+    if (o->labels && o->loss_mask)
+        return cli_usage("--labels and --loss-mask do not work together");
+    if (in->field)
+        return cli_usage("--tokens does not work with --field: it names the field");
+    if (format != CORPUS_AUTO && format != CORPUS_JSON_LINES)
+        return cli_usage("--tokens works only with --format jsonl or auto");
+    in->field = o->tokens;
+    in->utf8 = UTF8_RAW;
+    return CLI_OK;
+}
+
 int pack_options_check(pack_options *options)
 {
     failure err;
+    const int code = check_lists(options);
+    if (code != CLI_OK)
+        return code;
     if (options->bad_documents && options->input.on_error != ON_ERROR_COLLECT)
         return cli_usage("--bad-documents works only with --on-error collect");
     if (options->specials == SPECIALS_ERROR && options->input.on_error == ON_ERROR_COLLECT)
@@ -280,23 +322,30 @@ int pack_options_check(pack_options *options)
     if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
         return bad_field_text("--meta", &err);
     options->input.n_kept = options->fields.n_fields;
-    if (!options->where_text)
-        return CLI_OK;
-    options->where = where_compile(options->where_text, &options->fields, &err);
-    return options->where ? CLI_OK : bad_field_text("--where", &err);
+    if (options->where_text) {
+        options->where = where_compile(options->where_text, &options->fields, &err);
+        if (!options->where)
+            return bad_field_text("--where", &err);
+    }
+    const char *marks = options->labels ? options->labels : options->loss_mask;
+    const size_t n_before = options->fields.n_fields;
+    size_t index = n_before;
+    if (marks && !field_list_add(&options->fields, marks, strlen(marks), &index, &err))
+        return bad_field_text(options->labels ? "--labels" : "--loss-mask", &err);
+    return index == n_before
+               ? CLI_OK
+               : cli_usage("%s: is a list, which --meta and --where cannot take", marks);
 }
 
 int pack_options_say_bytes(const pack_options *options)
 {
-    if (options->quiet || options->json || cli_is_given("tokenizer"))
+    if (options->quiet || options->json || options->tokens || cli_is_given("tokenizer"))
         return CLI_OK;
     puts("No --tokenizer was given: each byte of the texts is a token.");
     return cli_finish();
 }
 
 /* ---- --eod and --bos ---- */
-
-#define MAX_ID (((uint64_t)1 << 31) - 1)
 
 typedef struct token_role {
     const char *option, *job, *name; /* name: in tokenizer files */
@@ -385,9 +434,16 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
     if (code != CLI_OK)
         return code;
     tokens->vocab_size = tokenizer_get_info(file->tokenizer)->vocab_size;
+    if (options->tokens && !file->from_file && !options->vocab_size)
+        return cli_usage("--tokens needs --vocab-size, or the --tokenizer that made the ids");
+    if (options->vocab_size && file->from_file)
+        return cli_usage("--vocab-size does not work with --tokenizer, which says it");
+    if (options->vocab_size)
+        tokens->vocab_size = options->vocab_size;
     include_id(tokens, tokens->eod_id, &ends, file);
     include_id(tokens, tokens->bos_id, &begins, file);
-    if (options->input.utf8 == UTF8_RAW && !tokenizer_get_info(file->tokenizer)->takes_bytes)
+    if (options->input.utf8 == UTF8_RAW && !options->input.list &&
+        !tokenizer_get_info(file->tokenizer)->takes_bytes)
         return cli_usage(
             "--utf8 raw: %s encodes characters, not bytes; use --utf8 replace or error",
             file->name);

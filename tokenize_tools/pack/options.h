@@ -31,11 +31,13 @@ typedef struct pack_options {
 
     const char **skipped; /* --skip-input; owned */
     size_t n_skipped;
-    corpus_options input;          /* what pack_corpus_options does not set */
-    char *separator;               /* owned, or NULL */
-    const char *meta, *where_text; /* --meta and --where, or NULL; compiled: */
-    field_list fields;             /* those of --meta come first */
-    where *where;                  /* or NULL */
+    corpus_options input;                    /* what pack_corpus_options does not set */
+    char *separator;                         /* owned, or NULL */
+    const char *tokens, *labels, *loss_mask; /* fields, or NULL */
+    uint64_t vocab_size;                     /* --vocab-size, or 0 */
+    const char *meta, *where_text;           /* --meta and --where, or NULL; compiled: */
+    field_list fields;                       /* those of --meta come first */
+    where *where;                            /* or NULL */
 
     tokenizer_choice tokenizer;
     specials_policy specials;

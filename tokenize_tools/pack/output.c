@@ -92,6 +92,8 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
         .resumable = o->resumable,
         .unfinished = TOKMAP_UNFINISHED_RESUME,
         .resume_checkpoint = o->checkpoint,
+        .has_spans = o->options->input.list &&
+                     (o->options->input.marks || o->options->input.list == LIST_PARTS),
     };
     /* The last run gave this output its name, but may have been killed before it removed its
      * temporary files: opening removes them. */

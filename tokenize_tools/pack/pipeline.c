@@ -39,37 +39,16 @@ struct pack_pipeline {
 
 /* ---- Encoders ---- */
 
-static bool push_id(id_buffer *ids, uint32_t id)
+/* end: in batch.ends, or n_ends */
+static bool encode_piece(pack_marks *marks, encoder *e, pack_job *job, pack_text piece, size_t end)
 {
-    if (id == MODEL_NO_ID)
-        return true;
-    if (!id_buffer_reserve(ids, 1))
-        return false;
-    ids->ids[ids->n++] = id;
-    return true;
-}
-
-typedef struct text_piece {
-    size_t from, to; /* in the batch's text */
-    size_t end;      /* in batch.ends, or n_ends */
-    bool first, last;
-} text_piece;
-
-static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *job,
-                         text_piece piece)
-{
-    const size_t n_before = job->ids.n;
-    if (piece.first && !push_id(&job->ids, o->bos_id))
-        return false;
-    switch (encoder_encode(e, job->batch.text + piece.from, piece.to - piece.from,
-                           piece.first ? TEXT_FIRST : 0, &job->ids)) {
+    switch (pack_marks_encode(marks, e, piece, &job->ids)) {
     case TOKENIZE_OK:
-        return !piece.last || push_id(&job->ids, o->eod_id);
+        return true;
     case TOKENIZE_SPECIAL:
-        job->ids.n = n_before;
         if (!array_grow(&job->specials, job->n_specials, sizeof *job->specials))
             return false;
-        job->specials[job->n_specials++] = piece.end;
+        job->specials[job->n_specials++] = end;
         return true;
     case TOKENIZE_NO_MEMORY:
         break;
@@ -78,7 +57,7 @@ static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *j
 }
 
 /* false: out of memory. */
-static bool encode_job(const pack_pipeline_options *o, encoder *e, pack_job *job)
+static bool encode_job(pack_marks *marks, encoder *e, pack_job *job)
 {
     const corpus_batch *b = &job->batch;
     job->ids.n = 0;
@@ -86,22 +65,21 @@ static bool encode_job(const pack_pipeline_options *o, encoder *e, pack_job *job
     uint64_t seen_before = encoder_specials_seen(e);
     if (!array_reserve(&job->ends, &job->ends_capacity, b->n_ends, sizeof *job->ends))
         return false;
-    text_piece piece = {.first = !b->continues, .last = true};
+    const uint8_t *const text_end = b->text + b->n_bytes;
+    pack_text piece = {.bytes = b->text, .first = !b->continues, .last = true};
     for (size_t i = 0; i < b->n_ends; i++) {
         if (!b->ends[i].input) {
-            piece.end = i;
-            piece.to = b->ends[i].at;
-            if (!encode_piece(o, e, job, piece))
+            piece.n_bytes = (size_t)(b->text + b->ends[i].at - piece.bytes);
+            if (!encode_piece(marks, e, job, piece, i))
                 return false;
-            piece.from = piece.to;
+            piece.bytes += piece.n_bytes;
             piece.first = true;
         }
         job->ends[i] = (pack_end){job->ids.n, encoder_specials_seen(e) - seen_before};
     }
-    piece.end = b->n_ends;
-    piece.to = b->n_bytes;
+    piece.n_bytes = (size_t)(text_end - piece.bytes);
     piece.last = false;
-    bool ok = piece.from == piece.to || encode_piece(o, e, job, piece);
+    bool ok = piece.n_bytes == 0 || encode_piece(marks, e, job, piece, b->n_ends);
     job->specials_seen = encoder_specials_seen(e) - seen_before;
     return ok;
 }
@@ -139,11 +117,12 @@ static void encode_all(pack_pipeline *p, encoder *e)
     pipeline_slot *slot;
     uint64_t number;
     encoder_state state;
+    pack_marks marks = p->options.marks;
     bool ok = true;
     while (ok && (slot = take_text(p, &number, &state)) != NULL) {
         if (slot->job.batch.continues)
             encoder_restore(e, state);
-        ok = encode_job(&p->options, e, &slot->job);
+        ok = encode_job(&marks, e, &slot->job);
         tokmap_i_mutex_lock(&p->lock);
         slot->done = true;
         if (number + 1 == p->n_taken && tokenizer_get_info(p->options.tokenizer)->in_order) {
@@ -155,6 +134,7 @@ static void encode_all(pack_pipeline *p, encoder *e)
         tokmap_i_condition_signal(&p->ids);
         tokmap_i_mutex_unlock(&p->lock);
     }
+    pack_marks_free(&marks);
 }
 
 static void *run_encoder(void *arg)

@@ -19,6 +19,7 @@
 
 #include "corpus/corpus.h"
 #include "pack/error.h"
+#include "pack/marks.h"
 #include "tokenizer/tokenizer.h"
 
 /* What comes before an end in the batch. */
@@ -44,10 +45,10 @@ typedef struct pack_pipeline_options {
     const tokenizer *tokenizer;
     encoder_options encoder;
     unsigned n_encoders;
-    uint32_t bos_id, eod_id; /* put before and after each document; MODEL_NO_ID: nothing */
-    size_t batch_bytes;      /* the same as in corpus_options */
-    size_t job_memory;       /* memory of all jobs together */
-    bool planned;            /* a plan says what the inputs are */
+    pack_marks marks;   /* of which each encoder has its own */
+    size_t batch_bytes; /* the same as in corpus_options */
+    size_t job_memory;  /* memory of all jobs together */
+    bool planned;       /* a plan says what the inputs are */
     /* Called by the reader after each read, with the context of the corpus, to keep in the job what
      * its callbacks reported. May be NULL. job->record is freed by free(). */
     void (*after_read)(void *context, pack_job *job);

@@ -72,7 +72,11 @@ static void put_options(json_out *o, const pack_parts *parts)
     const pack_tokens *tokens = parts->tokens;
     json_out_begin(o, "options", '{');
     json_out_string(o, "format", cli_word_name(pack_formats, options->input.format));
-    json_out_string(o, "field", options->input.field);
+    json_out_string(o, options->tokens ? "tokens" : "field", options->input.field);
+    if (options->labels)
+        json_out_string(o, "labels", options->labels);
+    if (options->loss_mask)
+        json_out_string(o, "loss_mask", options->loss_mask);
     json_out_text(o, "separator", options->separator, options->input.separator_bytes);
     if (options->n_skipped > 0) {
         json_out_begin(o, "skip_input", '[');
@@ -124,7 +128,8 @@ char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
     const pack_split *split = w->outputs.list[which].split;
     json_out_begin(&o, NULL, '{');
     json_out_print(&o, "created_by", "\"tokmap %s\"", tokmap_version());
-    put_tokenizer(&o, w->parts->tokenizer);
+    if (!w->parts->options->vocab_size) /* else nobody says who made the tokens */
+        put_tokenizer(&o, w->parts->tokenizer);
     put_options(&o, w->parts);
     if (split)
         json_out_string(&o, "split", split->name);

@@ -30,6 +30,7 @@ typedef struct pack_moment {
 /* What was reported during the current read. */
 typedef struct pack_collector {
     const tokenizer *tokenizer;
+    corpus_list list;
     pack_bad_file *bad_file; /* NULL: bad documents are not collected */
     char *lines;             /* messages, each with a newline */
     size_t lines_bytes, lines_capacity;
@@ -52,7 +53,7 @@ static size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t
                                       size_t n_bytes)
 {
     const pack_collector *c = context;
-    return tokenizer_safe_cut(c->tokenizer, text, n_searched, n_bytes);
+    return pack_marks_safe_cut(c->list, c->tokenizer, text, n_searched, n_bytes);
 }
 
 static void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
@@ -411,6 +412,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     const pack_inputs *inputs = w->parts->inputs;
     bool limited = o->limit_documents != PACK_NO_LIMIT || o->limit_tokens != PACK_NO_LIMIT;
     corpus_options options = pack_corpus_options(o);
+    options.vocab_size = w->parts->tokens->vocab_size;
     options.batch_bytes = batch_bytes;
     options.versions = inputs->versions;
     options.begin = inputs->begin;
@@ -440,8 +442,9 @@ static pack_pipeline *start_pipeline(const pack_work *w, pack_collector *collect
         .tokenizer = w->parts->tokenizer->tokenizer,
         .encoder = {.cache_bytes = o->memory / 2, .specials = o->specials},
         .n_encoders = o->n_threads,
-        .bos_id = w->parts->tokens->bos_id,
-        .eod_id = w->parts->tokens->eod_id,
+        .marks = {.list = o->input.list,
+                  .bos_id = w->parts->tokens->bos_id,
+                  .eod_id = w->parts->tokens->eod_id},
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
         .job_memory = o->memory / 4 * o->n_threads, /* as much is for pages of inputs */
         .planned = w->parts->cell != NULL,
@@ -458,6 +461,7 @@ int pack_work_run(pack_work *w, pack_error *err)
     if (!collector)
         return pack_error_no_memory(err);
     collector->tokenizer = w->parts->tokenizer->tokenizer;
+    collector->list = w->parts->options->input.list;
     collector->bad_file = w->bad_file;
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
     pack_pipeline *p = start_pipeline(w, collector, err);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "corpus/marked_text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/array.h"
+#include "text/json_reader.h"
+#include "text/little_endian.h"
+
+#define LABEL_NONE (-100) /* as PyTorch's ignore_index */
+
+void marked_text_free(marked_text *m)
+{
+    free(m->bytes);
+}
+
+static reader_result bad_list(marked_text *m, reader_text *text, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static reader_result bad_list(marked_text *m, reader_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m->reason, sizeof m->reason, format, args);
+    va_end(args);
+    text->reason = m->reason;
+    text->bad_offset = text->offset;
+    return READER_BAD;
+}
+
+/* ---- Tokens ---- */
+
+typedef enum element {
+    ELEMENT_END,
+    ELEMENT_NUMBER,
+    ELEMENT_OTHER /* no whole number of at most 10 digits */
+} element;
+
+/* Takes the next element of the list; *at is at its first bracket, or what follows an element. */
+static element next_element(const uint8_t **at, int64_t *value)
+{
+    const uint8_t *p = *at;
+    if (*p != ']')
+        p++;
+    while (json_is_space(*p))
+        p++;
+    if (*p == ']')
+        return ELEMENT_END;
+    const bool negative = *p == '-', truth = *p == 't';
+    const uint8_t *const digits = p += negative;
+    *value = truth;
+    if (truth || *p == 'f') {
+        p += truth ? 4 : 5;
+    } else {
+        for (; *p >= '0' && *p <= '9' && p < digits + 11; p++)
+            *value = *value * 10 + (*p - '0');
+        if (p == digits || p == digits + 11)
+            return ELEMENT_OTHER;
+    }
+    *value = negative ? -*value : *value;
+    while (json_is_space(*p))
+        p++;
+    *at = p;
+    return *p == ',' || *p == ']' ? ELEMENT_NUMBER : ELEMENT_OTHER;
+}
+
+/* What one element of the list of marks says of its token. NULL, or what is wrong. */
+static const char *read_mark(corpus_marks marks, int64_t mark, int64_t id, bool *counts)
+{
+    if (marks == MARKS_LABELS) {
+        *counts = mark != LABEL_NONE;
+        return mark == id || !*counts ? NULL : "neither the id of its token nor -100";
+    }
+    *counts = mark == 1;
+    return mark == 0 || mark == 1 ? NULL : "neither 1 nor 0";
+}
+
+static reader_result read_tokens(marked_text *m, const corpus_options *o, reader_text *text)
+{
+    const char *name = o->marks ? o->fields->names[o->fields->n_fields - 1] : NULL;
+    const tokmap_value *list = o->marks ? &text->values[o->fields->n_fields - 1] : NULL;
+    const uint8_t *at = text->bytes, *marks_at = list ? (const uint8_t *)list->text : NULL;
+    size_t n = 0;
+    if (list && list->type != TOKMAP_VALUE_STRING)
+        return bad_list(m, text, "the field is missing or not a list: \"%.100s\"", name);
+    for (;; n++) {
+        int64_t id, mark = 1;
+        bool counts = true;
+        const element found = next_element(&at, &id);
+        const element marked = list ? next_element(&marks_at, &mark) : found;
+        if (found == ELEMENT_OTHER || (found == ELEMENT_NUMBER && (id < 0 || id >= MARKED_TOKEN)))
+            return bad_list(m, text, "element %zu of the list is no id of a token", n);
+        if (found == ELEMENT_NUMBER && o->vocab_size > 0 && (uint64_t)id >= o->vocab_size)
+            return bad_list(m, text,
+                            "element %zu of the list is %" PRId64
+                            ", but the vocabulary has %" PRIu64 " ids",
+                            n, id, o->vocab_size);
+        if ((found == ELEMENT_END) != (marked == ELEMENT_END))
+            return bad_list(m, text, "%.100s is %s than the list of tokens, which has %zu%s", name,
+                            found ? "shorter" : "longer", n, found ? " or more" : "");
+        if (found == ELEMENT_END)
+            break;
+        const char *wrong = marked == ELEMENT_OTHER ? "no whole number"
+                            : list                  ? read_mark(o->marks, mark, id, &counts)
+                                                    : NULL;
+        if (wrong)
+            return bad_list(m, text, "element %zu of %.100s is %s", n, name, wrong);
+        le_put(m->bytes + 4 * n, (uint32_t)id | (counts ? 0 : MARKED_TOKEN), 4);
+    }
+    text->n_bytes = 4 * n;
+    return READER_TEXT;
+}
+
+/* ---- Parts ---- */
+
+static reader_result read_parts(marked_text *m, reader_text *text, failure *err)
+{
+    json_reader r;
+    size_t n_bytes = 0;
+    json_reader_init(&r, text->bytes, text->n_bytes);
+    json_begin(&r, JSON_ARRAY);
+    for (size_t i = 0; json_next_item(&r); i++) {
+        bool train = false;
+        json_string part = {"", 0};
+        json_field fields[] = {
+            {"text", .kind = JSON_STRING, .text = &part},
+            {"train", .kind = JSON_TRUE, .flag = &train},
+        };
+        if (!json_read_fields(&r, "a part", fields, sizeof fields / sizeof *fields))
+            break;
+        train = train && part.n_bytes > 0;
+        if (train)
+            m->bytes[n_bytes++] = MARKED_BEGIN;
+        memcpy(m->bytes + n_bytes, part.s, part.n_bytes);
+        n_bytes += part.n_bytes;
+        if (train)
+            m->bytes[n_bytes++] = MARKED_END;
+    }
+    const bool failed = *r.failure;
+    const reader_result result =
+        !failed ? READER_TEXT
+        : r.no_memory
+            ? (reader_result)fail_memory(err)
+            : bad_list(m, text, "byte %zu of the list of parts: %.100s", r.failure_at, r.failure);
+    json_reader_free(&r);
+    text->n_bytes = n_bytes;
+    return result;
+}
+
+reader_result marked_text_read(marked_text *m, const corpus_options *options, reader_text *text,
+                               failure *err)
+{
+    /* A token takes two bytes of JSON at least, and a part with its marks more than its text. */
+    if (!array_reserve(&m->bytes, &m->capacity, 2 * text->n_bytes + 1, 1))
+        return fail_memory(err);
+    const reader_result result =
+        options->list == LIST_TOKENS ? read_tokens(m, options, text) : read_parts(m, text, err);
+    text->bytes = m->bytes;
+    return result;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* marked_text.h - the text of a record that is a list, with what of it does not count in the loss.
+ *
+ * Of tokens: 4 bytes for each, the lowest first; bit 31 is set if the token does not count. Of
+ * parts: their texts after one another; a byte FE stands before each part that counts, and FF after
+ * it. UTF-8 has neither. */
+#ifndef TOKMAP_MARKED_TEXT_H
+#define TOKMAP_MARKED_TEXT_H
+
+#include "corpus/reader.h"
+
+#define MARKED_TOKEN ((uint32_t)1 << 31)
+#define MARKED_BEGIN 0xfe
+#define MARKED_END 0xff
+
+typedef struct marked_text { /* start with {0} */
+    uint8_t *bytes;
+    size_t capacity;
+    char reason[160];
+} marked_text;
+
+/* Replaces the text, which is a list of valid JSON, with 64 readable bytes after it. READER_BAD:
+ * the list is not as it must be. */
+reader_result marked_text_read(marked_text *m, const corpus_options *options, reader_text *text,
+                               failure *err);
+void marked_text_free(marked_text *m);
+
+#endif /* TOKMAP_MARKED_TEXT_H */

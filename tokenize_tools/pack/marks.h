@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* marks.h - ids of the texts of a corpus, also of marked text (corpus/marked_text.h). There, an id
+ * whose label does not count in the loss has MARKED_TOKEN. */
+#ifndef TOKMAP_PACK_MARKS_H
+#define TOKMAP_PACK_MARKS_H
+
+#include "corpus/corpus.h"
+#include "tokenizer/tokenizer.h"
+
+typedef struct pack_marks { /* what an encoder needs for marked text; start with {0} */
+    corpus_list list;
+    uint32_t bos_id, eod_id; /* put before and after each document; MODEL_NO_ID: nothing */
+} pack_marks;
+
+typedef struct pack_text { /* a document, or a part of it that a safe cut ends or begins */
+    const uint8_t *bytes;
+    size_t n_bytes;
+    bool first, last;
+} pack_text;
+
+/* Appends the ids of the text, and those that begin and end the document, as encoder_encode; but
+ * nothing unless it returns TOKENIZE_OK. In marked text, these count if the id beside them does,
+ * and a document that ends with eod_id gets no other. */
+tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids);
+void pack_marks_free(pack_marks *m);
+
+/* As tokenizer_safe_cut, for texts of this list. */
+size_t pack_marks_safe_cut(corpus_list list, const tokenizer *t, const uint8_t *text,
+                           size_t n_searched, size_t n_bytes);
+
+#endif /* TOKMAP_PACK_MARKS_H */
