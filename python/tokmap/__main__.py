@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, `trace` and `report`, which are written in Python."""
+"""python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, `render`, `trace` and `report`, which are written in Python."""
 
 import os
 import sys
@@ -12,6 +12,10 @@ def main() -> None:
         from ._importers import main as import_files
 
         return import_files(sys.argv[2:])
+    if sys.argv[1:2] == ["render"]:
+        from ._render import main as render
+
+        return render(sys.argv[2:])
     if sys.argv[1:2] in (["trace"], ["report"]):
         from ._answers import main as answer
 

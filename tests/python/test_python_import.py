@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap import without other packages: a tar of arrays, streams of packed rows, and what is missing."""
+"""python -m tokmap import, and render, without other packages: a tar of arrays, streams of packed rows, and what is missing."""
 
 import io
 import os
@@ -17,7 +17,7 @@ from ref_protocol import run_in_folders
 import numpy as np
 import tokmap
 
-HIDE = "import sys; sys.modules.update(h5py=None, lmdb=None, tfrecord=None, datasets=None, pyarrow=None); "
+HIDE = "import sys; sys.modules.update(h5py=None, lmdb=None, tfrecord=None, datasets=None, pyarrow=None, transformers=None); "
 
 
 def run(*arguments):
@@ -110,6 +110,8 @@ def missing_packages_are_named(folder):
         done = run("import", kind, folder / "x", "-o", folder / "new", "--vocab-size", 10)
         assert done.returncode == 3 and f"pip install {package}\n" in done.stderr, (kind, done.stderr)
         assert len(done.stderr.splitlines()) == 1 and not (folder / "new.tmi").exists()
+    done = run("render", folder / "x", "--tokenizer", folder, "-o", folder / "new")
+    assert done.returncode == 3 and done.stderr.endswith("pip install transformers\n") and not (folder / "new").exists(), done
 
 
 sys.exit(run_in_folders("python_import_"))

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tokmap render, with templates for training of TRL: what is trained on is what transformers' masks say."""
+
+import contextlib
+import gzip
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+from frameworks import need, run_checks
+
+if __name__ == "__main__":
+    need("render", "numpy", "transformers", "tokenizers", "jinja2")
+import numpy as np  # noqa: E402
+import transformers  # noqa: E402
+
+import tokmap._render  # noqa: E402
+from documents import environment  # noqa: E402
+from oracle_families import make  # noqa: E402
+from oracle_texts import BLANKS, EMOJI, Texts, plain_texts  # noqa: E402
+from ref_protocol import Skip  # noqa: E402
+
+# name: whether chats may have a system message, and calls of tools
+TEMPLATES = {"llama3": (True, False), "qwen3": (True, True), "gemma": (False, False), "phi3": (True, False),
+             "deepseekv3": (True, True)}
+FAMILIES = ("llama3", "phi3", "deepseek3", "qwen2", "gemma")
+N_CHATS = 10000
+MARKS = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|im_start|>", "<|im_end|>",
+         "<start_of_turn>", "<end_of_turn>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<\uff5cUser\uff5c>",
+         "<\uff5cAssistant\uff5c>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "<bos>", "<eos>"]
+TOOLS = [{"type": "function", "function": {"name": "look_up", "description": "Looks \u201cit\u201d up \U0001f50e", "parameters": {
+    "type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}}}]
+
+
+def template(name):
+    found = importlib.util.find_spec("trl")
+    if found is None:
+        raise Skip("trl is not installed")
+    return pathlib.Path(found.origin).parent / f"chat_templates/{name}_training.jinja"
+
+
+def make_tokenizer(folder, family):
+    """A folder of transformers."""
+    content = make(family, 1, plain_texts(1 << 18), b"")
+    if content["post_processor"]:  # as in Qwen's file. With offsets without blanks, as in Llama 3's, transformers finds no
+        content["post_processor"]["trim_offsets"] = False  # token for a blank, and masks the rest of the chat or nothing
+    known = {row["content"] for row in content["added_tokens"]}
+    vocab = content["model"]["vocab"]
+    next_id = max([*vocab.values(), *(row["id"] for row in content["added_tokens"])]) + 1
+    for mark in MARKS:
+        if mark not in known and mark not in vocab:
+            content["added_tokens"].append({"id": next_id, "content": mark, "single_word": False, "lstrip": False,
+                                            "rstrip": False, "normalized": False, "special": True})
+            next_id += 1
+    (folder / "plain.json").write_text(json.dumps(content))
+    transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "plain.json"), bos_token="<bos>",
+                                         eos_token="<eos>").save_pretrained(folder / family)
+    return folder / family
+
+
+def some_chats(seed, n, has_system, has_tools):
+    """[{"messages": ..., "tools": ...}]"""
+    texts, rng = Texts(seed, MARKS), random.Random(seed)
+
+    def content():
+        text = rng.choice((texts.one, texts.slice))() if rng.random() < 0.9 else ""
+        blank = rng.choice(["", "", " ", "\n", "\n\n", "  ", rng.choice(BLANKS)])
+        return rng.choice(("", blank)) + text[:rng.choice((5, 50, 500))] + rng.choice(("", "", rng.choice(EMOJI))) + rng.choice(("", blank))
+
+    found = []
+    for _ in range(n):
+        chat, with_tools = [], has_tools and rng.random() < 0.3
+        if has_system and rng.random() < 0.3:
+            chat.append({"role": "system", "content": content()})
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            chat.append({"role": "user", "content": content(), "tool_calls": None})
+            if with_tools and rng.random() < 0.7:
+                call = {"name": "look_up", "arguments": {"word": content()}}
+                chat.append({"role": "assistant", "content": content(), "tool_calls": [{"type": "function", "function": call}]})
+                chat.append({"role": "tool", "name": "look_up", "content": content()})
+            chat.append({"role": "assistant", "content": content()})
+        found.append({"messages": chat[:len(chat) - (rng.random() < 0.1)], "number": len(found),
+                      **({"tools": rng.choice((TOOLS, json.dumps(TOOLS)))} if with_tools else {})})
+    return found
+
+
+def write_lines(path, rows):
+    with (gzip.open if path.suffix == ".gz" else open)(path, "wb") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    return path
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def run_render(*arguments):
+    """Its output."""
+    done = subprocess.run([sys.executable, "-m", "tokmap", "render", *map(str, arguments)], env=environment(),
+                          capture_output=True, text=True)
+    assert done.returncode == 0, (arguments, done)
+    return done.stdout
+
+
+def refused(*arguments, status=3):
+    """Its message, without the seconds that a process needs to import transformers."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        try:
+            tokmap._render.main([*map(str, arguments)])
+        except SystemExit as error:
+            assert error.code == status, (arguments, error.code, said.getvalue())
+            return said.getvalue()
+    raise AssertionError(arguments)
+
+
+def mask_of(tokenizer, parts):
+    """The rule of docs/FORMAT.md: a trained part has its first token up to the first one of its last character."""
+    encoding = tokenizer._tokenizer.encode("".join(part["text"] for part in parts), add_special_tokens=False)
+    ends, mask, at = np.array([end for _, end in encoding.offsets]), np.zeros(len(encoding.ids), int), 0
+    for part in parts:
+        first, at = at, at + len(part["text"])
+        if part["train"]:
+            mask[np.argmax(ends > first):np.argmax(ends > at - 1) + 1] = 1
+    return encoding.ids, mask.tolist()
+
+
+def labels_are_the_masks_of_transformers(folder):
+    n_each = N_CHATS if os.environ.get("TOKMAP_LONG") == "all" else N_CHATS // len(TEMPLATES) // len(FAMILIES)
+    n, n_trained = 0, 0
+    for family in FAMILIES:
+        place = make_tokenizer(folder, family)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+        for k, (name, kinds) in enumerate(TEMPLATES.items()):
+            chats = some_chats(100 * k + len(family), n_each, *kinds)
+            source = write_lines(folder / f"{name}.jsonl", chats)
+            run_render(source, "--tokenizer", place, "--chat-template", template(name), "-o", folder / "parts.jsonl", "--replace")
+            text = template(name).read_text()
+            for chat, row in zip(chats, read_lines(folder / "parts.jsonl")):
+                assert list(row) == ["number", "parts"] and row["number"] == chat["number"]
+                tools = chat.get("tools")
+                said = dict(tools=json.loads(tools) if isinstance(tools, str) else tools, chat_template=text)
+                wanted = tokenizer.apply_chat_template(chat["messages"], return_assistant_tokens_mask=True, return_dict=True, **said)
+                assert "".join(part["text"] for part in row["parts"]) == tokenizer.apply_chat_template(
+                    chat["messages"], tokenize=False, **said)
+                ids, mask = mask_of(tokenizer, row["parts"])
+                assert ids == wanted["input_ids"], (family, name, chat)
+                assert mask == wanted["assistant_masks"], (family, name, chat, tokenizer.convert_ids_to_tokens(ids), mask, wanted["assistant_masks"])
+                n, n_trained = n + 1, n_trained + sum(mask)
+    return f"{n} chats, {n_trained} tokens are trained on"
+
+
+CHATML = """{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' }}{% if message.role == 'assistant' %}
+{% generation %}{{ message.content + '<|im_end|>' }}{% endgeneration %}
+{% else %}{{ message.content + '<|im_end|>' }}{% endif %}{% endfor %}{{ more }}"""
+CHAT = [{"role": "user", "content": "Hi "}, {"role": "assistant", "content": " caf\u00e9 \U0001f600"}]
+
+
+def chatml_tokenizer(folder, text=CHATML):
+    place = make_tokenizer(folder, "qwen2")
+    (place / "chat_template.jinja").write_text(text)
+    return place
+
+
+def the_template_of_the_tokenizer_is_used(folder):
+    import pyarrow
+
+    place = chatml_tokenizer(folder)
+    row = {"id": 7, "nested": {"a": [1.5, None]}, "messages": CHAT, "chat_template_kwargs": {"more": "!"}}
+    wanted = [("<|im_start|>user\nHi <|im_end|><|im_start|>assistant\n", False),
+              (" caf\u00e9 \U0001f600<|im_end|>", True), ("!", False)]
+    plain = write_lines(folder / "chats.jsonl", [row, {"messages": CHAT[:1]}])
+    plain.write_bytes(plain.read_bytes() + b"\n")
+    packed = write_lines(folder / "chats.jsonl.gz", [row, {"messages": CHAT[:1]}])
+    (folder / "chats.jsonl.zst").write_bytes(pyarrow.compress(plain.read_bytes(), "zstd", asbytes=True) * 2)
+    said = run_render(plain, "--tokenizer", place, "-o", folder / "a.jsonl")
+    assert said == f"{folder}/a.jsonl: 2 chats, of which 1 have nothing that is trained on\n", said
+    first, second = read_lines(folder / "a.jsonl")
+    assert list(first) == ["id", "nested", "chat_template_kwargs", "parts"] and first["nested"] == row["nested"], first
+    assert [(part["text"], part["train"]) for part in first["parts"]] == wanted
+    assert second == {"parts": [{"text": "<|im_start|>user\nHi <|im_end|>", "train": False}]}
+    assert run_render(packed, "--tokenizer", place, "-q") == (folder / "a.jsonl").read_text()
+    run_render(folder / "chats.jsonl.zst", "--tokenizer", place, "-q", "-o", folder / "b.jsonl.gz")
+    assert gzip.decompress((folder / "b.jsonl.gz").read_bytes()) == 2 * (folder / "a.jsonl").read_bytes()
+    assert "already exists" in refused(plain, "--tokenizer", place, "-o", folder / "a.jsonl", status=5)
+
+
+def what_is_wrong_is_said(folder):
+    place, good = chatml_tokenizer(folder), json.dumps({"messages": CHAT}).encode()
+    source, out = folder / "chats.jsonl", folder / "out.jsonl"
+    for line, why in ((b"{", "line 2: "), (b"[]", "line 2: has no field 'messages'"), (b'{"chat": []}', "--field"),
+                      (b'{"messages": []}', "line 2: messages are"), (b'{"messages": [1]}', "line 2: messages are"),
+                      (b'{"messages": "x", "parts": 1}', "line 2: has a field 'parts'"), (b'{"messages": [{}]}', "line 2: "),
+                      (b'{"messages": [{"role": "user", "content": "\\ud800"}]}', "line 2: "), (b"\xff", "line 2: "),
+                      (good[:-1] + b', "x": NaN}', "line 2: "), (good[:-1] + b', "tools": "x"}', "line 2: ")):
+        source.write_bytes(good + b"\n" + line + b"\n" + good + b"\n")
+        text = refused(source, "--tokenizer", place, "-o", out)
+        assert text.startswith(f"tokmap render: {source}: ") and why in text and len(text.splitlines()) == 1, (line, text)
+        assert not list(folder.glob("out*")), line
+    source.write_bytes(good + b"\n")
+    (folder / "cut.jsonl.gz").write_bytes(gzip.compress(good * 2000)[:-20])
+    for arguments, why in (([folder / "none.jsonl", "--tokenizer", place], "none.jsonl"),
+                           ([folder / "cut.jsonl.gz", "--tokenizer", place], "cut.jsonl.gz: "),
+                           ([source, "--tokenizer", "some/name"], "some/name: transformers cannot load"),
+                           ([source, "--tokenizer", place, "--chat-template", folder / "none"], "none")):
+        text = refused(*arguments, "-o", out)
+        assert why in text and len(text.splitlines()) == 1 and not list(folder.glob("out*")), text
+    macro = "{% macro say(text) %}{% generation %}{{ text }}{% endgeneration %}{% endmacro %}"
+    for text, why in (("{{ messages[0].content }}", "has no {% generation %} blocks"), ("", "has no {% generation %} blocks"),
+                      (CHATML + "{{ raise_exception('No users') }}", "line 1: No users"), ("{% for %}{% generation %}", "line 1: "),
+                      ("{% generation %}a{% generation %}b{% endgeneration %}{% endgeneration %}", "a wrong place"),
+                      (macro + "{{ messages[0].content + say('a' * 9) }}", "a wrong place")):
+        (folder / "t").write_text(text)
+        said = refused(source, "--tokenizer", place, "--chat-template", folder / "t", "-o", out)
+        assert why in said and not list(folder.glob("out*")), (text, said)
+
+
+if __name__ == "__main__":
+    sys.exit(run_checks("render_"))
