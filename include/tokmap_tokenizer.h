@@ -81,6 +81,9 @@ typedef struct tokmap_encode_options {
     uint32_t text_stride; /* sizeof(tokmap_text), or of a struct that begins with one */
     uint32_t n_threads;   /* at most, up to 1,024; 0: one for each processor of the process */
     tokmap_specials specials;
+    /* 1: also the bytes of the text that each id stands for. Of 8 bytes, so that no padding follows
+     * it, and none that was there before. */
+    int64_t token_offsets;
 } tokmap_encode_options;
 
 /* tokmap_encode_options options = TOKMAP_ENCODE_OPTIONS_INIT; sets struct_size and text_stride. */
@@ -99,12 +102,23 @@ static inline tokmap_encode_options tokmap_init_encode_options()
     }
 #endif
 
+/* The bytes that an id stands for, counted from the beginning of its text. Those of the ids of a
+ * text are in order and do not overlap. Each byte of the text is in one of them, unless it is of a
+ * special token that was left out. A token may end inside a character. The range is empty if the id
+ * stands for no byte, such as a blank that the tokenizer puts before the text; that of an added
+ * token has the white space that it takes. */
+typedef struct tokmap_byte_range {
+    uint64_t begin;
+    uint64_t end; /* the byte after the last one */
+} tokmap_byte_range;
+
 /* The ids of text number i are ids[offsets[i]] to ids[offsets[i + 1] - 1]. */
 typedef struct tokmap_encoding {
     size_t struct_size; /* sizeof(tokmap_encoding), set by the caller */
     uint32_t *ids;      /* of all texts, one after another; not NULL */
     uint64_t n_ids;
-    int64_t *offsets; /* n_texts + 1 of them; the first is 0, the last is n_ids */
+    int64_t *offsets;                 /* n_texts + 1 of them; the first is 0, the last is n_ids */
+    tokmap_byte_range *token_offsets; /* n_ids of them; NULL if they were not asked for */
 } tokmap_encoding;
 
 /* ---- Open and close ---- */
@@ -123,8 +137,9 @@ TOKMAP_API void tokmap_tokenizer_close(tokmap_tokenizer *t);
 
 /* Encodes all texts, which are UTF-8, or any bytes if the tokenizer takes_bytes. After an error the
  * fields of out are 0. TOKMAP_ERR_ARGUMENT: also if a text is not UTF-8. TOKMAP_ERR_MISMATCH: a
- * text contains a special token, with TOKMAP_SPECIALS_ERROR. For both, err names the first such
- * text by its number, counted from 0, and file_offset is the byte in the text. */
+ * text contains a special token, with TOKMAP_SPECIALS_ERROR. TOKMAP_ERR_UNSUPPORTED: token_offsets
+ * are wanted, but the tokenizer changes this text, or any text: err says which. For all three, err
+ * names the first such text by its number, counted from 0, and file_offset is the byte in it. */
 TOKMAP_API tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t,
                                                  const tokmap_encode_options *options,
                                                  tokmap_encoding *out, tokmap_error *err);

@@ -7,8 +7,8 @@ import ctypes
 import functools
 import os
 import sys
-from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,12 @@ class TokenText(ctypes.Structure):
 
 class EncodeOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("texts", c_void_p), ("n_texts", c_uint64), ("text_stride", c_uint32),
-                ("n_threads", c_uint32), ("specials", c_int)]
+                ("n_threads", c_uint32), ("specials", c_int), ("token_offsets", c_int64)]
 
 
 class Encoding(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("ids", c_void_p), ("n_ids", c_uint64), ("offsets", c_void_p)]
+    _fields_ = [("struct_size", c_size_t), ("ids", c_void_p), ("n_ids", c_uint64), ("offsets", c_void_p),
+                ("token_offsets", c_void_p)]
 
 
 class TokenizerInfo(ctypes.Structure):
@@ -73,10 +74,10 @@ def _library() -> Any:
 class _Memory:
     """An array that the library has allocated, freed when nothing refers to it any longer."""
 
-    def __init__(self, address: int, n: int, kind: str) -> None:
+    def __init__(self, address: int, shape: Tuple[int, ...], kind: str) -> None:
         self._free = _library().tokmap_tokenizer_free
         self._address = address
-        self.__array_interface__ = {"data": (address, False), "shape": (n,), "typestr": kind, "version": 3}
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": kind, "version": 3}
 
     def __del__(self) -> None:
         self._free(self._address)
@@ -249,50 +250,78 @@ class Tokenizer:
         file, specials_file = self._full_paths
         return _open_again, (file, self._pattern, specials_file)
 
-    def _encode(self, table: _Table, specials: str,
-                n_threads: int) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    def _encode(self, table: _Table, specials: str, n_threads: int,
+                token_offsets: bool) -> Tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
         if specials not in _SPECIALS:
             raise ValueError(f"specials: {specials!r} is not one of {', '.join(_SPECIALS)}")
         n_threads = number("n_threads", n_threads, 1024)
         handle, detail = self._handle, ErrorDetail()  # the handle stays while the call runs
         options = EncodeOptions(ctypes.sizeof(EncodeOptions), table.ctypes.data, len(table), 16, n_threads,
-                                _SPECIALS.index(specials))
+                                _SPECIALS.index(specials), bool(token_offsets))
         out = Encoding(ctypes.sizeof(Encoding))
         check(_library().tokmap_tokenizer_encode(handle.pointer, byref(options), byref(out), byref(detail)), detail)
-        return (np.asarray(_Memory(out.ids, out.n_ids, "=u4")),
-                np.asarray(_Memory(out.offsets, len(table) + 1, "=i8")))
+        ranges = (np.asarray(_Memory(out.token_offsets, (out.n_ids, 2), "=i8")) if token_offsets
+                  else np.empty((0, 2), np.int64))
+        return (np.asarray(_Memory(out.ids, (out.n_ids,), "=u4")),
+                np.asarray(_Memory(out.offsets, (len(table) + 1,), "=i8")), ranges)
 
-    def encode(self, text: Text, *, specials: str = "text") -> NDArray[np.uint32]:
+    @overload
+    def encode(self, text: Text, *, specials: str = "text", offsets: Literal[False] = False) -> NDArray[np.uint32]: ...
+
+    @overload
+    def encode(self, text: Text, *, specials: str = "text",
+               offsets: Literal[True]) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+
+    def encode(self, text: Text, *, specials: str = "text",
+               offsets: bool = False) -> Union[NDArray[np.uint32], Tuple[NDArray[np.uint32], NDArray[np.int64]]]:
         """The ids of a text, which is str or UTF-8.
 
         specials    what to do with special tokens that are written in the text: "text" treats them as plain
                     text, "match" replaces them with their ids, "error" raises MismatchError, "drop" leaves
-                    them out"""
+                    them out
+        offsets     True: returns (ids, offsets). offsets is an array of shape (n, 2): the first byte of the
+                    UTF-8 that an id stands for, and the one after the last. They are in order and do not overlap;
+                    of an id that stands for no byte, such as a blank that is put before the text, both are the
+                    same. UnsupportedError: the tokenizer, or this text, has none, because the tokens are not
+                    what the text says, as in lower case"""
         table, keep = _table_of_list([text])
-        ids = self._encode(table, specials, 1)[0]
+        ids, _, ranges = self._encode(table, specials, 1, offsets)
         del keep  # until here the address is valid
-        return ids
+        return (ids, ranges) if offsets else ids
 
-    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text",
-                     n_threads: int = 0) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    @overload
+    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", n_threads: int = 0,
+                     token_offsets: Literal[False] = False) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+
+    @overload
+    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", n_threads: int = 0,
+                     token_offsets: Literal[True]
+                     ) -> Tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]: ...
+
+    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", n_threads: int = 0,
+                     token_offsets: bool = False
+                     ) -> Union[Tuple[NDArray[np.uint32], NDArray[np.int64]],
+                                Tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]]:
         """The ids of many texts, one after another, and n + 1 offsets: those of text i are
         ids[offsets[i]:offsets[i + 1]]. Python needs a part of the time to turn str into UTF-8: bytes are
         faster, and one buffer is fastest.
 
-        texts        an iterable of str or bytes
-        offsets      then `texts` is one buffer of UTF-8 (bytes, a NumPy array, a memoryview) and text i is from
-                     offsets[i] to offsets[i + 1], as in Arrow's arrays of strings
-        specials     as in `encode`
-        n_threads    at most so many; 0: one for each processor of the process"""
+        texts            an iterable of str or bytes
+        offsets          then `texts` is one buffer of UTF-8 (bytes, a NumPy array, a memoryview) and text i is
+                         from offsets[i] to offsets[i + 1], as in Arrow's arrays of strings
+        specials         as in `encode`
+        n_threads        at most so many; 0: one for each processor of the process
+        token_offsets    True: returns (ids, offsets, token_offsets), the latter as `encode` returns them, of all
+                         ids, counted from the beginning of their text"""
         if isinstance(texts, (str, bytes)) and offsets is None:
             raise TypeError("texts: is one text; encode() takes one, encode_batch() a list")
         if offsets is None:
             table, keep = _table_of_list(texts if isinstance(texts, (list, tuple)) else list(texts))
         else:
             table, keep = _table_of_buffer(texts, offsets)
-        encoded = self._encode(table, specials, n_threads)
+        encoded = self._encode(table, specials, n_threads, token_offsets)
         del keep  # until here the addresses are valid
-        return encoded
+        return encoded if token_offsets else encoded[:2]
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The text of the ids as UTF-8, which is not valid if they do not begin and end with whole characters.

@@ -5,6 +5,7 @@
 #include "support/check.h"
 #include "support/must.h"
 #include "tokmap_stage.h"
+#include "tokmap_tokenizer.h"
 #include "tokmap_writer.h"
 
 enum {
@@ -127,4 +128,5 @@ TEST(no_options_end_with_padding)
     CHECK_EQ(ENDS_AT(tokmap_gather_options, labels), sizeof(tokmap_gather_options));
     CHECK_EQ(ENDS_AT(tokmap_stage_options, edit), sizeof(tokmap_stage_options));
     CHECK_EQ(ENDS_AT(tokmap_verify_options, on_damage), sizeof(tokmap_verify_options));
+    CHECK_EQ(ENDS_AT(tokmap_encode_options, token_offsets), sizeof(tokmap_encode_options));
 }

@@ -144,6 +144,26 @@ def text_comes_back(folder):
         raises(IndexError, words.token, wrong)
 
 
+def offsets_of_tokens(folder):
+    tokenizer = tokmap.Tokenizer("bytes")
+    texts = ["", "x", *random_texts(50)]
+    for text in texts:
+        ids, offsets = tokenizer.encode(text, offsets=True)
+        assert ids.tolist() == tokenizer.encode(text).tolist() == tokenizer.encode(text, offsets=False).tolist()
+        assert offsets.shape == (len(ids), 2) and offsets.dtype == np.int64
+        assert offsets.tolist() == [[i, i + 1] for i in range(len(text.encode()))]
+    ids, offsets, ranges = tokenizer.encode_batch(texts, token_offsets=True)
+    assert [part for text in texts for part in tokenizer.encode(text, offsets=True)[1].tolist()] == ranges.tolist()
+    assert parts_of((ids, offsets)) == parts_of(tokenizer.encode_batch(texts))
+    assert len(tokenizer.encode_batch([], token_offsets=True)[2]) == 0
+    part = ranges[5:7]
+    del ids, offsets, ranges
+    gc.collect()
+    assert (part[:, 1] - part[:, 0]).tolist() == [1, 1]
+    why = raises(tokmap.UnsupportedError, write_words(folder).encode, "the a", offsets=True)
+    assert str(why).endswith("tokenizer.json: cannot give offsets: its tokens are not written as in the text")
+
+
 def facts_and_pickle(folder):
     words = write_words(folder)
     assert (words.vocab_size, words.eod_id, words.eod_is_guess, words.eod_reason, words.bos_id) == (6, 5, True, None, None)

@@ -69,15 +69,35 @@ static void write_unigram(void)
     blob_free(&b);
 }
 
+/* With NFC, a blank before the text and U+2581 for blanks: BPE over characters. */
+static void write_marks(void)
+{
+    blob b = {0};
+    put_text(&b, "{\"added_tokens\": [], \"pre_tokenizer\": null, \"normalizer\": {\"type\": "
+                 "\"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}, {\"type\": \"Prepend\", "
+                 "\"prepend\": \"" MARK "\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": "
+                 "\" \"}, \"content\": \"" MARK "\"}]}, \"decoder\": {\"type\": \"Sequence\", "
+                 "\"decoders\": [{\"type\": \"ByteFallback\"}, {\"type\": \"Metaspace\", "
+                 "\"replacement\": \"" MARK "\"}]}, \"model\": {\"type\": \"BPE\", "
+                 "\"byte_fallback\": true, \"unk_token\": \"<unk>\", \"merges\": [\"t h\", "
+                 "\"th e\", \"" MARK " the\", \"a a\"], \"vocab\": {");
+    for (unsigned i = 0; i < 256; i++)
+        put_text(&b, "\"<0x%02X>\": %u, ", i, i);
+    put_text(&b,
+             "\"<unk>\": 256, \"" MARK "\": 257, \"t\": 258, \"h\": 259, \"e\": 260, \"a\": 261, "
+             "\"th\": 262, \"the\": 263, \"" MARK "the\": 264, \"aa\": 265}}}");
+    write_file("marks.json", &b);
+    blob_free(&b);
+}
+
 typedef struct family {
     const char *name, *pattern, *specials;
 } family;
 
 static const family families[] = {
-    {"bytes", NULL, NULL},
-    {"ranks.tiktoken", "gpt2:any", "specials.json"},
-    {"words.json", NULL, NULL},
-    {"unigram.json", NULL, NULL},
+    {"bytes", NULL, NULL},      {"ranks.tiktoken", "gpt2:any", "specials.json"},
+    {"words.json", NULL, NULL}, {"unigram.json", NULL, NULL},
+    {"marks.json", NULL, NULL},
 };
 
 static tokmap_tokenizer *open_family(const family *f)
@@ -90,6 +110,7 @@ static tokmap_tokenizer *open_family(const family *f)
     write_ranks();
     write_words();
     write_unigram();
+    write_marks();
     const char *path = strcmp(f->name, "bytes") == 0 ? f->name : check_path(f->name);
     if (tokmap_tokenizer_open(&t, path, &options, &error))
         CHECK_FAIL("%s: %s", f->name, error.text);
@@ -146,14 +167,26 @@ static void free_encoding(tokmap_encoding *e)
 {
     tokmap_tokenizer_free(e->ids);
     tokmap_tokenizer_free(e->offsets);
+    tokmap_tokenizer_free(e->token_offsets);
     *e = (tokmap_encoding)TOKMAP_INIT(tokmap_encoding);
 }
 
 /* ---- Ids ---- */
 
-/* Each text in one piece. */
+static void expect_ranges(const tokmap_tokenizer *t, const encoded_text *text,
+                          const tokmap_byte_range *ranges)
+{
+    byte_range *want = calloc(text->n_ids + 1, sizeof *want);
+    size_t place;
+    CHECK(want != NULL);
+    CHECK(!tokenizer_find_ranges(t->file.tokenizer, text, want, &place));
+    CHECK(text->n_ids == 0 || memcmp(ranges, want, text->n_ids * sizeof *want) == 0);
+    free(want);
+}
+
+/* Each text in one piece. ranges: of all ids, to compare with, if they were asked for. */
 static void encode_plainly(const tokmap_tokenizer *t, const tokmap_encode_options *o,
-                           id_buffer *ids, int64_t *offsets)
+                           id_buffer *ids, int64_t *offsets, const tokmap_byte_range *ranges)
 {
     const encoder_options options = {.specials = (specials_policy)o->specials};
     encoder *e = encoder_new(t->file.tokenizer, &options);
@@ -166,6 +199,16 @@ static void encode_plainly(const tokmap_tokenizer *t, const tokmap_encode_option
             memcpy(copy, o->texts[i].bytes, o->texts[i].n_bytes);
         CHECK(encoder_encode(e, copy, o->texts[i].n_bytes, TEXT_FIRST, ids) == TOKENIZE_OK);
         offsets[i + 1] = (int64_t)ids->n;
+        const size_t first = (size_t)offsets[i];
+        const encoded_text text = {.text = copy,
+                                   .n_bytes = o->texts[i].n_bytes,
+                                   .begins = true,
+                                   .drop_specials = o->specials == TOKMAP_SPECIALS_DROP,
+                                   .take_specials = o->specials == TOKMAP_SPECIALS_MATCH,
+                                   .ids = ids->ids + first,
+                                   .n_ids = ids->n - first};
+        if (o->token_offsets)
+            expect_ranges(t, &text, ranges + first);
         free(copy);
     }
     encoder_free(e);
@@ -178,8 +221,8 @@ static void expect_plain_ids(tokmap_tokenizer *t, const tokmap_encode_options *o
     int64_t *offsets = malloc((o->n_texts + 1) * sizeof *offsets);
     tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
     CHECK(offsets != NULL);
-    encode_plainly(t, o, &want, offsets);
     CHECK_INT(tokmap_tokenizer_encode(t, o, &e, &error), TOKMAP_OK);
+    encode_plainly(t, o, &want, offsets, e.token_offsets);
     CHECK_EQ(e.n_ids, want.n);
     CHECK(memcmp(e.offsets, offsets, (o->n_texts + 1) * sizeof *offsets) == 0);
     CHECK(want.n == 0 || memcmp(e.ids, want.ids, want.n * sizeof *want.ids) == 0);
@@ -197,6 +240,8 @@ TEST(ids_do_not_depend_on_threads_and_cuts)
         for (uint32_t n_threads = 0; n_threads < 5; n_threads++) {
             tokmap_encode_options o = options_of(texts, N_TEXTS, n_threads);
             o.specials = (tokmap_specials)(n_threads % 2);
+            o.token_offsets = !tokenizer_get_info(t->file.tokenizer)->no_ranges;
+            CHECK_INT(o.token_offsets, f != 2 && f != 3);
             expect_plain_ids(t, &o);
         }
         tokmap_tokenizer_close(t);
@@ -395,6 +440,55 @@ TEST(specials_are_text_matched_refused_or_dropped)
     tokmap_tokenizer_close(t);
 }
 
+TEST(offsets_of_tokens)
+{
+    static const tokmap_text texts[] = {{"the<|end|>a\xc3\xa9", 13}, {" the", 4}};
+    static const tokmap_byte_range want[][10] = {
+        {{0, 3}, {3, 10}, {10, 11}, {11, 12}, {12, 13}, {0, 4}},
+        {{0, 3}, {10, 11}, {11, 12}, {12, 13}, {0, 4}},
+        /* The first U+2581 is not in the text. */
+        {{0, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}, {10, 11}, {11, 12}}};
+    for (size_t i = 0; i < 3; i++) {
+        tokmap_tokenizer *t = open_family(&families[i == 2 ? 4 : 1]);
+        tokmap_encode_options o = options_of(texts, 2, 0);
+        tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
+        o.specials = i == 1 ? TOKMAP_SPECIALS_DROP : TOKMAP_SPECIALS_MATCH;
+        o.token_offsets = 1;
+        CHECK_INT(tokmap_tokenizer_encode(t, &o, &e, NULL), TOKMAP_OK);
+        CHECK(memcmp(e.token_offsets, want[i],
+                     (i == 0   ? 6
+                      : i == 1 ? 5
+                               : 10) *
+                         sizeof **want) == 0);
+        const tokmap_byte_range *last = &e.token_offsets[e.n_ids - 1];
+        CHECK(last->begin == 0 && last->end == 4);
+        CHECK(i < 2 || (last[-1].begin == 0 && last[-1].end == 0 && last[-2].end == 13));
+        free_encoding(&e);
+        tokmap_tokenizer_close(t);
+    }
+}
+
+TEST(texts_and_tokenizers_without_offsets_are_named)
+{
+    const tokmap_text texts[] = {{"a \xc3\xa9", 4}, {"a e\xcc\x81", 5}};
+    tokmap_encode_options o = options_of(texts, 2, 0);
+    o.token_offsets = 1;
+    tokmap_tokenizer *t = open_family(&families[4]);
+    expect_wrong(t, &o, TOKMAP_ERR_UNSUPPORTED,
+                 "cannot give offsets: byte 2 of text number 1: its tokens do not spell the text");
+    tokmap_encoding older = {.struct_size = offsetof(tokmap_encoding, token_offsets)};
+    CHECK_INT(tokmap_tokenizer_encode(t, &o, &older, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_tokenizer_close(t);
+    t = open_family(&families[2]);
+    tokmap_error error;
+    tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
+    CHECK_INT(tokmap_tokenizer_encode(t, &o, &e, &error), TOKMAP_ERR_UNSUPPORTED);
+    CHECK(strstr(error.text, "cannot give offsets: its tokens are not written as in the text"));
+    o.token_offsets = 2;
+    expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "token_offsets is 2: must be 0 or 1");
+    tokmap_tokenizer_close(t);
+}
+
 TEST(wrong_options_are_refused)
 {
     const tokmap_text text = {"a", 1}, null = {NULL, 1};
@@ -564,6 +658,7 @@ static tokmap_status run_all(const family *f, const tokmap_encode_options *o)
     tokmap_tokenizer_free(text.bytes);
     tokmap_tokenizer_free(e.ids);
     tokmap_tokenizer_free(e.offsets);
+    tokmap_tokenizer_free(e.token_offsets);
     tokmap_tokenizer_close(t);
     return status;
 }
@@ -577,7 +672,8 @@ TEST(memory_that_runs_out_is_an_error_and_nothing_is_lost)
         if (!check_long() && (k % 4 == 1 || k % 4 == 2))
             continue;
         const family *f = &families[1 + k / 4];
-        const tokmap_encode_options o = options_of(texts, 3, 1 + (uint32_t)(k % 2));
+        tokmap_encode_options o = options_of(texts, 3, 1 + (uint32_t)(k % 2));
+        o.token_offsets = k / 4 == 0 || k / 4 == 3; /* the others have none */
         const fault_mode mode = k % 4 < 2 ? FAULT_FROM_THEN_ON : FAULT_ONCE;
         tokmap_tokenizer_close(open_family(f)); /* writes the files */
         bool fired = true;

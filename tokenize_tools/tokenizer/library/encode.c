@@ -38,6 +38,7 @@ typedef struct encode_output {
     encode_job *jobs; /* in the order of the texts */
     size_t n_jobs;
     uint32_t *ids;
+    byte_range *ranges; /* of the ids, or NULL */
     size_t n_ids, capacity;
     int64_t *offsets; /* those of a job count from its first id until it is placed */
 
@@ -48,6 +49,8 @@ typedef struct encode_output {
     bool stopped; /* the call fails: nothing more is placed */
     bool no_memory;
 } encode_output;
+
+_Static_assert(sizeof(byte_range) == sizeof(tokmap_byte_range), "one struct for both");
 
 typedef struct encode_run encode_run;
 
@@ -67,6 +70,7 @@ typedef struct encode_worker {
     size_t failed_job;
     uint64_t failed_text;
     size_t failed_byte;
+    const char *no_ranges; /* why */
     char special[SPECIAL_NAME_BYTES];
 } encode_worker;
 
@@ -143,17 +147,19 @@ static bool make_jobs(encode_run *run)
 /* ---- The ids of all jobs ---- */
 
 /* Grows if there are more ids than expected. */
-static bool begin_output(encode_output *o, uint64_t n_texts, size_t n_ids_expected)
+static bool begin_output(encode_output *o, uint64_t n_texts, size_t n_ids_expected, bool ranges)
 {
     tokmap_i_mutex_init(&o->lock);
     tokmap_i_condition_init(&o->changed);
     o->capacity = n_ids_expected + n_ids_expected / 4 + 64;
     o->ids = result_memory_new(o->capacity * sizeof *o->ids);
+    if (ranges)
+        o->ranges = result_memory_new(o->capacity * sizeof *o->ranges);
     if (n_texts < SIZE_MAX / 32)
         o->offsets = result_memory_new((n_texts + 1) * sizeof *o->offsets);
     if (o->offsets)
         o->offsets[0] = 0;
-    return o->ids && o->offsets;
+    return o->ids && o->offsets && (o->ranges || !ranges);
 }
 
 /* Job k has n_ids. */
@@ -171,16 +177,25 @@ static void end_job(encode_output *o, size_t k, size_t n_ids)
     tokmap_i_mutex_unlock(&o->lock);
 }
 
-/* Nobody copies into the array. */
+static bool move_result(void *result, size_t old_bytes, size_t new_bytes)
+{
+    void **memory = result, *moved = result_memory_new(new_bytes);
+    if (!moved)
+        return false;
+    memcpy(moved, *memory, old_bytes);
+    result_memory_free(*memory);
+    *memory = moved;
+    return true;
+}
+
+/* Nobody copies into the arrays. */
 static bool grow(encode_output *o)
 {
-    const size_t capacity = MAX(o->n_ids, o->capacity + o->capacity / 2);
-    uint32_t *ids = result_memory_new(capacity * sizeof *ids);
-    if (!ids)
+    const size_t old = o->capacity, capacity = MAX(o->n_ids, old + old / 2);
+    if (!move_result(&o->ids, old * sizeof *o->ids, capacity * sizeof *o->ids) ||
+        (o->ranges &&
+         !move_result(&o->ranges, old * sizeof *o->ranges, capacity * sizeof *o->ranges)))
         return false;
-    memcpy(ids, o->ids, o->capacity * sizeof *ids);
-    result_memory_free(o->ids);
-    o->ids = ids;
     o->capacity = capacity;
     return true;
 }
@@ -206,7 +221,7 @@ static bool get_place(encode_output *o, size_t k, bool wait)
 
 /* Copies the ids of job k, which is done, to their place. With `wait`, waits until the place is
  * known. false: not yet, or stopped. */
-static bool place_ids(encode_output *o, size_t k, const uint32_t *ids, bool wait)
+static bool place_ids(encode_output *o, size_t k, const encode_kit *kit, size_t first_id, bool wait)
 {
     const encode_job *job = &o->jobs[k];
     tokmap_i_mutex_lock(&o->lock);
@@ -216,7 +231,9 @@ static bool place_ids(encode_output *o, size_t k, const uint32_t *ids, bool wait
     if (!placed)
         return false;
     if (job->n_ids > 0)
-        memcpy(o->ids + job->first_id, ids, job->n_ids * sizeof *ids);
+        memcpy(o->ids + job->first_id, kit->ids.ids + first_id, job->n_ids * sizeof *o->ids);
+    if (job->n_ids > 0 && o->ranges)
+        memcpy(o->ranges + job->first_id, kit->ranges + first_id, job->n_ids * sizeof *o->ranges);
     for (uint64_t i = 1; i <= job->n_ended; i++)
         o->offsets[job->first + i] += (int64_t)job->first_id;
     tokmap_i_mutex_lock(&o->lock);
@@ -245,13 +262,38 @@ typedef struct text_part {
     size_t n_bytes;
 } text_part;
 
+/* Of the ids of the part, which begin with number first_id. */
+static bool find_ranges(encode_worker *w, text_part part, size_t first_id)
+{
+    encode_kit *kit = w->kit;
+    const tokmap_specials specials = w->run->options.specials;
+    const encoded_text text = {.text = part.bytes,
+                               .n_bytes = part.n_bytes,
+                               .begins = part.at == 0,
+                               .drop_specials = specials == TOKMAP_SPECIALS_DROP,
+                               .take_specials = specials == TOKMAP_SPECIALS_MATCH,
+                               .ids = kit->ids.ids + first_id,
+                               .n_ids = kit->ids.n - first_id};
+    size_t place;
+    if (!w->run->output.ranges || text.n_ids == 0)
+        return true;
+    if (!array_reserve(&kit->ranges, &kit->ranges_capacity, kit->ids.n, sizeof *kit->ranges))
+        return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
+    byte_range *ranges = kit->ranges + first_id;
+    w->no_ranges = tokenizer_find_ranges(w->run->tokenizer, &text, ranges, &place);
+    for (size_t i = 0; i < text.n_ids && part.at > 0; i++)
+        ranges[i] = (byte_range){part.at + ranges[i].begin, part.at + ranges[i].end};
+    return !w->no_ranges || fail_in(w, TOKMAP_ERR_UNSUPPORTED, part.text, part.at + place);
+}
+
 static bool encode_valid(encode_worker *w, text_part part, id_buffer *out)
 {
     const unsigned flags = part.at == 0 ? TEXT_FIRST : 0;
+    const size_t first_id = out->n;
     special_place place;
     switch (encoder_encode(w->kit->encoder, part.bytes, part.n_bytes, flags, out)) {
     case TOKENIZE_OK:
-        return true;
+        return find_ranges(w, part, first_id);
     case TOKENIZE_SPECIAL:
         place = special_place_find(w->run->tokenizer, part.bytes, part.n_bytes);
         memcpy(w->special, place.name, sizeof w->special);
@@ -341,7 +383,7 @@ static void place_pending(encode_worker *w, bool all)
     while (n_placed < w->n_pending) {
         const pending_job *p = &w->pending[n_placed];
         const bool wait = all || w->n_pending - n_placed == MAX_PENDING;
-        if (place_ids(&w->run->output, p->job, w->kit->ids.ids + p->first_id, wait))
+        if (place_ids(&w->run->output, p->job, w->kit, p->first_id, wait))
             n_placed++;
         else if (wait) /* the call fails */
             n_placed = w->n_pending;
@@ -413,6 +455,10 @@ static tokmap_status find_failure(const encode_run *run, tokmap_error *err)
         return TOKMAP_OK;
     if (!first || first->status == TOKMAP_ERR_MEMORY)
         return FAIL_MEMORY(err);
+    if (first->no_ranges)
+        return FAIL_AT(err, first->status, first->failed_byte,
+                       "cannot give offsets: byte %zu of text number %" PRIu64 ": %s",
+                       first->failed_byte, first->failed_text, first->no_ranges);
     const bool special = first->status == TOKMAP_ERR_MISMATCH;
     return FAIL_AT(err, first->status, first->failed_byte,
                    "byte %zu of text number %" PRIu64 " %s%s", first->failed_byte,
@@ -475,7 +521,7 @@ static tokmap_status check_options(tokmap_encode_options *o, const tokmap_encode
                     MAX_THREADS);
     if ((unsigned)o->specials > TOKMAP_SPECIALS_DROP)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "specials is %d: no such value", (int)o->specials);
-    return TOKMAP_OK;
+    return tokmap_i_check_flag("token_offsets", o->token_offsets, err);
 }
 
 tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_options *options,
@@ -494,12 +540,18 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         return status;
     const uint64_t n_texts = run.options.n_texts;
     run.tokenizer = t->file.tokenizer;
+    if (run.options.token_offsets && out->struct_size < sizeof full)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_offsets: the tokmap_encoding has no room");
+    const char *no_ranges = tokenizer_get_info(run.tokenizer)->no_ranges;
+    if (run.options.token_offsets && no_ranges)
+        return FAIL(err, TOKMAP_ERR_UNSUPPORTED, "%s: cannot give offsets: %s", t->path, no_ranges);
     for (uint64_t i = 0; i < n_texts; i++) {
         const tokmap_text text = get_text(&run, i);
         if (!text.bytes && text.n_bytes > 0)
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "text number %" PRIu64 " is NULL", i);
     }
-    if (make_jobs(&run) && begin_output(&run.output, n_texts, expect_ids(t, run.n_bytes)) &&
+    const bool ranges = run.options.token_offsets;
+    if (make_jobs(&run) && begin_output(&run.output, n_texts, expect_ids(t, run.n_bytes), ranges) &&
         hire_workers(&run, t)) {
         atomic_store(&run.end, run.output.n_jobs);
         work_together(&run);
@@ -511,18 +563,24 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         encode_output *made = &run.output;
         const bool wasteful = made->capacity - made->n_ids > made->n_ids / 2 + 1024;
         learn_ids(t, run.n_bytes, made->n_ids);
-        full.ids =
-            wasteful ? result_memory_shrink(made->ids, made->n_ids * sizeof *made->ids) : made->ids;
+        if (wasteful)
+            made->ids = result_memory_shrink(made->ids, made->n_ids * sizeof *made->ids);
+        if (wasteful && ranges)
+            made->ranges = result_memory_shrink(made->ranges, made->n_ids * sizeof *made->ranges);
+        full.ids = made->ids;
         full.n_ids = made->n_ids;
         full.offsets = made->offsets;
+        full.token_offsets = (tokmap_byte_range *)made->ranges;
         made->ids = NULL;
         made->offsets = NULL;
+        made->ranges = NULL;
         status = tokmap_i_give_struct(out, &full, &kind, err);
     }
     for (uint32_t i = 0; i < run.n_workers; i++)
         tokmap_i_return_kit(t, run.workers[i].kit);
     result_memory_free(run.output.ids);
     result_memory_free(run.output.offsets);
+    result_memory_free(run.output.ranges);
     tokmap_i_mutex_free(&run.output.lock);
     tokmap_i_condition_free(&run.output.changed);
     free(run.output.jobs);

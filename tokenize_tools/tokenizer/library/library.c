@@ -154,6 +154,7 @@ static void free_kit(encode_kit *kit)
         return;
     encoder_free(kit->encoder);
     id_buffer_free(&kit->ids);
+    free(kit->ranges);
     free(kit->text);
     free(kit);
 }
@@ -183,6 +184,9 @@ void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit)
     }
     if (kit->ids.capacity * sizeof *kit->ids.ids > KEPT_BYTES)
         id_buffer_free(&kit->ids);
+    free(kit->ranges);
+    kit->ranges = NULL;
+    kit->ranges_capacity = 0;
     for (size_t i = 0; i < MAX_KEPT_KITS && !kit->broken; i++) {
         encode_kit *none = NULL;
         if (atomic_compare_exchange_strong(&t->kits[i], &none, kit))

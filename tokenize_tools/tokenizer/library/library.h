@@ -19,6 +19,8 @@ typedef struct encode_kit {
     uint8_t *text; /* a copy, because encoders read TEXT_PADDING bytes after a text */
     size_t capacity;
     id_buffer ids;
+    byte_range *ranges; /* of the ids, if they are wanted */
+    size_t ranges_capacity;
     bool broken; /* memory ran out inside the encoder */
 } encode_kit;
 
