@@ -170,7 +170,8 @@ enum {
     TOKMAP_ROW_DOCUMENTS = 1,    /* cu_seqlens, n_documents, longest_document */
     TOKMAP_ROW_POSITION_IDS = 2, /* position_ids */
     TOKMAP_ROW_DOCUMENT_IDS = 4, /* document_ids */
-    TOKMAP_ROW_LOSS_MASK = 8     /* loss_mask */
+    TOKMAP_ROW_LOSS_MASK = 8,    /* loss_mask */
+    TOKMAP_ROW_SPAN_MASK = 24    /* loss_mask, in which labels that begin a document count */
 };
 
 typedef struct tokmap_loader_options {
@@ -187,7 +188,7 @@ typedef struct tokmap_loader_options {
     uint32_t batch_rows;      /* rows of this rank in a step, 1 to 2^24 */
     uint32_t rank;            /* below n_ranks */
     uint32_t n_ranks;         /* up to 2^24; 0 means 1 */
-    /* TOKMAP_ROW_...; with LOSS_MASK if a dataset has spans, else open answers MISMATCH. */
+    /* TOKMAP_ROW_...; with LOSS_MASK or SPAN_MASK if a dataset has spans, else MISMATCH. */
     uint32_t row_parts;
     uint64_t seed;
     tokmap_shuffle shuffle;
@@ -504,9 +505,9 @@ typedef struct tokmap_loader_labels {
 } tokmap_loader_labels;
 
 /* How many labels the samples before end_sample have had in each of these documents: how often one
- * of its tokens was a label, whether masked or not. Samples that are skipped do not count. Looks at
- * document boundaries, and at no tokens. TOKMAP_ERR_ARGUMENT: there are no such documents, or they
- * are not known. */
+ * of its tokens was a label, whether masked or not, but for those in spans. Samples that are
+ * skipped do not count. Looks at document boundaries and spans, and at no tokens.
+ * TOKMAP_ERR_ARGUMENT: there are no such documents, or they are not known. */
 TOKMAP_API tokmap_status tokmap_loader_count_labels(tokmap_loader *l,
                                                     const tokmap_loader_labels *options,
                                                     tokmap_error *err);

@@ -95,7 +95,8 @@ class Loader:
     reuse       whether each batch is written into the arrays of the last one that the same thread took
     pad_id      inputs that a shorter row lacks
     ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels
-    mask_labels     whether labels whose loss_mask is 0 become ignore_index; always, if the data have spans
+    mask_labels     whether labels whose loss_mask is 0 become ignore_index; with spans those in spans do in any case, or, if
+                loss_mask is an output, all of these
     rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Open MPI,
                 MPICH or Slurm. RuntimeError at the first batch: torch.distributed was initialized since, and says
                 another rank. Ranks that are to get the same data, as in tensor parallelism, must be given the
@@ -198,17 +199,20 @@ class Loader:
         self._arguments = arguments
         self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
         self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
+        span_mask = False
         if any(s.has_spans for s in self._sources):
             if not contiguous or not {"labels", "loss_mask"} & set(self.outputs):
                 raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "
                                     "contiguous=True", -7)
+            span_mask = not mask_labels and "loss_mask" not in self.outputs
             mask_labels = mask_labels or "labels" in self.outputs
         needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
         self._order = Order(
             self._sources, sequence_length=self.sequence_length, seed=seed, shuffle=shuffle, windows=windows,
-            random_offset=random_offset, row_parts=row_parts(needed, device is not None and cp_size == 1), block_windows=block_windows,
+            random_offset=random_offset, row_parts=row_parts(needed, device is not None and cp_size == 1, span_mask),
+            block_windows=block_windows,
             group_blocks=group_blocks, io=io, look_ahead=look_ahead, drop_behind=drop_behind,
             mixed_tokenizers=mixed_tokenizers, align=align, documents_per_row=documents_per_row,
             whole_documents=whole_documents, weights=weights, cp_rank=cp_rank, cp_size=cp_size, cp_mode=cp_mode)

@@ -39,10 +39,11 @@ def as_outputs(given: Any) -> Tuple[str, ...]:
     return outputs
 
 
-def row_parts(outputs: Set[str], by_stage: bool) -> int:
-    """What the library has to find out about rows. A stage makes positions and numbers of whole rows from boundaries."""
+def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
+    """What the library has to find out about rows. A stage makes positions and numbers of whole rows from boundaries.
+    span_mask: labels that begin a document count."""
     wanted = {"cu_seqlens" if by_stage and name in ("position_ids", "document_ids") else name for name in outputs}
-    return sum(PARTS[name] for name in wanted)
+    return sum(PARTS[name] for name in wanted) + 16 * span_mask
 
 
 class Order:

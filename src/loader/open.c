@@ -15,7 +15,7 @@
 #define GROUP_TOKENS ((uint64_t)1 << 27) /* best fit; so two groups have at most 1 GiB */
 #define ALL_PARTS                                                                                  \
     (TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |                    \
-     TOKMAP_ROW_LOSS_MASK)
+     TOKMAP_ROW_SPAN_MASK)
 
 static const tokmap_i_struct_kind source_kind = {STRUCT_KIND(tokmap_loader_source, weight)};
 static const tokmap_i_struct_kind phase_kind = {STRUCT_KIND(tokmap_loader_phase, weights)};
@@ -250,7 +250,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
         if (ds->spans.n_spans > 0 && !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: has tokens whose labels must not count: open the loader with "
-                        "row_parts = TOKMAP_ROW_LOSS_MASK",
+                        "row_parts = TOKMAP_ROW_LOSS_MASK or TOKMAP_ROW_SPAN_MASK",
                         ds->index_path);
         const char *order_of = from->order_of ? from->order_of[d] : NULL;
         const tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);

@@ -197,7 +197,8 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
         memset(mask, 0, p->length);
         if (!masked)
             memset(mask, 1, n_inputs);
-        for (uint32_t k = 1; k < b.n; k++)
+        const bool crosses = (p->wanted & TOKMAP_ROW_SPAN_MASK) == TOKMAP_ROW_SPAN_MASK;
+        for (uint32_t k = 1; k < b.n && !crosses; k++)
             mask[b.cu[k] - 1] = 0;
         const uint64_t n_tokens = ds->header.n_tokens, end = row->first_token + row->n_tokens;
         const uint64_t first = row->first_token + 1, n_first = MIN(end, n_tokens) - first;

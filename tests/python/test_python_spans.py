@@ -117,6 +117,9 @@ def labels_in_spans_never_count(folder):
                     if windows != "concat":  # nor is a label of another document masked
                         assert (mask == counts[labels]).all()
                     n_labels += n - 1
+        for batch in tokmap.Loader(path, 16, seed=seed, max_epochs=1, random_offset=rng.random() < 0.5):
+            at = (batch.rows[0].first_token + 1 + np.arange(16)) % len(tokens)  # spans alone: labels may begin a document
+            assert (batch.labels[0] == np.where(counts[at] | (tokmap.Dataset(path).n_spans == 0), tokens[at], -100)).all()
         stage = tokmap.Stage(tokmap.Loader(path, 16, 2, seed=seed, outputs=["inputs", "labels"]), "host")
         labels = np.empty((2, 16), np.int64)
         stage.fill(labels=labels)
