@@ -90,6 +90,8 @@ def _parser() -> argparse.ArgumentParser:
                                   ("windows", str, "NAME"), ("max-epochs", int, "N"), ("ranks", int, "N"),
                                   ("batch-rows", int, "N")):
             command.add_argument(f"--{name}", type=kind, metavar=value, help="without a ledger: of the Loader")
+        command.add_argument("--order-of", action="append", metavar="ID", help="without a ledger, for each dataset: an id that "
+                             "it had before it was redacted, or its own")
     return parser
 
 
@@ -103,7 +105,7 @@ def _run_of(given: argparse.Namespace) -> Run:
     names = ("sequence_length", "seed", "shuffle", "windows", "max_epochs", "ranks", "batch_rows")
     options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
     if given.ledger is not None:
-        if given.datasets or options:
+        if given.datasets or given.order_of or options:
             raise ValueError("with --ledger there are no datasets and no options of a Loader: the ledger has them")
         return Run(given.ledger, until, all_attempts=given.all_attempts)
     if given.all_attempts:
@@ -113,7 +115,7 @@ def _run_of(given: argparse.Namespace) -> Run:
     if getattr(given, "step", None) is not None and not {"ranks", "batch_rows"} <= options.keys():
         raise ValueError("--step without a ledger needs --ranks and --batch-rows")
     n_ranks = options.pop("ranks", 1)
-    loader = Loader([Source(given.datasets)], rank=0, n_ranks=n_ranks, io="map", drop_last=False, **options)
+    loader = Loader([Source(given.datasets, order_of=given.order_of)], rank=0, n_ranks=n_ranks, io="map", drop_last=False, **options)
     until = loader.n_samples if until is None else until
     if until is None:
         raise ValueError("say where the run is: --until, --state or --max-epochs")
@@ -198,7 +200,7 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
         for document in one["documents"]:
             meta = "".join(_plain(f"  {name}={value}") for name, value in document["meta"].items() if value is not None)
             print(f"    document {document['number']}  {document['n_tokens']} tokens from its token "
-                  f"{document['first_token']}  {_plain(document['input'] or '')}{meta}")
+                  f"{document['first_token']}  {_plain(document['input'] or '')}{meta}{'  redacted' * document['redacted']}")
         if "text" in one:
             print(f"    {one['text']!r}")
     if given.step is None and given.sample is None:

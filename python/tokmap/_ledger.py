@@ -28,6 +28,11 @@ _ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "wei
 _STEPS = ("ranks", "batch_rows", "micro_batches")
 
 
+def order_ids(source: Dict[str, Any]) -> List[str]:
+    """Of a source of a line: the ids that its order depends on."""
+    return [dataset.get("order_of", dataset["id"]) for dataset in source["datasets"]]
+
+
 def _bytes_of(text: str) -> bytes:
     """A path: bytes that are no printable ASCII stand there as \\xHH."""
     return re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
@@ -51,7 +56,7 @@ class Line:
     def order(self) -> Any:
         fields = self.fields
         return [fields.get(name) for name in _ORDER], [
-            (source["max_epochs"], [d["id"] for d in source["datasets"]]) for source in fields["sources"]], [
+            (source["max_epochs"], order_ids(source)) for source in fields["sources"]], [
             (phase["sample"], phase["quotas"]) for phase in fields["phases"]]
 
     def paths(self) -> List[List[str]]:
@@ -67,7 +72,7 @@ class Line:
                 raise MismatchError(f"{self.place}: is the ledger of another run: {name} is {self.fields[name]} there, and "
                                     f"{other.fields[name]} here", -7)
         for k, (old, new) in enumerate(itertools.zip_longest(self.fields["sources"], other.fields["sources"])):
-            if old and (not new or [d["id"] for d in old["datasets"]] != [d["id"] for d in new["datasets"]]):
+            if old and (not new or order_ids(old) != order_ids(new)):
                 raise MismatchError(f"{self.place}: is the ledger of another run: source {k} has other datasets there", -7)
 
     def is_like(self, other: "Line") -> bool:

@@ -18,10 +18,13 @@ class Source:
     max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
     masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels
     rows_files  with windows="best_fit": the path of a rows file of `tokmap rows`, or a list with one for each dataset;
-                None: the one beside it, if there is one"""
+                None: the one beside it, if there is one
+    order_of    for a dataset that was redacted: an id that it had before, or a list with one for each dataset (None: its
+                own). Samples and states are then those of the dataset that had this id"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
-                 masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None) -> None:
+                 masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
+                 order_of: Union[None, str, Sequence[Optional[str]]] = None) -> None:
         items = list(data) if isinstance(data, (list, tuple)) else [data]
         self.datasets: List[Dataset] = []
         for item in items:
@@ -36,9 +39,13 @@ class Source:
             if path is not None and (not isinstance(path, (str, os.PathLike)) or not encode_path(path)):
                 raise TypeError(f"{path!r} in rows_files is no path")
         self.rows_files = [None if path is None else os.path.abspath(path) for path in files]  # the process may change its folder
+        self.order_of: List[Any] = list(order_of) if isinstance(order_of, (list, tuple)) else [order_of]
+        if any(one is not None and not isinstance(one, str) for one in self.order_of):
+            raise TypeError(f"order_of is {order_of!r}: must be the dataset_id of a dataset, or a list of them")
         n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
-        if self.rows_files != [None] and len(self.rows_files) != n_datasets:
-            raise ValueError(f"{len(self.rows_files)} rows_files for {n_datasets} datasets")
+        for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of)):
+            if given != [None] and len(given) != n_datasets:
+                raise ValueError(f"{len(given)} {name} for {n_datasets} datasets")
 
     @property
     def has_spans(self) -> bool:
@@ -61,4 +68,5 @@ def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     else:
         sources = [Source(items)]
     return [Source(s.datasets, s.weight, masked=s.masked, rows_files=None if s.rows_files == [None] else s.rows_files,
+                   order_of=None if s.order_of == [None] else s.order_of,
                    max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]

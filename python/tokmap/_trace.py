@@ -16,13 +16,14 @@ from ._sources import Source
 
 
 class TracedDocument(NamedTuple):
-    """A document in a row: its number in the dataset, and the tokens of it that are there."""
+    """A document in a row: its number in the dataset, the tokens of it that are there, and whether it was redacted."""
 
     number: int
     first_token: int
     n_tokens: int
     input: Optional[str]
     meta: Dict[str, Any]
+    redacted: bool = False
 
 
 class TracedRow(NamedTuple):
@@ -245,7 +246,7 @@ def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocume
         document = dataset.find_document(at)
         n = min(left, document.first_token + document.n_tokens - at)
         yield TracedDocument(document.number, at - document.first_token, n, input_of(dataset, document.number),
-                             dataset.document_meta(document.number))
+                             dataset.document_meta(document.number), is_redacted(dataset, document.number))
         at, left = at + n, left - n
 
 
@@ -284,11 +285,12 @@ def _index_of(path: Path) -> str:
 def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
     """The loader of a line, which skips what the run has skipped up to now."""
     fields, mixture = line.fields, line.mixture()
-    sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"])
+    sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"],
+                      order_of=_ledger.order_ids(source))
                for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
     for source, given in zip(sources, fields["sources"]):
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):
-            if dataset.dataset_id != of_ledger["id"]:
+            if dataset.dataset_id != of_ledger["id"] and of_ledger["id"] not in dataset.metadata.get("redacted_from", []):
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
             if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7)
@@ -304,6 +306,10 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
         options.update({name: int(fields[name]) for name in blocks})
     return Loader(sources, seed=int(fields["seed"]), phases=dict(mixture.phases), mixed_tokenizers=True, rank=0, n_ranks=1,
                   io="map", drop_last=False, outputs=outputs, skip=skips, **options)
+
+
+def is_redacted(dataset: Dataset, document: int) -> bool:
+    return any(span.role in (1, 2) for span in dataset.spans(document))
 
 
 def input_of(dataset: Dataset, document: int) -> Optional[str]:

@@ -121,7 +121,7 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
  * ids that they have had, those of the first of all with 0. */
 static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tokmap_error *err)
 {
-    char advice[1024] = "";
+    char advice[440] = ""; /* fits into the text of an error */
     size_t n_tried = 0;
     for (size_t i = 0, rest = 0; rest == 0 && n_tried < MAX_TRIED; i++) {
         uint64_t data = TOKMAP_I_HASH_START;
@@ -137,11 +137,18 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
                 tokmap_i_dataset_ids(ds, rest % n_ids, id);
                 rest /= n_ids;
                 source = tokmap_i_source_id_add(source, id);
-                if (memcmp(id, s->order_ids[d], sizeof id) != 0 && n < sizeof advice)
-                    n += (size_t)snprintf(advice + n, sizeof advice - n,
-                                          "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to %s",
-                                          n ? "," : "", __builtin_bswap64(load_le64(id)),
-                                          __builtin_bswap64(load_le64(id + 8)), ds->index_path);
+                if (memcmp(id, s->order_ids[d], sizeof id) == 0)
+                    continue;
+                const size_t room = sizeof advice - n,
+                             n_bytes = (size_t)snprintf(
+                                 advice + n, room,
+                                 "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to %s", n ? "," : "",
+                                 __builtin_bswap64(load_le64(id)),
+                                 __builtin_bswap64(load_le64(id + 8)), ds->index_path);
+                if (n == 0 || n_bytes < room)
+                    n += MIN(n_bytes, room - 1);
+                else
+                    advice[n] = 0; /* the next attempt names it */
             }
             data = tokmap_i_hash_add(data, source);
         }
