@@ -446,6 +446,14 @@ class Dataset:
             if n.value <= len(spans):
                 return [Span(one.first_token - found.first_token, one.n_tokens, one.role) for one in spans]
 
+    def labels(self, index: int, ignore_index: int = -100) -> Array:
+        """The ids of a document as int64, and `ignore_index` for those that are not trained on: what transformers calls
+        labels, at the places of their ids."""
+        labels = self[index].astype(np.int64)
+        for span in self.spans(index):
+            labels[span.first:span.first + span.n] = ignore_index
+        return labels
+
     # ---- Inputs ----
 
     def input(self, index: int) -> Input:

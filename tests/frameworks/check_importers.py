@@ -122,6 +122,51 @@ def parquet(folder):
     assert "must be ids" in run_import(folder, "parquet", folder / "text.parquet", *VOCAB, "--replace", status=3)
 
 
+def masks_are_kept(folder):
+    """Labels, masks, both, and rows of several documents, from Parquet files and saved datasets; and back again."""
+    pa, datasets = need_module("pyarrow"), need_module("datasets")
+    import pyarrow.parquet
+
+    documents = [ids for ids in DOCUMENTS if len(ids) > 1]
+    trains = [rng.random(len(ids)) < 0.7 for ids in documents]
+    labels = [np.where(train, ids, -100).tolist() for ids, train in zip(documents, trains)]
+    others = [rng.random(len(ids)) < 0.5 for ids in documents]
+    both = [np.where(train & other, ids, -100).tolist() for ids, train, other in zip(documents, trains, others)]
+    ids = [d.tolist() for d in documents]
+    lengths = [[len(d) for d in documents[i:i + 3]] for i in range(0, len(documents), 3)]
+    in_threes = lambda rows: [sum(rows[i:i + 3], []) for i in range(0, len(rows), 3)]  # noqa: E731
+    next_ones = [[*train[1:].tolist(), True] for train in trains]
+    no_first = [[-100, *row[1:]] for row in labels]
+    for columns, arguments, wanted in (
+            ({"input_ids": ids, "labels": labels}, [], labels),
+            ({"input_ids": ids, "loss_mask": pa.array([[*map(int, t)] for t in trains], pa.large_list(pa.int8()))}, [], labels),
+            ({"input_ids": ids, "assistant_masks": others, "completion_mask": trains}, [], both),
+            ({"a": ids, "b": labels, "c": others}, ["--field", "a", "--labels", "b", "--loss-mask", "c"], both),
+            ({"input_ids": ids, "labels": labels, "loss_mask": others}, ["--loss-mask", "loss_mask", "--labels", "labels"], both),
+            ({"input_ids": ids, "labels": labels, "x": others}, ["--no-mask"], ids),
+            ({"input_ids": in_threes(ids), "labels": in_threes(labels), "seq_lengths": lengths}, [], labels),
+            ({"input_ids": in_threes(ids), "loss_mask": in_threes(next_ones),
+              "seq_start_id": [np.cumsum([0] + some[:-1]).tolist() for some in lengths]}, [], no_first),
+            ({"input_ids": in_threes(ids), "seq_lengths": lengths}, [], ids)):
+        table = pa.table({name: c if isinstance(c, pa.Array) else pa.array([list(row) for row in c]) for name, c in columns.items()})
+        pyarrow.parquet.write_table(table, folder / "a.parquet", row_group_size=700)
+        datasets.Dataset(table).save_to_disk(str(folder / "saved"))
+        for kind, path in (("parquet", folder / "a.parquet"), ("datasets", folder / "saved")):
+            expect(folder, documents, kind, path, *arguments)
+            ds = tokmap.open(folder / "out")
+            assert [ds.labels(i).tolist() for i in range(len(ds))] == wanted, (kind, list(columns))
+            assert (ds.n_spans > 0) == (wanted is not ids)
+    for columns, why in (({"labels": [[1, 3]]}, "row 0: labels has 3 at 1: must be 2, the id, or -100; --no-mask"),
+                         ({"labels": [[2, -100]]}, "labels has 2 at 0"), ({"labels": [[1]]}, "has 2 ids and 1 labels"),
+                         ({"labels": [[1, None]]}, "labels"), ({"labels": [None]}, "without labels"), ({"labels": [7]}, "labels has int64"),
+                         ({"loss_mask": [[1, 2]]}, "loss_mask has 2 at 1: must be 0 or 1"), ({"seq_lengths": [[1, 2]]}, "seq_lengths does not"),
+                         ({"loss_mask": [["a", "b"]]}, "loss_mask has list"), ({"seq_lengths": [[1, 0, 1]]}, "seq_lengths does not")):
+        pyarrow.parquet.write_table(pa.table({"input_ids": [[1, 2]], **columns}), folder / "bad.parquet")
+        text = run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--replace", status=3)
+        assert why in text and text.startswith(f"tokmap import: {folder}/bad.parquet: "), (columns, text)
+    assert "no field 'x'" in run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--labels", "x", "--replace", status=3)
+
+
 def what_is_wrong_is_said(folder):
     (folder / "damaged").write_bytes(b"damaged")
     for kind in ("hdf5", "tfrecord", "webdataset", "parquet"):

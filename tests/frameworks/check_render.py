@@ -25,6 +25,7 @@ from documents import environment  # noqa: E402
 from oracle_families import make  # noqa: E402
 from oracle_texts import BLANKS, EMOJI, Texts, plain_texts  # noqa: E402
 from ref_protocol import Skip  # noqa: E402
+from ref_protocol import need as need_module  # noqa: E402
 
 # name: whether chats may have a system message, and calls of tools
 TEMPLATES = {"llama3": (True, False), "qwen3": (True, True), "gemma": (False, False), "phi3": (True, False),
@@ -101,12 +102,15 @@ def read_lines(path):
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def run_render(*arguments):
+def run_command(*arguments):
     """Its output."""
-    done = subprocess.run([sys.executable, "-m", "tokmap", "render", *map(str, arguments)], env=environment(),
-                          capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "tokmap", *map(str, arguments)], env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, (arguments, done)
     return done.stdout
+
+
+def run_render(*arguments):
+    return run_command("render", *arguments)
 
 
 def refused(*arguments, status=3):
@@ -220,6 +224,35 @@ def what_is_wrong_is_said(folder):
         (folder / "t").write_text(text)
         said = refused(source, "--tokenizer", place, "--chat-template", folder / "t", "-o", out)
         assert why in said and not list(folder.glob("out*")), (text, said)
+
+
+def rows_of_trl_come_and_go(folder):
+    """What its SFTTrainer makes of chats becomes a dataset, also if it was packed, and a dataset becomes such rows."""
+    need_module("trl")
+    import datasets
+    import trl
+
+    place = chatml_tokenizer(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    tokenizer.pad_token = tokenizer.eos_token
+    chats = [[{key: one[key] for key in ("role", "content")} for one in chat["messages"]] for chat in some_chats(5, 300, True, False)]
+    rows = datasets.Dataset.from_dict({"messages": [chat for chat in chats if chat[-1]["role"] == "assistant"]})
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))
+    for packing in (False, True):
+        arguments = trl.SFTConfig(str(folder / "run"), assistant_only_loss=True, max_length=256, packing=packing, report_to=[],
+                                  use_cpu=True, bf16=False, disable_tqdm=True)
+        made = trl.SFTTrainer(model, arguments, train_dataset=rows, processing_class=tokenizer).train_dataset
+        assert ("seq_lengths" in made.column_names) == packing
+        made.save_to_disk(str(folder / f"saved{packing}"))
+        run_command("import", "datasets", folder / f"saved{packing}", "-o", folder / f"data{packing}", "--vocab-size", len(tokenizer))
+        ds = tokmap.open(folder / f"data{packing}")
+        back = datasets.Dataset.from_dict({"input_ids": list(ds), "labels": [ds.labels(i) for i in range(len(ds))]})
+        assert len(back) == len(made) or packing and len(back) == len(sum(made["seq_lengths"], [])), (len(back), len(made))
+        for name in ("input_ids", "labels"):
+            assert sum(back[name], []) == sum(made[name], []) and (packing or list(back[name]) == list(made[name])), name
+        if packing:
+            assert [len(ids) for ids in back["input_ids"]] == sum(made["seq_lengths"], [])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pickle
 import re
+import struct
 import subprocess
 import sys
 import tarfile
@@ -99,8 +100,73 @@ def nothing_in_a_file_is_unpickled(folder):
         run("import", "webdataset", folder / "a.tar", "-o", folder / "a", "--vocab-size", 65536, "--field", name,
             "--dtype", "uint16", "--replace")
         assert not (folder / "unpickled").exists(), name
-    for path in (pathlib.Path(tokmap.__file__).parent).glob("*.py"):
-        assert not re.search(r"pickle\.load|import pickle|allow_pickle=True|\beval\(|\bexec\(", path.read_text()), path
+    rows = np.array([{"input_ids": [1, 2], "loss_mask": marker, "seq_start_id": [0]}], object)
+    for what in (rows, np.array([marker], object), np.array({"input_ids": marker}, object)):
+        np.save(folder / "a.npy", what, allow_pickle=True)
+        done = run("import", "numpy", folder / "a.npy", "-o", folder / "a", "--vocab-size", 65536, "--replace")
+        assert done.returncode == 3 and "mkdir: only lists" in done.stderr and not (folder / "unpickled").exists(), done
+    for path in (pathlib.Path(tokmap.__file__).parent).glob("*.py"):  # Unpickler: one that calls nothing
+        assert not re.search(r"pickle\.loads?\(|allow_pickle=True|\beval\(|\bexec\(", path.read_text()), path
+        assert "import pickle" not in path.read_text() or path.name == "_importers.py", path
+
+
+def some_packs(rng):
+    """Documents with their labels, and the same as packed SFT rows of Megatron, whose mask is that of the next id."""
+    documents, packs = [], []
+    for _ in range(60):
+        some = [(ids := rng.integers(0, 500, rng.integers(1, 30)), np.append(False, rng.random(len(ids) - 1) < 0.6))
+                for _ in range(rng.integers(1, 6))]
+        documents += [np.where(train, ids, -100).tolist() for ids, train in some]
+        last = [[bool(rng.integers(2))] for _ in some]  # which nobody reads
+        starts = np.cumsum([0] + [len(ids) for ids, _ in some])[:-1]
+        packs.append({"input_ids": np.concatenate([ids for ids, _ in some]).tolist(), "seq_start_id": starts.tolist(),
+                      "loss_mask": sum(([*train[1:].tolist(), *end] for (_, train), end in zip(some, last)), [])})
+    return documents, packs
+
+
+def write_pair(prefix, packs):
+    rows = [np.array([0x53465442, 1, len(p["seq_start_id"]), *p["seq_start_id"],
+                      *(i | mask << 31 for i, mask in zip(p["input_ids"], p["loss_mask"]))], "<u4") for p in packs]
+    lengths = [len(row) for row in rows]
+    pathlib.Path(f"{prefix}.bin").write_bytes(np.concatenate(rows).tobytes())
+    pathlib.Path(f"{prefix}.idx").write_bytes(
+        struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 4, len(rows), len(rows) + 1) + np.array(lengths, "<i4").tobytes() +
+        np.array(np.cumsum([0] + lengths[:-1]) * 4, "<i8").tobytes() + np.arange(len(rows) + 1, dtype="<i8").tobytes())
+
+
+def masks_of_megatron_are_kept(folder):
+    """Rows that NeMo packed: a .npy of dicts, and a pair of files."""
+    documents, packs = some_packs(np.random.default_rng(1))
+    np.save(folder / "packs.npy", packs)
+    write_pair(folder / "packs.sft", packs)
+    for kind, name in (("numpy", "packs.npy"), ("megatron", "packs.sft.idx"), ("megatron", "packs.sft")):
+        done = run("import", kind, folder / name, "-o", folder / "a", "--vocab-size", 500, "--replace")
+        ds = tokmap.open(folder / "a")
+        ds.verify()
+        assert done.returncode == 0 and f" {ds.n_spans} spans that are not trained on, id" in done.stdout, done
+        assert [ds.labels(i).tolist() for i in range(len(ds))] == documents
+        assert [ids for document in ds for ids in document] == [ids for pack in packs for ids in pack["input_ids"]]
+    run("import", "numpy", folder / "packs.npy", "-o", folder / "b", "--vocab-size", 500, "--no-mask")
+    assert tokmap.open(folder / "b").n_spans == 0 and len(tokmap.open(folder / "b")) == len(documents)
+    assert (folder / "b.bin").read_bytes() == (folder / "a.bin").read_bytes()
+    for change, why in (({"loss_mask": [1, 0]}, "row 1: has 3 ids and 2 loss_mask"), ({"loss_mask": [0, 2, 1]}, "loss_mask has 2 at 1"),
+                        ({"seq_start_id": [1]}, "seq_start_id does not divide its 3 ids"), ({"seq_start_id": [0, 3]}, "[0, 3]"),
+                        ({"seq_start_id": [0, 2, 1]}, "seq_start_id"), ({"seq_start_id": []}, "seq_start_id"),
+                        ({"input_ids": [1, 2, 500]}, "500"), ({"input_ids": [[1]]}, "row 1"), ({"input_ids": ["a", "b", "c"]}, "ids")):
+        np.save(folder / "bad.npy", [packs[0], {"input_ids": [1, 2, 3], "loss_mask": [1, 0, 1], "seq_start_id": [0], **change}])
+        done = run("import", "numpy", folder / "bad.npy", "-o", folder / "c", "--vocab-size", 500)
+        assert done.returncode == 3 and why in done.stderr and not (folder / "c.tmi").exists(), (change, done)
+    np.save(folder / "bad.npy", [packs[0], {"input_ids": [1, 2, 3], "seq_start_id": [0]}])
+    assert "some have none" in run("import", "numpy", folder / "bad.npy", "-o", folder / "c", "--vocab-size", 500).stderr
+    done = run("import", "numpy", folder / "packs.npy", "-o", folder / "c", "--vocab-size", 500, "--stream")
+    assert done.returncode == 3 and "without --stream" in done.stderr, done
+    for name, at, value in (("idx", 0, 1), ("idx", 17, 5), ("idx", 36, 90), ("bin", 0, 0), ("bin", 8, 90), ("bin", 4, 2)):
+        write_pair(folder / "bad", packs)
+        data = bytearray((folder / f"bad.{name}").read_bytes())
+        data[at] = value
+        (folder / f"bad.{name}").write_bytes(data)
+        done = run("import", "megatron", folder / "bad", "-o", folder / "c", "--vocab-size", 500)
+        assert done.returncode == 3 and "bad." in done.stderr and not (folder / "c.tmi").exists(), (name, at, done)
 
 
 def missing_packages_are_named(folder):
