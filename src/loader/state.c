@@ -142,8 +142,8 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
                 const size_t room = sizeof advice - n,
                              n_bytes = (size_t)snprintf(
                                  advice + n, room,
-                                 "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to %s", n ? "," : "",
-                                 __builtin_bswap64(load_le64(id)),
+                                 "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to the source of %s",
+                                 n ? "," : "", __builtin_bswap64(load_le64(id)),
                                  __builtin_bswap64(load_le64(id + 8)), ds->index_path);
                 if (n == 0 || n_bytes < room)
                     n += MIN(n_bytes, room - 1);

@@ -179,7 +179,7 @@ def hash_of_sources(shards):
 
 def follow(error, sources):
     """What the error says is to be done."""
-    advice = dict((path, one) for one, path in re.findall(r'order_of="([0-9a-f]{32})" to ([^,]*)', str(error)))
+    advice = dict((path, one) for one, path in re.findall(r'order_of="([0-9a-f]{32})" to the source of ([^,]*)', str(error)))
     assert advice, error
     for source in sources:
         paths = [path for dataset in source.datasets for path in dataset.paths]
@@ -236,7 +236,7 @@ def a_state_of_the_new_order_names_the_new_id(folder):
     state = tokmap.Loader(shard.datasets[1], 16).state()
     loader = tokmap.Loader(tokmap.Source(shard.datasets[1], order_of=shard.ids[0]), 16)
     error = raises(tokmap.MismatchError, loader.restore, state)
-    assert f'give order_of="{shard.ids[1]}" to {shard.datasets[1].paths[0]}' in str(error), error
+    assert f'give order_of="{shard.ids[1]}" to the source of {shard.datasets[1].paths[0]}' in str(error), error
     tokmap.Loader(follow(error, [tokmap.Source(shard.datasets[1])]), 16).restore(state)
 
 
