@@ -18,7 +18,7 @@ from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _lib
+from tokmap import _ledger, _lib
 from tokmap._lib import lib
 
 N_RUNS = 60 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
@@ -229,6 +229,34 @@ def an_error_says_which_order_of_is_missing(folder):
     error = raises(tokmap.MismatchError, other.restore, state)
     assert str(error) == "state: saved with other datasets, or with the same ones in another order", error
     return "%d errors" % n_errors
+
+
+def a_run_is_amended_on_redacted_data(folder):
+    """Other weights, skips and another source, at the same time as the data are redacted: as without redacting."""
+    n_redacted = n_rows = 0
+    for seed in range(N_RUNS // 3):
+        rng = random.Random(seed)
+        shards = [[Shard(folder, f"{seed}-{k}", rng, 2)] for k in range(3)]
+        options, ledger = {**any_options(rng), "batch_rows": 4, "skip": [(7, 9)]}, folder / f"{seed}.ledger"
+        with tokmap.Loader(sources_of(shards[:2], random.Random(seed), 0, 0), ledger=ledger, **options) as run:
+            for _ in range(rng.randint(1, 9)):
+                state = next(run).state
+        at = int.from_bytes(state[24:32], "little")
+        options["skip"] = [(at + 3, at + 11)]
+        first, *amended = [tokmap.Loader(sources_of(shards, random.Random(seed + 1), time, 0), amend=state,
+                                         **({"ledger": ledger} if time == 2 else {"amend_from": ledger}), **options)
+                           for time in (0, 1, 2)]
+        for _ in range(5):
+            wanted = next(first)
+            for loader in amended[1:]:
+                n_redacted += check_batch(next(loader), wanted, loader, shards)
+                n_rows += 4
+            amended[0].restore(wanted.state)
+        assert [loader.state() for loader in amended] == [first.state()] * 2
+        amended[1].close()
+        assert [line.event for line in _ledger.read(ledger)] == ["opened", "closed", "amended", "closed"]
+    assert 0 < n_redacted < n_rows
+    return "%d rows, %d with redacted documents" % (n_rows, n_redacted)
 
 
 def a_state_of_the_new_order_names_the_new_id(folder):
