@@ -35,6 +35,7 @@
  *           indexes are read.
  * Copy      copy_part in any number of processes, each for its share; then copy_finish: makes one
  *           token file of a joined dataset.
+ * Redact    redact: makes a dataset with other tokens in place of those of some documents.
  * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial, and
  *           P.tmv.partial if documents have values. Finish flushes tokens and index to the disk,
  *           then gives them the names P.bin and P.tmi, in this order, then flushes the folder. If
@@ -99,6 +100,26 @@ typedef struct tokmap_copy_options {
     uint64_t n_parts;   /* copy_part: number of shares, up to 2^32; 0 means 1 */
     int32_t replace;    /* 1: replace P if it already exists */
 } tokmap_copy_options;
+
+typedef struct tokmap_redact_options {
+    size_t struct_size;        /* sizeof(tokmap_redact_options) */
+    const uint64_t *documents; /* their numbers, ascending */
+    uint64_t n_documents;
+    const char *metadata; /* of P, with redacted_from; docs/FORMAT.md, section 7.1 */
+    size_t metadata_bytes;
+    int64_t replace; /* 1: replace P if it already exists */
+} tokmap_redact_options;
+
+/* What tokmap_writer_redact did. The last two do not count what was copied, nor indexes. */
+typedef struct tokmap_redact_info {
+    size_t struct_size;     /* sizeof(tokmap_redact_info), set by the caller */
+    uint64_t n_tokens;      /* that were replaced */
+    uint64_t n_linked;      /* token files of a joined dataset that stay where they are */
+    uint64_t bytes_shared;  /* of token files for whose copies the file system shares the blocks */
+    uint64_t bytes_copied;  /* of those that were copied */
+    uint64_t bytes_read;    /* of tokens: whole blocks of 1 MiB */
+    uint64_t bytes_written; /* of tokens */
+} tokmap_redact_info;
 
 typedef struct tokmap_adopt_options {
     size_t struct_size;    /* sizeof(tokmap_adopt_options) */
@@ -255,6 +276,20 @@ TOKMAP_API tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const
 TOKMAP_API tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *prefix,
                                                    const tokmap_copy_options *options,
                                                    tokmap_error *err);
+
+/* ---- Use: redact ---- */
+
+/* Makes the dataset P of ds, with a filler in place of the tokens of some documents, which keep their
+ * lengths and lose their values; their labels never count. docs/FORMAT.md, section 7.1, says what is
+ * in P, and docs/ORDER.md how a run goes on with it. If ds is joined, so is P: token files without
+ * such a document are shared, and the others get copies beside P. Only the blocks of these documents
+ * are checked. info may be NULL.
+ * TOKMAP_ERR_ARGUMENT: there is no such document, or they do not ascend. TOKMAP_ERR_MISMATCH: its
+ * document boundaries are not known. TOKMAP_ERR_CORRUPT: ds is damaged. Other errors: those of
+ * tokmap_writer_open and tokmap_writer_finish. */
+TOKMAP_API tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
+                                              const tokmap_redact_options *options,
+                                              tokmap_redact_info *info, tokmap_error *err);
 
 /* ---- State: checkpoints ---- */
 

@@ -34,6 +34,7 @@ static const tokmap_command commands[] = {
     {"verify", "check every byte of a dataset", verify_command},
     {"cat", "print token ids or text", cat_command},
     {"merge", "make one dataset of several, by copying", merge_command},
+    {"redact", "take the contents of documents out of a dataset", redact_command},
     {"export", "write a dataset in the format of another program", export_command},
     {"encode", "turn texts into token ids, one JSON line each", encode_command},
     {"decode", "turn token ids back into texts", decode_command},

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -286,6 +288,11 @@ int tokmap_i_file_copy(const tokmap_i_copy *copy)
         n_left -= (uint64_t)n;
     }
     return 0;
+}
+
+int tokmap_i_file_clone(int from_fd, int to_fd)
+{
+    return ioctl(to_fd, FICLONE, from_fd) ? errno : 0;
 }
 
 int tokmap_i_file_sync(int fd)

@@ -73,6 +73,10 @@ typedef struct tokmap_i_copy {
  * undefined: write it by other means. */
 int tokmap_i_file_copy(const tokmap_i_copy *copy);
 
+/* Makes an empty file a copy of another one that has the same blocks; only some file systems can.
+ */
+int tokmap_i_file_clone(int from_fd, int to_fd);
+
 int tokmap_i_file_sync(int fd);
 /* The absolute path of the folder of `path`, without links; the caller frees it. */
 int tokmap_i_folder_resolve(const char *path, char **out);

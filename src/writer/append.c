@@ -112,19 +112,38 @@ static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
     return next_span(a, err);
 }
 
+static tokmap_status add_redacted(tokmap_i_append *a, uint64_t first, uint64_t end,
+                                  tokmap_error *err)
+{
+    const tokmap_span span = {first, end - first, TOKMAP_SPAN_REDACTED};
+    return first < end ? tokmap_i_writer_add_span(a->w, &span, err) : TOKMAP_OK;
+}
+
 /* Adds the spans of the document that ends next, at this token of the dataset. */
 static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *err)
 {
     const uint64_t begin = a->w->index->last_end - a->first_token;
+    const bool is_redacted =
+        tokmap_i_take_redacted(&a->redacted, a->w->index->n_documents - a->first_document);
+    uint64_t done = 0; /* tokens of a redacted document that are in spans */
     tokmap_status status = TOKMAP_OK;
     while (a->has_next && a->next.first_token < end && !status) {
         if (a->next.first_token < begin || a->next.n_tokens > end - a->next.first_token)
             return tokmap_i_fail_damaged(a->ds, 0, "a span is not inside a document", err);
         a->next.first_token -= begin;
-        status = tokmap_i_writer_add_span(a->w, &a->next, err);
+        if (is_redacted) {
+            status = add_redacted(a, done, a->next.first_token, err);
+            done = a->next.first_token + a->next.n_tokens;
+            if (a->next.role != TOKMAP_SPAN_REDACTED)
+                a->next.role = TOKMAP_SPAN_REDACTED_PROMPT;
+        }
+        if (!status)
+            status = tokmap_i_writer_add_span(a->w, &a->next, err);
         if (!status)
             status = next_span(a, err);
     }
+    if (is_redacted && !status)
+        status = add_redacted(a, done, end - begin, err);
     return status ? status : tokmap_i_writer_end_spans(a->w, a->first_token + end, err);
 }
 
@@ -196,7 +215,7 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
         if (!status)
             status = add_input(a, &input, err);
     }
-    if (!status && inputs.n_inputs == 0)
+    if (!status && inputs.n_inputs == 0 && !a->is_alone)
         status = add_input(a, &unnamed, err);
     free(bytes);
     return status;
@@ -205,7 +224,7 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
 tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_DOCUMENTS);
-    tokmap_status status = tokmap_i_writer_append_values(a->w, &a->reader, err);
+    tokmap_status status = tokmap_i_writer_append_values(a->w, &a->reader, a->redacted, err);
     if (!status)
         status = open_spans(a, err);
     if (!status)
@@ -297,8 +316,8 @@ tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_datase
 
 /* ---- Joining ---- */
 
-static tokmap_status add_segment(tokmap_writer *w, const tokmap_i_token_file *file,
-                                 tokmap_error *err)
+tokmap_status tokmap_i_append_segment(tokmap_writer *w, const tokmap_i_token_file *file,
+                                      tokmap_error *err)
 {
     char *name;
     tokmap_status status = tokmap_i_relative_path_name(&w->paths, file->path, &name, err);
@@ -341,7 +360,7 @@ tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
             &a.reader, tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA), &w->failure);
     for (uint64_t i = 0; !status && i < ds->n_files; i++)
         if (ds->files[i].n_tokens > 0)
-            status = add_segment(w, &ds->files[i], &w->failure);
+            status = tokmap_i_append_segment(w, &ds->files[i], &w->failure);
     if (!status)
         status = tokmap_i_index_writer_blocks(w->index, a.checksums, (size_t)a.checksums_bytes,
                                               &w->failure);

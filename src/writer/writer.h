@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h - what the files of this room share: writer.c (a new token file), adopt.c (an existing
- * one), append.c and copy.c (those of other datasets), checkpoint.c, values.c. */
+ * one), append.c, copy.c and redact.c (those of other datasets), checkpoint.c, values.c. */
 #ifndef TOKMAP_WRITER_INTERNAL_H
 #define TOKMAP_WRITER_INTERNAL_H
 
@@ -66,13 +66,29 @@ tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 /* Makes what was written to it durable. */
 tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);
 
+/* Documents whose tokens and values are left out, in order. */
+typedef struct tokmap_i_redacted {
+    const uint64_t *documents;
+    uint64_t n;
+} tokmap_i_redacted;
+
+/* Whether the next document, this one, is redacted. */
+static inline bool tokmap_i_take_redacted(tokmap_i_redacted *r, uint64_t document)
+{
+    const bool is_redacted = r->n > 0 && *r->documents == document;
+    r->documents += is_redacted;
+    r->n -= is_redacted;
+    return is_redacted;
+}
+
 /* Checks that the columns of a dataset go with those of the writer, which takes them if it has no
  * documents and no columns. */
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
                                           tokmap_error *err);
-/* Adds the values of all documents of a dataset whose columns fit. The caller adds the rest. */
+/* Adds the values of all documents of a dataset whose columns fit, but of those that are redacted.
+ * The caller adds the rest. */
 tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_reader *reader,
-                                            tokmap_error *err);
+                                            tokmap_i_redacted redacted, tokmap_error *err);
 /* The same as the public call. */
 tokmap_status tokmap_i_writer_add_span(tokmap_writer *w, const tokmap_span *span,
                                        tokmap_error *err);
@@ -87,12 +103,14 @@ tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_err
 /* With the lock: TOKMAP_ERR_EXISTS if there is a dataset that can be resumed. */
 tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err);
 
-/* ---- append.c: adds a dataset to the output, what merging, joining and copying do alike ---- */
+/* ---- append.c: adds a dataset to the output, what merging, joining, copying and redacting do alike ---- */
 
 typedef struct tokmap_i_append {
     tokmap_writer *w;
     const tokmap_dataset *ds;
     bool continues_input; /* its first input is the rest of the last one before */
+    bool is_alone;        /* nothing else will be in the output */
+    tokmap_i_redacted redacted;
     tokmap_i_index_reader reader;
     uint64_t first_document, first_token; /* where the dataset begins in the output */
     uint8_t *checksums;                   /* of its blocks, as stored */
@@ -104,12 +122,15 @@ typedef struct tokmap_i_append {
     bool has_next;
 } tokmap_i_append;
 
-/* The caller has set w, ds and continues_input, and zeroed the rest. Checks that the dataset goes
+/* The caller has set the fields before `reader`, and zeroed the rest. Checks that the dataset goes
  * with the output, and reads the checksums. Close it in any case. */
 tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err);
 /* Adds its documents, with their values, and its inputs. The tokens have been added. */
 tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err);
 void tokmap_i_append_close(tokmap_i_append *a);
+/* The next tokens of a joined output are in this file. */
+tokmap_status tokmap_i_append_segment(tokmap_writer *w, const tokmap_i_token_file *file,
+                                      tokmap_error *err);
 /* Reads a whole block of tokens, and compares its checksum. */
 tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t block,
                                          uint64_t checksum, uint8_t *dst, tokmap_error *err);

@@ -17,7 +17,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
 failed=0
-commands='pack plan status join index info verify cat merge export encode decode'
+commands='pack plan status join index info verify cat merge redact export encode decode'
 version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' "$root/include/tokmap.h")
 
 ok()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_faults - each system call of writing, adopting, merging, joining and reading in turn fails,
+/* test_faults - each system call of writing, adopting, merging, joining,
+ * redacting and reading in turn fails,
  * is interrupted, falls short or is the last one before the process is killed. Whatever happens, a
  * dataset is complete or absent, and the next writer can do its work. */
 #include "support/check.h"
@@ -8,6 +9,7 @@
 
 #include "support/bad_days.h"
 #include "support/fault_sweeps.h"
+#include "support/joined.h"
 #include "support/must.h"
 
 /* n_tokens of these two: see start. */
@@ -30,6 +32,13 @@ static shape FOREIGN = {.name = "foreign",
                         .metadata = "{}",
                         .token_offset = 256,
                         .adopted_suffix = ".bin"};
+/* Its only id is the filler, so it has the same tokens when it was redacted. */
+static const shape SAME = {.name = "same",
+                           .vocab_size = 1,
+                           .n_tokens = 3000,
+                           .n_documents = 130,
+                           .n_inputs = 2,
+                           .metadata = "{}"};
 
 /* ---- Scenarios ---- */
 
@@ -156,6 +165,55 @@ static void prepare_joined(void)
     CHECK_INT(run_join(&(scenario){.replace = false}, NULL), TOKMAP_OK);
 }
 
+static void prepare_redact(void)
+{
+    remove_dataset(prefix);
+    if (!file_is_there(with_suffix(input, ".tmi")))
+        must_store(&SAME, input);
+}
+
+static void prepare_redact_joined(void)
+{
+    char parts[700];
+    snprintf(parts, sizeof parts, "%s-parts", input);
+    remove_dataset(prefix);
+    if (file_is_there(with_suffix(input, ".tmi")))
+        return;
+    must_store(&SAME, parts);
+    joined_store_even(parts, input, "part", 1000);
+}
+
+/* Documents of the first and the last part. */
+static tokmap_status run_redact(const scenario *s, tokmap_error *err)
+{
+    static const uint64_t documents[] = {0, 3, 4, 7, 128, 129};
+    const tokmap_redact_options options = {.struct_size = sizeof options,
+                                           .documents = documents,
+                                           .n_documents = sizeof documents / sizeof *documents,
+                                           .metadata = SAME.metadata,
+                                           .metadata_bytes = strlen(SAME.metadata),
+                                           .replace = s->replace};
+    tokmap_redact_info info = TOKMAP_INIT(tokmap_redact_info);
+    tokmap_dataset *ds = NULL;
+    const bool armed = fault.armed;
+    fault.armed =
+        false; /* a joined dataset needs memory of the system, whose lack is no IO error */
+    tokmap_status status = tokmap_dataset_open(&ds, input, err);
+    fault.armed = armed;
+    if (!status)
+        status = tokmap_writer_redact(ds, prefix, &options, &info, err);
+    if (!status && info.n_tokens == 0)
+        status = TOKMAP_ERR_MISMATCH;
+    tokmap_dataset_close(ds);
+    return status;
+}
+
+static void prepare_old_and_redact_joined(void)
+{
+    prepare_redact_joined();
+    must_store(&SHAPE_OLD, prefix);
+}
+
 static tokmap_status run_read(const scenario *s, tokmap_error *err)
 {
     (void)s;
@@ -186,6 +244,10 @@ static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join, &SHAPE_OL
 static const scenario REPLACE_JOINED = {prepare_joined, run_write, &NEW, &SHAPE_OLD,
                                         .replace = true};
 static const scenario COPY = {prepare_input, run_copy, NULL, &NEW};
+static const scenario REDACT = {prepare_redact, run_redact, NULL, &SAME};
+static const scenario REDACT_JOINED = {prepare_redact_joined, run_redact, NULL, &SAME};
+static const scenario REDACT_REPLACE = {prepare_old_and_redact_joined, run_redact, &SHAPE_OLD,
+                                        &SAME, .replace = true};
 static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
 
 /* ---- What must hold after a run ---- */
@@ -279,9 +341,9 @@ static void each(void (*check)(const scenario *), const scenario *const *all)
 
 TEST(every_failing_call_is_survived)
 {
-    each(sweep_modes,
-         (const scenario *[]){&WRITE, &WRITE_LARGE, &REPLACE, &ADOPT, &ADOPT_REPLACE, &MERGE, &JOIN,
-                              &JOIN_REPLACE, &REPLACE_JOINED, &COPY, &READ, NULL});
+    each(sweep_modes, (const scenario *[]){&WRITE, &WRITE_LARGE, &REPLACE, &ADOPT, &ADOPT_REPLACE,
+                                           &MERGE, &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &COPY,
+                                           &REDACT, &REDACT_JOINED, &REDACT_REPLACE, &READ, NULL});
 }
 
 /* With a link for the tokens and a rename for the index, no second name of the tokens may stay. But
@@ -322,7 +384,8 @@ static void sweep_memory(const scenario *s)
 
 TEST(every_lack_of_memory_is_survived)
 {
-    each(sweep_memory, (const scenario *[]){&WRITE, &ADOPT, &MERGE, &JOIN, &COPY, &READ, NULL});
+    each(sweep_memory, (const scenario *[]){&WRITE, &ADOPT, &MERGE, &JOIN, &COPY, &REDACT,
+                                            &REDACT_JOINED, &READ, NULL});
 }
 
 /* ---- Kills at every call ---- */
@@ -367,7 +430,8 @@ static void kill_everywhere(const scenario *s)
 TEST(a_kill_at_every_call_is_survived)
 {
     each(kill_everywhere, (const scenario *[]){&WRITE, &REPLACE, &ADOPT, &ADOPT_REPLACE, &MERGE,
-                                               &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &COPY, NULL});
+                                               &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &COPY,
+                                               &REDACT, &REDACT_JOINED, &REDACT_REPLACE, NULL});
 }
 
 /* ---- Another writer at every call ---- */

@@ -18,6 +18,7 @@ int export_command(int argc, char **argv);
 int merge_command(int argc, char **argv);
 int join_command(int argc, char **argv);
 int rows_command(int argc, char **argv);
+int redact_command(int argc, char **argv);
 int pack_command(int argc, char **argv);
 int plan_command(int argc, char **argv);
 int status_command(int argc, char **argv);

@@ -87,6 +87,44 @@ static json_text_span get_metadata(const tokmap_dataset *ds)
     return metadata;
 }
 
+typedef struct redacted_counts {
+    uint64_t n_documents, n_tokens;
+    json_text_span from;
+} redacted_counts;
+
+/* False: no document was redacted, or their spans are damaged. An empty one cannot be told. */
+static bool count_redacted(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                           redacted_counts *out)
+{
+    const json_text_span metadata = get_metadata(ds);
+    tokmap_span spans[512];
+    tokmap_document document = {.n_tokens = 0};
+    uint64_t at = 0, n_at_once = info->n_tokens;
+    size_t n;
+    *out = (redacted_counts){.n_documents = 0};
+    if (!json_text_check_object(metadata, NULL) ||
+        !json_text_find(metadata, "redacted_from", &out->from))
+        return false;
+    for (; at < info->n_tokens; at += n_at_once) {
+        n_at_once = n_at_once < info->n_tokens - at ? n_at_once : info->n_tokens - at;
+        while (tokmap_dataset_get_spans(ds, at, n_at_once, spans, 512, &n) == TOKMAP_OK && n > 512)
+            n_at_once /= 2;
+        for (const tokmap_span *span = spans; span < spans + n; span++) {
+            const uint64_t first = span->first_token > at ? span->first_token : at;
+            const uint64_t stop = span->first_token + span->n_tokens;
+            if (span->role != TOKMAP_SPAN_REDACTED && span->role != TOKMAP_SPAN_REDACTED_PROMPT)
+                continue;
+            out->n_tokens += (stop < at + n_at_once ? stop : at + n_at_once) - first;
+            if (first < document.first_token + document.n_tokens)
+                continue;
+            out->n_documents++;
+            if (tokmap_dataset_find_document(ds, first, &document) != TOKMAP_OK)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* ---- For people ---- */
 
 static void print_key(const char *key)
@@ -292,6 +330,14 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
         printf("%s of tokens whose labels never count, hash %016" PRIx64 "\n",
                cli_count(info->n_spans).s, info->spans_hash);
     }
+    redacted_counts redacted;
+    if (count_redacted(ds, info, &redacted)) {
+        print_key("redacted:");
+        printf("%s, ", cli_count_of(redacted.n_documents, "document").s);
+        printf("%s, from ", cli_count_of(redacted.n_tokens, "token").s);
+        json_text_print(stdout, redacted.from);
+        putchar('\n');
+    }
     print_ids(ds, info);
     print_tokenizer(ds);
     print_files(info);
@@ -433,6 +479,13 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
     json_out_number(&o, "n_spans", info->n_spans);
     if (info->n_spans)
         json_out_hash(&o, "spans_hash", info->spans_hash);
+    redacted_counts redacted;
+    if (count_redacted(ds, info, &redacted)) {
+        json_out_number(&o, "n_redacted_documents", redacted.n_documents);
+        json_out_number(&o, "n_redacted_tokens", redacted.n_tokens);
+        json_out_key(&o, "redacted_from");
+        json_text_print(stdout, redacted.from);
+    }
     put_segments(&o, ds, info);
     json_text_span metadata = get_metadata(ds);
     failure why;

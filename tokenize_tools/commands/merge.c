@@ -26,7 +26,7 @@ typedef struct merge_options {
 typedef struct merge_input {
     const tokmap_dataset *ds; /* belongs to the list */
     tokmap_dataset_info info;
-    json_text_span tokenizer; /* empty: not known */
+    json_text_span tokenizer, redacted_from; /* empty: not known, or none */
 } merge_input;
 
 typedef struct merge_state {
@@ -141,8 +141,10 @@ static int check_inputs(merge_state *s)
         in->ds = s->list.datasets[i];
         in->info = cli_dataset_info(in->ds);
         metadata.text = tokmap_dataset_metadata(in->ds, &metadata.n_bytes);
-        if (json_text_check_object(metadata, NULL))
+        if (json_text_check_object(metadata, NULL)) {
             json_text_find(metadata, "tokenizer", &in->tokenizer);
+            json_text_find(metadata, "redacted_from", &in->redacted_from);
+        }
         if (in->info.vocab_size && !s->vocab_from)
             s->vocab_from = in;
         if (in->tokenizer.n_bytes && !s->tokenizer_from)
@@ -184,6 +186,10 @@ static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, t
             json_out_end(&o, '}');
         }
         json_out_end(&o, ']');
+        if (s->n_inputs == 1 && s->inputs->redacted_from.n_bytes) { /* which has the same id */
+            json_out_key(&o, "redacted_from");
+            json_text_print(o.out, s->inputs->redacted_from);
+        }
         json_out_end(&o, '}');
     }
     if (!o.out || !memory_file_close(o.out, &json)) {

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h> /* mkdir */
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -340,7 +338,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
     if (code != CLI_OK)
         return code;
     *way = OUTPUT_REFLINK;
-    if (ioctl(out->fd, FICLONE, src->fd) != 0) {
+    if (tokmap_i_file_clone(src->fd, out->fd) != 0) {
         *way = OUTPUT_COPY;
         code = output_copy(out, src, 0, facts.n_bytes);
     }

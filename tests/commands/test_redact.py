@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap redact: what it writes has the bytes that a second implementation of docs/FORMAT.md, section 7.1, gives for it;
+what it reads and writes; what it refuses."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+import ref_reader
+import ref_writer
+from commands import said, tokmap
+from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders
+from ref_xxh3 import xxh3_64
+
+N_RUNS = 150 * (20 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+MIB = 2**20
+
+
+def random_dataset(rng):
+    """The arguments of ref_writer.write."""
+    lengths = [rng.choice((0, 1, 2, rng.randint(0, 40))) for _ in range(rng.randint(1, 150))]
+    n_tokens, vocab = sum(lengths), rng.choice((1, 2, 300, 70000))
+    eod = rng.choice((None, vocab - 1, rng.randrange(vocab)))
+    tokens = [rng.randrange(vocab) for _ in range(n_tokens)]
+    values, spans, at = [], [], 0
+    for n in lengths:
+        if n and eod is not None and rng.random() < 0.7:
+            tokens[at + n - 1] = eod
+        first = at
+        while rng.random() < 0.6 and first < at + n:
+            first = rng.randint(first, at + n - 1)
+            end, role = rng.randint(first + 1, at + n), rng.choice((0, 0, 1, 2, 7))
+            if not spans or spans[-1][1:] != (first, role) or first == at:
+                spans.append((first, end, role))
+            first = end
+        at += n
+    for name, choose in (("score", lambda: rng.choice((1, 2.5))), ("lang", lambda: rng.choice((b"en", b"de", b"fr"))),
+                         ("url", lambda: b"https://%d" % rng.randrange(10**9)), ("none", lambda: None)):
+        if rng.random() < 0.4:
+            values.append((name, None, [choose() if rng.random() < 0.8 else None for _ in lengths]))
+    segments = None
+    if rng.random() < 0.5:
+        segments, left = [], n_tokens
+        while left:
+            n = rng.randint(1, left) if rng.random() < 0.8 else left
+            segments.append((b"cells/%d.bin" % len(segments), n, rng.choice((b"", b"foreign "))))
+            left -= n
+    inputs = ref_writer.inputs_of(lengths, [("all", len(lengths), 7, 8)]) if rng.random() < 0.5 else []
+    return dict(tokens=tokens, lengths=lengths, vocab=vocab, eod=eod, values=values, segments=segments,
+                inputs=[(n.encode(), *rest) for n, *rest in inputs], spans=rng.choice((None, spans)),
+                foreign=b"" if segments is not None else rng.choice((b"", b"12345678")),
+                metadata=rng.choice((b"{}", b'{"created_by": "by hand"}', b'{ "a": [{"redacted_from": 1}] }')))
+
+
+def redacted(given, documents, prefix, from_id):
+    """The same after `documents` were redacted, to be written to `prefix`."""
+    tokens, lengths, eod = list(given["tokens"]), given["lengths"], given["eod"]
+    largest = max(tokens, default=0)
+    filler = largest if largest != eod else max(eod - 1, 0)
+    role_of = [None] * len(tokens)
+    for first, end, role in given["spans"] or ():
+        role_of[first:end] = [role] * (end - first)
+    spans, at = [], 0
+    for d, n in enumerate(lengths):
+        for t in range(at, at + n):
+            if d in documents:
+                role_of[t] = 1 if role_of[t] in (None, 1) else 2
+                if t < at + n - 1 or tokens[t] != eod:
+                    tokens[t] = filler
+            if role_of[t] is not None:
+                if t > at and role_of[t - 1] == role_of[t]:
+                    spans[-1] = (spans[-1][0], t + 1, role_of[t])
+                else:
+                    spans.append((t, t + 1, role_of[t]))
+        at += n
+    values = [(name, None, [None if d in documents else v for d, v in enumerate(column)])
+              for name, _, column in given["values"]]
+    for i, (name, _, column) in enumerate(given["values"]):  # one that had a fraction was written as such
+        if any(isinstance(v, float) for v in column):
+            values[i] = (name, None, [None if v is None else float(v) for v in values[i][2]])
+    metadata = json.loads(given["metadata"])
+    metadata.setdefault("redacted_from", []).append(from_id)
+    segments, at = given["segments"], 0
+    if segments is not None:
+        touched = {t for d, t in enumerate_tokens(lengths) if d in documents}
+        segments, width = [], 2 if given["vocab"] <= 65536 else 4
+        for name, n, foreign in given["segments"]:
+            if touched & set(range(at, at + n)):
+                stored = ref_writer.little_endian(tokens[at:at + n], width)
+                checksum = xxh3_64(ref_writer.block_checksums_section(stored)) + len(foreign)
+                name = b"%s.%016x.redacted" % (os.path.basename(prefix).encode(), checksum)
+            segments.append((name, n, foreign))
+            at += n
+    return dict(given, tokens=tokens, values=values, spans=spans, segments=segments, metadata=metadata)
+
+
+def enumerate_tokens(lengths):
+    at = 0
+    for d, n in enumerate(lengths):
+        yield from ((d, t) for t in range(at, at + n))
+        at += n
+
+
+def write_list(path, documents):
+    path.write_text("".join("%d\n" % d for d in documents))
+    return "@%s" % path
+
+
+def redact(p, documents, q, *more):
+    """What it says."""
+    listed = write_list(pathlib.Path(str(q) + ".list"), documents)
+    return json.loads(said("redact", p, "--documents", listed, "-o", q, "--json", *more))
+
+
+def compare(wanted, q, folder):
+    """The dataset q with what a second writer writes."""
+    second = folder / "second"
+    second.mkdir()
+    found = ref_reader.read(str(q))
+    expect_equal(found.metadata, wanted["metadata"], "metadata")
+    ref_writer.write(str(second / q.name), **dict(wanted, metadata=bytes(found.metadata_bytes)))
+    for file in second.rglob("*"):
+        if file.is_file():
+            path = folder / file.relative_to(second)
+            expect(path.read_bytes() == file.read_bytes(), "%s is another one" % path)
+    shutil.rmtree(second)
+
+
+def what_is_written_equals_a_second_implementation(folder):
+    n_documents = n_joined = 0
+    for seed in range(N_RUNS):
+        rng, work = random.Random(seed), folder / str(seed)
+        work.mkdir()
+        given = random_dataset(rng)
+        ref_writer.write(str(work / "p"), **given)
+        for name in "qr":  # r is q, redacted again
+            chosen = sorted(rng.sample(range(len(given["lengths"])), rng.randint(1, min(5, len(given["lengths"])))))
+            p = work / ("p" if name == "q" else "q")
+            done = redact(p, chosen, work / name)
+            given = redacted(given, chosen, str(work / name), ref_reader.read(str(p)).dataset_id.hex())
+            compare(given, work / name, work)
+            expect(": OK" in said("verify", work / name), "verify")
+            expect_equal(done["n_redacted_documents"], len(chosen), "documents")
+            given["metadata"] = json.dumps(given["metadata"]).encode()
+            n_documents += len(chosen)
+            n_joined += given["segments"] is not None
+        shutil.rmtree(work)
+    return "%d documents of %d datasets, %d of these joined" % (n_documents, 2 * N_RUNS, n_joined)
+
+
+def large_files_of_several_blocks(folder):
+    """Tokens 0 and 5, so that the second implementation is fast enough."""
+    for width, eod in ((2, None), (4, 5)):
+        tokens = [0] * (3 * MIB // width)
+        ends = [10, MIB // width - 3, MIB // width + 1, 2 * MIB // width + 9, len(tokens) - 4, len(tokens)]
+        for end in ends:
+            tokens[end - 1] = 5
+        lengths = [b - a for a, b in zip([0] + ends, ends)]
+        for segments in (None, [(b"a", MIB // width + 5, b""), (b"b", 2 * MIB // width - 5, b"xxxx")]):
+            given = dict(tokens=tokens, lengths=lengths, vocab=70000 if width == 4 else 6, eod=eod, values=[], inputs=[],
+                         spans=None, segments=segments, metadata=b"{}")
+            work = folder / ("%d-%s" % (width, segments is None))
+            work.mkdir()
+            ref_writer.write(str(work / "p"), **given)
+            done = redact(work / "p", [2, 3], work / "q")
+            id = ref_reader.read(str(work / "p"), with_tokens=False).dataset_id.hex()
+            compare(redacted(given, [2, 3], str(work / "q"), id), work / "q", work)
+            n = lengths[2] + lengths[3] - 2 * (eod is not None)
+            expect_equal((done["n_redacted_tokens"], done["bytes_written"]), (n, n * width), "written")
+            expect(done["bytes_read"] <= 3 * MIB, done)
+
+
+def the_largest_id_is_looked_for_if_it_ends_documents(folder):
+    """It was in these documents alone, then also in a block that is not read for them."""
+    for elsewhere in (False, True):
+        tokens = [1] * MIB
+        tokens[3] = 9
+        tokens[-2] = 9 if elsewhere else 4
+        given = dict(tokens=tokens, lengths=[5, MIB - 5], vocab=10, eod=9, values=[], inputs=[], spans=None, segments=None,
+                     metadata=b"{}")
+        ref_writer.write(str(folder / "p"), **given)
+        done = redact(folder / "p", [0], folder / "q", "--force")
+        compare(redacted(given, [0], str(folder / "q"), ref_reader.read(str(folder / "p")).dataset_id.hex()), folder / "q", folder)
+        expect_equal(ref_reader.read(str(folder / "q")).largest_id, 9 if elsewhere else 8, "largest id")
+        expect_equal(done["bytes_read"], 2 * MIB, "bytes read")
+
+
+def make_corpus(folder, n=30):
+    lines = [{"text": "document %d " % i + "x" * i, "lang": ("en", "de")[i % 2], "score": i / 2} for i in range(n)]
+    (folder / "d.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    call("tokmap", "pack", "-q", folder / "d.jsonl", "--meta", "lang,score", "-o", folder / "p")
+    return folder / "p"
+
+
+def where_and_list_together(folder):
+    p = make_corpus(folder)
+    where = 'lang == "de" and score >= 10'
+    wanted = sorted({3, 4, 21} | {d for d in range(30) if d % 2 and d >= 20})
+    listed = write_list(folder / "list", [3, 4, 21])
+    said("redact", "-q", p, "--documents", listed, "--where", where, "-o", folder / "q")
+    columns = ref_reader.read(str(folder / "q")).values
+    expect_equal([d for d in range(30) if columns[0].values[d] is None], wanted, "redacted")
+    with open(folder / "list") as f:  # a list from stdin, and again what was redacted
+        done = subprocess.run([program("tokmap"), "redact", "-q", folder / "q", "--documents", "@-", "-o", folder / "r"], stdin=f)
+    expect_equal(done.returncode, 0, "from stdin")
+    expect_equal(ref_reader.read(str(folder / "r")).metadata["redacted_from"],
+                 [ref_reader.read(str(folder / name)).dataset_id.hex() for name in "pq"], "redacted_from")
+
+
+def bad_input_is_named(folder):
+    p = make_corpus(folder)
+    lists = {"5\n5\n": "line 2", "5\n4\n": "line 2", "1\n\n30\n": "line 3", "1\nx\n": "line 2", "-1\n": "line 1",
+             "1 2\n": "line 1", "1.0\n": "line 1", "18446744073709551617\n": "line 1", "29\n0\n": "line 2"}
+    for text, place in lists.items():
+        (folder / "list").write_text(text)
+        code, out, err = tokmap("redact", p, "--documents", "@%s" % (folder / "list"), "-o", folder / "q")
+        expect_equal((code, out), (3, ""), text)
+        expect("list: %s: must be the number of a document" % place in err, err)
+    for options, wanted, why in ((["--where", "lang > 1"], 2, "compares a string with a number"), ([], 2, "give --documents"),
+                                 (["--where", "lang ="], 2, "--where: character"), (["--documents", "5"], 2, "give --documents"),
+                                 (["--where", "url == 'a'"], 4, "have no value 'url'"),
+                                 (["--where", "lang == 'fr'"], 3, "no document was chosen"),
+                                 (["--documents", "@%s" % (folder / "none")], 3, "none: cannot open")):
+        code, _, err = tokmap("redact", p, *options, "-o", folder / "q")
+        expect(code == wanted and why in err, (code, err))
+    code, _, err = tokmap("redact", p, "--where", "score > 1", "-o", p, "-f")
+    expect(code == 2 and "is an input" in err, err)
+    tokens = bytearray((folder / "p.bin").read_bytes())
+    tokens[0] ^= 1
+    (folder / "p.bin").write_bytes(tokens)
+    code, _, err = tokmap("redact", p, "--where", "score > 1", "-o", folder / "q")
+    expect(code == 4 and "block 0" in err, err)
+    for metadata in (b"{", b'{"redacted_from": "x"}'):
+        ref_writer.write(str(folder / "bad"), [1, 2], [2], vocab=3, metadata=metadata)
+        code, _, err = tokmap("redact", folder / "bad", "--documents", write_list(folder / "list", [0]), "-o", folder / "q")
+        expect(code == 4 and "bad.tmi: its metadata" in err, err)
+    expect_equal(sorted(f.name for f in folder.glob("q*")), [], "what is left")
+
+
+def mount_with_reflinks(image, at):
+    """A file system in a file; skips where there cannot be one."""
+    at.mkdir()
+    for command in (["mkfs.xfs", "-q", "-m", "reflink=1"], ["mkfs.btrfs", "-q"]):
+        with open(image, "wb") as f:
+            f.truncate(400 * MIB)
+        if os.geteuid() == 0 and shutil.which(command[0]) and subprocess.run([*command, image]).returncode == 0:
+            done = subprocess.run(["mount", "-o", "loop", image, at], capture_output=True, text=True)
+            if done.returncode == 0:
+                return
+    raise Skip("no xfs or btrfs can be mounted from a file here")
+
+
+def on_reflinks_only_what_changes_is_read_and_written(folder):
+    at = folder / "mounted"
+    mount_with_reflinks(folder / "image", at)
+    try:
+        with open(folder / "ids", "wb") as f:  # 64 MiB of tokens, documents of 1 MiB that do not begin with a block
+            f.write(os.urandom(1000) + b"\xff\xff" + (os.urandom(MIB // 2 - 1).replace(b"\xff", b"\0") * 2 + b"\xff\xff") * 64)
+        shutil.copy(folder / "ids", at / "p.bin")
+        said("index", "-q", "--format", "raw", "--dtype", "u16", "--eod", "65535", at / "p.bin")
+        before = shutil.disk_usage(at).used
+        done = redact(at / "p", [7], at / "q")
+        subprocess.run(["sync", "-f", at], check=True)
+        n_more = shutil.disk_usage(at).used - before
+        expect_equal((done["bytes_shared"], done["bytes_copied"]), (os.path.getsize(at / "p.bin"), 0), "shared")
+        expect(done["bytes_read"] <= 2 * MIB and done["bytes_written"] <= MIB, done)
+        expect(n_more < 2 * MIB, "the disk has %d bytes more" % n_more)
+        said("verify", at / "q")
+        return "%(bytes_read)d bytes read, %(bytes_written)d written" % done + ", %d more on the disk" % n_more
+    finally:
+        subprocess.run(["umount", at], check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_folders("redact_"))

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* redact.c - tokmap redact: a dataset without the contents of some documents. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/paths.h"
+#include "commands/commands.h"
+#include "commands/datasets.h"
+#include "commands/lines.h"
+#include "fields/where.h"
+#include "system/output_file.h"
+#include "system/protected.h"
+#include "text/array.h"
+#include "text/json_out.h"
+#include "text/json_parts.h"
+#include "text/json_text.h"
+#include "tokmap_writer.h"
+
+typedef struct redact_command_options {
+    const char *documents, *where, *output;
+    bool force, json, quiet;
+} redact_command_options;
+
+/* Documents of a dataset, in order. */
+typedef struct selection {
+    const tokmap_dataset *ds;
+    tokmap_dataset_info info;
+    uint64_t *documents;
+    uint64_t n;
+} selection;
+
+static int select_document(selection *s, uint64_t document)
+{
+    if (!array_grow(&s->documents, s->n, sizeof *s->documents))
+        return cli_no_memory();
+    s->documents[s->n++] = document;
+    return CLI_OK;
+}
+
+/* ---- --documents ---- */
+
+static int select_listed(selection *s, const char *path)
+{
+    line_reader r;
+    text_line line;
+    bool more = true;
+    int code = line_reader_open(&r, path);
+    while (code == CLI_OK && more) {
+        const uint64_t lowest = s->n > 0 ? s->documents[s->n - 1] + 1 : 0;
+        uint64_t document = 0;
+        code = line_reader_next(&r, &line, &more);
+        if (code != CLI_OK || !more)
+            break;
+        const uint8_t *at = text_line_black(&line, line.text), *begin = at;
+        while (*at >= '0' && *at <= '9' && document < s->info.n_documents)
+            document = 10 * document + (*at++ - '0');
+        if (at > begin && text_line_black(&line, at) == line.text + line.n_bytes &&
+            document >= lowest && document < s->info.n_documents)
+            code = select_document(s, document);
+        else
+            code = cli_error(CLI_INPUT,
+                             "%s: line %" PRIu64 ": must be the number of a document from %" PRIu64
+                             " on and below %" PRIu64 ": each once, in ascending order",
+                             r.name, r.number, lowest, s->info.n_documents);
+    }
+    line_reader_close(&r);
+    return code;
+}
+
+/* ---- --where ---- */
+
+static bool find_column(const selection *s, const char *name, uint32_t *column,
+                        tokmap_value_type *type)
+{
+    tokmap_meta_column c = TOKMAP_INIT(tokmap_meta_column);
+    for (*column = 0; tokmap_dataset_get_meta_column(s->ds, *column, &c) == TOKMAP_OK; ++*column)
+        if (c.name_bytes == strlen(name) && memcmp(c.name, name, c.name_bytes) == 0) {
+            *type = c.type;
+            return true;
+        }
+    return false;
+}
+
+/* Adds the documents for which the expression holds to those that are selected. */
+static int select_matches(selection *s, const where *w, const field_list *fields)
+{
+    const selection listed = *s;
+    tokmap_value values[FIELD_LIST_MAX];
+    tokmap_value_type types[FIELD_LIST_MAX];
+    uint32_t columns[FIELD_LIST_MAX];
+    failure err;
+    for (size_t i = 0; i < fields->n_fields; i++)
+        if (!find_column(s, fields->names[i], &columns[i], &types[i]))
+            return cli_error(CLI_DATASET, "%s: its documents have no value '%s' (--where)",
+                             s->info.index_path, fields->names[i]);
+    if (!where_check_types(w, types, &err))
+        return cli_usage("--where: character %" PRIu64 ": %s", err.place, err.text);
+    int code = CLI_OK;
+    s->documents = NULL;
+    s->n = 0;
+    for (uint64_t d = 0, at = 0; d < s->info.n_documents && code == CLI_OK; d++) {
+        bool sound = true;
+        for (size_t i = 0; i < fields->n_fields; i++)
+            sound &= tokmap_dataset_get_meta(s->ds, columns[i], d, &values[i]) == TOKMAP_OK;
+        const bool is_listed = at < listed.n && listed.documents[at] == d;
+        at += is_listed;
+        if (!sound)
+            code = cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
+                             s->info.index_path, d);
+        else if (is_listed || where_holds(w, values))
+            code = select_document(s, d);
+    }
+    free(listed.documents);
+    return code;
+}
+
+static int select_where(selection *s, const char *text)
+{
+    field_list fields = {0};
+    failure err;
+    where *w = where_compile(text, &fields, &err);
+    const int code = w ? select_matches(s, w, &fields)
+                       : cli_usage("--where: character %" PRIu64 ": %s", err.place, err.text);
+    where_free(w);
+    field_list_free(&fields);
+    return code;
+}
+
+/* ---- Output ---- */
+
+/* The metadata, with the id of the dataset at the end of redacted_from. */
+static int make_metadata(const selection *s, char **out, size_t *n_bytes)
+{
+    json_text_span all, list;
+    all.text = tokmap_dataset_metadata(s->ds, &all.n_bytes);
+    const bool is_object = json_text_check_object(all, NULL);
+    const bool has_list = is_object && json_text_find(all, "redacted_from", &list);
+    if (!is_object || (has_list && (*list.text != '[' || list.n_bytes < 32)))
+        return cli_error(CLI_DATASET, "%s: its metadata is not JSON, or redacted_from no list",
+                         s->info.index_path);
+    size_t at = strcspn(all.text, "{") + 1, next = at;
+    while (json_is_space(all.text[next]))
+        next++;
+    char added[80];
+    const cli_text id = cli_hex(s->info.dataset_id);
+    if (has_list) { /* which ends with this id */
+        at = (size_t)(list.text - all.text) + list.n_bytes - 1;
+        snprintf(added, sizeof added, ", \"%s\"", id.s);
+    } else {
+        snprintf(added, sizeof added, "\"redacted_from\": [\"%s\"]%s", id.s,
+                 all.text[next] == '}' ? "" : ", ");
+    }
+    const size_t room = all.n_bytes + sizeof added;
+    *out = malloc(room);
+    if (!*out)
+        return cli_no_memory();
+    *n_bytes = (size_t)snprintf(*out, room, "%.*s%s%.*s", (int)at, all.text, added,
+                                (int)(all.n_bytes - at), all.text + at);
+    return CLI_OK;
+}
+
+static int print_result(const char *prefix, const selection *s, const tokmap_redact_info *done,
+                        const redact_command_options *o)
+{
+    int code = o->json ? CLI_OK : cli_print_result(prefix, NULL, false, o->quiet);
+    if (o->json) {
+        json_out json = json_out_begin_result(stdout);
+        json_out_string(&json, "path", prefix);
+        json_out_number(&json, "n_redacted_documents", s->n);
+        json_out_number(&json, "n_redacted_tokens", done->n_tokens);
+        json_out_number(&json, "n_files_linked", done->n_linked);
+        json_out_number(&json, "bytes_shared", done->bytes_shared);
+        json_out_number(&json, "bytes_copied", done->bytes_copied);
+        json_out_number(&json, "bytes_read", done->bytes_read);
+        json_out_number(&json, "bytes_written", done->bytes_written);
+        puts("}");
+    } else if (!o->quiet) {
+        printf("redacted: %s, %s; token files: %s kept, ", cli_count_of(s->n, "document").s,
+               cli_count_of(done->n_tokens, "token").s, cli_count(done->n_linked).s);
+        printf("%s shared (reflink), %s copied, then %s read, ", cli_bytes(done->bytes_shared).s,
+               cli_bytes(done->bytes_copied).s, cli_bytes(done->bytes_read).s);
+        printf("%s written\n", cli_bytes(done->bytes_written).s);
+    }
+    return cli_first_failure(code, cli_finish());
+}
+
+static int write_redacted(const selection *s, const redact_command_options *o)
+{
+    char prefix[PATH_PREFIX_BYTES], *metadata = NULL;
+    tokmap_redact_options options = {.struct_size = sizeof options,
+                                     .documents = s->documents,
+                                     .n_documents = s->n,
+                                     .replace = o->force};
+    tokmap_redact_info done = TOKMAP_INIT(tokmap_redact_info);
+    tokmap_error err;
+    int code = path_output_prefix(prefix, o->output, ".tmi");
+    if (code == CLI_OK)
+        code = path_protect_dataset(s->ds);
+    if (code == CLI_OK)
+        code = path_check_dataset(prefix);
+    if (code == CLI_OK)
+        code = make_metadata(s, &metadata, &options.metadata_bytes);
+    if (code == CLI_OK)
+        code = output_make_folders(prefix);
+    options.metadata = metadata;
+    if (code == CLI_OK && tokmap_writer_redact(s->ds, prefix, &options, &done, &err) != TOKMAP_OK)
+        code = cli_fail(&err);
+    free(metadata);
+    return code == CLI_OK ? print_result(prefix, s, &done, o) : code;
+}
+
+static int redact_dataset(const char *path, const redact_command_options *o)
+{
+    selection s = {.documents = NULL};
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (o->documents ? *o->documents != '@' : !o->where)
+        return cli_usage("give --documents @LIST, --where EXPRESSION, or both");
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+        return report_open_failure(path, &err);
+    s.ds = ds;
+    s.info = cli_dataset_info(ds);
+    int code = o->documents ? select_listed(&s, o->documents + 1) : CLI_OK;
+    if (code == CLI_OK && o->where)
+        code = select_where(&s, o->where);
+    if (code == CLI_OK && s.n == 0)
+        code = cli_error(CLI_INPUT, "%s: no document was chosen; nothing was written", path);
+    if (code == CLI_OK)
+        code = write_redacted(&s, o);
+    free(s.documents);
+    tokmap_dataset_close(ds);
+    return code;
+}
+
+/* ---- Command ---- */
+
+#define TARGET(field) offsetof(redact_command_options, field)
+static const cli_option option_table[] = {
+    {"output", 'o', CLI_TEXT, TARGET(output), "Q", .help = "the dataset to write",
+     .is_required = true},
+    {"documents", 0, CLI_TEXT, TARGET(documents), "@LIST",
+     .help = "the documents whose numbers, from 0, are the lines of the file LIST, in ascending "
+             "order; - is stdin"},
+    {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
+     .help = "the documents whose values, which pack --meta has kept, are so; EXPRESSION as in "
+             "'tokmap pack --where'. With --documents: these too"},
+    {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace Q if it already exists"},
+    {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
+    {NULL},
+};
+
+static const cli_manual manual = {
+    .usage = "tokmap redact [OPTION]... P -o Q",
+    .about =
+        "Makes a dataset Q that is P without the contents of some documents: a filler replaces "
+        "their tokens, their labels never count in the loss, and their values are removed. All "
+        "lengths stay, so a run that was trained on P goes on with Q, in the same order: "
+        "order_of of the Loader is the id of P. P does not change.\n\n"
+        "P.bin is shared by the file system where it can (reflink, as on XFS and btrfs), and else "
+        "copied; then only what changes is read, checked and written. Of a joined P, this is done "
+        "with the token files that change, as Q.*.redacted; Q needs the others where they are.",
+    .options = option_table,
+    .examples = "  tokmap redact data/train --documents @gone.txt -o data/train2\n"
+                "  tokmap redact data/train --where 'lang == \"de\"' -o data/train2\n",
+    .operand = "dataset",
+    .n_least = 1,
+    .n_most = 1,
+};
+
+int redact_command(int argc, char **argv)
+{
+    redact_command_options options = {0};
+    const int code = cli_parse_options(&manual, argc, argv, &options);
+    return code == CLI_GO_ON ? redact_dataset(argv[optind], &options) : code;
+}
