@@ -279,14 +279,11 @@ TOKMAP_API tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, con
 
 /* ---- Use: redact ---- */
 
-/* Makes the dataset P of ds, with a filler in place of the tokens of some documents, which keep their
- * lengths and lose their values; their labels never count. docs/FORMAT.md, section 7.1, says what is
- * in P, and docs/ORDER.md how a run goes on with it. If ds is joined, so is P: token files without
- * such a document are shared, and the others get copies beside P. Only the blocks of these documents
- * are checked. info may be NULL.
- * TOKMAP_ERR_ARGUMENT: there is no such document, or they do not ascend. TOKMAP_ERR_MISMATCH: its
- * document boundaries are not known. TOKMAP_ERR_CORRUPT: ds is damaged. Other errors: those of
- * tokmap_writer_open and tokmap_writer_finish. */
+/* Makes P from ds, with a filler in place of the tokens of some documents, whose values are removed
+ * and whose labels never count: docs/FORMAT.md, section 7.1. If ds is joined, so is P. Only blocks
+ * of these documents are checked. info may be NULL. TOKMAP_ERR_ARGUMENT: there is no such document,
+ * or they do not ascend. Other errors: those of tokmap_writer_append_dataset and
+ * tokmap_writer_finish. */
 TOKMAP_API tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
                                               const tokmap_redact_options *options,
                                               tokmap_redact_info *info, tokmap_error *err);

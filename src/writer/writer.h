@@ -103,7 +103,7 @@ tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_err
 /* With the lock: TOKMAP_ERR_EXISTS if there is a dataset that can be resumed. */
 tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err);
 
-/* ---- append.c: adds a dataset to the output, what merging, joining, copying and redacting do alike ---- */
+/* ---- append.c: adds a dataset to the output: merging, joining, copying and redacting ---- */
 
 typedef struct tokmap_i_append {
     tokmap_writer *w;

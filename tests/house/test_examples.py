@@ -61,6 +61,8 @@ def write_inputs(folder):
         (folder / f"corpus/{i}.jsonl.zst").write_bytes(zstd_frame(lines))
     (folder / "texts.jsonl").write_bytes(lines)
     (folder / "corpus.jsonl").write_bytes(lines)
+    (folder / "forum.jsonl").write_text('{"text": "a", "lang": "de"}\n{"text": "b", "lang": "en"}\n')
+    (folder / "gone.txt").write_text("0\n")
     (folder / "book.txt").write_text("\n".join(texts))
     (folder / "notes.txt.zst").write_bytes(zstd_frame(texts[0].encode()))
     (folder / "corpus.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
@@ -74,6 +76,7 @@ def write_inputs(folder):
         tokmap("pack", "--lines", "long.txt", "-o", "data/train")
         for name in ("data/a", "data/b", "data/c", "data/web", "data/code", "P"):
             tokmap("pack", "book.txt", "book.txt", "book.txt", "book.txt", "-o", name)
+        tokmap("pack", "forum.jsonl", "--meta", "lang", "-o", "data/forum")
         tokmap("pack", "book.txt", "--tokenizer", "tokenizer.json", "-o", "data/gpt2")
         tokmap("export", "--to", "megatron", "data/a", "-o", "corpus_text_document")
         for i in range(2):

@@ -266,7 +266,7 @@ static const cli_manual manual = {
         "with the token files that change, as Q.*.redacted; Q needs the others where they are.",
     .options = option_table,
     .examples = "  tokmap redact data/train --documents @gone.txt -o data/train2\n"
-                "  tokmap redact data/train --where 'lang == \"de\"' -o data/train2\n",
+                "  tokmap redact data/forum --where 'lang == \"de\"' -o data/forum2\n",
     .operand = "dataset",
     .n_least = 1,
     .n_most = 1,
