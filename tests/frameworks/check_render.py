@@ -3,6 +3,7 @@
 """python -m tokmap render, with templates for training of TRL: what is trained on is what transformers' masks say."""
 
 import contextlib
+import functools
 import gzip
 import importlib.util
 import io
@@ -12,6 +13,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import unicodedata
 
 from frameworks import need, run_checks
 
@@ -65,14 +67,15 @@ def make_tokenizer(folder, family):
     return folder / family
 
 
-def some_chats(seed, n, has_system, has_tools):
-    """[{"messages": ..., "tools": ...}]"""
+def some_chats(seed, n, has_system, has_tools, change=str):
+    """[{"messages": ..., "tools": ...}]. change: of each content."""
     texts, rng = Texts(seed, MARKS), random.Random(seed)
 
     def content():
         text = rng.choice((texts.one, texts.slice))() if rng.random() < 0.9 else ""
         blank = rng.choice(["", "", " ", "\n", "\n\n", "  ", rng.choice(BLANKS)])
-        return rng.choice(("", blank)) + text[:rng.choice((5, 50, 500))] + rng.choice(("", "", rng.choice(EMOJI))) + rng.choice(("", blank))
+        end = rng.choice(("", "", rng.choice(EMOJI))) + rng.choice(("", blank))
+        return change(rng.choice(("", blank)) + text[:rng.choice((5, 50, 500))] + end)
 
     found = []
     for _ in range(n):
@@ -126,14 +129,15 @@ def refused(*arguments, status=3):
 
 
 def mask_of(tokenizer, parts):
-    """The rule of docs/FORMAT.md: a trained part has its first token up to the first one of its last character."""
-    encoding = tokenizer._tokenizer.encode("".join(part["text"] for part in parts), add_special_tokens=False)
-    ends, mask, at = np.array([end for _, end in encoding.offsets]), np.zeros(len(encoding.ids), int), 0
+    """By offsets of tokmap: a trained part has its first token up to the first one of its last character. A token that
+    stands for no byte is one of the character that follows."""
+    ids, ranges = tokenizer.encode("".join(part["text"] for part in parts), specials="match", offsets=True)
+    ends, mask, at = ranges[:, 1] + (ranges[:, 0] == ranges[:, 1]), np.zeros(len(ids), int), 0
     for part in parts:
-        first, at = at, at + len(part["text"])
+        first, at = at, at + len(part["text"].encode())
         if part["train"]:
-            mask[np.argmax(ends > first):np.argmax(ends > at - 1) + 1] = 1
-    return encoding.ids, mask.tolist()
+            mask[np.argmax(ends > first):np.argmax(ends > at - len(part["text"][-1].encode())) + 1] = 1
+    return ids.tolist(), mask.tolist()
 
 
 def labels_are_the_masks_of_transformers(folder):
@@ -141,9 +145,10 @@ def labels_are_the_masks_of_transformers(folder):
     n, n_trained = 0, 0
     for family in FAMILIES:
         place = make_tokenizer(folder, family)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+        tokenizer, own = transformers.AutoTokenizer.from_pretrained(place), tokmap.Tokenizer(place / "tokenizer.json")
         for k, (name, kinds) in enumerate(TEMPLATES.items()):
-            chats = some_chats(100 * k + len(family), n_each, *kinds)
+            nfc = functools.partial(unicodedata.normalize, "NFC")  # a text that Qwen's normalizer changes has no offsets
+            chats = some_chats(100 * k + len(family), n_each, *kinds, nfc if family == "qwen2" else str)
             source = write_lines(folder / f"{name}.jsonl", chats)
             run_render(source, "--tokenizer", place, "--chat-template", template(name), "-o", folder / "parts.jsonl", "--replace")
             text = template(name).read_text()
@@ -154,7 +159,7 @@ def labels_are_the_masks_of_transformers(folder):
                 wanted = tokenizer.apply_chat_template(chat["messages"], return_assistant_tokens_mask=True, return_dict=True, **said)
                 assert "".join(part["text"] for part in row["parts"]) == tokenizer.apply_chat_template(
                     chat["messages"], tokenize=False, **said)
-                ids, mask = mask_of(tokenizer, row["parts"])
+                ids, mask = mask_of(own, row["parts"])
                 assert ids == wanted["input_ids"], (family, name, chat)
                 assert mask == wanted["assistant_masks"], (family, name, chat, tokenizer.convert_ids_to_tokens(ids), mask, wanted["assistant_masks"])
                 n, n_trained = n + 1, n_trained + sum(mask)
