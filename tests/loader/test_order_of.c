@@ -92,3 +92,42 @@ TEST(its_own_id_changes_nothing)
     CHECK(memcmp(states[0], states[1], TOKMAP_STATE_BYTES) == 0);
     tokmap_dataset_close(ds);
 }
+
+/* Of so many copies of a dataset, each with this id or its own. */
+static tokmap_loader *open_copies(const tokmap_dataset *ds, uint32_t n, const char *id)
+{
+    const tokmap_dataset *copies[101];
+    const char *ids[101];
+    for (uint32_t d = 0; d < n; d++) {
+        copies[d] = ds;
+        ids[d] = id;
+    }
+    const tokmap_loader_source source = {
+        .datasets = copies, .n_datasets = n, .weight = 1, .order_of = ids};
+    const tokmap_loader_options o = {LOADER_SIZES, .sources = &source, .n_sources = 1,
+                                     .sequence_length = 3, .batch_rows = 1};
+    return corpus_open_loader(&o);
+}
+
+TEST(a_state_of_an_earlier_id_says_so_for_any_number_of_datasets)
+{
+    tokmap_dataset *ds = make("{\"redacted_from\":[\"" ONE "\", \"" TWO "\"]}");
+    for (uint32_t n = 1; n <= 100; n += 33) {
+        uint8_t state[TOKMAP_STATE_BYTES];
+        tokmap_loader *then = open_copies(ds, n, ONE), *now = open_copies(ds, n, NULL);
+        tokmap_error err;
+        CHECK_INT(tokmap_loader_save(then, state, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_restore(now, state, &err), TOKMAP_ERR_MISMATCH);
+        CHECK_SAYS(err.text, "state: its data were redacted, which changed their id: give "
+                             "order_of=\"" ONE "\" to the source of ");
+        CHECK(!strstr(err.text, " ... ")); /* nothing is left out in the middle */
+        tokmap_loader_close(then);
+        then = open_copies(ds, n + 1, ONE);
+        CHECK_INT(tokmap_loader_save(then, state, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_restore(now, state, &err), TOKMAP_ERR_MISMATCH);
+        CHECK_SAYS(err.text, "state: saved with other datasets");
+        tokmap_loader_close(then);
+        tokmap_loader_close(now);
+    }
+    tokmap_dataset_close(ds);
+}
