@@ -347,7 +347,8 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
                l->o.n_phases * (sizeof *l->o.phases + l->n_sources * sizeof(double));
     for (uint32_t k = 0; k < l->n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
-        n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->before);
+        n_bytes += w->n_datasets *
+                   (sizeof *w->datasets + sizeof *w->before + sizeof *l->sources->order_ids);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
         for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)

@@ -110,7 +110,8 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         status = tokmap_i_slice_check(&slice, o->align, err);
     if (status)
         return status;
-    if (o->row_parts & ~(uint32_t)ALL_PARTS)
+    if (o->row_parts & ~(uint32_t)ALL_PARTS ||
+        (o->row_parts & TOKMAP_ROW_SPAN_MASK) == (TOKMAP_ROW_SPAN_MASK ^ TOKMAP_ROW_LOSS_MASK))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts is %#" PRIx32 ": has unknown bits",
                     o->row_parts);
     status = tokmap_i_check_flag("random_offset", o->random_offset, err);

@@ -108,6 +108,7 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED((o.random_offset = 1, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT), TOKMAP_ERR_ARGUMENT,
             "random_offset");
     REFUSED(o.row_parts = 16, TOKMAP_ERR_ARGUMENT, "row_parts");
+    REFUSED(o.row_parts = 32, TOKMAP_ERR_ARGUMENT, "row_parts");
     REFUSED(sources[1].n_datasets = 0, TOKMAP_ERR_ARGUMENT, "source 1 has 0 datasets");
     REFUSED(sources[1].datasets = NULL, TOKMAP_ERR_ARGUMENT, "source 1: datasets is NULL");
     REFUSED(sources[1].rows_files = (const char *const[2]){NULL}, TOKMAP_ERR_ARGUMENT,
