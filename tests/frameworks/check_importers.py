@@ -13,7 +13,7 @@ if __name__ == "__main__":
 import numpy as np  # noqa: E402
 
 import tokmap  # noqa: E402
-from documents import environment  # noqa: E402
+from documents import blocks, changed_folder, environment  # noqa: E402
 from ref_protocol import need as need_module  # noqa: E402
 
 EOD = 499
@@ -165,6 +165,25 @@ def masks_are_kept(folder):
         text = run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--replace", status=3)
         assert why in text and text.startswith(f"tokmap import: {folder}/bad.parquet: "), (columns, text)
     assert "no field 'x'" in run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--labels", "x", "--replace", status=3)
+
+
+def the_recipes_write_what_is_read(folder):
+    """A dataset with spans as rows of Hugging Face, and as packs of Megatron, is the same dataset afterwards."""
+    need_module("datasets"), need_module("pyarrow")
+    documents = [ids for ids in DOCUMENTS if len(ids) > 1]
+    with tokmap.Writer(folder / "chats", 500, EOD, spans=True) as w:
+        for ids in documents:
+            w.document(ids, train=np.append(False, rng.random(len(ids) - 1) < 0.7))
+    chats = tokmap.open(folder / "chats")
+    texts = [text for title, _, text in blocks("recipes.md") if title == "Tokens that are not trained on"][1:]
+    with changed_folder(folder):
+        for text in texts:
+            exec(compile(text, "recipe", "exec"), {})
+    for kind, name in (("datasets", "rows"), ("parquet", "packed.idx.parquet")):
+        expect(folder, documents, kind, folder / name)
+        out = tokmap.open(folder / "out")
+        assert (out.dataset_id, out.spans_hash) == (chats.dataset_id, chats.spans_hash), kind
+    return f"{chats.n_spans} spans"
 
 
 def what_is_wrong_is_said(folder):
