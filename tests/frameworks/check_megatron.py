@@ -89,5 +89,25 @@ def what_a_short_row_lacks_does_not_count(folder):
         assert len(mine) == len(truth) and 30 < n_short < len(mine)
 
 
+def packed_rows_are_imported(folder):
+    """As Megatron-Bridge lays them out for the builder of megatron-core: where documents begin, and a mask of next ids."""
+    from megatron.core.datasets.indexed_dataset import IndexedDatasetBuilder
+
+    rng, documents = np.random.default_rng(1), []
+    builder = IndexedDatasetBuilder(str(folder / "packed.sft.bin"), dtype=np.int32)
+    for n in range(1, 50):
+        pack = [(rng.integers(0, 257, k), rng.random(k) < 0.5) for k in rng.integers(1, 20, n)]
+        starts = np.cumsum([0] + [len(ids) for ids, _ in pack])[:-1]
+        words = np.concatenate([ids.astype(np.uint32) | (np.append(train[1:], False).astype(np.uint32) << 31) for ids, train in pack])
+        builder.add_item(torch.from_numpy(np.concatenate([[0x53465442, 1, n], starts, words]).astype(np.uint32).view(np.int32)))
+        builder.end_document()
+        documents += [[-100, *np.where(train, ids, -100)[1:]] for ids, train in pack]
+    builder.finalize(str(folder / "packed.sft.idx"))
+    subprocess.run([sys.executable, "-m", "tokmap", "import", "megatron", folder / "packed.sft.idx", "-o", folder / "out",
+                    "--vocab-size", "257", "-q"], check=True, env=environment())
+    ds = tokmap.open(folder / "out")
+    assert [ds.labels(i).tolist() for i in range(len(ds))] == documents
+
+
 if __name__ == "__main__":
     sys.exit(run_checks("megatron_"))
