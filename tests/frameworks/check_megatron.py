@@ -9,7 +9,7 @@ import subprocess
 import sys
 import warnings
 
-from frameworks import EOD, need, run_checks
+from frameworks import EOD, need, redact, run_checks
 
 if __name__ == "__main__":
     need("megatron", "torch", "megatron.core")
@@ -107,6 +107,21 @@ def packed_rows_are_imported(folder):
                     "--vocab-size", "257", "-q"], check=True, env=environment())
     ds = tokmap.open(folder / "out")
     assert [ds.labels(i).tolist() for i in range(len(ds))] == documents
+
+
+def redacted_data_have_the_samples_of_before(folder):
+    source, n_redacted = redact(folder), 0
+    for eod_mask_loss in (False, True):
+        config = GPTDatasetConfig(random_seed=1, sequence_length=32, blend=None, split="1", tokenizer=Tokenizer(),
+                                  reset_position_ids=True, reset_attention_mask=False, eod_mask_loss=eod_mask_loss)
+        first, mine = (tokmap.megatron.GPTDataset(data, config) for data in (folder / "train", source))
+        assert len(first) == len(mine)
+        for wanted, got in zip(first, mine):
+            gone = (wanted["tokens"] != got["tokens"]) | (wanted["loss_mask"] != got["loss_mask"])
+            n_redacted += bool(gone.any())
+            assert torch.equal(wanted["position_ids"], got["position_ids"]) and not got["loss_mask"][wanted["loss_mask"] == 0].any()
+            assert gone.any() or torch.equal(*(row["labels"] * row["loss_mask"] for row in (wanted, got)))
+    assert 0 < n_redacted < len(mine)
 
 
 if __name__ == "__main__":

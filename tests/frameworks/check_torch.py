@@ -7,7 +7,7 @@ import pickle
 import random
 import sys
 
-from frameworks import need, run_checks, take
+from frameworks import need, redact, run_checks, take
 
 if __name__ == "__main__":
     need("torch", "torch", "torchdata")
@@ -59,6 +59,30 @@ def a_changed_run_goes_on(folder):
         events = [line.event for line in tokmap._ledger.read(ledger) if line.event != "closed"]
         assert events == ["opened", "amended", "resumed"][:2 + (n_workers == 0)], events
         assert tokmap.Run(ledger, until=truth[-1].state).n_steps == 25
+
+
+def a_run_goes_on_with_redacted_data(folder):
+    source, n_others = redact(folder), 0
+    for n_workers, options in ((0, {}), (2, {}), (2, {"context": "spawn"})):
+        first = tokmap.Loader(folder / "train", **OPTIONS)
+        state = take(5, over(dataset_of(folder), n_workers, **options))[-1]["state"]
+        first.load_state_dict(state)
+        redacted = tokmap.torch.IterableDataset(source, **OPTIONS)
+        redacted.load_state_dict(state)
+        for got, wanted in zip(take(100, over(redacted, n_workers, **options)), first):
+            assert got["state"]["state"] == wanted.state.hex()
+            others = (got["inputs"].numpy() != wanted.inputs).any(axis=1) | (got["labels"].numpy() == -100).any(axis=1)
+            assert (got["labels"].numpy() == wanted.labels)[~others].all()
+            n_others += others.sum()
+    assert 0 < n_others < 300 * OPTIONS["batch_rows"]
+    other = tokmap.torch.IterableDataset(folder / "redacted", **OPTIONS)
+    other.load_state_dict(state)
+    try:
+        next(iter(over(other, 0)))
+    except tokmap.MismatchError as error:
+        assert f'give order_of="{source.order_of[0]}"' in str(error), error
+        return
+    raise AssertionError("a state of another order was taken")
 
 
 def the_order_is_the_same_for_any_number_of_workers(folder):

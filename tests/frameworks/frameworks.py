@@ -5,6 +5,7 @@ import importlib
 import itertools
 import os
 import pathlib
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -38,6 +39,16 @@ def write_text(folder):
             w.end_input(path.name)
     with tokmap.Writer(folder / "val", vocab_size=257, eod_id=EOD) as w:
         w.document(list((ROOT / "README.md").read_bytes()) + [EOD])
+
+
+def redact(folder):
+    """folder / "train" with its documents 1 and 4 redacted, as a source that goes on with its order."""
+    import tokmap
+    from documents import environment
+
+    subprocess.run(["tokmap", "redact", "-q", folder / "train", "--documents", "@-", "-o", folder / "redacted"], check=True,
+                   input=b"1\n4\n", env=environment())
+    return tokmap.Source(folder / "redacted", order_of=tokmap.open(folder / "train").dataset_id)
 
 
 def run_checks(prefix):

@@ -198,6 +198,50 @@ def loader_by_advice(sources, state, options):
             follow(error, sources)
 
 
+def a_run_goes_to_and_fro_between_what_redact_wrote_and_before(folder):
+    """The id of a token is its place, so that a row says which tokens of it were redacted."""
+    rng, place = random.Random(9), 0
+    with tokmap.Writer(folder / "p", vocab_size=2**22, spans=True) as w:
+        while place < 3_300_000:
+            n = rng.choice((1, 5, 40, 700, 3000))
+            w.document(np.arange(place, place + n, dtype=np.uint32), train=np.arange(n) >= rng.choice((0, 0, 3)))
+            place += n
+    p = tokmap.Dataset(folder / "p")
+    for source, name in (("p", "q"), ("q", "r")):
+        (folder / "list").write_text("".join("%d\n" % i for i in sorted(rng.sample(range(1, p.n_documents), 20))))
+        subprocess.run([program("tokmap"), "redact", "-q", folder / source, "--documents", f"@{folder}/list", "-o", folder / name],
+                       check=True)
+    datasets = [p, tokmap.Dataset(folder / "q"), tokmap.Dataset(folder / "r")]
+    assert datasets[2].metadata["redacted_from"] == [ds.dataset_id for ds in datasets[:2]]
+    redacted = np.concatenate([np.full(len(ds), any(span.role for span in datasets[2].spans(i)))
+                               for i, ds in enumerate(datasets[2])])
+    n_rows = n_redacted = 0
+    for options in ({"shuffle": "block", "random_offset": True}, {"windows": "within-document"}, {"windows": "best_fit"},
+                    {"mask_labels": True, "windows": "concat"}):
+        options = {"sequence_length": 32, "seed": 7, "max_epochs": 1, "drop_last": False, **options}
+        whole = tokmap.Loader(p, batch_rows=1200, **options)
+        state, ranks = whole.state(), []
+        for step in range(25):  # 30,000 rows
+            wanted = next(whole)
+            if step % 5 == 0:
+                n_ranks, ds = rng.choice((1, 2, 3, 4, 6)), datasets[1 + step // 5 % 2] if step < 20 else p
+                ranks = [tokmap.Loader(tokmap.Source(ds, order_of=p.dataset_id), batch_rows=1200 // n_ranks, rank=rank,
+                                       n_ranks=n_ranks, **options) for rank in range(n_ranks)]
+                for loader in ranks:
+                    loader.restore(state)
+                gone = redacted & (ds.tokens() != p.tokens())
+            parts = [next(loader) for loader in ranks]
+            inputs, labels = (np.concatenate([part[name] for part in parts]) for name in ("inputs", "labels"))
+            of_input, of_label = gone[wanted.inputs], gone[wanted.labels] & (wanted.labels >= 0)
+            assert (inputs == np.where(of_input, p.largest_id, wanted.inputs)).all()
+            assert (labels == np.where(of_label, -100, wanted.labels)).all()
+            state = parts[0].state
+            assert [part.state for part in parts] == [wanted.state] * len(parts)
+            n_rows, n_redacted = n_rows + len(inputs), n_redacted + int((of_input | of_label).any(axis=1).sum())
+    assert n_rows == 120_000 and n_redacted > 100
+    return "%d rows, %d with redacted documents" % (n_rows, n_redacted)
+
+
 def an_error_says_which_order_of_is_missing(folder):
     n_errors = 0
     for seed in range(N_RUNS):
