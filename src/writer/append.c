@@ -112,38 +112,41 @@ static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
     return next_span(a, err);
 }
 
-static tokmap_status add_redacted(tokmap_i_append *a, uint64_t first, uint64_t end,
-                                  tokmap_error *err)
+/* Adds the tokens [first, end) of the document that ends next, unless there are none. */
+static tokmap_status add_span(tokmap_i_append *a, uint64_t first, uint64_t end,
+                              tokmap_span_role role, tokmap_error *err)
 {
-    const tokmap_span span = {first, end - first, TOKMAP_SPAN_REDACTED};
+    const tokmap_span span = {first, end - first, role};
     return first < end ? tokmap_i_writer_add_span(a->w, &span, err) : TOKMAP_OK;
 }
 
-/* Adds the spans of the document that ends next, at this token of the dataset. */
+/* Adds the spans of the document that ends next, at this token of the dataset. All tokens of one
+ * that is redacted are in spans. */
 static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *err)
 {
     const uint64_t begin = a->w->index->last_end - a->first_token;
     const bool is_redacted =
-        tokmap_i_take_redacted(&a->redacted, a->w->index->n_documents - a->first_document);
-    uint64_t done = 0; /* tokens of a redacted document that are in spans */
+        a->redacted && a->w->index->n_documents - a->first_document == *a->redacted;
+    uint64_t done = 0; /* tokens of the document */
     tokmap_status status = TOKMAP_OK;
     while (a->has_next && a->next.first_token < end && !status) {
+        const uint64_t first = a->next.first_token - begin;
+        tokmap_span_role role = a->next.role;
         if (a->next.first_token < begin || a->next.n_tokens > end - a->next.first_token)
             return tokmap_i_fail_damaged(a->ds, 0, "a span is not inside a document", err);
-        a->next.first_token -= begin;
-        if (is_redacted) {
-            status = add_redacted(a, done, a->next.first_token, err);
-            done = a->next.first_token + a->next.n_tokens;
-            if (a->next.role != TOKMAP_SPAN_REDACTED)
-                a->next.role = TOKMAP_SPAN_REDACTED_PROMPT;
-        }
+        if (is_redacted && role != TOKMAP_SPAN_REDACTED)
+            role = TOKMAP_SPAN_REDACTED_PROMPT;
+        if (is_redacted)
+            status = add_span(a, done, first, TOKMAP_SPAN_REDACTED, err);
+        done = first + a->next.n_tokens;
         if (!status)
-            status = tokmap_i_writer_add_span(a->w, &a->next, err);
+            status = add_span(a, first, done, role, err);
         if (!status)
             status = next_span(a, err);
     }
     if (is_redacted && !status)
-        status = add_redacted(a, done, end - begin, err);
+        status = add_span(a, done, end - begin, TOKMAP_SPAN_REDACTED, err);
+    a->redacted += is_redacted;
     return status ? status : tokmap_i_writer_end_spans(a->w, a->first_token + end, err);
 }
 
@@ -215,7 +218,7 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
         if (!status)
             status = add_input(a, &input, err);
     }
-    if (!status && inputs.n_inputs == 0 && !a->is_alone)
+    if (!status && inputs.n_inputs == 0 && !a->redacted)
         status = add_input(a, &unnamed, err);
     free(bytes);
     return status;

@@ -16,10 +16,9 @@
 typedef struct redact_job {
     tokmap_i_append a;
     tokmap_redact_info counts;
-    tokmap_i_redacted left; /* the documents behind `now` */
-    tokmap_document now;    /* what is left of one; behind all tokens: there is none */
+    const uint64_t *left; /* the documents behind `now`, then UINT64_MAX */
+    tokmap_document now;  /* what is left of one; behind all tokens: there is none */
     uint32_t filler;
-    bool replaced_largest; /* an id that was the largest */
     uint8_t *block;
     tokmap_i_content_hash change; /* of the tokens up to `hashed`: each XOR what it was */
     uint64_t hashed;
@@ -29,17 +28,15 @@ typedef struct redact_job {
 static tokmap_status next_document(redact_job *job, tokmap_error *err)
 {
     const uint64_t n_tokens = job->a.ds->header.n_tokens;
-    for (; job->left.n > 0; job->left.n--) {
+    do {
         const uint64_t end = job->now.first_token + job->now.n_tokens;
-        if (tokmap_dataset_document(job->a.ds, *job->left.documents++, &job->now) ||
+        job->now = (tokmap_document){.first_token = n_tokens};
+        if (*job->left == UINT64_MAX)
+            return TOKMAP_OK;
+        if (tokmap_dataset_document(job->a.ds, *job->left++, &job->now) ||
             job->now.first_token < end || job->now.n_tokens > n_tokens - job->now.first_token)
             return tokmap_i_fail_damaged(job->a.ds, 0, "the end of a document is wrong", err);
-        if (job->now.n_tokens > 0) {
-            job->left.n--;
-            return TOKMAP_OK;
-        }
-    }
-    job->now = (tokmap_document){.first_token = n_tokens};
+    } while (job->now.n_tokens == 0);
     return TOKMAP_OK;
 }
 
@@ -55,7 +52,6 @@ static tokmap_status fill(redact_job *job, const tokmap_i_token_piece *p, tokmap
     uint8_t *ids = job->block + at;
     size_t n = (size_t)(stop - first);
     n -= stop == end && tokmap_i_largest_id(ids + (n - 1) * width, 1, width) == h->eod_id;
-    job->replaced_largest |= tokmap_i_largest_id(ids, n, width) == h->largest_id;
     for (size_t i = 0; i < n * width; i++)
         ids[i] ^= (uint8_t)(job->filler >> 8 * (i % width));
     tokmap_i_content_hash_join(&job->change,
@@ -73,37 +69,21 @@ static tokmap_status fill(redact_job *job, const tokmap_i_token_piece *p, tokmap
     return status || stop < end ? status : next_document(job, err);
 }
 
-static tokmap_status read_block(redact_job *job, uint64_t block, tokmap_i_token_piece *p,
-                                tokmap_error *err)
-{
-    *p = tokmap_i_block_piece(job->a.ds, block);
-    job->counts.bytes_read += p->n_bytes;
-    return tokmap_i_append_read_block(job->a.ds, block, load_le64(job->a.checksums + 8 * block),
-                                      job->block, err);
-}
-
-static void find_largest(redact_job *job, const tokmap_i_token_piece *p)
-{
-    tokmap_i_header *h = &job->a.w->header;
-    h->largest_id =
-        MAX(h->largest_id, tokmap_i_largest_id(job->block, (size_t)p->n_tokens, h->token_bytes));
-}
-
+/* Reads a block, and replaces what it has of the documents from `now` on. */
 static tokmap_status redact_block(redact_job *job, uint64_t block, tokmap_error *err)
 {
-    tokmap_i_index_writer *index = job->a.w->index;
-    tokmap_i_token_piece p = tokmap_i_block_piece(job->a.ds, block);
-    const uint64_t end = p.first_token + p.n_tokens;
-    if (job->now.first_token >= end)
-        return tokmap_i_index_writer_blocks(index, job->a.checksums + 8 * block, 8, err);
-    tokmap_status status = read_block(job, block, &p, err);
-    while (!status && job->now.first_token < end)
+    tokmap_i_header *h = &job->a.w->header;
+    const tokmap_i_token_piece p = tokmap_i_block_piece(job->a.ds, block);
+    uint8_t *checksum = job->a.checksums + 8 * block;
+    tokmap_status status =
+        tokmap_i_append_read_block(job->a.ds, block, load_le64(checksum), job->block, err);
+    while (!status && job->now.first_token < p.first_token + p.n_tokens)
         status = fill(job, &p, err);
-    if (status)
-        return status;
-    find_largest(job, &p);
-    return tokmap_i_index_writer_block(index, tokmap_i_checksum(job->block, (size_t)p.n_bytes),
-                                       err);
+    const uint32_t largest = tokmap_i_largest_id(job->block, (size_t)p.n_tokens, h->token_bytes);
+    h->largest_id = MAX(h->largest_id, largest);
+    store_le64(checksum, tokmap_i_checksum(job->block, (size_t)p.n_bytes));
+    job->counts.bytes_read += p.n_bytes;
+    return status;
 }
 
 /* Makes w->token_fd a copy of the file without these tokens. */
@@ -127,21 +107,21 @@ static tokmap_status redact_file(redact_job *job, tokmap_i_token_file *file, uin
         at += n;
     }
     tokmap_i_token_file_give_back(file, &from);
-    for (uint64_t i = 0; !status && i < n_blocks; i++)
-        status = redact_block(job, file->first_block + i, err);
+    for (uint64_t b = file->first_block; !status && b < file->first_block + n_blocks; b++) {
+        const tokmap_i_token_piece p = tokmap_i_block_piece(job->a.ds, b);
+        if (job->now.first_token < p.first_token + p.n_tokens)
+            status = redact_block(job, b, err);
+    }
     return status;
 }
 
 /* Writes a file for a joined dataset. Its name says what is in it, so one that exists is used. */
-static tokmap_status redact_beside(redact_job *job, tokmap_i_token_file *file, uint64_t n_blocks,
-                                   tokmap_error *err)
+static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, uint64_t n_blocks,
+                                    tokmap_error *err)
 {
     tokmap_writer *w = job->a.w;
-    const size_t prefix_bytes = strlen(w->names.index_path) - strlen(".tmi");
-    const size_t room = prefix_bytes + sizeof ".0123456789abcdef.redacted";
-    char *name = malloc(room);
-    if (!name)
-        return FAIL_MEMORY(err);
+    tokmap_i_names names = {0};
+    char suffix[32];
     tokmap_status status = CHECK_IO(err, tokmap_i_file_create(w->names.token_partial, &w->token_fd),
                                     "%s: cannot create", w->names.token_partial);
     if (!status)
@@ -150,19 +130,21 @@ static tokmap_status redact_beside(redact_job *job, tokmap_i_token_file *file, u
         status = tokmap_i_writer_sync(w, err);
     tokmap_i_file_close(w->token_fd);
     w->token_fd = -1;
-    if (!status) {
-        const uint8_t *blocks = w->index->blocks.data + 8 * file->first_block;
-        snprintf(name, room, "%.*s.%016" PRIx64 ".redacted", (int)prefix_bytes, w->names.index_path,
-                 tokmap_i_checksum(blocks, 8 * (size_t)n_blocks) + file->token_offset);
-        const int error = tokmap_i_file_rename(w->names.token_partial, name);
-        status = CHECK_IO(err, error == EEXIST ? 0 : error,
-                          "%s: cannot give the finished file this name", name);
-    }
+    snprintf(suffix, sizeof suffix, ".%016" PRIx64 ".redacted",
+             file->token_offset +
+                 tokmap_i_checksum(job->a.checksums + 8 * file->first_block, 8 * (size_t)n_blocks));
+    if (!status)
+        status = tokmap_i_names_make(&names, w->names.index_path,
+                                     tokmap_i_prefix_bytes(w->names.index_path), suffix, err);
+    const int error = status ? 0 : tokmap_i_file_rename(w->names.token_partial, names.token_path);
+    if (error && error != EEXIST)
+        status =
+            FAIL_IO(err, error, "%s: cannot give the finished file this name", names.token_path);
     const tokmap_i_token_file copy = {
-        .path = name, .n_tokens = file->n_tokens, .token_offset = file->token_offset};
+        .path = names.token_path, .n_tokens = file->n_tokens, .token_offset = file->token_offset};
     if (!status)
         status = tokmap_i_append_segment(w, &copy, err);
-    free(name);
+    free(names.strings);
     return status;
 }
 
@@ -171,56 +153,47 @@ static tokmap_status write_tokens(redact_job *job, tokmap_error *err)
     const tokmap_dataset *ds = job->a.ds;
     const tokmap_i_header *h = &ds->header;
     tokmap_writer *w = job->a.w;
+    const uint8_t *old = ds->index_map + tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->offset;
     tokmap_status status = next_document(job, err);
     for (tokmap_i_token_file *file = ds->files; !status && file < ds->files + ds->n_files; file++) {
         const uint64_t n_blocks = div_up(file->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
-        if (!ds->is_joined) {
+        const bool stays = job->now.first_token >= file->first_token + file->n_tokens;
+        if (!ds->is_joined)
             status = redact_file(job, file, n_blocks, err);
-        } else if (job->now.first_token < file->first_token + file->n_tokens) {
-            status = redact_beside(job, file, n_blocks, err);
-        } else if (file->n_tokens > 0) {
-            job->counts.n_linked++;
-            status = tokmap_i_index_writer_blocks(
-                w->index, job->a.checksums + 8 * file->first_block, 8 * (size_t)n_blocks, err);
-            if (!status)
-                status = tokmap_i_append_segment(w, file, err);
-        }
+        else if (!stays)
+            status = redact_segment(job, file, n_blocks, err);
+        else if (file->n_tokens > 0)
+            status = tokmap_i_append_segment(w, file, err);
+        job->counts.n_linked += ds->is_joined && stays && file->n_tokens > 0;
     }
-    /* If the largest id ends documents, and was replaced, it may be in other blocks only. */
-    if (!job->replaced_largest)
-        w->header.largest_id = h->largest_id;
-    for (uint64_t at = 0; !status && at < job->a.checksums_bytes; at += 8) {
-        tokmap_i_token_piece p;
-        if (w->header.largest_id == h->largest_id)
-            break;
-        if (memcmp(w->index->blocks.data + at, job->a.checksums + at, 8) != 0)
-            continue;
-        status = read_block(job, at / 8, &p, err);
-        if (!status)
-            find_largest(job, &p);
-    }
-    return status;
-}
-
-static tokmap_status write_dataset(redact_job *job, const tokmap_redact_options *o,
-                                   tokmap_error *err)
-{
-    tokmap_writer *w = job->a.w;
-    const tokmap_i_header *h = &job->a.ds->header;
-    tokmap_status status = tokmap_i_append_open(&job->a, err);
     if (!status)
-        status = write_tokens(job, err);
+        status = tokmap_i_index_writer_blocks(w->index, job->a.checksums,
+                                              (size_t)job->a.checksums_bytes, err);
+    /* If the largest id ends documents, it may be in other blocks only. */
+    for (uint64_t b = 0; !status && b < job->a.checksums_bytes / 8; b++)
+        if (w->header.largest_id < h->largest_id &&
+            !memcmp(old + 8 * b, job->a.checksums + 8 * b, 8))
+            status = redact_block(job, b, err);
     w->header.token_offset = h->token_offset;
     w->n_tokens = h->n_tokens;
     tokmap_i_content_hash_join(
         &job->change, &(tokmap_i_content_hash){.n_bytes = 4 * (h->n_tokens - job->hashed)});
     for (int k = 0; k < 2; k++)
         w->header.tokens_hash.crc[k] = h->tokens_hash.crc[k] ^ job->change.crc[k];
+    return status;
+}
+
+static tokmap_status write_dataset(redact_job *job, const tokmap_redact_options *o,
+                                   tokmap_error *err)
+{
+    tokmap_status status = tokmap_i_append_open(&job->a, err);
+    if (!status)
+        status = write_tokens(job, err);
     if (!status)
         status = tokmap_i_append_index(&job->a, err);
     if (!status)
-        status = tokmap_writer_set_metadata(w, o->metadata, o->metadata_bytes, err);
-    return status ? status : tokmap_writer_finish(w, err);
+        status = tokmap_writer_set_metadata(job->a.w, o->metadata, o->metadata_bytes, err);
+    return status ? status : tokmap_writer_finish(job->a.w, err);
 }
 
 tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
@@ -229,7 +202,7 @@ tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_redact_options, replace)};
     static const tokmap_i_struct_kind info_kind = {STRUCT_KIND(tokmap_redact_info, bytes_written)};
-    tokmap_redact_options o;
+    tokmap_redact_options o = {0};
     tokmap_i_error_clear(err);
     if (!ds || !prefix)
         return FAIL_NULL(err);
@@ -240,14 +213,9 @@ tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
         status = FAIL_NULL(err);
     if (!status)
         status = tokmap_i_check_flag("replace", o.replace, err);
-    const tokmap_i_header *h = &ds->header;
-    for (uint64_t i = 0; !status && i < o.n_documents; i++)
-        if (o.documents[i] >= h->n_documents || (i > 0 && o.documents[i] <= o.documents[i - 1]))
-            status = FAIL(err, TOKMAP_ERR_ARGUMENT,
-                          "%s: documents[%" PRIu64 "] is %" PRIu64 ": must ascend, below %" PRIu64,
-                          ds->index_path, i, o.documents[i], h->n_documents);
     if (status)
         return status;
+    const tokmap_i_header *h = &ds->header;
     const tokmap_writer_options writer_options = {.struct_size = sizeof writer_options,
                                                   .vocab_size = h->vocab_size,
                                                   .has_eod = h->eod_id != TOKMAP_NO_ID,
@@ -255,19 +223,30 @@ tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
                                                   .token_bytes = h->token_bytes,
                                                   .replace = o.replace != 0,
                                                   .has_spans = 1};
-    const tokmap_i_redacted list = {o.documents, o.n_documents};
-    redact_job job = {.a = {.ds = ds, .is_alone = true, .redacted = list, .reader = {.fd = -1}},
+    uint64_t *list = calloc((size_t)o.n_documents + 1, sizeof *list);
+    redact_job job = {.a = {.ds = ds, .redacted = list, .reader = {.fd = -1}},
                       .left = list,
                       .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0),
                       .block = malloc(TOKMAP_I_BLOCK_BYTES)};
-    if (!job.block)
-        return FAIL_MEMORY(err);
-    status = (ds->is_joined ? tokmap_writer_open_joined : tokmap_writer_open)(&job.a.w, prefix,
-                                                                              &writer_options, err);
+    if (!list || !job.block)
+        status = FAIL_MEMORY(err);
+    for (uint64_t i = 0; !status && i < o.n_documents; i++) {
+        list[i] = o.documents[i];
+        if (list[i] >= h->n_documents || (i > 0 && list[i] <= list[i - 1]))
+            status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                          "%s: documents[%" PRIu64 "] is %" PRIu64 ": must ascend, below %" PRIu64,
+                          ds->index_path, i, list[i], h->n_documents);
+    }
+    if (!status) {
+        list[o.n_documents] = UINT64_MAX;
+        status = (ds->is_joined ? tokmap_writer_open_joined
+                                : tokmap_writer_open)(&job.a.w, prefix, &writer_options, err);
+    }
     if (!status)
         status = write_dataset(&job, &o, err);
     tokmap_i_append_close(&job.a);
     tokmap_writer_close(job.a.w);
     free(job.block);
+    free(list);
     return status || !info ? status : tokmap_i_give_struct(info, &job.counts, &info_kind, err);
 }

@@ -160,7 +160,7 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
 }
 
 tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_reader *reader,
-                                            tokmap_i_redacted redacted, tokmap_error *err)
+                                            const uint64_t *redacted, tokmap_error *err)
 {
     const uint32_t n_columns = w->meta ? w->meta->n_columns : 0;
     uint32_t from[TOKMAP_I_MAX_META_COLUMNS] = {0};
@@ -180,7 +180,9 @@ tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_rea
                 return FAIL(err, TOKMAP_ERR_CORRUPT,
                             "%s: damaged: column '%s' has no sound value in document %" PRIu64,
                             ds->index_path, w->meta->names[i], d);
-        if (!tokmap_i_take_redacted(&redacted, d))
+        if (redacted && d == *redacted)
+            redacted++;
+        else
             status = tokmap_i_meta_writer_add(w->meta, row, err);
         if (!status)
             status = tokmap_i_meta_writer_end(w->meta, err);

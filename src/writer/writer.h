@@ -66,21 +66,6 @@ tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 /* Makes what was written to it durable. */
 tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);
 
-/* Documents whose tokens and values are left out, in order. */
-typedef struct tokmap_i_redacted {
-    const uint64_t *documents;
-    uint64_t n;
-} tokmap_i_redacted;
-
-/* Whether the next document, this one, is redacted. */
-static inline bool tokmap_i_take_redacted(tokmap_i_redacted *r, uint64_t document)
-{
-    const bool is_redacted = r->n > 0 && *r->documents == document;
-    r->documents += is_redacted;
-    r->n -= is_redacted;
-    return is_redacted;
-}
-
 /* Checks that the columns of a dataset go with those of the writer, which takes them if it has no
  * documents and no columns. */
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
@@ -88,7 +73,7 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
 /* Adds the values of all documents of a dataset whose columns fit, but of those that are redacted.
  * The caller adds the rest. */
 tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_reader *reader,
-                                            tokmap_i_redacted redacted, tokmap_error *err);
+                                            const uint64_t *redacted, tokmap_error *err);
 /* The same as the public call. */
 tokmap_status tokmap_i_writer_add_span(tokmap_writer *w, const tokmap_span *span,
                                        tokmap_error *err);
@@ -108,9 +93,8 @@ tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_e
 typedef struct tokmap_i_append {
     tokmap_writer *w;
     const tokmap_dataset *ds;
-    bool continues_input; /* its first input is the rest of the last one before */
-    bool is_alone;        /* nothing else will be in the output */
-    tokmap_i_redacted redacted;
+    bool continues_input;     /* its first input is the rest of the last one before */
+    const uint64_t *redacted; /* documents, in order, then UINT64_MAX; NULL: not to be redacted */
     tokmap_i_index_reader reader;
     uint64_t first_document, first_token; /* where the dataset begins in the output */
     uint8_t *checksums;                   /* of its blocks, as stored */

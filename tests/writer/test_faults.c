@@ -196,15 +196,16 @@ static tokmap_status run_redact(const scenario *s, tokmap_error *err)
     tokmap_redact_info info = TOKMAP_INIT(tokmap_redact_info);
     tokmap_dataset *ds = NULL;
     const bool armed = fault.armed;
-    fault.armed =
-        false; /* a joined dataset needs memory of the system, whose lack is no IO error */
+    fault.armed = false; /* opening a joined one takes memory of the system */
     tokmap_status status = tokmap_dataset_open(&ds, input, err);
     fault.armed = armed;
     if (!status)
         status = tokmap_writer_redact(ds, prefix, &options, &info, err);
     if (!status && info.n_tokens == 0)
         status = TOKMAP_ERR_MISMATCH;
+    fault.armed = false;
     tokmap_dataset_close(ds);
+    fault.armed = armed;
     return status;
 }
 

@@ -25,7 +25,7 @@ typedef struct info_options {
 #define N_BUCKETS 50
 
 typedef struct length_table {
-    uint64_t min, max;
+    uint64_t min, max, n_redacted, redacted_tokens;
     struct {
         uint64_t n_documents, n_tokens;
     } buckets[N_BUCKETS];
@@ -52,6 +52,8 @@ static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_datase
     *table = (length_table){.min = UINT64_MAX};
     for (uint64_t i = 0; i < info->n_documents; i++) {
         tokmap_document doc;
+        tokmap_span span = {.role = TOKMAP_SPAN_PROMPT};
+        size_t n;
         tokmap_status status = tokmap_dataset_document(ds, i, &doc);
         if (status == TOKMAP_OK && bucket_of(doc.n_tokens) >= N_BUCKETS)
             status = TOKMAP_ERR_CORRUPT;
@@ -60,6 +62,12 @@ static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_datase
             snprintf(err->text, sizeof err->text, "%.400s: damaged: the entry of document %" PRIu64,
                      info->index_path, i);
             return status;
+        }
+        if (info->n_spans)
+            (void)tokmap_dataset_get_spans(ds, doc.first_token, doc.n_tokens, &span, 1, &n);
+        if (span.role == TOKMAP_SPAN_REDACTED || span.role == TOKMAP_SPAN_REDACTED_PROMPT) {
+            table->n_redacted++;
+            table->redacted_tokens += doc.n_tokens;
         }
         unsigned bucket = bucket_of(doc.n_tokens);
         table->buckets[bucket].n_documents++;
@@ -85,44 +93,6 @@ static json_text_span get_metadata(const tokmap_dataset *ds)
     json_text_span metadata;
     metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
     return metadata;
-}
-
-typedef struct redacted_counts {
-    uint64_t n_documents, n_tokens;
-    json_text_span from;
-} redacted_counts;
-
-/* False: no document was redacted, or their spans are damaged. An empty one cannot be told. */
-static bool count_redacted(const tokmap_dataset *ds, const tokmap_dataset_info *info,
-                           redacted_counts *out)
-{
-    const json_text_span metadata = get_metadata(ds);
-    tokmap_span spans[512];
-    tokmap_document document = {.n_tokens = 0};
-    uint64_t at = 0, n_at_once = info->n_tokens;
-    size_t n;
-    *out = (redacted_counts){.n_documents = 0};
-    if (!json_text_check_object(metadata, NULL) ||
-        !json_text_find(metadata, "redacted_from", &out->from))
-        return false;
-    for (; at < info->n_tokens; at += n_at_once) {
-        n_at_once = n_at_once < info->n_tokens - at ? n_at_once : info->n_tokens - at;
-        while (tokmap_dataset_get_spans(ds, at, n_at_once, spans, 512, &n) == TOKMAP_OK && n > 512)
-            n_at_once /= 2;
-        for (const tokmap_span *span = spans; span < spans + n; span++) {
-            const uint64_t first = span->first_token > at ? span->first_token : at;
-            const uint64_t stop = span->first_token + span->n_tokens;
-            if (span->role != TOKMAP_SPAN_REDACTED && span->role != TOKMAP_SPAN_REDACTED_PROMPT)
-                continue;
-            out->n_tokens += (stop < at + n_at_once ? stop : at + n_at_once) - first;
-            if (first < document.first_token + document.n_tokens)
-                continue;
-            out->n_documents++;
-            if (tokmap_dataset_find_document(ds, first, &document) != TOKMAP_OK)
-                return false;
-        }
-    }
-    return true;
 }
 
 /* ---- For people ---- */
@@ -203,6 +173,23 @@ static void print_tokenizer(const tokmap_dataset *ds)
         cli_print_plain(stdout, name.text + 1, name.n_bytes - 2);
     else
         json_text_print(stdout, tokenizer);
+    putchar('\n');
+}
+
+static void print_redacted(const tokmap_dataset *ds, const length_table *table)
+{
+    const json_text_span metadata = get_metadata(ds);
+    json_text_span from;
+    if (table->n_redacted == 0)
+        return;
+    print_key("redacted:");
+    printf("%s, %s", cli_count_of(table->n_redacted, "document").s,
+           cli_count_of(table->redacted_tokens, "token").s);
+    if (json_text_check_object(metadata, NULL) &&
+        json_text_find(metadata, "redacted_from", &from)) {
+        fputs(", from ", stdout);
+        json_text_print(stdout, from);
+    }
     putchar('\n');
 }
 
@@ -330,14 +317,6 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
         printf("%s of tokens whose labels never count, hash %016" PRIx64 "\n",
                cli_count(info->n_spans).s, info->spans_hash);
     }
-    redacted_counts redacted;
-    if (count_redacted(ds, info, &redacted)) {
-        print_key("redacted:");
-        printf("%s, ", cli_count_of(redacted.n_documents, "document").s);
-        printf("%s, from ", cli_count_of(redacted.n_tokens, "token").s);
-        json_text_print(stdout, redacted.from);
-        putchar('\n');
-    }
     print_ids(ds, info);
     print_tokenizer(ds);
     print_files(info);
@@ -349,6 +328,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
         tokmap_error err;
         if (count_lengths(ds, info, &table, &err) != TOKMAP_OK)
             return cli_fail(&err);
+        print_redacted(ds, &table);
         print_lengths(&table);
     }
     if (options->segments)
@@ -375,6 +355,8 @@ static void put_lengths(json_out *o, const tokmap_dataset_info *info, const leng
     }
     json_out_end(o, ']');
     json_out_end(o, '}');
+    json_out_number(o, "n_redacted_documents", table->n_redacted);
+    json_out_number(o, "n_redacted_tokens", table->redacted_tokens);
 }
 
 static int put_inputs(json_out *o, const tokmap_dataset *ds, const tokmap_dataset_info *info)
@@ -479,13 +461,6 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
     json_out_number(&o, "n_spans", info->n_spans);
     if (info->n_spans)
         json_out_hash(&o, "spans_hash", info->spans_hash);
-    redacted_counts redacted;
-    if (count_redacted(ds, info, &redacted)) {
-        json_out_number(&o, "n_redacted_documents", redacted.n_documents);
-        json_out_number(&o, "n_redacted_tokens", redacted.n_tokens);
-        json_out_key(&o, "redacted_from");
-        json_text_print(stdout, redacted.from);
-    }
     put_segments(&o, ds, info);
     json_text_span metadata = get_metadata(ds);
     failure why;

@@ -73,58 +73,48 @@ static int select_listed(selection *s, const char *path)
 
 /* ---- --where ---- */
 
-static bool find_column(const selection *s, const char *name, uint32_t *column,
-                        tokmap_value_type *type)
+/* Finds the column that a field names. */
+static int find_column(const selection *s, const char *name, uint32_t *column,
+                       tokmap_value_type *type)
 {
     tokmap_meta_column c = TOKMAP_INIT(tokmap_meta_column);
-    for (*column = 0; tokmap_dataset_get_meta_column(s->ds, *column, &c) == TOKMAP_OK; ++*column)
-        if (c.name_bytes == strlen(name) && memcmp(c.name, name, c.name_bytes) == 0) {
-            *type = c.type;
-            return true;
-        }
-    return false;
+    for (*column = 0; tokmap_dataset_get_meta_column(s->ds, *column, &c) == TOKMAP_OK; ++*column) {
+        *type = c.type;
+        if (c.name_bytes == strlen(name) && memcmp(c.name, name, c.name_bytes) == 0)
+            return CLI_OK;
+    }
+    return cli_error(CLI_DATASET, "%s: its documents have no value '%s' (--where)",
+                     s->info.index_path, name);
 }
 
 /* Adds the documents for which the expression holds to those that are selected. */
-static int select_matches(selection *s, const where *w, const field_list *fields)
+static int select_where(selection *s, const char *text)
 {
     const selection listed = *s;
+    field_list fields = {0};
     tokmap_value values[FIELD_LIST_MAX];
     tokmap_value_type types[FIELD_LIST_MAX];
     uint32_t columns[FIELD_LIST_MAX];
     failure err;
-    for (size_t i = 0; i < fields->n_fields; i++)
-        if (!find_column(s, fields->names[i], &columns[i], &types[i]))
-            return cli_error(CLI_DATASET, "%s: its documents have no value '%s' (--where)",
-                             s->info.index_path, fields->names[i]);
-    if (!where_check_types(w, types, &err))
-        return cli_usage("--where: character %" PRIu64 ": %s", err.place, err.text);
+    where *w = where_compile(text, &fields, &err);
     int code = CLI_OK;
+    for (size_t i = 0; w && i < fields.n_fields && code == CLI_OK; i++)
+        code = find_column(s, fields.names[i], &columns[i], &types[i]);
+    if (code == CLI_OK && !(w && where_check_types(w, types, &err)))
+        code = cli_usage("--where: character %" PRIu64 ": %s", err.place, err.text);
     s->documents = NULL;
     s->n = 0;
     for (uint64_t d = 0, at = 0; d < s->info.n_documents && code == CLI_OK; d++) {
-        bool sound = true;
-        for (size_t i = 0; i < fields->n_fields; i++)
-            sound &= tokmap_dataset_get_meta(s->ds, columns[i], d, &values[i]) == TOKMAP_OK;
+        for (size_t i = 0; i < fields.n_fields && code == CLI_OK; i++)
+            if (tokmap_dataset_get_meta(s->ds, columns[i], d, &values[i]) != TOKMAP_OK)
+                code = cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
+                                 s->info.index_path, d);
         const bool is_listed = at < listed.n && listed.documents[at] == d;
         at += is_listed;
-        if (!sound)
-            code = cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
-                             s->info.index_path, d);
-        else if (is_listed || where_holds(w, values))
+        if (code == CLI_OK && (is_listed || where_holds(w, values)))
             code = select_document(s, d);
     }
     free(listed.documents);
-    return code;
-}
-
-static int select_where(selection *s, const char *text)
-{
-    field_list fields = {0};
-    failure err;
-    where *w = where_compile(text, &fields, &err);
-    const int code = w ? select_matches(s, w, &fields)
-                       : cli_usage("--where: character %" PRIu64 ": %s", err.place, err.text);
     where_free(w);
     field_list_free(&fields);
     return code;
@@ -135,6 +125,8 @@ static int select_where(selection *s, const char *text)
 /* The metadata, with the id of the dataset at the end of redacted_from. */
 static int make_metadata(const selection *s, char **out, size_t *n_bytes)
 {
+    const cli_text id = cli_hex(s->info.dataset_id);
+    char added[80];
     json_text_span all, list;
     all.text = tokmap_dataset_metadata(s->ds, &all.n_bytes);
     const bool is_object = json_text_check_object(all, NULL);
@@ -145,15 +137,10 @@ static int make_metadata(const selection *s, char **out, size_t *n_bytes)
     size_t at = strcspn(all.text, "{") + 1, next = at;
     while (json_is_space(all.text[next]))
         next++;
-    char added[80];
-    const cli_text id = cli_hex(s->info.dataset_id);
-    if (has_list) { /* which ends with this id */
+    if (has_list)
         at = (size_t)(list.text - all.text) + list.n_bytes - 1;
-        snprintf(added, sizeof added, ", \"%s\"", id.s);
-    } else {
-        snprintf(added, sizeof added, "\"redacted_from\": [\"%s\"]%s", id.s,
-                 all.text[next] == '}' ? "" : ", ");
-    }
+    snprintf(added, sizeof added, "%s\"%s\"%s%s", has_list ? ", " : "\"redacted_from\": [", id.s,
+             has_list ? "" : "]", has_list || all.text[next] == '}' ? "" : ", ");
     const size_t room = all.n_bytes + sizeof added;
     *out = malloc(room);
     if (!*out)
@@ -166,25 +153,27 @@ static int make_metadata(const selection *s, char **out, size_t *n_bytes)
 static int print_result(const char *prefix, const selection *s, const tokmap_redact_info *done,
                         const redact_command_options *o)
 {
-    int code = o->json ? CLI_OK : cli_print_result(prefix, NULL, false, o->quiet);
-    if (o->json) {
-        json_out json = json_out_begin_result(stdout);
-        json_out_string(&json, "path", prefix);
-        json_out_number(&json, "n_redacted_documents", s->n);
-        json_out_number(&json, "n_redacted_tokens", done->n_tokens);
-        json_out_number(&json, "n_files_linked", done->n_linked);
-        json_out_number(&json, "bytes_shared", done->bytes_shared);
-        json_out_number(&json, "bytes_copied", done->bytes_copied);
-        json_out_number(&json, "bytes_read", done->bytes_read);
-        json_out_number(&json, "bytes_written", done->bytes_written);
-        puts("}");
-    } else if (!o->quiet) {
-        printf("redacted: %s, %s; token files: %s kept, ", cli_count_of(s->n, "document").s,
-               cli_count_of(done->n_tokens, "token").s, cli_count(done->n_linked).s);
-        printf("%s shared (reflink), %s copied, then %s read, ", cli_bytes(done->bytes_shared).s,
-               cli_bytes(done->bytes_copied).s, cli_bytes(done->bytes_read).s);
-        printf("%s written\n", cli_bytes(done->bytes_written).s);
-    }
+    const struct {
+        const char *name;
+        uint64_t n;
+    } counts[] = {{"documents", s->n},
+                  {"tokens", done->n_tokens},
+                  {"linked_files", done->n_linked},
+                  {"shared_bytes", done->bytes_shared},
+                  {"copied_bytes", done->bytes_copied},
+                  {"read_bytes", done->bytes_read},
+                  {"written_bytes", done->bytes_written},
+                  {NULL, 0}};
+    const int code = o->json ? CLI_OK : cli_print_result(prefix, NULL, false, o->quiet);
+    json_out json = {.out = stdout};
+    if (o->json)
+        json = json_out_begin_result(stdout);
+    for (size_t i = 0; counts[i].name && (o->json || !o->quiet); i++)
+        if (o->json)
+            json_out_number(&json, counts[i].name, counts[i].n);
+        else
+            printf("%s%s %s", i ? ", " : "redacted: ", cli_count(counts[i].n).s, counts[i].name);
+    fputs(o->json ? "}\n" : o->quiet ? "" : "\n", stdout);
     return cli_first_failure(code, cli_finish());
 }
 
