@@ -315,6 +315,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
         rows = read(path)
         first = list(itertools.islice(rows, 1))
         masked = bool(first) and isinstance(first[0], tuple) and first[0][1] is not None
+        if first and not masked and (o.labels or o.loss_mask):
+            raise _Refused(f"{path}: --labels and --loss-mask are for columns beside the ids, and not with --no-mask")
         path = o.output
         with Writer(o.output, o.vocab_size, o.eod_id, replace=o.replace, spans=masked) as writer:
             for path in o.inputs:

@@ -49,6 +49,9 @@ def tar_becomes_a_dataset(folder):
     done = run("import", "webdataset", folder / "a.tar", "-o", folder / "b", "--vocab-size", 65536, "--field", "txt")
     assert done.returncode == 3 and "--dtype" in done.stderr, done.stderr  # bytes of any type would be ids
     assert not (folder / "b.tmi").exists()
+    done = run("import", "webdataset", folder / "a.tar", "-o", folder / "b", "--vocab-size", 10, "--field", "ids.npy",
+               "--labels", "x")
+    assert done.returncode == 3 and "--labels" in done.stderr and not (folder / "b.tmi").exists(), done.stderr
     packed = np.concatenate(documents)[:44_900].reshape(-1, 50)
     write_tar(folder / "p.tar", packed)
     done = run("import", "webdataset", folder / "p.tar", "-o", folder / "q", "--vocab-size", 10, "--field", "ids.npy")
