@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tokmap pack of records that are lists: token ids with labels or a loss mask. Compared with what Python reads in the
-same lines, for any number of threads, in plans, after kills; what is wrong in a list is told with its place."""
+"""tokmap pack of records that are lists: token ids with labels or a loss mask, of JSON lines and Parquet. Compared with
+what Python wrote, for any number of threads, in plans, after kills; what is wrong in a list is told with its place."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import time
 import ref_protocol
 import ref_reader
 from pack_corpus import n_bytes
-from ref_protocol import expect, expect_equal, program
+from ref_protocol import expect, expect_equal, need_parquet, program
 
 VOCAB = 70000
 
@@ -42,6 +42,26 @@ def written(rng, ids, counts, i):
 
 def write_lines(folder, name, rng, rows):
     (folder / name).write_text("".join(written(rng, *row, i) + "\n" for i, row in enumerate(rows)))
+    return name
+
+
+def write_parquet(folder, name, rng, rows):
+    """As some program might; with null lists, which are no documents."""
+    pa, parquet = need_parquet()
+    number = rng.choice((pa.int32(), pa.int64(), pa.uint32()))
+    kinds = {"id": pa.int64(), "input_ids": rng.choice((pa.list_, pa.large_list))(number), "labels": pa.list_(pa.int64()),
+             "mask": pa.list_(rng.choice((pa.bool_(), pa.int8())))}
+    mark = bool if kinds["mask"].value_type == pa.bool_() else int
+    records = []
+    for i, (ids, counts) in enumerate(rows):
+        records += [{"id": i, "input_ids": None, "labels": [1], "mask": None}] * (rng.random() < 0.02)
+        labels = [token if count else -100 for token, count in zip(ids, counts)]
+        records.append({"id": i, "input_ids": ids, "labels": labels, "mask": [mark(c) for c in counts]})
+    columns = {key: pa.array([record[key] for record in records], kind) for key, kind in kinds.items()}
+    parquet.write_table(pa.table(columns), folder / name, row_group_size=rng.choice((7, 100, 5000)),
+                        data_page_size=rng.choice((1, 1000, 1 << 20)), data_page_version=rng.choice(("1.0", "2.0")),
+                        write_batch_size=rng.choice((1, 50, 1024)), use_dictionary=rng.random() < 0.5,
+                        compression=rng.choice(("snappy", "zstd", "none")), write_page_index=rng.random() < 0.5)
     return name
 
 
@@ -82,21 +102,43 @@ def rows_are_those_of_python(folder):
     for seed in range(20):
         rng = random.Random(seed)
         rows = some_rows(rng, 300)
-        write_lines(folder, "a.jsonl", rng, rows)
-        for options, how in ((["--labels", "labels"], {}), (["--loss-mask", "mask", "--eod", "9"], {"eod": 9}),
-                             ([], {"masked": False})):
-            pack(folder, "o", ["a.jsonl"], *options, "--vocab-size", str(VOCAB), "--force")
-            n += check(folder, "o", rows, **how)
+        n += rows_are_packed(folder, write_lines(folder, "a.jsonl", rng, rows), rows)
+    return "%d tokens that do not count" % n
+
+
+def rows_are_packed(folder, name, rows):
+    n = 0
+    for options, how in ((["--labels", "labels"], {}), (["--loss-mask", "mask", "--eod", "9"], {"eod": 9}),
+                         ([], {"masked": False})):
+        pack(folder, "o", [name], *options, "--vocab-size", str(VOCAB), "--force")
+        n += check(folder, "o", rows, **how)
+    return n
+
+
+def rows_of_parquet_are_those_that_were_written(folder):
+    n = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        rows = some_rows(rng, rng.choice((10, 500)), rng.choice((5, 40, 2000)))
+        n += rows_are_packed(folder, write_parquet(folder, "a.parquet", rng, rows), rows)
     return "%d tokens that do not count" % n
 
 
 def neither_threads_memory_nor_a_plan_make_a_difference(folder):
+    same_for_threads_memory_and_a_plan(folder, write_lines)
+
+
+def nor_do_they_with_parquet(folder):
+    same_for_threads_memory_and_a_plan(folder, write_parquet)
+
+
+def same_for_threads_memory_and_a_plan(folder, write):
     """With rows that are longer than a batch."""
     rng = random.Random(1)
     rows = some_rows(rng, 2000)
     rows[7] = ([65535, 9] * 60000, [i % 5 > 2 for i in range(120000)])
     rows[8] = ([9] * 300000, [True] * 100000 + [False] * 200000)
-    names = [write_lines(folder, "%d.jsonl" % k, rng, rows[k::3]) for k in range(3)]
+    names = [write(folder, "%d.in" % k, rng, rows[k::3]) for k in range(3)]
     rows = sum((rows[k::3] for k in range(3)), [])
     options = ["--labels", "labels", "--vocab-size", str(VOCAB)]
     outputs = []
@@ -113,9 +155,17 @@ def neither_threads_memory_nor_a_plan_make_a_difference(folder):
 
 
 def a_killed_run_goes_on(folder):
-    rng = random.Random(2)
+    return killed_again_and_again(folder, write_lines, 2)
+
+
+def so_does_one_of_parquet(folder):
+    return "; ".join(killed_again_and_again(folder, write_parquet, seed) for seed in (100, 101, 102))
+
+
+def killed_again_and_again(folder, write, seed):
+    rng = random.Random(seed)
     rows = some_rows(rng, 30000)
-    names = [write_lines(folder, "%d.jsonl" % k, rng, rows[k::3]) for k in range(3)]
+    names = [write(folder, "%d.in" % k, rng, rows[k::3]) for k in range(3)]
     rows = sum((rows[k::3] for k in range(3)), [])
     command = [program("tokmap"), "pack", *names, "-o", "o", "--tokens", "input_ids", "--loss-mask", "mask", "--vocab-size",
                str(VOCAB), "--memory", "8M", "-j", "2"]
@@ -135,6 +185,8 @@ def a_killed_run_goes_on(folder):
         expect_equal(running.returncode, -9, said)
     expect(n_killed > 2, "only %d kills" % n_killed)
     check(folder, "o", rows)
+    for path in folder.glob("o.*"):
+        path.unlink()
     return "%d kills" % n_killed
 
 
@@ -180,7 +232,7 @@ def what_does_not_go_together_is_refused(folder):
             (["a.jsonl"], [*v, "--field", "x"], 2, "does not work with --field"),
             (["a.jsonl"], [*v, "--labels", "l", "--loss-mask", "m"], 2, "do not work together"),
             (["a.jsonl"], [*v, "--labels", "l", "--meta", "l"], 2, "is a list, which --meta and --where cannot take"),
-            (["a.jsonl"], [*v, "--format", "parquet"], 2, "only with --format jsonl or auto"),
+            (["a.jsonl"], [*v, "--format", "arrow"], 2, "only with --format jsonl, parquet or auto"),
             (["a.txt"], v, 3, "is text, which has no lists"),
             (["long.jsonl"], [*v, "--memory", "8M"], 3, "longer than 1000000 bytes, so its fields are not read")):
         said = pack(folder, "o", inputs, *options, code=code)

@@ -39,10 +39,22 @@ typedef enum element {
     ELEMENT_OTHER /* no whole number of at most 10 digits */
 } element;
 
-/* Takes the next element of the list; *at is at its first bracket, or what follows an element. */
-static element next_element(const uint8_t **at, int64_t *value)
+typedef struct list_cursor {
+    bool is_numbers;         /* of 64 bits, up to the end; else JSON: */
+    const uint8_t *at, *end; /* at the first bracket, or at what follows an element */
+} list_cursor;
+
+/* Takes the next element of the list. */
+static element next_element(list_cursor *list, int64_t *value)
 {
-    const uint8_t *p = *at;
+    const uint8_t *p = list->at;
+    if (list->is_numbers) {
+        if (p == list->end)
+            return ELEMENT_END;
+        memcpy(value, p, sizeof *value);
+        list->at += sizeof *value;
+        return *value == INT64_MIN ? ELEMENT_OTHER : ELEMENT_NUMBER;
+    }
     if (*p != ']')
         p++;
     while (json_is_space(*p))
@@ -63,7 +75,7 @@ static element next_element(const uint8_t **at, int64_t *value)
     *value = negative ? -*value : *value;
     while (json_is_space(*p))
         p++;
-    *at = p;
+    list->at = p;
     return *p == ',' || *p == ']' ? ELEMENT_NUMBER : ELEMENT_OTHER;
 }
 
@@ -82,15 +94,19 @@ static reader_result read_tokens(marked_text *m, const corpus_options *o, reader
 {
     const char *name = o->marks ? o->fields->names[o->fields->n_fields - 1] : NULL;
     const tokmap_value *list = o->marks ? &text->values[o->fields->n_fields - 1] : NULL;
-    const uint8_t *at = text->bytes, *marks_at = list ? (const uint8_t *)list->text : NULL;
+    list_cursor tokens = {text->is_numbers, text->bytes, text->bytes + text->n_bytes}, masks;
     size_t n = 0;
     if (list && list->type != TOKMAP_VALUE_STRING)
         return bad_list(m, text, "the field is missing or not a list: \"%.100s\"", name);
+    if (list) {
+        const uint8_t *bytes = (const uint8_t *)list->text;
+        masks = (list_cursor){text->is_numbers, bytes, bytes + list->text_bytes};
+    }
     for (;; n++) {
         int64_t id, mark = 1;
         bool counts = true;
-        const element found = next_element(&at, &id);
-        const element marked = list ? next_element(&marks_at, &mark) : found;
+        const element found = next_element(&tokens, &id);
+        const element marked = list ? next_element(&masks, &mark) : found;
         if (found == ELEMENT_OTHER || (found == ELEMENT_NUMBER && (id < 0 || id >= MARKED_TOKEN)))
             return bad_list(m, text, "element %zu of the list is no id of a token", n);
         if (found == ELEMENT_NUMBER && o->vocab_size > 0 && (uint64_t)id >= o->vocab_size)
@@ -153,7 +169,7 @@ static reader_result read_parts(marked_text *m, reader_text *text, failure *err)
 reader_result marked_text_read(marked_text *m, const corpus_options *options, reader_text *text,
                                failure *err)
 {
-    /* A token takes two bytes of JSON at least, and a part with its marks more than its text. */
+    /* A token takes two bytes of JSON at least, or 8 of a number, and a part with its marks more than its text. */
     if (!array_reserve(&m->bytes, &m->capacity, 2 * text->n_bytes + 1, 1))
         return fail_memory(err);
     const reader_result result =

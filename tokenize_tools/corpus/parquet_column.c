@@ -227,6 +227,7 @@ typedef struct column_reader {
     parquet_values values;
     bool has_page;
     uint64_t row;     /* of the next value */
+    uint64_t sum;     /* of the checksums of all pages that were begun */
     uint64_t pending; /* the checksum of a dictionary whose chunk has not begun */
 } column_reader;
 
@@ -268,6 +269,10 @@ void parquet_column_close(parquet_column *base)
 static void fail_value(const column_reader *c, failure *err)
 {
     char row[320], column[100];
+    if (c->column->max_repetition > 0) {
+        parquet_page_fail(&c->place, c->values.why, err);
+        return;
+    }
     parquet_row_describe(&c->place, c->row, row, sizeof row);
     parquet_path(&c->file->footer, c->column, column, sizeof column);
     if (c->values.why == parquet_no_memory)
@@ -281,11 +286,12 @@ static void fail_value(const column_reader *c, failure *err)
  * group, and its memory may be needed for the next one. */
 static void leave_page(column_reader *c)
 {
-    const parquet_row_group *group = &c->file->footer.groups[c->place.group];
     const uint64_t end = c->place.first_row + c->place.header.n_values;
+    const uint64_t end_of_group =
+        parquet_values_of_group(&c->file->footer, c->column, c->place.group).end;
     pages_release(&c->pages, &c->page, &c->place);
     c->has_page = false;
-    if (end == group->first_row + group->n_rows)
+    if (end == end_of_group)
         drop_dictionary(c);
 }
 
@@ -326,7 +332,7 @@ static int next_page(column_reader *c, failure *err)
     c->page = page;
     c->place = place;
     c->has_page = true;
-    c->base.checksum += page.checksum + c->pending;
+    c->sum += page.checksum + c->pending;
     c->pending = 0;
     const bool begun =
         parquet_values_begin(&c->values, c->column, &place.header, page.bytes, &c->dictionary) ||
@@ -343,6 +349,9 @@ int parquet_column_next(parquet_column *base, tokmap_value *value, failure *err)
             fail_value(c, err);
         if (result > 0) {
             base->page = &c->place;
+            base->checksum = c->sum;
+            base->repetition = c->values.repetition;
+            base->definition = c->values.definition;
             c->row++;
         }
         if (result != 0)

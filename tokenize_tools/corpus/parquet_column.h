@@ -18,15 +18,18 @@ typedef struct parquet_column_options {
 } parquet_column_options;
 
 typedef struct parquet_column {
-    const parquet_page_place *page; /* of the last value; NULL before the first */
+    /* These are of the last value; NULL before the first. */
+    const parquet_page_place *page;
     /* The sum of the checksums of all pages that were begun so far, with dictionaries; each counts
      * from the first of its values that was returned. */
     uint64_t checksum;
     uint64_t dictionary_checksum; /* the part of it that is the dictionary of the current page */
+    uint32_t repetition, definition;
     uint64_t n_large; /* at the end: pages larger than the memory, which were read alone */
 } parquet_column;
 
-/* The file and the column must stay valid. Begins at the first of the rows; only pages with some of
+/* The file and the column must stay valid. Begins at the first of the rows, which of a list are
+ * values, as parquet_values_of_group counts them; only pages with some of
  * them are read, but their last page may give values after them. Threads start with the first
  * value. */
 parquet_column *parquet_column_open(const parquet_file *f, const parquet_element *column,

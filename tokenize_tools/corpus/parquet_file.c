@@ -233,28 +233,38 @@ static bool read_header(parquet_scan *s, failure *err)
     }
 }
 
+parquet_rows parquet_values_of_group(const parquet_footer *f, const parquet_element *column,
+                                     size_t group)
+{
+    const parquet_row_group *g = &f->groups[group];
+    const parquet_chunk *c = parquet_chunk_of(f, group, column);
+    if (column->max_repetition == 0)
+        return (parquet_rows){g->first_row, g->first_row + g->n_rows};
+    return (parquet_rows){c->first_value, c->first_value + c->n_values};
+}
+
 static bool begin_group(parquet_scan *s, failure *err)
 {
     parquet_page_place *next = &s->next;
     const parquet_footer *footer = &next->file->footer;
     const parquet_chunk *chunk = parquet_chunk_of(footer, next->group, next->column);
-    const parquet_row_group *group = &footer->groups[next->group];
+    const parquet_rows values = parquet_values_of_group(footer, next->column, next->group);
     const char *refused = parquet_codec_refused(chunk->codec);
     char text[240];
     *next = (parquet_page_place){.file = next->file,
                                  .column = next->column,
                                  .group = next->group,
                                  .offset = chunk->offset,
-                                 .first_row = group->first_row};
+                                 .first_row = values.begin};
     s->offset = chunk->offset;
     const uint64_t most = next->file->data_end - chunk->offset;
     s->end = chunk->offset + (chunk->stored_bytes < most ? chunk->stored_bytes : most);
-    s->rows_left = group->n_rows;
+    s->rows_left = values.end - values.begin;
     if (chunk->encrypted)
         return parquet_page_fail(next, "encrypted columns cannot be read", err);
     if (chunk->external)
         return parquet_page_fail(next, "its pages are in another file, which cannot be read", err);
-    if (chunk->n_values != group->n_rows)
+    if (chunk->n_values != s->rows_left)
         return parquet_page_fail(next, "it has not as many values as there are rows", err);
     snprintf(text, sizeof text, "%s cannot be read: %s", parquet_codec_name(chunk->codec),
              refused ? refused : "");
@@ -307,10 +317,10 @@ static bool find_group(parquet_scan *s)
 {
     const parquet_footer *footer = &s->next.file->footer;
     for (; s->next.group < footer->n_groups; s->next.group++) {
-        const parquet_row_group *group = &footer->groups[s->next.group];
-        if (group->first_row >= s->rows.end)
+        const parquet_rows values = parquet_values_of_group(footer, s->next.column, s->next.group);
+        if (values.begin >= s->rows.end)
             return false;
-        if (group->n_rows > 0 && group->first_row + group->n_rows > s->rows.begin)
+        if (values.end > values.begin && values.end > s->rows.begin)
             return true;
     }
     return false;

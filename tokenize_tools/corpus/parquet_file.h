@@ -36,7 +36,7 @@ typedef struct parquet_page_place {
     size_t group;
     uint32_t page;           /* number of the data page in its column chunk, from 0 */
     uint64_t offset;         /* of its header, in the file */
-    uint64_t first_row;      /* in the file */
+    uint64_t first_row;      /* in the file; of a list, the number of its first value */
     uint64_t end_before;     /* where the data page before it in the chunk ends; 0: there is none */
     uint64_t dictionary_use; /* memory for the chunk's dictionary; 0: none */
     parquet_page_header header;
@@ -56,10 +56,14 @@ typedef struct parquet_rows { /* of a file, from 0 */
     uint64_t begin, end;
 } parquet_rows;
 
+/* The values of a column that a row group has. Of a column without lists, these are its rows. */
+parquet_rows parquet_values_of_group(const parquet_footer *f, const parquet_element *column,
+                                     size_t group);
+
 typedef struct parquet_scan {
     parquet_page_place next; /* without header */
     uint64_t rows_left;      /* of the row group; 0: it has not begun */
-    parquet_rows rows;       /* data pages without any of these are left out */
+    parquet_rows rows;       /* data pages without any of these are left out; of a list, values */
     uint64_t offset;         /* of the next header */
     uint64_t end;            /* of the column chunk */
     uint8_t *bytes;          /* of the file, from `begin` on */

@@ -2,9 +2,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "corpus/parquet_column.h"
+#include "corpus/parquet_list.h"
 #include "corpus/reader_kind.h"
 #include "system/files.h"
 #include "system/input_file.h"
@@ -27,6 +28,7 @@ typedef struct parquet_reader {
         const parquet_element *element; /* NULL: FIELD_ROW */
         parquet_column *column;
     } fields[FIELD_LIST_MAX];
+    parquet_list list, marks; /* of these columns, if they have lists */
 
     uint64_t row, offset; /* of the current row if `at_hand`, else of the next one */
     bool at_hand;
@@ -81,6 +83,8 @@ static void close_parquet(reader *base)
 {
     parquet_reader *r = (parquet_reader *)base;
     close_columns(r);
+    free(r->list.numbers);
+    free(r->marks.numbers);
     parquet_scan_free(&r->cuts);
     parquet_file_close(&r->file);
 }
@@ -90,14 +94,23 @@ static bool choose_columns(parquet_reader *r, failure *err)
     const parquet_footer *f = &r->file.footer;
     const field_list *fields = r->base.options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
-    r->element = parquet_text_column(f, corpus_field(r->base.options), err);
+    const corpus_options *o = r->base.options;
+    if (o->list == LIST_PARTS)
+        return fail(err, "parts are read from JSON lines only");
+    if (o->list && o->on_error == ON_ERROR_COLLECT)
+        return fail(err, "lists of Parquet are not collected: use --on-error skip or fail");
+    r->element = o->list ? parquet_list_column(f, o->field, &r->list.definition, err)
+                         : parquet_text_column(f, corpus_field(o), err);
     if (!r->element)
         return false;
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         types[i] = TOKMAP_VALUE_INT64;
         if (strcmp(fields->names[i], FIELD_ROW) == 0)
             continue;
-        const parquet_element *e = parquet_value_column(f, fields->names[i], err);
+        const bool is_marks = o->marks && i == fields->n_fields - 1;
+        const parquet_element *e =
+            is_marks ? parquet_list_column(f, fields->names[i], &r->marks.definition, err)
+                     : parquet_value_column(f, fields->names[i], err);
         if (!e)
             return false;
         r->fields[i].element = e;
@@ -109,17 +122,35 @@ static bool choose_columns(parquet_reader *r, failure *err)
     return reader_check_where(r->base.options, types, err);
 }
 
+static parquet_column *open_column(parquet_reader *r, const parquet_element *e, parquet_list *l,
+                                   const parquet_column_options *options, failure *err)
+{
+    uint64_t n_before = 0;
+    parquet_rows rows = {.begin = r->row, .end = r->rows.end};
+    if (e->max_repetition > 0)
+        rows = parquet_list_values(&r->file.footer, e, rows, &n_before);
+    parquet_column *c = parquet_column_open(&r->file, e, rows, options, err);
+    if (l)
+        *l = (parquet_list){.column = c,
+                            .definition = l->definition,
+                            .n_skipped = n_before,
+                            .most = r->base.options->max_piece_bytes / sizeof(uint32_t),
+                            .seen_bytes = r->prefix.n_bytes,
+                            .numbers = l->numbers,
+                            .capacity = l->capacity};
+    return c;
+}
+
 /* The columns of fields take turns in the calling thread, and share the memory. */
 static bool open_columns(parquet_reader *r, failure *err)
 {
     const corpus_options *o = r->base.options;
-    const parquet_rows rows = {.begin = r->row, .end = r->rows.end};
     parquet_column_options options = {
         .n_threads = o->n_decoders,
         .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
     };
     options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
-    r->column = parquet_column_open(&r->file, r->element, rows, &options, err);
+    r->column = open_column(r, r->element, o->list ? &r->list : NULL, &options, err);
     bool ok = r->column != NULL;
     if (!o->fields)
         return ok;
@@ -133,8 +164,9 @@ static bool open_columns(parquet_reader *r, failure *err)
     for (size_t i = 0; ok && i < o->fields->n_fields; i++) {
         if (!r->fields[i].element)
             continue;
+        const bool is_marks = o->marks && i == o->fields->n_fields - 1;
         r->fields[i].column =
-            parquet_column_open(&r->file, r->fields[i].element, rows, &options, err);
+            open_column(r, r->fields[i].element, is_marks ? &r->marks : NULL, &options, err);
         ok = r->fields[i].column != NULL;
     }
     return ok;
@@ -154,6 +186,14 @@ static bool stopped(const parquet_reader *r, failure *err)
         return false;
     *err = (failure){.status = ECANCELED, .text = "stopped"};
     return true;
+}
+
+/* Of the column of texts or lists. */
+static parquet_rows values_of(const parquet_reader *r, parquet_rows rows)
+{
+    uint64_t n_before;
+    return r->base.options->list ? parquet_list_values(&r->file.footer, r->element, rows, &n_before)
+                                 : rows;
 }
 
 /* Adds up the pages of the text that an earlier run read. 0: there is no page that ends there. */
@@ -185,7 +225,7 @@ static bool check_prefix(const parquet_reader *r, failure *err)
     uint64_t sum = r->file.footer_checksum;
     int result = 1;
     if (r->prefix.n_bytes > 0) {
-        parquet_scan_begin(&scan, &r->file, r->element, r->rows);
+        parquet_scan_begin(&scan, &r->file, r->element, values_of(r, r->rows));
         result = sum_pages(r, &scan, &sum, err);
         parquet_scan_free(&scan);
     }
@@ -201,9 +241,12 @@ static bool count_page(parquet_reader *r, failure *err)
 {
     const parquet_page_place *page = r->column->page;
     const uint64_t end = parquet_page_end(page), begin = r->part.begin.offset;
-    if (!r->has_page && r->row == r->rows.begin && begin && page->offset != begin)
+    const bool is_list = r->base.options->list;
+    if (!r->has_page && !is_list && r->row == r->rows.begin && begin && page->offset != begin)
         return fail_changed(err, "has changed: the page of its first row is at another place");
-    if (!r->has_page && r->prefix.n_bytes > 0) {
+    if (is_list) {
+        r->counted = r->list.seen;
+    } else if (!r->has_page && r->prefix.n_bytes > 0) {
         if (r->prefix.n_bytes == end)
             r->counted = r->column->checksum;
         else if (page->end_before == r->prefix.n_bytes)
@@ -258,15 +301,20 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
     }
     if (!r->column && !open_columns(r, err))
         return READER_FAILED;
-    const int result = parquet_column_next(r->column, &value, err);
+    const bool is_list = base->options->list;
+    const int result = is_list ? parquet_list_next(&r->list, &value, err)
+                               : parquet_column_next(r->column, &value, err);
     if (result <= 0)
         return result == 0 && finish_input(r, err) ? READER_END : READER_FAILED;
     const bool begins = !r->has_page || r->column->page->offset != r->page_offset;
     if (begins && (stopped(r, err) || !count_page(r, err)))
         return READER_FAILED;
     for (size_t i = 0; base->options->fields && i < base->options->fields->n_fields; i++) {
-        if (r->fields[i].element &&
-            parquet_column_next(r->fields[i].column, &base->values[i], err) <= 0)
+        const bool is_marks = base->options->marks && i == base->options->fields->n_fields - 1;
+        if (!r->fields[i].element)
+            continue;
+        if ((is_marks ? parquet_list_next(&r->marks, &base->values[i], err)
+                      : parquet_column_next(r->fields[i].column, &base->values[i], err)) <= 0)
             return READER_FAILED;
     }
     if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING)
@@ -281,6 +329,11 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
                           .offset = r->offset,
                           .line = r->row,
                           .values = base->values};
+    text->is_numbers = is_list;
+    if (is_list && (r->list.n > r->list.most || r->marks.n > r->list.most)) {
+        text->reason = "a list of more tokens than --memory allows; raise it";
+        return READER_BAD;
+    }
     return value.type == TOKMAP_VALUE_NULL ? READER_NULL : READER_TEXT;
 }
 
@@ -337,7 +390,7 @@ static void describe_row(const reader *base, reader_place place, uint64_t offset
     const parquet_page_place *page = r->column ? r->column->page : NULL;
     char row[280];
     snprintf(row, sizeof row, "%.150s: row %" PRIu64, r->file.name, place.line);
-    if (page && place.line >= page->first_row &&
+    if (page && !r->base.options->list && place.line >= page->first_row &&
         place.line - page->first_row < page->header.n_values)
         parquet_row_describe(page, place.line, row, sizeof row);
     snprintf(text, text_bytes, "%s: byte %" PRIu64 " of the text", row,
@@ -387,12 +440,16 @@ int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, fa
     parquet_page_place page;
     int result;
     if (!r->cuts.next.file)
-        parquet_scan_begin(&r->cuts, &r->file, r->element, r->rows);
+        parquet_scan_begin(&r->cuts, &r->file, r->element, values_of(r, r->rows));
+    /* Which rows a page of lists begins with is known only at the start of a row group. */
     do
         result = parquet_scan_find(&r->cuts, at_least, &page, err);
-    while (result > 0 && page.first_row == 0);
+    while (result > 0 && (page.first_row == 0 || (r->base.options->list && page.page > 0)));
     if (result > 0)
-        *cut = (corpus_cut){.offset = page.offset, .row = page.first_row};
+        *cut =
+            (corpus_cut){.offset = page.offset,
+                         .row = r->base.options->list ? r->file.footer.groups[page.group].first_row
+                                                      : page.first_row};
     return result;
 }
 

@@ -25,6 +25,7 @@ typedef struct reader_text {
     size_t n_bytes;
     bool first;      /* this text begins a document */
     bool last;       /* this text ends it */
+    bool is_numbers; /* a list, also the one of marks, is an array of int64_t */
     bool drop;       /* discard its text so far: its key appeared again */
     uint64_t offset; /* start of the document, in the plain bytes */
     uint64_t line;

@@ -173,9 +173,9 @@ const cli_option pack_document_rows[] = {
          "for jsonl, parquet and arrow: the field or column that holds the text, such as meta.body "
          "[text]"},
     {"tokens", 0, CLI_TEXT, TARGET(tokens), "PATH",
-     .help =
-         "for jsonl: the field that is a list of token ids, to be packed as they are; --eod and "
-         "--bos are none then, and with --eod a document that does not end with it gets it"},
+     .help = "for jsonl and parquet: the field that is a list of token ids, packed as they are; "
+             "--eod and "
+             "--bos are none then, and with --eod a document that does not end with it gets it"},
     {"labels", 0, CLI_TEXT, TARGET(labels), "PATH",
      .help = "with --tokens: the field that is a list of the ids again, with -100 for those that "
              "must not count in the loss"},
@@ -297,8 +297,8 @@ static int check_lists(pack_options *o)
         return cli_usage("--labels and --loss-mask do not work together");
     if (in->field)
         return cli_usage("--tokens does not work with --field: it names the field");
-    if (format != CORPUS_AUTO && format != CORPUS_JSON_LINES)
-        return cli_usage("--tokens works only with --format jsonl or auto");
+    if (format != CORPUS_AUTO && format != CORPUS_JSON_LINES && format != CORPUS_PARQUET)
+        return cli_usage("--tokens works only with --format jsonl, parquet or auto");
     in->field = o->tokens;
     in->utf8 = UTF8_RAW;
     return CLI_OK;

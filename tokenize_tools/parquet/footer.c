@@ -292,9 +292,14 @@ static void read_chunks(thrift *t, uint8_t type, void *to)
         thrift_read(t, list.type, chunk_fields, &raw);
         while (!column->is_leaf || column->leaf != i)
             column++;
+        parquet_chunk *chunk = &f->chunks[f->n_groups * f->n_leaves + i];
         if (!t->why)
-            t->why =
-                set_chunk(&f->chunks[f->n_groups * f->n_leaves + i], &raw, column, r->file_bytes);
+            t->why = set_chunk(chunk, &raw, column, r->file_bytes);
+        if (!t->why && f->n_groups > 0)
+            chunk->first_value = chunk[-(ptrdiff_t)f->n_leaves].first_value +
+                                 chunk[-(ptrdiff_t)f->n_leaves].n_values;
+        if (!t->why && chunk->first_value > INT64_MAX)
+            t->why = "a column has too many values";
     }
 }
 
@@ -556,4 +561,40 @@ const parquet_element *parquet_text_column(const parquet_footer *f, const char *
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path, failure *err)
 {
     return choose(f, path, is_value, err);
+}
+
+/* Whether it is the column of the elements of one list. */
+static bool is_element(const parquet_element *e)
+{
+    return e->is_leaf && e->max_repetition == 1 &&
+           (e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED) &&
+           (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BOOLEAN);
+}
+
+const parquet_element *parquet_list_column(const parquet_footer *f, const char *path,
+                                           uint8_t *definition, failure *err)
+{
+    const parquet_element *found = NULL;
+    for (size_t i = 1; i < f->n_elements; i++) {
+        const parquet_element *e = &f->elements[i];
+        bool named = false;
+        if (!is_element(e))
+            continue;
+        for (; e->depth > 0; e = &f->elements[e->parent])
+            named = named || has_path(f, e, path);
+        if (named && found) {
+            fail(err, "the column \"%.100s\" has more than one list of numbers", path);
+            return NULL;
+        }
+        found = named ? &f->elements[i] : found;
+    }
+    if (!found) {
+        fail(err, "it has no column \"%.100s\" that is a list of whole numbers", path);
+        return NULL;
+    }
+    const parquet_element *e = found;
+    while (f->elements[e->parent].max_repetition > 0)
+        e = &f->elements[e->parent];
+    *definition = e->max_definition;
+    return found;
 }

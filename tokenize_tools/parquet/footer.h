@@ -53,8 +53,8 @@ typedef struct parquet_element { /* a column or a group of columns */
 } parquet_element;
 
 typedef struct parquet_chunk {
-    uint64_t offset; /* of its first page */
-    uint64_t n_values;
+    uint64_t offset;                /* of its first page */
+    uint64_t first_value, n_values; /* of the column */
     uint64_t stored_bytes, plain_bytes;
     uint32_t encodings; /* a bit for each */
     uint8_t codec;
@@ -102,6 +102,10 @@ const parquet_element *parquet_text_column(const parquet_footer *f, const char *
 /* The same for a column of numbers, booleans or strings. */
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path,
                                             failure *err);
+/* The column of the elements of a list of numbers or booleans with this path; with all other columns
+ * an error. *definition: the definition level of an element that is there. */
+const parquet_element *parquet_list_column(const parquet_footer *f, const char *path,
+                                           uint8_t *definition, failure *err);
 /* Writes the dotted path, cut to n_bytes, with ? for bytes that are not plain ASCII text. */
 void parquet_path(const parquet_footer *f, const parquet_element *e, char *text, size_t n_bytes);
 /* "PLAIN, RLE_DICTIONARY" */

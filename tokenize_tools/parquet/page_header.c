@@ -4,7 +4,8 @@
 #include "parquet/thrift.h"
 
 typedef struct raw_part { /* as stored */
-    int64_t n_values, encoding, level_encoding, definition_bytes, repetition_bytes;
+    int64_t n_values, encoding, level_encoding, repetition_encoding, definition_bytes,
+        repetition_bytes;
     bool is_compressed;
 } raw_part;
 
@@ -17,6 +18,7 @@ static const thrift_field v1_fields[] = {
     {1, thrift_integer, offsetof(raw_part, n_values), NULL},
     {2, thrift_integer, offsetof(raw_part, encoding), NULL},
     {3, thrift_integer, offsetof(raw_part, level_encoding), NULL},
+    {4, thrift_integer, offsetof(raw_part, repetition_encoding), NULL},
     {0}};
 static const thrift_field dictionary_fields[] = {
     {1, thrift_integer, offsetof(raw_part, n_values), NULL},
@@ -56,7 +58,8 @@ static const char *check_header(const raw_header *r)
         p->definition_bytes + p->repetition_bytes > r->plain_bytes)
         return "its levels are longer than the page";
     if (p->encoding < 0 || p->encoding > UINT8_MAX || p->level_encoding < 0 ||
-        p->level_encoding > UINT8_MAX || (r->crc != INT64_MIN && r->crc < INT32_MIN) ||
+        p->level_encoding > UINT8_MAX || p->repetition_encoding < 0 ||
+        p->repetition_encoding > UINT8_MAX || (r->crc != INT64_MIN && r->crc < INT32_MIN) ||
         r->crc > UINT32_MAX)
         return "a number in its header is wrong";
     return NULL;
@@ -72,9 +75,9 @@ const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *byte
                     .plain_bytes = -1,
                     .stored_bytes = -1,
                     .crc = INT64_MIN,
-                    .parts = {[PARQUET_PAGE_DATA] = {-1, -1, rle, 0, 0, true},
-                              [PARQUET_PAGE_DICTIONARY] = {-1, -1, rle, 0, 0, true},
-                              [PARQUET_PAGE_DATA_V2] = {-1, -1, rle, -1, -1, true}}};
+                    .parts = {[PARQUET_PAGE_DATA] = {-1, -1, rle, rle, 0, 0, true},
+                              [PARQUET_PAGE_DICTIONARY] = {-1, -1, rle, rle, 0, 0, true},
+                              [PARQUET_PAGE_DATA_V2] = {-1, -1, rle, rle, -1, -1, true}}};
     thrift_read(&t, THRIFT_STRUCT, header_fields, &r);
     const char *why = t.why ? t.why : check_header(&r);
     *is_short = t.short_of;
@@ -91,6 +94,7 @@ const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *byte
         .n_values = (uint32_t)p->n_values,
         .encoding = (uint8_t)p->encoding,
         .level_encoding = (uint8_t)p->level_encoding,
+        .repetition_encoding = (uint8_t)p->repetition_encoding,
         .repetition_bytes = (uint32_t)p->repetition_bytes,
         .definition_bytes = (uint32_t)p->definition_bytes,
         .is_compressed = p->is_compressed,

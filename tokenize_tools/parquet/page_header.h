@@ -37,7 +37,7 @@ typedef struct parquet_page_header {
     uint32_t crc;      /* CRC-32 of the stored page */
     uint32_t n_values; /* with nulls */
     uint8_t encoding;
-    uint8_t level_encoding; /* DATA: of the definition levels */
+    uint8_t level_encoding, repetition_encoding; /* DATA: of definition and repetition levels */
     /* DATA_V2: levels before the values, never compressed. */
     uint32_t repetition_bytes, definition_bytes;
     bool is_compressed; /* the values; if the chunk has a codec */

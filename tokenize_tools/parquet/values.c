@@ -336,28 +336,42 @@ static bool begin_encoding(parquet_values *v)
     return fail_page(v, "its encoding cannot be read for a column of its type");
 }
 
+typedef struct stored_levels {
+    uint32_t max;
+    uint8_t encoding;
+    size_t n_bytes; /* version 2 */
+} stored_levels;
+
 /* Version 1: a length and the levels; version 2: the header has the lengths. */
-static bool begin_levels(parquet_values *v, const parquet_page_header *h)
+static bool begin_levels(parquet_values *v, bool has_length, stored_levels l, parquet_runs *runs)
 {
-    const uint32_t max = v->column->max_definition;
     uint32_t width = 0;
-    size_t n_bytes = h->definition_bytes;
-    v->at += h->repetition_bytes;
-    if (h->type == PARQUET_PAGE_DATA && max > 0) {
-        if (h->level_encoding == PARQUET_ENCODING_BIT_PACKED)
-            return fail_page(v, "its definition levels are BIT_PACKED, which cannot be read");
-        if (h->level_encoding != PARQUET_ENCODING_RLE)
-            return fail_page(v, "its definition levels have an unknown encoding");
+    if (has_length && l.max > 0) {
+        if (l.encoding == PARQUET_ENCODING_BIT_PACKED)
+            return fail_page(v, "its levels are BIT_PACKED, which cannot be read");
+        if (l.encoding != PARQUET_ENCODING_RLE)
+            return fail_page(v, "its levels have an unknown encoding");
         uint32_t stored;
         if (!take_size(v, &stored))
-            return fail_page(v, "its definition levels go beyond its end");
-        n_bytes = stored;
+            return fail_page(v, "its levels go beyond its end");
+        l.n_bytes = stored;
     }
-    while (max >> width)
+    while (l.max >> width)
         width++;
-    parquet_runs_begin(&v->levels, width, v->at, n_bytes);
-    v->at += n_bytes;
+    parquet_runs_begin(runs, width, v->at, l.n_bytes);
+    v->at += l.n_bytes;
     return true;
+}
+
+static bool begin_all_levels(parquet_values *v, const parquet_page_header *h)
+{
+    const bool has_length = h->type == PARQUET_PAGE_DATA;
+    const stored_levels repetitions = {v->column->max_repetition, h->repetition_encoding,
+                                       h->repetition_bytes},
+                        definitions = {v->column->max_definition, h->level_encoding,
+                                       h->definition_bytes};
+    return begin_levels(v, has_length, repetitions, &v->repetitions) &&
+           begin_levels(v, has_length, definitions, &v->levels);
 }
 
 bool parquet_values_begin(parquet_values *v, const parquet_element *column,
@@ -374,7 +388,7 @@ bool parquet_values_begin(parquet_values *v, const parquet_element *column,
         .value = v->value,
         .value_capacity = v->value_capacity,
     };
-    if (!begin_levels(v, header))
+    if (!begin_all_levels(v, header))
         return false;
     v->begin = v->at;
     return begin_encoding(v);
@@ -382,7 +396,6 @@ bool parquet_values_begin(parquet_values *v, const parquet_element *column,
 
 int parquet_values_next(parquet_values *v, tokmap_value *value)
 {
-    uint32_t level;
     *value = (tokmap_value){0};
     bool ok = true;
     if (v->left == 0) {
@@ -390,12 +403,14 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
         return ok ? 0 : -1;
     }
     v->left--;
-    if (v->column->max_definition > 0) {
-        if (!parquet_runs_next(&v->levels, &level))
+    if (v->column->max_repetition > 0 && !parquet_runs_next(&v->repetitions, &v->repetition))
+        ok = fail_page(v, "its repetition levels end too early");
+    if (ok && v->column->max_definition > 0) {
+        if (!parquet_runs_next(&v->levels, &v->definition))
             ok = fail_page(v, "its definition levels end too early");
-        else if (level > v->column->max_definition)
+        else if (v->definition > v->column->max_definition)
             ok = fail_page(v, "a definition level is too large");
-        else if (level < v->column->max_definition)
+        else if (v->definition < v->column->max_definition)
             return 1;
     }
     return ok && v->take(v, value) ? 1 : -1;

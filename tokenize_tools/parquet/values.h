@@ -29,7 +29,8 @@ typedef struct parquet_values {
     uint8_t encoding;
     uint32_t left;    /* values to come, with nulls */
     uint32_t n_taken; /* without nulls */
-    parquet_runs levels;
+    parquet_runs repetitions, levels;
+    uint32_t repetition, definition; /* the levels of the last value */
     const uint8_t *begin, *at, *end; /* of the values */
     parquet_runs runs;
     parquet_delta numbers, suffixes; /* numbers: also lengths and prefixes */

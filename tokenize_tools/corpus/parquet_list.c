@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "corpus/parquet_list.h"
+
+#include "text/array.h"
+
+parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element *column,
+                                 parquet_rows rows, uint64_t *n_before)
+{
+    parquet_rows values = {0};
+    *n_before = 0;
+    for (size_t i = 0; i < f->n_groups && f->groups[i].first_row < rows.end; i++) {
+        const parquet_row_group *group = &f->groups[i];
+        const parquet_rows of_group = parquet_values_of_group(f, column, i);
+        values.end = of_group.end;
+        if (group->first_row <= rows.begin) {
+            values.begin = of_group.begin;
+            *n_before = rows.begin - group->first_row;
+        }
+    }
+    return values;
+}
+
+/* Keeps the value that was read last, unless it stands for a list without any. */
+static bool keep_value(parquet_list *l, failure *err)
+{
+    if (l->next_definition < l->definition)
+        return true;
+    if (l->n < l->most) {
+        if (!array_reserve(&l->numbers, &l->capacity, l->n + 1, sizeof *l->numbers))
+            return fail_memory(err);
+        l->numbers[l->n] = l->next.type == TOKMAP_VALUE_INT64 ? l->next.integer : PARQUET_LIST_NULL;
+    }
+    l->n++;
+    return true;
+}
+
+static int read_value(parquet_list *l, failure *err)
+{
+    const int result = parquet_column_next(l->column, &l->next, err);
+    l->has_next = result > 0;
+    l->next_definition = l->column->definition;
+    if (l->has_next) {
+        l->next_page = *l->column->page;
+        l->next_checksum = l->column->checksum;
+    }
+    return result;
+}
+
+static int read_list(parquet_list *l, tokmap_value *value, failure *err)
+{
+    parquet_column *c = l->column;
+    int result = l->has_next ? 1 : read_value(l, err);
+    if (result <= 0)
+        return result;
+    const bool is_null = l->next_definition + 1 < l->definition;
+    uint64_t checksum;
+    l->n = 0;
+    do {
+        if (!keep_value(l, err))
+            return -1;
+        /* The value after it may be of the next list, and on another page. */
+        l->page = l->next_page;
+        checksum = l->next_checksum;
+        result = read_value(l, err);
+    } while (result > 0 && c->repetition > 0);
+    c->page = &l->page;
+    c->checksum = checksum;
+    if (parquet_page_end(&l->page) <= l->seen_bytes)
+        l->seen = checksum;
+    *value = (tokmap_value){0};
+    if (!is_null)
+        *value =
+            (tokmap_value){.type = TOKMAP_VALUE_STRING,
+                           .text = (const char *)l->numbers,
+                           .text_bytes = (l->n < l->most ? l->n : l->most) * sizeof *l->numbers};
+    return result < 0 ? -1 : 1;
+}
+
+int parquet_list_next(parquet_list *l, tokmap_value *value, failure *err)
+{
+    int result = 1;
+    for (; l->n_skipped > 0 && result > 0; l->n_skipped--)
+        result = read_list(l, value, err);
+    return result > 0 ? read_list(l, value, err) : result;
+}
