@@ -169,7 +169,8 @@ static reader_result read_parts(marked_text *m, reader_text *text, failure *err)
 reader_result marked_text_read(marked_text *m, const corpus_options *options, reader_text *text,
                                failure *err)
 {
-    /* A token takes two bytes of JSON at least, or 8 of a number, and a part with its marks more than its text. */
+    /* A token takes two bytes of JSON at least, or 8 of a number; a part and its marks take more
+     * than its text. */
     if (!array_reserve(&m->bytes, &m->capacity, 2 * text->n_bytes + 1, 1))
         return fail_memory(err);
     const reader_result result =

@@ -536,6 +536,7 @@ static const parquet_element *choose(const parquet_footer *f, const char *path,
             return NULL;
         }
         e = &f->elements[i];
+        assert(e);
     }
     if (e && (fits(e) || (is_value(e) && parquet_is_null(f, e))))
         return e;

@@ -102,7 +102,7 @@ const parquet_element *parquet_text_column(const parquet_footer *f, const char *
 /* The same for a column of numbers, booleans or strings. */
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path,
                                             failure *err);
-/* The column of the elements of a list of numbers or booleans with this path; with all other columns
+/* The column of the elements of the list of numbers or booleans with this path; any other column is
  * an error. *definition: the definition level of an element that is there. */
 const parquet_element *parquet_list_column(const parquet_footer *f, const char *path,
                                            uint8_t *definition, failure *err);
