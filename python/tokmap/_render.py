@@ -52,7 +52,8 @@ class _Chats:
         if not hasattr(utils, "render_jinja_template"):
             raise _Refused(f"transformers {transformers.__version__} is too old: pip install -U transformers")
         try:
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
+            load = transformers.AutoTokenizer.from_pretrained
+            self._tokenizer = load(tokenizer, local_files_only=True, trust_remote_code=False)
         except Exception as error:
             why = str(error).strip().partition("\n")[0]
             raise _Refused(f"{tokenizer}: transformers cannot load this tokenizer without the network: {why}") from None
