@@ -94,7 +94,7 @@ static int select_where(selection *s, const char *text)
     field_list fields = {0};
     tokmap_value values[FIELD_LIST_MAX];
     tokmap_value_type types[FIELD_LIST_MAX];
-    uint32_t columns[FIELD_LIST_MAX];
+    uint32_t columns[FIELD_LIST_MAX] = {0};
     failure err;
     where *w = where_compile(text, &fields, &err);
     int code = CLI_OK;
