@@ -18,6 +18,7 @@ RANKS, RANK_TOKENS, ROW_TOKENS = 16_384, 10_000, 8_192  # tokens a second of a r
 INPUT_LINE_BYTES = 100       # of a plan: size, time, format and a path of 60 bytes
 INDEX_BYTES = 4.13           # for each document, FORMAT.md 3.3
 SEGMENT_BYTES = 24 + 20      # an entry, and a name such as cells/012345.bin
+REDACTED = 1_000_000         # documents, anywhere
 PACK_SECONDS = 900           # of the whole pack: stragglers.py, 16 tasks a node
 
 
@@ -47,6 +48,26 @@ def loader_rows(n_cells):
             row("from then on, opens of all ranks", "per second", rate * RANKS * (1 - mapped / n_cells))]
 
 
+def redacting(index, seconds_for_documents):
+    """Each document is in one block, or in two where it crosses their border. The index is read twice, once for its
+    checksums, and written."""
+    document = DOCUMENT_TOKENS * TOKEN_BYTES
+    blocks = REDACTED * (1 + document / 2**20)
+    touched = CELLS * -math.expm1(REDACTED * math.log1p(-1 / CELLS))
+
+    def row(name, unit, number):
+        return rows.row("redact", name, unit, [number])
+
+    return [row("tokens read", "TB", blocks * 2**20 / 1e12),
+            row("time to read them at 1 GB/s", "s", blocks * 2**20 / FILE_SYSTEM),
+            row("tokens written", "GB", REDACTED * document / 1e9),
+            row("reading and writing the index at 1 GB/s", "s", 3 * index / FILE_SYSTEM),
+            row("time for the documents of the index", "s", seconds_for_documents),
+            row("cells with such a document", "cells", touched),
+            row("copying the token files at 1 GB/s", "hours", TOKENS * TOKEN_BYTES / FILE_SYSTEM / 3600),
+            row("memory for block checksums", "GB", 2 * 8 * TOKENS * TOKEN_BYTES / 2**20 / 1e9)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("measured", type=pathlib.Path)
@@ -71,6 +92,7 @@ def main():
         rows.row(page, "packing: calls for metadata, while all nodes pack", "per second", [CELLS * packing / PACK_SECONDS]),
         rows.row(page, "packing: calls for metadata of a node", "per second", [CELLS * packing / PACK_SECONDS / NODES]),
     ]
+    found += redacting(index, documents * per_document)
     found += loader_rows(1_000) + loader_rows(10_000) + loader_rows(CELLS)
     rows.finish(found, "computed.py " + arguments.measured.name, arguments.out)
 
