@@ -33,6 +33,9 @@ static tokmap_dataset *make_dataset(void)
     for (uint32_t id = 0; id < N_TOKENS; id++)
         require(tokmap_writer_append(w, &id, 1, NULL) == TOKMAP_OK);
     require(tokmap_writer_end_document(w, NULL) == TOKMAP_OK);
+    /* so that states of other data are compared with those of an earlier id, too */
+    static const char metadata[] = "{\"redacted_from\":[\"00112233445566778899aabbccddeeff\"]}";
+    require(tokmap_writer_set_metadata(w, metadata, sizeof metadata - 1, NULL) == TOKMAP_OK);
     require(tokmap_writer_finish(w, NULL) == TOKMAP_OK);
     tokmap_writer_close(w);
     require(tokmap_dataset_open(&ds, path, NULL) == TOKMAP_OK);
