@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tokmap pack of records that are lists: token ids with labels or a loss mask, of JSON lines and Parquet. Compared with
-what Python wrote, for any number of threads, in plans, after kills; what is wrong in a list is told with its place."""
+"""tokmap pack of records that are lists: token ids with labels or a loss mask, and parts of texts, of JSON lines and
+Parquet. Compared with what Python wrote and with the rule of transformers, for any number of threads, in plans, after
+kills; what is wrong in a list is told with its place."""
 
 import json
 import os
@@ -12,7 +13,8 @@ import time
 
 import ref_protocol
 import ref_reader
-from pack_corpus import n_bytes
+from oracle_patterns import byte_letters
+from pack_corpus import n_bytes, small_vocabulary
 from ref_protocol import expect, expect_equal, need_parquet, program
 
 VOCAB = 70000
@@ -65,9 +67,9 @@ def write_parquet(folder, name, rng, rows):
     return name
 
 
-def pack(folder, out, inputs, *options, code=0, **environment):
-    done = subprocess.run([program("tokmap"), "pack", *inputs, "-o", out, "--tokens", "input_ids", *options], cwd=folder,
-                          env={**os.environ, **environment}, capture_output=True, text=True)
+def pack(folder, out, inputs, *options, code=0, lists="--tokens=input_ids"):
+    done = subprocess.run([program("tokmap"), "pack", *inputs, "-o", out, lists, *options], cwd=folder,
+                          capture_output=True, text=True)
     expect_equal(done.returncode, code, done.stderr)
     return done.stderr
 
@@ -190,6 +192,94 @@ def killed_again_and_again(folder, write, seed):
     return "%d kills" % n_killed
 
 
+# ---- Parts ----
+
+
+PIECES = ["word", " ", "or", "word word", "12", "é", "e\u0301", "語", "\U0001f600", "\U0001f468\u200d\U0001f469", "<|e|>", "<|", "\n", "\0", '"\\']
+
+
+def some_parts(rng):
+    return [{"text": "".join(rng.choices(PIECES, k=rng.choice((0, 1, 1, 4, 30)))), "train": rng.random() < 0.5}
+            for _ in range(rng.choice((0, 1, 3, 9)))]
+
+
+def counted(parts, tokens):
+    """Of each token whether it counts, by transformers' char_to_token. tokens: their bytes."""
+    text = "".join(part["text"] for part in parts)
+    char_of = [i for i, c in enumerate(text) for _ in c.encode()]
+    ranges, at = [], 0
+    for token in tokens:
+        ranges.append((char_of[at], char_of[at + len(token) - 1] + 1))
+        at += len(token)
+    expect(b"".join(tokens) == text.encode(), "the tokens are another text")
+
+    def token_of(char):
+        return next(k for k, (first, end) in enumerate(ranges) if first <= char < end)
+
+    counts, begin = [False] * len(tokens), 0
+    for part in parts:
+        end = begin + len(part["text"])
+        if part["train"] and end > begin:
+            for k in range(token_of(begin), token_of(end - 1) + 1):
+                counts[k] = True
+        begin = end
+    return counts
+
+
+def tokens_of_parts_are_those_of_transformers(folder):
+    specials = ("<|endoftext|>", "<|e|>")
+    (folder / "v.json").write_text(small_vocabulary(specials=specials))
+    byte_of = {letter: i for i, letter in enumerate(byte_letters())}
+    vocabulary = json.loads((folder / "v.json").read_text())
+    bytes_of = {i: bytes(byte_of[letter] for letter in token) for token, i in vocabulary["model"]["vocab"].items()}
+    bytes_of.update({token["id"]: token["content"].encode() for token in vocabulary["added_tokens"]})
+    n = 0
+    for seed in range(30):
+        rng = random.Random(seed)
+        records = [some_parts(rng) for _ in range(200)]
+        texts = ["".join(part["text"] for part in record) for record in records]
+        how = rng.choice(("match", "text"))
+        done = ref_protocol.run_program("tokmap", "encode", "--tokenizer", folder / "v.json", "--specials", how, check=True,
+                                        input="".join(json.dumps(text) + "\n" for text in texts).encode())
+        rows = [(ids, counted(parts, [bytes_of[i] for i in ids])) for parts, ids in
+                zip(records, map(json.loads, done.stdout.splitlines()))]
+        (folder / "a.jsonl").write_text("".join(
+            json.dumps({"x": 1, "p": [dict(rng.sample(list(part.items()), 2)) for part in parts]}, ensure_ascii=seed % 2 > 0) + "\n"
+            for parts in records))
+        for i, more in enumerate((["-j", "1"], ["-j", "3", "--memory", "9M", "--specials", how])):
+            if i or how == "match":  # which it is by itself
+                pack(folder, "o", ["a.jsonl"], "--tokenizer", "v.json", "--force", *more, lists="--parts=p")
+                n += check(folder, "o", rows)
+    return "%d tokens that do not count" % n
+
+
+def parts_that_cannot_be_told_are_refused(folder):
+    (folder / "v.json").write_text(small_vocabulary())
+    nfc = json.loads(small_vocabulary())
+    nfc["normalizer"] = {"type": "NFC"}
+    (folder / "nfc.json").write_text(json.dumps(nfc))
+    good = '{"p": [{"text": "word", "train": true}]}\n'
+    for line, vocabulary, reason in (
+            ('{"p": [{"text": "a"}]}', "v.json", "byte 14 of the list of parts: a part without train"),
+            ('{"p": [{"text": 1, "train": true}]}', "v.json", 'a part: the field "text" has a wrong type'),
+            ('{"p": [{"text": "a", "train": 1}]}', "v.json", 'a part: the field "train" has a wrong type'),
+            ('{"p": [{"text": "a", "train": true, "role": "user"}]}', "v.json", 'the field "role" is not supported'),
+            ('{"p": ["a"]}', "v.json", "byte 1 of the list of parts"),
+            ('{"p": "a"}', "v.json", "the field is not a list"),
+            ('{"p": [{"text": "e\u0301", "train": true}]}', "nfc.json", "document 2: the tokenizer changes its text")):
+        (folder / "a.jsonl").write_text(good + line + "\n" + good)
+        options = ["--tokenizer", vocabulary, "--format", "jsonl"]
+        said = pack(folder, "o", ["a.jsonl"], *options, lists="--parts=p", code=3)
+        expect(reason in said, said)
+        pack(folder, "s", ["a.jsonl"], *options, "--on-error", "skip", "--force", "--restart", lists="--parts=p")
+        expect_equal(len(ref_reader.read(str(folder / "s")).documents), 2, "documents")
+    lower = json.loads(small_vocabulary())
+    lower["normalizer"] = {"type": "Lowercase"}
+    (folder / "lower.json").write_text(json.dumps(lower))
+    said = pack(folder, "o", ["a.jsonl"], "--tokenizer", "lower.json", lists="--parts=p", code=2)
+    expect("cannot say which bytes its tokens stand for" in said, said)
+
+
 BAD = [('{"input_ids": [1, 2.5]}', [], "element 1 of the list is no id of a token"),
        ('{"input_ids": [1, "2"]}', [], "element 1 of the list is no id of a token"),
        ('{"input_ids": [[1], 2]}', [], "element 0 of the list is no id of a token"),
@@ -229,7 +319,7 @@ def what_does_not_go_together_is_refused(folder):
     v = ["--vocab-size", "9"]
     for inputs, options, code, reason in (
             (["a.jsonl"], [], 2, "--tokens needs --vocab-size, or the --tokenizer that made the ids"),
-            (["a.jsonl"], [*v, "--field", "x"], 2, "does not work with --field"),
+            (["a.jsonl"], [*v, "--field", "x"], 2, "use only one of --field, --tokens and --parts"),
             (["a.jsonl"], [*v, "--labels", "l", "--loss-mask", "m"], 2, "do not work together"),
             (["a.jsonl"], [*v, "--labels", "l", "--meta", "l"], 2, "is a list, which --meta and --where cannot take"),
             (["a.jsonl"], [*v, "--format", "arrow"], 2, "only with --format jsonl, parquet or auto"),

@@ -53,7 +53,8 @@ pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *output
     d->o = o;
     d->outputs = outputs;
     d->progress = progress;
-    d->may_drop = o->specials == SPECIALS_ERROR && o->input.on_error != ON_ERROR_FAIL;
+    d->may_drop = (o->specials == SPECIALS_ERROR || o->input.list == LIST_PARTS) &&
+                  o->input.on_error != ON_ERROR_FAIL;
     return d;
 }
 
@@ -87,6 +88,15 @@ void pack_documents_set_position(pack_documents *d, const pack_position *positio
 
 static void describe_special(const pack_documents *d, const document_part *part, char text[512])
 {
+    if (d->o->input.list) {
+        snprintf(
+            text, 512, "%.300s: document %" PRIu64 ": %s", d->parts->inputs->names[d->at.input],
+            d->at.input_documents + 1,
+            d->o->specials == SPECIALS_ERROR
+                ? "a special token is in its text, or the tokenizer changes the text"
+                : "the tokenizer changes its text, so nobody knows which tokens are whose part");
+        return;
+    }
     special_place place =
         special_place_find(d->parts->tokenizer->tokenizer, part->text, part->n_bytes);
     snprintf(text, 512,

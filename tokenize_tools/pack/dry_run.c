@@ -57,7 +57,9 @@ static bool count_tokens(sample *s, const pack_parts *parts, encoder *e, const c
                          id_buffer *ids)
 {
     size_t from = 0;
-    pack_marks marks = {.list = parts->options->input.list,
+    pack_marks marks = {.tokenizer = parts->tokenizer->tokenizer,
+                        .list = parts->options->input.list,
+                        .specials = parts->options->specials,
                         .bos_id = parts->tokens->bos_id,
                         .eod_id = parts->tokens->eod_id};
     bool ok = true;

@@ -49,7 +49,7 @@ static void put_id(FILE *out, const char *name, uint32_t id)
 static void put_options(FILE *out, const pack_options *o)
 {
     put_word(out, "--format", cli_word_name(pack_formats, o->input.format));
-    put_word(out, o->tokens ? "--tokens" : "--field", o->input.field);
+    put_word(out, o->tokens ? "--tokens" : o->parts ? "--parts" : "--field", o->input.field);
     if (o->tokens) {
         put_word(out, "--labels", o->labels);
         put_word(out, "--loss-mask", o->loss_mask);

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/marks.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "corpus/marked_text.h"
+#include "text/array.h"
 #include "text/little_endian.h"
 
 void pack_marks_free(pack_marks *m)
 {
-    (void)m;
+    free(m->text);
+    free(m->parts);
+    free(m->ranges);
 }
+
+/* ---- Tokens ---- */
 
 static tokenize_status take_tokens(pack_text text, id_buffer *ids)
 {
@@ -18,6 +26,90 @@ static tokenize_status take_tokens(pack_text text, id_buffer *ids)
         ids->ids[ids->n + i] = le_get32(text.bytes + 4 * i);
     ids->n += n;
     return TOKENIZE_OK;
+}
+
+/* ---- Parts ---- */
+
+/* Copies the text without its marks, which *n_bytes are left of. false: out of memory. */
+static bool take_parts(pack_marks *m, pack_text text, size_t *n_bytes)
+{
+    size_t n = 0;
+    m->n_parts = 0;
+    if (!array_reserve(&m->text, &m->text_capacity, text.n_bytes + TEXT_PADDING, 1))
+        return false;
+    for (const uint8_t *at = text.bytes; at < text.bytes + text.n_bytes; at++) {
+        if (*at != MARKED_BEGIN && *at != MARKED_END) {
+            m->text[n++] = *at;
+            continue;
+        }
+        if (!array_reserve(&m->parts, &m->parts_capacity, m->n_parts + 1, sizeof *m->parts))
+            return false;
+        pack_part *part = &m->parts[m->n_parts];
+        if (*at == MARKED_BEGIN) {
+            part->begin = n;
+            continue;
+        }
+        part->last = n - 1;
+        while (m->text[part->last] >> 6 == 2) /* inside a character */
+            part->last--;
+        m->n_parts++;
+    }
+    memset(m->text + n, 0, TEXT_PADDING);
+    *n_bytes = n;
+    return true;
+}
+
+/* Which tokens count is the rule of transformers: those of a part, from the first one that has a
+ * byte of its first character to the first one that has a byte of its last. One that two parts
+ * share counts if one of them does. */
+static void mark_ids(const pack_marks *m, uint32_t *ids, size_t n_ids)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const pack_part part = m->parts[i];
+        for (; k < n_ids && m->ranges[k].end <= part.begin; k++)
+            ids[k] |= MARKED_TOKEN;
+        while (k < n_ids && (k == 0 || m->ranges[k - 1].end <= part.last))
+            k++;
+    }
+    for (; k < n_ids; k++)
+        ids[k] |= MARKED_TOKEN;
+}
+
+static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
+{
+    const size_t before = ids->n;
+    size_t n_bytes, place;
+    if (!take_parts(m, text, &n_bytes))
+        return TOKENIZE_NO_MEMORY;
+    const tokenize_status status = encoder_encode(e, m->text, n_bytes, TEXT_FIRST, ids);
+    const size_t n_ids = ids->n - before;
+    if (status != TOKENIZE_OK)
+        return status;
+    if (!array_reserve(&m->ranges, &m->ranges_capacity, n_ids, sizeof *m->ranges))
+        return TOKENIZE_NO_MEMORY;
+    const encoded_text encoded = {.text = m->text,
+                                  .n_bytes = n_bytes,
+                                  .begins = true,
+                                  .drop_specials = m->specials == SPECIALS_DROP,
+                                  .take_specials = m->specials == SPECIALS_MATCH,
+                                  .ids = ids->ids + before,
+                                  .n_ids = n_ids};
+    if (tokenizer_find_ranges(m->tokenizer, &encoded, m->ranges, &place))
+        return TOKENIZE_SPECIAL;
+    mark_ids(m, ids->ids + before, n_ids);
+    return TOKENIZE_OK;
+}
+
+/* ---- Documents ---- */
+
+static tokenize_status encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
+{
+    if (m->list == LIST_TOKENS)
+        return take_tokens(text, ids);
+    if (m->list == LIST_PARTS)
+        return encode_parts(m, e, text, ids);
+    return encoder_encode(e, text.bytes, text.n_bytes, text.first ? TEXT_FIRST : 0, ids);
 }
 
 /* The id that ends a document, or MODEL_NO_ID if there is none to add. ids: of the document. */
@@ -36,10 +128,7 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
     if (begins && !id_buffer_append(ids, m->bos_id))
         return TOKENIZE_NO_MEMORY;
     const size_t first = ids->n;
-    tokenize_status status =
-        m->list == LIST_TOKENS
-            ? take_tokens(text, ids)
-            : encoder_encode(e, text.bytes, text.n_bytes, text.first ? TEXT_FIRST : 0, ids);
+    const tokenize_status status = encode(m, e, text, ids);
     if (status != TOKENIZE_OK) {
         ids->n = before;
         return status;

@@ -7,9 +7,22 @@
 #include "corpus/corpus.h"
 #include "tokenizer/tokenizer.h"
 
-typedef struct pack_marks { /* what an encoder needs for marked text; start with {0} */
+typedef struct pack_part { /* a part that counts in the loss: two bytes of the text */
+    size_t begin, last;    /* the first one of the part, and that of its last character */
+} pack_part;
+
+typedef struct pack_marks { /* what an encoder needs for marked text; start with these: */
+    const tokenizer *tokenizer;
     corpus_list list;
+    specials_policy specials;
     uint32_t bos_id, eod_id; /* put before and after each document; MODEL_NO_ID: nothing */
+
+    uint8_t *text; /* LIST_PARTS: without its marks */
+    size_t text_capacity;
+    pack_part *parts;
+    size_t n_parts, parts_capacity;
+    byte_range *ranges;
+    size_t ranges_capacity;
 } pack_marks;
 
 typedef struct pack_text { /* a document, or a part of it that a safe cut ends or begins */
@@ -19,8 +32,9 @@ typedef struct pack_text { /* a document, or a part of it that a safe cut ends o
 } pack_text;
 
 /* Appends the ids of the text, and those that begin and end the document, as encoder_encode; but
- * nothing unless it returns TOKENIZE_OK. In marked text, these count if the id beside them does,
- * and a document that ends with eod_id gets no other. */
+ * nothing unless it returns TOKENIZE_OK. TOKENIZE_SPECIAL also: it is not known which bytes of the
+ * text the tokens stand for, because it is changed before it is encoded. In marked text, these
+ * count if the id beside them does, and a document that ends with eod_id gets no other. */
 tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids);
 void pack_marks_free(pack_marks *m);
 

@@ -176,6 +176,10 @@ const cli_option pack_document_rows[] = {
      .help = "for jsonl and parquet: the field that is a list of token ids, packed as they are; "
              "--eod and "
              "--bos are none then, and with --eod a document that does not end with it gets it"},
+    {"parts", 0, CLI_TEXT, TARGET(parts), "PATH",
+     .help = "for jsonl: the field that is a list of {\"text\": ..., \"train\": true or false}, as "
+             "'python -m tokmap render' makes of chats; the texts are encoded as one, and only "
+             "tokens of parts with true count in the loss; --eod and --bos as with --tokens"},
     {"labels", 0, CLI_TEXT, TARGET(labels), "PATH",
      .help = "with --tokens: the field that is a list of the ids again, with -100 for those that "
              "must not count in the loss"},
@@ -204,7 +208,7 @@ const cli_option pack_token_rows[] = {
      .get_words = tokenizer_pattern_words},
     {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
     {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
-     .help = "what to do with special tokens that appear in the text [text]",
+     .help = "what to do with special tokens that appear in the text [text; with --parts match]",
      .words = tokenizer_specials_words},
     {"vocab-size", 0, CLI_NUMBER, TARGET(vocab_size), "N",
      .help = "with --tokens and without --tokenizer: ids are below N", .lowest = 1,
@@ -243,6 +247,7 @@ pack_options pack_options_new(void)
     return (pack_options){
         .tokenizer = {.name = "bytes"},
         .bos = "none",
+        .specials = PACK_SPECIALS_AUTO,
         .limit_documents = PACK_NO_LIMIT,
         .limit_tokens = PACK_NO_LIMIT,
         .n_threads = tokmap_i_n_processors(),
@@ -283,11 +288,13 @@ static int check_lists(pack_options *o)
     corpus_options *in = &o->input;
     const char *marks = o->labels ? o->labels : o->loss_mask;
     const corpus_format format = in->format;
-    in->list = o->tokens ? LIST_TOKENS : LIST_NONE;
+    in->list = o->tokens ? LIST_TOKENS : o->parts ? LIST_PARTS : LIST_NONE;
     in->marks = o->labels ? MARKS_LABELS : o->loss_mask ? MARKS_LOSS_MASK : MARKS_NONE;
     if (!o->eod)
         o->eod = in->list ? "none" : "auto";
-    if (!in->list && (marks || o->vocab_size))
+    if (o->specials == PACK_SPECIALS_AUTO)
+        o->specials = o->parts ? SPECIALS_MATCH : SPECIALS_TEXT;
+    if (!o->tokens && (marks || o->vocab_size))
         return cli_usage("%s works only with --tokens", marks ? "a mask" : "--vocab-size");
     if (!in->list) {
         in->field = in->field ? in->field : "text";
@@ -295,11 +302,11 @@ static int check_lists(pack_options *o)
     }
     if (o->labels && o->loss_mask)
         return cli_usage("--labels and --loss-mask do not work together");
-    if (in->field)
-        return cli_usage("--tokens does not work with --field: it names the field");
+    if ((o->tokens && o->parts) || in->field)
+        return cli_usage("use only one of --field, --tokens and --parts: each names the field");
     if (format != CORPUS_AUTO && format != CORPUS_JSON_LINES && format != CORPUS_PARQUET)
-        return cli_usage("--tokens works only with --format jsonl, parquet or auto");
-    in->field = o->tokens;
+        return cli_usage("--tokens and --parts work only with --format jsonl, parquet or auto");
+    in->field = o->tokens ? o->tokens : o->parts;
     in->utf8 = UTF8_RAW;
     return CLI_OK;
 }
@@ -438,6 +445,11 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
         return cli_usage("--tokens needs --vocab-size, or the --tokenizer that made the ids");
     if (options->vocab_size && file->from_file)
         return cli_usage("--vocab-size does not work with --tokenizer, which says it");
+    const char *no_ranges = tokenizer_get_info(file->tokenizer)->no_ranges;
+    if (options->parts && no_ranges)
+        return cli_usage(
+            "--parts: the tokenizer %s cannot say which bytes its tokens stand for: %s", file->name,
+            no_ranges);
     if (options->vocab_size)
         tokens->vocab_size = options->vocab_size;
     include_id(tokens, tokens->eod_id, &ends, file);

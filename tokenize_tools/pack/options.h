@@ -14,6 +14,7 @@
 #define PACK_MAX_SPLITS 16
 #define PACK_MAX_SPLIT_NAME 32
 #define PACK_NO_LIMIT UINT64_MAX
+#define PACK_SPECIALS_AUTO (-1)
 
 /* --split NAME=FRACTION: documents whose hash is in [from, below) go to P-NAME. */
 typedef struct pack_split {
@@ -31,16 +32,16 @@ typedef struct pack_options {
 
     const char **skipped; /* --skip-input; owned */
     size_t n_skipped;
-    corpus_options input;                    /* what pack_corpus_options does not set */
-    char *separator;                         /* owned, or NULL */
-    const char *tokens, *labels, *loss_mask; /* fields, or NULL */
-    uint64_t vocab_size;                     /* --vocab-size, or 0 */
-    const char *meta, *where_text;           /* --meta and --where, or NULL; compiled: */
-    field_list fields;                       /* those of --meta come first */
-    where *where;                            /* or NULL */
+    corpus_options input;                            /* what pack_corpus_options does not set */
+    char *separator;                                 /* owned, or NULL */
+    const char *tokens, *parts, *labels, *loss_mask; /* fields, or NULL */
+    uint64_t vocab_size;                             /* --vocab-size, or 0 */
+    const char *meta, *where_text;                   /* --meta and --where, or NULL; compiled: */
+    field_list fields;                               /* those of --meta come first */
+    where *where;                                    /* or NULL */
 
     tokenizer_choice tokenizer;
-    specials_policy specials;
+    int specials;          /* specials_policy, or PACK_SPECIALS_AUTO until pack_options_check */
     const char *eod, *bos; /* as written */
 
     uint64_t limit_documents, limit_tokens; /* or PACK_NO_LIMIT */

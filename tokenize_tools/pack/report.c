@@ -72,7 +72,11 @@ static void put_options(json_out *o, const pack_parts *parts)
     const pack_tokens *tokens = parts->tokens;
     json_out_begin(o, "options", '{');
     json_out_string(o, "format", cli_word_name(pack_formats, options->input.format));
-    json_out_string(o, options->tokens ? "tokens" : "field", options->input.field);
+    json_out_string(o,
+                    options->tokens  ? "tokens"
+                    : options->parts ? "parts"
+                                     : "field",
+                    options->input.field);
     if (options->labels)
         json_out_string(o, "labels", options->labels);
     if (options->loss_mask)
