@@ -49,7 +49,8 @@
  *           bytes and its name, and for each token file that is joined 24 bytes and its path; in
  *           finish, also 8 bytes for each 1,024 documents. Arrays may take twice as much while they
  *           grow. Values take 2 MiB and the largest document's values, and in finish up to 40 MiB
- *           if there are strings. Resuming takes no more.
+ *           if there are strings. Resuming takes no more; redacting takes 2 MiB, 16 bytes for each
+ *           MiB of tokens, and for each document of the list 8 bytes and its spans.
  * Threads   A writer is used by one thread at a time.
  * fork      In a child process, a writer of the parent returns TOKMAP_ERR_FORKED. close frees the
  *           child's memory and does not affect the parent. */

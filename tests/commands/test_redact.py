@@ -212,6 +212,28 @@ def where_and_list_together(folder):
                  [ref_reader.read(str(folder / name)).dataset_id.hex() for name in "pq"], "redacted_from")
 
 
+def info_and_merge_know_of_it(folder):
+    p = make_corpus(folder)
+    redact(p, [3, 4], folder / "q")
+    id = ref_reader.read(str(p)).dataset_id.hex()
+    documents = ref_reader.read(str(p)).documents
+    n = sum(end - first for first, end in documents[3:5])
+    shown = json.loads(said("info", "--json", folder / "q"))
+    expect_equal((shown["n_redacted_documents"], shown["n_redacted_tokens"]), (2, n), "counts")
+    line = next(line for line in said("info", folder / "q").splitlines() if line.startswith("redacted:"))
+    expect_equal(line.split(maxsplit=1)[1], '2 documents, %d tokens, from ["%s"]' % (n, id), "line")
+    expect("redacted:" not in said("info", p), "one that was not redacted")
+    call("tokmap", "merge", "-q", folder / "q", "-o", folder / "alone")
+    call("tokmap", "merge", "-q", folder / "q", folder / "p", "-o", folder / "both")
+    for name, wanted in (("alone", [id]), ("both", None)):
+        merged = ref_reader.read(str(folder / name))
+        expect_equal(merged.metadata.get("redacted_from"), wanted, name)
+        expect_equal([span[2] for span in merged.spans], [1, 1], "spans of %s" % name)
+        expect_equal(json.loads(said("info", "--json", folder / name))["n_redacted_documents"], 2, name)
+    call("tokmap", "rows", "-q", "-l", "16", p, folder / "q")
+    expect((folder / "p.16.tmr").read_bytes() == (folder / "q.16.tmr").read_bytes(), "rows files")
+
+
 def bad_input_is_named(folder):
     p = make_corpus(folder)
     lists = {"5\n5\n": "line 2", "5\n4\n": "line 2", "1\n\n30\n": "line 3", "1\nx\n": "line 2", "-1\n": "line 1",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans of a writer: resumed, joined, and on the pages of their section. */
+/* Spans of a writer: resumed, joined, and on the pages of their section; redacted documents. */
 #include "base/base.h"
 #include "dataset/dataset.h"
 #include "support/check.h"
@@ -198,4 +198,35 @@ TEST(spans_of_any_page_are_found)
     CHECK_INT(tokmap_i_spans_next(&c, &found), TOKMAP_END);
     free(bytes);
     tokmap_i_index_writer_close(w);
+}
+
+TEST(lists_of_documents_to_redact_are_checked)
+{
+    static const uint64_t twice[] = {3, 3}, down[] = {3, 2}, behind[] = {3, N_DOCUMENTS};
+    const uint64_t *const wrong[] = {twice, down, behind};
+    const tokmap_writer_options o = {.struct_size = sizeof o, .vocab_size = 10, .has_spans = 1};
+    const char *path = check_path("r");
+    tokmap_error err;
+    tokmap_writer *w;
+    tokmap_dataset *ds;
+    make_documents();
+    CHECK_OK(tokmap_writer_open(&w, path, &o, &err), err);
+    for (uint32_t d = 0; d < N_DOCUMENTS; d++)
+        CHECK_OK(write_document(w, d, &err), err);
+    CHECK_OK(tokmap_writer_finish(w, &err), err);
+    tokmap_writer_close(w);
+    CHECK_OK(tokmap_dataset_open(&ds, path, &err), err);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const tokmap_redact_options options = {.struct_size = sizeof options,
+                                               .documents = wrong[i],
+                                               .n_documents = 2,
+                                               .metadata = "{}",
+                                               .metadata_bytes = 2};
+        CHECK_INT(tokmap_writer_redact(ds, check_path("q"), &options, NULL, &err),
+                  TOKMAP_ERR_ARGUMENT);
+        CHECK(strstr(err.text, "documents[1] is "));
+        CHECK_INT(tokmap_dataset_open(&(tokmap_dataset *){NULL}, check_path("q"), NULL),
+                  TOKMAP_ERR_IO);
+    }
+    tokmap_dataset_close(ds);
 }
