@@ -4,6 +4,7 @@
 Parquet. Compared with what Python wrote and with the rule of transformers, for any number of threads, in plans, after
 kills; what is wrong in a list is told with its place."""
 
+import itertools
 import json
 import os
 import random
@@ -190,6 +191,24 @@ def killed_again_and_again(folder, write, seed):
     for path in folder.glob("o.*"):
         path.unlink()
     return "%d kills" % n_killed
+
+
+def cat_shows_what_does_not_count(folder):
+    rng = random.Random(3)
+    rows = some_rows(rng, 200)
+    pack(folder, "o", [write_lines(folder, "a.jsonl", rng, rows)], "--labels", "labels", "--vocab-size", str(VOCAB))
+    shown = ref_protocol.tokmap(folder, "cat", "o", "--spans").splitlines()
+    listed = [json.loads(line) for line in ref_protocol.tokmap(folder, "cat", "o", "--spans", "--json").splitlines()]
+    expect(len(shown) == len(listed) == len(rows), "other lines")
+    for (ids, counts), text, line in zip(rows, shown, listed):
+        groups = [list(group) for _, group in itertools.groupby(zip(ids, counts), key=lambda pair: pair[1])]
+        words = [" ".join(str(i) for i, _ in group) for group in groups]
+        expect_equal(text, " ".join(word if group[0][1] else "[%s]" % word for group, word in zip(groups, words)), "line")
+        counted = [True] * len(line["ids"])
+        for first, n, role in line["spans"]:
+            counted[first:first + n] = [False] * n
+            expect_equal(role, 0, "role")
+        expect(line["ids"] == ids and counted == counts, "other ids")
 
 
 # ---- Parts ----

@@ -37,7 +37,7 @@ typedef struct cat_options {
     const char *documents, *tokens;
     bool ids, json, text, raw;
     cat_form form; /* which of them */
-    bool with_index, meta;
+    bool with_index, meta, spans;
     tokenizer_choice tokenizer;
 } cat_options;
 
@@ -47,7 +47,8 @@ typedef struct cat_state {
     const cat_options *options;
     uint64_t first, end; /* tokens to print */
     tokenizer_file tokenizer;
-    id_buffer line; /* its ids, for that tokenizer */
+    id_buffer line;    /* its ids, for that tokenizer */
+    size_t line_bytes; /* of its text that were printed */
 
     uint8_t *stored; /* tokens [chunk_first, chunk_first + n_chunk) at their stored width */
     uint32_t *ids;   /* the same as numbers; not for CAT_RAW */
@@ -124,7 +125,7 @@ static int put_bytes_text(cat_state *s, uint64_t first, size_t n_ids)
     return CLI_OK;
 }
 
-/* The text of the ids from token `first` on. */
+/* What was not printed of the text of the ids from token `first` on. */
 static int put_collected(cat_state *s, uint64_t first)
 {
     model_text text = {0};
@@ -132,9 +133,11 @@ static int put_collected(cat_state *s, uint64_t first)
     size_t bad = SIZE_MAX, n = line->n - (line->n && line->ids[line->n - 1] == s->info.eod_id);
     if (!tokenizer_decode(s->tokenizer.tokenizer, line->ids, n, &text, &bad))
         return bad == SIZE_MAX ? cli_no_memory() : refuse_id(s, line->ids[bad], first + bad);
-    put_text(s, (const uint8_t *)text.s, text.n_bytes);
+    if (text.n_bytes > s->line_bytes) {
+        put_text(s, (const uint8_t *)text.s + s->line_bytes, text.n_bytes - s->line_bytes);
+        s->line_bytes = text.n_bytes;
+    }
     free(text.s);
-    s->line.n = 0;
     return CLI_OK;
 }
 
@@ -148,7 +151,9 @@ static int begin_document(cat_state *s, uint64_t index)
 {
     const bool json = s->options->form == CAT_JSON, with_index = s->options->with_index;
     char number[64];
+    const bool is_object = with_index || s->options->meta || s->options->spans;
     s->in_line = s->ends_in_newline = false;
+    s->line.n = s->line_bytes = 0;
     snprintf(number, sizeof number, json ? "{\"document\": %" PRIu64 : "%" PRIu64 "\t", index);
     put(s, with_index ? number : "");
     if (s->options->meta) { /* values of any length, printed past the buffer */
@@ -160,7 +165,7 @@ static int begin_document(cat_state *s, uint64_t index)
         put(s, json ? "" : "\t");
     }
     if (json)
-        put(s, with_index || s->options->meta ? ", \"ids\": [" : "[");
+        put(s, with_index || s->options->meta ? ", \"ids\": [" : is_object ? "{\"ids\": [" : "[");
     return CLI_OK;
 }
 
@@ -171,7 +176,9 @@ static void end_document(cat_state *s)
     put_shown(s, s->held, n_held);
     switch (s->options->form) {
     case CAT_JSON:
-        put(s, s->options->with_index || s->options->meta ? "]}\n" : "]\n");
+        put(s, s->options->spans                            ? "}\n"
+               : s->options->with_index || s->options->meta ? "]}\n"
+                                                            : "]\n");
         break;
     case CAT_TEXT:
         put(s, s->ends_in_newline ? "" : "\n");
@@ -244,14 +251,76 @@ static int print_tokens(cat_state *s, uint64_t first, uint64_t end)
     return code;
 }
 
+/* The first span in [first, end), cut to it; one without tokens, at the end, if there is none. */
+static int next_span(const cat_state *s, uint64_t first, uint64_t end, tokmap_span *span)
+{
+    size_t n = 0;
+    if (tokmap_dataset_get_spans(s->ds, first, end - first, span, 1, &n) != TOKMAP_OK)
+        return cli_error(CLI_DATASET, "%s: damaged: the spans", s->info.index_path);
+    const uint64_t begin = n == 0 ? end : span->first_token > first ? span->first_token : first;
+    const uint64_t end_of_span = n == 0 ? end : span->first_token + span->n_tokens;
+    span->first_token = begin;
+    span->n_tokens = (end_of_span < end ? end_of_span : end) - begin;
+    return CLI_OK;
+}
+
+/* Its spans in brackets, or in a colour. */
+static int print_with_spans(cat_state *s, uint64_t first, uint64_t end)
+{
+    tokmap_span span;
+    int code = CLI_OK;
+    for (uint64_t at = first; code == CLI_OK && at < end && !ferror(stdout);
+         at = span.first_token + span.n_tokens) {
+        code = next_span(s, at, end, &span);
+        if (code == CLI_OK)
+            code = print_tokens(s, at, span.first_token);
+        if (code == CLI_OK && s->tokenizer.tokenizer)
+            code = put_collected(s, first);
+        if (code != CLI_OK || span.n_tokens == 0)
+            break;
+        put(s, s->in_line ? " " : "");
+        put(s, !s->on_terminal ? "[" : span.role == TOKMAP_SPAN_PROMPT ? "\033[36m" : "\033[31m");
+        s->in_line = false;
+        code = print_tokens(s, span.first_token, span.first_token + span.n_tokens);
+        if (code == CLI_OK && s->tokenizer.tokenizer)
+            code = put_collected(s, first);
+        put(s, s->on_terminal ? "\033[0m" : "]");
+    }
+    return code;
+}
+
+static int list_spans(cat_state *s, uint64_t first, uint64_t end)
+{
+    tokmap_span span;
+    char text[80];
+    const char *separator = "";
+    int code = CLI_OK;
+    put(s, "], \"spans\": [");
+    for (uint64_t at = first; code == CLI_OK && at < end; at = span.first_token + span.n_tokens) {
+        code = next_span(s, at, end, &span);
+        if (code != CLI_OK || span.n_tokens == 0)
+            break;
+        snprintf(text, sizeof text, "%s[%" PRIu64 ", %" PRIu64 ", %d]", separator,
+                 span.first_token - first, span.n_tokens, (int)span.role);
+        put(s, text);
+        separator = ", ";
+    }
+    put(s, "]");
+    return code;
+}
+
 /* The part [first, end) of a document, as a line. */
 static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end)
 {
     int code = begin_document(s, index);
+    const bool is_json = s->options->form == CAT_JSON;
     if (code == CLI_OK)
-        code = print_tokens(s, first, end);
+        code = s->options->spans && !is_json ? print_with_spans(s, first, end)
+                                             : print_tokens(s, first, end);
     if (code == CLI_OK && s->tokenizer.tokenizer)
         code = put_collected(s, first);
+    if (code == CLI_OK && s->options->spans && is_json)
+        code = list_spans(s, first, end);
     if (code == CLI_OK)
         end_document(s);
     return code;
@@ -434,6 +503,11 @@ static const cli_option option_table[] = {
      .help =
          "print the values of each document before it, as a JSON object and a tab; with --json, "
          "each line is {\"meta\": {...}, \"ids\": [...]}"},
+    {"spans", 0, CLI_FLAG, TARGET(spans),
+     .help =
+         "show which tokens do not count in the loss: in brackets, on a terminal in cyan, or in "
+         "red if they were redacted; with --json, each line is {\"ids\": [...], \"spans\": "
+         "[[FIRST, NUMBER, ROLE], ...]}, where FIRST is counted from the first id of the line"},
     {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE",
      .help = "for --text: the tokenizer that made the dataset [bytes]"},
     {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
@@ -475,6 +549,8 @@ static int check_options(cat_options *options)
         return cli_usage("--raw does not print to a terminal; redirect it to a file or a pipe");
     if (options->raw && options->meta)
         return cli_usage("--meta does not work with --raw, which has no lines");
+    if (options->raw && options->spans)
+        return cli_usage("--spans does not work with --raw, which has only tokens");
     if (options->raw && options->with_index)
         return cli_usage("--with-index does not work with --raw, which has no lines");
     return CLI_OK;
