@@ -21,10 +21,14 @@ Oracle = namedtuple("Oracle", "name must make texts memories refused", defaults=
 
 class Reference:
     """encode: functions by policy of specials, decode: a function or None; each takes a list and
-    returns one. marks: strings that mean something in a text."""
+    returns one. marks: strings that mean something in a text. offsets(policy, texts): for each text the ids and, in
+    characters, what the reference says of their places: in tiktoken the beginnings, else pairs; or None.
+    fused_ids: those of which it gives each in a row the place of all."""
 
-    def __init__(self, encode, decode=None, marks=(), special_ids=()):
+    def __init__(self, encode, decode=None, marks=(), special_ids=(), offsets=None, fused_ids=()):
         self.encode = encode
+        self.offsets = offsets
+        self.fused_ids = frozenset(fused_ids)
         self.decode = decode
         self.marks = marks
         self.special_ids = frozenset(special_ids)

@@ -2,6 +2,7 @@
 """All oracles, by package. A section whose package is not there must not be asked."""
 
 import base64
+import functools
 import json
 import random
 
@@ -40,6 +41,8 @@ def made_once(build):
 
 
 def hf_reference(reference):
+    import tokenizers
+
     reference.no_truncation()
     reference.no_padding()
 
@@ -55,10 +58,22 @@ def hf_reference(reference):
         some = iter(reference.decode_batch([row for row in rows if row], skip_special_tokens=False))
         return [next(some) if row else "" for row in rows]
 
+    @functools.lru_cache(maxsize=None)
+    def untrimmed():
+        document = json.loads(reference.to_str())
+        return tokenizers.Tokenizer.from_str(json.dumps({**document, "post_processor": None}))
+
+    def offsets(policy, texts):
+        untrimmed().encode_special_tokens = policy == "text"
+        return [(e.ids, e.offsets) for e in untrimmed().encode_batch(texts, add_special_tokens=False)]
+
     added = reference.get_added_tokens_decoder()
     marks = [token.content for token in added.values()]
     special_ids = [i for i, token in added.items() if token.special]
-    return Reference({"text": encode(False), "match": encode(True)}, decode, marks, special_ids)
+    fused_ids = []
+    if isinstance(reference.model, tokenizers.models.Unigram):
+        fused_ids = [i for token, i in reference.get_vocab(False).items() if len(token) == 6 and token[:3] == "<0x"]
+    return Reference({"text": encode(False), "match": encode(True)}, decode, marks, special_ids, offsets, fused_ids)
 
 
 def hf_file(path):
@@ -137,9 +152,13 @@ def tiktoken_reference(encoding, normalize=None, match=()):
     def decode(rows):
         return encoding.decode_batch(rows, num_threads=1)
 
+    def offsets(policy, texts):
+        rows = ways[policy](texts)
+        return [(ids, encoding.decode_with_offsets(ids)[1]) for ids in rows]
+
     ways = {"text": plain, "match": matched} if match else {"text": plain}
     ids = [encoding.encode_single_token(content) for content in match]
-    return Reference(ways, decode if hasattr(encoding, "decode_batch") else None, match, ids)
+    return Reference(ways, decode if hasattr(encoding, "decode_batch") else None, match, ids, offsets)
 
 
 def nfc():
@@ -262,8 +281,12 @@ def spm_reference(data, marks):
     import sentencepiece
 
     processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+
+    def offsets(_, texts):
+        return [(row["ids"], row["offsets"]) for row in processor.encode(texts, return_type="offset_mapping")]
+
     return Reference({"text": lambda texts: processor.encode(texts, num_threads=1)},
-                     lambda rows: processor.decode(rows, num_threads=1), marks)
+                     lambda rows: processor.decode(rows, num_threads=1), marks, offsets=offsets)
 
 
 def spm_made(base, changes, trained):

@@ -89,6 +89,9 @@ class InPieces:
             ids += self.whole.encode_ordinary(piece)
         return ids
 
+    def decode_with_offsets(self, ids):
+        return self.whole.decode_with_offsets(ids)
+
     def encode_ordinary_batch(self, texts, num_threads=1):
         return [self.encode_ordinary(text) for text in texts]
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* token_ranges.h - the bytes of a text that each of its ids stands for.
  *
- * The encoder does not keep them. Where the tokens of a tokenizer spell the text, a walk over ids
- * and text finds them again: each token must be the text at the place where the one before it ends,
- * so there is only one way. Pure. */
+ * The encoder does not keep them. If the tokens spell the text, a walk over ids and text finds them
+ * again: each token is the text where the one before it ends, up to the end of both. So a text that
+ * was changed before it was encoded is noticed. Pure. */
 #ifndef TOKMAP_TOKEN_RANGES_H
 #define TOKMAP_TOKEN_RANGES_H
 
 #include "tokenizer/model/model.h"
 #include "tokenizer/words/added_tokens.h"
-
-typedef struct token_ranges token_ranges;
 
 typedef struct byte_range {
     uint64_t begin, end; /* offsets in the text */
@@ -27,17 +25,23 @@ typedef struct encoded_text {
     size_t n_ids;
 } encoded_text;
 
-/* normalized: the added tokens that are searched for in normalized text, with their contents
- * normalized. NULL: out of memory. *why: why there are no ranges, or NULL. */
-token_ranges *token_ranges_new(const model *m, const model *normalized, const char **why);
-void token_ranges_free(token_ranges *r);
-/* Whether added tokens that are searched for in normalized text are found in the text itself. */
-bool token_ranges_search(const token_ranges *r);
+typedef struct range_rules {
+    bool marks;            /* U+2581 in a token is a blank or U+2581 in the text */
+    bool searches;         /* added tokens of normalized text are found in the text itself */
+    prepend_scheme prefix; /* a blank or U+2581 goes before the text between added tokens ... */
+    bool not_twice;        /* ... but not before another */
+    uint32_t unknown_id;
+    const model_token *tokens; /* the caller sets these */
+    const uint8_t *bytes;      /* of the tokens; 8 bytes after them must be readable */
+    size_t n_tokens;
+    const added_tokens *added[2]; /* searched for in the text, and between those; may be NULL */
+} range_rules;
 
-/* Fills in n_ids ranges. They are in order and do not overlap. added: what is searched for in the
- * text, then between those; may be NULL. false: the tokens do not spell the text from byte *lost
- * on; some ranges are filled in. */
-bool token_ranges_find(const token_ranges *r, const added_tokens *const added[2],
-                       const encoded_text *e, byte_range *ranges, size_t *lost);
+/* NULL, or why no text has ranges. */
+const char *token_ranges_rules(const model *m, range_rules *r);
+/* Fills in n_ids ranges, in order and without overlaps. false: the tokens are not the text from
+ * byte *lost on, and some ranges are filled in. */
+bool token_ranges_find(const range_rules *r, const encoded_text *e, byte_range *ranges,
+                       size_t *lost);
 
 #endif /* TOKMAP_TOKEN_RANGES_H */

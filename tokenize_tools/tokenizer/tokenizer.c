@@ -26,7 +26,7 @@ struct tokenizer {
     bool prefix_space;      /* the same */
 
     added_tokens *raw, *normalized;
-    token_ranges *ranges;
+    range_rules ranges;
     unsigned cuts; /* text_cut.h; for `words` */
     model_token *tokens;
     size_t n_tokens;
@@ -217,7 +217,7 @@ static bool keep_tokens(tokenizer *t, const model *m)
 {
     t->n_tokens = m->n_tokens;
     t->tokens = malloc(m->n_tokens * sizeof *t->tokens + 1);
-    t->token_bytes = malloc(m->n_bytes + 1);
+    t->token_bytes = malloc(m->n_bytes + 8);
     t->normal = vocabulary_new(m, TOKEN_NORMAL);
     t->control = vocabulary_new(m, TOKEN_CONTROL);
     if (!t->tokens || !t->token_bytes || !t->normal || !t->control)
@@ -229,10 +229,17 @@ static bool keep_tokens(tokenizer *t, const model *m)
     return true;
 }
 
-static bool set_ranges(tokenizer *t, const model *m, const model *normalized, failure *err)
+/* When everything else is set. */
+static void set_ranges(tokenizer *t, const model *m)
 {
-    t->ranges = token_ranges_new(m, normalized, &t->info.no_ranges);
-    return t->ranges || fail_memory(err);
+    range_rules *r = &t->ranges;
+    t->info.no_ranges = token_ranges_rules(m, r);
+    r->tokens = t->tokens;
+    r->bytes = t->token_bytes;
+    r->n_tokens = t->n_tokens;
+    r->added[0] = t->raw;
+    if (r->searches)
+        r->added[1] = t->chars ? char_engine_added(t->chars) : t->normalized;
 }
 
 tokenizer *tokenizer_new(const model *m, failure *err)
@@ -267,13 +274,13 @@ tokenizer *tokenizer_new(const model *m, failure *err)
     if (made && t->words)
         made = set_normalized(t, m, &normalized, err);
     made = made && set_decoder(t, m, &normalized, err);
-    made = made && set_ranges(t, m, &normalized, err);
     model_free(&normalized);
     if (!made) {
         tokenizer_free(t);
         return NULL;
     }
     limit_cuts(t, m);
+    set_ranges(t, m);
     return t;
 }
 
@@ -304,7 +311,8 @@ tokenizer *tokenizer_new_bytes(void)
                                    .takes_bytes = true,
                                    .decodes = true,
                                    .family = "bytes"};
-        made = keep_tokens(t, &m) && set_ranges(t, &m, &m, &err);
+        made = keep_tokens(t, &m);
+        set_ranges(t, &m);
     }
     model_free(&m);
     if (made)
@@ -323,7 +331,6 @@ void tokenizer_free(tokenizer *t)
     char_decoder_free(t->decoder);
     added_tokens_free(t->raw);
     added_tokens_free(t->normalized);
-    token_ranges_free(t->ranges);
     vocabulary_free(t->normal);
     vocabulary_free(t->control);
     free(t->tokens);
@@ -525,12 +532,10 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
 const char *tokenizer_find_ranges(const tokenizer *t, const encoded_text *e, byte_range *ranges,
                                   size_t *place)
 {
-    const added_tokens *between = t->chars ? char_engine_added(t->chars) : t->normalized;
-    const added_tokens *added[2] = {t->raw, token_ranges_search(t->ranges) ? between : NULL};
     *place = 0;
-    if (t->info.no_ranges || token_ranges_find(t->ranges, added, e, ranges, place))
+    if (t->info.no_ranges || token_ranges_find(&t->ranges, e, ranges, place))
         return t->info.no_ranges;
-    return t->normalizer ? "the normalizer changes the text" : "its tokens do not spell the text";
+    return "the normalizer changes the text, or its tokens do not spell it";
 }
 
 /* ---- Decode ---- */

@@ -184,9 +184,11 @@ void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit)
     }
     if (kit->ids.capacity * sizeof *kit->ids.ids > KEPT_BYTES)
         id_buffer_free(&kit->ids);
-    free(kit->ranges);
-    kit->ranges = NULL;
-    kit->ranges_capacity = 0;
+    if (kit->ranges_capacity * sizeof *kit->ranges > KEPT_BYTES) {
+        free(kit->ranges);
+        kit->ranges = NULL;
+        kit->ranges_capacity = 0;
+    }
     for (size_t i = 0; i < MAX_KEPT_KITS && !kit->broken; i++) {
         encode_kit *none = NULL;
         if (atomic_compare_exchange_strong(&t->kits[i], &none, kit))
