@@ -93,5 +93,7 @@ bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16]);
 /* How many ids the dataset has had, the first one first and the last one its own; sets id to number
  * n of them, or to its own. Reads the metadata in the map. */
 size_t tokmap_i_dataset_ids(const tokmap_dataset *ds, size_t n, uint8_t id[16]);
+/* Whether the id of these 32 digits is one before its own. */
+bool tokmap_i_was_redacted_from(const tokmap_dataset *ds, const char *hex);
 
 #endif /* TOKMAP_DATASET_H */

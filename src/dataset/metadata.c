@@ -122,12 +122,11 @@ tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datas
 bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16])
 {
     static const char digits[] = "0123456789abcdef";
-    memset(id, 0, 16);
     for (int i = 0; i < 32; i++) {
         const char *digit = hex[i] ? strchr(digits, hex[i]) : NULL;
         if (!digit)
             return false;
-        id[i / 2] = (uint8_t)(id[i / 2] << 4 | (digit - digits));
+        id[i / 2] = (uint8_t)((i % 2 ? id[i / 2] << 4 : 0) | (digit - digits));
     }
     return true;
 }
@@ -142,4 +141,13 @@ size_t tokmap_i_dataset_ids(const tokmap_dataset *ds, size_t n, uint8_t id[16])
         if (p[0] == '"' && p[33] == '"' && tokmap_i_id_of_hex(p + 1, found) && n_found++ == n)
             memcpy(id, found, 16);
     return n_found + 1;
+}
+
+bool tokmap_i_was_redacted_from(const tokmap_dataset *ds, const char *hex)
+{
+    const json_part list = find_in_metadata(ds, "redacted_from");
+    for (const char *p = list.text, *end = p + list.n_bytes; end - p > 33; p++)
+        if (p[0] == '"' && p[33] == '"' && memcmp(p + 1, hex, 32) == 0)
+            return true;
+    return false;
 }

@@ -209,21 +209,19 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
 static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_of, uint8_t id[16],
                                    tokmap_error *err)
 {
-    uint8_t wanted[16];
-    memcpy(id, ds->header.dataset_id, 16);
     if (!order_of)
-        return TOKMAP_OK;
-    if (!tokmap_i_id_of_hex(order_of, wanted) || order_of[32])
+        memcpy(id, ds->header.dataset_id, 16);
+    else if (!tokmap_i_id_of_hex(order_of, id) || order_of[32])
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: order_of is \"%.40s\": must be the 32 hex digits of a dataset id",
                     ds->index_path, order_of);
-    for (size_t n = 0; n < tokmap_i_dataset_ids(ds, n, id); n++)
-        if (memcmp(id, wanted, sizeof wanted) == 0)
-            return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_MISMATCH,
-                "%s: order_of is %s: that is neither its id nor one that it had before it was "
-                "redacted (redacted_from of tokmap info)",
-                ds->index_path, order_of);
+    else if (memcmp(id, ds->header.dataset_id, 16) != 0 &&
+             !tokmap_i_was_redacted_from(ds, order_of))
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: order_of is %s: that is neither its id nor one that it had before it was "
+                    "redacted (redacted_from of tokmap info)",
+                    ds->index_path, order_of);
+    return TOKMAP_OK;
 }
 
 static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,

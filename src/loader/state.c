@@ -27,7 +27,7 @@ enum {
     SPANS_AT = 72,
     RESERVED_AT = 80,
     CHECKSUM_AT = 120,
-    MAX_TRIED = 1 << 16 /* earlier ids of redacted data */
+    MAX_READ = 1 << 26 /* bytes of metadata, for earlier ids of redacted data */
 };
 
 static uint64_t hash_fields(const uint64_t *fields, size_t n_fields)
@@ -122,33 +122,32 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
 static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tokmap_error *err)
 {
     char advice[440] = ""; /* fits into the text of an error */
-    size_t n_tried = 0;
-    for (size_t i = 0, rest = 0; rest == 0 && n_tried < MAX_TRIED; i++) {
+    uint64_t n_read = 0;
+    for (size_t i = 0, rest = 0; rest == 0 && n_read < MAX_READ; i++) {
         uint64_t data = TOKMAP_I_HASH_START;
         size_t n = 0;
         rest = i;
         for (uint32_t k = 0; k < load_le32(state + SOURCES_AT); k++) {
             const tokmap_i_loader_source *s = &l->sources[k];
             uint64_t source = TOKMAP_I_HASH_START;
-            for (uint32_t d = 0; d < s->windows.n_datasets; d++, n_tried++) {
+            for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
                 const tokmap_dataset *ds = s->datasets[d];
                 uint8_t id[16];
+                n_read += tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA)->n_bytes;
                 const size_t n_ids = tokmap_i_dataset_ids(ds, 0, id);
                 tokmap_i_dataset_ids(ds, rest % n_ids, id);
                 rest /= n_ids;
                 source = tokmap_i_source_id_add(source, id);
                 if (memcmp(id, s->order_ids[d], sizeof id) == 0)
                     continue;
-                const size_t room = sizeof advice - n,
-                             n_bytes = (size_t)snprintf(
-                                 advice + n, room,
-                                 "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to the source of %s",
-                                 n ? "," : "", __builtin_bswap64(load_le64(id)),
-                                 __builtin_bswap64(load_le64(id + 8)), ds->index_path);
-                if (n == 0 || n_bytes < room)
-                    n += MIN(n_bytes, room - 1);
-                else
-                    advice[n] = 0; /* the next attempt names it */
+                const size_t room = sizeof advice - n;
+                const int more =
+                    snprintf(advice + n, room,
+                             "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to the source of %s",
+                             n ? "," : "", __builtin_bswap64(load_le64(id)),
+                             __builtin_bswap64(load_le64(id + 8)), ds->index_path);
+                n += n == 0 || (size_t)more < room ? MIN((size_t)more, room - 1) : 0;
+                advice[n] = 0; /* what does not fit is named by the next attempt */
             }
             data = tokmap_i_hash_add(data, source);
         }
