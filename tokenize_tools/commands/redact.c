@@ -249,7 +249,7 @@ static const cli_manual manual = {
         "Makes a dataset Q that is P without the contents of some documents: a filler replaces "
         "their tokens, their labels never count in the loss, and their values are removed. All "
         "lengths stay, so a run that was trained on P goes on with Q, in the same order: "
-        "order_of of the Loader is the id of P. P does not change.\n\n"
+        "order_of of its source is the id of P. P does not change.\n\n"
         "P.bin is shared by the file system where it can (reflink, as on XFS and btrfs), and else "
         "copied; then only what changes is read, checked and written. Of a joined P, this is done "
         "with the token files that change, as Q.*.redacted; Q needs the others where they are.",
