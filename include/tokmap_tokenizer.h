@@ -29,9 +29,9 @@
  *           for every text, and to those that `tokmap pack` writes. A file for which that is not
  *           known is refused. No token is added before or after a text.
  * Memory    encode and decode allocate what they return; the caller frees it with
- *           tokmap_tokenizer_free. While encode runs, it needs up to twice the memory of the ids.
- *           For each thread that encodes at the same time, a tokenizer keeps an encoder with a
- *           cache of words, of about 32 MiB, until it is closed.
+ *           tokmap_tokenizer_free. While encode runs, it needs up to twice the memory of its
+ *           result. For each thread that encodes at the same time, a tokenizer keeps an encoder
+ *           with a cache of words, of about 32 MiB, until it is closed.
  * Threads   Any number of threads may use a tokenizer at the same time. encode starts threads of
  *           its own when there is enough text, and ends them before it returns. Ids do not depend
  *           on the number of threads. Close a tokenizer once, when no call is running.

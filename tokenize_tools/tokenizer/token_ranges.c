@@ -12,29 +12,25 @@ static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 /* The walk finds texts that NFC or a Replace changes. To it, a blank and U+2581 are the same. */
 static bool read_step(range_rules *r, const model *m, const normalize_step *s)
 {
+    r->searches &= s->kind == NORMALIZE_NFC;
     switch (s->kind) {
     case NORMALIZE_NFC:
         return true;
-    case NORMALIZE_REPLACE:
-        if (model_text_is(&s->from, " ") && model_text_is(&s->to, "\xE2\x96\x81"))
-            r->marks = true;
-        else if (s->from.s[0] == ' ' || (uint8_t)s->from.s[0] == mark[0])
-            return false;
-        break;
     case NORMALIZE_PREPEND:
         r->prefix = PREPEND_ALWAYS;
-        break;
+        return true;
+    case NORMALIZE_REPLACE:
+        if (!model_text_is(&s->from, " ") || !model_text_is(&s->to, "\xE2\x96\x81"))
+            return s->from.s[0] != ' ' && (uint8_t)s->from.s[0] != mark[0];
+        r->marks = true;
+        return true;
     case NORMALIZE_SENTENCEPIECE:
         r->marks = m->escape_spaces;
         r->prefix = m->dummy_prefix ? PREPEND_FIRST : PREPEND_NEVER;
-        if (m->charsmap.n_bytes == 0 && !m->collapse_spaces && !m->whitespace_as_suffix)
-            break;
-        return false;
+        return m->charsmap.n_bytes == 0 && !m->collapse_spaces && !m->whitespace_as_suffix;
     default:
         return false;
     }
-    r->searches = false;
-    return true;
 }
 
 const char *token_ranges_rules(const model *m, range_rules *r)
@@ -85,43 +81,27 @@ static bool begins_with_mark(const uint8_t *s, size_t n_bytes)
 /* The length of the blank or U+2581 that begins here, or 0. */
 static size_t blank_length(const range_rules *r, const uint8_t *s, size_t n_bytes)
 {
-    return n_bytes > 0 && *s == ' '                   ? 1
-           : r->marks && begins_with_mark(s, n_bytes) ? sizeof mark
-                                                      : 0;
+    const bool blank = n_bytes > 0 && *s == ' ';
+    return blank ? 1 : r->marks && begins_with_mark(s, n_bytes) ? sizeof mark : 0;
 }
 
-static void take_range(walk *w, size_t begin, size_t end)
+/* The length of the token at the beginning of the text, or SIZE_MAX: it is not there. A prefix of
+ * the token is not in the text. */
+static size_t match_token(const range_rules *r, const model_token *t, const uint8_t *text,
+                          size_t n_bytes, bool prefix)
 {
-    w->ranges[w->n++] = (byte_range){begin, end};
-}
-
-static bool lose(walk *w, size_t at)
-{
-    w->lost = at;
-    return false;
-}
-
-/* Takes the next token, which has to be the text at p->at. A prefix of it is not in the text. */
-static bool take_token(walk *w, walk_part *p, bool prefix)
-{
-    const range_rules *r = w->r;
-    if (w->n == w->e->n_ids || w->e->ids[w->n] == r->unknown_id)
-        return lose(w, p->at);
-    const model_token *t = &r->tokens[w->e->ids[w->n]];
-    const uint8_t *text = w->e->text, *token = r->bytes + t->offset, *end = token + t->n_bytes;
-    size_t at = p->at, n = prefix ? blank_length(r, token, t->n_bytes) : 0;
+    const uint8_t *token = r->bytes + t->offset, *end = token + t->n_bytes;
+    size_t at = 0, n = prefix ? blank_length(r, token, t->n_bytes) : 0;
     if (token == end || (prefix && n == 0))
-        return lose(w, p->at);
+        return SIZE_MAX;
     for (token += n; token < end; at += n) {
         const bool is_mark = r->marks && begins_with_mark(token, (size_t)(end - token));
-        n = is_mark ? blank_length(r, text + at, p->end - at) : at < p->end && text[at] == *token;
+        n = is_mark ? blank_length(r, text + at, n_bytes - at) : at < n_bytes && text[at] == *token;
         if (n == 0)
-            return lose(w, p->at);
+            return SIZE_MAX;
         token += is_mark ? sizeof mark : 1;
     }
-    take_range(w, p->at, at);
-    p->at = at;
-    return true;
+    return at;
 }
 
 static uint64_t load_8(const uint8_t *bytes)
@@ -131,50 +111,47 @@ static uint64_t load_8(const uint8_t *bytes)
     return value;
 }
 
-/* The same for the tokens up to the next that is long or different, at once: most have no more than
- * 8 bytes, perhaps after one U+2581 for a blank. */
-__attribute__((always_inline)) static inline void take_short(walk *w, walk_part *p, bool marks)
+/* Most tokens have no more than 8 bytes, perhaps after one U+2581 for a blank: these are compared
+ * at once. */
+__attribute__((always_inline)) static inline bool walk_tokens_of(walk *w, walk_part p, bool marks)
 {
-    const model_token *tokens = w->r->tokens;
-    const uint8_t *bytes = w->r->bytes, *text = w->e->text;
-    const uint32_t *ids = w->e->ids, unknown_id = w->r->unknown_id;
+    const range_rules r = *w->r; /* a copy: the ranges that are written could overlap it */
+    const uint8_t *const text = w->e->text;
+    const uint32_t *ids = w->e->ids;
+    const size_t n_ids = w->e->n_ids, end = p.end;
+    bool prefix = p.at < end && !p.continues && r.prefix != PREPEND_NEVER &&
+                  (r.prefix == PREPEND_ALWAYS || p.first) &&
+                  !(r.not_twice && blank_length(w->r, text + p.at, end - p.at) > 0);
     byte_range *ranges = w->ranges;
-    const size_t n_ids = w->e->n_ids, part_end = p->end;
-    size_t at = p->at, n = w->n;
-    for (size_t end; at < part_end && n < n_ids && ids[n] != unknown_id; at = end) {
-        const model_token *t = &tokens[ids[n]];
-        const uint8_t *token = bytes + t->offset;
-        size_t n_bytes = t->n_bytes, from = at;
-        if (marks && text[at] == ' ' && begins_with_mark(token, n_bytes)) {
+    size_t at = p.at, n = w->n;
+    for (size_t next; at < end && n < n_ids && ids[n] != r.unknown_id; at = next) {
+        const model_token *t = &r.tokens[ids[n]];
+        const uint8_t *token = r.bytes + t->offset, *from = text + at;
+        size_t n_rest = t->n_bytes;
+        if (marks && *from == ' ' && begins_with_mark(token, n_rest)) {
             token += sizeof mark;
-            n_bytes -= sizeof mark;
+            n_rest -= sizeof mark;
             from++;
         }
-        end = from + n_bytes;
-        if (n_bytes - 1 >= 8 || end > part_end ||
-            (load_8(token) ^ load_8(text + from)) << (64 - 8 * n_bytes) != 0)
-            break;
-        ranges[n++] = (byte_range){at, end};
+        next = (size_t)(from - text) + n_rest;
+        if (n_rest - 1 >= 8 || next > end || prefix ||
+            (load_8(token) ^ load_8(from)) << (64 - 8 * n_rest) != 0) {
+            const size_t length = match_token(w->r, t, text + at, end - at, prefix);
+            if (length == SIZE_MAX)
+                break;
+            next = at + length;
+            prefix = false;
+        }
+        ranges[n++] = (byte_range){at, next};
     }
     w->n = n;
-    p->at = at;
+    w->lost = at;
+    return at == end;
 }
 
 static bool walk_tokens(walk *w, walk_part p)
 {
-    const range_rules *r = w->r;
-    const bool prefix = p.at < p.end && !p.continues && r->prefix != PREPEND_NEVER &&
-                        (r->prefix == PREPEND_ALWAYS || p.first) &&
-                        !(r->not_twice && blank_length(r, w->e->text + p.at, p.end - p.at) > 0);
-    bool taken = !prefix || take_token(w, &p, true);
-    while (taken && p.at < p.end) {
-        if (r->marks)
-            take_short(w, &p, true);
-        else
-            take_short(w, &p, false);
-        taken = p.at == p.end || take_token(w, &p, false);
-    }
-    return taken;
+    return w->r->marks ? walk_tokens_of(w, p, true) : walk_tokens_of(w, p, false);
 }
 
 /* As the encoder does: around the added tokens of this level, and then of the next. */
@@ -185,23 +162,22 @@ static bool walk_around(walk *w, size_t level, walk_part p)
     added_match m = {0};
     if (level == 2)
         return walk_tokens(w, p);
-    for (size_t at = 0; w->r->added[level] && added_tokens_next(w->r->added[level], e->text + first,
-                                                                end - first, at, &m);) {
+    const added_tokens *added = w->r->added[level];
+    for (size_t at = 0; added && added_tokens_next(added, e->text + first, end - first, at, &m);) {
         at = m.next;
         if (m.special && !e->take_specials && !e->drop_specials)
             continue;
         m.taken = m.end;
-        p.end = first + m.start;
-        if (p.end < p.at) /* a token of blanks that the one before has taken: both have them */
-            return lose(w, p.end);
-        if (!walk_around(w, level + 1, p))
+        p.end = w->lost = first + m.start;
+        /* A token of blanks that the one before has taken would be in both. */
+        if (p.end < p.at || !walk_around(w, level + 1, p))
             return false;
         p = (walk_part){.at = first + m.end};
         if (m.special && e->drop_specials)
             continue;
         if (w->n == e->n_ids || e->ids[w->n] != m.id)
-            return lose(w, first + m.start);
-        take_range(w, first + m.start, p.at);
+            return false;
+        w->ranges[w->n++] = (byte_range){first + m.start, p.at};
     }
     p.end = end;
     return walk_around(w, level + 1, p);
@@ -210,7 +186,7 @@ static bool walk_around(walk *w, size_t level, walk_part p)
 bool token_ranges_find(const range_rules *r, const encoded_text *e, byte_range *ranges,
                        size_t *lost)
 {
-    walk w = {.r = r, .e = e, .ranges = ranges, .lost = e->n_bytes};
+    walk w = {.r = r, .e = e, .ranges = ranges};
     const bool found = walk_around(&w, 0, (walk_part){0, e->n_bytes, e->begins, !e->begins});
     *lost = w.lost;
     return found && w.n == e->n_ids;

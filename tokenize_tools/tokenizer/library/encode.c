@@ -177,26 +177,30 @@ static void end_job(encode_output *o, size_t k, size_t n_ids)
     tokmap_i_mutex_unlock(&o->lock);
 }
 
-static bool move_result(void *result, size_t old_bytes, size_t new_bytes)
+/* NULL: out of memory, and the old one stays. */
+static void *grow_result(void *old, size_t old_bytes, size_t n_bytes)
 {
-    void **memory = result, *moved = result_memory_new(new_bytes);
-    if (!moved)
-        return false;
-    memcpy(moved, *memory, old_bytes);
-    result_memory_free(*memory);
-    *memory = moved;
-    return true;
+    void *grown = result_memory_new(n_bytes);
+    if (!grown)
+        return NULL;
+    memcpy(grown, old, old_bytes);
+    result_memory_free(old);
+    return grown;
 }
 
 /* Nobody copies into the arrays. */
 static bool grow(encode_output *o)
 {
-    const size_t old = o->capacity, capacity = MAX(o->n_ids, old + old / 2);
-    if (!move_result(&o->ids, old * sizeof *o->ids, capacity * sizeof *o->ids) ||
-        (o->ranges &&
-         !move_result(&o->ranges, old * sizeof *o->ranges, capacity * sizeof *o->ranges)))
+    const size_t old = o->capacity, n = MAX(o->n_ids, old + old / 2);
+    uint32_t *ids = grow_result(o->ids, old * sizeof *ids, n * sizeof *ids);
+    o->ids = ids ? ids : o->ids;
+    byte_range *ranges = NULL;
+    if (ids && o->ranges)
+        ranges = grow_result(o->ranges, old * sizeof *ranges, n * sizeof *ranges);
+    if (!ids || (o->ranges && !ranges))
         return false;
-    o->capacity = capacity;
+    o->ranges = ranges;
+    o->capacity = n;
     return true;
 }
 
