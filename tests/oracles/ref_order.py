@@ -460,8 +460,8 @@ def about_packed(row, sequence_length, masked=False):
 
 
 class Source:
-    """dataset_ids: 16 bytes each; sizes: tokens of each dataset; documents: for each a list of
-    (first, end), or None where the boundaries are not known; epochs: at most so many, 0 for no end."""
+    """dataset_ids: 16 bytes each, of redacted datasets perhaps earlier ones; sizes: tokens of each dataset; documents:
+    for each a list of (first, end), or None where the boundaries are not known; epochs: at most so many, 0 for no end."""
 
     def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False):
         self.id = source_id(dataset_ids)
