@@ -56,6 +56,28 @@ static size_t take_text(input *in, char *text, size_t n_bytes)
     return n;
 }
 
+/* If there are ranges, they follow each other through the text, and each is what its token says. */
+static void require_ranges(const tokenizer *t, const uint8_t *text, size_t n, const id_buffer *ids)
+{
+    static char marked[4 * NAIVE_MAX_BYTES];
+    const encoded_text e = {
+        .text = text, .n_bytes = n, .begins = true, .ids = ids->ids, .n_ids = ids->n};
+    byte_range *ranges = calloc(ids->n + 1, sizeof *ranges);
+    size_t place, n_token, at = 0;
+    require(ranges != NULL);
+    const char *why = tokenizer_find_ranges(t, &e, ranges, &place);
+    for (size_t i = 0; i < ids->n && !why; at = ranges[i++].end) {
+        require(ranges[i].begin == at && ranges[i].end >= at && ranges[i].end <= n);
+        const uint8_t *token = tokenizer_token_bytes(t, ids->ids[i], &n_token);
+        const char *own = (const char *)text + at;
+        const size_t n_marked = naive_marked(own, ranges[i].end - at, marked);
+        require(n_token == 1 ? ranges[i].end == at + 1 && *own == (char)*token
+                             : n_token == n_marked && memcmp(marked, token, n_token) == 0);
+    }
+    require(why || at == n);
+    free(ranges);
+}
+
 /* The ids are those that the definition wants, from the merges and then from the cache; and they
  * can be decoded. */
 static void require_ids(const model *m, const char *text, size_t n, const naive_ids *want)
@@ -75,6 +97,7 @@ static void require_ids(const model *m, const char *text, size_t n, const naive_
         require(encoder_encode(e, padded, n, TEXT_FIRST, &out) == TOKENIZE_OK);
         require(out.n == want->n && (out.n == 0 || memcmp(out.ids, want->ids, 4 * out.n) == 0));
     }
+    require_ranges(t, padded, n, &out);
     require(tokenizer_decode(t, out.ids, out.n, &back, &bad));
     free(back.s);
     id_buffer_free(&out);
