@@ -35,7 +35,7 @@
  *           indexes are read.
  * Copy      copy_part in any number of processes, each for its share; then copy_finish: makes one
  *           token file of a joined dataset.
- * Redact    redact: makes a dataset with other tokens in place of those of some documents.
+ * Redact    open or open_joined; redact, with a dataset; set_metadata; finish; close.
  * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial, and
  *           P.tmv.partial if documents have values. Finish flushes tokens and index to the disk,
  *           then gives them the names P.bin and P.tmi, in this order, then flushes the folder. If
@@ -101,15 +101,6 @@ typedef struct tokmap_copy_options {
     uint64_t n_parts;   /* copy_part: number of shares, up to 2^32; 0 means 1 */
     int32_t replace;    /* 1: replace P if it already exists */
 } tokmap_copy_options;
-
-typedef struct tokmap_redact_options {
-    size_t struct_size;        /* sizeof(tokmap_redact_options) */
-    const uint64_t *documents; /* their numbers, ascending */
-    uint64_t n_documents;
-    const char *metadata; /* of P, with redacted_from; docs/FORMAT.md, section 7.1 */
-    size_t metadata_bytes;
-    int64_t replace; /* 1: replace P if it already exists */
-} tokmap_redact_options;
 
 /* What tokmap_writer_redact did. The last two do not count what was copied, nor indexes. */
 typedef struct tokmap_redact_info {
@@ -280,13 +271,14 @@ TOKMAP_API tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, con
 
 /* ---- Use: redact ---- */
 
-/* Makes P from ds, with a filler in place of the tokens of some documents, whose values are removed
- * and whose labels never count: docs/FORMAT.md, section 7.1. If ds is joined, so is P. Only blocks
- * of these documents are checked. info may be NULL. TOKMAP_ERR_ARGUMENT: there is no such document,
- * or they do not ascend. Other errors: those of tokmap_writer_append_dataset and
- * tokmap_writer_finish. */
-TOKMAP_API tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
-                                              const tokmap_redact_options *options,
+/* Adds ds as tokmap_writer_append_dataset or, if it is joined, tokmap_writer_join does, but with a
+ * filler in place of the tokens of these documents, whose values are left out and whose labels
+ * never count: docs/FORMAT.md, section 7.1, which also says what the metadata must have. The writer
+ * was opened with the vocab_size, eod_id and token_bytes of ds, is empty and not resumable; only
+ * set_metadata and finish may follow. Only blocks of these documents are checked.
+ * TOKMAP_ERR_ARGUMENT also: there is no such document, or they do not ascend. */
+TOKMAP_API tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
+                                              const uint64_t *documents, uint64_t n_documents,
                                               tokmap_redact_info *info, tokmap_error *err);
 
 /* ---- State: checkpoints ---- */

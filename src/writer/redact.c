@@ -183,70 +183,47 @@ static tokmap_status write_tokens(redact_job *job, tokmap_error *err)
     return status;
 }
 
-static tokmap_status write_dataset(redact_job *job, const tokmap_redact_options *o,
-                                   tokmap_error *err)
+tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
+                                   const uint64_t *documents, uint64_t n_documents,
+                                   tokmap_redact_info *info, tokmap_error *err)
 {
-    tokmap_status status = tokmap_i_append_open(&job->a, err);
-    if (!status)
-        status = write_tokens(job, err);
-    if (!status)
-        status = tokmap_i_append_index(&job->a, err);
-    if (!status)
-        status = tokmap_writer_set_metadata(job->a.w, o->metadata, o->metadata_bytes, err);
-    return status ? status : tokmap_writer_finish(job->a.w, err);
-}
-
-tokmap_status tokmap_writer_redact(const tokmap_dataset *ds, const char *prefix,
-                                   const tokmap_redact_options *options, tokmap_redact_info *info,
-                                   tokmap_error *err)
-{
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_redact_options, replace)};
-    static const tokmap_i_struct_kind info_kind = {STRUCT_KIND(tokmap_redact_info, bytes_written)};
-    tokmap_redact_options o = {0};
-    tokmap_i_error_clear(err);
-    if (!ds || !prefix)
-        return FAIL_NULL(err);
-    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
-    if (!status && info)
-        status = tokmap_i_check_struct(info, &info_kind, err);
-    if (!status && (!o.metadata || (!o.documents && o.n_documents > 0)))
-        status = FAIL_NULL(err);
-    if (!status)
-        status = tokmap_i_check_flag("replace", o.replace, err);
-    if (status)
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_redact_info, bytes_written)};
+    const bool complete = ds && info && (documents || n_documents == 0);
+    const bool is_joined = ds && ds->is_joined;
+    tokmap_status status = tokmap_i_writer_enter(
+        w, complete, is_joined ? TOKMAP_I_OUTPUT_JOINED : TOKMAP_I_OUTPUT_NEW, __func__, err);
+    if (status || !complete)
         return status;
+    tokmap_error *failure = &w->failure;
     const tokmap_i_header *h = &ds->header;
-    const tokmap_writer_options writer_options = {.struct_size = sizeof writer_options,
-                                                  .vocab_size = h->vocab_size,
-                                                  .has_eod = h->eod_id != TOKMAP_NO_ID,
-                                                  .eod_id = h->eod_id,
-                                                  .token_bytes = h->token_bytes,
-                                                  .replace = o.replace != 0,
-                                                  .has_spans = 1};
-    uint64_t *list = calloc((size_t)o.n_documents + 1, sizeof *list);
-    redact_job job = {.a = {.ds = ds, .redacted = list, .reader = {.fd = -1}},
+    uint64_t *list = calloc((size_t)n_documents + 1, sizeof *list);
+    redact_job job = {.a = {.w = w, .ds = ds, .redacted = list, .reader = {.fd = -1}},
                       .left = list,
                       .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0),
                       .block = malloc(TOKMAP_I_BLOCK_BYTES)};
-    if (!list || !job.block)
-        status = FAIL_MEMORY(err);
-    for (uint64_t i = 0; !status && i < o.n_documents; i++) {
-        list[i] = o.documents[i];
+    status = list && job.block ? tokmap_i_check_struct(info, &kind, failure) : FAIL_MEMORY(failure);
+    if (!status && (w->n_tokens > 0 || w->index->n_documents > 0 || w->options.resumable))
+        status = FAIL(failure, TOKMAP_ERR_ARGUMENT, "%s: must be empty, and not resumable",
+                      w->names.index_path);
+    for (uint64_t i = 0; !status && i < n_documents; i++) {
+        list[i] = documents[i];
         if (list[i] >= h->n_documents || (i > 0 && list[i] <= list[i - 1]))
-            status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+            status = FAIL(failure, TOKMAP_ERR_ARGUMENT,
                           "%s: documents[%" PRIu64 "] is %" PRIu64 ": must ascend, below %" PRIu64,
                           ds->index_path, i, list[i], h->n_documents);
     }
     if (!status) {
-        list[o.n_documents] = UINT64_MAX;
-        status = (ds->is_joined ? tokmap_writer_open_joined
-                                : tokmap_writer_open)(&job.a.w, prefix, &writer_options, err);
+        list[n_documents] = UINT64_MAX;
+        status = tokmap_i_append_open(&job.a, failure);
     }
     if (!status)
-        status = write_dataset(&job, &o, err);
+        status = write_tokens(&job, failure);
+    if (!status)
+        status = tokmap_i_append_index(&job.a, failure);
+    if (!status)
+        status = tokmap_i_give_struct(info, &job.counts, &kind, failure);
     tokmap_i_append_close(&job.a);
-    tokmap_writer_close(job.a.w);
     free(job.block);
     free(list);
-    return status || !info ? status : tokmap_i_give_struct(info, &job.counts, &info_kind, err);
+    return tokmap_i_writer_leave(w, status, err);
 }

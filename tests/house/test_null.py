@@ -44,7 +44,7 @@ ARGUMENTS = {
     "const tokmap_batch *batch": "&batch", "tokmap_batch *batch": "&batch",
     "const tokmap_stage_batch *batch": "&stage_batch", "tokmap_stage_batch *batch": "&stage_batch",
     "const tokmap_loader_options *options": "&loader_options", "const tokmap_stage_options *options": "&stage_options",
-    "const tokmap_writer_options *options": "&writer_options", "const tokmap_redact_options *options": "&redact_options", "const tokmap_gather_options *options": "&gather_options",
+    "const tokmap_writer_options *options": "&writer_options", "const uint64_t *documents": "&one", "uint64_t n_documents": "1", "const tokmap_gather_options *options": "&gather_options",
     "tokmap_status status": "TOKMAP_OK", "const tokmap_loader_options *before": "NULL", "const char *line": '"ab"',
     "char *line": "room", "const char *after": "NULL", "uint64_t first_sample": "0", "size_t n_samples": "1",
     "uint32_t *sources": "(uint32_t *)(void *)room",
@@ -55,11 +55,9 @@ INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|c
 MAY_BE_NULL = {"err", "stream", "memory", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
                "tokmap_writer_join.options", "tokmap_writer_copy_part.options", "tokmap_writer_copy_finish.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
-               "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info", "tokmap_writer_redact.info"}
+               "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info"}
 # Pointers in structs and arrays, with a number above 0 beside them.
 MORE = {
-    "documents to redact": "redact_options.n_documents = 1; status = tokmap_writer_redact(ds, \"q\", &redact_options, NULL, &err);",
-    "metadata": "redact_options.metadata = NULL; status = tokmap_writer_redact(ds, \"q\", &redact_options, NULL, &err);",
     "sources": "loader_options.sources = NULL; status = tokmap_loader_open(&other_loader, &loader_options, &err);",
     "datasets of a source": "source.datasets = NULL; status = tokmap_loader_open(&other_loader, &loader_options, &err);",
     "a dataset of a source": "datasets[0] = NULL; status = tokmap_loader_open(&other_loader, &loader_options, &err);",
@@ -175,8 +173,7 @@ int main(int argc, char **argv)
     need(tokmap_writer_open(&writer, "w", &writer_options, &err), &err);
     tokmap_writer_options joined_options = writer_options;
     joined_options.resumable = 0;
-    tokmap_redact_options redact_options = TOKMAP_INIT(tokmap_redact_options);
-    redact_options.metadata = "{}";
+    const uint64_t one = 0;
     tokmap_value value = {.type = TOKMAP_VALUE_INT64, .integer = 3};
     tokmap_tokenizer *tokenizer = NULL;
     need(tokmap_tokenizer_open(&tokenizer, "bytes", NULL, &err), &err);

@@ -187,22 +187,29 @@ static void prepare_redact_joined(void)
 static tokmap_status run_redact(const scenario *s, tokmap_error *err)
 {
     static const uint64_t documents[] = {0, 3, 4, 7, 128, 129};
-    const tokmap_redact_options options = {.struct_size = sizeof options,
-                                           .documents = documents,
-                                           .n_documents = sizeof documents / sizeof *documents,
-                                           .metadata = SAME.metadata,
-                                           .metadata_bytes = strlen(SAME.metadata),
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = SAME.vocab_size,
+                                           .eod_id = TOKMAP_NO_ID,
                                            .replace = s->replace};
     tokmap_redact_info info = TOKMAP_INIT(tokmap_redact_info);
     tokmap_dataset *ds = NULL;
+    tokmap_writer *w = NULL;
     const bool armed = fault.armed;
     fault.armed = false; /* opening a joined one takes memory of the system */
     tokmap_status status = tokmap_dataset_open(&ds, input, err);
     fault.armed = armed;
     if (!status)
-        status = tokmap_writer_redact(ds, prefix, &options, &info, err);
+        status = (s->prepare == prepare_redact ? tokmap_writer_open : tokmap_writer_open_joined)(
+            &w, prefix, &options, err);
+    if (!status)
+        status = tokmap_writer_redact(w, ds, documents, sizeof documents / 8, &info, err);
     if (!status && info.n_tokens == 0)
         status = TOKMAP_ERR_MISMATCH;
+    if (!status)
+        status = tokmap_writer_set_metadata(w, SAME.metadata, strlen(SAME.metadata), err);
+    if (!status)
+        status = tokmap_writer_finish(w, err);
+    tokmap_writer_close(w);
     fault.armed = false;
     tokmap_dataset_close(ds);
     fault.armed = armed;

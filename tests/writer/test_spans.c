@@ -217,16 +217,22 @@ TEST(lists_of_documents_to_redact_are_checked)
     tokmap_writer_close(w);
     CHECK_OK(tokmap_dataset_open(&ds, path, &err), err);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const tokmap_redact_options options = {.struct_size = sizeof options,
-                                               .documents = wrong[i],
-                                               .n_documents = 2,
-                                               .metadata = "{}",
-                                               .metadata_bytes = 2};
-        CHECK_INT(tokmap_writer_redact(ds, check_path("q"), &options, NULL, &err),
-                  TOKMAP_ERR_ARGUMENT);
+        tokmap_redact_info info = TOKMAP_INIT(tokmap_redact_info);
+        CHECK_OK(tokmap_writer_open(&w, check_path("q"), &o, &err), err);
+        CHECK_INT(tokmap_writer_redact(w, ds, wrong[i], 2, &info, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "documents[1] is "));
-        CHECK_INT(tokmap_dataset_open(&(tokmap_dataset *){NULL}, check_path("q"), NULL),
-                  TOKMAP_ERR_IO);
+        CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_ARGUMENT);
+        tokmap_writer_close(w);
     }
+    tokmap_redact_info info = TOKMAP_INIT(tokmap_redact_info);
+    CHECK_OK(tokmap_writer_open(&w, check_path("q"), &o, &err), err);
+    CHECK_OK(tokmap_writer_end_document(w, &err), err);
+    CHECK_INT(tokmap_writer_redact(w, ds, twice, 1, &info, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "must be empty"));
+    tokmap_writer_close(w);
+    CHECK_OK(tokmap_writer_open_joined(&w, check_path("q"), &o, &err), err);
+    CHECK_INT(tokmap_writer_redact(w, ds, twice, 1, &info, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "is for tokmap_writer_open"));
+    tokmap_writer_close(w);
     tokmap_dataset_close(ds);
 }

@@ -153,38 +153,42 @@ static int make_metadata(const selection *s, char **out, size_t *n_bytes)
 static int print_result(const char *prefix, const selection *s, const tokmap_redact_info *done,
                         const redact_command_options *o)
 {
-    const struct {
-        const char *name;
-        uint64_t n;
-    } counts[] = {{"documents", s->n},
-                  {"tokens", done->n_tokens},
-                  {"linked_files", done->n_linked},
-                  {"shared_bytes", done->bytes_shared},
-                  {"copied_bytes", done->bytes_copied},
-                  {"read_bytes", done->bytes_read},
-                  {"written_bytes", done->bytes_written},
-                  {NULL, 0}};
+    const char *const names[] = {"documents",    "tokens",     "linked_files", "shared_bytes",
+                                 "copied_bytes", "read_bytes", "written_bytes"};
+    const uint64_t counts[] = {s->n,
+                               done->n_tokens,
+                               done->n_linked,
+                               done->bytes_shared,
+                               done->bytes_copied,
+                               done->bytes_read,
+                               done->bytes_written};
     const int code = o->json ? CLI_OK : cli_print_result(prefix, NULL, false, o->quiet);
+    if (o->quiet && !o->json)
+        return code;
     json_out json = {.out = stdout};
     if (o->json)
         json = json_out_begin_result(stdout);
-    for (size_t i = 0; counts[i].name && (o->json || !o->quiet); i++)
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (o->json)
-            json_out_number(&json, counts[i].name, counts[i].n);
+            json_out_number(&json, names[i], counts[i]);
         else
-            printf("%s%s %s", i ? ", " : "redacted: ", cli_count(counts[i].n).s, counts[i].name);
-    fputs(o->json ? "}\n" : o->quiet ? "" : "\n", stdout);
+            printf("%s%s %s", i ? ", " : "redacted: ", cli_count(counts[i]).s, names[i]);
+    puts(o->json ? "}" : "");
     return cli_first_failure(code, cli_finish());
 }
 
 static int write_redacted(const selection *s, const redact_command_options *o)
 {
-    char prefix[PATH_PREFIX_BYTES], *metadata = NULL;
-    tokmap_redact_options options = {.struct_size = sizeof options,
-                                     .documents = s->documents,
-                                     .n_documents = s->n,
-                                     .replace = o->force};
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = s->info.vocab_size,
+                                           .has_eod = s->info.eod_id != TOKMAP_NO_ID,
+                                           .eod_id = s->info.eod_id,
+                                           .token_bytes = s->info.token_bytes,
+                                           .replace = o->force};
     tokmap_redact_info done = TOKMAP_INIT(tokmap_redact_info);
+    char prefix[PATH_PREFIX_BYTES], *metadata = NULL;
+    size_t metadata_bytes = 0;
+    tokmap_writer *w = NULL;
     tokmap_error err;
     int code = path_output_prefix(prefix, o->output, ".tmi");
     if (code == CLI_OK)
@@ -192,12 +196,17 @@ static int write_redacted(const selection *s, const redact_command_options *o)
     if (code == CLI_OK)
         code = path_check_dataset(prefix);
     if (code == CLI_OK)
-        code = make_metadata(s, &metadata, &options.metadata_bytes);
+        code = make_metadata(s, &metadata, &metadata_bytes);
     if (code == CLI_OK)
         code = output_make_folders(prefix);
-    options.metadata = metadata;
-    if (code == CLI_OK && tokmap_writer_redact(s->ds, prefix, &options, &done, &err) != TOKMAP_OK)
+    if (code == CLI_OK &&
+        ((cli_is_joined(&s->info) ? tokmap_writer_open_joined
+                                  : tokmap_writer_open)(&w, prefix, &options, &err) != TOKMAP_OK ||
+         tokmap_writer_redact(w, s->ds, s->documents, s->n, &done, &err) != TOKMAP_OK ||
+         tokmap_writer_set_metadata(w, metadata, metadata_bytes, &err) != TOKMAP_OK ||
+         tokmap_writer_finish(w, &err) != TOKMAP_OK))
         code = cli_fail(&err);
+    tokmap_writer_close(w);
     free(metadata);
     return code == CLI_OK ? print_result(prefix, s, &done, o) : code;
 }
