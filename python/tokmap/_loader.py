@@ -548,7 +548,8 @@ class Loader:
 
     def restore(self, state: bytes) -> None:
         """Continues where a state was taken. MismatchError: it was taken with other data, or with another sequence
-        length, seed, shuffle, kind of windows or mixture."""
+        length, seed, shuffle, kind of windows or mixture; if the data were redacted since, it says which order_of their
+        Source needs."""
         self._continue(state, self._amends)
 
     def _continue(self, state: bytes, amends: bool) -> None:
