@@ -222,6 +222,7 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
         status = tokmap_i_append_index(&job.a, failure);
     if (!status)
         status = tokmap_i_give_struct(info, &job.counts, &kind, failure);
+    w->is_whole = true;
     tokmap_i_append_close(&job.a);
     free(job.block);
     free(list);

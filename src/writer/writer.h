@@ -22,6 +22,7 @@ struct tokmap_writer {
     uint64_t token_tail; /* bytes after the tokens in P.bin.partial, which finish cuts off */
     tokmap_i_header header;
     bool finished;
+    bool is_whole;              /* with what redact has added: nothing may follow */
     bool input_before_document; /* an input ended within the first document */
     uint8_t *buffer;            /* TOKMAP_I_WRITE_BYTES: tokens to be written, or just read */
     size_t buffer_used;

@@ -230,6 +230,11 @@ TEST(lists_of_documents_to_redact_are_checked)
     CHECK_INT(tokmap_writer_redact(w, ds, twice, 1, &info, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "must be empty"));
     tokmap_writer_close(w);
+    CHECK_OK(tokmap_writer_open(&w, check_path("q"), &o, &err), err);
+    CHECK_OK(tokmap_writer_redact(w, ds, twice, 1, &info, &err), err);
+    CHECK_INT(tokmap_writer_append(w, &(uint32_t){0}, 1, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "nothing after redact"));
+    tokmap_writer_close(w);
     CHECK_OK(tokmap_writer_open_joined(&w, check_path("q"), &o, &err), err);
     CHECK_INT(tokmap_writer_redact(w, ds, twice, 1, &info, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "is for tokmap_writer_open"));
