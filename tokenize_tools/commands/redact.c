@@ -123,10 +123,8 @@ static int select_where(selection *s, const char *text)
 /* ---- Output ---- */
 
 /* The metadata, with the id of the dataset at the end of redacted_from. */
-static int make_metadata(const selection *s, char **out, size_t *n_bytes)
+static int make_metadata(const selection *s, char **out, int *n_bytes)
 {
-    const cli_text id = cli_hex(s->info.dataset_id);
-    char added[80];
     json_text_span all, list;
     all.text = tokmap_dataset_metadata(s->ds, &all.n_bytes);
     const bool is_object = json_text_check_object(all, NULL);
@@ -134,46 +132,44 @@ static int make_metadata(const selection *s, char **out, size_t *n_bytes)
     if (!is_object || (has_list && (*list.text != '[' || list.n_bytes < 32)))
         return cli_error(CLI_DATASET, "%s: its metadata is not JSON, or redacted_from no list",
                          s->info.index_path);
-    size_t at = strcspn(all.text, "{") + 1, next = at;
-    while (json_is_space(all.text[next]))
+    const char *at =
+        has_list ? list.text + list.n_bytes - 1 : all.text + strcspn(all.text, "{") + 1;
+    const char *next = at;
+    while (json_is_space(*next))
         next++;
-    if (has_list)
-        at = (size_t)(list.text - all.text) + list.n_bytes - 1;
-    snprintf(added, sizeof added, "%s\"%s\"%s%s", has_list ? ", " : "\"redacted_from\": [", id.s,
-             has_list ? "" : "]", has_list || all.text[next] == '}' ? "" : ", ");
-    const size_t room = all.n_bytes + sizeof added;
-    *out = malloc(room);
-    if (!*out)
-        return cli_no_memory();
-    *n_bytes = (size_t)snprintf(*out, room, "%.*s%s%.*s", (int)at, all.text, added,
-                                (int)(all.n_bytes - at), all.text + at);
-    return CLI_OK;
+    *n_bytes = asprintf(out, "%.*s%s\"%s\"%s%.*s", (int)(at - all.text), all.text,
+                        has_list ? ", " : "\"redacted_from\": [", cli_hex(s->info.dataset_id).s,
+                        has_list       ? ""
+                        : *next == '}' ? "]"
+                                       : "], ",
+                        (int)(all.text + all.n_bytes - at), at);
+    if (*n_bytes >= 0)
+        return CLI_OK;
+    *out = NULL;
+    return cli_no_memory();
 }
 
 static int print_result(const char *prefix, const selection *s, const tokmap_redact_info *done,
                         const redact_command_options *o)
 {
-    const char *const names[] = {"documents",    "tokens",     "linked_files", "shared_bytes",
-                                 "copied_bytes", "read_bytes", "written_bytes"};
-    const uint64_t counts[] = {s->n,
-                               done->n_tokens,
-                               done->n_linked,
-                               done->bytes_shared,
-                               done->bytes_copied,
-                               done->bytes_read,
-                               done->bytes_written};
     const int code = o->json ? CLI_OK : cli_print_result(prefix, NULL, false, o->quiet);
-    if (o->quiet && !o->json)
-        return code;
-    json_out json = {.out = stdout};
-    if (o->json)
-        json = json_out_begin_result(stdout);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (o->json)
-            json_out_number(&json, names[i], counts[i]);
-        else
-            printf("%s%s %s", i ? ", " : "redacted: ", cli_count(counts[i]).s, names[i]);
-    puts(o->json ? "}" : "");
+    if (o->json) {
+        json_out json = json_out_begin_result(stdout);
+        json_out_number(&json, "documents", s->n);
+        json_out_number(&json, "tokens", done->n_tokens);
+        json_out_number(&json, "linked_files", done->n_linked);
+        json_out_number(&json, "shared_bytes", done->bytes_shared);
+        json_out_number(&json, "copied_bytes", done->bytes_copied);
+        json_out_number(&json, "read_bytes", done->bytes_read);
+        json_out_number(&json, "written_bytes", done->bytes_written);
+        puts("}");
+    } else if (!o->quiet) {
+        printf("redacted %s, %s; %s not copied, %s shared (reflink), %s copied; then %s read, ",
+               cli_count_of(s->n, "document").s, cli_count_of(done->n_tokens, "token").s,
+               cli_count_of(done->n_linked, "token file").s, cli_bytes(done->bytes_shared).s,
+               cli_bytes(done->bytes_copied).s, cli_bytes(done->bytes_read).s);
+        printf("%s written\n", cli_bytes(done->bytes_written).s);
+    }
     return cli_first_failure(code, cli_finish());
 }
 
@@ -187,7 +183,7 @@ static int write_redacted(const selection *s, const redact_command_options *o)
                                            .replace = o->force};
     tokmap_redact_info done = TOKMAP_INIT(tokmap_redact_info);
     char prefix[PATH_PREFIX_BYTES], *metadata = NULL;
-    size_t metadata_bytes = 0;
+    int metadata_bytes = 0;
     tokmap_writer *w = NULL;
     tokmap_error err;
     int code = path_output_prefix(prefix, o->output, ".tmi");
@@ -203,7 +199,7 @@ static int write_redacted(const selection *s, const redact_command_options *o)
         ((cli_is_joined(&s->info) ? tokmap_writer_open_joined
                                   : tokmap_writer_open)(&w, prefix, &options, &err) != TOKMAP_OK ||
          tokmap_writer_redact(w, s->ds, s->documents, s->n, &done, &err) != TOKMAP_OK ||
-         tokmap_writer_set_metadata(w, metadata, metadata_bytes, &err) != TOKMAP_OK ||
+         tokmap_writer_set_metadata(w, metadata, (size_t)metadata_bytes, &err) != TOKMAP_OK ||
          tokmap_writer_finish(w, &err) != TOKMAP_OK))
         code = cli_fail(&err);
     tokmap_writer_close(w);
