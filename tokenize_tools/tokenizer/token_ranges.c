@@ -9,7 +9,8 @@ static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
 /* ---- Rules ---- */
 
-/* The walk finds texts that NFC or a Replace changes. To it, a blank and U+2581 are the same. */
+/* The walk finds texts that NFC or a Replace changes, if not one Replace makes them longer and
+ * another one shorter. To it, a blank and U+2581 are the same. */
 static bool read_step(range_rules *r, const model *m, const normalize_step *s)
 {
     r->searches &= s->kind == NORMALIZE_NFC;
@@ -21,7 +22,7 @@ static bool read_step(range_rules *r, const model *m, const normalize_step *s)
         return true;
     case NORMALIZE_REPLACE:
         if (!model_text_is(&s->from, " ") || !model_text_is(&s->to, "\xE2\x96\x81"))
-            return s->from.s[0] != ' ' && (uint8_t)s->from.s[0] != mark[0];
+            return s->to.n_bytes < s->from.n_bytes && s->from.s[0] != ' ';
         r->marks = true;
         return true;
     case NORMALIZE_SENTENCEPIECE:
@@ -52,8 +53,11 @@ const char *token_ranges_rules(const model *m, range_rules *r)
     r->marks |= m->metaspace;
     if (r->prefix == PREPEND_NEVER && (m->prefix_space || m->metaspace)) {
         r->prefix = m->prefix_space ? PREPEND_ALWAYS : m->prepend;
-        r->not_twice = true;
+        r->not_twice = r->prefix != PREPEND_NEVER;
     }
+    for (size_t i = 0; i < m->n_added && r->not_twice && !r->searches; i++)
+        if (m->added[i].normalized) /* there may be a blank after it that is not in the text */
+            return "its pre_tokenizer changes the text";
     return NULL;
 }
 

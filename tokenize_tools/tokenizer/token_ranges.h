@@ -31,9 +31,8 @@ typedef struct range_rules {
     prepend_scheme prefix; /* a blank or U+2581 goes before the text between added tokens ... */
     bool not_twice;        /* ... but not before another */
     uint32_t unknown_id;
-    const model_token *tokens; /* the caller sets these */
-    const uint8_t *bytes;      /* of the tokens; 8 bytes after them must be readable */
-    size_t n_tokens;
+    const model_token *tokens;    /* the caller sets these */
+    const uint8_t *bytes;         /* of the tokens; 8 bytes after them must be readable */
     const added_tokens *added[2]; /* searched for in the text, and between those; may be NULL */
 } range_rules;
 

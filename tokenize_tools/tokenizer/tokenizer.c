@@ -236,7 +236,6 @@ static void set_ranges(tokenizer *t, const model *m)
     t->info.no_ranges = token_ranges_rules(m, r);
     r->tokens = t->tokens;
     r->bytes = t->token_bytes;
-    r->n_tokens = t->n_tokens;
     r->added[0] = t->raw;
     if (r->searches)
         r->added[1] = t->chars ? char_engine_added(t->chars) : t->normalized;
