@@ -534,7 +534,10 @@ const char *tokenizer_find_ranges(const tokenizer *t, const encoded_text *e, byt
     *place = 0;
     if (t->info.no_ranges || token_ranges_find(&t->ranges, e, ranges, place))
         return t->info.no_ranges;
-    return "the normalizer changes the text, or its tokens do not spell it";
+    const bool nfc_only = t->normalizer && t->ranges.searches;
+    return nfc_only && nfc_stable_prefix(e->text, e->n_bytes) < e->n_bytes
+               ? "the text is not in NFC; in NFC it has the same ids, and offsets"
+               : "its tokens do not spell the text";
 }
 
 /* ---- Decode ---- */
