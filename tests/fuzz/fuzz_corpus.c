@@ -29,6 +29,27 @@ static void choose_where(corpus_options *o)
     o->n_kept = 1;
 }
 
+static size_t cut_tokens(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
+{
+    (void)context;
+    (void)text;
+    (void)n_searched;
+    return n_bytes / 4 * 4;
+}
+
+static void choose_marks(corpus_options *o, const uint8_t *d)
+{
+    static field_list fields;
+    failure err;
+    require(fields.n_fields > 0 || field_list_parse(&fields, "n", &err));
+    o->where = NULL;
+    o->n_kept = 0;
+    o->marks = o->list == LIST_TOKENS ? (corpus_marks)((d[3] >> 1) % 3) : MARKS_NONE;
+    o->fields = o->marks ? &fields : NULL;
+    o->utf8 = UTF8_RAW;
+    o->safe_cut = o->list == LIST_TOKENS ? cut_tokens : cut_nowhere;
+}
+
 static corpus_options choose_options(const uint8_t *d)
 {
     static const size_t sizes[] = {4, 7, 16, 50, 200, 1000, 1 << 15, 1 << 20};
@@ -51,6 +72,10 @@ static corpus_options choose_options(const uint8_t *d)
         o.max_piece_bytes = o.batch_bytes;
     if (d[1] & 64)
         choose_where(&o);
+    o.list = d[1] & 32 ? (corpus_list)(1 + d[3] % 2) : LIST_NONE;
+    if (o.list)
+        choose_marks(&o, d);
+    o.vocab_size = d[3] >> 4;
     return o;
 }
 
@@ -99,7 +124,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close(fd);
         return 0;
     }
-    if (readable) {
+    if (readable && o.list) { /* the model knows no lists */
+        part_reading r;
+        uint64_t random = data[5];
+        require(part_reading_resume(&r, name, &o, &random) == NULL);
+        part_reading_free(&r);
+        check_parts(name, &o, data);
+    } else if (readable) {
         size_t n_stored = size - OPTION_BYTES;
         bool compressed = n_stored != n_plain || memcmp(plain, data + OPTION_BYTES, n_plain) != 0;
         model m = corpus_model_read(&o, plain, n_plain, compressed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parquet_file.c - any bytes as a Parquet file: each column gives the same values or the same
- * error with and without threads, from the start and from a row in the middle. As documents, its
- * parts give what the whole gives. */
+ * error with and without threads, from the start and from a row in the middle. As documents, of
+ * texts or of lists, its parts give what the whole gives. */
 #include "fuzz/fuzz.h"
 
 #include <unistd.h>
@@ -69,12 +69,13 @@ static void check_column(const parquet_file *f, const parquet_element *e)
 }
 
 /* The size of the file chooses the places and the options. */
-static void check_parts(const char *name, const char *path, size_t size)
+static void check_parts(const char *name, const char *path, corpus_list list, size_t size)
 {
     const corpus_options o = {
         .format = CORPUS_PARQUET,
         .field = path,
-        .on_error = (corpus_on_error)(size % 3),
+        .list = list,
+        .on_error = (corpus_on_error)(size % (list ? 2 : 3)),
         .safe_cut = size % 5 ? NULL : cut_nowhere,
         .batch_bytes = size % 2 ? 4 : 1000,
         .max_piece_bytes = 1000,
@@ -102,7 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (e)
                 check_column(&f, e);
             if (parquet_text_column(&f.footer, path, &why) && f.footer.n_rows < MAX_ROWS)
-                check_parts(name, path, size);
+                check_parts(name, path, LIST_NONE, size);
+            uint8_t definition;
+            if (parquet_list_column(&f.footer, path, &definition, &why) &&
+                f.footer.n_rows < MAX_ROWS)
+                check_parts(name, path, LIST_TOKENS, size);
         }
     } else {
         require(strlen(err.text) > 0);

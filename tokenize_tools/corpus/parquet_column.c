@@ -352,7 +352,7 @@ int parquet_column_next(parquet_column *base, tokmap_value *value, failure *err)
             base->checksum = c->sum;
             base->repetition = c->values.repetition;
             base->definition = c->values.definition;
-            c->row++;
+            base->n_values = ++c->row;
         }
         if (result != 0)
             return result;

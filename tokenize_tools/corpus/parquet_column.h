@@ -25,7 +25,8 @@ typedef struct parquet_column {
     uint64_t checksum;
     uint64_t dictionary_checksum; /* the part of it that is the dictionary of the current page */
     uint32_t repetition, definition;
-    uint64_t n_large; /* at the end: pages larger than the memory, which were read alone */
+    uint64_t n_values; /* of the column, up to it */
+    uint64_t n_large;  /* at the end: pages larger than the memory, which were read alone */
 } parquet_column;
 
 /* The file and the column must stay valid. Begins at the first of the rows, which of a list are

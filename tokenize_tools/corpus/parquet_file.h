@@ -52,6 +52,8 @@ bool parquet_page_fail(const parquet_page_place *at, const char *why, failure *e
 /* Describes a row of the file: "FILE: row 17 (row group 2, page 3, byte 123)" */
 void parquet_row_describe(const parquet_page_place *at, uint64_t row, char *text, size_t n_bytes);
 
+#define PARQUET_OTHER_ROWS "damaged: it has not as many rows as its footer says"
+
 typedef struct parquet_rows { /* of a file, from 0 */
     uint64_t begin, end;
 } parquet_rows;

@@ -34,24 +34,44 @@ static bool keep_value(parquet_list *l, failure *err)
     return true;
 }
 
-static int read_value(parquet_list *l, failure *err)
+/* Whether the list that was read is the last one of its row group, but there are more rows. */
+static bool is_short(const parquet_list *l)
 {
-    const int result = parquet_column_next(l->column, &l->next, err);
-    l->has_next = result > 0;
-    l->next_definition = l->column->definition;
-    if (l->has_next) {
-        l->next_page = *l->column->page;
-        l->next_checksum = l->column->checksum;
-    }
-    return result;
+    const parquet_page_place *page = &l->page;
+    if (!l->begun)
+        return false;
+    const parquet_footer *f = &page->file->footer;
+    const parquet_row_group *group = &f->groups[page->group];
+    return l->column->n_values == parquet_values_of_group(f, page->column, page->group).end &&
+           l->row + 1 != group->first_row + group->n_rows;
+}
+
+/* The first one behind the list. */
+static void read_value(parquet_list *l)
+{
+    const parquet_column *c = l->column;
+    l->ahead = is_short(l) ? -!fail(&l->err, PARQUET_OTHER_ROWS)
+                           : parquet_column_next(l->column, &l->next, &l->err);
+    l->begun = true;
+    if (l->ahead <= 0)
+        return;
+    l->next_definition = c->definition;
+    l->next_page = *c->page;
+    l->next_checksum = c->checksum;
 }
 
 static int read_list(parquet_list *l, tokmap_value *value, failure *err)
 {
     parquet_column *c = l->column;
-    int result = l->has_next ? 1 : read_value(l, err);
-    if (result <= 0)
-        return result;
+    if (!l->begun)
+        read_value(l);
+    if (l->ahead < 0)
+        *err = l->err;
+    if (l->ahead <= 0)
+        return l->ahead;
+    const parquet_row_group *group = &l->next_page.file->footer.groups[l->next_page.group];
+    if (c->repetition > 0 || l->row - group->first_row >= group->n_rows)
+        return -!fail(err, PARQUET_OTHER_ROWS);
     const bool is_null = l->next_definition + 1 < l->definition;
     uint64_t checksum;
     l->n = 0;
@@ -61,8 +81,9 @@ static int read_list(parquet_list *l, tokmap_value *value, failure *err)
         /* The value after it may be of the next list, and on another page. */
         l->page = l->next_page;
         checksum = l->next_checksum;
-        result = read_value(l, err);
-    } while (result > 0 && c->repetition > 0);
+        read_value(l);
+    } while (l->ahead > 0 && c->repetition > 0 && l->next_page.group == l->page.group);
+    l->row++;
     c->page = &l->page;
     c->checksum = checksum;
     if (parquet_page_end(&l->page) <= l->seen_bytes)
@@ -71,15 +92,15 @@ static int read_list(parquet_list *l, tokmap_value *value, failure *err)
     if (!is_null)
         *value =
             (tokmap_value){.type = TOKMAP_VALUE_STRING,
-                           .text = (const char *)l->numbers,
+                           .text = l->numbers ? (const char *)l->numbers : "",
                            .text_bytes = (l->n < l->most ? l->n : l->most) * sizeof *l->numbers};
-    return result < 0 ? -1 : 1;
+    return 1;
 }
 
 int parquet_list_next(parquet_list *l, tokmap_value *value, failure *err)
 {
     int result = 1;
-    for (; l->n_skipped > 0 && result > 0; l->n_skipped--)
+    while (l->row < l->first && result > 0)
         result = read_list(l, value, err);
     return result > 0 ? read_list(l, value, err) : result;
 }

@@ -12,14 +12,16 @@ typedef struct parquet_list {
     /* To be set, and all else to 0. */
     parquet_column *column; /* its page and checksum become those of the last list */
     uint8_t definition;     /* level of an element that is there */
-    uint64_t n_skipped;     /* lists before the first one that is wanted */
+    uint64_t row, first;    /* of the next list, and of the first one that is wanted */
     size_t most;            /* numbers of a list that are kept */
     uint64_t seen_bytes;    /* of the file: an earlier run read its pages up to there; or 0 */
 
     uint64_t seen;    /* the checksum of the column at the end of these */
     int64_t *numbers; /* freed by the owner */
     size_t n, capacity;
-    bool has_next; /* the first value of the next list was read, and is: */
+    bool begun;
+    int ahead; /* what reading the first value of the next list gave, which is: */
+    failure err;
     tokmap_value next;
     uint32_t next_definition;
     parquet_page_place page, next_page;

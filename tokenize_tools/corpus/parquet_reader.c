@@ -133,7 +133,8 @@ static parquet_column *open_column(parquet_reader *r, const parquet_element *e, 
     if (l)
         *l = (parquet_list){.column = c,
                             .definition = l->definition,
-                            .n_skipped = n_before,
+                            .row = r->row - n_before,
+                            .first = r->row,
                             .most = r->base.options->max_piece_bytes / sizeof(uint32_t),
                             .seen_bytes = r->prefix.n_bytes,
                             .numbers = l->numbers,
@@ -276,7 +277,7 @@ static bool finish_input(parquet_reader *r, failure *err)
     if (r->row > r->rows.end)
         return fail_changed(err, "has changed: no page begins where the part ends");
     if (r->row < r->rows.end)
-        return fail(err, "damaged: it has not as many rows as its footer says");
+        return fail(err, PARQUET_OTHER_ROWS);
     if (r->check_version && !input_version_check(&r->file.version, r->file.fd, err))
         return false;
     const uint64_t n_large = r->column ? r->column->n_large : 0;
