@@ -55,9 +55,11 @@ const char *token_ranges_rules(const model *m, range_rules *r)
         r->prefix = m->prefix_space ? PREPEND_ALWAYS : m->prepend;
         r->not_twice = r->prefix != PREPEND_NEVER;
     }
-    for (size_t i = 0; i < m->n_added && r->not_twice && !r->searches; i++)
-        if (m->added[i].normalized) /* there may be a blank after it that is not in the text */
-            return "its pre_tokenizer changes the text";
+    for (size_t i = 0; i < m->n_added && !r->searches; i++) {
+        const added_token *a = &m->added[i];
+        if (a->normalized && (a->lstrip || a->rstrip || r->not_twice))
+            return "blanks beside its added tokens cannot be found";
+    }
     return NULL;
 }
 
