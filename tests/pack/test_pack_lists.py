@@ -306,6 +306,8 @@ BAD = [('{"input_ids": [1, 2.5]}', [], "element 1 of the list is no id of a toke
        ('{"input_ids": [4294967297]}', [], "element 0 of the list is no id of a token"),
        ('{"input_ids": [18446744073709551617]}', [], "element 0 of the list is no id of a token"),
        ('{"input_ids": [1, 70000]}', [], "element 1 of the list is 70000, but the vocabulary has 70000 ids"),
+       ('{"input_ids": [true]}', [], "element 0 of the list is no id of a token"),
+       ('{"input_ids": [1], "l": [true]}', ["--labels", "l"], "element 0 of l is no whole number"),
        ('{"input_ids": "[1]"}', [], "the field is not a list"),
        ('{"input_id": [1]}', [], 'the field is missing: "input_ids"'),
        ('{"input_ids": [1, 2], "l": [1, 3]}', ["--labels", "l"], "element 1 of l is neither the id of its token nor -100"),
@@ -346,6 +348,27 @@ def what_does_not_go_together_is_refused(folder):
             (["long.jsonl"], [*v, "--memory", "8M"], 3, "longer than 1000000 bytes, so its fields are not read")):
         said = pack(folder, "o", inputs, *options, code=code)
         expect(reason in said, said)
+    (folder / "b.jsonl").write_text('{"ids": [1]}\n')
+    expect("use --tokens to name the field" in pack(folder, "o", ["b.jsonl"], *v, code=3), "another message")
+    pack(folder, "same", ["a.jsonl"], *v, "--labels", "input_ids")
+    check(folder, "same", [([1], [True])])
+
+
+def columns_that_are_no_lists_of_ids_are_refused(folder):
+    pa, parquet = need_parquet()
+    columns = {"one": pa.array([[1]], pa.list_(pa.int32())), "deep": pa.array([[[1]]], pa.list_(pa.list_(pa.int32()))),
+               "groups": pa.array([[{"a": 1}]]), "inside": pa.array([{"ids": [1]}]), "truth": pa.array([[True]]),
+               "number": pa.array([1]), "real": pa.array([[1.0]]), "text": pa.array(["[1]"])}
+    parquet.write_table(pa.table(columns), folder / "a.parquet")
+    v = ["--vocab-size", "9", "--force"]
+    for name in ("one", "inside.ids"):
+        pack(folder, "o", ["a.parquet"], *v, lists="--tokens=" + name)
+        check(folder, "o", [([1], [True])], masked=False)
+    for name in ("deep", "groups", "inside", "number", "real", "text", "absent"):
+        said = pack(folder, "p", ["a.parquet"], *v, lists="--tokens=" + name, code=3)
+        expect('it has no column "%s" that is a list of whole numbers' % name in said, said)
+    expect("which are no ids" in pack(folder, "p", ["a.parquet"], *v, lists="--tokens=truth", code=3), "another message")
+    expect("from JSON lines only" in pack(folder, "p", ["a.parquet"], lists="--parts=one", code=3), "another message")
 
 
 sys.exit(ref_protocol.run_in_folders("pack_lists_"))

@@ -115,12 +115,15 @@ static tokmap_value *value_of(const json_line_scanner *s)
 
 /* ---- Lists ---- */
 
+static bool is_marks(const json_line_scanner *s, const json_key *key)
+{
+    return s->paths->marks && key->field == s->paths->fields->n_fields - 1;
+}
+
 /* At the bracket that opens one. */
 static void begin_list(json_line_scanner *s)
 {
-    const json_paths *p = s->paths;
-    const bool is_marks = p->marks && s->value && s->value->field == p->fields->n_fields - 1;
-    if (!p->lists || !s->whole || !s->value || !(s->value->is_text || is_marks))
+    if (!s->paths->lists || !s->whole || !s->value || !(s->value->is_text || is_marks(s, s->value)))
         return;
     s->list = s->value;
     s->list_at = s->at;
@@ -135,7 +138,8 @@ static void end_list(json_line_scanner *s)
         s->found = true;
         s->text = s->list_at;
         s->text_bytes = n_bytes;
-    } else if (s->values) {
+    }
+    if (s->values && is_marks(s, s->list)) {
         s->values[s->list->field] = (tokmap_value){
             .type = TOKMAP_VALUE_STRING, .text = (const char *)s->list_at, .text_bytes = n_bytes};
     }

@@ -40,6 +40,7 @@ typedef enum element {
 } element;
 
 typedef struct list_cursor {
+    bool has_truth;          /* true and false are 1 and 0 */
     bool is_numbers;         /* of 64 bits, up to the end; else JSON: */
     const uint8_t *at, *end; /* at the first bracket, or at what follows an element */
 } list_cursor;
@@ -64,7 +65,7 @@ static element next_element(list_cursor *list, int64_t *value)
     const bool negative = *p == '-', truth = *p == 't';
     const uint8_t *const digits = p += negative;
     *value = truth;
-    if (truth || *p == 'f') {
+    if (list->has_truth && (truth || *p == 'f')) {
         p += truth ? 4 : 5;
     } else {
         for (; *p >= '0' && *p <= '9' && p < digits + 11; p++)
@@ -94,13 +95,14 @@ static reader_result read_tokens(marked_text *m, const corpus_options *o, reader
 {
     const char *name = o->marks ? o->fields->names[o->fields->n_fields - 1] : NULL;
     const tokmap_value *list = o->marks ? &text->values[o->fields->n_fields - 1] : NULL;
-    list_cursor tokens = {text->is_numbers, text->bytes, text->bytes + text->n_bytes}, masks;
+    list_cursor tokens = {false, text->is_numbers, text->bytes, text->bytes + text->n_bytes}, masks;
     size_t n = 0;
     if (list && list->type != TOKMAP_VALUE_STRING)
         return bad_list(m, text, "the field is missing or not a list: \"%.100s\"", name);
     if (list) {
         const uint8_t *bytes = (const uint8_t *)list->text;
-        masks = (list_cursor){text->is_numbers, bytes, bytes + list->text_bytes};
+        const bool has_truth = o->marks == MARKS_LOSS_MASK;
+        masks = (list_cursor){has_truth, text->is_numbers, bytes, bytes + list->text_bytes};
     }
     for (;; n++) {
         int64_t id, mark = 1;

@@ -103,6 +103,9 @@ static bool choose_columns(parquet_reader *r, failure *err)
                          : parquet_text_column(f, corpus_field(o), err);
     if (!r->element)
         return false;
+    if (o->list && r->element->type == PARQUET_BOOLEAN)
+        return fail(err, "the column \"%.100s\" has lists of true and false, which are no ids",
+                    o->field);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         types[i] = TOKMAP_VALUE_INT64;
         if (strcmp(fields->names[i], FIELD_ROW) == 0)

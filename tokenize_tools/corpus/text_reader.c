@@ -247,11 +247,15 @@ static bool decide_format(text_reader *r, failure *err)
         return true;
     }
     set_reason(r, line.status, &line.result);
+    const corpus_list list = r->base.options->list;
     return fail(err,
                 "byte %" PRIu64
-                ": the first line begins with { but has no text in the expected field (%s): "
-                "use --field to name the field, or --format to name the format",
-                from + line.result.error_offset, r->reason);
+                ": the first line begins with { but has no %s in the expected field (%s): "
+                "use %s to name the field, or --format to name the format",
+                from + line.result.error_offset, list == LIST_NONE ? "text" : "list", r->reason,
+                list == LIST_NONE     ? "--field"
+                : list == LIST_TOKENS ? "--tokens"
+                                      : "--parts");
 }
 
 /* Only records of JSON have fields and lists. */

@@ -564,12 +564,17 @@ const parquet_element *parquet_value_column(const parquet_footer *f, const char 
     return choose(f, path, is_value, err);
 }
 
-/* Whether it is the column of the elements of one list. */
-static bool is_element(const parquet_element *e)
+/* Whether it is the column of the elements of one list, not of lists or groups in it. The repeated
+ * element, in a group that is the list, is the column or a group around it. */
+static const parquet_element *repeated_of(const parquet_footer *f, const parquet_element *e)
 {
-    return e->is_leaf && e->max_repetition == 1 &&
-           (e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED) &&
-           (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BOOLEAN);
+    const parquet_element *above = &f->elements[e->parent];
+    const parquet_element *repeated = above->max_repetition > 0 ? above : e;
+    const bool is_number =
+        e->is_leaf && e->max_repetition == 1 &&
+        (e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED) &&
+        (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BOOLEAN);
+    return is_number && f->elements[repeated->parent].max_repetition == 0 ? repeated : NULL;
 }
 
 const parquet_element *parquet_list_column(const parquet_footer *f, const char *path,
@@ -577,25 +582,18 @@ const parquet_element *parquet_list_column(const parquet_footer *f, const char *
 {
     const parquet_element *found = NULL;
     for (size_t i = 1; i < f->n_elements; i++) {
-        const parquet_element *e = &f->elements[i];
-        bool named = false;
-        if (!is_element(e))
+        const parquet_element *e = &f->elements[i], *repeated = repeated_of(f, e);
+        if (!repeated || !(has_path(f, e, path) ||
+                           (repeated != e && has_path(f, &f->elements[repeated->parent], path))))
             continue;
-        for (; e->depth > 0; e = &f->elements[e->parent])
-            named = named || has_path(f, e, path);
-        if (named && found) {
-            fail(err, "the column \"%.100s\" has more than one list of numbers", path);
+        if (found) {
+            fail(err, "it has two columns \"%.100s\", which cannot be told apart", path);
             return NULL;
         }
-        found = named ? &f->elements[i] : found;
+        found = e;
+        *definition = repeated->max_definition;
     }
-    if (!found) {
+    if (!found)
         fail(err, "it has no column \"%.100s\" that is a list of whole numbers", path);
-        return NULL;
-    }
-    const parquet_element *e = found;
-    while (f->elements[e->parent].max_repetition > 0)
-        e = &f->elements[e->parent];
-    *definition = e->max_definition;
     return found;
 }
