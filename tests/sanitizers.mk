@@ -84,10 +84,10 @@ chaos: $(BUILD)/tokmap $(BUILD)/libtokmap.so $(FAILURES)
 	    $(PYTHON) tests/python/chaos_ledger.py $(or $(L),200) $(or $(SEED),1)
 
 #: test-tokenizers: each published pipeline of tokenizers against the references: texts for N=1800 seconds, and a corpus
-test-tokenizers: $(BUILD)/tokmap
+test-tokenizers: $(PRODUCTS)
 	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
-	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles ORACLE_FAMILIES=1 ORACLE_SECONDS=$(or $(N),1800) \
-	    $(BUILD)/peers-venv/bin/python tests/tokenizer/test_oracles.py
+	@for test in oracles offsets; do TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles ORACLE_FAMILIES=1 \
+	    ORACLE_SECONDS=$(or $(N),1800) $(BUILD)/peers-venv/bin/python tests/tokenizer/test_$$test.py || exit 1; done
 
 #: test-pipelines: N=2000 random tokenizers, TEXTS=500 texts each, against the reference (SEED=1)
 test-pipelines: $(BUILD)/tokmap
