@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_line.c - any bytes as a line of JSON: every engine, whole and in pieces, says what the
- * naive reader says. Byte 0 chooses the path, byte 1 the largest size of the pieces. */
+ * naive reader says, and where a list is wanted, the same lines are malformed. Byte 0 chooses the
+ * path, byte 1 the largest size of the pieces. */
 #include "fuzz/fuzz.h"
 #include "oracles/json_oracle.h"
 
@@ -30,6 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         take(scan_whole(paths, line, n_bytes, 0), &expected);
         take(scan_pieces(paths, line, n_bytes, piece_bytes), &expected);
     }
+    paths->lists = true;
+    const oracle_result list = scan_whole(paths, line, n_bytes, 0);
+    require((list.status == JSON_LINE_MALFORMED) == (expected.status == JSON_LINE_MALFORMED));
+    require(list.status != JSON_LINE_OK || (list.n_bytes >= 2 && list.text[0] == '['));
+    free(list.text);
     json_paths_free(paths);
     free(expected.text);
     return 0;

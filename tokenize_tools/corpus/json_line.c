@@ -120,16 +120,6 @@ static bool is_marks(const json_line_scanner *s, const json_key *key)
     return s->paths->marks && key->field == s->paths->fields->n_fields - 1;
 }
 
-/* At the bracket that opens one. */
-static void begin_list(json_line_scanner *s)
-{
-    if (!s->paths->lists || !s->whole || !s->value || !(s->value->is_text || is_marks(s, s->value)))
-        return;
-    s->list = s->value;
-    s->list_at = s->at;
-    s->list_depth = s->depth;
-}
-
 /* At the bracket that closes it. */
 static void end_list(json_line_scanner *s)
 {
@@ -144,6 +134,26 @@ static void end_list(json_line_scanner *s)
             .type = TOKMAP_VALUE_STRING, .text = (const char *)s->list_at, .text_bytes = n_bytes};
     }
     s->list = NULL;
+}
+
+/* The bracket at the end of a list of nothing but whole numbers; NULL: it is another list, or has
+ * an error. */
+static const uint8_t *end_of_numbers(const uint8_t *at, const uint8_t *end)
+{
+    do {
+        at++; /* the bracket or comma before */
+        while (at < end && json_is_space(*at))
+            at++;
+        at += at < end && *at == '-';
+        const uint8_t *const digits = at;
+        while (at < end && *at >= '0' && *at <= '9')
+            at++;
+        if (at == digits || (*digits == '0' && at > digits + 1))
+            return NULL;
+        while (at < end && json_is_space(*at))
+            at++;
+    } while (at < end && *at == ',');
+    return at < end && *at == ']' ? at : NULL;
 }
 
 /* ---- Strings ---- */
@@ -381,6 +391,24 @@ static void scan_word(json_line_scanner *s)
 
 /* ---- Structure ---- */
 
+/* At the bracket that opens a list, which may be wanted. Whether it was read to its end. */
+static bool take_list(json_line_scanner *s)
+{
+    if (!s->paths->lists || !s->whole || !s->value || !(s->value->is_text || is_marks(s, s->value)))
+        return false;
+    s->list = s->value;
+    s->list_at = s->at;
+    s->list_depth = s->depth;
+    const uint8_t *end = end_of_numbers(s->at, s->end);
+    if (!end)
+        return false;
+    s->at = end;
+    end_list(s);
+    s->at++;
+    end_value(s);
+    return true;
+}
+
 static void open_container(json_line_scanner *s, bool object)
 {
     unsigned i = s->depth;
@@ -390,8 +418,8 @@ static void open_container(json_line_scanner *s, bool object)
     }
     if (s->value)
         s->value->is_container = true;
-    if (!object)
-        begin_list(s);
+    if (!object && take_list(s))
+        return;
     if (object && (i == 0 || (s->value && s->value->first_child))) {
         s->level++;
         s->object = i == 0 ? s->paths->keys : s->value;
