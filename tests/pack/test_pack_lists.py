@@ -272,6 +272,19 @@ def tokens_of_parts_are_those_of_transformers(folder):
     return "%d tokens that do not count" % n
 
 
+def what_follows_a_dropped_special_token_is_of_its_own_part(folder):
+    (folder / "v.json").write_text(small_vocabulary())
+    end = "<|endoftext|>"
+    for parts, shown in (([("word" + end, True), ("word word", False)], "word[word word]"),
+                         ([(end, True), ("word", False), (end + "word" + end, True)], "[word]word"),
+                         ([("word", True), (end, False), ("word", True)], "wordword")):
+        record = {"p": [{"text": text, "train": train} for text, train in parts]}
+        (folder / "a.jsonl").write_text(json.dumps(record) + "\n")
+        pack(folder, "o", ["a.jsonl"], "--tokenizer", "v.json", "--specials", "drop", "--force", lists="--parts=p")
+        found = ref_protocol.tokmap(folder, "cat", "o", "--spans", "--text", "--tokenizer", "v.json").strip()
+        expect_equal(found, shown, "text")
+
+
 def parts_that_cannot_be_told_are_refused(folder):
     (folder / "v.json").write_text(small_vocabulary())
     nfc = json.loads(small_vocabulary())
@@ -314,6 +327,8 @@ BAD = [('{"input_ids": [1, 2.5]}', [], "element 1 of the list is no id of a toke
        ('{"input_ids": [1, 2], "l": [1]}', ["--labels", "l"], "l is shorter than the list of tokens, which has 1 or more"),
        ('{"input_ids": [1], "l": [1, 2]}', ["--labels", "l"], "l is longer than the list of tokens, which has 1"),
        ('{"input_ids": [1], "l": null}', ["--labels", "l"], 'the field is missing or not a list: "l"'),
+       ('{"input_ids": [1], "l": "[1]"}', ["--labels", "l"], 'the field is missing or not a list: "l"'),
+       ('{"input_ids": [1], "l": [1], "l": "]"}', ["--labels", "l"], 'the field is missing or not a list: "l"'),
        ('{"input_ids": [1]}', ["--loss-mask", "l"], 'the field is missing or not a list: "l"'),
        ('{"input_ids": [1], "l": [2]}', ["--loss-mask", "l"], "element 0 of l is neither 1 nor 0"),
        ('{"input_ids": [1], "l": [null]}', ["--loss-mask", "l"], "element 0 of l is no whole number"),

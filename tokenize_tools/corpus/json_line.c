@@ -106,19 +106,20 @@ static bool is_text(const json_line_scanner *s)
     return s->depth == 0 ? takes_bare_string(s) : s->value && s->value->is_text && !s->paths->lists;
 }
 
-/* The value of a field, or of none. */
-static tokmap_value *value_of(const json_line_scanner *s)
-{
-    const bool wanted = s->values && s->value && s->value->field != JSON_NO_FIELD;
-    return wanted ? &s->values[s->value->field] : NULL;
-}
-
-/* ---- Lists ---- */
-
 static bool is_marks(const json_line_scanner *s, const json_key *key)
 {
     return s->paths->marks && key->field == s->paths->fields->n_fields - 1;
 }
+
+/* The value of a field, or of none. That of marks is only a list. */
+static tokmap_value *value_of(const json_line_scanner *s)
+{
+    const bool wanted =
+        s->values && s->value && s->value->field != JSON_NO_FIELD && !is_marks(s, s->value);
+    return wanted ? &s->values[s->value->field] : NULL;
+}
+
+/* ---- Lists ---- */
 
 /* At the bracket that closes it. */
 static void end_list(json_line_scanner *s)

@@ -61,7 +61,7 @@ static bool take_parts(pack_marks *m, pack_text text, size_t *n_bytes)
 
 /* Which tokens count is the rule of transformers: those of a part, from the first one that has a
  * byte of its first character to the first one that has a byte of its last. One that two parts
- * share counts if one of them does. */
+ * share counts if one of them does. A special token that was dropped has bytes, but no id. */
 static void mark_ids(const pack_marks *m, uint32_t *ids, size_t n_ids)
 {
     size_t k = 0;
@@ -69,7 +69,8 @@ static void mark_ids(const pack_marks *m, uint32_t *ids, size_t n_ids)
         const pack_part part = m->parts[i];
         for (; k < n_ids && m->ranges[k].end <= part.begin; k++)
             ids[k] |= MARKED_TOKEN;
-        while (k < n_ids && (k == 0 || m->ranges[k - 1].end <= part.last))
+        while (k < n_ids && m->ranges[k].begin <= part.last &&
+               (k == 0 || m->ranges[k - 1].end <= part.last))
             k++;
     }
     for (; k < n_ids; k++)
