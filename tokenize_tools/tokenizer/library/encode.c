@@ -279,7 +279,7 @@ static bool find_ranges(encode_worker *w, text_part part, size_t first_id)
                                .ids = kit->ids.ids + first_id,
                                .n_ids = kit->ids.n - first_id};
     size_t place;
-    if (!w->run->output.ranges || text.n_ids == 0)
+    if (!w->run->options.token_offsets || text.n_ids == 0)
         return true;
     if (!array_reserve(&kit->ranges, &kit->ranges_capacity, kit->ids.n, sizeof *kit->ranges))
         return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
