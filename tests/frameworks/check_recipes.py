@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -112,7 +113,23 @@ def make_corpora():
     return {}
 
 
+def make_chats():
+    """chats.jsonl, a tokenizer and a template; and the tokenizer and a model for it."""
+    import check_render
+    import transformers
+
+    if not os.path.exists("models"):
+        os.mkdir("models")
+        check_render.make_tokenizer(pathlib.Path("models"), "llama3").rename("models/chat")
+        shutil.copy(check_render.template("llama3"), "training.jinja")
+        check_render.write_lines(pathlib.Path("chats.jsonl"), check_render.some_chats(1, 300, True, False))
+    tokenizer = transformers.AutoTokenizer.from_pretrained("models/chat", pad_token="<eos>")
+    return {"tokenizer": tokenizer, "llama": transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
+
+
 MORE_NAMES = {"Public corpora": make_corpora, "Lightning": make_module, "HF Trainer": make_llama,
+              "SFT with TRL and with plain PyTorch": make_chats,
               "Megatron-core": make_config, "Files of other libraries": make_rows,
               "nanoGPT": lambda: {"block_size": 64, "batch_size": 8, "device": "cpu"}}
 
