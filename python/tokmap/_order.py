@@ -83,7 +83,7 @@ class Order:
             c.masked = bool(s.masked)
             if any(s.rows_files):
                 c.rows_files = (ctypes.c_char_p * len(own))(*[None if path is None else os.fsencode(path) for path in s.rows_files])
-            if any(s.order_of):
+            if s.order_of != [None]:
                 c.order_of = (ctypes.c_char_p * len(own))(*[None if one is None else one.encode() for one in s.order_of])
         detail = _lib.ErrorDetail()
         check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),

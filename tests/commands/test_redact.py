@@ -261,6 +261,10 @@ def bad_input_is_named(folder):
         ref_writer.write(str(folder / "bad"), [1, 2], [2], vocab=3, metadata=metadata)
         code, _, err = tokmap("redact", folder / "bad", "--documents", write_list(folder / "list", [0]), "-o", folder / "q")
         expect(code == 4 and "bad.tmi: its metadata" in err, err)
+    (folder / "raw.bin").write_bytes(b"\1\0\2\0")
+    tokmap("index", folder / "raw.bin", "--dtype", "u16", "--eod", "none")
+    code, _, err = tokmap("redact", folder / "raw", "--documents", write_list(folder / "list", [0]), "-o", folder / "q")
+    expect(code == 4 and "raw.tmi: the document boundaries are not known" in err, err)
     expect_equal(sorted(f.name for f in folder.glob("q*")), [], "what is left")
 
 

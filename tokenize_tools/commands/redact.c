@@ -218,7 +218,12 @@ static int redact_dataset(const char *path, const redact_command_options *o)
         return report_open_failure(path, &err);
     s.ds = ds;
     s.info = cli_dataset_info(ds);
-    int code = o->documents ? select_listed(&s, o->documents + 1) : CLI_OK;
+    int code = CLI_OK;
+    if (s.info.n_documents == 0 && s.info.n_tokens > 0)
+        code =
+            cli_error(CLI_DATASET, "%s: the document boundaries are not known", s.info.index_path);
+    if (code == CLI_OK && o->documents)
+        code = select_listed(&s, o->documents + 1);
     if (code == CLI_OK && o->where)
         code = select_where(&s, o->where);
     if (code == CLI_OK && s.n == 0)
