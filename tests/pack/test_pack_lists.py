@@ -355,6 +355,8 @@ def what_does_not_go_together_is_refused(folder):
     v = ["--vocab-size", "9"]
     for inputs, options, code, reason in (
             (["a.jsonl"], [], 2, "--tokens needs --vocab-size, or the --tokenizer that made the ids"),
+            (["a.jsonl"], [*v, "--eod", "auto"], 2, "--eod auto or --bos auto needs --tokenizer"),
+            (["a.jsonl"], ["--vocab-size", "300", "--eod", "300"], 2, "eod_id is 300: must be below 300"),
             (["a.jsonl"], [*v, "--field", "x"], 2, "use only one of --field, --tokens and --parts"),
             (["a.jsonl"], [*v, "--labels", "l", "--loss-mask", "m"], 2, "do not work together"),
             (["a.jsonl"], [*v, "--labels", "l", "--meta", "l"], 2, "is a list, which --meta and --where cannot take"),
@@ -365,6 +367,8 @@ def what_does_not_go_together_is_refused(folder):
         expect(reason in said, said)
     (folder / "b.jsonl").write_text('{"ids": [1]}\n')
     expect("use --tokens to name the field" in pack(folder, "o", ["b.jsonl"], *v, code=3), "another message")
+    said = pack(folder, "last", ["a.jsonl"], "--vocab-size", "300", "--eod", "299")
+    expect("--eod" not in said, said)
     pack(folder, "same", ["a.jsonl"], *v, "--labels", "input_ids")
     check(folder, "same", [([1], [True])])
 

@@ -433,7 +433,10 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
 {
     const token_role ends = {"--eod", "ends", "eos", options->quiet};
     const token_role begins = {"--bos", "begins", "bos", options->quiet};
+    const bool needs_file = strcmp(options->eod, "auto") == 0 || strcmp(options->bos, "auto") == 0;
     int code = tokenizer_choice_open(file, &options->tokenizer);
+    if (code == CLI_OK && options->tokens && !file->from_file && needs_file)
+        return cli_usage("--tokens with --eod auto or --bos auto needs --tokenizer; give the id");
     if (code == CLI_OK)
         code = choose_id(&tokens->eod_id, options->eod, &ends, file);
     if (code == CLI_OK)
@@ -450,10 +453,12 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
         return cli_usage(
             "--parts: the tokenizer %s cannot say which bytes its tokens stand for: %s", file->name,
             no_ranges);
-    if (options->vocab_size)
+    if (options->vocab_size) {
         tokens->vocab_size = options->vocab_size;
-    include_id(tokens, tokens->eod_id, &ends, file);
-    include_id(tokens, tokens->bos_id, &begins, file);
+    } else {
+        include_id(tokens, tokens->eod_id, &ends, file);
+        include_id(tokens, tokens->bos_id, &begins, file);
+    }
     if (options->input.utf8 == UTF8_RAW && !options->input.list &&
         !tokenizer_get_info(file->tokenizer)->takes_bytes)
         return cli_usage(
