@@ -158,8 +158,8 @@ def main(arguments: Optional[List[str]] = None) -> None:
                 n_idle += not any(part["train"] for part in row["parts"])
     except Exception as error:
         writing = isinstance(error, OSError) and error.errno is not None and error.filename is None
-        known = writing or not isinstance(error, (_Refused, ExistsError)) and o.input not in str(error)
-        place = f"{(o.output or 'standard output') if writing else o.input}: " if known else ""
+        named = isinstance(error, (_Refused, ExistsError)) or getattr(error, "filename", None) is not None
+        place = "" if named else f"{(o.output or 'standard output') if writing else o.input}: "
         print(f"tokmap render: {place}{error}", file=sys.stderr)
         sys.exit(5 if isinstance(error, ExistsError) else 1 if writing else 3)
     if not o.quiet:

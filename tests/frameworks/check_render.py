@@ -219,7 +219,7 @@ def what_is_wrong_is_said(folder):
     for arguments, why in (([folder / "none.jsonl", "--tokenizer", place], "none.jsonl"),
                            ([folder / "cut.jsonl.gz", "--tokenizer", place], "cut.jsonl.gz: "),
                            ([source, "--tokenizer", "some/name"], "some/name: transformers cannot load"),
-                           ([source, "--tokenizer", place, "--chat-template", folder / "none"], "none")):
+                           ([source, "--tokenizer", place, "--chat-template", folder / "none"], "render: [Errno 2] No such file")):
         text = refused(*arguments, "-o", out)
         assert why in text and len(text.splitlines()) == 1 and not list(folder.glob("out*")), text
     macro = "{% macro say(text) %}{% generation %}{{ text }}{% endgeneration %}{% endmacro %}"
