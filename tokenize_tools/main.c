@@ -104,7 +104,8 @@ static int unknown_command(const char *word)
     }
     if (word[0] == '-')
         return cli_usage("unknown option %s", word);
-    if (strcmp(word, "import") == 0 || strcmp(word, "trace") == 0 || strcmp(word, "report") == 0)
+    if (strcmp(word, "import") == 0 || strcmp(word, "render") == 0 || strcmp(word, "trace") == 0 ||
+        strcmp(word, "report") == 0)
         return cli_usage("'%s' is a command of the Python package: python3 -m tokmap %s", word,
                          word);
     if (nearest)

@@ -59,6 +59,12 @@ static bool take_parts(pack_marks *m, pack_text text, size_t *n_bytes)
     return true;
 }
 
+/* A token without bytes, such as a blank that a tokenizer adds, is one of the next character. */
+static uint64_t end_of_token(const byte_range *r)
+{
+    return r->end + (r->begin == r->end);
+}
+
 /* Which tokens count is the rule of transformers: those of a part, from the first one that has a
  * byte of its first character to the first one that has a byte of its last. One that two parts
  * share counts if one of them does. A special token that was dropped has bytes, but no id. */
@@ -67,10 +73,10 @@ static void mark_ids(const pack_marks *m, uint32_t *ids, size_t n_ids)
     size_t k = 0;
     for (size_t i = 0; i < m->n_parts; i++) {
         const pack_part part = m->parts[i];
-        for (; k < n_ids && m->ranges[k].end <= part.begin; k++)
+        for (; k < n_ids && end_of_token(&m->ranges[k]) <= part.begin; k++)
             ids[k] |= MARKED_TOKEN;
         while (k < n_ids && m->ranges[k].begin <= part.last &&
-               (k == 0 || m->ranges[k - 1].end <= part.last))
+               (k == 0 || end_of_token(&m->ranges[k - 1]) <= part.last))
             k++;
     }
     for (; k < n_ids; k++)
