@@ -361,6 +361,9 @@ def what_does_not_go_together_is_refused(folder):
             (["a.jsonl"], [*v, "--labels", "l", "--loss-mask", "m"], 2, "do not work together"),
             (["a.jsonl"], [*v, "--labels", "l", "--meta", "l"], 2, "is a list, which --meta and --where cannot take"),
             (["a.jsonl"], [*v, "--format", "arrow"], 2, "only with --format jsonl, parquet or auto"),
+            (["a.jsonl"], [*v, "--specials", "match"], 2, "--specials does not work with --tokens"),
+            (["a.jsonl"], [*v, "--utf8", "error"], 2, "--utf8 does not work with --tokens"),
+            (["a.jsonl"], [*v, "--separator", "x"], 2, "--separator does not work with --tokens"),
             (["a.txt"], v, 3, "is text, which has no lists"),
             (["long.jsonl"], [*v, "--memory", "8M"], 3, "longer than 1000000 bytes, so its fields are not read")):
         said = pack(folder, "o", inputs, *options, code=code)

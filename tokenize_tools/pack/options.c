@@ -292,10 +292,17 @@ static int check_lists(pack_options *o)
     in->marks = o->labels ? MARKS_LABELS : o->loss_mask ? MARKS_LOSS_MASK : MARKS_NONE;
     if (!o->eod)
         o->eod = in->list ? "none" : "auto";
+    if (o->tokens && o->specials != PACK_SPECIALS_AUTO)
+        return cli_usage("--specials does not work with --tokens, which has no text");
+    if (in->list && (in->utf8_given || o->separator))
+        return cli_usage("%s does not work with --tokens and --parts",
+                         in->utf8_given ? "--utf8" : "--separator");
     if (o->specials == PACK_SPECIALS_AUTO)
         o->specials = o->parts ? SPECIALS_MATCH : SPECIALS_TEXT;
     if (!o->tokens && (marks || o->vocab_size))
-        return cli_usage("%s works only with --tokens", marks ? "a mask" : "--vocab-size");
+        return cli_usage("%s works only with --tokens", o->labels      ? "--labels"
+                                                        : o->loss_mask ? "--loss-mask"
+                                                                       : "--vocab-size");
     if (!in->list) {
         in->field = in->field ? in->field : "text";
         return CLI_OK;
