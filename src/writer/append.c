@@ -147,7 +147,8 @@ static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *e
     }
     if (is_redacted && !status)
         status = add_span(a, done, end - begin, TOKMAP_SPAN_REDACTED, err);
-    a->redacted += is_redacted;
+    if (is_redacted) /* else there may be no list */
+        a->redacted++;
     return status ? status : tokmap_i_writer_end_spans(a->w, a->first_token + end, err);
 }
 
