@@ -290,7 +290,7 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
                for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
     for source, given in zip(sources, fields["sources"]):
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):
-            if dataset.dataset_id != of_ledger["id"] and of_ledger["id"] not in str(dataset.metadata.get("redacted_from")):
+            if dataset.dataset_id != of_ledger["id"] and of_ledger["id"] not in dataset.metadata.get("redacted_from", ()):
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
             if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7)

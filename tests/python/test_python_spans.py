@@ -179,6 +179,11 @@ def damaged_spans_are_found(folder):
         except tokmap.DamagedError:
             n_found += 1
     assert n_found == N_RUNS * 5
+    damaged = bytearray(index)
+    damaged[at + 24] = 0xff  # where the spans of the first page begin, at which info looks
+    (folder / "a.tmi").write_bytes(damaged)
+    done = subprocess.run([program("tokmap"), "info", path], capture_output=True, text=True)
+    assert done.returncode == 4 and "the spans of document 0" in done.stderr, done
     return "%d found" % n_found
 
 

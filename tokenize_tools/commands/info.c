@@ -57,14 +57,15 @@ static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_datase
         tokmap_status status = tokmap_dataset_document(ds, i, &doc);
         if (status == TOKMAP_OK && bucket_of(doc.n_tokens) >= N_BUCKETS)
             status = TOKMAP_ERR_CORRUPT;
+        if (status == TOKMAP_OK && info->n_spans)
+            status = tokmap_dataset_get_spans(ds, doc.first_token, doc.n_tokens, &span, 1, &n);
         if (status != TOKMAP_OK) {
             *err = (tokmap_error){.status = status};
-            snprintf(err->text, sizeof err->text, "%.400s: damaged: the entry of document %" PRIu64,
-                     info->index_path, i);
+            snprintf(err->text, sizeof err->text,
+                     "%.400s: damaged: the entry%s of document %" PRIu64, info->index_path,
+                     info->n_spans ? " or the spans" : "", i);
             return status;
         }
-        if (info->n_spans)
-            (void)tokmap_dataset_get_spans(ds, doc.first_token, doc.n_tokens, &span, 1, &n);
         if (span.role == TOKMAP_SPAN_REDACTED || span.role == TOKMAP_SPAN_REDACTED_PROMPT) {
             table->n_redacted++;
             table->redacted_tokens += doc.n_tokens;

@@ -174,8 +174,8 @@ const cli_option pack_document_rows[] = {
          "[text]"},
     {"tokens", 0, CLI_TEXT, TARGET(tokens), "PATH",
      .help = "for jsonl and parquet: the field that is a list of token ids, packed as they are; "
-             "--eod and "
-             "--bos are none then, and with --eod a document that does not end with it gets it"},
+             "--eod and --bos are none then, and with --eod a document that does not end with it "
+             "gets it"},
     {"parts", 0, CLI_TEXT, TARGET(parts), "PATH",
      .help = "for jsonl: the field that is a list of {\"text\": ..., \"train\": true or false}, as "
              "'python -m tokmap render' makes of chats; the texts are encoded as one, and only "

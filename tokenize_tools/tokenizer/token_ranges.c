@@ -9,8 +9,8 @@ static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
 /* ---- Rules ---- */
 
-/* The walk finds texts that NFC or a Replace changes, if not one Replace makes them longer and
- * another one shorter. To it, a blank and U+2581 are the same. */
+/* The walk notices that NFC or a Replace has changed a text, unless one Replace makes it longer and
+ * another one shorter: so a Replace must make it shorter. A blank and U+2581 are the same here. */
 static bool read_step(range_rules *r, const model *m, const normalize_step *s)
 {
     r->searches &= s->kind == NORMALIZE_NFC;
