@@ -180,7 +180,7 @@ def damaged_spans_are_found(folder):
             n_found += 1
     assert n_found == N_RUNS * 5
     damaged = bytearray(index)
-    damaged[at + 24] = 0xff  # where the spans of the first page begin, at which info looks
+    damaged[at + 25] = 0xff  # how many spans are before the first page: more than there are
     (folder / "a.tmi").write_bytes(damaged)
     done = subprocess.run([program("tokmap"), "info", path], capture_output=True, text=True)
     assert done.returncode == 4 and "the spans of document 0" in done.stderr, done
