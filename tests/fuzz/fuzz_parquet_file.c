@@ -91,6 +91,7 @@ static void check_parts(const char *name, const char *path, corpus_list list, si
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[64], path[512];
+    uint8_t level;
     parquet_file f;
     failure err;
     failure why;
@@ -104,10 +105,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 check_column(&f, e);
             if (parquet_text_column(&f.footer, path, &why) && f.footer.n_rows < MAX_ROWS)
                 check_parts(name, path, LIST_NONE, size);
-            uint8_t definition;
-            if (parquet_list_column(&f.footer, path, &definition, &why) &&
+            if (parquet_list_column(&f.footer, path, NULL, &level, &why) &&
                 f.footer.n_rows < MAX_ROWS)
                 check_parts(name, path, LIST_TOKENS, size);
+            if (parquet_list_column(&f.footer, path, "text", &level, &why) &&
+                parquet_list_column(&f.footer, path, "train", &level, &why) &&
+                f.footer.n_rows < MAX_ROWS)
+                check_parts(name, path, LIST_PARTS, size);
         }
     } else {
         require(strlen(err.text) > 0);

@@ -158,20 +158,27 @@ def same_for_threads_memory_and_a_plan(folder, write):
 
 
 def a_killed_run_goes_on(folder):
-    return killed_again_and_again(folder, write_lines, 2)
+    return killed_run_of_tokens(folder, write_lines, 2)
 
 
 def so_does_one_of_parquet(folder):
-    return "; ".join(killed_again_and_again(folder, write_parquet, seed) for seed in (100, 101, 102))
+    return "; ".join(killed_run_of_tokens(folder, write_parquet, seed) for seed in (100, 101, 102))
 
 
-def killed_again_and_again(folder, write, seed):
+def killed_run_of_tokens(folder, write, seed):
     rng = random.Random(seed)
     rows = some_rows(rng, 30000)
     names = [write(folder, "%d.in" % k, rng, rows[k::3]) for k in range(3)]
     rows = sum((rows[k::3] for k in range(3)), [])
-    command = [program("tokmap"), "pack", *names, "-o", "o", "--tokens", "input_ids", "--loss-mask", "mask", "--vocab-size",
-               str(VOCAB), "--memory", "8M", "-j", "2"]
+    n_killed = killed_again_and_again(folder, *names, "--tokens", "input_ids", "--loss-mask", "mask", "--vocab-size", str(VOCAB))
+    check(folder, "o", rows)
+    for path in folder.glob("o.*"):
+        path.unlink()
+    return "%d kills" % n_killed
+
+
+def killed_again_and_again(folder, *arguments):
+    command = [program("tokmap"), "pack", "-o", "o", "--memory", "8M", "-j", "2", *arguments]
     n_killed = 0
     for i in range(400):
         running = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True,
@@ -187,10 +194,7 @@ def killed_again_and_again(folder, write, seed):
             break
         expect_equal(running.returncode, -9, said)
     expect(n_killed > 2, "only %d kills" % n_killed)
-    check(folder, "o", rows)
-    for path in folder.glob("o.*"):
-        path.unlink()
-    return "%d kills" % n_killed
+    return n_killed
 
 
 def cat_shows_what_does_not_count(folder):
@@ -270,6 +274,56 @@ def tokens_of_parts_are_those_of_transformers(folder):
                 pack(folder, "o", ["a.jsonl"], "--tokenizer", "v.json", "--force", *more, lists="--parts=p")
                 n += check(folder, "o", rows)
     return "%d tokens that do not count" % n
+
+
+def write_parts(path, rng, records):
+    """As some program might, in a group or not. The path of the list."""
+    pa, parquet = need_parquet()
+    members = [pa.field("text", rng.choice((pa.string(), pa.large_string(), pa.binary())), rng.random() < 0.5),
+               pa.field("train", pa.bool_(), rng.random() < 0.5)]
+    rng.shuffle(members)
+    element = pa.field("element", pa.struct(members), rng.random() < 0.5)
+    parts = pa.field("parts", rng.choice((pa.list_, pa.large_list))(element), None in records)
+    column = pa.array(records, parts.type)
+    if rng.random() < 0.5:
+        column = pa.StructArray.from_arrays([column], fields=[parts])
+        parts = pa.field("a", column.type, rng.random() < 0.5)
+    parquet.write_table(pa.table([range(len(records)), column], pa.schema([("id", pa.int64()), parts])), path,
+                        row_group_size=rng.choice((7, 100, 5000)), data_page_size=rng.choice((1, 1000, 1 << 20)),
+                        write_batch_size=rng.choice((1, 50, 1024)), use_dictionary=rng.random() < 0.5,
+                        data_page_version=rng.choice(("1.0", "2.0")), compression=rng.choice(("snappy", "zstd", "none")))
+    return "a.parts" if parts.name == "a" else "parts"
+
+
+def parts_of_parquet_are_those_of_lines(folder):
+    (folder / "v.json").write_text(small_vocabulary())
+    n_killed = 0
+    for seed in range(16):
+        rng = random.Random(seed)
+        long = seed > 13
+        records = [None if rng.random() < 0.02 else some_parts(rng)
+                   for _ in range(20000 if long else rng.choice((10, 300, 3000)))]
+        (folder / "a.jsonl").write_text("".join(json.dumps({"p": parts}) + "\n" for parts in records))
+        lists = "--parts=" + write_parts(folder / "a.parquet", rng, records)
+        options = ["--tokenizer", "v.json", "--meta", "@row", "--force"]
+        pack(folder, "lines", ["a.jsonl"], *options, lists="--parts=p")
+        pack(folder, "o", ["a.parquet"], *options, "-j", str(seed % 4 + 1), lists=lists)
+        same_dataset(folder, "lines", "o")
+        ref_protocol.tokmap(folder, "plan", "a.parquet", lists, *options[:-1], "--cells", "c%d" % seed, "-o", "p", "--cell-size", "64K",
+                            "--force")
+        ref_protocol.tokmap(folder, "pack", "--plan", "p", "--task", "0/1")
+        ref_protocol.tokmap(folder, "join", "p", "-o", "o", "--force")
+        same_dataset(folder, "lines", "o")
+        if long:
+            n_killed += killed_again_and_again(folder, "a.parquet", *options, lists)
+            same_dataset(folder, "lines", "o")
+    return "%d kills" % n_killed
+
+
+def same_dataset(folder, a, b):
+    a, b = [json.loads(ref_protocol.tokmap(folder, "info", name, "--json")) for name in (a, b)]
+    for name in ("dataset_id", "spans_hash", "n_documents"):
+        expect_equal(b[name], a[name], name)
 
 
 def what_follows_a_dropped_special_token_is_of_its_own_part(folder):
@@ -376,7 +430,7 @@ def what_does_not_go_together_is_refused(folder):
     check(folder, "same", [([1], [True])])
 
 
-def columns_that_are_no_lists_of_ids_are_refused(folder):
+def columns_that_are_no_such_lists_are_refused(folder):
     pa, parquet = need_parquet()
     columns = {"one": pa.array([[1]], pa.list_(pa.int32())), "deep": pa.array([[[1]]], pa.list_(pa.list_(pa.int32()))),
                "groups": pa.array([[{"a": 1}]]), "inside": pa.array([{"ids": [1]}]), "truth": pa.array([[True]]),
@@ -390,7 +444,22 @@ def columns_that_are_no_lists_of_ids_are_refused(folder):
         said = pack(folder, "p", ["a.parquet"], *v, lists="--tokens=" + name, code=3)
         expect('it has no column "%s" that is a list of whole numbers' % name in said, said)
     expect("which are no ids" in pack(folder, "p", ["a.parquet"], *v, lists="--tokens=truth", code=3), "another message")
-    expect("from JSON lines only" in pack(folder, "p", ["a.parquet"], lists="--parts=one", code=3), "another message")
+    part = {"text": "a", "train": True}
+    columns = {"deep": [[[part]]], "numbers": [[{"text": 1, "train": True}]], "words": [[{"text": "a", "train": "true"}]],
+               "more": [[{**part, "role": "user"}]], "less": [[{"text": "a"}]], "group": [part], "inside": [[{"part": part}]],
+               "list": [[{"text": ["a"], "train": True}]]}
+    parquet.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), folder / "a.parquet")
+    for name in columns:
+        said = pack(folder, "p", ["a.parquet"], lists="--parts=" + name, code=3)
+        expect('it has no column "%s" that is a list of groups of a string "text" and a boolean "train" alone' % name in said, said)
+    for bad, reason in (({"text": None, "train": True}, "a part without text"), ({"text": "a"}, "a part without train"),
+                        (None, "a part without text"), ({"text": b"\xff", "train": True}, "not valid UTF-8")):
+        rows = pa.array([[part], [part, bad], [part]], pa.list_(pa.struct([("text", pa.binary()), ("train", pa.bool_())])))
+        parquet.write_table(pa.table({"p": rows}), folder / "a.parquet")
+        said = pack(folder, "bad", ["a.parquet"], lists="--parts=p", code=3)
+        expect("a.parquet: row 1: byte" in said and "element 1 of the list of parts: " + reason in said, said)
+        pack(folder, "good", ["a.parquet"], "--on-error", "skip", "--force", lists="--parts=p")
+        expect_equal(len(ref_reader.read(str(folder / "good")).documents), 2, "documents")
 
 
 sys.exit(ref_protocol.run_in_folders("pack_lists_"))

@@ -104,7 +104,7 @@ typedef struct corpus_options {
     size_t separator_bytes;
     corpus_utf8 utf8;
     bool utf8_given;  /* CORPUS_AUTO accepts input that is hardly UTF-8 */
-    corpus_list list; /* not LIST_NONE: of JSON lines, and LIST_TOKENS of Parquet */
+    corpus_list list; /* not LIST_NONE: of JSON lines and Parquet */
     corpus_marks marks;
     uint64_t vocab_size; /* LIST_TOKENS: ids are below it */
     corpus_on_error on_error;

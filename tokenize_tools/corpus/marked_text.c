@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "corpus/parquet_list.h"
 #include "text/array.h"
 #include "text/json_reader.h"
 #include "text/little_endian.h"
+#include "text/utf8.h"
 
 #define LABEL_NONE (-100) /* as PyTorch's ignore_index */
 
@@ -41,7 +43,7 @@ typedef enum element {
 
 typedef struct list_cursor {
     bool has_truth;          /* true and false are 1 and 0 */
-    bool is_numbers;         /* of 64 bits, up to the end; else JSON: */
+    bool is_stored;          /* numbers of 64 bits, up to the end; else JSON: */
     const uint8_t *at, *end; /* at the first bracket, or at what follows an element */
 } list_cursor;
 
@@ -49,12 +51,12 @@ typedef struct list_cursor {
 static element next_element(list_cursor *list, int64_t *value)
 {
     const uint8_t *p = list->at;
-    if (list->is_numbers) {
+    if (list->is_stored) {
         if (p == list->end)
             return ELEMENT_END;
         memcpy(value, p, sizeof *value);
         list->at += sizeof *value;
-        return *value == INT64_MIN ? ELEMENT_OTHER : ELEMENT_NUMBER;
+        return *value == PARQUET_LIST_NULL ? ELEMENT_OTHER : ELEMENT_NUMBER;
     }
     if (*p != ']')
         p++;
@@ -80,6 +82,13 @@ static element next_element(list_cursor *list, int64_t *value)
     return *p == ',' || *p == ']' ? ELEMENT_NUMBER : ELEMENT_OTHER;
 }
 
+static list_cursor marks_of(const reader_text *text, bool has_truth)
+{
+    const uint8_t *bytes = (const uint8_t *)text->marks.text;
+    return (list_cursor){has_truth, text->is_stored, bytes,
+                         bytes ? bytes + text->marks.text_bytes : NULL};
+}
+
 /* What one element of the list of marks says of its token. NULL, or what is wrong. */
 static const char *read_mark(corpus_marks marks, int64_t mark, int64_t id, bool *counts)
 {
@@ -94,21 +103,16 @@ static const char *read_mark(corpus_marks marks, int64_t mark, int64_t id, bool 
 static reader_result read_tokens(marked_text *m, const corpus_options *o, reader_text *text)
 {
     const char *name = o->marks ? o->fields->names[o->fields->n_fields - 1] : NULL;
-    const tokmap_value *list = o->marks ? &text->values[o->fields->n_fields - 1] : NULL;
-    list_cursor tokens = {false, text->is_numbers, text->bytes, text->bytes + text->n_bytes}, masks;
+    list_cursor tokens = {false, text->is_stored, text->bytes, text->bytes + text->n_bytes};
+    list_cursor masks = marks_of(text, o->marks == MARKS_LOSS_MASK);
     size_t n = 0;
-    if (list && list->type != TOKMAP_VALUE_STRING)
+    if (o->marks && text->marks.type != TOKMAP_VALUE_STRING)
         return bad_list(m, text, "the field is missing or not a list: \"%.100s\"", name);
-    if (list) {
-        const uint8_t *bytes = (const uint8_t *)list->text;
-        const bool has_truth = o->marks == MARKS_LOSS_MASK;
-        masks = (list_cursor){has_truth, text->is_numbers, bytes, bytes + list->text_bytes};
-    }
     for (;; n++) {
         int64_t id, mark = 1;
         bool counts = true;
         const element found = next_element(&tokens, &id);
-        const element marked = list ? next_element(&masks, &mark) : found;
+        const element marked = o->marks ? next_element(&masks, &mark) : found;
         if (found == ELEMENT_OTHER || (found == ELEMENT_NUMBER && (id < 0 || id >= MARKED_TOKEN)))
             return bad_list(m, text, "element %zu of the list is no id of a token", n);
         if (found == ELEMENT_NUMBER && o->vocab_size > 0 && (uint64_t)id >= o->vocab_size)
@@ -122,22 +126,53 @@ static reader_result read_tokens(marked_text *m, const corpus_options *o, reader
         if (found == ELEMENT_END)
             break;
         const char *wrong = marked == ELEMENT_OTHER ? "no whole number"
-                            : list                  ? read_mark(o->marks, mark, id, &counts)
+                            : o->marks              ? read_mark(o->marks, mark, id, &counts)
                                                     : NULL;
         if (wrong)
             return bad_list(m, text, "element %zu of %.100s is %s", n, name, wrong);
         le_put(m->bytes + 4 * n, (uint32_t)id | (counts ? 0 : MARKED_TOKEN), 4);
     }
-    text->n_bytes = 4 * n;
+    m->n_bytes = 4 * n;
     return READER_TEXT;
 }
 
 /* ---- Parts ---- */
 
+static void add_part(marked_text *m, const char *s, size_t n_bytes, bool train)
+{
+    train = train && n_bytes > 0;
+    if (train)
+        m->bytes[m->n_bytes++] = MARKED_BEGIN;
+    memcpy(m->bytes + m->n_bytes, s, n_bytes);
+    m->n_bytes += n_bytes;
+    if (train)
+        m->bytes[m->n_bytes++] = MARKED_END;
+}
+
+static reader_result read_stored_parts(marked_text *m, reader_text *text)
+{
+    list_cursor texts = {false, true, text->bytes, text->bytes + text->n_bytes};
+    list_cursor trains = marks_of(text, false);
+    for (size_t n = 0;; n++) {
+        int64_t n_bytes, train;
+        const element found = next_element(&texts, &n_bytes), mark = next_element(&trains, &train);
+        if ((found == ELEMENT_END) != (mark == ELEMENT_END))
+            return bad_list(m, text, "damaged: a part has only one of text and train");
+        if (found == ELEMENT_END)
+            return READER_TEXT;
+        if (found == ELEMENT_OTHER || mark == ELEMENT_OTHER)
+            return bad_list(m, text, "element %zu of the list of parts: a part without %s", n,
+                            found == ELEMENT_OTHER ? "text" : "train");
+        if (utf8_valid_prefix(texts.at, (size_t)n_bytes) < (size_t)n_bytes)
+            return bad_list(m, text, "element %zu of the list of parts: not valid UTF-8", n);
+        add_part(m, (const char *)texts.at, (size_t)n_bytes, train);
+        texts.at += n_bytes;
+    }
+}
+
 static reader_result read_parts(marked_text *m, reader_text *text, failure *err)
 {
     json_reader r;
-    size_t n_bytes = 0;
     json_reader_init(&r, text->bytes, text->n_bytes);
     json_begin(&r, JSON_ARRAY);
     for (size_t i = 0; json_next_item(&r); i++) {
@@ -149,13 +184,7 @@ static reader_result read_parts(marked_text *m, reader_text *text, failure *err)
         };
         if (!json_read_fields(&r, "a part", fields, sizeof fields / sizeof *fields))
             break;
-        train = train && part.n_bytes > 0;
-        if (train)
-            m->bytes[n_bytes++] = MARKED_BEGIN;
-        memcpy(m->bytes + n_bytes, part.s, part.n_bytes);
-        n_bytes += part.n_bytes;
-        if (train)
-            m->bytes[n_bytes++] = MARKED_END;
+        add_part(m, part.s, part.n_bytes, train);
     }
     const bool failed = *r.failure;
     const reader_result result =
@@ -164,7 +193,6 @@ static reader_result read_parts(marked_text *m, reader_text *text, failure *err)
             ? (reader_result)fail_memory(err)
             : bad_list(m, text, "byte %zu of the list of parts: %.100s", r.failure_at, r.failure);
     json_reader_free(&r);
-    text->n_bytes = n_bytes;
     return result;
 }
 
@@ -175,8 +203,11 @@ reader_result marked_text_read(marked_text *m, const corpus_options *options, re
      * than its text. */
     if (!array_reserve(&m->bytes, &m->capacity, 2 * text->n_bytes + 1, 1))
         return fail_memory(err);
-    const reader_result result =
-        options->list == LIST_TOKENS ? read_tokens(m, options, text) : read_parts(m, text, err);
+    m->n_bytes = 0;
+    const reader_result result = options->list == LIST_TOKENS ? read_tokens(m, options, text)
+                                 : text->is_stored            ? read_stored_parts(m, text)
+                                                              : read_parts(m, text, err);
     text->bytes = m->bytes;
+    text->n_bytes = m->n_bytes;
     return result;
 }

@@ -15,12 +15,12 @@
 
 typedef struct marked_text { /* start with {0} */
     uint8_t *bytes;
-    size_t capacity;
+    size_t n_bytes, capacity;
     char reason[160];
 } marked_text;
 
-/* Replaces the text, which is a list: of valid JSON, with 64 readable bytes after it, or of
- * numbers. READER_BAD: the list is not as it must be. */
+/* Replaces the text, which is a list: of valid JSON, with 64 readable bytes after it, or is_stored.
+ * READER_BAD: the list is not as it must be. */
 reader_result marked_text_read(marked_text *m, const corpus_options *options, reader_text *text,
                                failure *err);
 void marked_text_free(marked_text *m);

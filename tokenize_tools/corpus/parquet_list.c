@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/parquet_list.h"
 
+#include <string.h>
+
 #include "text/array.h"
 
 parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element *column,
@@ -23,14 +25,23 @@ parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element 
 /* Keeps the value that was read last, unless it stands for a list without any. */
 static bool keep_value(parquet_list *l, failure *err)
 {
+    const bool is_text = l->next.type == TOKMAP_VALUE_STRING;
+    const size_t n_text = is_text ? l->next.text_bytes : 0;
+    const int64_t number = is_text                              ? (int64_t)n_text
+                           : l->next.type == TOKMAP_VALUE_INT64 ? l->next.integer
+                                                                : PARQUET_LIST_NULL;
+    const size_t n_bytes = sizeof number + n_text;
     if (l->next_definition < l->definition)
         return true;
-    if (l->n < l->most) {
-        if (!array_reserve(&l->numbers, &l->capacity, l->n + 1, sizeof *l->numbers))
-            return fail_memory(err);
-        l->numbers[l->n] = l->next.type == TOKMAP_VALUE_INT64 ? l->next.integer : PARQUET_LIST_NULL;
-    }
-    l->n++;
+    l->is_long |= n_bytes > l->most - l->n_bytes;
+    if (l->is_long)
+        return true;
+    if (!array_reserve(&l->bytes, &l->capacity, l->n_bytes + n_bytes, 1))
+        return fail_memory(err);
+    memcpy(l->bytes + l->n_bytes, &number, sizeof number);
+    if (n_text)
+        memcpy(l->bytes + l->n_bytes + sizeof number, l->next.text, n_text);
+    l->n_bytes += n_bytes;
     return true;
 }
 
@@ -74,7 +85,8 @@ static int read_list(parquet_list *l, tokmap_value *value, failure *err)
         return -!fail(err, PARQUET_OTHER_ROWS);
     const bool is_null = l->next_definition + 1 < l->definition;
     uint64_t checksum;
-    l->n = 0;
+    l->n_bytes = 0;
+    l->is_long = false;
     do {
         if (!keep_value(l, err))
             return -1;
@@ -90,10 +102,9 @@ static int read_list(parquet_list *l, tokmap_value *value, failure *err)
         l->seen = checksum;
     *value = (tokmap_value){0};
     if (!is_null)
-        *value =
-            (tokmap_value){.type = TOKMAP_VALUE_STRING,
-                           .text = l->numbers ? (const char *)l->numbers : "",
-                           .text_bytes = (l->n < l->most ? l->n : l->most) * sizeof *l->numbers};
+        *value = (tokmap_value){.type = TOKMAP_VALUE_STRING,
+                                .text = l->bytes ? (const char *)l->bytes : "",
+                                .text_bytes = l->n_bytes};
     return 1;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parquet_list.h - the lists of whole numbers of one column of a Parquet file, row by row. A list
- * may go on over pages, but not over row groups. */
+/* parquet_list.h - the lists of whole numbers or texts of one column of a Parquet file, row by row.
+ * A list may go on over pages, but not over row groups. */
 #ifndef TOKMAP_PARQUET_LIST_H
 #define TOKMAP_PARQUET_LIST_H
 
@@ -13,12 +13,13 @@ typedef struct parquet_list {
     parquet_column *column; /* its page and checksum become those of the last list */
     uint8_t definition;     /* level of an element that is there */
     uint64_t row, first;    /* of the next list, and of the first one that is wanted */
-    size_t most;            /* numbers of a list that are kept */
+    size_t most;            /* bytes of a list that are kept */
     uint64_t seen_bytes;    /* of the file: an earlier run read its pages up to there; or 0 */
 
-    uint64_t seen;    /* the checksum of the column at the end of these */
-    int64_t *numbers; /* freed by the owner */
-    size_t n, capacity;
+    uint64_t seen;  /* the checksum of the column at the end of these */
+    uint8_t *bytes; /* freed by the owner */
+    size_t n_bytes, capacity;
+    bool is_long; /* the last list has more */
     bool begun;
     int ahead; /* what reading the first value of the next list gave, which is: */
     failure err;
@@ -33,8 +34,9 @@ typedef struct parquet_list {
 parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element *column,
                                  parquet_rows rows, uint64_t *n_before);
 
-/* 1: the next list, as a string of int64_t that is valid until the next call, or null; 0: the end;
- * -1: an error. The string has the first `most` numbers of the list. */
+/* 1: the next list, as a string that is valid until the next call, or null; 0: the end; -1: an
+ * error. The string has an int64_t for each element; if that is a text, its length, and the text
+ * follows. */
 int parquet_list_next(parquet_list *l, tokmap_value *value, failure *err);
 
 #endif /* TOKMAP_PARQUET_LIST_H */

@@ -28,7 +28,9 @@ typedef struct parquet_reader {
         const parquet_element *element; /* NULL: FIELD_ROW */
         parquet_column *column;
     } fields[FIELD_LIST_MAX];
-    parquet_list list, marks; /* of these columns, if they have lists */
+    const parquet_element *marks_element;
+    parquet_column *marks_column;
+    parquet_list list, marks; /* of `column` and `marks_column`, if they have lists */
 
     uint64_t row, offset; /* of the current row if `at_hand`, else of the next one */
     bool at_hand;
@@ -72,7 +74,8 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
 static void close_columns(parquet_reader *r)
 {
     parquet_column_close(r->column);
-    r->column = NULL;
+    parquet_column_close(r->marks_column);
+    r->column = r->marks_column = NULL;
     for (size_t i = 0; i < FIELD_LIST_MAX; i++) {
         parquet_column_close(r->fields[i].column);
         r->fields[i].column = NULL;
@@ -83,8 +86,8 @@ static void close_parquet(reader *base)
 {
     parquet_reader *r = (parquet_reader *)base;
     close_columns(r);
-    free(r->list.numbers);
-    free(r->marks.numbers);
+    free(r->list.bytes);
+    free(r->marks.bytes);
     parquet_scan_free(&r->cuts);
     parquet_file_close(&r->file);
 }
@@ -95,25 +98,26 @@ static bool choose_columns(parquet_reader *r, failure *err)
     const field_list *fields = r->base.options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
     const corpus_options *o = r->base.options;
-    if (o->list == LIST_PARTS)
-        return fail(err, "parts are read from JSON lines only");
+    const bool is_parts = o->list == LIST_PARTS;
+    const char *marks = o->marks ? fields->names[fields->n_fields - 1] : o->field;
     if (o->list && o->on_error == ON_ERROR_COLLECT)
         return fail(err, "lists of Parquet are not collected: use --on-error skip or fail");
-    r->element = o->list ? parquet_list_column(f, o->field, &r->list.definition, err)
+    r->element = o->list ? parquet_list_column(f, o->field, is_parts ? "text" : NULL,
+                                               &r->list.definition, err)
                          : parquet_text_column(f, corpus_field(o), err);
-    if (!r->element)
+    if (r->element && (o->marks || is_parts))
+        r->marks_element =
+            parquet_list_column(f, marks, is_parts ? "train" : NULL, &r->marks.definition, err);
+    if (!r->element || (!r->marks_element && (o->marks || is_parts)))
         return false;
     if (o->list && r->element->type == PARQUET_BOOLEAN)
         return fail(err, "the column \"%.100s\" has lists of true and false, which are no ids",
                     o->field);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         types[i] = TOKMAP_VALUE_INT64;
-        if (strcmp(fields->names[i], FIELD_ROW) == 0)
+        if (strcmp(fields->names[i], FIELD_ROW) == 0 || (o->marks && i == fields->n_fields - 1))
             continue;
-        const bool is_marks = o->marks && i == fields->n_fields - 1;
-        const parquet_element *e =
-            is_marks ? parquet_list_column(f, fields->names[i], &r->marks.definition, err)
-                     : parquet_value_column(f, fields->names[i], err);
+        const parquet_element *e = parquet_value_column(f, fields->names[i], err);
         if (!e)
             return false;
         r->fields[i].element = e;
@@ -138,9 +142,9 @@ static parquet_column *open_column(parquet_reader *r, const parquet_element *e, 
                             .definition = l->definition,
                             .row = r->row - n_before,
                             .first = r->row,
-                            .most = r->base.options->max_piece_bytes / sizeof(uint32_t),
+                            .most = 2 * r->base.options->max_piece_bytes,
                             .seen_bytes = r->prefix.n_bytes,
-                            .numbers = l->numbers,
+                            .bytes = l->bytes,
                             .capacity = l->capacity};
     return c;
 }
@@ -156,21 +160,24 @@ static bool open_columns(parquet_reader *r, failure *err)
     options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
     r->column = open_column(r, r->element, o->list ? &r->list : NULL, &options, err);
     bool ok = r->column != NULL;
-    if (!o->fields)
+    const size_t n_fields = o->fields ? o->fields->n_fields : 0;
+    if (!n_fields && !r->marks_element)
         return ok;
-    const uint64_t share = options.memory_bytes / 2 / o->fields->n_fields + 1;
+    const uint64_t share = options.memory_bytes / 2 / (n_fields ? n_fields : 1) + 1;
     const uint64_t memory = share > LEAST_MEMORY ? share : LEAST_MEMORY;
     /* Their share grows with --memory, but it has a least size. */
     options.memory_option =
         (uint64_t)((double)options.memory_option * (double)memory / (double)share);
     options.memory_bytes = memory;
     options.n_threads = 0;
-    for (size_t i = 0; ok && i < o->fields->n_fields; i++) {
+    if (ok && r->marks_element) {
+        r->marks_column = open_column(r, r->marks_element, &r->marks, &options, err);
+        ok = r->marks_column != NULL;
+    }
+    for (size_t i = 0; ok && i < n_fields; i++) {
         if (!r->fields[i].element)
             continue;
-        const bool is_marks = o->marks && i == o->fields->n_fields - 1;
-        r->fields[i].column =
-            open_column(r, r->fields[i].element, is_marks ? &r->marks : NULL, &options, err);
+        r->fields[i].column = open_column(r, r->fields[i].element, NULL, &options, err);
         ok = r->fields[i].column != NULL;
     }
     return ok;
@@ -297,7 +304,7 @@ static bool finish_input(parquet_reader *r, failure *err)
 static reader_result read_row(parquet_reader *r, reader_text *text, failure *err)
 {
     const reader *base = &r->base;
-    tokmap_value value;
+    tokmap_value value, marks = {0};
     if (r->at_hand) {
         r->row++;
         r->offset += r->n_bytes;
@@ -308,17 +315,19 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
     const bool is_list = base->options->list;
     const int result = is_list ? parquet_list_next(&r->list, &value, err)
                                : parquet_column_next(r->column, &value, err);
+    if (result >= 0 && r->marks_element) {
+        const int marked = parquet_list_next(&r->marks, &marks, err);
+        if (marked < 0 || (marked != result && !fail(err, PARQUET_OTHER_ROWS)))
+            return READER_FAILED;
+    }
     if (result <= 0)
         return result == 0 && finish_input(r, err) ? READER_END : READER_FAILED;
     const bool begins = !r->has_page || r->column->page->offset != r->page_offset;
     if (begins && (stopped(r, err) || !count_page(r, err)))
         return READER_FAILED;
     for (size_t i = 0; base->options->fields && i < base->options->fields->n_fields; i++) {
-        const bool is_marks = base->options->marks && i == base->options->fields->n_fields - 1;
-        if (!r->fields[i].element)
-            continue;
-        if ((is_marks ? parquet_list_next(&r->marks, &base->values[i], err)
-                      : parquet_column_next(r->fields[i].column, &base->values[i], err)) <= 0)
+        if (r->fields[i].element &&
+            parquet_column_next(r->fields[i].column, &base->values[i], err) <= 0)
             return READER_FAILED;
     }
     if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING)
@@ -332,10 +341,11 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
                           .last = true,
                           .offset = r->offset,
                           .line = r->row,
-                          .values = base->values};
-    text->is_numbers = is_list;
-    if (is_list && (r->list.n > r->list.most || r->marks.n > r->list.most)) {
-        text->reason = "a list of more tokens than --memory allows; raise it";
+                          .is_stored = is_list,
+                          .values = base->values,
+                          .marks = marks};
+    if (is_list && (r->list.is_long || r->marks.is_long)) {
+        text->reason = "a list longer than --memory allows; raise it";
         return READER_BAD;
     }
     return value.type == TOKMAP_VALUE_NULL ? READER_NULL : READER_TEXT;

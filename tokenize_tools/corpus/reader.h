@@ -25,13 +25,14 @@ typedef struct reader_text {
     size_t n_bytes;
     bool first;      /* this text begins a document */
     bool last;       /* this text ends it */
-    bool is_numbers; /* a list, also the one of marks, is an array of int64_t */
+    bool is_stored;  /* lists are as parquet_list.h gives them; else JSON */
     bool drop;       /* discard its text so far: its key appeared again */
     uint64_t offset; /* start of the document, in the plain bytes */
     uint64_t line;
     /* With `first`: of options->fields; valid until the next call. NULL: the record is too bad to
      * have values. */
     const tokmap_value *values;
+    tokmap_value marks;       /* with options->marks, or if is_stored: the list of marks */
     uint64_t lone_surrogates; /* with `last`: how many were replaced by U+FFFD */
     uint64_t n_begun;         /* JSON lines in pieces: strings of the field so far */
     const char *reason;       /* READER_BAD; valid until the next call */

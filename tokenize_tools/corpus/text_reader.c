@@ -348,6 +348,8 @@ static reader_result read_whole_json(text_reader *r, reader_text *text, failure 
     text->bytes = result.text;
     text->n_bytes = result.n_bytes;
     text->lone_surrogates = result.lone_surrogates;
+    if (r->paths->marks)
+        text->marks = r->base.values[r->paths->fields->n_fields - 1];
     return READER_TEXT;
 }
 

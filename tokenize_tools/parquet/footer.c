@@ -469,10 +469,15 @@ void parquet_encodings_text(uint32_t encodings, char *text, size_t n_bytes)
 
 /* ---- Choosing ---- */
 
+static bool is_string(const parquet_element *e)
+{
+    return e->is_leaf && e->type == PARQUET_BYTE_ARRAY &&
+           (e->kind == PARQUET_TEXT || e->kind == PARQUET_PLAIN);
+}
+
 static bool is_text(const parquet_element *e)
 {
-    return e->is_leaf && e->type == PARQUET_BYTE_ARRAY && e->max_repetition == 0 &&
-           (e->kind == PARQUET_TEXT || e->kind == PARQUET_PLAIN);
+    return is_string(e) && e->max_repetition == 0;
 }
 
 static bool is_value(const parquet_element *e)
@@ -564,36 +569,49 @@ const parquet_element *parquet_value_column(const parquet_footer *f, const char 
     return choose(f, path, is_value, err);
 }
 
-/* Whether it is the column of the elements of one list, not of lists or groups in it. The repeated
- * element, in a group that is the list, is the column or a group around it. */
-static const parquet_element *repeated_of(const parquet_footer *f, const parquet_element *e)
+static bool is_number(const parquet_element *e)
 {
-    const parquet_element *above = &f->elements[e->parent];
-    const parquet_element *repeated = above->max_repetition > 0 ? above : e;
-    const bool is_number =
-        e->is_leaf && e->max_repetition == 1 &&
-        (e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED) &&
-        (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BOOLEAN);
-    return is_number && f->elements[repeated->parent].max_repetition == 0 ? repeated : NULL;
+    return (e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED) &&
+           (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BOOLEAN);
+}
+
+/* Whether it is that member of a group of two columns. */
+static bool is_member(const parquet_footer *f, const parquet_element *e, const char *member)
+{
+    const parquet_element *group = &f->elements[e->parent], *end = f->elements + f->n_elements;
+    const bool is_pair = end - group > 2 && group[2].is_leaf && group[2].parent == e->parent &&
+                         !(end - group > 3 && group[3].parent == e->parent);
+    return is_pair && e->name_bytes == strlen(member) &&
+           memcmp(e->name, member, e->name_bytes) == 0 &&
+           (strcmp(member, "text") == 0 ? is_string(e) : e->type == PARQUET_BOOLEAN);
 }
 
 const parquet_element *parquet_list_column(const parquet_footer *f, const char *path,
-                                           uint8_t *definition, failure *err)
+                                           const char *member, uint8_t *definition, failure *err)
 {
     const parquet_element *found = NULL;
     for (size_t i = 1; i < f->n_elements; i++) {
-        const parquet_element *e = &f->elements[i], *repeated = repeated_of(f, e);
-        if (!repeated || !(has_path(f, e, path) ||
-                           (repeated != e && has_path(f, &f->elements[repeated->parent], path))))
+        /* The repeated element is the one of the list, or a group around it. */
+        const parquet_element *column = &f->elements[i],
+                              *e = member ? &f->elements[column->parent] : column,
+                              *above = &f->elements[e->parent],
+                              *repeated = above->max_repetition > 0 ? above : e,
+                              *list = &f->elements[repeated->parent];
+        if (!column->is_leaf || column->max_repetition != 1 || e->max_repetition != 1 ||
+            list->max_repetition > 0 ||
+            !(member ? is_member(f, column, member) : is_number(column)) ||
+            !(has_path(f, e, path) || (repeated != e && has_path(f, list, path))))
             continue;
         if (found) {
             fail(err, "it has two columns \"%.100s\", which cannot be told apart", path);
             return NULL;
         }
-        found = e;
+        found = column;
         *definition = repeated->max_definition;
     }
     if (!found)
-        fail(err, "it has no column \"%.100s\" that is a list of whole numbers", path);
+        fail(err, "it has no column \"%.100s\" that is a list of %s", path,
+             member ? "groups of a string \"text\" and a boolean \"train\" alone"
+                    : "whole numbers");
     return found;
 }

@@ -102,10 +102,12 @@ const parquet_element *parquet_text_column(const parquet_footer *f, const char *
 /* The same for a column of numbers, booleans or strings. */
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path,
                                             failure *err);
-/* The column of the elements of the list of numbers or booleans with this path; any other column is
- * an error. *definition: the definition level of an element that is there. */
+/* The column of the elements of the list with this path: of numbers or booleans, if `member` is
+ * NULL; else its elements are groups of a string "text" and a boolean "train", and that is the
+ * column's name. Any other list is an error. *definition: the definition level of an element that
+ * is there. */
 const parquet_element *parquet_list_column(const parquet_footer *f, const char *path,
-                                           uint8_t *definition, failure *err);
+                                           const char *member, uint8_t *definition, failure *err);
 /* Writes the dotted path, cut to n_bytes, with ? for bytes that are not plain ASCII text. */
 void parquet_path(const parquet_footer *f, const parquet_element *e, char *text, size_t n_bytes);
 /* "PLAIN, RLE_DICTIONARY" */
