@@ -54,10 +54,10 @@ class World(pack_corpus.Packing):
 
     OPTIONS = [
         [],
-        ["--split", "v=0.3"],
+        ["--split", "v=0.3", "--also", "megatron"],
         ["--split", "v=0.1", "--split", "t=0.3"],
         ["--split", "v=0.2", "--limit-documents", "300"],
-        ["--limit-tokens", "400000"],
+        ["--limit-tokens", "400000", "--also", "megatron"],
         ["--tokenizer", "vocabulary.json", "--split", "v=0.1", "--split", "t=0.3"],
         ["--tokenizer", "vocabulary.json", "--specials", "error", "--split", "v=0.5"],
         ["--where", "id >= 20 or @row < 5", "--meta", "id,@row,lang,text", "--split", "v=0.3"],
@@ -287,7 +287,7 @@ class Trial:
             if self.changed and not n_changed:
                 self.accept_changed_input()
             exists = code == 5 and "already exists" in said
-            self.check_named_files(finished=code == 0)
+            self.check_named_files(finished=code == 0 or code == 5 and "nothing to resume" in said)
             if code == 0 or exists:
                 self.counts["finished"] += 1
                 return

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
+#include "foreign/megatron_index.h"
 #include "system/platform.h"
 #include "text/json_out.h"
 #include "text/little_endian.h"
@@ -165,108 +166,13 @@ static int export_raw(export_job *job)
 
 /* ---- Megatron ---- */
 
-/* The tables of an index: lengths, starts in bytes, and the numbers 0 to n. */
-#define INDEX_BUFFER_BYTES (1 << 16)
-
-typedef struct table_writer {
-    output_file *out;
-    const tokmap_dataset *ds;
-    tokmap_dataset_info info;
-    size_t filled;
-    uint8_t buffer[INDEX_BUFFER_BYTES];
-} table_writer;
-
-static int flush_buffer(table_writer *w)
-{
-    int code = output_write(w->out, w->buffer, w->filled);
-    w->filled = 0;
-    return code;
-}
-
-/* Writes the lowest n_bytes of value, little-endian. */
-static int put_number(table_writer *w, uint64_t value, size_t n_bytes)
-{
-    int code = w->filled + n_bytes > INDEX_BUFFER_BYTES ? flush_buffer(w) : CLI_OK;
-    le_put(w->buffer + w->filled, value, n_bytes);
-    w->filled += n_bytes;
-    return code;
-}
-
-/* The contents of the index were not checked at open: each document must begin where the one before
- * ended. */
-static int get_document(const table_writer *w, uint64_t index, uint64_t begin,
-                        tokmap_document *document)
-{
-    tokmap_status status = tokmap_dataset_document(w->ds, index, document);
-    uint64_t left = w->info.n_tokens - begin;
-    bool is_last = index + 1 == w->info.n_documents;
-    if (status != TOKMAP_OK || document->first_token != begin || document->n_tokens > left ||
-        (is_last && document->n_tokens != left)) {
-        return cli_error(CLI_DATASET,
-                         "%s: damaged at document %" PRIu64 "; run tokmap verify for details",
-                         w->info.index_path, index);
-    }
-    if (document->n_tokens > INT32_MAX)
-        return cli_error(CLI_DATASET,
-                         "%s: document %" PRIu64 " has %s tokens; Megatron's index holds at most "
-                         "2,147,483,647 a document",
-                         w->info.index_path, index, cli_count(document->n_tokens).s);
-    return CLI_OK;
-}
-
-/* The lengths of all documents, or where they start in the .bin. */
-static int put_documents(table_writer *w, bool starts)
-{
-    uint64_t begin = 0;
-    int code = CLI_OK;
-    for (uint64_t i = 0; code == CLI_OK && i < w->info.n_documents; i++) {
-        tokmap_document document = {0};
-        code = get_document(w, i, begin, &document);
-        if (code == CLI_OK)
-            code = starts ? put_number(w, begin * w->info.token_bytes, 8)
-                          : put_number(w, document.n_tokens, 4);
-        begin += document.n_tokens;
-    }
-    return code;
-}
-
-/* Writes it to out, which was begun: one sequence for each document. foreign/megatron.c describes
- * the layout. */
-static int write_megatron_index(output_file *out, const tokmap_dataset *ds)
-{
-    static const uint8_t magic[9] = "MMIDIDX\0";
-    table_writer *w = malloc(sizeof *w);
-    if (!w)
-        return cli_no_memory();
-    w->out = out;
-    w->ds = ds;
-    w->filled = 0;
-    w->info = cli_dataset_info(ds);
-    for (size_t i = 0; i < sizeof magic; i++)
-        put_number(w, magic[i], 1);
-    put_number(w, 1, 8);
-    put_number(w, w->info.token_bytes == 2 ? 8 : 4, 1);
-    put_number(w, w->info.n_documents, 8);
-    int code = put_number(w, w->info.n_documents + 1, 8);
-    if (code == CLI_OK)
-        code = put_documents(w, false);
-    if (code == CLI_OK)
-        code = put_documents(w, true);
-    for (uint64_t i = 0; code == CLI_OK && i <= w->info.n_documents; i++)
-        code = put_number(w, i, 8);
-    if (code == CLI_OK)
-        code = flush_buffer(w);
-    free(w);
-    return code;
-}
-
 /* Both outputs have names; bin has none when it would be the dataset's own file. */
 static int write_megatron(export_job *job, output_file *bin, output_file *idx)
 {
     bool has_bin = bin->path[0] == 0;
     int code = output_begin(idx);
     if (code == CLI_OK)
-        code = write_megatron_index(idx, job->ds);
+        code = megatron_index_write(idx, job->ds, false);
     if (code != CLI_OK || has_bin)
         return code == CLI_OK ? output_place(idx) : code;
     /* An old index must never be beside new tokens, not even for a moment. */

@@ -38,6 +38,9 @@ static const cli_option bad_documents_row[] = {
 static const cli_option output_row[] = {
     {.name = "Output"},
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write"},
+    {"also", 0, CLI_WORD, TARGET(also), "FORMAT",
+     .help = "write what another program needs beside the dataset, and its splits [nothing]",
+     .words = pack_also_words},
     {NULL},
 };
 static const cli_option other_rows[] = {

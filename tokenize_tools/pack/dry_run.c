@@ -189,7 +189,7 @@ static void print_outputs(const pack_parts *parts)
     const pack_options *o = parts->options;
     print_heading("output:");
     cli_print_plain(stdout, o->prefix, strlen(o->prefix));
-    printf(" (u%d)\n", parts->tokens->vocab_size <= 65536 ? 16 : 32);
+    printf(" (u%u)\n", 8 * pack_token_bytes(parts->tokens, o));
     for (size_t i = 0; i < o->n_splits; i++) {
         const path_text prefix = plan_split_path(o->prefix, o->splits[i].name, "");
         print_heading("");
@@ -288,7 +288,7 @@ static void print_estimate(const sample *s, const pack_parts *parts)
         return;
     }
     double tokens = estimate_tokens(s, parts->inputs);
-    uint64_t n_bytes = (uint64_t)(tokens * (parts->tokens->vocab_size <= 65536 ? 2 : 4));
+    uint64_t n_bytes = (uint64_t)(tokens * pack_token_bytes(parts->tokens, parts->options));
     printf("about %s, %s\n", cli_count_of((uint64_t)tokens, "token").s, cli_bytes(n_bytes).s);
 }
 

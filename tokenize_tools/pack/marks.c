@@ -142,7 +142,8 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
     }
     if (begins && m->list && ids->n > first)
         ids->ids[before] |= ids->ids[first] & MARKED_TOKEN;
-    const uint32_t end = text.last ? end_of(m, ids->ids + first, ids->n - first) : MODEL_NO_ID;
+    const bool ends = text.last && !(m->empty_without_eod && text.first && ids->n == before);
+    const uint32_t end = ends ? end_of(m, ids->ids + first, ids->n - first) : MODEL_NO_ID;
     return end == MODEL_NO_ID || id_buffer_append(ids, end) ? TOKENIZE_OK : TOKENIZE_NO_MEMORY;
 }
 

@@ -16,6 +16,7 @@ typedef struct pack_marks { /* what an encoder needs for marked text; start with
     corpus_list list;
     specials_policy specials;
     uint32_t bos_id, eod_id; /* put before and after each document; MODEL_NO_ID: nothing */
+    bool empty_without_eod;  /* a document without tokens stays so */
 
     uint8_t *text; /* LIST_PARTS: without its marks */
     size_t text_capacity;

@@ -43,6 +43,13 @@ const cli_word pack_on_error_words[] = {
     {NULL},
 };
 
+const cli_word pack_also_words[] = {
+    {"megatron", PACK_ALSO_MEGATRON,
+     "P.idx, so that Megatron reads P too; tokens are u16 only below 65,500 ids, and a document "
+     "without tokens gets no --eod token, as with Megatron's preprocess_data.py"},
+    {NULL},
+};
+
 corpus_options pack_corpus_options(const pack_options *o)
 {
     corpus_options options = o->input;
@@ -326,6 +333,12 @@ int pack_options_check(pack_options *options)
     const int code = check_lists(options);
     if (code != CLI_OK)
         return code;
+    if (options->also && (options->labels || options->loss_mask || options->parts))
+        return cli_usage("--also megatron does not work with %s: its index cannot say which tokens "
+                         "count in the loss",
+                         options->parts    ? "--parts"
+                         : options->labels ? "--labels"
+                                           : "--loss-mask");
     if (options->bad_documents && options->input.on_error != ON_ERROR_COLLECT)
         return cli_usage("--bad-documents works only with --on-error collect");
     if (options->specials == SPECIALS_ERROR && options->input.on_error == ON_ERROR_COLLECT)
@@ -476,10 +489,15 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
     return CLI_OK;
 }
 
+uint32_t pack_token_bytes(const pack_tokens *tokens, const pack_options *options)
+{
+    return tokens->vocab_size <= (options->also ? 65499 : MAX_IDS_OF_2_BYTES) ? 2 : 4;
+}
+
 /* ---- The files that a run reads and writes ---- */
 
 typedef struct name_list { /* those of datasets come first */
-    path_text names[(PACK_MAX_SPLITS + 1) * PATH_N_DATASET_SUFFIXES + 4];
+    path_text names[(PACK_MAX_SPLITS + 1) * (PATH_N_DATASET_SUFFIXES + 2) + 4];
     size_t n;
 } name_list;
 
@@ -527,6 +545,11 @@ int pack_names_check(const pack_options *options)
                 plan_split_path(options->prefix, split, path_dataset_suffixes[k]);
     }
     const size_t n_of_datasets = list->n;
+    for (size_t i = 0; i <= options->n_splits && options->also; i++)
+        add_beside(list,
+                   plan_split_path(options->prefix,
+                                   i < options->n_splits ? options->splits[i].name : "", ".idx")
+                       .s);
     add_beside(list, options->report);
     add_beside(list, pack_bad_path(bad, options));
     int code = check_regular(options->report, "--report");

@@ -16,6 +16,12 @@
 #define PACK_NO_LIMIT UINT64_MAX
 #define PACK_SPECIALS_AUTO (-1)
 
+/* --also: the files of another program that share P.bin */
+typedef enum pack_also {
+    PACK_ALSO_NONE,
+    PACK_ALSO_MEGATRON
+} pack_also;
+
 /* --split NAME=FRACTION: documents whose hash is in [from, below) go to P-NAME. */
 typedef struct pack_split {
     char name[PACK_MAX_SPLIT_NAME + 1];
@@ -45,6 +51,7 @@ typedef struct pack_options {
     const char *eod, *bos; /* as written */
 
     uint64_t limit_documents, limit_tokens; /* or PACK_NO_LIMIT */
+    int also;                               /* pack_also */
     pack_split splits[PACK_MAX_SPLITS];
     size_t n_splits;
 
@@ -56,8 +63,8 @@ typedef struct pack_options {
 
 /* The options for reading the inputs, without the callbacks. */
 corpus_options pack_corpus_options(const pack_options *options);
-/* The words of --format, --utf8 and --on-error, as they are written and recorded. */
-extern const cli_word pack_formats[], pack_utf8_words[], pack_on_error_words[];
+/* The words of --format, --utf8, --on-error and --also, as they are written and recorded. */
+extern const cli_word pack_formats[], pack_utf8_words[], pack_on_error_words[], pack_also_words[];
 
 /* ---- Those that decide what is written, for all commands that take them ---- */
 
@@ -88,6 +95,8 @@ typedef struct pack_tokens {
 /* Opens the tokenizer that the options name, and resolves the words of the options to ids. Returns
  * an exit code, and prints the error; then too the file must be closed. */
 int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_options *options);
+/* Of each token in the outputs: 2 or 4. */
+uint32_t pack_token_bytes(const pack_tokens *tokens, const pack_options *options);
 
 /* ---- The files that a run reads and writes ---- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "foreign/megatron_index.h"
 #include "plan/plan_file.h"
 
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
@@ -21,8 +22,7 @@ void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
 
 /* ---- Open ---- */
 
-/* Whether the output has its name, which it gets when all of it is on disk. */
-static bool is_complete(const pack_output *out)
+bool pack_output_is_complete(const pack_output *out)
 {
     tokmap_dataset *ds;
     if (tokmap_dataset_open(&ds, out->index_path, NULL) != TOKMAP_OK)
@@ -39,7 +39,7 @@ static int cannot_open(const pack_output *out, const tokmap_error *err)
     int code = cli_fail(err);
     if (err->status == TOKMAP_ERR_CORRUPT)
         fputs("Use --restart to start over.\n", stderr);
-    if (err->status == TOKMAP_ERR_EXISTS && !out->split && is_complete(out))
+    if (err->status == TOKMAP_ERR_EXISTS && !out->split && pack_output_is_complete(out))
         fputs("The dataset is complete: there is nothing to resume.\n", stderr);
     return code;
 }
@@ -86,6 +86,7 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
     tokmap_writer_options options = {
         .struct_size = sizeof options,
         .vocab_size = o->tokens->vocab_size,
+        .token_bytes = pack_token_bytes(o->tokens, o->options),
         .has_eod = o->tokens->eod_id != MODEL_NO_ID,
         .eod_id = o->tokens->eod_id,
         .replace = o->options->force,
@@ -135,6 +136,68 @@ int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options
         if (code == CLI_OK && w && o->input.n_kept > 0 &&
             tokmap_writer_set_meta_columns(w, names, (uint32_t)o->input.n_kept, &err) != TOKMAP_OK)
             code = cli_fail(&err);
+    }
+    return code;
+}
+
+/* ---- --also ---- */
+
+int pack_outputs_check_also(const pack_outputs *outputs, const pack_options *options)
+{
+    output_file idx;
+    int code = CLI_OK;
+    for (size_t i = 0; i < outputs->n && options->also && code == CLI_OK; i++)
+        code = output_name(&idx, outputs->list[i].prefix, ".idx", options->force);
+    return code;
+}
+
+int pack_outputs_remove_also(const pack_outputs *outputs, const pack_options *options,
+                             pack_error *err)
+{
+    for (size_t i = 0; i < outputs->n && options->also && options->force; i++) {
+        const path_text path = path_of(outputs->list[i].prefix, ".idx");
+        const int error = output_try_remove(path.s);
+        if (error)
+            return pack_error_set(err, cli_errno_exit_code(error), "%.500s: cannot remove: %s",
+                                  path.s, strerror(error));
+    }
+    return CLI_OK;
+}
+
+static int write_index(const pack_output *out)
+{
+    output_file idx;
+    tokmap_dataset *ds;
+    tokmap_error err;
+    int code = output_name(&idx, out->prefix, ".idx", false);
+    if (code != CLI_OK)
+        return code;
+    if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    code = output_begin(&idx);
+    if (code == CLI_OK)
+        code = megatron_index_write(&idx, ds, true);
+    if (code == CLI_OK)
+        code = output_place(&idx);
+    output_close(&idx);
+    tokmap_dataset_close(ds);
+    return code;
+}
+
+int pack_outputs_write_also(const pack_outputs *outputs, const pack_options *options, bool rest)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < outputs->n && options->also && code == CLI_OK; i++) {
+        const path_text path = path_of(outputs->list[i].prefix, ".idx");
+        if (rest && file_name_exists(path.s))
+            continue;
+        code = write_index(&outputs->list[i]);
+        if (code != CLI_OK)
+            fputs("The dataset is complete. To write only what is missing, run the same command "
+                  "again, without --force.\n",
+                  stderr);
+        else if (rest)
+            fprintf(stderr, "%s: was missing, and is written now.\n", path.s);
     }
     return code;
 }

@@ -43,6 +43,16 @@ typedef struct pack_outputs_options {
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options);
 /* Opens the writers. Returns an exit code, and prints the error. */
 int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options);
+/* Whether the output has its name, which it gets when all of it is on disk. */
+bool pack_output_is_complete(const pack_output *out);
+/* --also: the files of another program are written when all outputs have their names, from their
+ * indexes; before, those of datasets that are replaced are removed, so that none is ever beside
+ * other tokens. These calls do nothing without the option. The first one refuses files that exist,
+ * unless they may be replaced. `rest`: only what a killed run did not come to. */
+int pack_outputs_check_also(const pack_outputs *outputs, const pack_options *options);
+int pack_outputs_remove_also(const pack_outputs *outputs, const pack_options *options,
+                             pack_error *err);
+int pack_outputs_write_also(const pack_outputs *outputs, const pack_options *options, bool rest);
 /* Whether there is a checkpoint, so that work is kept on closing. */
 bool pack_outputs_keep(const pack_outputs *outputs);
 void pack_outputs_close(pack_outputs *outputs);

@@ -97,6 +97,8 @@ static void put_options(json_out *o, const pack_parts *parts)
     json_out_string(o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
     json_out_known(o, "eod", tokens->eod_id, tokens->eod_id != MODEL_NO_ID);
     json_out_known(o, "bos", tokens->bos_id, tokens->bos_id != MODEL_NO_ID);
+    if (options->also)
+        json_out_string(o, "also", cli_word_name(pack_also_words, options->also));
     json_out_known(o, "limit_documents", options->limit_documents,
                    options->limit_documents != PACK_NO_LIMIT);
     json_out_known(o, "limit_tokens", options->limit_tokens,

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "pack/options.h"
@@ -52,6 +53,8 @@ static int finish_outputs(pack_work *w, pack_error *err)
         if (code == CLI_OK)
             code = pack_work_checkpoint(w, true, err);
     }
+    if (code == CLI_OK)
+        code = pack_outputs_remove_also(&w->outputs, w->parts->options, err);
     for (size_t i = 1; i < w->outputs.n && code == CLI_OK; i++)
         code = finish_output(w, i, err);
     if (code == CLI_OK && w->bad_file)
@@ -71,6 +74,10 @@ static int print_results(const pack_work *w, json_out *json)
     for (size_t i = 0; i < w->outputs.n; i++)
         code = cli_first_failure(
             code, cli_print_result(w->outputs.list[i].prefix, NULL, o->json, o->quiet));
+    for (size_t i = 0; i < w->outputs.n && o->also && !o->json && !o->quiet; i++) {
+        cli_print_plain(stdout, w->outputs.list[i].prefix, strlen(w->outputs.list[i].prefix));
+        puts(".idx: Megatron index");
+    }
     return code;
 }
 
@@ -152,6 +159,11 @@ static int open_outputs(pack_work *w)
                                               .checkpoint = w->from.checkpoint,
                                               .finishing = w->from.note.finishing,
                                           });
+    if (code == CLI_EXISTS && pack_output_is_complete(&w->outputs.list[0]))
+        return cli_first_failure(pack_outputs_write_also(&w->outputs, w->parts->options, true),
+                                 code);
+    if (code == CLI_OK)
+        code = pack_outputs_check_also(&w->outputs, w->parts->options);
     return code == CLI_OK ? open_bad_file(w) : code;
 }
 
@@ -171,7 +183,8 @@ static int run_session(pack_work *w, json_out *report)
     if (code != CLI_OK)
         return report_stop(w, &err);
     pack_outputs_close(&w->outputs);
-    return print_results(w, report);
+    code = pack_outputs_write_also(&w->outputs, w->parts->options, false);
+    return code == CLI_OK ? print_results(w, report) : code;
 }
 
 int pack_session_run(const pack_parts *parts, json_out *report)

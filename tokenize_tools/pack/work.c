@@ -446,7 +446,8 @@ static pack_pipeline *start_pipeline(const pack_work *w, pack_collector *collect
                   .list = o->input.list,
                   .specials = o->specials,
                   .bos_id = w->parts->tokens->bos_id,
-                  .eod_id = w->parts->tokens->eod_id},
+                  .eod_id = w->parts->tokens->eod_id,
+                  .empty_without_eod = o->also == PACK_ALSO_MEGATRON},
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
         .job_memory = o->memory / 4 * o->n_threads, /* as much is for pages of inputs */
         .planned = w->parts->cell != NULL,
