@@ -151,6 +151,9 @@ typedef struct tokmap_loader_source {
     /* For each dataset that was redacted: an id that it had before, in 32 hex digits, whose order
      * and states it then has; NULL, here or for a dataset: its own. docs/ORDER.md, section 1. */
     const char *const *order_of;
+    /* For each dataset two numbers: it is served as if it had only its documents from the first one
+     * up to the second one, which is left out. NULL: whole datasets. docs/ORDER.md, section 3. */
+    const uint64_t *documents;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -292,8 +295,8 @@ typedef struct tokmap_batch {
 
 /* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the datasets of a
  * source do not fit together, tokenizers differ, order_of is no id that the dataset has had, a
- * source has no window, or document boundaries are needed (row_parts, windows within documents) but
- * not known. TOKMAP_ERR_CORRUPT: a document index is damaged (windows within documents).
+ * source has no window, documents are in two ranges, or document boundaries are needed (row_parts,
+ * windows within documents, ranges of documents) but not known. TOKMAP_ERR_CORRUPT: a document index is damaged (windows within documents).
  * TOKMAP_ERR_IO: no thread could be started, or a file could not be read. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
                                             const tokmap_loader_options *options,

@@ -211,12 +211,10 @@ def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str
     documents = [{**one._asdict(), "meta": {name: _for_json(value) for name, value in one.meta.items()}}
                  for one in run.documents(row)]
     found: Dict[str, Any] = {**row._asdict(), "documents": documents}
-    parts = [(piece.first_token, piece.n_tokens) for piece in found.pop("pieces")]
+    del found["pieces"], found["parts"]
     if tokenizer is not None:
         dataset = run._by_path[row.dataset]
-        tokens = [dataset.tokens((first + i) % dataset.n_tokens, 1)[0]
-                  for first, n in parts or [(row.first_token, row.n_tokens)] for i in range(n)]
-        found["text"] = tokenizer.decode(tokens)
+        found["text"] = tokenizer.decode([id for first, n in row.parts for id in dataset.tokens(first, n)])
     return found
 
 

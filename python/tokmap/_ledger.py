@@ -28,9 +28,9 @@ _ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "wei
 _STEPS = ("ranks", "batch_rows", "micro_batches")
 
 
-def order_ids(source: Dict[str, Any]) -> List[str]:
-    """Of a source of a line: the ids that its order depends on."""
-    return [dataset.get("order_of", dataset["id"]) for dataset in source["datasets"]]
+def order_ids(source: Dict[str, Any]) -> List[Any]:
+    """Of a source of a line: what its order depends on, the ids of its datasets, and which documents of them."""
+    return [(dataset.get("order_of", dataset["id"]), dataset.get("documents")) for dataset in source["datasets"]]
 
 
 def _bytes_of(text: str) -> bytes:

@@ -71,7 +71,7 @@ class Span(ctypes.Structure):
 class LoaderSource(ctypes.Structure):
     _fields_ = [("datasets", POINTER(c_void_p)), ("n_datasets", c_uint32), ("masked", c_int32),
                 ("weight", c_double), ("max_epochs", c_uint64), ("rows_files", POINTER(c_char_p)),
-                ("order_of", POINTER(c_char_p))]
+                ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64))]
 
 
 class LoaderPhase(ctypes.Structure):

@@ -2,12 +2,15 @@
 """tokmap.Source - what a Loader mixes."""
 
 import os
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
+from . import _lib
 from ._dataset import Dataset, Path, encode_path
+from ._lib import lib
 from ._numbers import flag, number, real
 
 Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
+Range = Tuple[int, int]
 
 
 class Source:
@@ -20,11 +23,14 @@ class Source:
     rows_files  with windows="best_fit": the path of a rows file of `tokmap rows`, or a list with one for each dataset;
                 None: the one beside it, if there is one
     order_of    for a dataset that was redacted: an id that it had before, or a list with one for each dataset (None: its
-                own). Samples and states are then those of the dataset that had this id"""
+                own). Samples and states are then those of the dataset that had this id
+    documents   (first, end): the dataset is served as if it had no other documents than these, end excluded; or a list
+                with one for each dataset (None: all). No document may be in two sources"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
-                 order_of: Union[None, str, Sequence[Optional[str]]] = None) -> None:
+                 order_of: Union[None, str, Sequence[Optional[str]]] = None,
+                 documents: Union[None, Range, Sequence[Optional[Range]]] = None) -> None:
         items = list(data) if isinstance(data, (list, tuple)) else [data]
         self.datasets: List[Dataset] = []
         for item in items:
@@ -42,8 +48,14 @@ class Source:
         self.order_of: List[Any] = list(order_of) if isinstance(order_of, (list, tuple)) else [order_of]
         if any(one is not None and not isinstance(one, str) for one in self.order_of):
             raise TypeError(f"order_of is {order_of!r}: must be the dataset_id of a dataset, or a list of them")
+        self.documents: List[Any] = list(documents) if isinstance(documents, list) else [documents]
+        for i, one in enumerate(self.documents):
+            if one is not None and not (isinstance(one, (tuple, list)) and len(one) == 2):
+                raise TypeError(f"documents is {documents!r}: must be (first, end), or a list of them")
+            if one is not None:
+                self.documents[i] = number("documents", one[0], 2**64 - 1), number("documents", one[1], 2**64 - 1)
         n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
-        for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of)):
+        for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of), ("documents", self.documents)):
             if given != [None] and len(given) != n_datasets:
                 raise ValueError(f"{len(given)} {name} for {n_datasets} datasets")
 
@@ -51,6 +63,16 @@ class Source:
     def has_spans(self) -> bool:
         """Whether it has ids that never count as labels."""
         return any(dataset.n_spans > 0 for dataset in self.datasets)
+
+    def extent(self, dataset: int) -> Tuple[int, int]:
+        """Which tokens of a dataset are served: the first one, and the end."""
+        shard = [shard for one in self.datasets for shard in one._shards()][dataset]
+        given = None if self.documents == [None] else self.documents[dataset]
+        if given is None or given == (0, shard.info.n_documents):
+            return 0, shard.info.n_tokens
+        first, end = (shard.info.n_tokens if n == shard.info.n_documents else
+                      shard.look_up(lib.tokmap_dataset_document, n, _lib.Document()).first_token for n in given)
+        return first, end
 
     def __repr__(self) -> str:
         return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
@@ -69,4 +91,5 @@ def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
         sources = [Source(items)]
     return [Source(s.datasets, s.weight, masked=s.masked, rows_files=None if s.rows_files == [None] else s.rows_files,
                    order_of=None if s.order_of == [None] else s.order_of,
+                   documents=None if s.documents == [None] else s.documents,
                    max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]

@@ -42,6 +42,7 @@ class TracedRow(NamedTuple):
     n_tokens: int
     given_up: bool = False
     pieces: Tuple[Piece, ...] = ()  # with windows="best_fit"
+    parts: Tuple[Tuple[int, int], ...] = ()  # its tokens in the dataset: the first one, and how many
 
 
 class _Part(NamedTuple):
@@ -195,17 +196,21 @@ class Run:
         n_batches, within = divmod(position - part.first_position, part.batch_rows)
         step, micro_batch = divmod(part.n_before + n_batches, part.micro_batches)
         rank, row = divmod(within, part.segment.line.fields["batch_rows"])
-        path = self._datasets[at.source][at.dataset].paths[0]
+        path, pieces = self._datasets[at.source][at.dataset].paths[0], self.loader.pieces(sample)
+        begin, end = self.loader._sources[at.source].extent(at.dataset)
+        parts = [(piece.first_token, piece.n_tokens) for piece in pieces]
+        if not pieces:  # with a random offset it may go on at the beginning
+            n = min(at.n_tokens, end - at.first_token)
+            parts = [(at.first_token, n)] + [(begin, at.n_tokens - n)] * (n < at.n_tokens)
         return TracedRow(sample, part.first_step + step, micro_batch, rank, row, source=at.source, dataset=path,
                          epoch=at.epoch, window=at.window, first_token=at.first_token, n_tokens=at.n_tokens,
-                         given_up=self._is_given_up, pieces=tuple(self.loader.pieces(sample)))
+                         given_up=self._is_given_up, pieces=tuple(pieces), parts=tuple(parts))
 
     def documents(self, row: TracedRow) -> List[TracedDocument]:
         """The documents that have tokens in the row, in their order."""
         dataset = self._by_path[row.dataset]
         check_boundaries(dataset)
-        parts = [(piece.first_token, piece.n_tokens) for piece in row.pieces] or [(row.first_token, row.n_tokens)]
-        return [document for at, n in parts for document in _documents_of(dataset, at, n)]
+        return [document for at, n in row.parts for document in _documents_of(dataset, at, n)]
 
     def report(self, by: str = "source", column: str = "") -> List[Share]:
         """How many tokens were labels up to here, the largest share first. by: "source" (its number), "input", "value"
@@ -240,9 +245,8 @@ class Run:
 
 
 def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocument]:
-    """Of so many tokens, which may go on at token 0."""
+    """Of so many tokens."""
     while left > 0:
-        at %= dataset.n_tokens
         document = dataset.find_document(at)
         n = min(left, document.first_token + document.n_tokens - at)
         yield TracedDocument(document.number, at - document.first_token, n, input_of(dataset, document.number),
@@ -286,7 +290,8 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
     """The loader of a line, which skips what the run has skipped up to now."""
     fields, mixture = line.fields, line.mixture()
     sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"],
-                      order_of=_ledger.order_ids(source))
+                      order_of=[id for id, _ in _ledger.order_ids(source)],
+                      documents=[one and (int(one[0]), int(one[1])) for _, one in _ledger.order_ids(source)])
                for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
     for source, given in zip(sources, fields["sources"]):
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):

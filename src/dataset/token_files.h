@@ -57,6 +57,11 @@ static inline tokmap_i_token_file *tokmap_i_file_of_token(const tokmap_dataset *
     return ds->files + (at + is_next); /* without a branch, which would often be mispredicted */
 }
 
+/* The tokens [begin, end) of a dataset; end 0: all. */
+typedef struct tokmap_i_extent {
+    uint64_t begin, end;
+} tokmap_i_extent;
+
 /* Where the token is in its file. */
 static inline uint64_t tokmap_i_byte_of_token(const tokmap_dataset *ds,
                                               const tokmap_i_token_file *file, uint64_t token)

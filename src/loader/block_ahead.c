@@ -40,12 +40,11 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
         return; /* the step reports what is wrong with the index */
     for (uint32_t d = from.dataset; d <= to.dataset; d++) {
         const tokmap_dataset *ds = w->datasets[d];
-        const uint64_t n_tokens = ds->header.n_tokens;
-        const uint64_t begin = d == from.dataset ? MIN(from.first_token, n_tokens) : 0;
-        const uint64_t end =
-            d == to.dataset ? MIN(to.first_token + to.n_tokens, n_tokens) : n_tokens;
+        const tokmap_i_extent all = w->ranges[d].tokens;
+        const uint64_t begin = d == from.dataset ? MIN(from.first_token, all.end) : all.begin;
+        const uint64_t end = d == to.dataset ? MIN(to.first_token + to.n_tokens, all.end) : all.end;
         if (end > begin)
-            tokmap_i_pages_will_need((tokmap_i_token_range){ds, begin, end - begin});
+            tokmap_i_pages_will_need((tokmap_i_token_range){ds, begin, end - begin, {0}});
     }
 }
 
@@ -65,7 +64,7 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
         n_rows = MIN(n, MIN((chunk + 1) * w->chunk_rows, rows->header.n_rows) - row);
         if (tokmap_i_rows_extent(rows, a->sampler->rows, chunk, &begin, &end, NULL))
             return false;
-        const tokmap_i_token_range range = {rows->ds, begin, end - MIN(begin, end)};
+        const tokmap_i_token_range range = {rows->ds, begin, end - MIN(begin, end), {0}};
         if (range.n_tokens == 0)
             continue;
         if (!maps)

@@ -113,9 +113,9 @@ static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const step *s,
 {
     const tokmap_dataset *ds = f->o.datasets[row->dataset];
     if (row->n_pieces == 0)
-        return (tokmap_i_token_range){ds, row->first_token, row->n_tokens};
+        return (tokmap_i_token_range){ds, row->first_token, row->n_tokens, row->within};
     const tokmap_piece *p = &s->pieces.list[row->first_piece + i];
-    return (tokmap_i_token_range){ds, p->first_token, p->n_tokens};
+    return (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}};
 }
 
 /* ---- Steps, in the thread, without the lock ---- */

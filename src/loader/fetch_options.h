@@ -6,12 +6,13 @@
 #include "dataset/token_files.h"
 #include "tokmap_loader.h"
 
-/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around to its token
- * 0. */
+/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around in it, or in a
+ * part of it. */
 typedef struct tokmap_i_fetch_row {
     uint32_t dataset; /* index in the list of the options */
     uint32_t n_tokens;
     uint64_t first_token;
+    tokmap_i_extent within;
     const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
                            one file, which was not checked: copy it with tokmap_i_pages_read. NULL
                            also for one of pieces, which were checked */

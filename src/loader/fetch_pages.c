@@ -12,11 +12,13 @@ enum {
 
 tokmap_i_token_piece tokmap_i_pages_take(tokmap_i_token_range *r)
 {
-    const tokmap_i_token_piece p = tokmap_i_first_piece(r->dataset, r->first_token, r->n_tokens);
+    const uint64_t end = r->within.end ? r->within.end : r->dataset->header.n_tokens;
+    const uint64_t n = MIN(r->n_tokens, end - r->first_token);
+    const tokmap_i_token_piece p = tokmap_i_first_piece(r->dataset, r->first_token, n);
     r->n_tokens -= p.n_tokens;
     r->first_token += p.n_tokens;
-    if (r->first_token == r->dataset->header.n_tokens)
-        r->first_token = 0;
+    if (r->first_token == end)
+        r->first_token = r->within.begin;
     return p;
 }
 
@@ -95,8 +97,8 @@ static tokmap_status bring_again(const tokmap_dataset *ds, const tokmap_i_token_
     const byte_range pages = pages_of(p);
     tokmap_i_token_piece part = *p;
     tokmap_i_size_seen seen = {NULL, 0};
-    tokmap_status status =
-        tokmap_i_pages_check((tokmap_i_token_range){ds, p->first_token, p->n_tokens}, &seen, err);
+    tokmap_status status = tokmap_i_pages_check(
+        (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}}, &seen, err);
     for (; part.first_byte < end && !status; part.first_byte += part.n_bytes) {
         part.n_bytes = MIN(end - part.first_byte, sizeof scratch);
         status = tokmap_i_token_piece_read(ds, &part, scratch, err);

@@ -5,10 +5,11 @@
 
 #include "dataset/token_files.h"
 
-/* Consecutive tokens of a dataset. They may be in several files, and wrap around to token 0. */
+/* Consecutive tokens of a dataset. They may be in several files, and wrap around `within` it. */
 typedef struct tokmap_i_token_range {
     const tokmap_dataset *dataset;
     uint64_t first_token, n_tokens;
+    tokmap_i_extent within;
 } tokmap_i_token_range;
 
 /* Takes what is in the file of the first token off a range that is not empty. */

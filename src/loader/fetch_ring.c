@@ -95,7 +95,7 @@ void tokmap_i_ring_start(tokmap_i_ring *r, uint32_t slot, uint32_t row,
 {
     const tokmap_dataset *ds = r->o.datasets[tokens->dataset];
     const uint32_t place = slot * r->o.max_rows + row;
-    tokmap_i_token_range rest = {ds, tokens->first_token, tokens->n_tokens};
+    tokmap_i_token_range rest = {ds, tokens->first_token, tokens->n_tokens, tokens->within};
     const tokmap_i_token_piece p = tokmap_i_pages_take(&rest);
     const uint32_t file = r->first_file[tokens->dataset] + (uint32_t)(p.file - ds->files);
     const uint64_t begin = p.first_byte & ~(uint64_t)(r->files[file].alignment - 1);

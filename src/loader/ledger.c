@@ -105,6 +105,9 @@ static void add_sources(text *t, const tokmap_loader *l)
                 add(t, ",");
                 add_hex(t, "order_of", s->order_ids[d], sizeof *s->order_ids);
             }
+            if (s->ranges[d].is_part)
+                add(t, ",\"documents\":[\"%" PRIu64 "\",\"%" PRIu64 "\"]",
+                    s->ranges[d].first_document, s->ranges[d].end_document);
             add(t, "}");
         }
         add(t, "],\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->o.sources[k].max_epochs,

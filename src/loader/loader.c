@@ -80,10 +80,11 @@ static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, tokmap_i_token_ra
                                  tokmap_error *err)
 {
     const tokmap_dataset *ds = range.dataset;
-    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, range.first_token, range.n_tokens);
+    tokmap_i_token_range rest = range;
+    const tokmap_i_token_piece p = tokmap_i_pages_take(&rest);
     const uint8_t *map = NULL;
     tokmap_status status = TOKMAP_IN_PIECES;
-    if (may_map && p.n_tokens == range.n_tokens)
+    if (may_map && rest.n_tokens == 0)
         status = tokmap_i_token_file_map(ds, p.file, &map, err);
     if (status != TOKMAP_IN_PIECES) {
         *tokens = status ? NULL : map + p.first_byte;
@@ -107,7 +108,7 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
         return FAIL_MEMORY(err);
     for (size_t k = 0; k < at->n_pieces && !status; k++) {
         tokmap_piece *p = &l->pieces.list[first + k];
-        const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens};
+        const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens, {0}};
         p->tokens = read ? read + (size_t)p->place * ds->header.token_bytes
                          : tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
         if (!p->tokens)
@@ -122,7 +123,7 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
 static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
 {
     tokmap_row *row = &l->rows[i];
-    const uint64_t n_tokens = l->sources[row->source].datasets[row->dataset]->header.n_tokens;
+    const tokmap_i_extent within = l->sources[row->source].windows.ranges[row->dataset].tokens;
     const tokmap_piece whole = {.tokens = row->tokens,
                                 .first_token = row->first_token,
                                 .n_tokens = row->n_tokens,
@@ -131,9 +132,8 @@ static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
         return FAIL_MEMORY(err);
     row->n_pieces += row->tokens != NULL;
     row->tokens = NULL;
-    return tokmap_i_slice_row(&l->slice, row, i, n_tokens, &l->pieces, &l->parts)
-               ? TOKMAP_OK
-               : FAIL_MEMORY(err);
+    return tokmap_i_slice_row(&l->slice, row, i, within, &l->pieces, &l->parts) ? TOKMAP_OK
+                                                                                : FAIL_MEMORY(err);
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
@@ -165,13 +165,17 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
         return status || l->slice.size == 1 ? status : slice_row(l, i, err);
     }
     /* Its tokens are where they were read, in a map, or in a copy. */
-    row->tokens =
-        fetched ? fetched->tokens : tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
+    const tokmap_i_extent within = s->windows.ranges[at.dataset].tokens;
+    if (fetched)
+        row->tokens = fetched->tokens;
+    else if (row->n_tokens <= within.end - row->first_token)
+        row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
     if (!row->tokens)
-        status = map_or_copy(l, i, (tokmap_i_token_range){ds, row->first_token, row->n_tokens}, 0,
-                             !fetched, &row->tokens, err);
+        status =
+            map_or_copy(l, i, (tokmap_i_token_range){ds, row->first_token, row->n_tokens, within},
+                        0, !fetched, &row->tokens, err);
     if (!status && l->parts.wanted != 0 &&
-        tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, row))
+        tokmap_i_row_parts_fill(&l->parts, i, ds, within, s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
     return status || l->slice.size == 1 ? status : slice_row(l, i, err);
 }
@@ -347,8 +351,8 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
                l->o.n_phases * (sizeof *l->o.phases + l->n_sources * sizeof(double));
     for (uint32_t k = 0; k < l->n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
-        n_bytes += w->n_datasets *
-                   (sizeof *w->datasets + sizeof *w->before + sizeof *l->sources->order_ids);
+        n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->before +
+                                    sizeof *l->sources->order_ids + sizeof *w->ranges);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
         for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)

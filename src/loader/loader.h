@@ -98,6 +98,9 @@ tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t samp
 uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows);
 /* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
+/* The id of a source, from TOKMAP_I_HASH_START on: its dataset d, with this order id. */
+uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uint32_t d,
+                                const uint8_t order_id[16]);
 /* As many windows as fit into a MiB of the widest tokens: the same number for all sources. */
 uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes);
 /* Takes a caller's options, with copies of their arrays, which have our strides, and of the weights

@@ -19,6 +19,7 @@ typedef struct view {
     uint32_t source, dataset;
     const tokmap_i_windows *windows;
     const tokmap_dataset *ds;
+    const tokmap_i_range *range;
     uint64_t n_windows;        /* of the dataset, concat */
     tokmap_i_rows_finder rows; /* best fit */
 } view;
@@ -30,7 +31,7 @@ static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint3
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no dataset %" PRIu32 " of source %" PRIu32,
                     dataset, source);
     const tokmap_i_windows *w = &l->sources[source].windows;
-    *v = (view){l, source, dataset, w, w->datasets[dataset], 0, {0}};
+    *v = (view){l, source, dataset, w, w->datasets[dataset], &w->ranges[dataset], 0, {0}};
     if (w->rows) {
         v->rows = (tokmap_i_rows_finder){.rows = &w->rows[dataset], .reader = l->sampler.rows};
         l->sampler.rows->index = l->sampler.index;
@@ -79,9 +80,9 @@ static tokmap_status next_document(walk *w, tokmap_error *err)
         return tokmap_i_index_cache_fail(w->v->l->sampler.index, ds, err);
     w->begin = w->end;
     w->end = w->ends[w->i++];
-    w->document++;
     w->window += w->n_windows;
-    w->n_windows = w->v->windows->rows
+    w->n_windows = !tokmap_i_in_range(w->v->range, w->document++) ? 0
+                   : w->v->windows->rows
                        ? tokmap_i_rows_pieces(&w->v->windows->rows_kind, w->end - w->begin)
                        : tokmap_i_windows_in(w->end - w->begin, w->v->windows->length);
     return TOKMAP_OK;
@@ -216,11 +217,13 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
     if (!status && s.n_tokens > 0 && v.windows->kind != TOKMAP_WINDOWS_CONCAT) {
         status = search_documents(&v, &s, err);
     } else if (!status && s.n_tokens > 0) {
-        const uint64_t begin = tokmap_i_windows_offset(v.windows, s.epoch, s.dataset);
-        const uint64_t to = s.first_token + s.n_tokens, before = v.windows->before[s.dataset];
-        const uint64_t next = add_samples(&v, &s, before, 0, v.n_windows, begin, s.first_token, to);
-        add_samples(&v, &s, before, next, v.n_windows, begin, s.first_token + n_tokens,
-                    to + n_tokens); /* what wraps around */
+        const tokmap_i_extent all = v.range->tokens;
+        const uint64_t begin = all.begin + tokmap_i_windows_offset(v.windows, s.epoch, s.dataset);
+        const uint64_t from = MAX(s.first_token, all.begin), lap = all.end - all.begin;
+        const uint64_t to = MIN(s.first_token + s.n_tokens, all.end);
+        const uint64_t before = v.windows->before[s.dataset], n = from < to ? v.n_windows : 0;
+        const uint64_t next = add_samples(&v, &s, before, 0, n, begin, from, to);
+        add_samples(&v, &s, before, next, n, begin, from + lap, to + lap); /* wrapped around */
     }
     tokmap_i_rows_finder_close(&v.rows);
     if (!status)
@@ -308,17 +311,19 @@ static uint64_t count_all(const count *c, run r, uint64_t from, uint64_t to)
 static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to)
 {
     const tokmap_i_windows *windows = c->v.windows;
-    const uint64_t n_tokens = c->v.ds->header.n_tokens, first = windows->before[c->v.dataset];
+    const tokmap_i_extent all = c->v.range->tokens;
+    const uint64_t lap = all.end - all.begin, first = windows->before[c->v.dataset];
     const uint64_t n_laps = windows->random_offset ? 2 : 1; /* windows wrap around */
     uint64_t n = 0;
     run r = {first, c->v.n_windows, 0};
     if (windows->within)
         r = (run){first + w->window, w->n_windows, w->begin};
-    for (uint64_t epoch = 0; epoch < c->n_epochs; epoch++) {
+    const uint64_t n_epochs = tokmap_i_in_range(c->v.range, w->document - 1) ? c->n_epochs : 0;
+    for (uint64_t epoch = 0; epoch < n_epochs; epoch++) {
         if (!windows->within)
-            r.begin = tokmap_i_windows_offset(windows, epoch, c->v.dataset);
-        for (uint64_t lap = 0; lap < n_laps; lap++) {
-            const uint64_t begin = from + lap * n_tokens, end = to + lap * n_tokens;
+            r.begin = all.begin + tokmap_i_windows_offset(windows, epoch, c->v.dataset);
+        for (uint64_t i = 0; i < n_laps; i++) {
+            const uint64_t begin = from + i * lap, end = to + i * lap;
             n += c->is_whole[epoch] ? count_all(c, r, begin, end)
                                     : count_used(c, epoch, r, begin, end);
         }

@@ -179,6 +179,16 @@ static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_err
     return status;
 }
 
+uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uint32_t d,
+                                const uint8_t order_id[16])
+{
+    const tokmap_i_range *range = &s->ranges[d];
+    h = tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(order_id)), load_le64(order_id + 8));
+    if (range->is_part)
+        h = tokmap_i_hash_add(tokmap_i_hash_add(h, range->first_document), range->end_document);
+    return h;
+}
+
 /* Sets the copy of each order id: how many sources before it have the same id. Uses an
  * open-addressing hash table. */
 static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
@@ -193,7 +203,7 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
         tokmap_i_loader_source *s = &l->sources[k];
         tokmap_i_order_id id = {.seed = l->seed, .source_id = TOKMAP_I_HASH_START};
         for (uint32_t d = 0; d < s->windows.n_datasets; d++)
-            id.source_id = tokmap_i_source_id_add(id.source_id, s->order_ids[d]);
+            id.source_id = tokmap_i_loader_add_id(id.source_id, s, d, s->order_ids[d]);
         uint32_t at = (uint32_t)id.source_id & (n_places - 1);
         while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
             at = (at + 1) & (n_places - 1);
@@ -203,6 +213,80 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
     }
     free(seen);
     return TOKMAP_OK;
+}
+
+/* Finds what of a dataset is served. wanted: the first document and the end, or NULL. */
+static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted,
+                                tokmap_i_range *range, tokmap_error *err)
+{
+    const uint64_t n = ds->header.n_documents;
+    tokmap_document d = {0};
+    *range = (tokmap_i_range){.end_document = n, .tokens = {0, ds->header.n_tokens}};
+    if (!wanted || (wanted[0] == 0 && wanted[1] == n))
+        return TOKMAP_OK;
+    if (n == 0 && ds->header.n_tokens > 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: its document boundaries are not known; a range of documents needs them",
+                    ds->index_path);
+    if (wanted[0] > wanted[1] || wanted[1] > n)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: documents %" PRIu64 " to %" PRIu64 ": it has %" PRIu64, ds->index_path,
+                    wanted[0], wanted[1], n);
+    *range = (tokmap_i_range){wanted[0], wanted[1], range->tokens, true};
+    tokmap_status status = TOKMAP_OK;
+    if (wanted[0] < n && !(status = tokmap_i_documents_get(&ds->documents, NULL, wanted[0], &d)))
+        range->tokens.begin = d.first_token;
+    if (wanted[1] < n && !status &&
+        !(status = tokmap_i_documents_get(&ds->documents, NULL, wanted[1], &d)))
+        range->tokens.end = d.first_token;
+    if (status || range->tokens.begin > range->tokens.end)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
+    return TOKMAP_OK;
+}
+
+typedef struct served {
+    const uint8_t *order_id;
+    const tokmap_i_range *range;
+    const tokmap_dataset *ds;
+} served;
+
+static int compare_served(const void *a, const void *b)
+{
+    const served *x = a, *y = b;
+    const int by_id = memcmp(x->order_id, y->order_id, 16);
+    const uint64_t i = x->range->first_document, k = y->range->first_document;
+    return by_id ? by_id : (i > k) - (i < k);
+}
+
+/* No document may come from two sources, unless both have the whole dataset. */
+static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
+{
+    size_t n = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        n += l->sources[k].windows.n_datasets;
+    served *all = malloc(n * sizeof *all), *last = all;
+    if (!all)
+        return FAIL_MEMORY(err);
+    n = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++) {
+            const tokmap_i_loader_source *s = &l->sources[k];
+            all[n++] = (served){s->order_ids[d], &s->ranges[d], s->datasets[d]};
+        }
+    qsort(all, n, sizeof *all, compare_served);
+    tokmap_status status = TOKMAP_OK;
+    for (served *one = all + 1; one < all + n && !status; one++) {
+        const tokmap_i_range *a = last->range, *b = one->range;
+        if (memcmp(last->order_id, one->order_id, 16) == 0 && (a->is_part || b->is_part) &&
+            MAX(a->first_document, b->first_document) < MIN(a->end_document, b->end_document))
+            status = FAIL(err, TOKMAP_ERR_MISMATCH,
+                          "%s: document %" PRIu64 " is in two ranges of the mixture",
+                          one->ds->index_path, b->first_document);
+        if (memcmp(last->order_id, one->order_id, 16) != 0 || a->end_document < b->end_document)
+            last = one;
+    }
+    free(all);
+    return status;
 }
 
 /* Finds the order id: that of the dataset, or the one that is given, if it has had that. */
@@ -232,7 +316,8 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
     tokmap_i_loader_source *s = &l->sources[k];
     s->datasets = malloc(from->n_datasets * sizeof *s->datasets);
     s->order_ids = malloc(from->n_datasets * sizeof *s->order_ids);
-    if (!s->datasets || !s->order_ids)
+    s->ranges = malloc(from->n_datasets * sizeof *s->ranges);
+    if (!s->datasets || !s->order_ids || !s->ranges)
         return FAIL_MEMORY(err);
     for (size_t d = 0; d < from->n_datasets; d++) {
         const tokmap_dataset *ds = s->datasets[d] = from->datasets[d];
@@ -252,7 +337,10 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
                         "row_parts = TOKMAP_ROW_LOSS_MASK or TOKMAP_ROW_SPAN_MASK",
                         ds->index_path);
         const char *order_of = from->order_of ? from->order_of[d] : NULL;
-        const tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);
+        const uint64_t *documents = from->documents ? &from->documents[2 * d] : NULL;
+        tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);
+        if (!status)
+            status = find_range(ds, documents, &s->ranges[d], err);
         if (status)
             return status;
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
@@ -265,6 +353,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
                                     .random_offset = l->random_offset,
                                     .rows_kind = l->rows_kind,
                                     .datasets = s->datasets,
+                                    .ranges = s->ranges,
                                     .n_datasets = from->n_datasets};
     return TOKMAP_OK;
 }
@@ -295,6 +384,8 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
     tokmap_status status = TOKMAP_OK;
     while (l->n_sources < o->n_sources && !status)
         status = set_datasets(l, o, l->n_sources++, err);
+    if (!status)
+        status = check_ranges(l, err);
     if (!status)
         status = set_order_ids(l, err);
     uint64_t n_packed = 0;
@@ -608,6 +699,7 @@ void tokmap_loader_close(tokmap_loader *l)
         tokmap_i_windows_close(&l->sources[k].windows);
         free(l->sources[k].datasets);
         free(l->sources[k].order_ids);
+        free(l->sources[k].ranges);
     }
     free(l->sources);
     free(l->pieces.list);

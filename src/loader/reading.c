@@ -38,6 +38,7 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
             .dataset = p->first_dataset[at.source] + at.dataset,
             .n_tokens = at.n_tokens,
             .first_token = at.first_token,
+            .within = p->sampler.sources[at.source].windows.ranges[at.dataset].tokens,
             .first_piece = pieces->n,
             .n_pieces = at.n_pieces,
             .is_mapped = p->ahead.counts && at.pieces &&

@@ -179,16 +179,16 @@ static void fill_parts(tokmap_i_row_parts *p, uint32_t i, boundaries *b, tokmap_
 }
 
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
-                                      bool masked, tokmap_row *row)
+                                      tokmap_i_extent within, bool masked, tokmap_row *row)
 {
     const uint32_t n_inputs = row->n_tokens - 1;
-    const uint32_t n_here = (uint32_t)MIN(n_inputs, ds->header.n_tokens - row->first_token);
+    const uint32_t n_here = (uint32_t)MIN(n_inputs, within.end - row->first_token);
     const size_t at = (size_t)i * p->length;
     boundaries b = {.cu = p->cu_seqlens + at + i, .n = 1, .index = p->index};
     b.cu[0] = 0;
     tokmap_status status = add_boundaries(&b, ds, row->first_token, n_here, 0);
     if (!status && n_here < n_inputs)
-        status = add_boundaries(&b, ds, 0, n_inputs - n_here, n_here);
+        status = add_boundaries(&b, ds, within.begin, n_inputs - n_here, n_here);
     if (status)
         return status;
     if (p->loss_mask) {
@@ -200,11 +200,11 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
         const bool crosses = (p->wanted & TOKMAP_ROW_SPAN_MASK) == TOKMAP_ROW_SPAN_MASK;
         for (uint32_t k = 1; k < b.n && !crosses; k++)
             mask[b.cu[k] - 1] = 0;
-        const uint64_t n_tokens = ds->header.n_tokens, end = row->first_token + row->n_tokens;
-        const uint64_t first = row->first_token + 1, n_first = MIN(end, n_tokens) - first;
+        const uint64_t first = row->first_token + 1, end = row->first_token + row->n_tokens;
+        const uint64_t n_first = MIN(end, within.end) - first;
         status = mask_spans(p, ds, first, n_first, mask);
-        if (!status && end > n_tokens)
-            status = mask_spans(p, ds, 0, end - n_tokens, mask + n_first);
+        if (!status && end > within.end)
+            status = mask_spans(p, ds, within.begin, end - within.end, mask + n_first);
     }
     if (!status)
         fill_parts(p, i, &b, row);

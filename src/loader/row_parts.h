@@ -6,6 +6,7 @@
 
 #include "dataset/dataset.h"
 #include "dataset/index_cache.h"
+#include "dataset/token_files.h"
 #include "tokmap_loader.h"
 
 typedef struct tokmap_i_row_parts {
@@ -22,10 +23,10 @@ bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t le
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 
-/* Some part is wanted. Fills in the document parts of row number i, whose place is set. masked:
- * none of its labels counts. After an error, tokmap_i_index_cache_fail fills in the details. */
+/* Some part is wanted. Fills in the document parts of row number i, whose place is set. within:
+ * where it may wrap around. masked: none of its labels counts. After an error, tokmap_i_index_cache_fail fills in the details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
-                                      bool masked, tokmap_row *row);
+                                      tokmap_i_extent within, bool masked, tokmap_row *row);
 
 /* Some part is wanted. The same for a row of pieces of documents. */
 tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,

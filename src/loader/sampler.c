@@ -40,8 +40,11 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
         bool sound = n > 0;
         for (uint32_t j = 0; sound && j < n; j++) {
             sound = ends[j] >= end;
-            *n_windows += sound ? tokmap_i_windows_in(ends[j] - end, w->length) : 0;
-            w->n_labels += sound && ends[j] > end ? ends[j] - end - 1 : 0;
+            if (sound && ends[j] > end &&
+                tokmap_i_in_range(&w->ranges[d], g * TOKMAP_I_GROUP_DOCUMENTS + j)) {
+                *n_windows += tokmap_i_windows_in(ends[j] - end, w->length);
+                w->n_labels += ends[j] - end - 1;
+            }
             end = ends[j];
         }
         if (!sound)
@@ -69,6 +72,7 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
     tokmap_i_pieces *from = tokmap_i_index_cache_of(index, w->datasets[out->dataset]);
     const tokmap_i_documents *docs = &w->datasets[out->dataset]->documents;
     const tokmap_i_windows_of_documents *within = &w->within[out->dataset];
+    const tokmap_i_range *range = &w->ranges[out->dataset];
     const uint64_t at = find_count(within->counts, within->n_counts, window);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * TOKMAP_I_GROUPS_PER_COUNT;
     uint64_t n_left = window - within->counts[at];
@@ -81,8 +85,9 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
     for (; group < docs->layout.n_groups; group++) {
         const uint32_t n = tokmap_i_documents_group(docs, from, group, ends);
         for (uint32_t j = 0; j < n; j++) {
-            const uint64_t n_here =
-                ends[j] < begin ? 0 : tokmap_i_windows_in(ends[j] - begin, w->length);
+            const bool is_served =
+                ends[j] > begin && tokmap_i_in_range(range, group * TOKMAP_I_GROUP_DOCUMENTS + j);
+            const uint64_t n_here = is_served ? tokmap_i_windows_in(ends[j] - begin, w->length) : 0;
             if (n_left < n_here) {
                 out->first_token = begin + n_left * w->length;
                 out->n_tokens = (uint32_t)MIN(w->length + 1ull, ends[j] - out->first_token);
@@ -103,12 +108,23 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
 static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path,
                                uint64_t *n_packed, uint64_t *n_rows, tokmap_error *err)
 {
-    const tokmap_dataset *ds = w->datasets[d];
+    const tokmap_i_range *range = &w->ranges[d];
     tokmap_i_rows *rows = &w->rows[d];
-    bool exists;
-    tokmap_status status = tokmap_i_rows_open(rows, ds, &w->rows_kind, path, &exists, err);
+    bool exists = false;
+    if (range->is_part && path)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a rows file is of all documents, not of a range",
+                    path);
+    *rows = (tokmap_i_rows){.ds = w->datasets[d], .fd = -1};
+    tokmap_status status = TOKMAP_OK;
+    if (!range->is_part)
+        status = tokmap_i_rows_open(rows, w->datasets[d], &w->rows_kind, path, &exists, err);
     if (!status && !exists) {
-        *n_packed += ds->header.n_documents;
+        *n_packed += range->end_document - range->first_document;
+        if (*n_packed > MOST_PACKED && range->is_part)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: ranges of documents have no rows files, and those here have more than "
+                        "10,000,000 documents: pack them as datasets of their own",
+                        rows->ds->index_path);
         if (*n_packed > MOST_PACKED) {
             char command[TOKMAP_I_ROWS_COMMAND_BYTES];
             tokmap_i_rows_command(&w->rows_kind, command);
@@ -117,6 +133,9 @@ static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path
                         "10,000,000 documents, so make it with: %s",
                         rows->path, command);
         }
+        rows->first_document = range->first_document;
+        rows->end_document = range->end_document;
+        rows->end_token = range->tokens.end;
         status = tokmap_i_rows_make(rows, &w->rows_kind, NULL, err);
     }
     if (status)
@@ -158,7 +177,7 @@ uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window)
 
 static tokmap_status count_windows(tokmap_i_windows *w, uint32_t d, uint64_t *n, tokmap_error *err)
 {
-    const uint64_t n_tokens = w->datasets[d]->header.n_tokens;
+    const uint64_t n_tokens = w->ranges[d].tokens.end - w->ranges[d].tokens.begin;
     if (w->within)
         return count_within(w, d, n, err);
     *n = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
@@ -202,7 +221,8 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: %" PRIu64 " tokens are too few for sequence_length %" PRIu32
                     " and one label more",
-                    w->datasets[0]->token_path, w->datasets[0]->header.n_tokens, w->length);
+                    w->datasets[0]->token_path, w->ranges[0].tokens.end - w->ranges[0].tokens.begin,
+                    w->length);
     return TOKMAP_OK;
 }
 
@@ -243,7 +263,8 @@ tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_ca
     if (w->within)
         return span_within(w, index, window, out);
     const uint64_t offset = tokmap_i_windows_offset(w, epoch, out->dataset);
-    out->first_token = offset + window * w->length; /* below n_tokens, as offset < length */
+    /* inside the range, as offset < length */
+    out->first_token = w->ranges[out->dataset].tokens.begin + offset + window * w->length;
     out->n_tokens = w->length + 1;
     return TOKMAP_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "dataset/dataset.h"
 #include "dataset/index_cache.h"
+#include "dataset/token_files.h"
 #include "order/mixture.h"
 #include "order/shuffle.h"
 #include "rows/rows.h"
@@ -17,8 +18,20 @@
 typedef struct tokmap_i_span {
     uint32_t dataset;     /* index in its source */
     uint32_t n_tokens;    /* inputs, and one more for the last label */
-    uint64_t first_token; /* in the dataset; the span may wrap around to its token 0 */
+    uint64_t first_token; /* in the dataset; the span may wrap around in its range */
 } tokmap_i_span;
+
+/* What of a dataset is served: docs/ORDER.md, section 3. */
+typedef struct tokmap_i_range {
+    uint64_t first_document, end_document;
+    tokmap_i_extent tokens;
+    bool is_part; /* there are other documents */
+} tokmap_i_range;
+
+static inline bool tokmap_i_in_range(const tokmap_i_range *range, uint64_t document)
+{
+    return document >= range->first_document && document < range->end_document;
+}
 
 enum {
     TOKMAP_I_GROUPS_PER_COUNT = 4 /* of 64 documents: 8 bytes for each 256, and short searches */
@@ -36,6 +49,7 @@ typedef struct tokmap_i_windows {
     tokmap_i_rows_kind rows_kind; /* with BEST_FIT, else 0 */
     tokmap_i_order_id id;         /* of the source */
     const tokmap_dataset *const *datasets;
+    const tokmap_i_range *ranges; /* of each dataset */
     uint32_t n_datasets;
 
     uint64_t *before;                      /* windows before each dataset */
@@ -76,6 +90,7 @@ uint64_t tokmap_i_windows_offset(const tokmap_i_windows *w, uint64_t epoch, uint
 typedef struct tokmap_i_loader_source {
     const tokmap_dataset **datasets; /* a copy of the caller's list */
     uint8_t (*order_ids)[16];        /* of each dataset: docs/ORDER.md, section 1 */
+    tokmap_i_range *ranges;          /* likewise */
     tokmap_i_windows windows;
     tokmap_i_shuffle shuffle; /* without cached permutations; samplers copy it */
     uint32_t token_bytes;

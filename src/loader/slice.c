@@ -38,7 +38,7 @@ typedef struct cut {
     const tokmap_i_slice *s;
     tokmap_row *row;
     uint32_t i;
-    uint64_t n_tokens; /* of the dataset */
+    tokmap_i_extent within; /* of the dataset: where the row may wrap around */
     tokmap_i_fetch_pieces *list;
     size_t first, n; /* the pieces of the whole row */
     tokmap_i_row_parts *parts;
@@ -54,7 +54,9 @@ static bool take_pieces(const cut *c, range r)
         tokmap_piece taken = *p;
         taken.tokens =
             (const uint8_t *)p->tokens + (size_t)(begin - p->place) * c->row->token_bytes;
-        taken.first_token = (p->first_token + begin - p->place) % c->n_tokens;
+        taken.first_token = p->first_token + begin - p->place;
+        if (taken.first_token >= c->within.end)
+            taken.first_token -= c->within.end - c->within.begin;
         taken.n_inputs = end - begin;
         taken.n_tokens = MIN(end - begin + 1, p->place + p->n_tokens - begin);
         taken.place = r.place + begin - r.begin;
@@ -106,11 +108,12 @@ static bool take_documents(const cut *c)
     return taken && take(c, n_inputs, (c->s->length - n_inputs) / size, n_inputs / size);
 }
 
-bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i, uint64_t n_tokens,
-                        tokmap_i_fetch_pieces *list, tokmap_i_row_parts *parts)
+bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
+                        tokmap_i_extent within, tokmap_i_fetch_pieces *list,
+                        tokmap_i_row_parts *parts)
 {
     const uint32_t n = s->length / s->size;
-    const cut c = {s, row, i, n_tokens, list, list->n - row->n_pieces, row->n_pieces, parts};
+    const cut c = {s, row, i, within, list, list->n - row->n_pieces, row->n_pieces, parts};
     const bool taken = s->mode == TOKMAP_CP_CONTIGUOUS ? take(&c, s->rank * n, n, 0)
                        : s->mode == TOKMAP_CP_ZIGZAG   ? take_zigzag(&c, 0, s->length, 0)
                                                        : take_documents(&c);

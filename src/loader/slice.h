@@ -16,9 +16,10 @@ typedef struct tokmap_i_slice {
 /* TOKMAP_ERR_ARGUMENT: rows cannot be cut like this. align: of pieces; 0 without best fit. */
 tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokmap_error *err);
 /* Replaces the last n_pieces of the list, which are those of row i of a batch, and its parts by
- * their slice. Rows are cut in order. n_tokens: of the dataset, in which a row may wrap around.
+ * their slice. Rows are cut in order. within: where a row may wrap around.
  * false: no memory. */
-bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i, uint64_t n_tokens,
-                        tokmap_i_fetch_pieces *list, tokmap_i_row_parts *parts);
+bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
+                        tokmap_i_extent within, tokmap_i_fetch_pieces *list,
+                        tokmap_i_row_parts *parts);
 
 #endif /* TOKMAP_SLICE_H */

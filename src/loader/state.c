@@ -137,7 +137,7 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
                 const size_t n_ids = tokmap_i_dataset_ids(ds, 0, id);
                 tokmap_i_dataset_ids(ds, rest % n_ids, id);
                 rest /= n_ids;
-                source = tokmap_i_source_id_add(source, id);
+                source = tokmap_i_loader_add_id(source, s, d, id);
                 if (memcmp(id, s->order_ids[d], sizeof id) == 0)
                     continue;
                 const size_t room = sizeof advice - n;

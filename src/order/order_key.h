@@ -36,12 +36,6 @@ static inline uint64_t tokmap_i_hash_add(uint64_t h, uint64_t v)
     return tokmap_i_mix(h ^ v) + TOKMAP_I_GOLDEN;
 }
 
-/* The id of a source, from TOKMAP_I_HASH_START on: the order id of its next dataset. */
-static inline uint64_t tokmap_i_source_id_add(uint64_t h, const uint8_t order_id[16])
-{
-    return tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(order_id)), load_le64(order_id + 8));
-}
-
 /* Turns a 64-bit random number into one below n: the upper half of the product. */
 static inline uint64_t tokmap_i_scale(uint64_t random, uint64_t n)
 {

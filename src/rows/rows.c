@@ -328,7 +328,7 @@ tokmap_status tokmap_i_rows_extent(const tokmap_i_rows *r, tokmap_i_rows_reader 
 {
     uint64_t *const places[] = {begin, end};
     tokmap_status status = TOKMAP_OK;
-    *end = r->header.n_tokens;
+    *end = r->bytes ? r->end_token : r->header.n_tokens;
     for (uint32_t i = 0; i < 2 && number + i < r->header.n_chunks && !status; i++) {
         tokmap_i_chunk c;
         tokmap_piece piece = {0};

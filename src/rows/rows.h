@@ -15,9 +15,11 @@ typedef struct tokmap_i_rows {
     const tokmap_dataset *ds;
     tokmap_i_rows_header header;
     uint32_t chunk_rows;
-    int fd;           /* -1: in memory */
-    char *path;       /* of the file, or NULL */
-    uint8_t *bytes;   /* in memory, or NULL */
+    uint64_t first_document, end_document; /* rows are made of these */
+    uint64_t end_token;                    /* of them, in memory */
+    int fd;                                /* -1: in memory */
+    char *path;                            /* of the file, or NULL */
+    uint8_t *bytes;                        /* in memory, or NULL */
     uint8_t *checked; /* of a file: a bit for each chunk that has been checked; readers set them */
 } tokmap_i_rows;
 
@@ -28,8 +30,8 @@ tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *
 tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_dataset *ds,
                                  const tokmap_i_rows_kind *kind, const char *path, bool *exists,
                                  tokmap_error *err);
-/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds and
- * fd. progress: whom to tell, or NULL. TOKMAP_ERR_MISMATCH: the document boundaries are not
+/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds,
+ * fd and which documents. progress: whom to tell, or NULL. TOKMAP_ERR_MISMATCH: the document boundaries are not
  * known. */
 tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
                                  const tokmap_rows_options *progress, tokmap_error *err);

@@ -95,7 +95,8 @@ static tokmap_status pack_chunk(maker *m, bool last, tokmap_error *err)
 static tokmap_status add_document(maker *m, uint64_t n_tokens, tokmap_error *err)
 {
     tokmap_i_rows_header *h = &m->r->header;
-    const uint64_t n_parts = tokmap_i_rows_pieces(&h->kind, n_tokens);
+    const bool is_wanted = m->document >= m->r->first_document && m->document < m->r->end_document;
+    const uint64_t n_parts = is_wanted ? tokmap_i_rows_pieces(&h->kind, n_tokens) : 0;
     const uint64_t most_room = (uint64_t)m->fit.n_rows * m->fit.room;
     const uint64_t most_pieces = (uint64_t)m->fit.n_rows * m->fit.most_pieces;
     tokmap_status status = TOKMAP_OK;

@@ -50,7 +50,8 @@ static tokmap_status open_and_write(const tokmap_dataset *ds, const tokmap_i_row
                                     tokmap_i_rows *r, tokmap_error *err)
 {
     const size_t n_bytes = strlen(path) + sizeof PARTIAL;
-    *r = (tokmap_i_rows){.ds = ds, .fd = -1, .path = malloc(n_bytes)};
+    *r = (tokmap_i_rows){
+        .ds = ds, .fd = -1, .path = malloc(n_bytes), .end_document = ds->header.n_documents};
     if (!r->path)
         return FAIL_MEMORY(err);
     if (!may_replace(path))

@@ -62,9 +62,9 @@ TEST(resident_bytes_are_what_open_allocates)
     tokmap_loader_options o = options_for(1);
     check_bytes(&o, 8192);
     o = options_for(MAX_SOURCES);
-    check_bytes(&o, MAX_SOURCES * 1300);
+    check_bytes(&o, MAX_SOURCES * 1400);
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
-    check_bytes(&o, MAX_SOURCES * 1300);
+    check_bytes(&o, MAX_SOURCES * 1400);
     o = options_for(MAX_SOURCES);
     o.io = TOKMAP_IO_POPULATE;
     check_bytes(&o, MAX_SOURCES * 2000);

@@ -47,9 +47,10 @@ def hash_of(numbers):
     return h
 
 
-def source_id(dataset_ids):
-    """Of the ids of its datasets, 16 bytes each, in order."""
-    return hash_of(half for id in dataset_ids for half in (r64(id, 0), r64(id, 8)))
+def source_id(dataset_ids, ranges=None):
+    """Of the ids of its datasets, 16 bytes each, in order, and (first, end) of each or None."""
+    ranges = ranges or [None] * len(dataset_ids)
+    return hash_of(v for id, range in zip(dataset_ids, ranges) for v in (r64(id, 0), r64(id, 8), *(range or ())))
 
 
 def copies(ids):
@@ -118,18 +119,19 @@ def shuffled(n, key):
 # ---- Windows ----
 
 
-class Row(namedtuple("Row", "dataset first n_inputs n_tokens")):
-    """n_inputs + 1 tokens of a dataset of n_tokens, from token `first` on, round its end."""
+class Row(namedtuple("Row", "dataset first n_inputs begin n_tokens")):
+    """n_inputs + 1 tokens of a dataset, from token `first` on, round the end of the n_tokens from token `begin` on."""
 
     def tokens(self):
-        return [(self.first + i) % self.n_tokens for i in range(self.n_inputs + 1)]
+        return [self.begin + (self.first - self.begin + i) % self.n_tokens for i in range(self.n_inputs + 1)]
 
 
 class ConcatWindows:
-    """Of datasets of so many tokens. With keys, those of the source, offsets are random."""
+    """Of datasets of so many tokens, from token `begins` of each on. With keys, those of the source, offsets are
+    random."""
 
-    def __init__(self, sizes, sequence_length, keys=None):
-        self.sizes, self.length, self.keys = sizes, sequence_length, keys
+    def __init__(self, sizes, sequence_length, keys=None, begins=None):
+        self.sizes, self.length, self.keys, self.begins = sizes, sequence_length, keys, begins or [0] * len(sizes)
         counts = [(t - 1) // sequence_length if t > 0 else 0 for t in sizes]
         self.ends = list(itertools.accumulate(counts))
         self.n = self.ends[-1]
@@ -142,8 +144,8 @@ class ConcatWindows:
     def row(self, epoch, w):
         d = bisect_right(self.ends, w)
         within = w - (self.ends[d - 1] if d > 0 else 0)
-        first = self.offset(epoch, d) + within * self.length
-        return Row(d, first, self.length, self.sizes[d])
+        first = self.begins[d] + self.offset(epoch, d) + within * self.length
+        return Row(d, first, self.length, self.begins[d], self.sizes[d])
 
 
 class DocumentWindows:
@@ -165,7 +167,7 @@ class DocumentWindows:
         d, s, end = self.documents[at]
         first = s + (w - (self.ends[at - 1] if at > 0 else 0)) * self.length
         last = min(first + self.length, end - 1)
-        return Row(d, first, last - first, self.sizes[d])
+        return Row(d, first, last - first, 0, self.sizes[d])
 
 
 class PackedRow(namedtuple("PackedRow", "dataset pieces places n_inputs")):
@@ -189,7 +191,7 @@ class BestFitWindows:
     def __init__(self, documents, kind):
         self.kind, self.rows, whole, short = kind, [], [], []
         for d, some in enumerate(documents):
-            for chunk in pack_documents([end - first for first, end in some], kind):
+            for chunk in pack_documents([end - first for first, end in some], kind, start=some[0][0] if some else 0):
                 numbers = range(len(self.rows), len(self.rows) + len(chunk.rows))
                 (whole if len(chunk.rows) == kind.chunk_rows else short).extend(numbers)
                 self.rows += [(d, row) for row in chunk.rows]
@@ -435,7 +437,7 @@ def about_row(row, documents, sequence_length, masked=False):
     """documents: (first, end) of each document of the row's dataset, or None where the boundaries are
     not known."""
     # Only a row that joins the end of a dataset to its beginning has token 0 behind another one.
-    begins = {0} | {first for first, end in documents or [] if first < end}
+    begins = {row.begin} | {first for first, end in documents or [] if first < end}
     tokens, n = row.tokens(), row.n_inputs
     starts = [0] + [i for i in range(1, n) if tokens[i] in begins]
     document_ids = [bisect_right(starts, i) - 1 for i in range(n)]
@@ -461,12 +463,20 @@ def about_packed(row, sequence_length, masked=False):
 
 class Source:
     """dataset_ids: 16 bytes each, of redacted datasets perhaps earlier ones; sizes: tokens of each dataset; documents:
-    for each a list of (first, end), or None where the boundaries are not known; epochs: at most so many, 0 for no end."""
+    for each a list of (first, end), or None where the boundaries are not known; epochs: at most so many, 0 for no end;
+    ranges: for each (first, end) of its documents, or None for all."""
 
-    def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False):
-        self.id = source_id(dataset_ids)
-        self.sizes, self.epochs, self.masked = sizes, epochs, masked
-        self.documents = documents or [None] * len(sizes)
+    def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False, ranges=None):
+        self.epochs, self.masked = epochs, masked
+        self.documents, self.sizes, self.begins = list(documents or [None] * len(sizes)), list(sizes), [0] * len(sizes)
+        ranges = [None if range == (0, len(some or ())) else range
+                  for range, some in zip(ranges or [None] * len(sizes), self.documents)]
+        self.id = source_id(dataset_ids, ranges)
+        for d, range in enumerate(ranges):
+            if range:
+                starts = [first for first, _ in self.documents[d]] + [sizes[d]]
+                self.begins[d], self.sizes[d] = starts[range[0]], starts[range[1]] - starts[range[0]]
+                self.documents[d] = self.documents[d][slice(*range)]
 
 
 class Sample(namedtuple("Sample", "source epoch x window row")):
@@ -503,7 +513,7 @@ class Order:
         elif self.kind == "best_fit":
             windows = BestFitWindows(source.documents, self.rows)
         else:
-            windows = ConcatWindows(source.sizes, self.length, keys if self.random_offset else None)
+            windows = ConcatWindows(source.sizes, self.length, keys if self.random_offset else None, source.begins)
         if not 1 <= windows.n <= LARGEST_N:
             raise ValueError("%d windows" % windows.n)
         return windows

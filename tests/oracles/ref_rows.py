@@ -36,8 +36,8 @@ class Chunk(namedtuple("Chunk", "first_piece n_alone rows")):
     """The first n_alone rows have one piece that fills them."""
 
 
-def pieces_of(lengths, kind):
-    start, length = 0, kind.sequence_length
+def pieces_of(lengths, kind, start=0):
+    length = kind.sequence_length
     for document, n in enumerate(lengths):
         if n >= 2:
             if kind.whole == "split":
@@ -103,9 +103,9 @@ def chunk_of(sizes, room, n_rows, most):
     return row_of, n
 
 
-def pack_documents(lengths, kind, n_rows=None):
+def pack_documents(lengths, kind, n_rows=None, start=0):
     """Chunks of all pieces. n_rows: of a chunk, if that is not to be as specified."""
-    pieces, chunks = list(pieces_of(lengths, kind)), []
+    pieces, chunks = list(pieces_of(lengths, kind, start)), []
     while pieces:
         row_of, n = chunk_of([kind.size(p.n) for p in pieces], kind.room, n_rows or kind.chunk_rows, kind.most)
         rows = [[] for _ in range(n)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """From tokens back to samples, and the labels of each document: compared with a list of all rows, for any shuffle,
-windows, mixture and skips."""
+windows, mixture and skips, and for ranges of documents."""
 
 import collections
 import os
@@ -54,16 +54,25 @@ def any_run(rng):
         "phases": {rng.randint(1, 250): [rng.choice((0, 2, 1)) + (k == 0) for k, _ in enumerate(sources)]}}
 
 
+def any_ranges(rng, names, opened):
+    """For each dataset of each source all documents, or some; none of them twice."""
+    if rng.random() < 0.5:
+        return [[None] * len(some) for some in names]
+    cuts = {name: sorted(rng.choices(range(len(ds) + 1), k=18)) for name, ds in opened.items()}
+    return [[(cuts[name].pop(0), cuts[name].pop(0)) for name in some] for some in names]
+
+
 def tokens_in_spans(ds):
     return {ds.document(d).first_token + span.first + i for d in range(len(ds)) for span in ds.spans(d) for i in range(span.n)}
 
 
-def stretches_of(loader, g, n_tokens):
+def stretches_of(loader, g):
     """The tokens of a row: one list, or one for each document of a row that was packed."""
     pieces, sample = loader.pieces(g), loader.locate(g)
     if pieces:
         return [list(range(piece.first_token, piece.first_token + piece.n_tokens)) for piece in pieces]
-    return [[(sample.first_token + i) % n_tokens for i in range(sample.n_tokens)]]
+    begin, end = loader._sources[sample.source].extent(sample.dataset)
+    return [[begin + (sample.first_token - begin + i) % (end - begin) for i in range(sample.n_tokens)]]
 
 
 def all_rows_agree(folder):
@@ -72,14 +81,20 @@ def all_rows_agree(folder):
         rng = random.Random(seed)
         names, weights, options = any_run(rng)
         opened = {name: tokmap.open(folder / name) for name in (*SIZES, "j")}
-        with tokmap.Loader([tokmap.Source([opened[n] for n in some], w) for some, w in zip(names, weights)],
-                           **options) as loader:
+        ranges = any_ranges(rng, names, opened)
+        try:
+            loader = tokmap.Loader([tokmap.Source([opened[n] for n in some], w, documents=these)
+                                    for some, w, these in zip(names, weights, ranges)], **options)
+        except tokmap.MismatchError as error:
+            assert "too few" in str(error) or "two tokens" in str(error), error
+            continue
+        with loader:
             end = rng.choice((0, 1, 300, rng.randint(300, 2500)))
             never = {name: tokens_in_spans(ds) for name, ds in opened.items()}
             rows, labels = collections.defaultdict(list), collections.Counter()
             for g in range(end):
                 sample = loader.locate(g)
-                stretches = stretches_of(loader, g, opened[names[sample.source][sample.dataset]].n_tokens)
+                stretches = stretches_of(loader, g)
                 rows[sample.source, sample.dataset, sample.epoch].append((g, {t for some in stretches for t in some}))
                 if not any(a <= g < b for a, b in options["skip"]):
                     masked = never[names[sample.source][sample.dataset]]
