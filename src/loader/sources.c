@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sources.c - the sources of a loader: which documents of which datasets, and their ids. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "loader/loader.h"
+#include "base/status.h"
+
+#define GROUP_TOKENS ((uint64_t)1 << 27) /* best fit; so two groups have at most 1 GiB */
+
+/* Ids of different tokenizers would be trained on as if they meant the same. */
+static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_error *err)
+{
+    const tokmap_dataset *first = NULL;
+    tokmap_status status = TOKMAP_OK;
+    if (o->mixed_tokenizers || (o->n_sources == 1 && o->sources[0].n_datasets == 1))
+        return TOKMAP_OK;
+    for (uint32_t k = 0; k < o->n_sources; k++)
+        for (uint32_t d = 0; d < o->sources[k].n_datasets && !status; d++)
+            status = tokmap_i_check_tokenizer(&first, o->sources[k].datasets[d],
+                                              ": set mixed_tokenizers to use both", err);
+    return status;
+}
+
+uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uint32_t d,
+                                const uint8_t order_id[16])
+{
+    const tokmap_i_range *range = &s->ranges[d];
+    h = tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(order_id)), load_le64(order_id + 8));
+    if (range->is_part)
+        h = tokmap_i_hash_add(tokmap_i_hash_add(h, range->first_document), range->end_document);
+    return h;
+}
+
+/* Sets the copy of each order id: how many sources before it have the same id. Uses an
+ * open-addressing hash table. */
+static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
+{
+    uint32_t n_places = 2;
+    while (n_places < 2 * l->n_sources)
+        n_places *= 2;
+    tokmap_i_order_id *seen = calloc(n_places, sizeof *seen); /* copy: how many have this id */
+    if (!seen)
+        return FAIL_MEMORY(err);
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        tokmap_i_loader_source *s = &l->sources[k];
+        tokmap_i_order_id id = {.seed = l->seed, .source_id = TOKMAP_I_HASH_START};
+        for (uint32_t d = 0; d < s->windows.n_datasets; d++)
+            id.source_id = tokmap_i_loader_add_id(id.source_id, s, d, s->order_ids[d]);
+        uint32_t at = (uint32_t)id.source_id & (n_places - 1);
+        while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
+            at = (at + 1) & (n_places - 1);
+        seen[at].source_id = id.source_id;
+        id.copy = seen[at].copy++;
+        s->shuffle.id = s->windows.id = id;
+    }
+    free(seen);
+    return TOKMAP_OK;
+}
+
+/* Finds what of a dataset is served. wanted: the first document and the end, or NULL. */
+static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted,
+                                tokmap_i_range *range, tokmap_error *err)
+{
+    const uint64_t n = ds->header.n_documents;
+    tokmap_document d = {0};
+    *range = (tokmap_i_range){.end_document = n, .tokens = {0, ds->header.n_tokens}};
+    if (!wanted || (wanted[0] == 0 && wanted[1] == n))
+        return TOKMAP_OK;
+    if (n == 0 && ds->header.n_tokens > 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: its document boundaries are not known; a range of documents needs them",
+                    ds->index_path);
+    if (wanted[0] > wanted[1] || wanted[1] > n)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: documents %" PRIu64 " to %" PRIu64 ": it has %" PRIu64, ds->index_path,
+                    wanted[0], wanted[1], n);
+    *range = (tokmap_i_range){wanted[0], wanted[1], range->tokens, true};
+    tokmap_status status = TOKMAP_OK;
+    if (wanted[0] < n && !(status = tokmap_i_documents_get(&ds->documents, NULL, wanted[0], &d)))
+        range->tokens.begin = d.first_token;
+    if (wanted[1] < n && !status &&
+        !(status = tokmap_i_documents_get(&ds->documents, NULL, wanted[1], &d)))
+        range->tokens.end = d.first_token;
+    if (status || range->tokens.begin > range->tokens.end)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
+    return TOKMAP_OK;
+}
+
+typedef struct served {
+    const uint8_t *order_id;
+    const tokmap_i_range *range;
+    const tokmap_dataset *ds;
+} served;
+
+static int compare_served(const void *a, const void *b)
+{
+    const served *x = a, *y = b;
+    const int by_id = memcmp(x->order_id, y->order_id, 16);
+    const uint64_t i = x->range->first_document, k = y->range->first_document;
+    return by_id ? by_id : (i > k) - (i < k);
+}
+
+/* No document may come from two sources, unless both have the whole dataset. */
+static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
+{
+    size_t n = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        n += l->sources[k].windows.n_datasets;
+    served *all = malloc(n * sizeof *all), *last = all;
+    if (!all)
+        return FAIL_MEMORY(err);
+    n = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++) {
+            const tokmap_i_loader_source *s = &l->sources[k];
+            all[n++] = (served){s->order_ids[d], &s->ranges[d], s->datasets[d]};
+        }
+    qsort(all, n, sizeof *all, compare_served);
+    tokmap_status status = TOKMAP_OK;
+    for (served *one = all + 1; one < all + n && !status; one++) {
+        const tokmap_i_range *a = last->range, *b = one->range;
+        if (memcmp(last->order_id, one->order_id, 16) == 0 && (a->is_part || b->is_part) &&
+            MAX(a->first_document, b->first_document) < MIN(a->end_document, b->end_document))
+            status = FAIL(err, TOKMAP_ERR_MISMATCH,
+                          "%s: document %" PRIu64 " is in two ranges of the mixture",
+                          one->ds->index_path, b->first_document);
+        if (memcmp(last->order_id, one->order_id, 16) != 0 || a->end_document < b->end_document)
+            last = one;
+    }
+    free(all);
+    return status;
+}
+
+/* Finds the order id: that of the dataset, or the one that is given, if it has had that. */
+static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_of, uint8_t id[16],
+                                   tokmap_error *err)
+{
+    if (!order_of)
+        memcpy(id, ds->header.dataset_id, 16);
+    else if (!tokmap_i_id_of_hex(order_of, id) || order_of[32])
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: order_of is \"%.40s\": must be the 32 hex digits of a dataset id",
+                    ds->index_path, order_of);
+    else if (memcmp(id, ds->header.dataset_id, 16) != 0 &&
+             !tokmap_i_was_redacted_from(ds, order_of))
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: order_of is %s: that is neither its id nor one that it had before it was "
+                    "redacted (redacted_from of tokmap info)",
+                    ds->index_path, order_of);
+    return TOKMAP_OK;
+}
+
+static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,
+                                  tokmap_error *err)
+{
+    const tokmap_loader_source *from = &o->sources[k];
+    const tokmap_dataset *first = from->datasets[0];
+    tokmap_i_loader_source *s = &l->sources[k];
+    s->datasets = malloc(from->n_datasets * sizeof *s->datasets);
+    s->order_ids = malloc(from->n_datasets * sizeof *s->order_ids);
+    s->ranges = malloc(from->n_datasets * sizeof *s->ranges);
+    if (!s->datasets || !s->order_ids || !s->ranges)
+        return FAIL_MEMORY(err);
+    for (size_t d = 0; d < from->n_datasets; d++) {
+        const tokmap_dataset *ds = s->datasets[d] = from->datasets[d];
+        if (ds->header.token_bytes != first->header.token_bytes)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: has tokens of %" PRIu32 " bytes, %s of the same source has tokens of "
+                        "%" PRIu32,
+                        ds->token_path, ds->header.token_bytes, first->token_path,
+                        first->header.token_bytes);
+        if (o->row_parts && ds->header.n_documents == 0 && ds->header.n_tokens > 0)
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: its document boundaries are not known; row_parts needs them",
+                        ds->index_path);
+        if (ds->spans.n_spans > 0 && !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
+            return FAIL(err, TOKMAP_ERR_MISMATCH,
+                        "%s: has tokens whose labels must not count: open the loader with "
+                        "row_parts = TOKMAP_ROW_LOSS_MASK or TOKMAP_ROW_SPAN_MASK",
+                        ds->index_path);
+        const char *order_of = from->order_of ? from->order_of[d] : NULL;
+        const uint64_t *documents = from->documents ? &from->documents[2 * d] : NULL;
+        tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);
+        if (!status)
+            status = find_range(ds, documents, &s->ranges[d], err);
+        if (status)
+            return status;
+        l->largest_id = MAX(l->largest_id, ds->header.largest_id);
+        l->has_joined |= ds->is_joined;
+    }
+    s->masked = from->masked != 0;
+    s->token_bytes = first->header.token_bytes;
+    s->windows = (tokmap_i_windows){.kind = l->windows,
+                                    .length = l->length,
+                                    .random_offset = l->random_offset,
+                                    .rows_kind = l->rows_kind,
+                                    .datasets = s->datasets,
+                                    .ranges = s->ranges,
+                                    .n_datasets = from->n_datasets};
+    return TOKMAP_OK;
+}
+
+uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes)
+{
+    return MAX(TOKMAP_I_BLOCK_BYTES / ((uint64_t)length * token_bytes), 1);
+}
+
+tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, const tokmap_loader_options *o,
+                                           tokmap_error *err)
+{
+    tokmap_status status = check_tokenizers(o, err);
+    if (status)
+        return status;
+    l->sources = calloc(o->n_sources, sizeof *l->sources);
+    if (!l->sources)
+        return FAIL_MEMORY(err);
+    for (size_t k = 0; k < o->n_sources; k++)
+        l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
+    if (l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->windows == TOKMAP_WINDOWS_BEST_FIT) {
+        l->block_windows = tokmap_i_chunk_rows(l->length);
+        const uint64_t chunk_tokens = l->block_windows * l->length;
+        l->group_blocks = o->group_blocks ? o->group_blocks : MAX(GROUP_TOKENS / chunk_tokens, 1);
+    } else if (l->shuffle == TOKMAP_SHUFFLE_BLOCK) {
+        l->block_windows = o->block_windows
+                               ? o->block_windows
+                               : tokmap_i_loader_default_block(l->length, l->token_bytes);
+        l->group_blocks = o->group_blocks ? o->group_blocks : TOKMAP_I_GROUP_BLOCKS;
+    }
+    while (l->n_sources < o->n_sources && !status)
+        status = set_datasets(l, o, l->n_sources++, err);
+    if (!status)
+        status = check_ranges(l, err);
+    if (!status)
+        status = set_order_ids(l, err);
+    uint64_t n_packed = 0;
+    for (uint32_t k = 0; k < l->n_sources && !status; k++) {
+        tokmap_i_loader_source *s = &l->sources[k];
+        status = tokmap_i_windows_open(&s->windows, o->sources[k].rows_files, &n_packed, err);
+        s->shuffle.by_chunks = s->windows.rows && l->shuffle == TOKMAP_SHUFFLE_BLOCK;
+        s->shuffle.n_chunks = s->windows.n_whole;
+        s->shuffle.mode = l->shuffle;
+        s->shuffle.n_windows = s->windows.n_windows;
+        s->shuffle.block_windows = l->block_windows;
+        s->shuffle.group_blocks = l->group_blocks;
+        tokmap_i_shuffle_init(&s->shuffle);
+    }
+    return status;
+}
+
+void tokmap_i_loader_close_sources(tokmap_loader *l)
+{
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        tokmap_i_windows_close(&l->sources[k].windows);
+        free(l->sources[k].datasets);
+        free(l->sources[k].order_ids);
+        free(l->sources[k].ranges);
+    }
+    free(l->sources);
+}
