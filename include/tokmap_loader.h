@@ -296,7 +296,8 @@ typedef struct tokmap_batch {
 /* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the datasets of a
  * source do not fit together, tokenizers differ, order_of is no id that the dataset has had, a
  * source has no window, documents are in two ranges, or document boundaries are needed (row_parts,
- * windows within documents, ranges of documents) but not known. TOKMAP_ERR_CORRUPT: a document index is damaged (windows within documents).
+ * windows within documents, ranges of documents) but not known. TOKMAP_ERR_CORRUPT: a document
+ * index is damaged (windows within documents, ranges of documents).
  * TOKMAP_ERR_IO: no thread could be started, or a file could not be read. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
                                             const tokmap_loader_options *options,

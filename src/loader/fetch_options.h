@@ -6,8 +6,8 @@
 #include "dataset/token_files.h"
 #include "tokmap_loader.h"
 
-/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around in it, or in a
- * part of it. */
+/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around in it, or in
+ * a part of it. */
 typedef struct tokmap_i_fetch_row {
     uint32_t dataset; /* index in the list of the options */
     uint32_t n_tokens;

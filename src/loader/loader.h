@@ -16,7 +16,7 @@
 #include "tokmap_loader.h"
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)
-#define TOKMAP_I_BLOCK_BYTES ((uint64_t)1 << 20)
+#define TOKMAP_I_SHUFFLE_BYTES ((uint64_t)1 << 20)
 #define TOKMAP_I_GROUP_BLOCKS 64
 
 /* The data of the read-ahead thread; it does not change after open. */
@@ -100,8 +100,8 @@ tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t samp
 uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows);
 /* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
-/* Checks the sources of the options, and opens them; the windows and the shuffle are set. Close them
- * also after an error. */
+/* Checks the sources of the options, and opens them; the windows and the shuffle are set. Close
+ * them also after an error. */
 tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, const tokmap_loader_options *o,
                                            tokmap_error *err);
 void tokmap_i_loader_close_sources(tokmap_loader *l);

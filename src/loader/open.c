@@ -121,7 +121,7 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "block_windows and group_blocks are only for TOKMAP_SHUFFLE_BLOCK");
     if (o->block_windows > TOKMAP_I_PERMUTE_MAX / TOKMAP_I_GROUP_BLOCKS ||
-        o->group_blocks > TOKMAP_I_PERMUTE_MAX / TOKMAP_I_BLOCK_BYTES ||
+        o->group_blocks > TOKMAP_I_PERMUTE_MAX / TOKMAP_I_SHUFFLE_BYTES ||
         (o->block_windows > 0 && o->group_blocks > TOKMAP_I_PERMUTE_MAX / o->block_windows))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%" PRIu64 " blocks of %" PRIu64 " windows: a group has at most 2^48 windows, "

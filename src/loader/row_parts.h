@@ -24,7 +24,8 @@ void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 
 /* Some part is wanted. Fills in the document parts of row number i, whose place is set. within:
- * where it may wrap around. masked: none of its labels counts. After an error, tokmap_i_index_cache_fail fills in the details. */
+ * where it may wrap around. masked: none of its labels counts. After an error,
+ * tokmap_i_index_cache_fail fills in the details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       tokmap_i_extent within, bool masked, tokmap_row *row);
 

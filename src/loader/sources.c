@@ -108,7 +108,7 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
     size_t n = 0;
     for (uint32_t k = 0; k < l->n_sources; k++)
         n += l->sources[k].windows.n_datasets;
-    served *all = malloc(n * sizeof *all), *last = all;
+    served *all = malloc((n + 1) * sizeof *all), *last = all;
     if (!all)
         return FAIL_MEMORY(err);
     n = 0;
@@ -204,7 +204,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
 
 uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes)
 {
-    return MAX(TOKMAP_I_BLOCK_BYTES / ((uint64_t)length * token_bytes), 1);
+    return MAX(TOKMAP_I_SHUFFLE_BYTES / ((uint64_t)length * token_bytes), 1);
 }
 
 tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, const tokmap_loader_options *o,

@@ -30,9 +30,9 @@ tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *
 tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_dataset *ds,
                                  const tokmap_i_rows_kind *kind, const char *path, bool *exists,
                                  tokmap_error *err);
-/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds,
- * fd and which documents. progress: whom to tell, or NULL. TOKMAP_ERR_MISMATCH: the document boundaries are not
- * known. */
+/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds, fd
+ * and which documents. progress: whom to tell, or NULL. TOKMAP_ERR_MISMATCH: the document
+ * boundaries are not known. */
 tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
                                  const tokmap_rows_options *progress, tokmap_error *err);
 /* Also of rows that are all 0. */
