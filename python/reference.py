@@ -3,8 +3,10 @@
 """reference.py - prints docs/python.md: every public name of the package, from its signature and docstring."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
+import operator
 import pathlib
 import re
 import sys
@@ -28,21 +30,31 @@ GROUPS = (
 DROP_INS = (
     ("torch", ("IterableDataset", "data_loader", "MapDataset", "profiled")), ("lightning", ("DataModule",)),
     ("huggingface", ("CausalLMDataset",)), ("megatron", ("GPTDataset",)),
+    ("torchtitan", ("DataLoader", "DataLoader.Config")), ("olmo_core", ("DataLoader", "DataLoaderConfig")),
 )
+
+
+def stand_in(_, name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return StandInClass(name, (), {"__class_getitem__": classmethod(lambda cls, key: cls)})
+
+
+class StandInClass(type):
+    __getattr__ = stand_in
 
 
 class StandIn(types.ModuleType):
     """A framework, so that the modules that need it can be imported without it."""
 
     __path__ = []
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (), {"__class_getitem__": classmethod(lambda cls, key: cls)})
+    __getattr__ = stand_in
 
 
-for framework in ("torch", "torch.profiler", "torch.utils", "torch.utils.data", "lightning"):
+for framework in ("torch", "torch.profiler", "torch.utils", "torch.utils.data", "lightning", "tyro", "torchtitan",
+                  "torchtitan.components", "torchtitan.components.dataloader", "olmo_core", "olmo_core.data",
+                  "olmo_core.distributed", "olmo_core.distributed.parallel", "olmo_core.distributed.utils",
+                  "olmo_core.exceptions"):
     sys.modules[framework] = StandIn(framework)
     parent, _, child = framework.rpartition(".")
     if parent:
@@ -52,6 +64,8 @@ for framework in ("torch", "torch.profiler", "torch.utils", "torch.utils.data", 
 def parameters_of(function):
     """Its parameters as they are written in the source, and what it returns."""
     node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    if isinstance(node, ast.ClassDef):  # a dataclass
+        return [ast.unparse(line) for line in node.body if isinstance(line, ast.AnnAssign)], "None"
     given = node.args
     named = given.posonlyargs + given.args
     defaults = [None] * (len(named) - len(given.defaults)) + list(given.defaults)
@@ -122,7 +136,8 @@ def entry(name, value):
         bases = ", ".join(f"`{base.__name__}`" for base in value.__bases__)
         return "\n".join([*lines, f"{documented(value.__doc__)} Derives from {bases}.", ""])
     is_tuple = inspect.isclass(value) and issubclass(value, tuple)
-    function = value.__init__ if inspect.isclass(value) and not is_tuple else value
+    has_init = inspect.isclass(value) and not is_tuple and not dataclasses.is_dataclass(value)
+    function = value.__init__ if has_init else value
     own = name not in ("Batch", "Row", "DeviceBatch", "DeviceArray")  # made by the package
     if is_tuple:
         lines += ["```python", f"{name}({', '.join(value._fields)})", "```", ""]
@@ -146,7 +161,7 @@ def main():
     parts += ["## Frameworks", "", "[recipes.md](recipes.md) shows how to use these, and others without a module.", ""]
     for module, names in DROP_INS:
         found = importlib.import_module(f"tokmap.{module}")
-        parts += [entry(f"tokmap.{module}.{name}", getattr(found, name)) for name in names]
+        parts += [entry(f"tokmap.{module}.{name}", operator.attrgetter(name)(found)) for name in names]
     print("\n".join(parts).strip())
 
 

@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import pathlib
 
-from frameworks import EOD, loss_of, make_gpt, need, write_text
+from frameworks import EOD, ROOT, loss_of, make_gpt, need, write_text
 
 if __name__ == "__main__":
     need("recipes", "numpy")
@@ -81,6 +81,17 @@ def make_config():
                                        eod_mask_loss=True)}
 
 
+def make_train_module():
+    from olmo_core.nn.transformer import TransformerConfig
+    from olmo_core.optim import AdamWConfig
+    from olmo_core.train import TrainerConfig
+    from olmo_core.train.train_module import TransformerTrainModuleConfig
+
+    module = TransformerTrainModuleConfig(rank_microbatch_size=64, max_sequence_length=64, optim=AdamWConfig())
+    return {"train_module": module.build(TransformerConfig.olmo2_1M(vocab_size=257).build()),
+            "trainer_config": TrainerConfig(save_folder="run")}
+
+
 def make_rows():
     import pyarrow
     import pyarrow.parquet
@@ -130,7 +141,7 @@ def make_chats():
 
 MORE_NAMES = {"Public corpora": make_corpora, "Lightning": make_module, "HF Trainer": make_llama,
               "SFT with TRL and with plain PyTorch": make_chats,
-              "Megatron-core": make_config, "Files of other libraries": make_rows,
+              "Megatron-core": make_config, "OLMo-core": make_train_module, "Files of other libraries": make_rows,
               "nanoGPT": lambda: {"block_size": 64, "batch_size": 8, "device": "cpu"}}
 
 
@@ -162,6 +173,19 @@ def run_block(title, language, text, folder):
     return written_lines(text)
 
 
+def read_table():
+    """{anchor of a section: (name and version of its package, lines)} of the table of the document."""
+    text = (ROOT / "docs/recipes.md").read_text()
+    return {anchor: (version, lines) for anchor, version, lines in
+            re.findall(r"^\| \[[^]]*\]\(#([\w-]+)\) \| ([^|]*)\| (\d+) \|", text, re.MULTILINE)}
+
+
+def the_table_has_the_versions_of_the_requirements():
+    wanted = (ROOT / "tests/frameworks/requirements.txt").read_text()
+    versions = [version.strip().replace(" ", "==") for version, _ in read_table().values()]
+    assert len(versions) > 10 and all(version in wanted for version in versions), versions
+
+
 def run_section(title, parts):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -170,6 +194,8 @@ def run_section(title, parts):
         with changed_folder(folder):
             counts = [run_block(title, language, text, folder) for language, text in parts]
     print(f"note {title}: {' + '.join(map(str, counts))} lines")
+    anchor = re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+    assert anchor not in (table := read_table()) or int(table[anchor][1]) in counts, (title, table[anchor])
 
 
 if __name__ == "__main__":
@@ -177,5 +203,6 @@ if __name__ == "__main__":
     for title, language, text in blocks("recipes.md"):
         sections.setdefault(title, []).append((language, text))
     chosen = {title: parts for title, parts in sections.items() if title in sys.argv[1:] or not sys.argv[1:]}
-    sys.exit(run_tests([(f"recipe: {title}", lambda title=title, parts=parts: run_section(title, parts))
+    sys.exit(run_tests([("recipes: versions", the_table_has_the_versions_of_the_requirements)] + [
+                       (f"recipe: {title}", lambda title=title, parts=parts: run_section(title, parts))
                         for title, parts in chosen.items()]))

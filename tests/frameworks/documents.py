@@ -129,9 +129,21 @@ def make_megatron():
     return check_recipes.make_config()
 
 
+def make_torchtitan():
+    from torchtitan.models.llama3.config_registry import llama3_debugmodel
+
+    return {"config": llama3_debugmodel()}
+
+
+def make_olmo_core():
+    import check_recipes
+
+    return check_recipes.make_train_module()
+
+
 # What an example takes for granted beyond `import tokmap`, if it has this text.
 MORE_NAMES = {"Stage(": make_stage, "tokmap.lightning": make_lightning, "tokmap.huggingface": make_huggingface,
-              "tokmap.megatron": make_megatron}
+              "tokmap.megatron": make_megatron, "tokmap.torchtitan": make_torchtitan, "tokmap.olmo_core": make_olmo_core}
 
 
 def run_python(text, folder):
@@ -151,9 +163,9 @@ def run_python(text, folder):
     with changed_folder(folder):
         names = {"__name__": "example", "tokmap": tokmap, "train": take_step, "step": take_step, "save": save_state,
                  "documents": [[1, 2, 256], [3, 256]], "texts": ["one", "two words", "", "four"]}
-        for package in re.findall(r"tokmap\.([a-z]+)\.|framework=\"(torch)\"|\b(torch)\.|\.(torch)\(", re.sub("#.*", "", text)):
+        for package in re.findall(r"tokmap\.([a-z_]+)\.|framework=\"(torch)\"|\b(torch)\.|\.(torch)\(", re.sub("#.*", "", text)):
             package = "".join(package)
-            if package in ("torch", "lightning", "huggingface", "megatron"):
+            if package in ("torch", "lightning", "huggingface", "megatron", "torchtitan", "olmo_core"):
                 names["torch"] = __import__("torch")
                 __import__(f"tokmap.{package}")
         for part, make in MORE_NAMES.items():
