@@ -11,7 +11,6 @@
 void pack_marks_free(pack_marks *m)
 {
     free(m->text);
-    free(m->parts);
     free(m->ranges);
 }
 
@@ -30,32 +29,16 @@ static tokenize_status take_tokens(pack_text text, id_buffer *ids)
 
 /* ---- Parts ---- */
 
-/* Copies the text without its marks, which *n_bytes are left of. false: out of memory. */
-static bool take_parts(pack_marks *m, pack_text text, size_t *n_bytes)
+/* Copies the text without its marks. false: out of memory. */
+static bool take_text(pack_marks *m, pack_text text)
 {
-    size_t n = 0;
-    m->n_parts = 0;
-    if (!array_reserve(&m->text, &m->text_capacity, text.n_bytes + TEXT_PADDING, 1))
+    if (!array_reserve(&m->text, &m->capacity, text.n_bytes + TEXT_PADDING, 1))
         return false;
-    for (const uint8_t *at = text.bytes; at < text.bytes + text.n_bytes; at++) {
-        if (*at != MARKED_BEGIN && *at != MARKED_END) {
-            m->text[n++] = *at;
-            continue;
-        }
-        if (!array_reserve(&m->parts, &m->parts_capacity, m->n_parts + 1, sizeof *m->parts))
-            return false;
-        pack_part *part = &m->parts[m->n_parts];
-        if (*at == MARKED_BEGIN) {
-            part->begin = n;
-            continue;
-        }
-        part->last = n - 1;
-        while (m->text[part->last] >> 6 == 2) /* inside a character */
-            part->last--;
-        m->n_parts++;
-    }
-    memset(m->text + n, 0, TEXT_PADDING);
-    *n_bytes = n;
+    m->n_bytes = 0;
+    for (size_t i = 0; i < text.n_bytes; i++)
+        if (text.bytes[i] != MARKED_BEGIN && text.bytes[i] != MARKED_END)
+            m->text[m->n_bytes++] = text.bytes[i];
+    memset(m->text + m->n_bytes, 0, TEXT_PADDING);
     return true;
 }
 
@@ -68,16 +51,21 @@ static uint64_t end_of_token(const byte_range *r)
 /* Which tokens count is the rule of transformers: those of a part, from the first one that has a
  * byte of its first character to the first one that has a byte of its last. One that two parts
  * share counts if one of them does. A special token that was dropped has bytes, but no id. */
-static void mark_ids(const pack_marks *m, uint32_t *ids, size_t n_ids)
+static void mark_ids(const pack_marks *m, pack_text text, uint32_t *ids, size_t n_ids)
 {
-    size_t k = 0;
-    for (size_t i = 0; i < m->n_parts; i++) {
-        const pack_part part = m->parts[i];
-        for (; k < n_ids && end_of_token(&m->ranges[k]) <= part.begin; k++)
-            ids[k] |= MARKED_TOKEN;
-        while (k < n_ids && m->ranges[k].begin <= part.last &&
-               (k == 0 || end_of_token(&m->ranges[k - 1]) <= part.last))
-            k++;
+    size_t k = 0, n = 0, last = 0; /* bytes of m->text, and where its last character begins */
+    for (size_t i = 0; i < text.n_bytes; i++) {
+        if (text.bytes[i] == MARKED_BEGIN) {
+            for (; k < n_ids && end_of_token(&m->ranges[k]) <= n; k++)
+                ids[k] |= MARKED_TOKEN;
+        } else if (text.bytes[i] == MARKED_END) {
+            while (k < n_ids && m->ranges[k].begin <= last &&
+                   (k == 0 || end_of_token(&m->ranges[k - 1]) <= last))
+                k++;
+        } else {
+            last = text.bytes[i] >> 6 == 2 ? last : n;
+            n++;
+        }
     }
     for (; k < n_ids; k++)
         ids[k] |= MARKED_TOKEN;
@@ -86,17 +74,17 @@ static void mark_ids(const pack_marks *m, uint32_t *ids, size_t n_ids)
 static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
 {
     const size_t before = ids->n;
-    size_t n_bytes, place;
-    if (!take_parts(m, text, &n_bytes))
+    size_t place;
+    if (!take_text(m, text))
         return TOKENIZE_NO_MEMORY;
-    const tokenize_status status = encoder_encode(e, m->text, n_bytes, TEXT_FIRST, ids);
+    const tokenize_status status = encoder_encode(e, m->text, m->n_bytes, TEXT_FIRST, ids);
     const size_t n_ids = ids->n - before;
     if (status != TOKENIZE_OK)
         return status;
     if (!array_reserve(&m->ranges, &m->ranges_capacity, n_ids, sizeof *m->ranges))
         return TOKENIZE_NO_MEMORY;
     const encoded_text encoded = {.text = m->text,
-                                  .n_bytes = n_bytes,
+                                  .n_bytes = m->n_bytes,
                                   .begins = true,
                                   .drop_specials = m->specials == SPECIALS_DROP,
                                   .take_specials = m->specials == SPECIALS_MATCH,
@@ -104,7 +92,7 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
                                   .n_ids = n_ids};
     if (tokenizer_find_ranges(m->tokenizer, &encoded, m->ranges, &place))
         return TOKENIZE_SPECIAL;
-    mark_ids(m, ids->ids + before, n_ids);
+    mark_ids(m, text, ids->ids + before, n_ids);
     return TOKENIZE_OK;
 }
 

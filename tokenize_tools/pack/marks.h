@@ -7,10 +7,6 @@
 #include "corpus/corpus.h"
 #include "tokenizer/tokenizer.h"
 
-typedef struct pack_part { /* a part that counts in the loss: two bytes of the text */
-    size_t begin, last;    /* the first one of the part, and that of its last character */
-} pack_part;
-
 typedef struct pack_marks { /* what an encoder needs for marked text; start with these: */
     const tokenizer *tokenizer;
     corpus_list list;
@@ -19,9 +15,7 @@ typedef struct pack_marks { /* what an encoder needs for marked text; start with
     bool empty_without_eod;  /* a document without tokens stays so */
 
     uint8_t *text; /* LIST_PARTS: without its marks */
-    size_t text_capacity;
-    pack_part *parts;
-    size_t n_parts, parts_capacity;
+    size_t n_bytes, capacity;
     byte_range *ranges;
     size_t ranges_capacity;
 } pack_marks;
