@@ -125,14 +125,15 @@ static int put_bytes_text(cat_state *s, uint64_t first, size_t n_ids)
     return CLI_OK;
 }
 
-/* What was not printed of the text of the ids from token `first` on. */
-static int put_collected(cat_state *s, uint64_t first)
+/* What was not printed of the text of the ids of the line, which are those up to token `end`. */
+static int put_collected(cat_state *s, uint64_t end)
 {
     model_text text = {0};
     const id_buffer *line = &s->line;
     size_t bad = SIZE_MAX, n = line->n - (line->n && line->ids[line->n - 1] == s->info.eod_id);
     if (!tokenizer_decode(s->tokenizer.tokenizer, line->ids, n, &text, &bad))
-        return bad == SIZE_MAX ? cli_no_memory() : refuse_id(s, line->ids[bad], first + bad);
+        return bad == SIZE_MAX ? cli_no_memory()
+                               : refuse_id(s, line->ids[bad], end - line->n + bad);
     if (text.n_bytes > s->line_bytes) {
         put_text(s, (const uint8_t *)text.s + s->line_bytes, text.n_bytes - s->line_bytes);
         s->line_bytes = text.n_bytes;
@@ -248,7 +249,7 @@ static int print_tokens(cat_state *s, uint64_t first, uint64_t end)
             code = put_tokens(s, first, (size_t)(piece_end - first));
         first = piece_end;
     }
-    return code;
+    return code == CLI_OK && s->tokenizer.tokenizer ? put_collected(s, first) : code;
 }
 
 /* The first span in [first, end), cut to it; one without tokens, at the end, if there is none. */
@@ -264,48 +265,35 @@ static int next_span(const cat_state *s, uint64_t first, uint64_t end, tokmap_sp
     return CLI_OK;
 }
 
-/* Its spans in brackets, or in a colour. */
-static int print_with_spans(cat_state *s, uint64_t first, uint64_t end)
+/* For JSON a list of the spans, after the tokens; else the tokens, with spans in brackets or in a
+ * colour. */
+static int print_spans(cat_state *s, uint64_t first, uint64_t end)
 {
+    const bool is_json = s->options->form == CAT_JSON;
     tokmap_span span;
+    char text[80];
     int code = CLI_OK;
     for (uint64_t at = first; code == CLI_OK && at < end && !ferror(stdout);
          at = span.first_token + span.n_tokens) {
         code = next_span(s, at, end, &span);
-        if (code == CLI_OK)
+        if (code == CLI_OK && !is_json)
             code = print_tokens(s, at, span.first_token);
-        if (code == CLI_OK && s->tokenizer.tokenizer)
-            code = put_collected(s, first);
         if (code != CLI_OK || span.n_tokens == 0)
             break;
-        put(s, s->in_line ? " " : "");
-        put(s, !s->on_terminal ? "[" : span.role == TOKMAP_SPAN_PROMPT ? "\033[36m" : "\033[31m");
-        s->in_line = false;
-        code = print_tokens(s, span.first_token, span.first_token + span.n_tokens);
-        if (code == CLI_OK && s->tokenizer.tokenizer)
-            code = put_collected(s, first);
-        put(s, s->on_terminal ? "\033[0m" : "]");
-    }
-    return code;
-}
-
-static int list_spans(cat_state *s, uint64_t first, uint64_t end)
-{
-    tokmap_span span;
-    char text[80];
-    const char *separator = "";
-    int code = CLI_OK;
-    put(s, "], \"spans\": [");
-    for (uint64_t at = first; code == CLI_OK && at < end; at = span.first_token + span.n_tokens) {
-        code = next_span(s, at, end, &span);
-        if (code != CLI_OK || span.n_tokens == 0)
-            break;
-        snprintf(text, sizeof text, "%s[%" PRIu64 ", %" PRIu64 ", %d]", separator,
-                 span.first_token - first, span.n_tokens, (int)span.role);
+        if (is_json)
+            snprintf(text, sizeof text, "%s[%" PRIu64 ", %" PRIu64 ", %d]", at > first ? ", " : "",
+                     span.first_token - first, span.n_tokens, (int)span.role);
+        else
+            snprintf(text, sizeof text, "%s%s", s->in_line ? " " : "",
+                     !s->on_terminal                   ? "["
+                     : span.role == TOKMAP_SPAN_PROMPT ? "\033[36m"
+                                                       : "\033[31m");
         put(s, text);
-        separator = ", ";
+        s->in_line = false;
+        if (!is_json)
+            code = print_tokens(s, span.first_token, span.first_token + span.n_tokens);
+        put(s, is_json ? "" : s->on_terminal ? "\033[0m" : "]");
     }
-    put(s, "]");
     return code;
 }
 
@@ -314,13 +302,13 @@ static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end
 {
     int code = begin_document(s, index);
     const bool is_json = s->options->form == CAT_JSON;
-    if (code == CLI_OK)
-        code = s->options->spans && !is_json ? print_with_spans(s, first, end)
-                                             : print_tokens(s, first, end);
-    if (code == CLI_OK && s->tokenizer.tokenizer)
-        code = put_collected(s, first);
-    if (code == CLI_OK && s->options->spans && is_json)
-        code = list_spans(s, first, end);
+    if (code == CLI_OK && (is_json || !s->options->spans))
+        code = print_tokens(s, first, end);
+    if (code == CLI_OK && s->options->spans) {
+        put(s, is_json ? "], \"spans\": [" : "");
+        code = print_spans(s, first, end);
+        put(s, is_json ? "]" : "");
+    }
     if (code == CLI_OK)
         end_document(s);
     return code;
