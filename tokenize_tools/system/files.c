@@ -15,6 +15,7 @@
 #include "cli/paths.h"
 #include "system/interrupted.h"
 #include "system/platform.h"
+#include "text/array.h"
 
 int file_id_compare(const void *a, const void *b)
 {
@@ -204,13 +205,9 @@ static int read_to_end(int fd, size_t max_bytes, whole_file *file)
     size_t capacity = 0;
     unsigned n_times = 0;
     for (;;) {
-        if (capacity - file->n_bytes <= FILE_PADDING) {
-            capacity = capacity ? 2 * capacity : (size_t)1 << 20;
-            uint8_t *data = realloc(file->data, capacity);
-            if (!data)
-                return ENOMEM;
-            file->data = data;
-        }
+        if (capacity - file->n_bytes <= FILE_PADDING &&
+            !array_reserve(&file->data, &capacity, file->n_bytes + (1 << 20), 1))
+            return ENOMEM;
         const ssize_t n =
             read(fd, file->data + file->n_bytes, capacity - FILE_PADDING - file->n_bytes);
         if (n < 0 && !tokmap_i_is_interrupted(&n_times))

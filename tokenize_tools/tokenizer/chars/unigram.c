@@ -292,14 +292,8 @@ static bool reach_place(search *w, size_t place)
 {
     unigram_scratch *s = w->s;
     const size_t last = place - w->window;
-    if (last >= s->capacity) {
-        const size_t capacity = last + last / 2 + 2 * GIVE_OUT_AFTER;
-        uint16_t *lengths = realloc(s->lengths, capacity * sizeof *lengths);
-        if (!lengths)
-            return false;
-        s->lengths = lengths;
-        s->capacity = capacity;
-    }
+    if (!array_reserve(&s->lengths, &s->capacity, last + 1, sizeof *s->lengths))
+        return false;
     for (size_t i = w->frontier + 1; i <= place; i++)
         s->lengths[i - w->window] = 0;
     w->frontier = place;

@@ -319,13 +319,7 @@ static size_t count_valid(const uint8_t *text, size_t n_bytes)
 
 static const uint8_t *copy_text(encode_kit *kit, const uint8_t *text, size_t n_bytes)
 {
-    if (kit->capacity < n_bytes + TEXT_PADDING) {
-        free(kit->text);
-        kit->capacity = MAX(n_bytes, JOB_BYTES) + TEXT_PADDING;
-        kit->text = malloc(kit->capacity);
-        kit->capacity = kit->text ? kit->capacity : 0;
-    }
-    if (!kit->text)
+    if (!array_reserve(&kit->text, &kit->capacity, MAX(n_bytes, JOB_BYTES) + TEXT_PADDING, 1))
         return NULL;
     if (text)
         memcpy(kit->text, text, n_bytes);

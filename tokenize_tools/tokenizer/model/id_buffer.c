@@ -3,19 +3,12 @@
 
 #include <stdlib.h>
 
+#include "text/array.h"
+
 bool id_buffer_reserve(id_buffer *b, size_t n_more)
 {
-    if (b->capacity - b->n >= n_more)
-        return true;
-    if (n_more > SIZE_MAX / 16 - b->n)
-        return false;
-    const size_t capacity = b->n + n_more + b->capacity / 2 + 64;
-    uint32_t *ids = realloc(b->ids, capacity * sizeof *ids);
-    if (!ids)
-        return false;
-    b->ids = ids;
-    b->capacity = capacity;
-    return true;
+    return n_more <= SIZE_MAX / 16 - b->n &&
+           array_reserve(&b->ids, &b->capacity, b->n + n_more, sizeof *b->ids);
 }
 
 bool id_buffer_append(id_buffer *b, uint32_t id)

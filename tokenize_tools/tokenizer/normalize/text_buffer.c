@@ -4,21 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "tokenizer/split/splitter.h"
 
 bool text_buffer_reserve(text_buffer *t, size_t n_more)
 {
-    if (n_more <= t->capacity && t->n_bytes + TEXT_PADDING <= t->capacity - n_more)
-        return true;
-    if (n_more > SIZE_MAX / 4 || t->n_bytes > SIZE_MAX / 4)
-        return false;
-    const size_t capacity = t->n_bytes + t->n_bytes / 2 + n_more + TEXT_PADDING;
-    uint8_t *bytes = realloc(t->bytes, capacity);
-    if (!bytes)
-        return false;
-    t->bytes = bytes;
-    t->capacity = capacity;
-    return true;
+    return n_more <= SIZE_MAX / 4 && t->n_bytes <= SIZE_MAX / 4 &&
+           array_reserve(&t->bytes, &t->capacity, t->n_bytes + n_more + TEXT_PADDING, 1);
 }
 
 bool text_buffer_append(text_buffer *t, const void *bytes, size_t n_bytes)

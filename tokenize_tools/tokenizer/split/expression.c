@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #endif
 
+#include "text/array.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/hf_tables.h"
@@ -61,7 +62,7 @@ typedef struct compiler {
     uint32_t seen[MAX_STEPS], taken[MAX_STEPS], round;
     uint32_t buckets[N_BUCKETS], next_state[MAX_STATES], first_thread[MAX_STATES + 1];
     uint16_t *threads;
-    uint32_t thread_capacity;
+    size_t thread_capacity;
 } compiler;
 
 /* ---- Symbols: characters that are in the same sets ---- */
@@ -135,7 +136,7 @@ static void paint_page(compiler *c, uint32_t page, uint8_t symbols[128])
 /* false: out of memory. */
 static bool make_symbols(compiler *c, expression *x)
 {
-    uint32_t n = 0, capacity = 0;
+    uint32_t n = 0;
     uint8_t invalid[128];
     c->n_symbols = 1; /* 0 is the end of the text */
     for (uint32_t page = 0; page < N_PAGES && !c->tree.failed; page++) {
@@ -146,13 +147,8 @@ static bool make_symbols(compiler *c, expression *x)
             x->page_index[page] = x->page_index[page - 1];
             continue;
         }
-        if (n == capacity) {
-            capacity = capacity ? 2 * capacity : 512;
-            uint8_t(*more)[128] = realloc(x->pages, capacity * sizeof *more);
-            if (!more)
-                return false;
-            x->pages = more;
-        }
+        if (!array_grow(&x->pages, n, sizeof *x->pages))
+            return false;
         paint_page(c, page, x->pages[n]);
         x->page_index[page] = (uint16_t)n++;
     }
@@ -296,23 +292,11 @@ static bool make_states(compiler *c, expression *x, uint16_t begin)
     const uint32_t n_symbols = c->n_symbols, max_states = MAX_CELLS / n_symbols < MAX_STATES
                                                               ? MAX_CELLS / n_symbols
                                                               : MAX_STATES;
-    uint32_t capacity = 0;
     for (uint32_t s = 0; s < 2 || s < c->n_states; s++) {
         const uint32_t needed = c->n_threads + (n_symbols + 1) * (c->n_steps + 1);
-        if (needed > c->thread_capacity) {
-            uint16_t *more = realloc(c->threads, 2 * needed * sizeof *more);
-            if (!more)
-                return false;
-            c->threads = more;
-            c->thread_capacity = 2 * needed;
-        }
-        if (s == capacity) {
-            capacity = capacity ? 2 * capacity : 64;
-            uint32_t *more = realloc(x->cells, (size_t)capacity * n_symbols * sizeof *more);
-            if (!more)
-                return false;
-            x->cells = more;
-        }
+        if (!array_reserve(&c->threads, &c->thread_capacity, needed, sizeof *c->threads) ||
+            !array_grow(&x->cells, s, n_symbols * sizeof *x->cells))
+            return false;
         if (s < 2) {
             c->threads[0] = begin;
             c->n_threads = s;

@@ -4,38 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its contents are lost. */
-static bool make_room(void **memory, size_t *capacity, size_t n_bytes)
-{
-    if (n_bytes <= *capacity)
-        return true;
-    free(*memory);
-    *memory = malloc(n_bytes);
-    *capacity = *memory ? n_bytes : 0;
-    return *memory != NULL;
-}
+#include "text/array.h"
 
 bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes)
 {
     const size_t n_words = n_bytes / 64 + 1;
     const bool removes = splitter_removes(split);
-    void *starts = w->starts, *kept = w->kept;
-    const bool room =
-        make_room(&starts, &w->starts_capacity, (removes ? 2 : 1) * n_words * sizeof *w->starts) &&
-        (!removes || make_room(&kept, &w->kept_capacity, n_bytes + TEXT_PADDING));
-    w->starts = starts;
-    w->kept = kept;
-    w->text = removes ? kept : text;
+    if (!array_reserve(&w->starts, &w->starts_capacity, (removes ? 2 : 1) * n_words,
+                       sizeof *w->starts) ||
+        (removes && !array_reserve(&w->kept, &w->kept_capacity, n_bytes + TEXT_PADDING, 1)))
+        return false;
+    w->text = removes ? w->kept : text;
     w->n_bytes = n_bytes;
-    w->removed = room && removes ? w->starts + n_words : NULL;
-    if (room && !removes)
-        splitter_words(split, SIMD_BEST, text, n_bytes, w->starts);
-    if (room && removes) {
+    w->removed = removes ? w->starts + n_words : NULL;
+    if (removes) {
         w->n_bytes =
-            splitter_kept_words(split, text, n_bytes, kept, w->starts, w->starts + n_words);
+            splitter_kept_words(split, text, n_bytes, w->kept, w->starts, w->starts + n_words);
         memset(w->kept + w->n_bytes, 0, TEXT_PADDING);
+    } else {
+        splitter_words(split, SIMD_BEST, text, n_bytes, w->starts);
     }
-    return room;
+    return true;
 }
 
 size_t found_words_kept(const found_words *w, size_t n_first)

@@ -122,15 +122,10 @@ static bool reserve_block(builder *b)
     if (a->n_units + BLOCK <= b->capacity)
         return true;
     const size_t capacity = b->capacity ? b->capacity * 2 : 16 * BLOCK;
-    uint32_t *units = realloc(a->units, capacity * sizeof *units);
-    if (!units)
+    if (!array_resize((array_elements *)&a->units, capacity, sizeof *a->units) ||
+        !array_resize((array_elements *)&b->states, capacity, sizeof *b->states))
         return false;
-    a->units = units;
-    unit_state *states = realloc(b->states, capacity * sizeof *states);
-    if (!states)
-        return false;
-    memset(states + b->capacity, 0, (capacity - b->capacity) * sizeof *states);
-    b->states = states;
+    memset(b->states + b->capacity, 0, (capacity - b->capacity) * sizeof *b->states);
     b->capacity = capacity;
     return true;
 }

@@ -52,13 +52,8 @@ static bool prepare_workspace(workspace *w, merge_scratch *s, size_t least)
     /* A merge removes one heap entry and adds at most two; there are `size` entries at first. */
     const size_t n_bytes =
         size * (4 * sizeof(uint32_t) + 3 * sizeof(uint64_t)) + 2 * (size + 1) * sizeof(uint32_t);
-    if (s->n_bytes < n_bytes) {
-        void *memory = realloc(s->memory, n_bytes);
-        if (!memory)
-            return false;
-        s->memory = memory;
-        s->n_bytes = n_bytes;
-    }
+    if (!array_reserve(&s->memory, &s->n_bytes, n_bytes, 1))
+        return false;
     w->size = size;
     w->heap = s->memory;
     w->rank = (uint32_t *)(w->heap + 3 * size);
