@@ -411,10 +411,8 @@ static int open_tokenizer(cat_state *s)
 {
     char checksum[17];
     const tokenizer_choice *choice = &s->options->tokenizer;
-    json_text_span metadata, made_with, recorded, name = {"not known", 9};
-    metadata.text = tokmap_dataset_metadata(s->ds, &metadata.n_bytes);
-    bool is_known = json_text_check_object(metadata, NULL) &&
-                    json_text_find(metadata, "tokenizer", &made_with) &&
+    json_text_span made_with, recorded, name = {"not known", 9};
+    bool is_known = dataset_metadata_find(s->ds, "tokenizer", &made_with) &&
                     json_text_find(made_with, "name", &name);
     int code = choice->name ? tokenizer_choice_open_decoder(&s->tokenizer, choice) : CLI_OK;
     snprintf(checksum, sizeof checksum, "%016" PRIx64, s->tokenizer.file_xxh3);

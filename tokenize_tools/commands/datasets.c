@@ -10,7 +10,6 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "system/files.h"
-#include "text/json_text.h"
 #include "tokmap_writer.h"
 
 /* ---- Names ---- */
@@ -190,7 +189,28 @@ void dataset_list_close(dataset_list *list)
     free(list->datasets);
 }
 
+bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value)
+{
+    json_text_span metadata;
+    metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
+    return json_text_check_object(metadata, NULL) && json_text_find(metadata, key, value);
+}
+
 /* ---- Values of documents ---- */
+
+bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
+                        uint32_t *index, tokmap_meta_column *column)
+{
+    bool found = false;
+    *column = (tokmap_meta_column)TOKMAP_INIT(tokmap_meta_column);
+    for (uint32_t i = 0; !found && tokmap_dataset_get_meta_column(ds, i, column) == TOKMAP_OK;
+         i++) {
+        found = column->name_bytes == name_bytes && memcmp(column->name, name, name_bytes) == 0;
+        if (index)
+            *index = i;
+    }
+    return found;
+}
 
 const char *values_type_name(tokmap_value_type type)
 {

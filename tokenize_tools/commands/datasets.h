@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "corpus/input_list.h"
+#include "text/json_text.h"
 #include "tokmap.h"
 
 /* ---- Names: all return CLI_OK, or an exit code with a message ---- */
@@ -38,8 +39,14 @@ typedef struct dataset_list {
 int dataset_list_open(dataset_list *list, const input_list *names);
 void dataset_list_close(dataset_list *list);
 
+/* Finds what its metadata says under this key; false: nothing, and *value is unchanged. */
+bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value);
+
 /* ---- Values of documents, as text ---- */
 
+/* Finds the column of this name; false: there is none. index may be NULL. */
+bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
+                        uint32_t *index, tokmap_meta_column *column);
 /* "int64", "float64", "string", or "null" for a column without values. */
 const char *values_type_name(tokmap_value_type type);
 /* Prints the values of a document as a JSON object. False if one is damaged. JSON has no NaN

@@ -112,7 +112,7 @@ static void print_text_line(const char *key, const char *text)
 
 static void print_ids(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    json_text_span metadata = get_metadata(ds), adopted, id;
+    json_text_span adopted, id;
     print_key("vocabulary:");
     if (info->vocab_size)
         printf("%s ids", cli_count(info->vocab_size).s);
@@ -127,8 +127,7 @@ static void print_ids(const tokmap_dataset *ds, const tokmap_dataset_info *info)
     else
         fputs("no id", stdout);
     /* What `tokmap index` records for files whose documents are marked at their beginning. */
-    if (json_text_check_object(metadata, NULL) &&
-        json_text_find(metadata, "adopted_from", &adopted) &&
+    if (dataset_metadata_find(ds, "adopted_from", &adopted) &&
         json_text_find(adopted, "documents_begin_with", &id)) {
         fputs(", documents begin with id ", stdout);
         json_text_print(stdout, id);
@@ -179,15 +178,13 @@ static void print_tokenizer(const tokmap_dataset *ds)
 
 static void print_redacted(const tokmap_dataset *ds, const length_table *table)
 {
-    const json_text_span metadata = get_metadata(ds);
     json_text_span from;
     if (table->n_redacted == 0)
         return;
     print_key("redacted:");
     printf("%s, %s", cli_count_of(table->n_redacted, "document").s,
            cli_count_of(table->redacted_tokens, "token").s);
-    if (json_text_check_object(metadata, NULL) &&
-        json_text_find(metadata, "redacted_from", &from)) {
+    if (dataset_metadata_find(ds, "redacted_from", &from)) {
         fputs(", from ", stdout);
         json_text_print(stdout, from);
     }

@@ -50,31 +50,13 @@ static int refuse_pair(const merge_input *a, const merge_input *b, const char *w
                      b->info.index_path, what);
 }
 
-static bool get_column(const merge_input *in, uint32_t index, tokmap_meta_column *out)
-{
-    out->struct_size = sizeof *out;
-    return tokmap_dataset_get_meta_column(in->ds, index, out) == TOKMAP_OK;
-}
-
-/* The column of `in` with the name of `like`; false if there is none. */
-static bool find_column(const merge_input *in, const tokmap_meta_column *like,
-                        tokmap_meta_column *out)
-{
-    for (uint32_t i = 0; get_column(in, i, out); i++) {
-        if (out->name_bytes == like->name_bytes &&
-            memcmp(out->name, like->name, like->name_bytes) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The columns of a must be in b, and hold numbers or strings in both. */
 static int check_columns(const merge_input *a, const merge_input *b)
 {
-    tokmap_meta_column in_a, in_b;
+    tokmap_meta_column in_a = TOKMAP_INIT(tokmap_meta_column), in_b;
     char what[512];
-    for (uint32_t i = 0; get_column(a, i, &in_a); i++) {
-        const bool found = find_column(b, &in_a, &in_b);
+    for (uint32_t i = 0; tokmap_dataset_get_meta_column(a->ds, i, &in_a) == TOKMAP_OK; i++) {
+        const bool found = values_find_column(b->ds, in_a.name, in_a.name_bytes, NULL, &in_b);
         const bool any = found && in_a.type != TOKMAP_VALUE_NULL && in_b.type != TOKMAP_VALUE_NULL;
         if (found &&
             (!any || (in_a.type == TOKMAP_VALUE_STRING) == (in_b.type == TOKMAP_VALUE_STRING)))
@@ -137,14 +119,10 @@ static int check_inputs(merge_state *s)
     tokmap_error err;
     for (size_t i = 0; i < s->n_inputs; i++) {
         merge_input *in = &s->inputs[i];
-        json_text_span metadata;
         in->ds = s->list.datasets[i];
         in->info = cli_dataset_info(in->ds);
-        metadata.text = tokmap_dataset_metadata(in->ds, &metadata.n_bytes);
-        if (json_text_check_object(metadata, NULL)) {
-            json_text_find(metadata, "tokenizer", &in->tokenizer);
-            json_text_find(metadata, "redacted_from", &in->redacted_from);
-        }
+        dataset_metadata_find(in->ds, "tokenizer", &in->tokenizer);
+        dataset_metadata_find(in->ds, "redacted_from", &in->redacted_from);
         if (in->info.vocab_size && !s->vocab_from)
             s->vocab_from = in;
         if (in->tokenizer.n_bytes && !s->tokenizer_from)

@@ -73,20 +73,6 @@ static int select_listed(selection *s, const char *path)
 
 /* ---- --where ---- */
 
-/* Finds the column that a field names. */
-static int find_column(const selection *s, const char *name, uint32_t *column,
-                       tokmap_value_type *type)
-{
-    tokmap_meta_column c = TOKMAP_INIT(tokmap_meta_column);
-    for (*column = 0; tokmap_dataset_get_meta_column(s->ds, *column, &c) == TOKMAP_OK; ++*column) {
-        *type = c.type;
-        if (c.name_bytes == strlen(name) && memcmp(c.name, name, c.name_bytes) == 0)
-            return CLI_OK;
-    }
-    return cli_error(CLI_DATASET, "%s: its documents have no value '%s' (--where)",
-                     s->info.index_path, name);
-}
-
 /* Adds the documents for which the expression holds to those that are selected. */
 static int select_where(selection *s, const char *text)
 {
@@ -98,8 +84,14 @@ static int select_where(selection *s, const char *text)
     failure err;
     where *w = where_compile(text, &fields, &err);
     int code = CLI_OK;
-    for (size_t i = 0; w && i < fields.n_fields && code == CLI_OK; i++)
-        code = find_column(s, fields.names[i], &columns[i], &types[i]);
+    for (size_t i = 0; w && i < fields.n_fields && code == CLI_OK; i++) {
+        const char *name = fields.names[i];
+        tokmap_meta_column column;
+        if (!values_find_column(s->ds, name, strlen(name), &columns[i], &column))
+            code = cli_error(CLI_DATASET, "%s: its documents have no value '%s' (--where)",
+                             s->info.index_path, name);
+        types[i] = column.type;
+    }
     if (code == CLI_OK && !(w && where_check_types(w, types, &err)))
         code = cli_usage("--where: character %" PRIu64 ": %s", err.place, err.text);
     s->documents = NULL;
