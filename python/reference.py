@@ -29,7 +29,7 @@ GROUPS = (
 )
 DROP_INS = (
     ("torch", ("IterableDataset", "data_loader", "MapDataset", "profiled")), ("lightning", ("DataModule",)),
-    ("huggingface", ("CausalLMDataset",)), ("megatron", ("GPTDataset",)),
+    ("huggingface", ("CausalLMDataset", "IterableDataset", "Callback")), ("megatron", ("GPTDataset",)),
     ("torchtitan", ("DataLoader", "DataLoader.Config")), ("olmo_core", ("DataLoader", "DataLoaderConfig")),
 )
 
@@ -54,7 +54,7 @@ class StandIn(types.ModuleType):
 for framework in ("torch", "torch.profiler", "torch.utils", "torch.utils.data", "lightning", "tyro", "torchtitan",
                   "torchtitan.components", "torchtitan.components.dataloader", "olmo_core", "olmo_core.data",
                   "olmo_core.distributed", "olmo_core.distributed.parallel", "olmo_core.distributed.utils",
-                  "olmo_core.exceptions"):
+                  "olmo_core.exceptions", "transformers", "datasets", "datasets.iterable_dataset"):
     sys.modules[framework] = StandIn(framework)
     parent, _, child = framework.rpartition(".")
     if parent:

@@ -1,14 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tokmap.huggingface - a data set for the Trainer of transformers, and for accelerate."""
+"""tokmap.huggingface - data sets for the Trainer of transformers, TRL and accelerate."""
 
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Dict
 
 import numpy as np
 
 from . import _lib
+from ._batch import Batch
 from ._lib import lib
+from ._loader import Loader
 from ._numbers import number
 from .torch import MapDataset
+
+if TYPE_CHECKING:
+    from ._huggingface import Callback as Callback, IterableDataset as IterableDataset
+
+
+def __getattr__(name: str) -> Any:
+    """Callback needs transformers, and IterableDataset datasets: they are imported when they are asked for."""
+    if name not in ("Callback", "IterableDataset"):
+        raise AttributeError(f"module 'tokmap.huggingface' has no attribute {name!r}")
+    from . import _huggingface
+    return getattr(_huggingface, name)
+
+
+def check_options(loader: Loader) -> None:
+    """ValueError if models of transformers do not understand rows of this loader."""
+    outputs, arguments = set(loader.outputs), loader._arguments
+    if not {"inputs", "labels"} <= outputs <= {"inputs", "labels", "position_ids"}:
+        raise ValueError(f"outputs are {loader.outputs}: must be inputs and labels, and may be position_ids; "
+                         "mask_labels=True applies the loss_mask")
+    if arguments["cp_size"] != 1:
+        raise ValueError(f"cp_size is {arguments['cp_size']}: must be 1, because models of transformers take the label "
+                         "of an input from the next one, which may be in another slice")
+    if arguments["ignore_index"] != -100:
+        raise ValueError(f"ignore_index is {arguments['ignore_index']}: must be -100, the only label that "
+                         "transformers leaves out of the loss")
+
+
+def row_of(batch: Batch, arguments: Dict[str, Any]) -> Dict[str, Any]:
+    """The one row of a batch of a loader with these arguments, as models of transformers take it."""
+    row, labels = batch.rows[0], np.insert(np.asarray(batch.labels[0]), 0, -100)
+    n_tokens = len(row.tokens)
+    input_ids = np.full(len(labels), arguments["pad_id"], labels.dtype)
+    input_ids[:n_tokens] = row.tokens  # also the last one, which is only a label of the loader
+    found = {"input_ids": input_ids, "labels": labels}
+    if batch.position_ids is not None:
+        positions = np.append(np.asarray(batch.position_ids[0], np.int64), 0)
+        positions[n_tokens - 1] = positions[n_tokens - 2] + 1
+        if arguments["windows"] == "concat":  # in other windows no document begins with the last token
+            shard = batch._handle.shards[row.source][row.dataset]
+            last = (row.first_token + n_tokens - 1) % shard.info.n_tokens  # random_offset: a row may wrap around
+            document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())
+            positions[n_tokens - 1] *= document.first_token != last
+        positions[n_tokens:] = np.arange(len(labels) - n_tokens)
+        found["position_ids"] = positions
+    return found
 
 
 class CausalLMDataset(MapDataset):
@@ -30,32 +77,7 @@ class CausalLMDataset(MapDataset):
 
     def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
         super().__init__(sources, number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, **options)
-        outputs = set(self._loader.outputs)
-        if not {"inputs", "labels"} <= outputs <= {"inputs", "labels", "position_ids"}:
-            raise ValueError(f"outputs are {self._loader.outputs}: must be inputs and labels, and may be position_ids; "
-                             "mask_labels=True applies the loss_mask")
-        if self._arguments["cp_size"] != 1:
-            raise ValueError(f"cp_size is {self._arguments['cp_size']}: must be 1, because models of transformers take the label "
-                             "of an input from the next one, which may be in another slice")
-        if self._arguments["ignore_index"] != -100:
-            raise ValueError(f"ignore_index is {self._arguments['ignore_index']}: must be -100, the only label that "
-                             "transformers leaves out of the loss")
+        check_options(self._loader)
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
-        batch = self._take(sample, rows=True)
-        row, labels = batch.rows[0], np.insert(np.asarray(batch.labels[0]), 0, -100)
-        n_tokens = len(row.tokens)
-        input_ids = np.full(len(labels), self._arguments["pad_id"], labels.dtype)
-        input_ids[:n_tokens] = row.tokens  # also the last one, which is only a label of the loader
-        found = {"input_ids": input_ids, "labels": labels}
-        if batch.position_ids is not None:
-            positions = np.append(np.asarray(batch.position_ids[0], np.int64), 0)
-            positions[n_tokens - 1] = positions[n_tokens - 2] + 1
-            if self._arguments["windows"] == "concat":  # in other windows no document begins with the last token
-                shard = batch._handle.shards[row.source][row.dataset]
-                last = (row.first_token + n_tokens - 1) % shard.info.n_tokens  # random_offset: a row may wrap around
-                document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())
-                positions[n_tokens - 1] *= document.first_token != last
-            positions[n_tokens:] = np.arange(len(labels) - n_tokens)
-            found["position_ids"] = positions
-        return found
+        return row_of(self._take(sample, rows=True), self._arguments)

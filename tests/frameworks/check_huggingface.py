@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tokmap.huggingface in Trainer, and tokmap in a loop with accelerate: losses after a resume are those of a run that
-was not stopped, and what was trained on is not read again."""
+"""tokmap.huggingface in Trainer, TRL and accelerate, and tokmap in a loop with accelerate: losses after a resume are those
+of a run that was not stopped, on another number of ranks too, and what was trained on is not read again."""
 
 import json
 import pathlib
 import subprocess
 import sys
+import warnings
 
 from frameworks import loss_of, make_gpt, need, run_checks, take
 
@@ -15,7 +16,8 @@ if __name__ == "__main__":
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from accelerate import Accelerator  # noqa: E402
+from accelerate import Accelerator, DataLoaderConfiguration  # noqa: E402
+from ref_protocol import Skip  # noqa: E402
 from torch.utils.data import DataLoader  # noqa: E402
 
 import tokmap  # noqa: E402
@@ -40,20 +42,43 @@ class Counted(tokmap.huggingface.CausalLMDataset):
         return super().__getitem__(sample)
 
 
-def train(folder, name, n_steps, resume=None, stop_at=None, **options):
-    data = Counted(folder / "train", sequence_length=33, seed=3)
-    arguments = transformers.TrainingArguments(
-        str(folder / name), max_steps=n_steps, per_device_train_batch_size=4, logging_steps=1, save_steps=5,
-        report_to=[], disable_tqdm=True, use_cpu=True, train_sampling_strategy="sequential", **options)
+class Stop(transformers.TrainerCallback):
+    def __init__(self, step):
+        self.step = step
 
-    class Stop(transformers.TrainerCallback):
-        def on_step_end(self, args, state, control, **_):
-            control.should_training_stop |= state.global_step == stop_at
+    def on_step_end(self, args, state, control, **_):
+        control.should_training_stop |= state.global_step == self.step
 
-    trainer = transformers.Trainer(model(), arguments, train_dataset=data, callbacks=[Stop()])
+
+def arguments_of(place, n_steps, **options):
+    return transformers.TrainingArguments(str(place), **{
+        "max_steps": n_steps, "per_device_train_batch_size": 4, "logging_steps": 1, "save_steps": 5, "report_to": [],
+        "disable_tqdm": True, "use_cpu": True, "train_sampling_strategy": "sequential", **options})
+
+
+def train(folder, name, n_steps, resume=None, stop_at=None, data=None, logs=False, **options):
+    """Losses by step, and how many rows were read; logs: with a Callback of tokmap."""
+    data = data or Counted(folder / "train", sequence_length=33, seed=3)
+    n_read = 0
+
+    def collate(rows):
+        nonlocal n_read
+        n_read += len(rows)
+        return transformers.default_data_collator(rows)
+
+    callbacks = [Stop(stop_at)] + ([tokmap.huggingface.Callback(data)] if logs else [])
+    trainer = transformers.Trainer(model(), arguments_of(folder / name, n_steps, **options), train_dataset=data,
+                                   callbacks=callbacks, data_collator=collate)
     trainer.train(resume_from_checkpoint=resume)
     entries = [entry for entry in trainer.state.log_history if "loss" in entry]
-    return {entry["step"]: (entry["loss"], entry["grad_norm"]) for entry in entries}, data.n_read
+    if logs:
+        n_rows = 4 * options.get("gradient_accumulation_steps", 1)
+        read_ahead = 4 if isinstance(data, tokmap.huggingface.IterableDataset) and "dataloader_num_workers" not in options else 0
+        for entry in entries:
+            at = entry["step"] * n_rows
+            assert entry["tokmap/position"] in (at, at + read_ahead) and entry["tokmap/samples/0"] >= at, entry
+            assert entry["tokmap/epochs/0"] > 0 and "tokmap/bytes_read" in entry
+    return {entry["step"]: (entry["loss"], entry["grad_norm"]) for entry in entries}, data.n_read if isinstance(data, Counted) else n_read
 
 
 def trainer_resumes_with_the_same_losses(folder):
@@ -64,6 +89,87 @@ def trainer_resumes_with_the_same_losses(folder):
         assert len(truth) == 16 and {step: truth[step] for step in range(6, 17)} == \
             {step: again[step] for step in range(6, 17)}, options
         assert n_read <= 13 * 4 * options.get("gradient_accumulation_steps", 1), n_read  # 11 steps, and a little ahead
+
+
+def stream(folder, **options):
+    return tokmap.huggingface.IterableDataset(folder / "train", sequence_length=33, seed=3, **options)
+
+
+def a_stream_resumes_with_the_same_losses(folder):
+    truth, _ = train(folder, "map", 16, logs=True)
+    for options in ({}, {"gradient_accumulation_steps": 2}, {"dataloader_num_workers": 1}):
+        for logs in (True, False):  # without the callback the Trainer reads and skips
+            whole, _ = train(folder, "a", 16, data=stream(folder), logs=logs, **options)
+            assert whole == truth or "gradient_accumulation_steps" in options
+            train(folder, "b", 16, data=stream(folder), stop_at=8, logs=logs, **options)
+            again, n_read = train(folder, "b", 16, str(folder / "b/checkpoint-5"), data=stream(folder), logs=logs, **options)
+            assert {step: whole[step] for step in range(6, 17)} == {step: again[step] for step in range(6, 17)}, options
+            assert not logs or n_read <= 13 * 4 * options.get("gradient_accumulation_steps", 1), n_read
+    try:
+        train(folder, "b", 16, str(folder / "b/checkpoint-5"), data=stream(folder), logs=True)
+    except ValueError as error:
+        assert "without tokmap.huggingface.Callback" in str(error)
+    else:
+        raise AssertionError("a checkpoint without a state")
+
+
+def ids(rows):
+    return [row["input_ids"].tolist() for row in rows]
+
+
+def shards_of_a_stream_are_its_samples(folder):
+    truth = ids(tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3, max_epochs=2))
+    data = stream(folder, max_epochs=2)
+    assert ids(data) == truth and ids(data) == truth  # each iteration begins at the same place
+    whole, parts = iter(data), [iter(data.shard(3, rank)) for rank in range(3)]
+    data.set_epoch(0)
+    assert ids(take(6, whole)) == truth[:6] and [ids(take(2, part)) for part in parts] == [
+        truth[rank:6:3] for rank in range(3)]
+    shard = data.shard(3, 1).shard(2, 1)  # samples 4, 10, ...
+    assert ids(take(2, shard)) == [truth[4], truth[10]]
+    states = [data.shard(3, rank) for rank in range(3)]
+    for one in states:
+        take(2, one)
+    assert len({one.state_dict()["state"] for one in states}) == 1 and states[0].state_dict()["sample"] == 6
+    states[2].load_state_dict(states[0].state_dict())
+    assert ids(take(1, states[2]) + take(1, states[1]) + take(1, data)) == [truth[8], truth[1], truth[0]]
+    take(2, states[1])
+    other = stream(folder, max_epochs=2)
+    other.load_state_dict(states[1].state_dict())
+    assert other.state_dict() == states[1].state_dict() and ids(take(4, other.shard(2, 1))) == truth[7:14:2]
+    assert ids(take(2, other.with_format("torch"))) == truth[6:8]  # as the library does it
+    loader = tokmap.Loader(folder / "train", 32, 4, seed=3, max_epochs=2)
+    loader.load_state_dict(states[0].state_dict())
+    assert next(loader).first_sample == 6
+    given = tokmap.huggingface.IterableDataset(loader, 33)
+    assert ids(take(2, given)) == truth[10:12]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        data.set_epoch(1)
+    assert "leaves the order alone" in str(found[0].message) and ids(take(2, data)) == truth[:2]
+
+
+def refused(says, function, *arguments, **options):
+    try:
+        function(*arguments, **options)
+    except (RuntimeError, TypeError, ValueError) as error:
+        assert says in str(error), error
+        return
+    raise AssertionError(says)
+
+
+def what_would_change_a_stream_is_refused(folder):
+    data = stream(folder)
+    for name in ("map", "filter", "shuffle", "select_columns"):
+        refused("skip_prepare_dataset", getattr(data, name), print)
+    refused("rank, n_ranks", stream, folder, rank=0, n_ranks=2)
+    refused("mask_labels", stream, folder, outputs=("inputs", "labels", "loss_mask"))
+    refused("num_workers", lambda: next(iter(DataLoader(data, batch_size=4, num_workers=2))))
+    refused("max_epochs", train, folder, "end", 10000, data=stream(folder, max_epochs=1), logs=True)
+    other = tokmap.huggingface.Callback(data)
+    refused("and not the dataset of this callback", transformers.Trainer(
+        model(), arguments_of(folder / "other", 2), callbacks=[other], train_dataset=Counted(
+            folder / "train", sequence_length=33, seed=3)).train)
 
 
 def rows_have_the_expected_shape(folder):
@@ -162,35 +268,122 @@ RANK = """
 import sys
 sys.path[:0] = {path!r}
 import check_huggingface as check
-check.run_rank({folder!r})
+check.{function}({folder!r}, **{options!r})
 """
 
 
-def run_rank(place):
-    """One of two ranks: trains for 6 steps, and writes down what it was given."""
+def run_ranks(folder, n_ranks, function, **options):
+    """Runs a function of this script in n_ranks processes. Returns what they wrote, or their error."""
+    (folder / "rank.py").write_text(RANK.format(path=sys.path, folder=str(folder), function=function, options=options))
+    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={n_ranks}",
+                           "--log-dir", folder / "log", folder / "rank.py"], capture_output=True, text=True, timeout=200)
+    if done.returncode != 0:
+        return done.stderr
+    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(n_ranks)]
+
+
+def run_rank(place, n_rows=2, n_steps=6, save_steps=6, resume=None, is_stream=False, **options):
+    """One of several ranks: trains for some steps, and writes down what it was given for each."""
     rows = []
 
     def collate(batch):
         rows.append([row["input_ids"].tolist() for row in batch])
         return transformers.default_data_collator(batch)
 
-    data = tokmap.huggingface.CausalLMDataset(pathlib.Path(place) / "train", sequence_length=33, seed=3)
-    arguments = transformers.TrainingArguments(
-        f"{place}/ranks", max_steps=6, per_device_train_batch_size=2, report_to=[], disable_tqdm=True, use_cpu=True,
-        ddp_backend="gloo", save_steps=6, train_sampling_strategy="sequential")
-    transformers.Trainer(model(), arguments, train_dataset=data, data_collator=collate).train()
-    pathlib.Path(place, f"rank{arguments.process_index}.json").write_text(json.dumps(rows[:6]))
+    place, callbacks = pathlib.Path(place), []
+    data = tokmap.huggingface.CausalLMDataset(place / "train", sequence_length=33, seed=3)
+    if is_stream:
+        data = stream(place)
+        callbacks = [tokmap.huggingface.Callback(data)]
+    arguments = arguments_of(place / "ranks", n_steps, per_device_train_batch_size=n_rows, ddp_backend="gloo",
+                             save_steps=save_steps, **options)
+    trainer = transformers.Trainer(model(), arguments, train_dataset=data, data_collator=collate, callbacks=callbacks)
+    trainer.train(resume_from_checkpoint=resume and str(place / "ranks" / resume))
+    rows = rows[1:] if is_stream else rows  # the callback tries one
+    (place / f"rank{arguments.process_index}.json").write_text(json.dumps(rows))
 
 
 def ranks_share_a_step(folder):
-    truth = take(24, tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3))
-    (folder / "rank.py").write_text(RANK.format(path=sys.path, folder=str(folder)))
-    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
-                           "--log-dir", folder / "log", folder / "rank.py"], capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0, done.stderr[-1500:]
-    ranks = [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
-    got = [row for step in zip(*ranks) for rows in step for row in rows]
-    assert got == [row["input_ids"].tolist() for row in truth]
+    truth = ids(take(24, tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3)))
+    ranks = run_ranks(folder, 2, "run_rank")
+    assert [row for step in list(zip(*ranks))[:6] for rows in step for row in rows] == truth
+
+
+def a_stream_goes_on_with_other_ranks(folder):
+    truth = [tuple(row) for row in ids(take(40, stream(folder)))]
+    options = {"is_stream": True, "accelerator_config": {"dispatch_batches": False}}
+    at = 0
+    for n_ranks, n_rows, n_batches, steps, resume in ((2, 2, 1, (0, 3), None), (3, 1, 2, (3, 5), "checkpoint-3"),
+                                                      (1, 3, 1, (5, 8), "checkpoint-5")):
+        ranks = run_ranks(folder, n_ranks, "run_rank", n_rows=n_rows, n_steps=steps[1], save_steps=1, resume=resume,
+                          gradient_accumulation_steps=n_batches, **options)
+        assert isinstance(ranks, list), ranks[-1500:]
+        for first in range(0, (steps[1] - steps[0]) * n_batches, n_batches):
+            got = [tuple(row) for rank in ranks for batch in rank[first:first + n_batches] for row in batch]
+            n = n_ranks * n_rows * n_batches
+            assert sorted(got) == sorted(truth[at:at + n]), (n_ranks, first)
+            at += n
+    for says, wrong in (("set dispatch_batches=False", {}), (
+            "with split_batches=False", {"accelerator_config": {"dispatch_batches": False, "split_batches": True}})):
+        error = run_ranks(folder, 2, "run_rank", is_stream=True, **wrong)
+        assert isinstance(error, str) and says in error, error
+
+
+def prepare_rank(place, n_rows, n_batches, load):
+    """One of several ranks, with accelerate: prepare, batches, save_state."""
+    place, rows = pathlib.Path(place), []
+    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(
+        dispatch_batches=False, use_stateful_dataloader=True))
+    loader = accelerator.prepare(DataLoader(stream(place), batch_size=n_rows))
+    if load:
+        accelerator.load_state(place / "state")
+    for batch in take(n_batches, loader):
+        rows.append(batch["input_ids"].tolist())
+    accelerator.wait_for_everyone()  # as a step of training does: a slow rank may still load
+    accelerator.save_state(place / "state")
+    (place / f"rank{accelerator.process_index}.json").write_text(json.dumps(rows))
+
+
+def accelerate_prepares_and_saves_a_stream(folder):
+    truth, at = [tuple(row) for row in ids(take(40, stream(folder)))], 0
+    for n_ranks, n_rows, n_batches in ((2, 3, 2), (1, 4, 2), (3, 2, 1)):
+        ranks = run_ranks(folder, n_ranks, "prepare_rank", n_rows=n_rows, n_batches=n_batches, load=at > 0)
+        assert isinstance(ranks, list), ranks[-1500:]
+        for k in range(n_batches):
+            got = [tuple(row) for rank in ranks for row in rank[k]]
+            assert sorted(got) == sorted(truth[at:at + n_ranks * n_rows]), (n_ranks, k)
+            at += n_ranks * n_rows
+
+
+def trl_trains_and_resumes(folder):
+    try:
+        import trl
+    except ImportError as error:
+        raise Skip(str(error)) from None
+    import tokenizers
+
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<eos>": 0}, unk_token="<eos>"))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<eos>", pad_token="<eos>")
+
+    def sft(name, resume=None, stop_at=None, data=None, logs=True, skip=True, **options):
+        data = data or stream(folder)
+        arguments = trl.SFTConfig(str(folder / name), max_steps=8, per_device_train_batch_size=4, logging_steps=1,
+                                  save_steps=3, report_to=[], disable_tqdm=True, use_cpu=True, bf16=False,
+                                  dataset_kwargs={"skip_prepare_dataset": skip}, **options)
+        trainer = trl.SFTTrainer(model(), arguments, train_dataset=data, processing_class=tokenizer, callbacks=[
+            Stop(stop_at), tokmap.huggingface.Callback(data)], data_collator=options.get("remove_unused_columns") is False
+                                 and transformers.default_data_collator or None)
+        trainer.train(resume_from_checkpoint=resume)
+        return {entry["step"]: (entry["loss"], entry["grad_norm"]) for entry in trainer.state.log_history if "loss" in entry}
+
+    with_positions = {"outputs": ("inputs", "labels", "position_ids"), "mask_labels": True}
+    for options, data in (({}, {}), ({"remove_unused_columns": False}, with_positions)):
+        truth = sft("sft", data=stream(folder, **data), **options)
+        sft("sft2", stop_at=4, data=stream(folder, **data), **options)
+        again = sft("sft2", str(folder / "sft2/checkpoint-3"), data=stream(folder, **data), **options)
+        assert len(truth) == 8 and again == {**{step: again[step] for step in range(1, 4)}, **{step: truth[step] for step in range(4, 9)}}
+    refused("the collator drops position_ids", sft, "sft3", data=stream(folder, **with_positions))
+    refused("skip_prepare_dataset", sft, "sft4", skip=False)
 
 
 def accelerate_saves_and_loads_the_loader(folder):
