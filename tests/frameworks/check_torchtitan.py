@@ -64,13 +64,13 @@ class NoTokenizer(BaseTokenizer):
 
 # ---- Runs of the Trainer ----
 
-def run_rank(folder, name, n_steps, kill_at):
+def run_rank(folder, name, n_steps, kill_at, dataloader=tokmap.torchtitan.DataLoader):
     """Trains, and writes a line of loss, norm and rows for each step."""
     rank, n_ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     config = config_registry.llama3_debugmodel()
     config.model_spec.model.layers = config.model_spec.model.layers[:1]
     config.tokenizer, config.dump_folder = NoTokenizer.Config(), str(folder / name)
-    config.dataloader = tokmap.torchtitan.DataLoader.Config(dataset_path=str(folder / "train"), seed=SEED)
+    config.dataloader = dataloader.Config(dataset_path=str(folder / "train"), seed=SEED)
     config.training.seq_len, config.training.local_batch_size = LENGTH, 2
     config.training.global_batch_size, config.training.steps = N_ROWS, n_steps
     config.training.disable_cuda_graphs, config.debug.seed = True, 1
@@ -99,10 +99,11 @@ def run_rank(folder, name, n_steps, kill_at):
     trainer.train()
 
 
-def train(folder, name, n_ranks, n_steps=10, kill_at=None):
-    """{step: (loss, norm)}, and {step: its rows in their order, each as inputs, positions, labels}."""
+def train(folder, name, n_ranks, n_steps=10, kill_at=None, script=__file__, more=()):
+    """{step: (loss, norm)}, and {step: its rows in their order, each as inputs, positions, labels}. The script calls
+    run_rank with what it is given."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={n_ranks}", "--log-dir",
-               folder / "log", __file__, json.dumps([str(folder), name, n_steps, kill_at])]
+               folder / "log", script, json.dumps([str(folder), name, n_steps, kill_at, *more])]
     for rank in range(n_ranks):
         (folder / f"{name}.{n_ranks}.{rank}").unlink(missing_ok=True)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
