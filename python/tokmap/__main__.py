@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, `render`, `trace` and `report`, which are written in Python."""
+"""python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, `render`, `preprocess`, `trace` and `report`, which are written in Python."""
 
 import os
 import sys
@@ -16,6 +16,10 @@ def main() -> None:
         from ._render import main as render
 
         return render(sys.argv[2:])
+    if sys.argv[1:2] == ["preprocess"]:
+        from ._preprocess import main as preprocess
+
+        return preprocess(sys.argv[2:])
     if sys.argv[1:2] in (["trace"], ["report"]):
         from ._answers import main as answer
 

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tokmap preprocess: the arguments of Megatron-LM's tools/preprocess_data.py, and its .bin and .idx, by
+`tokmap pack --also megatron`."""
+
+import argparse
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import Any, List, NamedTuple, Optional
+
+from . import _native
+from ._importers import _need, _Refused
+
+_PIECES = ("SentencePieceTokenizer", "GPTSentencePieceTokenizer", "Llama2Tokenizer")
+
+
+class _Encoding(NamedTuple):
+    """What pack needs to give the ids of Megatron's tokenizer."""
+
+    file: str
+    bos: str
+    end: str  # of each document without --append-eod
+    eod: str  # with it
+    specials: str
+
+
+def _save(folder: str, text: str) -> str:
+    path = os.path.join(folder, "tokenizer.json")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    return path
+
+
+def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
+    """As Megatron's class of this name: it makes special tokens of those that transformers names, and --tokenizer-model
+    may be a class that differs from its tokenizer.json. So what counts is the tokenizer that transformers has made."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    transformers = _need("transformers")
+    try:
+        t = transformers.AutoTokenizer.from_pretrained(o.tokenizer_model, local_files_only=True, trust_remote_code=False)
+    except Exception as error:
+        why = str(error).strip().partition("\n")[0]
+        raise _Refused(f"{o.tokenizer_model}: transformers cannot load this tokenizer without the network: {why}") from None
+    if not t.is_fast:
+        raise _Refused(f"{o.tokenizer_model}: is a tokenizer without a tokenizer.json, written in Python")
+    aliases = [("eos_token", "sep_token"), ("sep_token", "eos_token"), ("bos_token", "cls_token"), ("cls_token", "bos_token")]
+    t.add_special_tokens({to: getattr(t, of) for of, to in aliases if getattr(t, of) and getattr(t, to) is None})
+    made = t.backend_tokenizer
+    made.no_truncation()
+    made.no_padding()
+    text, file = made.to_str(), os.path.join(o.tokenizer_model, "tokenizer.json")
+    if not os.path.exists(file) or type(made).from_file(file).to_str() != text:
+        file = _save(folder, text)
+    around = made.encode("a", add_special_tokens=not o.tokenizer_hf_no_include_special_tokens)
+    inside = [i for i, special in enumerate(around.special_tokens_mask) if not special]
+    before, after = around.ids[:inside[0]], around.ids[inside[-1] + 1:]
+    if len(before) > 1 or len(after) > 1 or after and (o.append_eod or not before):
+        raise _Refused(f"{o.tokenizer_model}: its template puts {before} before each text and {after} after it: at most one "
+                       "before it, and then, without --append-eod, one after it are supported; "
+                       "--tokenizer-hf-no-include-special-tokens leaves out both")
+    ids = t.get_vocab().values()
+    if (len(t) < 65500) != (max(ids) < 65499):
+        raise _Refused(f"{o.tokenizer_model}: has {len(t)} ids up to {max(ids)}: Megatron stores them in 16 bits")
+    return _Encoding(file, str(*before) or "none", str(*after) or "none",
+                     "none" if t.eos_token is None else str(t.convert_tokens_to_ids(t.eos_token)), "match")
+
+
+def _gpt2(o: argparse.Namespace, folder: str) -> _Encoding:
+    with open(o.vocab_file, encoding="utf-8") as file:
+        vocab = json.load(file)
+    with open(o.merge_file, encoding="utf-8") as file:
+        merges = [line for line in file.read().split("\n") if line and not line.startswith("#version")]
+    token = "<|endoftext|>"
+    if token not in vocab:
+        raise _Refused(f"{o.vocab_file}: has no {token}")
+    special = {"id": vocab[token], "content": token, "special": True, "single_word": False, "lstrip": False,
+               "rstrip": False, "normalized": False}
+    split = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    model = {"type": "BPE", "vocab": vocab, "merges": merges}
+    text = json.dumps({"added_tokens": [special], "normalizer": None, "pre_tokenizer": split, "post_processor": None,
+                       "decoder": split, "model": model})
+    return _Encoding(_save(folder, text), "none", "none", str(vocab[token]), "match")
+
+
+def _pieces(o: argparse.Namespace, folder: str) -> _Encoding:
+    """Linked, so that no file beside it names another end."""
+    path = os.path.join(folder, os.path.basename(o.tokenizer_model))
+    os.symlink(os.path.abspath(o.tokenizer_model), path)
+    return _Encoding(path, "none", "none", "auto", "text")
+
+
+def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tokmap preprocess", allow_abbrev=False, description="Takes the arguments of Megatron-LM's "
+        "tools/preprocess_data.py, and writes the same PREFIX_KEY_document.bin and .idx, and a .tmi for tokmap. Like it, "
+        "it replaces them. A run that was killed is resumed by the same command. Other arguments of that tool are "
+        "refused. Nothing is loaded from the network.",
+        epilog="Example: python -m tokmap preprocess --input corpus.jsonl --output-prefix data/web --append-eod --workers 16 "
+        "--tokenizer-type HuggingFaceTokenizer --tokenizer-model models/llama")
+    add: Any = parser.add_argument
+    add("--input", required=True, metavar="FILE", help="JSON lines, also as .gz or .zst; with --partitions a pattern")
+    add("--json-keys", nargs="+", default=["text"], metavar="KEY", help="a dataset is made of each [text]")
+    add("--output-prefix", required=True, metavar="PREFIX")
+    add("--append-eod", action="store_true", help="end each document that has tokens with the end token of the tokenizer")
+    add("--tokenizer-type", required=True, choices=["HuggingFaceTokenizer", "GPT2BPETokenizer", *_PIECES])
+    add("--tokenizer-model", metavar="NAME", help="folder of a tokenizer of transformers, the name of one that was "
+        "downloaded before, or a model of sentencepiece")
+    add("--vocab-file", metavar="FILE", help="of GPT2BPETokenizer")
+    add("--merge-file", metavar="FILE", help="of GPT2BPETokenizer")
+    add("--tokenizer-hf-no-include-special-tokens", action="store_true", help="without the template of the tokenizer")
+    add("--workers", type=int, metavar="N", help="threads [one per processor]")
+    add("--partitions", type=int, default=1, metavar="N", help="more than 1 only with --keep-sequential-samples, because "
+        "otherwise Megatron changes the order of documents; files are then packed in the order of their names")
+    add("--keep-sequential-samples", action="store_true")
+    for name in ("--log-interval", "--lang", "--max-documents"):
+        add(name, help="no effect")
+    add("--use-gigatoken", action="store_true", help="no effect")
+    o, others = parser.parse_known_args(arguments)
+    needed = ("vocab_file", "merge_file") if o.tokenizer_type == "GPT2BPETokenizer" else ("tokenizer_model",)
+    others += [name for name in o.json_keys if "." in name]
+    missing = [f"--{name.replace('_', '-')}" for name in needed if getattr(o, name) is None]
+    if o.partitions > 1 and not o.keep_sequential_samples:
+        missing.append("--keep-sequential-samples, because --partitions changes the order of documents without it,")
+    if missing:
+        parser.error(f"{missing[0]} is needed")
+    if others:
+        parser.error(f"{others[0]}: tokmap does not do this: use Megatron's own tool for it")
+    return o
+
+
+def _run(command: List[str]) -> int:
+    """Its exit status. It gets the signals that this process gets, and ends in its own way."""
+    with subprocess.Popen(command) as running:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, frame: running.send_signal(number))
+        code = running.wait()
+    return code if code >= 0 else 128 - code
+
+
+def main(arguments: Optional[List[str]] = None) -> None:
+    """Runs the command `preprocess`. Exit statuses are those of the program."""
+    o = _parse(arguments)
+    inputs = sorted(glob.glob(o.input)) if o.partitions > 1 else [o.input]
+    make = {"HuggingFaceTokenizer": _hugging_face, "GPT2BPETokenizer": _gpt2}.get(o.tokenizer_type, _pieces)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            program, encoding = _native.find_program("tokmap"), make(o, folder)
+            if o.append_eod and encoding.eod == "none":
+                raise _Refused(f"{o.tokenizer_model}: names no end token for --append-eod")
+        except (_Refused, OSError, ValueError) as error:
+            print(f"tokmap preprocess: {error}", file=sys.stderr)
+            sys.exit(3)
+        for key in o.json_keys:
+            code = _run([
+                program, "pack", *inputs, "--format", "jsonl", "--field", key, "--utf8", "error", "--force",
+                "--tokenizer", encoding.file, "--specials", encoding.specials, "--bos", encoding.bos,
+                "--eod", encoding.eod if o.append_eod else encoding.end, "--also", "megatron",
+                *(["--threads", str(o.workers)] if o.workers else []), "-o", f"{o.output_prefix}_{key}_document"])
+            if code:
+                sys.exit(code)
