@@ -124,6 +124,17 @@ def make_corpora():
     return {}
 
 
+def make_corpus():
+    """corpus.jsonl and a tokenizer."""
+    import check_preprocess
+
+    if not os.path.exists("models"):
+        os.mkdir("models")
+        check_preprocess.make_tokenizer(pathlib.Path("models"), "gpt2").rename("models/llama")
+        pathlib.Path("corpus.jsonl").write_text('{"text": "a word"}\n{"text": ""}\n')
+    return {}
+
+
 def make_chats():
     """chats.jsonl, a tokenizer and a template; and the tokenizer and a model for it."""
     import check_render
@@ -139,7 +150,8 @@ def make_chats():
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
 
 
-MORE_NAMES = {"Public corpora": make_corpora, "Lightning": make_module, "HF Trainer": make_llama,
+MORE_NAMES = {"Public corpora": make_corpora, "Packing for Megatron-LM": make_corpus,
+              "Lightning": make_module, "HF Trainer": make_llama,
               "SFT with TRL and with plain PyTorch": make_chats,
               "Megatron-core": make_config, "OLMo-core": make_train_module, "Files of other libraries": make_rows,
               "nanoGPT": lambda: {"block_size": 64, "batch_size": 8, "device": "cpu"}}
