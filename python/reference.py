@@ -29,7 +29,7 @@ GROUPS = (
 )
 DROP_INS = (
     ("torch", ("IterableDataset", "data_loader", "MapDataset", "profiled")), ("lightning", ("DataModule",)),
-    ("huggingface", ("CausalLMDataset", "IterableDataset", "Callback")), ("megatron", ("GPTDataset",)),
+    ("huggingface", ("CausalLMDataset", "IterableDataset", "Callback")), ("megatron", ("datasets", "GPTDataset")),
     ("torchtitan", ("DataLoader", "DataLoader.Config")), ("olmo_core", ("DataLoader", "DataLoaderConfig")),
 )
 

@@ -183,6 +183,13 @@ class Shard:
         return out
 
 
+def check_tokenizers(shards: List[Shard]) -> None:
+    """Whether what `tokmap pack` has stored about the tokenizers is the same."""
+    pointers, detail = (ctypes.c_void_p * len(shards))(*(s.handle.pointer for s in shards)), _lib.ErrorDetail()
+    check(lib.tokmap_dataset_check_tokenizers(pointers, len(shards), ctypes.byref(detail)), detail,
+          ": set mixed_tokenizers=True to open both")
+
+
 def _same(values: List[Any]) -> Any:
     return values[0] if all(value == values[0] for value in values) else None
 
@@ -207,10 +214,8 @@ class Dataset:
         if not paths:
             raise ValueError("no path is given")
         shards = [Shard(one) for one in paths]
-        if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
-            pointers, detail = (ctypes.c_void_p * len(shards))(*(s.handle.pointer for s in shards)), _lib.ErrorDetail()
-            check(lib.tokmap_dataset_check_tokenizers(pointers, len(shards), ctypes.byref(detail)), detail,
-                  ": set mixed_tokenizers=True to open both")
+        if not flag("mixed_tokenizers", mixed_tokenizers):
+            check_tokenizers(shards)
         self._open_shards: Optional[List[Shard]] = shards
         self._describe()
 

@@ -2,11 +2,11 @@
 """tokmap.Samples - the samples of a loader by their numbers, for samplers."""
 
 import os
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from ._batch import Batch
 from ._loader import Loader
-from ._numbers import integer
+from ._numbers import integer, number
 
 
 def loader_of(sources: Any, options: Dict[str, Any], *sizes: Tuple[str, int, int]) -> Loader:
@@ -37,25 +37,29 @@ class Samples:
         samples[7]["inputs"]
 
     sources     a Loader, or what a Loader takes; only then there are other arguments, those of a Loader. Ranks and
-                batch_rows do not matter. Without max_epochs it has one epoch
+                batch_rows do not matter. Without max_epochs it has one epoch, or as many as n_samples takes
+    n_samples   the first so many, or fewer where max_epochs ends before. None: all
 
     Threads may share it. Other processes get it by pickle or by fork."""
 
-    def __init__(self, sources: Any, sequence_length: int = 0, **options: Any) -> None:
-        if not isinstance(sources, Loader):
-            options = {"max_epochs": 1, "io": "map", "rank": 0, "n_ranks": 1, **options}
+    def __init__(self, sources: Any, sequence_length: int = 0, *, n_samples: Optional[int] = None, **options: Any) -> None:
+        is_own = not isinstance(sources, Loader)
+        if is_own:
+            options = {"max_epochs": 1 if n_samples is None else None, "io": "map", "rank": 0, "n_ranks": 1, **options}
         sources = loader_of(sources, options, ("sequence_length", sequence_length, 0))
-        if sources.n_samples is None:
-            raise ValueError("this loader has no end, so its samples cannot be counted: set max_epochs")
+        counts = [] if n_samples is None else [number("n_samples", n_samples, 2**62 - 1)]
+        counts += [] if sources.n_samples is None else [sources.n_samples]
+        if not counts:
+            raise ValueError("this loader has no end, so its samples cannot be counted: set n_samples or max_epochs")
         if sources._steps.skips:
             raise ValueError("samples are asked for by their numbers here, so skip has no meaning: leave them out in the sampler")
-        self._n_samples: int = sources.n_samples
+        self._n_samples = min(counts)
         self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1,
                            "batch_schedule": (), "ledger": None}
-        self._open()
+        self._open(sources if is_own and self._arguments == sources._arguments else None)
 
-    def _open(self) -> None:
-        self._loader, self._process = Loader(**self._arguments), os.getpid()
+    def _open(self, loader: Optional[Loader] = None) -> None:
+        self._loader, self._process = Loader(**self._arguments) if loader is None else loader, os.getpid()
 
     def __getstate__(self) -> Dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_loader", "_process")}

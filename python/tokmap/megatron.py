@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tokmap.megatron - a data set with the keys of Megatron-core's GPTDataset."""
+"""tokmap.megatron - data sets with the keys of Megatron-core's GPTDataset, and the blends and splits of its configuration."""
 
-from typing import Any, Dict, Optional
+import importlib
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
+import numpy as np
 import torch
 
+from ._blends import open_prefixes, padding_id, refuse_options, sources_of
+from ._errors import MismatchError
+from ._numbers import flag
 from .torch import MapDataset
 
 
@@ -15,41 +20,123 @@ class GPTDataset(MapDataset):
         train = tokmap.megatron.GPTDataset("data/train", config)
 
     config      a GPTDatasetConfig. Its sequence_length, random_seed, reset_position_ids, reset_attention_mask,
-                eod_mask_loss and create_attention_mask are used. Documents end at the boundaries of the dataset,
-                which are the end-of-document ids that Megatron looks for, unless documents lack them
-    options     those of a Loader. Without max_epochs the data set has one epoch
+                eod_mask_loss, create_attention_mask and inter_document_masking are used, and the ids of its tokenizer for
+                padding; options that would change samples in another way are refused. Documents end at the boundaries of
+                the dataset, which are the end-of-document ids that Megatron looks for, unless documents lack them
+    options     those of a Loader, and n_samples, as of Samples. Without these the data set has one epoch
+    inter_document_masking  in place of that of the config, which releases to 0.16.1 lack: instead of attention_mask there
+                are cu_seqlens and max_seqlen, and position_ids are reset
 
     A row that is shorter, with windows="within-document" or "best_fit", has inputs of pad_id, labels of 0 and a loss_mask
     of 0 after its end, whatever eod_mask_loss says. With "best_fit" the label after each document is 0 with a loss_mask
-    of 0, too."""
+    of 0, too. In cu_seqlens, what such a row lacks is a document."""
 
-    def __init__(self, sources: Any, config: Any, **options: Any) -> None:
+    index_split: Any = None  # Megatron chooses samplers by it
+    _is_blend = False
+
+    def __init__(self, sources: Any, config: Any, *, inter_document_masking: Optional[bool] = None, **options: Any) -> None:
         if options.get("mask_labels") or "outputs" in options or "ignore_index" in options:
             raise ValueError("mask_labels, outputs and ignore_index cannot be options here: Megatron takes a loss_mask, "
                              "which is 0 for labels that a row lacks and, with eod_mask_loss of the config, at the ends "
                              "of documents")
+        refuse_options(config)
+        if inter_document_masking is None:
+            inter_document_masking = getattr(config, "inter_document_masking", False)
+        self._by_document = flag("inter_document_masking", inter_document_masking)
+        self._has_mask = config.create_attention_mask and not self._by_document
         outputs = ["inputs", "labels"]
         outputs += ["loss_mask"] if config.eod_mask_loss else []
-        outputs += ["position_ids"] if config.reset_position_ids else []
-        outputs += ["document_ids"] if config.reset_attention_mask and config.create_attention_mask else []
+        outputs += ["position_ids"] if config.reset_position_ids or self._by_document else []
+        outputs += ["document_ids"] if config.reset_attention_mask and self._has_mask else []
+        outputs += ["cu_seqlens"] if self._by_document else []
         options = {"seed": config.random_seed, "framework": "torch", **options, "outputs": outputs}
         super().__init__(sources, config.sequence_length, **options)
         if self._arguments["cp_size"] != 1:
             raise ValueError(f"cp_size is {self._arguments['cp_size']}: must be 1, because Megatron slices the rows itself")
-        self.config = config
+        self.config, self._padding = config, padding_id(config)
 
     def __getitem__(self, sample: Optional[int]) -> Dict[str, Any]:
         found = super().__getitem__(sample or 0)
         length = self.config.sequence_length
-        mask = torch.tril(torch.ones((length, length), dtype=torch.bool)) if self.config.create_attention_mask else None
+        mask = torch.tril(torch.ones((length, length), dtype=torch.bool)) if self._has_mask else None
         if mask is not None and "document_ids" in found:
             mask &= found["document_ids"][:, None] == found["document_ids"]
         loss_mask = found["loss_mask"].float() if "loss_mask" in found else torch.ones(length)
-        labels = torch.as_tensor(found["labels"])
+        tokens, labels = torch.as_tensor(found["inputs"]), torch.as_tensor(found["labels"])
         lacks = labels < 0  # Megatron's cross entropy takes only ids
+        if self._padding is not None:
+            lacks |= labels == self._padding
+            tokens[tokens == self._padding] = 0
         loss_mask[lacks] = 0
-        return {
-            "tokens": found["inputs"], "labels": labels.masked_fill(lacks, 0),
+        row = {
+            "tokens": tokens, "labels": labels.masked_fill(lacks, 0),
             **({} if mask is None else {"attention_mask": ~mask[None]}),  # True: not seen
             "loss_mask": torch.zeros(length) if sample is None else loss_mask,  # None: a row of padding
             "position_ids": found["position_ids"].long() if "position_ids" in found else torch.arange(length)}
+        if self._by_document:
+            begins = torch.as_tensor(found["cu_seqlens"])
+            row["cu_seqlens"] = torch.nn.functional.pad(begins, (0, length + 1 - len(begins)), value=length)  # to collate
+            row["max_seqlen"] = begins.diff().max()
+        if not self._is_blend:
+            return row
+        where = self._loader.locate(sample or 0)
+        return {"dataset_id": np.int16(where.source + where.dataset), **row}  # one of them is 0: see sources_of
+
+
+def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
+             is_built_on_rank: Callable[[], bool] = lambda: True, **options: Any) -> List[Any]:
+    """Train, valid and test, each a GPTDataset or None: what BlendedMegatronDatasetBuilder(GPTDataset, sizes,
+    is_built_on_rank, config).build() returns, for train_valid_test_datasets_provider.
+
+        train, valid, test = tokmap.megatron.datasets(config, train_val_test_num_samples)
+
+    config      a GPTDatasetConfig. Each prefix of its blend, or blend_per_split, is a dataset, or X.bin and X.idx for which
+                `tokmap index` has made X.tmi. Weights are shares of the samples; 0 leaves a prefix out. A blend without
+                weights is one corpus, each sample of which comes once. split cuts at the documents at which Megatron
+                cuts. multiple_validation_sets gives a list. Options for caches and for reading mean nothing here, and
+                those that are not supported, such as FIM, are refused
+    sizes       the number of samples of each split; None: an epoch; 0: None is returned for this split. A blend of several
+                prefixes without weights has at most one epoch. The order of samples does not depend on sizes
+    is_built_on_rank    where it returns False, there is None in place of a data set. Everything is checked nevertheless
+    options     those of GPTDataset
+
+    Nothing is written, and ranks do not wait for each other: what is refused is refused on each. The samples of a blend
+    have a dataset_id, the number of their prefix."""
+    Split = importlib.import_module("megatron.core.datasets.utils").Split
+    wrong = sorted(options.keys() & {"phases", "max_epochs", "n_samples"})
+    if wrong:
+        raise TypeError(f"{', '.join(wrong)} cannot be given here, where config and sizes say it: make a GPTDataset of Sources")
+    if len(sizes) != len(Split):
+        raise ValueError(f"sizes is {sizes!r}: must be those of train, valid and test")
+    refuse_options(config)
+    if config.mock:
+        raise ValueError("config has neither blend nor blend_per_split, and mock data are Megatron's")
+    is_one = config.blend is not None  # blend for all splits
+    blends = [config.blend if share else None for share in config.split_matrix] if is_one else config.blend_per_split
+    opened = open_prefixes((prefix for blend in blends if blend for prefix in blend[0]), config, options.get("mixed_tokenizers", False))
+    is_built = is_built_on_rank()
+
+    def make(split: Any, size: Optional[int], prefixes: List[str], weights: Optional[List[float]]) -> Optional[GPTDataset]:
+        if not is_one and len(prefixes) == 1:
+            weights = None  # so does Megatron
+        if weights is not None and size is None:
+            raise ValueError(f"{split.name}: a blend with weights has no end, so its size cannot be None")
+        sources = sources_of((prefixes, weights), opened, config.split_matrix[split.value] if is_one else (0, 1), split.name)
+        max_epochs = 1 if size is None or weights is None and len(prefixes) > 1 else None
+        try:
+            one = GPTDataset(sources, config, n_samples=size, max_epochs=max_epochs, **options)
+        except MismatchError as error:
+            error.args = f"{split.name}: {error}", *error.args[1:]
+            raise
+        one.index_split, one._is_blend = split, weights is not None or len(prefixes) > 1
+        return one if is_built else None
+
+    found: List[Any] = []
+    for split, size, blend in zip(Split, sizes, blends):
+        if size == 0 or not blend:
+            found.append(None)
+        elif config.multiple_validation_sets and not is_one and split is Split.valid and len(blend[0]) > 1:
+            found.append([make(split, size, [prefix], None) for prefix in blend[0]])
+        else:
+            found.append(make(split, size, *blend))
+    return found

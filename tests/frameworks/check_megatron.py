@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.megatron against the GPTDataset of megatron-core, over the same tokens."""
 
+import collections
+import dataclasses
 import itertools
 import logging
 import pickle
 import subprocess
 import sys
+import typing
 import warnings
 
 from frameworks import EOD, need, redact, run_checks
@@ -17,8 +20,10 @@ warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder  # noqa: E402
 from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig  # noqa: E402
-from megatron.core.datasets.utils import Split  # noqa: E402
+from megatron.core.datasets.utils import Split, get_blend_from_list  # noqa: E402
+from torch.utils.data import DataLoader  # noqa: E402
 
 import tokmap  # noqa: E402
 import tokmap.megatron  # noqa: E402
@@ -28,6 +33,32 @@ from documents import environment  # noqa: E402
 class Tokenizer:
     vocab_size, eod = 257, EOD
     unique_identifiers = {"class": "none"}
+
+
+class Padded(Tokenizer):
+    pad = ord(" ")
+
+
+class Ambiguous(Tokenizer):
+    pad = EOD
+
+
+def config_of(kind=GPTDatasetConfig, **options):
+    return kind(**{**dict(random_seed=1, sequence_length=32, tokenizer=Tokenizer(), reset_position_ids=False, reset_attention_mask=False,
+                          eod_mask_loss=True, create_attention_mask=False), **options})
+
+
+def make_prefixes(folder, sizes, is_pair=True):
+    """A dataset for each of so many documents, whose ids are 3 * its number, + 1, + 2; as a pair of Megatron with a .tmi."""
+    for k, n in enumerate(sizes):
+        with tokmap.Writer(folder / f"p{k}", vocab_size=257, eod_id=EOD) as w:
+            for i in range(n):
+                w.document([3 * k + (3 * i > n) + (3 * i > 2 * n)] * (40 + i % 30) + [EOD])
+        if is_pair:
+            for command in (["export", "--to", "megatron", folder / f"p{k}", "-o", folder / f"m{k}"],
+                            ["index", folder / f"m{k}.bin"]):
+                subprocess.run(["tokmap", *command, "-q"], check=True, env=environment())
+    return [str(folder / f"{'m' if is_pair else 'p'}{k}") for k in range(len(sizes))]
 
 
 def samples_are_those_of_megatron_core(folder):
@@ -43,14 +74,15 @@ def samples_are_those_of_megatron_core(folder):
         for first, end in zip([0, *ends], ends):
             w.document(tokens[first:end])
     names = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss", "create_attention_mask")
-    for flags in itertools.product((False, True), repeat=4):
-        config = GPTDatasetConfig(
-            random_seed=1, sequence_length=32, blend=([str(folder / "exported")], None), split="1",
-            path_to_cache=str(folder / "cache"), tokenizer=Tokenizer(), **dict(zip(names, flags)))
+    kinds = [(Tokenizer, False), (Padded, False), (Ambiguous, False), (Ambiguous, True)]
+    for *flags, (tokenizer, allows) in itertools.product(*[(False, True)] * 4, kinds):
+        config = config_of(blend=([str(folder / "exported")], None), split="1", path_to_cache=str(folder / "cache"),
+                           tokenizer=tokenizer(), allow_ambiguous_pad_tokens=allows, **dict(zip(names, flags)))
         low = GPTDataset.build_low_level_dataset(str(folder / "exported"), config)
         truth = GPTDataset(low, str(folder / "exported"), np.arange(1, dtype=np.int32), None, Split.train, config)
         mine = tokmap.megatron.GPTDataset(folder / "many", config, shuffle="none")
         assert len(mine) == len(truth) == (len(tokens) - 1) // 32
+        truth.masks_and_position_ids_are_cacheable = False  # else the padding of a row is masked in all after it, too
         for i, window in [(None, int(truth.shuffle_index[0])), *enumerate(truth.shuffle_index.tolist())]:
             wanted, got = truth[i], mine[window]
             if i is None:
@@ -58,7 +90,7 @@ def samples_are_those_of_megatron_core(folder):
             assert list(got) == list(wanted)
             for key, value in wanted.items():
                 assert got[key].dtype == value.dtype and got[key].shape == value.shape, key
-                assert torch.equal(got[key], value), (flags, i, key)
+                assert torch.equal(got[key], value), (flags, tokenizer, i, key)
     for options in ({"mask_labels": True}, {"outputs": ("inputs", "labels")}, {"ignore_index": 5}, {"cp_size": 2}):  # labels of -100 count in its loss
         try:
             tokmap.megatron.GPTDataset(folder / "many", config, **options)
@@ -75,8 +107,7 @@ def what_a_short_row_lacks_does_not_count(folder):
         for n in range(2, 60):
             w.document(range(n))
     for eod_mask_loss in (False, True):
-        config = GPTDatasetConfig(random_seed=1, sequence_length=32, blend=None, split="1", tokenizer=Tokenizer(),
-                                  reset_position_ids=False, reset_attention_mask=False, eod_mask_loss=eod_mask_loss)
+        config = config_of(eod_mask_loss=eod_mask_loss)
         mine = tokmap.megatron.GPTDataset(folder / "short", config, windows="within-document", pad_id=EOD)
         mine = pickle.loads(pickle.dumps(mine))  # as for a worker that is spawned
         truth = tokmap.Samples(folder / "short", 32, seed=1, windows="within-document", pad_id=EOD)
@@ -87,6 +118,174 @@ def what_a_short_row_lacks_does_not_count(folder):
             assert (got["labels"].numpy() == np.where(lacks, 0, wanted["labels"])).all()
             n_short += lacks.any()
         assert len(mine) == len(truth) and 30 < n_short < len(mine)
+
+
+def blends_and_splits_are_those_of_the_builder(folder):
+    """Which documents each split has, which samples, and what they look like; their order is tokmap's. Megatron's builder
+    comes last, because it writes files."""
+    prefixes = make_prefixes(folder, (300, 101, 80, 1000))
+    weights, five = [0.5, 0.123, 0.3, 2.0], get_blend_from_list(["30", prefixes[0], "70.5", prefixes[1]])
+    cases = [(dict(blend=(prefixes, weights), split=split), (300, 70, 40)) for split in ("949,50,11", "98,1,1", "1,1,1", "0.3,0,1")]
+    cases += [(dict(blend=(prefixes, None), split="90,5,5"), (None, None, 30)), (dict(blend=(prefixes[3:], None), split="2,1"), (5000, None, 9)),
+              (dict(blend=(prefixes[3:], [3.0]), split="100"), (70, 1, 1)), (dict(blend=five, split="1"), (100, 0, 0)),
+              (dict(blend_per_split=[(prefixes, weights), (prefixes[:2], None), (prefixes[:1], [2.0])]), (100, 10**6, 50)),
+              (dict(blend_per_split=[get_blend_from_list(prefixes[:3]), (prefixes[1:], None), None], full_validation=True,
+                    multiple_validation_sets=True), (200, None, 50))]
+    before = sorted(folder.rglob("*"))
+    results = [tokmap.megatron.datasets(config_of(**options), sizes) for options, sizes in cases]
+    assert sorted(folder.rglob("*")) == before
+    for (options, sizes), mine in zip(cases, results):
+        config = config_of(**options)
+        truth = BlendedMegatronDatasetBuilder(GPTDataset, sizes, lambda: True, config).build()
+        for got_list, wanted_list, size in zip(mine, truth, sizes):
+            if size == 0:  # Megatron makes one, of which training makes none
+                wanted_list = None
+            assert type(got_list) is list if type(wanted_list) is list else True
+            for got, wanted in zip(*[one if isinstance(one, list) else [one] for one in (got_list, wanted_list)]):
+                assert (got is None) == (wanted is None), (options, got, wanted)
+                if got is not None:
+                    compare_with_builder(got, wanted, size)
+        unbuilt = tokmap.megatron.datasets(config, sizes, lambda: False)
+        assert [one if one is None or isinstance(one, list) else 0 for one in unbuilt] == \
+            [[None] * len(one) if isinstance(one, list) else None for one in mine]
+
+
+def compare_with_builder(got, wanted, size):
+    assert got.index_split is getattr(wanted, "split", None) or got.index_split is wanted.index_split
+    for key, value in wanted[0].items():
+        assert [key in got[0], got[0][key].dtype, got[0][key].shape] == [True, value.dtype, value.shape], key
+    assert list(got[0]) == list(wanted[0])
+    parts = getattr(wanted, "datasets", [wanted])
+    for part, (dataset, documents) in zip(parts, documents_of(got)):
+        assert str(part.dataset_path) == dataset.paths[0][:-4]
+        assert (part.indices[0], part.indices[-1] + 1, len(part.indices)) == (*documents, documents[1] - documents[0])
+    # An epoch of a part: Megatron's may end in the middle of another row, because it shuffles documents first.
+    lengths = [(sum(len(dataset[i]) for i in range(*documents)) - 1) // 32 for dataset, documents in documents_of(got)]
+    counts = collections.Counter(int(row.get("dataset_id", 0)) for row in got)
+    if not hasattr(wanted, "datasets"):
+        assert len(got) == (size or lengths[0]) <= len(wanted)
+    elif got._arguments["max_epochs"] == 1:
+        assert len(got) == len(wanted) == min(size or sum(lengths), sum(lengths))
+        assert len(got) < sum(lengths) or [counts[k] for k in range(len(parts))] == lengths
+    else:
+        assert len(got) == size <= len(wanted) <= size + len(parts)
+        for k, weight in enumerate(np.array(wanted.weights) / sum(wanted.weights)):
+            assert abs(counts[k] - size * weight) < 1.01, (counts, wanted.weights)
+    for row in itertools.islice(got, 200):  # only of documents of this split
+        dataset, (first, end) = documents_of(got)[int(row.get("dataset_id", 0))]
+        assert {*row["tokens"].tolist()} <= {id for i in range(first, end) for id in dataset[i].tolist()}
+
+
+def documents_of(data):
+    """Each dataset of a data set, and the documents that it takes of it."""
+    return [(dataset, part or (0, len(dataset))) for source in data._arguments["sources"]
+            for dataset, part in zip(source.datasets, source.documents)]
+
+
+def training_goes_on_at_the_consumed_samples(folder):
+    """With other ranks, other micro batches and workers. Batches are those of MegatronPretrainingSampler (megatron.training,
+    which is not in the package): micro_batch rows for each rank in turn, from the consumed sample on."""
+    prefixes = make_prefixes(folder, (300, 101, 57), is_pair=False)
+    config = config_of(blend=(prefixes, [0.5, 0.2, 0.3]), split="9,1,0")
+    truth = [row["tokens"].tolist() for row in tokmap.megatron.datasets(config, (960, 0, 0))[0]]
+    loader = tokmap.Loader([tokmap.Source(prefix, weight, documents=(0, end)) for prefix, weight, end in zip(
+        prefixes, (0.5, 0.2, 0.3), (270, 91, 51))], 32, 8, seed=1)
+    assert [row for _ in range(120) for row in next(loader).inputs.tolist()] == truth
+    consumed, seen = 0, []
+    for n_ranks, micro_batch, n_workers, n_steps in ((4, 2, 0, 20), (2, 4, 2, 25), (8, 1, 1, 30), (1, 8, 3, 45)):
+        ranks = []
+        for rank in range(n_ranks):
+            train, _, _ = tokmap.megatron.datasets(config, (len(seen) + 1000, 0, 0))
+            batches = [[consumed + (step * n_ranks + rank) * micro_batch + i for i in range(micro_batch)] for step in range(n_steps)]
+            ranks.append([batch["tokens"].tolist() for batch in DataLoader(train, batch_sampler=batches, num_workers=n_workers)])
+        seen += [row for step in zip(*ranks) for batch in step for row in batch]
+        consumed += n_steps * n_ranks * micro_batch
+    assert seen == truth and consumed == 960
+
+
+@dataclasses.dataclass
+class Later(GPTDatasetConfig):
+    """The option that releases after 0.16.1 have (pull request 5298)."""
+
+    inter_document_masking: bool = False
+
+
+def keys_of_documents_are_those_that_megatron_documents(folder):
+    """Not compared with the package, which has none in 0.16.1: cu_seqlens has sequence_length + 1 places, the last ones of
+    which are sequence_length; max_seqlen is a tensor without dimensions; there is no attention_mask."""
+    options = dict(eod_mask_loss=False, reset_attention_mask=True, create_attention_mask=True)
+    configs = [(config_of(Later, **options, inter_document_masking=True), {}),
+               (config_of(Later, **options), {"inter_document_masking": True}),
+               (config_of(**options), {"inter_document_masking": True})]
+    for (config, given), windows in itertools.product(configs, ({}, {"windows": "best_fit", "align": 4})):
+        mine = tokmap.megatron.GPTDataset(folder / "train", config, **given, **windows)
+        truth = tokmap.Samples(folder / "train", 32, seed=1, outputs=("inputs", "labels", "position_ids", "cu_seqlens"), **windows)
+        assert len(mine) == len(truth) > 100
+        for got, wanted in zip(mine, truth):
+            assert list(got) == ["tokens", "labels", "loss_mask", "position_ids", "cu_seqlens", "max_seqlen"]
+            assert got["cu_seqlens"].dtype == got["max_seqlen"].dtype == torch.int32 and got["max_seqlen"].ndim == 0
+            begins, n = wanted["cu_seqlens"].tolist(), len(wanted["cu_seqlens"])
+            assert got["cu_seqlens"].tolist() == begins + [32] * (33 - n) and begins[-1] == 32
+            assert got["max_seqlen"] == max(b - a for a, b in zip(begins, begins[1:]))
+            assert (got["position_ids"].numpy() == wanted["position_ids"]).all() and got["position_ids"].dtype == torch.int64
+            assert (got["tokens"].numpy() == wanted["inputs"]).all()
+            assert (got["loss_mask"].numpy() == (wanted["labels"] != -100)).all()
+            assert not windows or not any(begin % 4 for begin in begins)
+        batch = next(iter(DataLoader(mine, batch_size=8)))
+        assert batch["cu_seqlens"].shape == (8, 33) and batch["max_seqlen"].shape == (8,)
+    assert "cu_seqlens" not in tokmap.megatron.GPTDataset(folder / "train", config_of(Later, **options))[0]
+
+
+@dataclasses.dataclass
+class Fim(GPTDatasetConfig):
+    """Megatron's GPTFIMDatasetConfig is in megatron.training."""
+
+    fim_rate: typing.Optional[float] = None
+
+
+def what_cannot_be_done_is_refused_on_every_rank(folder):
+    """Also where nothing is built, and before any rank waits for another one."""
+    a, b, c = make_prefixes(folder, (300, 101, 3))
+    (folder / "m1.tmi").rename(folder / "kept")
+    (folder / "m2.tmi").unlink()
+    blend = ([a, a], [1.0, 1.0])
+    for name, tokenizer in (("one", "a"), ("other", "b")):
+        with tokmap.Writer(folder / name, vocab_size=257) as w:
+            w.set_metadata({"tokenizer": {"sha256": tokenizer * 64}})
+            w.document(range(256))
+    others = [str(folder / name) for name in ("one", "other")]
+    Small = type("Small", (Tokenizer,), {"vocab_size": 200})
+    cases = [
+        (dict(blend=([a, "nix", "nada"], None)), {}, FileNotFoundError, "nix, nada"),
+        (dict(blend=([a, b, c], [1.0] * 3)), {}, FileNotFoundError, f"tokmap index {b}.bin {c}.bin"),
+        (dict(blend=([a, a], [1.0, "2"])), {}, TypeError, a), (dict(blend=([a, a], [1.0, None])), {}, TypeError, a),
+        *[(dict(blend=([a, a], weights)), {}, ValueError, a) for weights in ([0.0, 0.0], [1.0, -1.0], [1.0, float("nan")],
+                                                                             [1.0, 1e-6 / 2], [float("inf"), 1.0])],
+        (dict(blend=blend), {"sizes": (None, 0, 0)}, ValueError, "size"), (dict(blend=blend), {"sizes": (1, 2)}, ValueError, "sizes"),
+        (dict(blend=([a], None), split="9999,1,0"), {"sizes": (9, 9, 9)}, ValueError, "valid"),
+        (dict(blend=([a], None), split="99,1", sequence_length=256), {"sizes": (9, 9, 9)}, tokmap.MismatchError, "valid: " + a),
+        (dict(blend=(others, None)), {}, tokmap.MismatchError, "other"),
+        (dict(blend_per_split=[(others[:1], None), (others[1:], None), None], split=None), {}, tokmap.MismatchError, "other"),
+        (dict(blend=(others[:1], None), tokenizer=Small()), {}, tokmap.MismatchError, "one"),
+        (dict(blend=None, split=None), {}, ValueError, "mock"),
+        *[(dict(blend=blend, **{name: not GPTDatasetConfig.__dataclass_fields__[name].default}), {}, ValueError, name) for name in (
+            "add_extra_token_to_sequence", "drop_last_partial_validation_sequence", "hybrid_context_parallel")],
+        *[(dict(blend=blend), {name: value}, TypeError, name) for name, value in (
+            ("max_epochs", 1), ("phases", {5: [1, 1]}), ("n_samples", 3))],
+        (dict(blend=blend, kind=Fim, fim_rate=0.5), {}, ValueError, "fim_rate")]
+    for options, more, error, word in cases:
+        config = config_of(**{"split": "1", **options})
+        for is_built in (True, False):
+            try:
+                tokmap.megatron.datasets(config, **{"sizes": (9, 0, 0), "is_built_on_rank": lambda: is_built, **more})
+            except error as found:
+                assert word in str(found), (word, found)
+                continue
+            raise AssertionError((options, more))
+    train, _, _ = tokmap.megatron.datasets(config_of(blend=(others, None), split="1"), mixed_tokenizers=True)
+    assert len(train) == 2 * 7
+    for used in (dict(num_dataset_builder_threads=8), dict(path_to_cache="nix", defer_npy_index_mmap=True), dict(mmap_bin_files=False)):
+        assert len(tokmap.megatron.datasets(config_of(blend=blend, split="1", **used), (9, 0, 0))[0]) == 9
 
 
 def packed_rows_are_imported(folder):
@@ -112,8 +311,7 @@ def packed_rows_are_imported(folder):
 def redacted_data_have_the_samples_of_before(folder):
     source, n_redacted = redact(folder), 0
     for eod_mask_loss in (False, True):
-        config = GPTDatasetConfig(random_seed=1, sequence_length=32, blend=None, split="1", tokenizer=Tokenizer(),
-                                  reset_position_ids=True, reset_attention_mask=False, eod_mask_loss=eod_mask_loss)
+        config = config_of(reset_position_ids=True, eod_mask_loss=eod_mask_loss)
         first, mine = (tokmap.megatron.GPTDataset(data, config) for data in (folder / "train", source))
         assert len(first) == len(mine)
         for wanted, got in zip(first, mine):

@@ -70,15 +70,26 @@ def make_llama():
         vocab_size=257, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
 
 
-def make_config():
+def make_provider():
+    """What pretrain_gpt.py has beside its provider."""
+    import functools
+
     from megatron.core.datasets.gpt_dataset import GPTDatasetConfig
 
     class Tokenizer:
         vocab_size, eod, unique_identifiers = 257, EOD, {"class": "none"}
 
-    return {"config": GPTDatasetConfig(random_seed=1, sequence_length=64, blend=(["data/train"], None), split="1",
-                                       tokenizer=Tokenizer(), reset_position_ids=False, reset_attention_mask=False,
-                                       eod_mask_loss=True)}
+    config = GPTDatasetConfig(random_seed=1, sequence_length=64, blend=(["data/train"], None), split="8,1,1", tokenizer=Tokenizer(),
+                              reset_position_ids=False, reset_attention_mask=False, eod_mask_loss=True)
+    return {"functools": functools, "get_args": dict, "core_gpt_dataset_config_from_args": lambda args: config,
+            "is_dataset_built_on_rank": lambda vp_stage: vp_stage is None}
+
+
+def call_provider(names):
+    provider = names["train_valid_test_datasets_provider"]
+    assert [len(data) for data in provider((5000, 20, 10))] == [5000, 20, 10] and provider((5, 5, 0), 1) == [None] * 3
+    for sample in provider((N_BATCHES, 0, 0))[0]:
+        names["train"](sample["tokens"][None], sample["labels"][None])
 
 
 def make_train_module():
@@ -153,8 +164,10 @@ def make_chats():
 MORE_NAMES = {"Public corpora": make_corpora, "Packing for Megatron-LM": make_corpus,
               "Lightning": make_module, "HF Trainer": make_llama,
               "SFT with TRL and with plain PyTorch": make_chats,
-              "Megatron-core": make_config, "OLMo-core": make_train_module, "Files of other libraries": make_rows,
+              "Megatron-core": make_provider, "OLMo-core": make_train_module, "Files of other libraries": make_rows,
               "nanoGPT": lambda: {"block_size": 64, "batch_size": 8, "device": "cpu"}}
+
+CALLS = {"Megatron-core": call_provider}  # of functions that a recipe defines
 
 
 def written_lines(text):
@@ -180,6 +193,7 @@ def run_block(title, language, text, folder):
         return len(text.strip().splitlines())
     try:
         exec(compile(text, title, "exec"), names)
+        CALLS.get(title, lambda names: None)(names)
     except Enough:
         pass
     return written_lines(text)

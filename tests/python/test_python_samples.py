@@ -49,6 +49,21 @@ def samples_are_the_rows_of_a_loader(folder):
         raise AssertionError(word)
 
 
+def the_first_samples_may_be_counted(folder):
+    """As many epochs as that takes, unless max_epochs ends before."""
+    truth = tokmap.Samples(folder / "a", 10, seed=5, max_epochs=3)
+    loader = tokmap.Loader(folder / "a", 10, seed=5)
+    for samples, n in ((tokmap.Samples(folder / "a", 10, seed=5, n_samples=700), 700), (tokmap.Samples(loader, n_samples=700), 700),
+                       (tokmap.Samples(folder / "a", 10, seed=5, n_samples=700, max_epochs=2), 600),
+                       (pickle.loads(pickle.dumps(tokmap.Samples(folder / "a", 10, seed=5, n_samples=0))), 0)):
+        assert len(samples) == n and all((samples[i]["inputs"] == truth[i]["inputs"]).all() for i in range(n))
+        try:
+            samples[n]
+        except IndexError:
+            continue
+        raise AssertionError(n)
+
+
 class Named(tokmap.Samples):
     def __init__(self, *arguments):
         super().__init__(*arguments)

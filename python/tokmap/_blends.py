@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the configuration of a data set of Megatron-core to sources: its prefixes, weights and splits."""
+
+import dataclasses
+import errno
+import math
+import os
+import shlex
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from ._dataset import Dataset, check_tokenizers
+from ._errors import MismatchError, make_error
+from ._numbers import flag, real
+from ._sources import Source
+
+# Options of a GPTDatasetConfig: those that are used, and those of caches and of reading, which mean nothing here.
+_USED = {"random_seed", "sequence_length", "blend", "blend_per_split", "multiple_validation_sets", "full_validation", "split",
+         "split_matrix", "mock", "tokenizer", "allow_ambiguous_pad_tokens", "reset_position_ids", "reset_attention_mask",
+         "eod_mask_loss", "create_attention_mask", "inter_document_masking"}
+_IGNORED = {"num_dataset_builder_threads", "path_to_cache", "mmap_bin_files", "mid_level_dataset_surplus", "fast_cache_load",
+            "defer_npy_index_mmap", "object_storage_cache_path", "data_parallel_size", "sequence_parallel_size",
+            "context_parallel_size", "sequences_per_dataset", "token_dtype_code"}
+
+
+def refuse_options(config: Any) -> None:
+    wrong = [field.name for field in dataclasses.fields(config) if field.name not in _USED | _IGNORED
+             and getattr(config, field.name) != field.default]
+    if wrong:
+        raise ValueError(f"{type(config).__name__}: {', '.join(wrong)}: tokmap supports only the default of these options")
+
+
+def padding_id(config: Any) -> Optional[int]:
+    """As Megatron finds it: the id of padding in the data, unless it is that of another special token."""
+    ids: List[Optional[int]] = []
+    for name in ("pad", "eos", "eod"):
+        try:
+            ids.append(getattr(config.tokenizer, name))
+        except (AttributeError, NotImplementedError):
+            ids.append(None)
+    return None if ids[0] in ids[1:] and not config.allow_ambiguous_pad_tokens else ids[0]
+
+
+def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) -> Dict[str, Dataset]:
+    found: Dict[str, Dataset] = {}
+    unknown: List[str] = []
+    not_indexed: List[str] = []
+    for prefix in dict.fromkeys(prefixes):
+        if os.path.exists(prefix + ".tmi"):
+            found[prefix] = Dataset(prefix)
+        else:
+            is_pair = os.path.exists(prefix + ".bin") and os.path.exists(prefix + ".idx")
+            (not_indexed if is_pair else unknown).append(prefix)
+    texts = [f"there is no dataset with the prefix {', '.join(unknown)}"] if unknown else []
+    if not_indexed:
+        files = " ".join(shlex.quote(prefix + ".bin") for prefix in not_indexed)
+        texts.append(f"{len(not_indexed)} of Megatron's have no .tmi yet, which is made once: tokmap index {files}")
+    if texts:
+        raise make_error("; ".join(texts), -3, errno.ENOENT, 0)
+    n_ids = getattr(config.tokenizer, "vocab_size", None)
+    for prefix, dataset in found.items():
+        if n_ids is not None and dataset.largest_id >= n_ids:
+            raise MismatchError(f"{prefix}: is of another tokenizer: it has the id {dataset.largest_id}, and the tokenizer of "
+                                f"config has {n_ids} ids", -7)
+    if not flag("mixed_tokenizers", mixed_tokenizers):
+        check_tokenizers([shard for dataset in found.values() for shard in dataset._shards()])
+    return found
+
+
+def _documents(dataset: Dataset, share: Tuple[float, float]) -> Optional[Tuple[int, int]]:
+    """[first, end) as in Megatron's builder; None: all."""
+    n = dataset.n_documents
+    first, end = (int(round(place * float(n))) for place in share)
+    return None if (first, end) == (0, n) and (n > 0 or share == (0, 1)) else (first, end)
+
+
+def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str, Dataset], share: Tuple[float, float],
+             split: str) -> List[Source]:
+    """One for each prefix, or, if there are no weights, one of all."""
+    prefixes, weights = blend
+    found = [opened[prefix] for prefix in prefixes]
+    documents = [_documents(dataset, share) for dataset in found]
+    nothing = [f"{prefix} ({dataset.n_documents} documents)" for prefix, dataset, part in zip(prefixes, found, documents)
+               if part and part[0] >= part[1]]
+    if nothing:
+        raise ValueError(f"split leaves no document for {split} of {', '.join(nothing)}")
+    if weights is None:
+        return [Source(found, documents=documents)]
+    weights = [real(f"{split}: the weight of {prefix}", weight) for prefix, weight in zip(prefixes, weights)]
+    total = math.fsum(weights)
+    wrong = ([k for k, weight in enumerate(weights) if not 0 <= weight < math.inf] or
+             [k for k, weight in enumerate(weights) if total == 0 or 0 < weight / total < 2**-20])
+    if wrong:
+        raise ValueError(f"{split}: the weight of {', '.join(f'{prefixes[k]} is {weights[k]}' for k in wrong)}: must be finite, and "
+                         "0, but not of all, or at least 2^-20 of the sum")
+    return [Source(dataset, weight, documents=[part]) for dataset, weight, part in zip(found, weights, documents)]
