@@ -288,7 +288,7 @@ typedef struct search {
 
 #define GIVE_OUT_AFTER 512 /* bytes of a window */
 
-static bool reach_place(search *w, size_t place)
+static inline bool reach_place(search *w, size_t place)
 {
     unigram_scratch *s = w->s;
     const size_t last = place - w->window;

@@ -7,8 +7,9 @@
 
 bool id_buffer_reserve(id_buffer *b, size_t n_more)
 {
-    return n_more <= SIZE_MAX / 16 - b->n &&
-           array_reserve(&b->ids, &b->capacity, b->n + n_more, sizeof *b->ids);
+    return b->capacity - b->n >= n_more ||
+           (n_more <= SIZE_MAX / 16 - b->n &&
+            array_reserve(&b->ids, &b->capacity, b->n + n_more, sizeof *b->ids));
 }
 
 bool id_buffer_append(id_buffer *b, uint32_t id)
