@@ -29,15 +29,26 @@ static tokenize_status take_tokens(pack_text text, id_buffer *ids)
 
 /* ---- Parts ---- */
 
+/* The next mark, which is one of a beginning or of an end in turns; `end`: there is none. */
+static const uint8_t *find_mark(const uint8_t *at, const uint8_t *end, bool in_part)
+{
+    const uint8_t *mark = memchr(at, in_part ? MARKED_END : MARKED_BEGIN, (size_t)(end - at));
+    return mark ? mark : end;
+}
+
 /* Copies the text without its marks. false: out of memory. */
 static bool take_text(pack_marks *m, pack_text text)
 {
+    const uint8_t *end = text.bytes + text.n_bytes, *mark;
+    bool in_part = false;
     if (!array_reserve(&m->text, &m->capacity, text.n_bytes + TEXT_PADDING, 1))
         return false;
     m->n_bytes = 0;
-    for (size_t i = 0; i < text.n_bytes; i++)
-        if (text.bytes[i] != MARKED_BEGIN && text.bytes[i] != MARKED_END)
-            m->text[m->n_bytes++] = text.bytes[i];
+    for (const uint8_t *at = text.bytes; at < end; at = mark + 1, in_part = !in_part) {
+        mark = find_mark(at, end, in_part);
+        memcpy(m->text + m->n_bytes, at, (size_t)(mark - at));
+        m->n_bytes += (size_t)(mark - at);
+    }
     memset(m->text + m->n_bytes, 0, TEXT_PADDING);
     return true;
 }
@@ -53,19 +64,20 @@ static uint64_t end_of_token(const byte_range *r)
  * share counts if one of them does. A special token that was dropped has bytes, but no id. */
 static void mark_ids(const pack_marks *m, pack_text text, uint32_t *ids, size_t n_ids)
 {
-    size_t k = 0, n = 0, last = 0; /* bytes of m->text, and where its last character begins */
-    for (size_t i = 0; i < text.n_bytes; i++) {
-        if (text.bytes[i] == MARKED_BEGIN) {
-            for (; k < n_ids && end_of_token(&m->ranges[k]) <= n; k++)
-                ids[k] |= MARKED_TOKEN;
-        } else if (text.bytes[i] == MARKED_END) {
-            while (k < n_ids && m->ranges[k].begin <= last &&
-                   (k == 0 || end_of_token(&m->ranges[k - 1]) <= last))
-                k++;
-        } else {
-            last = text.bytes[i] >> 6 == 2 ? last : n;
-            n++;
-        }
+    const uint8_t *end = text.bytes + text.n_bytes, *mark;
+    size_t k = 0, n = 0; /* bytes of m->text */
+    bool in_part = false;
+    for (const uint8_t *at = text.bytes; at < end; at = mark + 1, in_part = !in_part) {
+        mark = find_mark(at, end, in_part);
+        n += (size_t)(mark - at);
+        for (; !in_part && k < n_ids && end_of_token(&m->ranges[k]) <= n; k++)
+            ids[k] |= MARKED_TOKEN;
+        size_t last = n - in_part; /* of a part, where its last character begins */
+        while (in_part && m->text[last] >> 6 == 2)
+            last--;
+        while (in_part && k < n_ids && m->ranges[k].begin <= last &&
+               (k == 0 || end_of_token(&m->ranges[k - 1]) <= last))
+            k++;
     }
     for (; k < n_ids; k++)
         ids[k] |= MARKED_TOKEN;
