@@ -211,6 +211,41 @@ static bool walk_entry(walk *w, const char *path)
     return true;
 }
 
+/* In the cache of the Hugging Face Hub, a dataset is a folder with blobs/, refs/ and snapshots/; a
+ * folder in the latter has links to blobs for each revision. Of such a folder, and of its
+ * snapshots/, the only entry is the snapshot that refs/main names, or else the only one. */
+static bool find_snapshot(walk *w, folder_listing *l)
+{
+    const int n_all = (int)strlen(l->path), n = n_all - (n_all > 1 && l->path[n_all - 1] == '/');
+    const bool is_inner = n >= 9 && memcmp(l->path + n - 9, "snapshots", 9) == 0;
+    char folder[4096], ref[4096], text[640];
+    snprintf(ref, sizeof ref, "%.*s%s/blobs/../snapshots/.", n, l->path, is_inner ? "/.." : "");
+    if (!file_exists(ref))
+        return true;
+    snprintf(folder, sizeof folder, "%.*s%s", n, l->path, is_inner ? "" : "/snapshots");
+    snprintf(ref, sizeof ref, "%.*s%s/refs/main", n, l->path, is_inner ? "/.." : "");
+    folder_listing found = {.walk = w, .path = folder, .ok = true};
+    whole_file revision;
+    int sys_errno = file_read_whole(ref, 100, &revision);
+    if (sys_errno == ENOENT)
+        sys_errno = file_list_folder(folder, append_entry, &found);
+    if (revision.data) {
+        revision.data[strcspn((char *)revision.data, "\r\n")] = '\0';
+        append_entry(&found, (char *)revision.data);
+    }
+    free(revision.data);
+    l->names = found.names;
+    if (sys_errno || !found.ok)
+        return found.ok && fail_system(w->err, sys_errno, "%.400s", ref);
+    if (found.names.n_names != 1)
+        return fail(w->err, "%.300s: has %zu snapshots, and no refs/main names one: name a folder",
+                    l->path, found.names.n_names);
+    snprintf(text, sizeof text, "%.300s: takes %.300s", l->path, found.names.names[0]);
+    if (w->list->report)
+        w->list->report(w->list->context, text);
+    return true;
+}
+
 static bool walk_folder(walk *w, const char *path, file_id folder)
 {
     folder_listing l = {.walk = w, .path = path, .ok = true};
@@ -221,8 +256,9 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     w->n_again += again;
     if (again)
         return true;
-    const int sys_errno = file_list_folder(path, append_entry, &l);
-    bool ok = sys_errno ? fail_system(w->err, sys_errno, "%.400s", path) : l.ok;
+    bool ok = find_snapshot(w, &l);
+    const int sys_errno = ok && names->n_names == 0 ? file_list_folder(path, append_entry, &l) : 0;
+    ok = sys_errno ? fail_system(w->err, sys_errno, "%.400s", path) : ok && l.ok;
     input_list_sort(names, 0);
     for (size_t i = 0; i < names->n_names && ok; i++)
         ok = walk_entry(w, names->names[i]);
