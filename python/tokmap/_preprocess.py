@@ -40,6 +40,7 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
     may be a class that differs from its tokenizer.json. So what counts is the tokenizer that transformers has made."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # else transformers loads it, for seconds
     transformers = _need("transformers")
     try:
         t = transformers.AutoTokenizer.from_pretrained(o.tokenizer_model, local_files_only=True, trust_remote_code=False)

@@ -122,6 +122,7 @@ def another_call_is_refused_and_changes_nothing(corpus):
         "--tokenizer was vocabulary.json and is now bytes": ["--tokenizer", "bytes"],
         "--limit-documents was none and is now 7": ["--limit-documents", "7"],
         "--memory was 8000000 and is now 9000000": ["--memory", "9M"],
+        "--also was none and is now megatron": ["--also", "megatron"],
     }
     for why, arguments in other.items():
         said = corpus.pack("out", "--memory", "8M", *arguments, code=5)

@@ -63,8 +63,7 @@ static void put_options(FILE *out, const pack_options *o)
     put_number(out, "--memory", o->memory); /* decides how long a word may be */
     put_number(out, "--limit-documents", o->limit_documents);
     put_number(out, "--limit-tokens", o->limit_tokens);
-    if (o->also)
-        put_word(out, "--also", cli_word_name(pack_also_words, o->also));
+    put_word(out, "--also", o->also ? cli_word_name(pack_also_words, o->also) : NULL);
     fputs("--split ", out);
     for (size_t i = 0; i < o->n_splits; i++) {
         char digits[32]; /* the fewest that are read as the same number */
