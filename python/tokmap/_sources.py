@@ -25,7 +25,8 @@ class Source:
     order_of    for a dataset that was redacted: an id that it had before, or a list with one for each dataset (None: its
                 own). Samples and states are then those of the dataset that had this id
     documents   (first, end): the dataset is served as if it had no other documents than these, end excluded; or a list
-                with one for each dataset (None: all). No document may be in two sources"""
+                with one for each dataset (None: all). No document may be in two sources. With windows="best_fit" its
+                rows are always packed in memory"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,

@@ -50,7 +50,8 @@ def row_of(batch: Batch, arguments: Dict[str, Any]) -> Dict[str, Any]:
         positions[n_tokens - 1] = positions[n_tokens - 2] + 1
         if arguments["windows"] == "concat":  # in other windows no document begins with the last token
             shard = batch._handle.shards[row.source][row.dataset]
-            last = (row.first_token + n_tokens - 1) % shard.info.n_tokens  # random_offset: a row may wrap around
+            begin, end = arguments["sources"][row.source].extent(row.dataset)
+            last = begin + (row.first_token - begin + n_tokens - 1) % (end - begin)  # random_offset: a row may wrap around
             document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())
             positions[n_tokens - 1] *= document.first_token != last
         positions[n_tokens:] = np.arange(len(labels) - n_tokens)

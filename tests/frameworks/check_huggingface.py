@@ -198,15 +198,18 @@ def only_labels_are_masked(folder):
         for i in range(90):
             w.document(range(10 * i, 10 * i + 2 + i % 8))
     outputs, tokens = ("inputs", "labels", "position_ids"), tokmap.open(folder / "many").tokens()
-    for windows, wraps in (("concat", False), ("concat", True), ("within-document", False)):
+    for windows, wraps, part in (("concat", False, None), ("concat", True, None), ("concat", True, (17, 60)),
+                                 ("within-document", False, None)):
+        source = tokmap.Source(folder / "many", documents=part)
+        begin, end = source.extent(0)
         for length in (2, 3, 5, 8):
             options = dict(seed=4, windows=windows, random_offset=wraps, pad_id=999, outputs=outputs)
-            plain = tokmap.Loader(folder / "many", length - 1, max_epochs=1, **options)
-            data = tokmap.huggingface.CausalLMDataset(folder / "many", length, mask_labels=True, **options)
+            plain = tokmap.Loader([source], length - 1, max_epochs=1, **options)
+            data = tokmap.huggingface.CausalLMDataset([source], length, mask_labels=True, **options)
             assert len(data) == plain.n_samples
             for i, got in enumerate(data):
                 _, _, _, _, first, n = plain.locate(i)
-                wanted = tokens.take(range(first, first + n), mode="wrap").astype(np.int64)
+                wanted = tokens[begin:end].take(range(first - begin, first - begin + n), mode="wrap").astype(np.int64)
                 positions = []  # from 0 in each row and document
                 for token in wanted:
                     positions.append(0 if not positions or token % 10 == 0 else positions[-1] + 1)
