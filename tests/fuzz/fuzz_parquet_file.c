@@ -68,13 +68,17 @@ static void check_column(const parquet_file *f, const parquet_element *e)
     require(c.result == 0 && c.sum == a.sum_from_middle);
 }
 
-/* The size of the file chooses the places and the options. */
-static void check_parts(const char *name, const char *path, corpus_list list, size_t size)
+/* The size of the file chooses the places and the options. Tokens may be their own labels. */
+static void check_parts(const char *name, char *path, corpus_list list, size_t size)
 {
+    const field_list labels = {1, {path}};
+    const bool has_labels = list == LIST_TOKENS && size % 3 == 0;
     const corpus_options o = {
         .format = CORPUS_PARQUET,
         .field = path,
         .list = list,
+        .fields = has_labels ? &labels : NULL,
+        .marks = has_labels ? MARKS_LABELS : MARKS_NONE,
         .on_error = (corpus_on_error)(size % (list ? 2 : 3)),
         .safe_cut = size % 5 ? NULL : cut_nowhere,
         .batch_bytes = size % 2 ? 4 : 1000,
