@@ -108,6 +108,10 @@ class Batch:
         return (f"<tokmap.Batch: samples {self.first_sample} to {self.sample_ids[-1]}, "
                 f"{', '.join(self._outputs) or 'rows only'}>")
 
+    def _repr_html_(self) -> str:
+        from . import _html  # only for notebooks
+        return _html.of_batch(self)
+
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the arrays and the state, for another process."""
         values = {name: value for name, value in vars(self).items() if name[0] != "_"}

@@ -207,7 +207,10 @@ class Dataset:
 
     n_tokens, n_documents, n_inputs: totals. dtype: of the tokens, uint16 or uint32. largest_id: the largest id
     in the data. vocab_size and eod_id: None if they are not known, or differ between the datasets. shards: the
-    datasets, each as a Dataset."""
+    datasets, each as a Dataset.
+
+    A notebook shows what is in it: inputs, lengths of up to 1,000 documents at random, and the first texts, if the
+    tokenizer is "bytes", or if its file is beside the dataset or in the working folder. So do a Loader and a Batch."""
 
     def __init__(self, path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> None:
         paths = find_paths(path)
@@ -304,6 +307,10 @@ class Dataset:
         name = repr(paths[0]) if len(paths) == 1 else f"{paths[0]!r} and {len(paths) - 1} more"
         documents = f"{self.n_documents} documents" if self.n_documents else "boundaries not known"
         return f"<tokmap.Dataset {name}: {documents}, {self.n_tokens} tokens, {self.dtype.name}>"
+
+    def _repr_html_(self) -> str:
+        from . import _html  # only for notebooks
+        return _html.of_dataset(self)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles paths and ids, so that another process opens the same data, or raises MismatchError."""

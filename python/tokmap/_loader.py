@@ -327,6 +327,10 @@ class Loader:
         return (f"<tokmap.Loader: {self.batch_rows} rows of {self.sequence_length}{ranks}, at sample {self.sample}, "
                 f"{end}>")
 
+    def _repr_html_(self) -> str:
+        from . import _html  # only for notebooks
+        return _html.of_loader(self)
+
     # ---- Batches ----
 
     def __iter__(self) -> "Loader":
