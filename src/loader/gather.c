@@ -113,9 +113,55 @@ static void copy_scalar(const span *s, bool streaming)
  * ordinary store. */
 #define STREAM(type, dst, x) __asm__("vmovntdq %1, %0" : "=m"(*(type *)(dst)) : "v"(x))
 
-/* In both loops below the first and the last vector may overlap their neighbours, so that no single
- * elements remain at the ends, and all others are stored aligned. One iteration reads one cache
- * line. */
+/* The loop for one kind of vector. The first and the last vector may overlap their neighbours, so
+ * that no single elements remain at the ends, and all others are stored aligned. One iteration
+ * reads one cache line. */
+#define LOOP(TARGET, level, vector)                                                                \
+    INLINE TARGET void store_##level(uint8_t *dst, vector x, bool streaming)                       \
+    {                                                                                              \
+        if (streaming)                                                                             \
+            STREAM(vector, dst, x);                                                                \
+        else                                                                                       \
+            *(vector *)dst = x;                                                                    \
+    }                                                                                              \
+                                                                                                   \
+    INLINE TARGET void loop_##level(const span *in, unsigned from, unsigned to, bool masked,       \
+                                    bool streaming)                                                \
+    {                                                                                              \
+        const size_t per_vector = sizeof(vector) / to;                                             \
+        const size_t per_turn = from ? LINE / from : 4 * per_vector;                               \
+        if (in->n < per_vector) {                                                                  \
+            copy_scalar(in, false);                                                                \
+            return;                                                                                \
+        }                                                                                          \
+        span s = *in; /* a copy, because the stores could change what `in` points to */            \
+        s.from = from;                                                                             \
+        s.to = to;                                                                                 \
+        const vector other = other_##level(s.other, to);                                           \
+        const uintptr_t fetch = (uintptr_t)s.src + s.ahead;                                        \
+        size_t i = -(uintptr_t)s.dst % sizeof(vector) / to;                                        \
+        vector end;                                                                                \
+        if (from)                                                                                  \
+            _mm_prefetch((const void *)fetch, _MM_HINT_T0);                                        \
+        if (i > 0) {                                                                               \
+            end = vector_##level(&s, 0, other, masked);                                            \
+            memcpy(s.dst, &end, sizeof end);                                                       \
+        }                                                                                          \
+        for (; i + per_turn <= s.n; i += per_turn) {                                               \
+            if (from)                                                                              \
+                _mm_prefetch((const void *)(fetch + i * from), _MM_HINT_T0);                       \
+            for (size_t k = 0; k < per_turn; k += per_vector)                                      \
+                store_##level(s.dst + (i + k) * to, vector_##level(&s, i + k, other, masked),      \
+                              streaming);                                                          \
+        }                                                                                          \
+        for (; i + per_vector <= s.n; i += per_vector)                                             \
+            store_##level(s.dst + i * to, vector_##level(&s, i, other, masked), streaming);        \
+        if (i < s.n) {                                                                             \
+            i = s.n - per_vector;                                                                  \
+            end = vector_##level(&s, i, other, masked);                                            \
+            memcpy(s.dst + i * to, &end, sizeof end);                                              \
+        }                                                                                          \
+    }
 
 #define AVX2 __attribute__((target("avx2")))
 
@@ -166,43 +212,7 @@ INLINE AVX2 __m256i vector_avx2(const span *s, size_t i, __m256i other, bool mas
     return _mm256_blendv_epi8(x, other, is_zero_avx2(mask_avx2(s->mask + i, s->to), s->to));
 }
 
-INLINE AVX2 void store_avx2(uint8_t *dst, __m256i x, bool streaming)
-{
-    if (streaming)
-        STREAM(__m256i, dst, x);
-    else
-        _mm256_store_si256((void *)dst, x);
-}
-
-INLINE AVX2 void loop_avx2(const span *in, unsigned from, unsigned to, bool masked, bool streaming)
-{
-    const size_t per_vector = 32 / to, per_turn = from ? LINE / from : 4 * per_vector;
-    if (in->n < per_vector) {
-        copy_scalar(in, false);
-        return;
-    }
-    span s = *in; /* a copy, because the stores could change what `in` points to */
-    s.from = from;
-    s.to = to;
-    const __m256i other = other_avx2(s.other, to);
-    const uintptr_t fetch = (uintptr_t)s.src + s.ahead;
-    size_t i = -(uintptr_t)s.dst % 32 / to;
-    if (from)
-        _mm_prefetch((const void *)fetch, _MM_HINT_T0);
-    if (i > 0)
-        _mm256_storeu_si256((void *)s.dst, vector_avx2(&s, 0, other, masked));
-    for (; i + per_turn <= s.n; i += per_turn) {
-        if (from)
-            _mm_prefetch((const void *)(fetch + i * from), _MM_HINT_T0);
-        for (size_t k = 0; k < per_turn; k += per_vector)
-            store_avx2(s.dst + (i + k) * to, vector_avx2(&s, i + k, other, masked), streaming);
-    }
-    for (; i + per_vector <= s.n; i += per_vector)
-        store_avx2(s.dst + i * to, vector_avx2(&s, i, other, masked), streaming);
-    i = i < s.n ? s.n - per_vector : i;
-    if (i < s.n)
-        _mm256_storeu_si256((void *)(s.dst + i * to), vector_avx2(&s, i, other, masked));
-}
+LOOP(AVX2, avx2, __m256i)
 
 INLINE AVX2 void widths_avx2(const span *s, unsigned from, unsigned to,
                              bool streaming){FOR_KINDS(loop_avx2, s, from, to, streaming)}
@@ -252,44 +262,7 @@ INLINE AVX512 __m512i vector_avx512(const span *s, size_t i, __m512i other, bool
     return masked ? blend_avx512(x, s->mask + i, other, s->to) : x;
 }
 
-INLINE AVX512 void store_avx512(uint8_t *dst, __m512i x, bool streaming)
-{
-    if (streaming)
-        STREAM(__m512i, dst, x);
-    else
-        _mm512_store_si512(dst, x);
-}
-
-INLINE AVX512 void loop_avx512(const span *in, unsigned from, unsigned to, bool masked,
-                               bool streaming)
-{
-    const size_t per_vector = 64 / to, per_turn = from ? LINE / from : 4 * per_vector;
-    if (in->n < per_vector) {
-        copy_scalar(in, false);
-        return;
-    }
-    span s = *in;
-    s.from = from;
-    s.to = to;
-    const __m512i other = other_avx512(s.other, to);
-    const uintptr_t fetch = (uintptr_t)s.src + s.ahead;
-    size_t i = -(uintptr_t)s.dst % 64 / to;
-    if (from)
-        _mm_prefetch((const void *)fetch, _MM_HINT_T0);
-    if (i > 0)
-        _mm512_storeu_si512(s.dst, vector_avx512(&s, 0, other, masked));
-    for (; i + per_turn <= s.n; i += per_turn) {
-        if (from)
-            _mm_prefetch((const void *)(fetch + i * from), _MM_HINT_T0);
-        for (size_t k = 0; k < per_turn; k += per_vector)
-            store_avx512(s.dst + (i + k) * to, vector_avx512(&s, i + k, other, masked), streaming);
-    }
-    for (; i + per_vector <= s.n; i += per_vector)
-        store_avx512(s.dst + i * to, vector_avx512(&s, i, other, masked), streaming);
-    i = i < s.n ? s.n - per_vector : i;
-    if (i < s.n)
-        _mm512_storeu_si512(s.dst + i * to, vector_avx512(&s, i, other, masked));
-}
+LOOP(AVX512, avx512, __m512i)
 
 INLINE AVX512 void widths_avx512(const span *s, unsigned from, unsigned to,
                                  bool streaming){FOR_KINDS(loop_avx512, s, from, to, streaming)}
