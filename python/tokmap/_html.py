@@ -59,9 +59,10 @@ def _lengths(data: Dataset) -> Tuple[str, Rows]:
 
 def _tokenizer(data: Dataset) -> Optional[Tokenizer]:
     """That of the metadata: "bytes", or a file of its name beside the dataset or in the working folder, of the same kind."""
-    made_with = data.shards[0].metadata.get("tokenizer") or {}
+    stored = data.shards[0].metadata.get("tokenizer")
+    made_with = stored if isinstance(stored, dict) else {}
     name = os.path.basename(made_with.get("name") or "")
-    for path in [name] if name == "bytes" else [os.path.join(os.path.dirname(data.paths[0]), name), name]:
+    for path in ["bytes"] if name == "bytes" else [os.path.join(os.path.dirname(data.paths[0]), name), name] if name else []:
         try:
             found = Tokenizer(path)
         except Error:
@@ -72,10 +73,13 @@ def _tokenizer(data: Dataset) -> Optional[Tokenizer]:
 
 
 def _text(ids: Any, data: Optional[Dataset]) -> str:
-    tokenizer, more = None if data is None else _tokenizer(data), " …" * (len(ids) > _N_IDS)
-    if tokenizer is None:
-        return " ".join(map(str, ids[:_N_IDS // 4])) + " …" * (len(ids) > _N_IDS // 4)
-    return html.escape(tokenizer.decode([i for i in ids[:_N_IDS] if i < tokenizer.vocab_size])) + more
+    tokenizer = None if data is None else _tokenizer(data)
+    try:
+        if tokenizer is not None:
+            return html.escape(tokenizer.decode(ids[:_N_IDS])) + " …" * (len(ids) > _N_IDS)
+    except Error:  # an id that is none of the tokenizer
+        pass
+    return " ".join(map(str, ids[:_N_IDS // 4])) + " …" * (len(ids) > _N_IDS // 4)
 
 
 def of_dataset(data: Dataset) -> str:

@@ -67,6 +67,11 @@ def datasets_show_lengths_and_texts(folder):
     cells, text = shown(tokmap.open(folder / "plain"))
     assert "lengths of 1,000 documents at random" in text and cells["1"] == " ".join(map(str, range(50))) + " …", cells
     assert cells["<b>"] == "100.00%" and "<b>&" not in text and "64 to 127" in cells
+    for metadata in ({"tokenizer": "bytes"}, {"tokenizer": {"name": "bytes"}}):
+        with tokmap.Writer(folder / "other", vocab_size=257, replace=True) as w:
+            w.set_metadata(metadata)
+            w.document([104, 105])
+        assert shown(tokmap.open(folder / "other"))[0]["0"] == ("104 105" if metadata["tokenizer"] == "bytes" else "hi")
     both, _ = shown(tokmap.open([path, path]))
     assert both["documents"] == "8" and list(both.values()).count("50.00%") == 1  # the same name twice
     with tokmap.Writer(folder / "empty", vocab_size=10):
