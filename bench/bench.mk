@@ -39,9 +39,14 @@ bench-parquet: $(BUILD)/tokbench $(BUILD)/tokmap
 bench-packers: $(PRODUCTS)
 	@$(PYTHON) bench/peers/install.py $(BUILD)/packer-peers-venv bench/peers/packer-requirements.txt
 	@$(BUILD)/packer-peers-venv/bin/python bench/peers/packers.py --tokmap $(BUILD)/tokmap $(ARGS)
+#: bench-blends: a blend of 200 datasets beside the builder of Megatron-core (ARGS='--rounds 2 --out F')
+bench-blends: $(PRODUCTS)
+	@$(PYTHON) bench/peers/install.py $(BUILD)/loader-peers-venv bench/peers/loader-requirements.txt
+	@TOKMAP_LIBRARY=$(BUILD)/libtokmap.so $(BUILD)/loader-peers-venv/bin/python bench/peers/blends.py \
+	    --tokmap $(BUILD)/tokmap $(ARGS)
 
 #: bench-gpu: tests and measurements on a GPU (ARGS='--out FILE')
 bench-gpu: $(PRODUCTS) $(BUILD)/test_gpu
 	@$(PYTHON) bench/gpu/run.py --build $(BUILD) $(ARGS)
 
-.PHONY: bench bench-peers bench-tokenizers bench-loaders bench-parquet bench-packers bench-gpu
+.PHONY: bench bench-peers bench-tokenizers bench-loaders bench-parquet bench-packers bench-blends bench-gpu

@@ -5,6 +5,7 @@
 import collections
 import dataclasses
 import itertools
+import json
 import logging
 import pickle
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import typing
 import warnings
 
-from frameworks import EOD, need, redact, run_checks
+from frameworks import EOD, ROOT, need, redact, run_checks
 
 if __name__ == "__main__":
     need("megatron", "torch", "megatron.core")
@@ -286,6 +287,14 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
     assert len(train) == 2 * 7
     for used in (dict(num_dataset_builder_threads=8), dict(path_to_cache="nix", defer_npy_index_mmap=True), dict(mmap_bin_files=False)):
         assert len(tokmap.megatron.datasets(config_of(blend=blend, split="1", **used), (9, 0, 0))[0]) == 9
+
+
+def blends_are_measured(folder):
+    """Not how fast anything is."""
+    subprocess.run([sys.executable, ROOT / "bench/peers/blends.py", "--tokmap", "tokmap", "--prefixes", "3", "--rounds", "1",
+                    "--dir", folder, "--out", folder / "blends.json"], check=True, env=environment(), capture_output=True)
+    found = {(row["line"], row["column"]): row["median"] for row in json.loads((folder / "blends.json").read_text())["rows"]}
+    assert len(found) == 5 * 3 * 4 and found["no weights: tokmap", "files"] == 0 < found["no weights: tokmap", "a split"]
 
 
 def packed_rows_are_imported(folder):
