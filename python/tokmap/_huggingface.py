@@ -138,10 +138,10 @@ class Callback(transformers.TrainerCallback):
     waits, as Loader.metrics() has them. With an IterableDataset each checkpoint says where the data go on, and training
     resumes there without reading what was trained on, on any number of ranks and with any number of rows.
 
-        callbacks=[tokmap.huggingface.Callback(data), transformers.integrations.WandbCallback()]
+    data    the train_dataset: an IterableDataset or a CausalLMDataset
 
-    data    the train_dataset: an IterableDataset or a CausalLMDataset. Callbacks after this one report its values, those
-            of report_to come before it; trainer_state.json has them in any case
+    trainer_state.json has the values. Those that report are the callbacks after this one, such as a WandbCallback in the
+    list behind it; what report_to names comes before it, and has already reported.
 
     An IterableDataset is a batch ahead of the training, and so are its values. At the start of the training a ValueError
     says if the collator drops position_ids, as that of TRL does, or if the data end before max_steps."""
