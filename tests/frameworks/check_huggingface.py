@@ -172,6 +172,27 @@ def what_would_change_a_stream_is_refused(folder):
             folder / "train", sequence_length=33, seed=3)).train)
 
 
+def a_stream_of_a_mixture_with_skips_resumes(folder):
+    def run(name, n_rows, n_steps, resume=None):
+        data, seen = tokmap.huggingface.IterableDataset(sources, 33, seed=5, skip=[(6, 10), (30, 33)]), []
+
+        def collate(rows):
+            seen.extend(ids(rows))
+            return transformers.default_data_collator(rows)
+
+        arguments = arguments_of(folder / name, n_steps, save_steps=2, per_device_train_batch_size=n_rows)
+        transformers.Trainer(model(), arguments, train_dataset=data, data_collator=collate, callbacks=[
+            tokmap.huggingface.Callback(data)]).train(resume_from_checkpoint=resume)
+        return seen[1:]  # the callback tries one
+
+    sources = [(folder / "train", 0.7), (folder / "val", 0.3)]
+    loader = tokmap.Loader(sources, 32, 8, seed=5, skip=[(6, 10), (30, 33)])
+    truth = [row.tolist() for batch in take(4, loader) for row in batch.inputs]
+    assert [row[:-1] for row in run("whole", 4, 8)[:32]] == truth
+    run("part", 4, 2)
+    assert [row[:-1] for row in run("part", 8, 5, str(folder / "part/checkpoint-2"))[:24]] == truth[8:]
+
+
 def rows_have_the_expected_shape(folder):
     plain = tokmap.Samples(folder / "train", 32, seed=3)
     data = tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3)
