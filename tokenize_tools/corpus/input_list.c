@@ -218,7 +218,7 @@ static bool find_snapshot(walk *w, folder_listing *l)
 {
     const int n_all = (int)strlen(l->path), n = n_all - (n_all > 1 && l->path[n_all - 1] == '/');
     const bool is_inner = n >= 9 && memcmp(l->path + n - 9, "snapshots", 9) == 0;
-    char folder[4096], ref[4096], text[640];
+    static char folder[4096], ref[4096], text[640]; /* not in a frame of each level */
     snprintf(ref, sizeof ref, "%.*s%s/blobs/../snapshots/.", n, l->path, is_inner ? "/.." : "");
     if (!file_exists(ref))
         return true;
