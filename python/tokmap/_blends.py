@@ -66,11 +66,18 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
     return found
 
 
-def _documents(dataset: Dataset, share: Tuple[float, float]) -> Optional[Tuple[int, int]]:
+def _documents(prefix: str, dataset: Dataset, share: Tuple[float, float]) -> Optional[Tuple[int, int]]:
     """[first, end) as in Megatron's builder; None: all."""
     n = dataset.n_documents
     first, end = (int(round(place * float(n))) for place in share)
-    return None if (first, end) == (0, n) and (n > 0 or share == (0, 1)) else (first, end)
+    if (first, end) == (0, n) and (n > 0 or share == (0, 1)):
+        return None
+    if os.path.exists(prefix + ".idx"):
+        with open(prefix + ".idx", "rb") as file:
+            head = file.read(26)
+        if head[:7] == b"MMIDIDX" and int.from_bytes(head[18:], "little") != n:
+            raise ValueError(f"{prefix}.idx has documents of several sequences, between which Megatron splits: tokmap does not")
+    return first, end
 
 
 def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str, Dataset], share: Tuple[float, float],
@@ -78,7 +85,7 @@ def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str,
     """One for each prefix, or, if there are no weights, one of all."""
     prefixes, weights = blend
     found = [opened[prefix] for prefix in prefixes]
-    documents = [_documents(dataset, share) for dataset in found]
+    documents = [_documents(prefix, dataset, share) for prefix, dataset in zip(prefixes, found)]
     nothing = [f"{prefix} ({dataset.n_documents} documents)" for prefix, dataset, part in zip(prefixes, found, documents)
                if part and part[0] >= part[1]]
     if nothing:

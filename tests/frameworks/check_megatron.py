@@ -23,6 +23,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder  # noqa: E402
 from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig  # noqa: E402
+from megatron.core.datasets.indexed_dataset import IndexedDatasetBuilder  # noqa: E402
 from megatron.core.datasets.utils import Split, get_blend_from_list  # noqa: E402
 from torch.utils.data import DataLoader  # noqa: E402
 
@@ -254,6 +255,13 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         with tokmap.Writer(folder / name, vocab_size=257) as w:
             w.set_metadata({"tokenizer": {"sha256": tokenizer * 64}})
             w.document(range(256))
+    sentences = IndexedDatasetBuilder(str(folder / "sentences.bin"), dtype=np.int32)
+    for n in (3, 0, 2):  # an empty document, too
+        for _ in range(n):
+            sentences.add_item(torch.arange(50))
+        sentences.end_document()
+    sentences.finalize(str(folder / "sentences.idx"))
+    subprocess.run(["tokmap", "index", "-q", folder / "sentences.bin"], check=True, env=environment())
     others = [str(folder / name) for name in ("one", "other")]
     Small = type("Small", (Tokenizer,), {"vocab_size": 200})
     cases = [
@@ -265,6 +273,7 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         (dict(blend=blend), {"sizes": (None, 0, 0)}, ValueError, "size"), (dict(blend=blend), {"sizes": (1, 2)}, ValueError, "sizes"),
         (dict(blend=([a], None), split="9999,1,0"), {"sizes": (9, 9, 9)}, ValueError, "valid"),
         (dict(blend=([a], None), split="99,1", sequence_length=256), {"sizes": (9, 9, 9)}, tokmap.MismatchError, "valid: " + a),
+        (dict(blend=([str(folder / "sentences")], None), split="2,1"), {"sizes": (9, 9, 0)}, ValueError, "sequences"),
         (dict(blend=(others, None)), {}, tokmap.MismatchError, "other"),
         (dict(blend_per_split=[(others[:1], None), (others[1:], None), None], split=None), {}, tokmap.MismatchError, "other"),
         (dict(blend=(others[:1], None), tokenizer=Small()), {}, tokmap.MismatchError, "one"),
@@ -299,8 +308,6 @@ def blends_are_measured(folder):
 
 def packed_rows_are_imported(folder):
     """As Megatron-Bridge lays them out for the builder of megatron-core: where documents begin, and a mask of next ids."""
-    from megatron.core.datasets.indexed_dataset import IndexedDatasetBuilder
-
     rng, documents = np.random.default_rng(1), []
     builder = IndexedDatasetBuilder(str(folder / "packed.sft.bin"), dtype=np.int32)
     for n in range(1, 50):
