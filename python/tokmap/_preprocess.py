@@ -135,10 +135,11 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
 
 
 def _run(command: List[str]) -> int:
-    """Its exit status. It gets the signals that this process gets, and ends in its own way."""
+    """Its exit status. A terminal interrupts both processes, and the program ends in its own way."""
     with subprocess.Popen(command) as running:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda number, frame: running.send_signal(number))
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: running.terminate())
         code = running.wait()
     return code if code >= 0 else 128 - code
 
