@@ -126,7 +126,8 @@ def make_huggingface():
 def make_megatron():
     import check_recipes
 
-    return check_recipes.make_config()
+    names = check_recipes.make_provider()
+    return {"config": names["core_gpt_dataset_config_from_args"](None), "train_val_test_num_samples": (5000, 20, 10)}
 
 
 def make_torchtitan():
