@@ -25,7 +25,7 @@ class DataLoader(olmo_core.data.TextDataLoaderBase):
 
     A batch has input_ids, labels and, with generate_doc_lengths, the doc_lens and max_doc_lens that keep attention within
     documents. All epochs of the Loader are one epoch of the Trainer; without max_epochs it has no end, so the duration
-    of the run is given in steps or tokens."""
+    of the run must be given in steps or tokens, and not be left at its default of one epoch."""
 
     def __init__(self, config: "DataLoaderConfig", *, dp_world_size: int = 1, dp_rank: int = 0,
                  collator: Optional[olmo_core.data.DataCollator] = None) -> None:
@@ -40,9 +40,12 @@ class DataLoader(olmo_core.data.TextDataLoaderBase):
         self._loader = Loader(config.sources, self._length, self._n_rows(), seed=config.seed, framework="torch",
                               outputs=("inputs", "labels", "cu_seqlens")[:2 + config.generate_doc_lengths],
                               rank=dp_rank, n_ranks=dp_world_size, **config.options)
+        self._loader.seek(config.first_sample)
+        self._count()
         arguments = arguments_of(self._loader)
         if arguments["cp_size"] != 1 or arguments["ignore_index"] != -100:
-            raise OLMoConfigurationError("cp_size must be 1, because OLMo-core slices the rows itself, and ignore_index -100")
+            raise OLMoConfigurationError("cp_size must be 1, because OLMo-core slices the rows itself, and ignore_index "
+                                         "-100")
 
     def _n_rows(self) -> int:
         return int(self.rank_batch_size) // self._length
@@ -56,8 +59,8 @@ class DataLoader(olmo_core.data.TextDataLoaderBase):
         """Does nothing for epoch 1, because the Loader shuffles each of its epochs."""
         self._epoch: Optional[int] = (self._epoch or 0) + 1 if epoch is None else epoch
         if self._epoch != 1:
-            raise OLMoConfigurationError(f"the data have no epoch {self._epoch} of the Trainer: they are all its epoch 1, which "
-                                         f"ended after {self.total_batches} batches. Set max_epochs higher, or to None")
+            raise OLMoConfigurationError(f"the data have no epoch {self._epoch} of the Trainer: they are all its epoch 1, "
+                                         f"of {self.total_batches} batches. Set max_epochs higher, or to None")
 
     def _iter_batches(self) -> Iterator[Dict[str, Any]]:
         while True:
@@ -94,6 +97,10 @@ class DataLoader(olmo_core.data.TextDataLoaderBase):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continues after the batch that had this state, with any number of ranks."""
         self._loader.load_state_dict(state_dict)
+        self._count()
+
+    def _count(self) -> None:
+        """As if all steps so far had been of this size."""
         self.tokens_processed = self._loader._steps.position(self._loader.sample) * self._length
         self.batches_processed = self.tokens_processed // self.global_batch_size
 
@@ -105,6 +112,7 @@ class DataLoaderConfig(olmo_core.data.DataLoaderConfig[DataLoader]):  # type: ig
     sources, sequence_length, seed      as of a Loader
     global_batch_size       tokens of a step of all ranks
     generate_doc_lengths    whether attention stays within documents
+    first_sample            where a run begins that comes from another framework. A checkpoint knows better
     options                 other arguments of a Loader, such as {"windows": "best_fit"}"""
 
     sources: Any
@@ -112,6 +120,7 @@ class DataLoaderConfig(olmo_core.data.DataLoaderConfig[DataLoader]):  # type: ig
     global_batch_size: int
     seed: int = 0
     generate_doc_lengths: bool = False
+    first_sample: int = 0
     options: Dict[str, Any] = field(default_factory=dict)
 
     def build(self, *, collator: Optional[olmo_core.data.DataCollator] = None,

@@ -32,12 +32,14 @@ class DataLoader(BaseDataLoader):
         documents       whether a row has separate documents. Else it is as if it were one: positions go on, and all labels
                         count
         infinite        False: the data have one epoch. A Validator that reads all of them sets it
+        first_sample    where a run begins that comes from another framework. A checkpoint knows better
         options         other arguments of a Loader, such as {"windows": "best_fit"}"""
 
         sources: Annotated[Any, tyro.conf.Suppress] = None
         seed: int = 0
         documents: bool = True
         infinite: bool = True
+        first_sample: int = 0
         options: Annotated[Dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
 
     def __init__(self, config: Config, *, dp_world_size: int, dp_rank: int, seq_len: int, local_batch_size: int,
@@ -49,6 +51,7 @@ class DataLoader(BaseDataLoader):
         self._loader = Loader(config.dataset_path if config.sources is None else config.sources, seq_len, local_batch_size,
                               seed=config.seed, outputs=("inputs", "labels", "cu_seqlens")[:2 + config.documents],
                               framework="torch", rank=dp_rank, n_ranks=dp_world_size, **options)
+        self._loader.seek(config.first_sample)
         arguments = arguments_of(self._loader)
         if arguments["cp_size"] != 1 or arguments["ignore_index"] != -100:
             raise ValueError("cp_size must be 1, because torchtitan slices the rows itself, and ignore_index -100")

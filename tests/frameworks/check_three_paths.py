@@ -58,10 +58,9 @@ def megatron_batches(sources, length, n_rows, rank, n_ranks, consumed):
         yield inputs, positions, labels.masked_fill(counts == 0, -100)
 
 
-def titan_batches(sources, length, n_rows, rank, n_ranks, state):
-    config = tokmap.torchtitan.DataLoader.Config(sources=sources, seed=SEED)
+def titan_batches(sources, length, n_rows, rank, n_ranks, consumed):
+    config = tokmap.torchtitan.DataLoader.Config(sources=sources, seed=SEED, first_sample=consumed)
     loader = config.build(dp_world_size=n_ranks, dp_rank=rank, seq_len=length, local_batch_size=n_rows, tokenizer=None)
-    loader.load_state_dict(state)
     for found, labels in loader:
         yield found["input"], found["positions"], labels, loader.state_dict()
 
@@ -78,10 +77,10 @@ def loop_batches(sources, length, n_rows, rank, n_ranks, state):
 
 
 def state_at(sources, length, sample):
-    """What Megatron-core's consumed samples are for the others."""
+    """What consumed samples are as a state."""
     loader = make_loader(sources, length, 1)
     loader.seek(sample)
-    return json.loads(json.dumps(loader.state_dict()))
+    return loader.state_dict()
 
 
 # ---- Rows ----
@@ -113,8 +112,8 @@ def compare_rows(folder, n_rows):
         return more
 
     run("Megatron-core", [megatron_batches(sources, length, 8, rank, 4, 0) for rank in range(4)], third // 32)
-    state = state_at(sources, length, third)
-    (state,) = run("torchtitan", [titan_batches(sources, length, 16, rank, 3, state) for rank in range(3)], third // 48)
+    (state,) = run("torchtitan", [titan_batches(sources, length, 16, rank, 3, third) for rank in range(3)], third // 48)
+    state = json.loads(json.dumps(state))
     run("a loop", [loop_batches(sources, length, 8, rank, 2, state) for rank in range(2)], (n_rows - 2 * third) // 16)
     return found
 

@@ -192,8 +192,8 @@ def the_command_line_changes_the_recipe(folder):
     write_short(folder)
     sys.path.insert(0, str(folder))
     name = re.search(r"def (\w+)", text)[1]
-    config = ConfigManager().parse_args(["--module=runs", f"--config={name}", f"--dataloader.dataset_path={folder / 'short'}",
-                                         "--dataloader.no-documents", "--training.seq_len=64"])
+    config = ConfigManager().parse_args(["--module=runs", f"--config={name}", "--dataloader.no-documents",
+                                         f"--dataloader.dataset_path={folder / 'short'}"])
     assert config.dataloader.seed == 1 and json.dumps(config.to_dict()["dataloader"]) and not config.dataloader.documents
     assert isinstance(config.dataloader.build(dp_world_size=1, dp_rank=0, seq_len=64, local_batch_size=2),
                       tokmap.torchtitan.DataLoader)
@@ -208,9 +208,9 @@ def what_does_not_fit_is_refused(folder):
         except ValueError:
             continue
         raise AssertionError(wrong)
-    ends = batches_of(folder, infinite=False)
+    ends = batches_of(folder, infinite=False, first_sample=20)
     n = len(list(ends))
-    assert n == tokmap.Loader(folder / "short", LENGTH, 1, max_epochs=1).n_samples // 4 and not list(ends)
+    assert n == tokmap.Loader(folder / "short", LENGTH, 1, max_epochs=1).n_samples // 4 - 5 and not list(ends)
 
 
 if __name__ == "__main__":
