@@ -217,7 +217,7 @@ class Dataset:
         if not paths:
             raise ValueError("no path is given")
         shards = [Shard(one) for one in paths]
-        if not flag("mixed_tokenizers", mixed_tokenizers):
+        if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
             check_tokenizers(shards)
         self._open_shards: Optional[List[Shard]] = shards
         self._describe()
