@@ -55,7 +55,8 @@ def tokens_are_as_wide_as_megatron_has_them(folder):
     run = pack_corpus.Packing(folder)
     (folder / "ids.jsonl").write_text('{"ids": [1, 2]}\n{"ids": []}\n')
     for size, also, token_bytes in ((65499, ALSO, 2), (65500, ALSO, 4), (65536, ALSO, 4), (65536, [], 2)):
-        run.pack("o", "ids.jsonl", "--tokens", "ids", "--eod", "7", "--vocab-size", str(size), "--force", *also)
+        run.remove("o")
+        run.pack("o", "ids.jsonl", "--tokens", "ids", "--eod", "7", "--vocab-size", str(size), *also)
         expect_equal((folder / "o.bin").stat().st_size, token_bytes * (3 if also else 4), "bytes")
         if also:
             expect_equal((folder / "o.idx").read_bytes(), foreign_writers.megatron_index([3], [0, 1, 1], token_bytes),
@@ -81,6 +82,10 @@ def what_a_killed_run_left_out_is_written_by_the_next(folder):
     expect((folder / "o.idx").read_bytes() != files[".idx"], "an old index is beside new tokens")
     for prefix in "o", "o-v":
         expect_equal((folder / (prefix + ".idx")).read_bytes(), wanted_index(folder, prefix), prefix)
+    files = run.outputs("o")
+    said = run.pack("o", name, "--split", "v=0.3", "--force", code=5)
+    expect(".idx: exists, and would be a Megatron index beside other tokens" in said, said)
+    expect_equal(run.outputs("o"), files, "files")
 
 
 def refusals_name_the_option_and_leave_nothing(folder):

@@ -146,8 +146,16 @@ int pack_outputs_check_also(const pack_outputs *outputs, const pack_options *opt
 {
     output_file idx;
     int code = CLI_OK;
-    for (size_t i = 0; i < outputs->n && options->also && code == CLI_OK; i++)
-        code = output_name(&idx, outputs->list[i].prefix, ".idx", options->force);
+    for (size_t i = 0; i < outputs->n && code == CLI_OK; i++) {
+        const path_text path = path_of(outputs->list[i].prefix, ".idx");
+        if (options->also)
+            code = output_name(&idx, outputs->list[i].prefix, ".idx", options->force);
+        else if (file_name_exists(path.s))
+            code = cli_error(CLI_EXISTS,
+                             "%s: exists, and would be a Megatron index beside other tokens: "
+                             "remove it, or add --also megatron",
+                             path.s);
+    }
     return code;
 }
 

@@ -47,8 +47,9 @@ int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options
 bool pack_output_is_complete(const pack_output *out);
 /* --also: the files of another program are written when all outputs have their names, from their
  * indexes; before, those of datasets that are replaced are removed, so that none is ever beside
- * other tokens. These calls do nothing without the option. The first one refuses files that exist,
- * unless they may be replaced. `rest`: only what a killed run did not come to. */
+ * other tokens. The first call refuses files that exist, unless they may be replaced, and any
+ * without the option; the others then do nothing. `rest`: only what a killed run did not come
+ * to. */
 int pack_outputs_check_also(const pack_outputs *outputs, const pack_options *options);
 int pack_outputs_remove_also(const pack_outputs *outputs, const pack_options *options,
                              pack_error *err);
