@@ -152,8 +152,8 @@ typedef struct tokmap_loader_source {
      * and states it then has; NULL, here or for a dataset: its own. docs/ORDER.md, section 1. */
     const char *const *order_of;
     /* For each dataset two numbers: it is served as if it had only its documents from the first one
-     * up to the second one, which is left out. NULL: whole datasets. Such a part has no rows file.
-     * docs/ORDER.md, section 3. */
+     * up to the second one, which is left out. 0 and UINT64_MAX, or NULL: the whole dataset. Such a
+     * part has no rows file. docs/ORDER.md, section 3. */
     const uint64_t *documents;
 } tokmap_loader_source;
 

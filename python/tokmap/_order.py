@@ -86,8 +86,7 @@ class Order:
             if s.order_of != [None]:
                 c.order_of = (ctypes.c_char_p * len(own))(*[None if one is None else one.encode() for one in s.order_of])
             if s.documents != [None]:
-                ranges = [(0, shard.info.n_documents) if one is None else one for one, shard in zip(s.documents, own)]
-                c.documents = (ctypes.c_uint64 * (2 * len(own)))(*[n for one in ranges for n in one])
+                c.documents = (ctypes.c_uint64 * (2 * len(own)))(*[n for one in s.documents for n in one or (0, 2**64 - 1)])
         detail = _lib.ErrorDetail()
         check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
               detail)

@@ -54,7 +54,7 @@ class Source:
             if one is not None and not (isinstance(one, (tuple, list)) and len(one) == 2):
                 raise TypeError(f"documents is {documents!r}: must be (first, end), or a list of them")
             if one is not None:
-                self.documents[i] = number("documents", one[0], 2**64 - 1), number("documents", one[1], 2**64 - 1)
+                self.documents[i] = number("documents", one[0], 2**63), number("documents", one[1], 2**63)
         n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
         for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of), ("documents", self.documents)):
             if given != [None] and len(given) != n_datasets:

@@ -63,12 +63,11 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
 static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted,
                                 tokmap_i_range *range, tokmap_error *err)
 {
-    const uint64_t n = ds->header.n_documents;
-    tokmap_document d = {0};
-    *range = (tokmap_i_range){.end_document = n, .tokens = {0, ds->header.n_tokens}};
-    if (!wanted || (wanted[0] == 0 && wanted[1] == n))
+    const uint64_t n = ds->header.n_documents, n_tokens = ds->header.n_tokens;
+    *range = (tokmap_i_range){.end_document = n, .tokens = {0, n_tokens}};
+    if (!wanted || (wanted[0] == 0 && wanted[1] == UINT64_MAX))
         return TOKMAP_OK;
-    if (n == 0 && ds->header.n_tokens > 0)
+    if (n == 0 && n_tokens > 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its document boundaries are not known; a range of documents needs them",
                     ds->index_path);
@@ -76,15 +75,17 @@ static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: documents %" PRIu64 " to %" PRIu64 ": it has %" PRIu64, ds->index_path,
                     wanted[0], wanted[1], n);
-    *range = (tokmap_i_range){wanted[0], wanted[1], range->tokens, true};
-    tokmap_status status = TOKMAP_OK;
-    if (wanted[0] < n && !(status = tokmap_i_documents_get(&ds->documents, NULL, wanted[0], &d)))
-        range->tokens.begin = d.first_token;
-    if (wanted[1] < n && !status &&
-        !(status = tokmap_i_documents_get(&ds->documents, NULL, wanted[1], &d)))
-        range->tokens.end = d.first_token;
-    if (status || range->tokens.begin > range->tokens.end)
+    uint64_t places[2] = {n_tokens, n_tokens};
+    bool sound = true;
+    for (uint32_t i = 0; i < 2 && wanted[i] < n; i++) {
+        tokmap_document d = {0};
+        sound &= !tokmap_i_documents_get(&ds->documents, NULL, wanted[i], &d);
+        places[i] = d.first_token;
+    }
+    if (!sound || places[0] > places[1])
         return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
+    *range = (tokmap_i_range){
+        wanted[0], wanted[1], {places[0], places[1]}, wanted[0] > 0 || wanted[1] < n};
     return TOKMAP_OK;
 }
 

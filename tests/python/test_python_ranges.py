@@ -160,7 +160,8 @@ def what_cannot_be_is_refused(folder):
         refused(tokmap.MismatchError, "a.tmi: document ", *sources)
     for sources in ((part(0, 80), part(80, n)), (whole, part(0, n)), (part(0, 70), part(0, 70, name="b"))):
         tokmap.Loader(list(sources), 8).close()
-    refused(tokmap.MismatchError, "too few", part(3, 3), part(0, 70))
+    for k in (0, 3, n):
+        refused(tokmap.MismatchError, "too few", part(k, k), part(0, 70))
     for documents in ((5, 4), (0, n + 1), (n + 1, n + 2)):
         refused(tokmap.ArgumentError, f"a.tmi: documents {documents[0]} to {documents[1]}: it has {n}", part(*documents))
     call("rows", "-q", "--sequence-length", "8", folder / "a")
@@ -169,7 +170,9 @@ def what_cannot_be_is_refused(folder):
     tokmap.Loader(part(0, n, rows_files=file), 8, windows="best_fit").close()
     np.arange(1000, dtype=np.uint16).tofile(folder / "raw.bin")
     call("index", "-q", folder / "raw.bin", "--dtype", "u16", "--eod", "none")
-    refused(tokmap.MismatchError, "raw.tmi: its document boundaries are not known", part(0, 1, name="raw"))
+    for documents in ((0, 1), (0, 0)):
+        refused(tokmap.MismatchError, "raw.tmi: its document boundaries are not known", part(*documents, name="raw"))
+    tokmap.Loader(tokmap.Source([folder / "a", folder / "raw"], documents=[(0, 9), None]), 8).close()
     state = tokmap.Loader(whole, 8).state()
     for other in (part(0, 70), part(0, n - 1)):
         raises(tokmap.MismatchError, tokmap.Loader(other, 8).restore, state)
