@@ -8,6 +8,8 @@ import os
 import shlex
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+import numpy as np
+
 from ._dataset import Dataset, check_tokenizers
 from ._errors import MismatchError, make_error
 from ._numbers import flag, real
@@ -67,17 +69,31 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
 
 
 def _documents(prefix: str, dataset: Dataset, share: Tuple[float, float]) -> Optional[Tuple[int, int]]:
-    """[first, end) as in Megatron's builder; None: all."""
-    n = dataset.n_documents
-    first, end = (int(round(place * float(n))) for place in share)
-    if (first, end) == (0, n) and (n > 0 or share == (0, 1)):
-        return None
+    """[first, end) as in Megatron's builder; None: all. It cuts between sequences: in an .idx, a document without tokens
+    may have none, and another one several."""
+    n = n_sequences = dataset.n_documents
+    head = b""
     if os.path.exists(prefix + ".idx"):
         with open(prefix + ".idx", "rb") as file:
             head = file.read(26)
-        if head[:7] == b"MMIDIDX" and int.from_bytes(head[18:], "little") != n:
-            raise ValueError(f"{prefix}.idx has documents of several sequences, between which Megatron splits: tokmap does not")
+    if head[:7] == b"MMIDIDX":
+        n_sequences = int.from_bytes(head[18:], "little")
+    first, end = (int(round(place * float(n_sequences))) for place in share)
+    if (first, end) == (0, n_sequences) and (n > 0 or share == (0, 1)):
+        return None
+    if n_sequences != n:
+        starts = np.memmap(prefix + ".idx", "<i8", "r", 34 + 4 * n_sequences, (n_sequences,))  # in bytes
+        first, end = (_document_at(prefix, dataset, starts[k] // dataset.dtype.itemsize) if 0 < k < n_sequences else k and n
+                      for k in (first, end))
     return first, end
+
+
+def _document_at(prefix: str, dataset: Dataset, token: int) -> int:
+    document = dataset.find_document(int(token))
+    if document.first_token != token:
+        raise ValueError(f"{prefix}.idx: Megatron splits between two sequences of document {document.number}: tokmap only splits "
+                         "between documents")
+    return document.number
 
 
 def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str, Dataset], share: Tuple[float, float],

@@ -274,7 +274,7 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         (dict(blend=blend), {"sizes": (None, 0, 0)}, ValueError, "size"), (dict(blend=blend), {"sizes": (1, 2)}, ValueError, "sizes"),
         (dict(blend=([a], None), split="9999,1,0"), {"sizes": (9, 9, 9)}, ValueError, "valid"),
         (dict(blend=([a], None), split="99,1", sequence_length=256), {"sizes": (9, 9, 9)}, tokmap.MismatchError, "valid: " + a),
-        (dict(blend=([str(folder / "sentences")], None), split="2,1"), {"sizes": (9, 9, 0)}, ValueError, "sequences"),
+        (dict(blend=([str(folder / "sentences")], None), split="1,1"), {"sizes": (9, 9, 0)}, ValueError, "sequences of document 0"),
         (dict(blend=(others, None)), {}, tokmap.MismatchError, "other"),
         (dict(blend_per_split=[(others[:1], None), (others[1:], None), None], split=None), {}, tokmap.MismatchError, "other"),
         (dict(blend=(others[:1], None), tokenizer=Small()), {}, tokmap.MismatchError, "one"),
@@ -293,6 +293,8 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
                 assert word in str(found), (word, found)
                 continue
             raise AssertionError((options, more))
+    parts = tokmap.megatron.datasets(config_of(blend=([str(folder / "sentences")], None), split="2,1"), (9, 9, 0))[:2]
+    assert [part._arguments["sources"][0].documents for part in parts] == [[(0, 2)], [(2, 3)]]
     train, _, _ = tokmap.megatron.datasets(config_of(blend=(others, None), split="1"), mixed_tokenizers=True)
     assert len(train) == 2 * 7
     for used in (dict(num_dataset_builder_threads=8), dict(path_to_cache="nix", defer_npy_index_mmap=True), dict(mmap_bin_files=False)):
