@@ -106,11 +106,12 @@ def of_loader(loader: Any) -> str:
     for sample in range(first, min(first + _N_SAMPLES, 2**62 if loader.n_samples is None else loader.n_samples)):
         at = loader.locate(sample)
         data = [shard for one in sources[at.source].datasets for shard in one.shards][at.dataset]
-        ids = data.tokens(at.first_token, min(at.n_tokens, data.n_tokens - at.first_token, _N_IDS + 1)).tolist()
+        ids = [id for first, n in loader._parts(sample) for id in data.tokens(first, min(n, _N_IDS + 1)).tolist()]
         rows.append((f"{sample:,}", _text(ids, data)))
     shares = _shares([(source.datasets[0].paths[0], weight) for source, weight in zip(sources, weights)], epochs)
     return _page(repr(loader).strip("<>"), ("sources by samples", shares),
-                 *(_lengths(data) for data in sources[0].datasets if len(sources) == 1), ("next samples", rows))
+                 *(_lengths(data) for data in sources[0].datasets if len(sources) == 1 and sources[0].documents == [None]),
+                 ("next samples", rows))
 
 
 def of_batch(batch: Any) -> str:

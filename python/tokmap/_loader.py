@@ -542,6 +542,15 @@ class Loader:
             self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
             return [Piece(p.document, p.first_token, p.n_tokens, p.place) for p in out.pieces[:out.n_pieces]]
 
+    def _parts(self, sample: int) -> Tuple[Tuple[int, int], ...]:
+        """Its tokens in the dataset: the first one, and how many."""
+        if pieces := self.pieces(sample):
+            return tuple((piece.first_token, piece.n_tokens) for piece in pieces)
+        at = self.locate(sample)
+        begin, end = self._sources[at.source].extent(at.dataset)
+        n = min(at.n_tokens, end - at.first_token)  # with a random offset it may go on at the beginning
+        return ((at.first_token, n), (begin, at.n_tokens - n))[:1 + (n < at.n_tokens)]
+
     # ---- State ----
 
     def state(self) -> bytes:

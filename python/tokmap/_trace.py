@@ -196,15 +196,11 @@ class Run:
         n_batches, within = divmod(position - part.first_position, part.batch_rows)
         step, micro_batch = divmod(part.n_before + n_batches, part.micro_batches)
         rank, row = divmod(within, part.segment.line.fields["batch_rows"])
-        path, pieces = self._datasets[at.source][at.dataset].paths[0], self.loader.pieces(sample)
-        begin, end = self.loader._sources[at.source].extent(at.dataset)
-        parts = [(piece.first_token, piece.n_tokens) for piece in pieces]
-        if not pieces:  # with a random offset it may go on at the beginning
-            n = min(at.n_tokens, end - at.first_token)
-            parts = [(at.first_token, n)] + [(begin, at.n_tokens - n)] * (n < at.n_tokens)
+        path = self._datasets[at.source][at.dataset].paths[0]
         return TracedRow(sample, part.first_step + step, micro_batch, rank, row, source=at.source, dataset=path,
                          epoch=at.epoch, window=at.window, first_token=at.first_token, n_tokens=at.n_tokens,
-                         given_up=self._is_given_up, pieces=tuple(pieces), parts=tuple(parts))
+                         given_up=self._is_given_up, pieces=tuple(self.loader.pieces(sample)),
+                         parts=self.loader._parts(sample))
 
     def documents(self, row: TracedRow) -> List[TracedDocument]:
         """The documents that have tokens in the row, in their order."""

@@ -116,6 +116,13 @@ def loaders_and_batches_show_sources_and_samples(folder):
         piece = loader.pieces(0)[0]
         text = bytes(next(loader).rows[0].tokens[:min(piece.n_tokens, 30)].astype(np.uint8).tolist()).decode()
         assert cells["0"].startswith(text)
+    path = make(folder, "r", [c * 12 for c in "123456"])
+    for options in ({"random_offset": True}, {"windows": "best_fit"}):  # rows that wrap around, and of several documents
+        with tokmap.Loader(tokmap.Source(path, documents=(1, 4)), 30, max_epochs=1, seed=4, **options) as loader:
+            cells, text = shown(loader)
+            tokens = next(loader).rows[0].tokens
+            assert cells["0"] == tokmap.Tokenizer("bytes").decode(tokens) and not {*cells["0"]} & {*"156"}
+            assert "lengths" not in text
     with tokmap.Loader([make(folder, "x", ["1234567"])], 4, outputs=[], max_epochs=1) as loader:
         shown(next(loader))
 
