@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, Un
 
 import numpy as np
 
-from . import _lib
 from ._dataset import Array
-from ._errors import check
+from ._errors import call
 from ._lib import lib
 from ._rows import LoaderHandle, Row
 from ._steps import Steps
@@ -126,14 +125,12 @@ def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, ste
 
 def sources_of(handle: LoaderHandle, first: int, end: int) -> Array:
     """The source of each of the samples [first, end)."""
-    sources, detail = np.empty(end - first, np.uint32), _lib.ErrorDetail()
-    check(lib.tokmap_loader_get_sources(handle.pointer, first, len(sources), sources.ctypes.data, ctypes.byref(detail)),
-          detail)
+    sources = np.empty(end - first, np.uint32)
+    call(lib.tokmap_loader_get_sources, handle.pointer, first, len(sources), sources.ctypes.data)
     return sources
 
 
 def save_at(handle: LoaderHandle, sample: int) -> bytes:
     state = (ctypes.c_uint8 * 128)()
-    detail = _lib.ErrorDetail()
-    check(lib.tokmap_loader_save_at(handle.pointer, sample, state, ctypes.byref(detail)), detail)
+    call(lib.tokmap_loader_save_at, handle.pointer, sample, state)
     return bytes(state)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _lib, _meta
-from ._errors import DamagedError, MismatchError, check, make_error
+from ._errors import DamagedError, MismatchError, call, make_error
 from ._lib import lib
 from ._numbers import flag, integer, number, real
 
@@ -120,9 +120,7 @@ class _Handle:
 
     def __init__(self, path: str) -> None:
         self.pointer = ctypes.c_void_p()
-        detail = _lib.ErrorDetail()
-        check(lib.tokmap_dataset_open(ctypes.byref(self.pointer), encode_path(path),
-                                      ctypes.byref(detail)), detail)
+        call(lib.tokmap_dataset_open, ctypes.byref(self.pointer), encode_path(path))
         weakref.finalize(self, lib.tokmap_dataset_close, self.pointer).atexit = False
 
 
@@ -166,9 +164,7 @@ class Shard:
         found = self._mapped(first, n_tokens)
         if found is None:
             found = np.empty(n_tokens, self.dtype)
-            detail = _lib.ErrorDetail()
-            check(lib.tokmap_dataset_read(self.handle.pointer, first, n_tokens, found.ctypes.data,
-                                          ctypes.byref(detail)), detail)
+            call(lib.tokmap_dataset_read, self.handle.pointer, first, n_tokens, found.ctypes.data)
             found.flags.writeable = False
         return found
 
@@ -185,9 +181,8 @@ class Shard:
 
 def check_tokenizers(shards: List[Shard]) -> None:
     """Whether what `tokmap pack` has stored about the tokenizers is the same."""
-    pointers, detail = (ctypes.c_void_p * len(shards))(*(s.handle.pointer for s in shards)), _lib.ErrorDetail()
-    check(lib.tokmap_dataset_check_tokenizers(pointers, len(shards), ctypes.byref(detail)), detail,
-          ": set mixed_tokenizers=True to open both")
+    pointers = (ctypes.c_void_p * len(shards))(*(shard.handle.pointer for shard in shards))
+    call(lib.tokmap_dataset_check_tokenizers, pointers, len(shards), advice=": set mixed_tokenizers=True to open both")
 
 
 def _same(values: List[Any]) -> Any:
@@ -509,9 +504,7 @@ class Dataset:
         options = _lib.VerifyOptions(struct_size=ctypes.sizeof(_lib.VerifyOptions),
                                      n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
         for shard in self._shards():
-            detail = _lib.ErrorDetail()
-            check(lib.tokmap_dataset_verify(shard.handle.pointer, ctypes.byref(options), None,
-                                            ctypes.byref(detail)), detail)
+            call(lib.tokmap_dataset_verify, shard.handle.pointer, ctypes.byref(options), None)
 
 
 def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:

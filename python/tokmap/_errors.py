@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions of the package. Each also derives from a built-in one, and says what failed and where."""
 
+import ctypes
 from typing import Any, Dict, Optional, Tuple, Type
+
+from . import _lib
 
 
 class Error(Exception):
@@ -117,3 +120,9 @@ def check(status: int, detail: Any, advice: str = "") -> None:
         for of_c, of_python in _WORDS:
             text = text.replace(of_c, of_python)
         raise make_error(text + advice, detail.status, detail.sys_errno, detail.file_offset)
+
+
+def call(function: Any, *arguments: Any, advice: str = "") -> None:
+    """Calls a function of the library whose last argument is where it reports what is wrong."""
+    detail = _lib.ErrorDetail()
+    check(function(*arguments, ctypes.byref(detail)), detail, advice)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
 
 from . import _lib
 from ._amend import Mixture
-from ._errors import DamagedError, Error, MismatchError, check
+from ._errors import DamagedError, Error, MismatchError, call, check
 from ._lib import lib
 from ._rows import LoaderHandle
 
@@ -85,11 +85,10 @@ class Line:
 def _parse(path: str, data: bytes) -> List[Line]:
     lines: List[Line] = []
     after = None
-    detail = _lib.ErrorDetail()
     for number, text in enumerate(data.split(b"\n")[:-1], 1):
         place = f"{path}:{number}"
         try:
-            check(lib.tokmap_ledger_check(text, len(text), after, ctypes.byref(detail)), detail)
+            call(lib.tokmap_ledger_check, text, len(text), after)
         except Error as error:
             raise type(error)(f"{place}: {error}", error.status) from None
         try:

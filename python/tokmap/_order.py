@@ -5,11 +5,10 @@ import ctypes
 import os
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
 
-from . import _lib
 from ._amend import Mixture, amended
 from ._batch import PARTS
 from ._dataset import Path, Shard
-from ._errors import MismatchError, check
+from ._errors import MismatchError, call
 from ._ledger import earlier_mixtures
 from ._lib import lib
 from ._numbers import number
@@ -87,9 +86,7 @@ class Order:
                 c.order_of = (ctypes.c_char_p * len(own))(*[None if one is None else one.encode() for one in s.order_of])
             if s.documents != [None]:
                 c.documents = (ctypes.c_uint64 * (2 * len(own)))(*[n for one in s.documents for n in one or (0, 2**64 - 1)])
-        detail = _lib.ErrorDetail()
-        check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
-              detail)
+        call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
         return handle
 
     def continue_with(self, mixture: Mixture, state: bytes, before: Union[None, Path, Mixture],
@@ -109,10 +106,9 @@ class Order:
     def _amend(self, mixture: Mixture, state: bytes, before: Optional[Mixture],
                batches: Dict[str, int]) -> Tuple[LoaderHandle, Mixture]:
         mixture = amended(before, mixture, _sample_of(state)) if before else mixture
-        handle, detail = self.open(mixture, **batches), _lib.ErrorDetail()
-        check(lib.tokmap_loader_amend(handle.pointer, (ctypes.c_uint8 * 128)(*state),
-                                      ctypes.byref(before.as_options(weigh_tokens=self._options["weigh_tokens"]))
-                                      if before else None, ctypes.byref(detail)), detail)
+        handle = self.open(mixture, **batches)
+        call(lib.tokmap_loader_amend, handle.pointer, (ctypes.c_uint8 * 128)(*state),
+             ctypes.byref(before.as_options(weigh_tokens=self._options["weigh_tokens"])) if before else None)
         return handle, mixture
 
 

@@ -10,7 +10,7 @@ from ctypes import c_uint8, c_void_p
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _dlpack, _lib
-from ._errors import DeviceError, check
+from ._errors import DeviceError, call
 from ._gather import dtype_name
 from ._lib import lib
 from ._numbers import flag, integer, number, state_bytes
@@ -32,9 +32,9 @@ _NOT_PER_THREAD = ("stream is 2, each thread's own default stream: a batch may b
 
 def count_devices() -> int:
     """The number of GPUs; 0 also without a driver. The error of opening a Stage says what is missing."""
-    n, detail = ctypes.c_uint32(), _lib.ErrorDetail()
+    n = ctypes.c_uint32()
     try:
-        check(lib.tokmap_stage_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
+        call(lib.tokmap_stage_count_devices, ctypes.byref(n))
     except DeviceError:
         return 0
     return int(n.value)

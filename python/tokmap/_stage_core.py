@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from . import _dlpack, _lib
-from ._errors import ArgumentError, check
+from ._errors import ArgumentError, Error, call, check
 from ._lib import lib
 from ._locks import new_lock
 from ._rows import Row
@@ -97,16 +97,15 @@ class Core:
         return self.call(function, ctypes.byref(batch), stream)
 
     def open(self, options: Any) -> None:
-        detail = _lib.ErrorDetail()
         pointer = ctypes.c_void_p()
         options.loader = self.loader._handle.pointer
         options.log, options.edit = self.log, self.edit
         self.loader_handle = self.loader._handle
-        status = lib.tokmap_stage_open(ctypes.byref(pointer), ctypes.byref(options),
-                                      ctypes.byref(detail))
-        if status < 0:
+        try:
+            call(lib.tokmap_stage_open, ctypes.byref(pointer), ctypes.byref(options))
+        except Error:
             self.forget()
-            check(status, detail)
+            raise
         self.loader._handle, self.pointer = self.lent, pointer
         self.loader._turn += 1  # the rows of its batches are no longer valid
 

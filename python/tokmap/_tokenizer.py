@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._dataset import Path, encode_path
-from ._errors import check
+from ._errors import call
 from ._lib import NO_ID, ErrorDetail
 from ._numbers import integer, number
 
@@ -89,8 +89,7 @@ class _Handle:
     def __init__(self, path: bytes, options: TokenizerOptions) -> None:
         self.pointer = c_void_p()
         self._close = _library().tokmap_tokenizer_close
-        detail = ErrorDetail()
-        check(_library().tokmap_tokenizer_open(byref(self.pointer), path, byref(options), byref(detail)), detail)
+        call(_library().tokmap_tokenizer_open, byref(self.pointer), path, byref(options))
 
     def __del__(self) -> None:
         if self.pointer:
@@ -255,11 +254,11 @@ class Tokenizer:
         if specials not in _SPECIALS:
             raise ValueError(f"specials: {specials!r} is not one of {', '.join(_SPECIALS)}")
         n_threads = number("n_threads", n_threads, 1024)
-        handle, detail = self._handle, ErrorDetail()  # the handle stays while the call runs
+        handle = self._handle  # the handle stays while the call runs
         options = EncodeOptions(ctypes.sizeof(EncodeOptions), table.ctypes.data, len(table), 16, n_threads,
                                 _SPECIALS.index(specials), bool(token_offsets))
         out = Encoding(ctypes.sizeof(Encoding))
-        check(_library().tokmap_tokenizer_encode(handle.pointer, byref(options), byref(out), byref(detail)), detail)
+        call(_library().tokmap_tokenizer_encode, handle.pointer, byref(options), byref(out))
         ranges = (np.asarray(_Memory(out.token_offsets, (out.n_ids, 2), "=i8")) if token_offsets
                   else np.empty((0, 2), np.int64))
         return (np.asarray(_Memory(out.ids, (out.n_ids,), "=u4")),
@@ -327,9 +326,8 @@ class Tokenizer:
         """The text of the ids as UTF-8, which is not valid if they do not begin and end with whole characters.
         Special tokens become their content."""
         array = _to_ids(ids)
-        handle, detail, out = self._handle, ErrorDetail(), TokenText()
-        check(_library().tokmap_tokenizer_decode(handle.pointer, array.ctypes.data, len(array), byref(out),
-                                                 byref(detail)), detail)
+        handle, out = self._handle, TokenText()
+        call(_library().tokmap_tokenizer_decode, handle.pointer, array.ctypes.data, len(array), byref(out))
         try:
             return ctypes.string_at(out.bytes, out.n_bytes)
         finally:

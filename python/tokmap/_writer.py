@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _lib, _meta
 from ._dataset import Path, encode_path
-from ._errors import check
+from ._errors import call, check
 from ._lib import lib
 from ._locks import new_lock
 from ._numbers import flag, number
@@ -83,15 +83,10 @@ class Writer:
         self._closer = weakref.finalize(self, lib.tokmap_writer_close, pointer)
         self._columns = list(meta)
         try:
-            self._call(lib.tokmap_writer_set_meta_columns, pointer, _meta.name_array(meta), len(self._columns))
+            call(lib.tokmap_writer_set_meta_columns, pointer, _meta.name_array(meta), len(self._columns))
         except BaseException:
             self.close()
             raise
-
-    @staticmethod
-    def _call(function: Any, *arguments: Any) -> None:
-        detail = _lib.ErrorDetail()
-        check(function(*arguments, ctypes.byref(detail)), detail)
 
     def _open(self) -> ctypes.c_void_p:
         if not self._closer.alive:
@@ -108,19 +103,19 @@ class Writer:
         spans = [] if train is None else _masked_spans(train, array.size)
         row = _meta.row_of(self._columns, meta or {})
         with self._lock:
-            self._call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
+            call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
             for first, n in spans:
-                self._call(lib.tokmap_writer_add_span, self._open(), _lib.Span(first, n))
+                call(lib.tokmap_writer_add_span, self._open(), _lib.Span(first, n))
             if meta:
-                self._call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
-            self._call(lib.tokmap_writer_end_document, self._open())
+                call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
+            call(lib.tokmap_writer_end_document, self._open())
 
     def end_input(self, name: Path, input_bytes: int = 0, input_checksum: int = 0) -> None:
         """Names the input file of all documents since the last call."""
         input_bytes = number("input_bytes", input_bytes, 2**64 - 1)
         input_checksum = number("input_checksum", input_checksum, 2**64 - 1)
         with self._lock:
-            self._call(lib.tokmap_writer_end_input, self._open(), encode_path(name), input_bytes, input_checksum)
+            call(lib.tokmap_writer_end_input, self._open(), encode_path(name), input_bytes, input_checksum)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Stores names and values that JSON can hold, for Dataset.metadata."""
@@ -128,13 +123,13 @@ class Writer:
             raise TypeError(f"metadata must be a mapping, not {type(metadata).__name__}")
         text = json.dumps(dict(metadata), allow_nan=False).encode()
         with self._lock:
-            self._call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
+            call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
 
     def finish(self) -> None:
         """Makes the dataset visible. Without it, closing the writer removes what was written."""
         with self._lock:
             try:
-                self._call(lib.tokmap_writer_finish, self._open())
+                call(lib.tokmap_writer_finish, self._open())
             finally:
                 self.close()
 
