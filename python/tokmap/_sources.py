@@ -58,7 +58,7 @@ class Source:
         n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
         for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of), ("documents", self.documents)):
             if given != [None] and len(given) != n_datasets:
-                raise ValueError(f"{len(given)} {name} for {n_datasets} datasets")
+                raise ValueError(f"{len(given)} {name} for {n_datasets} datasets: must be a list with one for each")
 
     @property
     def has_spans(self) -> bool:
@@ -76,7 +76,8 @@ class Source:
         return first, end
 
     def __repr__(self) -> str:
-        return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
+        part = "" if self.documents == [None] else f", documents={self.documents!r}"
+        return f"tokmap.Source({self.datasets!r}, {self.weight!r}{part})"
 
 
 def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:

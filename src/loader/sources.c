@@ -73,8 +73,9 @@ static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted
                     ds->index_path);
     if (wanted[0] > wanted[1] || wanted[1] > n)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: documents %" PRIu64 " to %" PRIu64 ": it has %" PRIu64, ds->index_path,
-                    wanted[0], wanted[1], n);
+                    "%s: documents %" PRIu64 " to %" PRIu64 ": must be a range within its %" PRIu64
+                    " documents",
+                    ds->index_path, wanted[0], wanted[1], n);
     uint64_t places[2] = {n_tokens, n_tokens};
     bool sound = true;
     for (uint32_t i = 0; i < 2 && wanted[i] < n; i++) {
@@ -125,7 +126,8 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
         if (memcmp(last->order_id, one->order_id, 16) == 0 && (a->is_part || b->is_part) &&
             MAX(a->first_document, b->first_document) < MIN(a->end_document, b->end_document))
             status = FAIL(err, TOKMAP_ERR_MISMATCH,
-                          "%s: document %" PRIu64 " is in two ranges of the mixture",
+                          "%s: document %" PRIu64
+                          " is in two ranges of the mixture, which may not overlap",
                           one->ds->index_path, b->first_document);
         if (memcmp(last->order_id, one->order_id, 16) != 0 || a->end_document < b->end_document)
             last = one;

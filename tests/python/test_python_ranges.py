@@ -163,7 +163,7 @@ def what_cannot_be_is_refused(folder):
     for k in (0, 3, n):
         refused(tokmap.MismatchError, "too few", part(k, k), part(0, 70))
     for documents in ((5, 4), (0, n + 1), (n + 1, n + 2)):
-        refused(tokmap.ArgumentError, f"a.tmi: documents {documents[0]} to {documents[1]}: it has {n}", part(*documents))
+        refused(tokmap.ArgumentError, f"a.tmi: documents {documents[0]} to {documents[1]}: must be a range within its {n} documents", part(*documents))
     call("rows", "-q", "--sequence-length", "8", folder / "a")
     file = next(folder.glob("a.*.tmr"))
     refused(tokmap.ArgumentError, "a rows file is of all documents", part(0, 9, rows_files=file), windows="best_fit")
