@@ -451,7 +451,7 @@ def columns_that_are_no_such_lists_are_refused(folder):
     parquet.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), folder / "a.parquet")
     for name in columns:
         said = pack(folder, "p", ["a.parquet"], lists="--parts=" + name, code=3)
-        expect('it has no column "%s" that is a list of groups of a string "text" and a boolean "train" alone' % name in said, said)
+        expect('it has no column "%s" that is a list of groups with a string "text", a boolean "train" and nothing else' % name in said, said)
     for bad, reason in (({"text": None, "train": True}, "a part without text"), ({"text": "a"}, "a part without train"),
                         (None, "a part without text"), ({"text": b"\xff", "train": True}, "not valid UTF-8")):
         rows = pa.array([[part], [part, bad], [part]], pa.list_(pa.struct([("text", pa.binary()), ("train", pa.bool_())])))

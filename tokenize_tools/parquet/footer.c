@@ -611,7 +611,7 @@ const parquet_element *parquet_list_column(const parquet_footer *f, const char *
     }
     if (!found)
         fail(err, "it has no column \"%.100s\" that is a list of %s", path,
-             member ? "groups of a string \"text\" and a boolean \"train\" alone"
+             member ? "groups with a string \"text\", a boolean \"train\" and nothing else"
                     : "whole numbers");
     return found;
 }
