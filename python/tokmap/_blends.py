@@ -6,6 +6,7 @@ import errno
 import math
 import os
 import shlex
+import warnings
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
@@ -25,21 +26,26 @@ _IGNORED = {"num_dataset_builder_threads", "path_to_cache", "mmap_bin_files", "m
 
 
 def refuse_options(config: Any) -> None:
+    if not dataclasses.is_dataclass(config):
+        raise TypeError(f"config is of type {type(config).__name__}: must be a GPTDatasetConfig")
     wrong = [field.name for field in dataclasses.fields(config) if field.name not in _USED | _IGNORED
              and getattr(config, field.name) != field.default]
     if wrong:
         raise ValueError(f"{type(config).__name__}: {', '.join(wrong)}: tokmap supports only the default of these options")
 
 
+def _special_id(config: Any, name: str) -> Optional[int]:
+    try:
+        found: Optional[int] = getattr(config.tokenizer, name)
+    except (AttributeError, NotImplementedError):
+        return None
+    return found
+
+
 def padding_id(config: Any) -> Optional[int]:
     """As Megatron finds it: the id of padding in the data, unless it is that of another special token."""
-    ids: List[Optional[int]] = []
-    for name in ("pad", "eos", "eod"):
-        try:
-            ids.append(getattr(config.tokenizer, name))
-        except (AttributeError, NotImplementedError):
-            ids.append(None)
-    return None if ids[0] in ids[1:] and not config.allow_ambiguous_pad_tokens else ids[0]
+    pad, *others = (_special_id(config, name) for name in ("pad", "eos", "eod"))
+    return None if pad in others and not config.allow_ambiguous_pad_tokens else pad
 
 
 def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) -> Dict[str, Dataset]:
@@ -58,11 +64,14 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
         texts.append(f"{len(not_indexed)} of Megatron's have no .tmi yet, which is made once: tokmap index {files}")
     if texts:
         raise make_error("; ".join(texts), -3, errno.ENOENT, 0)
-    n_ids = getattr(config.tokenizer, "vocab_size", None)
+    n_ids, eod = getattr(config.tokenizer, "vocab_size", None), _special_id(config, "eod")
     for prefix, dataset in found.items():
         if n_ids is not None and dataset.largest_id >= n_ids:
             raise MismatchError(f"{prefix}: is of another tokenizer: it has the id {dataset.largest_id}, and the tokenizer of "
                                 f"config has {n_ids} ids", -7)
+        if None not in (eod, dataset.eod_id) and eod != dataset.eod_id:
+            warnings.warn(f"{prefix}: its documents end with the id {dataset.eod_id}, those of the tokenizer of config with {eod}: "
+                          "is it of another tokenizer?")
     if not flag("mixed_tokenizers", mixed_tokenizers):
         check_tokenizers([shard for dataset in found.values() for shard in dataset._shards()])
     return found
@@ -105,7 +114,13 @@ def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str,
     nothing = [f"{prefix} ({dataset.n_documents} documents)" for prefix, dataset, part in zip(prefixes, found, documents)
                if part and part[0] >= part[1]]
     if nothing:
-        raise ValueError(f"split leaves no document for {split} of {', '.join(nothing)}")
+        raise ValueError(f"split leaves no document for {split} of {', '.join(nothing)}: it needs a larger share, or 0 samples")
+    first: Dict[str, str] = {}
+    for prefix, dataset, part in zip(prefixes, found, documents):
+        if part and dataset.dataset_id in first:
+            raise MismatchError(f"{split}: {first[dataset.dataset_id]} and {prefix} are the same dataset: where split cuts it, it may "
+                                "be in the blend only once, with the sum of the weights", -7)
+        first[dataset.dataset_id] = prefix
     if weights is None:
         return [Source(found, documents=documents)]
     weights = [real(f"{split}: the weight of {prefix}", weight) for prefix, weight in zip(prefixes, weights)]
@@ -113,6 +128,6 @@ def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str,
     wrong = ([k for k, weight in enumerate(weights) if not 0 <= weight < math.inf] or
              [k for k, weight in enumerate(weights) if total == 0 or 0 < weight / total < 2**-20])
     if wrong:
-        raise ValueError(f"{split}: the weight of {', '.join(f'{prefixes[k]} is {weights[k]}' for k in wrong)}: must be finite, and "
-                         "0, but not of all, or at least 2^-20 of the sum")
+        raise ValueError(f"{split}: the weight of {', '.join(f'{prefixes[k]} is {weights[k]}' for k in wrong)}: " +
+                         ("one must be above 0" if not any(weights) else "must be 0, or finite and at least 2^-20 of the sum of the weights"))
     return [Source(dataset, weight, documents=[part]) for dataset, weight, part in zip(found, weights, documents)]

@@ -93,7 +93,7 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
     config      a GPTDatasetConfig. Each prefix of its blend, or blend_per_split, is a dataset, or X.bin and X.idx for which
                 `tokmap index` has made X.tmi. Weights are shares of the samples; 0 leaves a prefix out. A blend without
                 weights is one corpus, each sample of which comes once. split cuts at the documents at which Megatron
-                cuts. multiple_validation_sets gives a list. Options for caches and for reading mean nothing here, and
+                cuts; a prefix that it cuts may be in a blend only once. multiple_validation_sets gives a list. Options for caches and for reading mean nothing here, and
                 those that are not supported, such as FIM, are refused
     sizes       the number of samples of each split; None: an epoch; 0: None is returned for this split. A blend of several
                 prefixes without weights has at most one epoch. The order of samples does not depend on sizes

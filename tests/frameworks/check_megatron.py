@@ -278,6 +278,7 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         (dict(blend=(others, None)), {}, tokmap.MismatchError, "other"),
         (dict(blend_per_split=[(others[:1], None), (others[1:], None), None], split=None), {}, tokmap.MismatchError, "other"),
         (dict(blend=(others[:1], None), tokenizer=Small()), {}, tokmap.MismatchError, "one"),
+        (dict(blend=([a, a], [1.0, 1.0]), split="9,1"), {}, tokmap.MismatchError, f"{a} and {a} are the same dataset"),
         (dict(blend=None, split=None), {}, ValueError, "mock"),
         *[(dict(blend=blend, **{name: not GPTDatasetConfig.__dataclass_fields__[name].default}), {}, ValueError, name) for name in (
             "add_extra_token_to_sequence", "drop_last_partial_validation_sequence", "hybrid_context_parallel")],
@@ -297,6 +298,11 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
     assert [part._arguments["sources"][0].documents for part in parts] == [[(0, 2)], [(2, 3)]]
     train, _, _ = tokmap.megatron.datasets(config_of(blend=(others, None), split="1"), mixed_tokenizers=True)
     assert len(train) == 2 * 7
+    for eod, n_warnings in ((EOD, 0), (EOD - 1, 1)):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            tokmap.megatron.datasets(config_of(blend=([str(folder / "p0")], None), split="1", tokenizer=type("Other", (Tokenizer,), {"eod": eod})()))
+        assert ["another tokenizer" in str(one.message) for one in found] == [True] * n_warnings, (eod, found)
     for used in (dict(num_dataset_builder_threads=8), dict(path_to_cache="nix", defer_npy_index_mmap=True), dict(mmap_bin_files=False)):
         assert len(tokmap.megatron.datasets(config_of(blend=blend, split="1", **used), (9, 0, 0))[0]) == 9
 
