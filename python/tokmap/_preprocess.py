@@ -45,7 +45,8 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
     try:
         t = transformers.AutoTokenizer.from_pretrained(o.tokenizer_model, local_files_only=True, trust_remote_code=False)
     except Exception as error:
-        why = str(error).strip().partition("\n")[0]
+        why = "" if os.path.exists(o.tokenizer_model) else "there is no such folder; "
+        why += str(error).strip().partition("\n")[0]
         raise _Refused(f"{o.tokenizer_model}: transformers cannot load this tokenizer without the network: {why}") from None
     if not t.is_fast:
         raise _Refused(f"{o.tokenizer_model}: is a tokenizer without a tokenizer.json, written in Python")
@@ -153,7 +154,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
         try:
             program, encoding = _native.find_program("tokmap"), make(o, folder)
             if o.append_eod and encoding.eod == "none":
-                raise _Refused(f"{o.tokenizer_model}: names no end token for --append-eod")
+                raise _Refused(f"{o.tokenizer_model}: names no end token for --append-eod: set eos_token in its tokenizer_config.json")
         except (_Refused, OSError, ValueError) as error:
             print(f"tokmap preprocess: {error}", file=sys.stderr)
             sys.exit(3)

@@ -55,7 +55,8 @@ class _Chats:
             load = transformers.AutoTokenizer.from_pretrained
             self._tokenizer = load(tokenizer, local_files_only=True, trust_remote_code=False)
         except Exception as error:
-            why = str(error).strip().partition("\n")[0]
+            why = "" if os.path.exists(tokenizer) else "there is no such folder; "
+            why += str(error).strip().partition("\n")[0]
             raise _Refused(f"{tokenizer}: transformers cannot load this tokenizer without the network: {why}") from None
         self._render: Callable[..., Tuple[List[str], List[List[Tuple[int, int]]]]] = utils.render_jinja_template
         self._compile: Callable[[str], Any] = utils._compile_jinja_template
