@@ -71,7 +71,7 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
                                 f"config has {n_ids} ids", -7)
         if None not in (eod, dataset.eod_id) and eod != dataset.eod_id:
             warnings.warn(f"{prefix}: its documents end with the id {dataset.eod_id}, those of the tokenizer of config with {eod}: "
-                          "is it of another tokenizer?")
+                          "is it of another tokenizer?", stacklevel=3)
     if not flag("mixed_tokenizers", mixed_tokenizers):
         check_tokenizers([shard for dataset in found.values() for shard in dataset._shards()])
     return found
@@ -118,8 +118,9 @@ def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str,
     first: Dict[str, str] = {}
     for prefix, dataset, part in zip(prefixes, found, documents):
         if part and dataset.dataset_id in first:
-            raise MismatchError(f"{split}: {first[dataset.dataset_id]} and {prefix} are the same dataset: where split cuts it, it may "
-                                "be in the blend only once, with the sum of the weights", -7)
+            other = first[dataset.dataset_id]
+            problem = "comes twice in the blend" if other == prefix else f"is the same dataset as {other}"
+            raise MismatchError(f"{split}: {prefix} {problem}: where split cuts it, give it once, with the sum of the weights", -7)
         first[dataset.dataset_id] = prefix
     if weights is None:
         return [Source(found, documents=documents)]

@@ -278,7 +278,7 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         (dict(blend=(others, None)), {}, tokmap.MismatchError, "other"),
         (dict(blend_per_split=[(others[:1], None), (others[1:], None), None], split=None), {}, tokmap.MismatchError, "other"),
         (dict(blend=(others[:1], None), tokenizer=Small()), {}, tokmap.MismatchError, "one"),
-        (dict(blend=([a, a], [1.0, 1.0]), split="9,1"), {}, tokmap.MismatchError, f"{a} and {a} are the same dataset"),
+        (dict(blend=([a, a], [1.0, 1.0]), split="9,1"), {}, tokmap.MismatchError, f"{a} comes twice"),
         (dict(blend=None, split=None), {}, ValueError, "mock"),
         *[(dict(blend=blend, **{name: not GPTDatasetConfig.__dataclass_fields__[name].default}), {}, ValueError, name) for name in (
             "add_extra_token_to_sequence", "drop_last_partial_validation_sequence", "hybrid_context_parallel")],
