@@ -19,6 +19,7 @@ from ref_protocol import program, run_in_folders
 import numpy as np
 import tokmap
 from tokmap import _ledger, _lib
+from tokmap._errors import call
 from tokmap._lib import lib
 
 N_RUNS = 60 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
@@ -53,12 +54,12 @@ def write(path, documents, redacted_from=()):
     with tokmap.Writer(path, vocab_size=60000, spans=True, replace=True) as w:
         for ids, roles in documents:
             ids = ids.astype(np.uint32)
-            w._call(lib.tokmap_writer_append, w._open(), ids.ctypes.data, ids.size)
+            call(lib.tokmap_writer_append, w._open(), ids.ctypes.data, ids.size)
             edges = [0, *(np.flatnonzero(np.diff(roles)) + 1).tolist(), len(ids)]
             for first, end in zip(edges, edges[1:]):
                 if first < end and roles[first] != TRAINED:
-                    w._call(lib.tokmap_writer_add_span, w._open(), _lib.Span(first, end - first, int(roles[first])))
-            w._call(lib.tokmap_writer_end_document, w._open())
+                    call(lib.tokmap_writer_add_span, w._open(), _lib.Span(first, end - first, int(roles[first])))
+            call(lib.tokmap_writer_end_document, w._open())
         if redacted_from:
             w.set_metadata({"redacted_from": list(redacted_from)})
     return tokmap.Dataset(path)
