@@ -53,7 +53,7 @@ def _histogram(lengths: Sequence[int]) -> Rows:
 def _lengths(data: Dataset) -> Tuple[str, Rows]:
     n = data.n_documents
     numbers = range(n) if n <= _N_LENGTHS else np.random.default_rng(0).integers(0, n, _N_LENGTHS).tolist()
-    return (f"lengths of {len(numbers):,} documents" + " at random" * (n > len(numbers)),
+    return (f"lengths of {len(numbers):,} document{'s' * (n != 1)}" + " at random" * (n > len(numbers)),
             _histogram([data.document(i).n_tokens for i in numbers]))
 
 
@@ -86,7 +86,7 @@ def of_dataset(data: Dataset) -> str:
     if data._open_shards is None:
         return _page(repr(data).strip("<>"))
     shards = data.shards
-    facts = [("tokens", f"{data.n_tokens:,} ({data.dtype.name})"), ("vocabulary", f"{data.vocab_size or 'not known'}"),
+    facts = [("tokens", f"{data.n_tokens:,} ({data.dtype.name})"), ("vocabulary", f"{data.vocab_size:,}" if data.vocab_size else "not known"),
              ("documents", f"{data.n_documents:,}" if data.n_documents else "boundaries not known"), ("inputs", f"{data.n_inputs:,}")]
     parts = [(one.paths[0], one.n_tokens) for one in shards] if len(shards) > 1 else [
         (one.name, one.n_tokens) for one in map(data.input, range(min(data.n_inputs, _N_BARS)))]

@@ -620,8 +620,8 @@ class Loader:
         return found
 
     def metrics(self, *, text: bool = False) -> Any:
-        """What was read and used so far: the position, waits, bytes read, and for each source samples, tokens and epochs. As
-        a dict, or as the text of OpenMetrics. Samples are those of all ranks, and so are tokens; but unless windows is "concat",
+        """What was read and used so far: the position, waits, bytes read (0 with io="map"), and for each source samples,
+        tokens and epochs. As a dict, or as the text of OpenMetrics. Samples are those of all ranks, and so are tokens; but unless windows is "concat",
         tokens are what this process has given out since the first call (tokens_of_process)."""
         if self._token_counts is None and self._order.has_short_rows:
             self._token_counts = [0] * len(self._sources)

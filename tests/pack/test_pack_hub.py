@@ -67,7 +67,7 @@ def which_snapshot_must_be_clear(folder):
     main.write_text("")
     refused("contains no files")
     main.unlink()
-    refused("has 2 snapshots, and no refs/main names one")
+    refused(f"has 2 snapshots, and no refs/main names one: give the folder of one, such as {ROOT}/snapshots/new")
     refused("has 2 snapshots, and no refs/main names one", ROOT / "snapshots")
     for path in sorted((folder / ROOT / "snapshots/old").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()

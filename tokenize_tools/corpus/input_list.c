@@ -237,10 +237,16 @@ static bool find_snapshot(walk *w, folder_listing *l)
     l->names = found.names;
     if (sys_errno || !found.ok)
         return found.ok && fail_system(w->err, sys_errno, "%.400s", ref);
-    if (found.names.n_names != 1)
-        return fail(w->err, "%.300s: has %zu snapshots, and no refs/main names one: name a folder",
-                    l->path, found.names.n_names);
-    snprintf(text, sizeof text, "%.300s: takes %.300s", l->path, found.names.names[0]);
+    input_list_sort(&l->names, 0);
+    if (l->names.n_names == 0)
+        return fail(w->err, "%.300s: has no snapshot", l->path);
+    if (l->names.n_names > 1)
+        return fail(
+            w->err,
+            "%.200s: has %zu snapshots, and no refs/main names one: give the folder of one, "
+            "such as %.200s",
+            l->path, l->names.n_names, l->names.names[0]);
+    snprintf(text, sizeof text, "%.300s: takes %.300s", l->path, l->names.names[0]);
     if (w->list->report)
         w->list->report(w->list->context, text);
     return true;
