@@ -7,10 +7,10 @@ import re
 import subprocess
 import sys
 
-import numpy as np
 from package import BUILD, ROOT
 from ref_protocol import run_in_folders
 
+import numpy as np
 import tokmap
 
 IS_IMPORTED = "tokmap._html" in sys.modules
