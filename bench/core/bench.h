@@ -3,8 +3,7 @@
  *
  * A page measures its systems in turn in each round, and adds a row of figures for each. A ratio is
  * taken within each round, so that a change in the machine's speed does not decide it. */
-#ifndef TOKMAP_BENCH_H
-#define TOKMAP_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ typedef struct bench_times {
 bench_times bench_read_times(void);
 /* Pseudo-random, and the same on every machine. */
 uint64_t bench_random(uint64_t *state);
-
-#endif /* TOKMAP_BENCH_H */

@@ -2,8 +2,7 @@
 /* bench_file.h - a file of results that is complete under its name or absent.
  *
  * Calls that return an int return 0, or print the error and return 1. */
-#ifndef TOKBENCH_BENCH_FILE_H
-#define TOKBENCH_BENCH_FILE_H
+#pragma once
 
 #include "system/output_file.h"
 
@@ -19,5 +18,3 @@ int bench_file_open(bench_file *file, const char *path);
 int bench_file_write(bench_file *file, const void *data, size_t n_bytes);
 /* Leaves an existing file unchanged. */
 void bench_file_abandon(bench_file *file);
-
-#endif /* TOKBENCH_BENCH_FILE_H */

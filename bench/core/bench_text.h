@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_text.h - a corpus in memory, for the pages that tokenize. */
-#ifndef TOKMAP_BENCH_TEXT_H
-#define TOKMAP_BENCH_TEXT_H
+#pragma once
 
 #include "core/bench.h"
 #include "corpus/corpus.h"
@@ -22,5 +21,3 @@ void bench_text_free(bench_text *text);
  * `ends` is NULL. */
 void bench_text_encode(encoder *e, const corpus_batch *b, id_buffer *ids, size_t *ends,
                        size_t *n_ends);
-
-#endif /* TOKMAP_BENCH_TEXT_H */

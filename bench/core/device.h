@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.h - reads a file past the page cache, at the rate of its device, and drops files from the
  * page cache. What fails ends the page (bench_fail). */
-#ifndef TOKMAP_BENCH_DEVICE_H
-#define TOKMAP_BENCH_DEVICE_H
+#pragma once
 
 #include "core/bench.h"
 
@@ -36,5 +35,3 @@ uint64_t device_bytes(void);
 /* Drops the file from the page cache. Mapped pages would stay, so the map of the dataset drops them
  * first; NULL: there is no map. */
 void device_forget(const device_file *file, const tokmap_dataset *ds);
-
-#endif /* TOKMAP_BENCH_DEVICE_H */

@@ -4,8 +4,7 @@
  *
  * Datasets that are made here have numbers. They stay until another one with the number replaces
  * them, or until the page ends. */
-#ifndef TOKMAP_LOAD_DATA_H
-#define TOKMAP_LOAD_DATA_H
+#pragma once
 
 #include "cli/paths.h"
 #include "core/device.h"
@@ -65,5 +64,3 @@ void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_optio
 double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gather_options *gather);
 /* ns to locate a sample: the samples first + (i * step & mask) for many i. */
 double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint64_t mask);
-
-#endif /* TOKMAP_LOAD_DATA_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pages.h - the pages of tokbench: each measures, round by round, and adds rows to the report. */
-#ifndef TOKMAP_BENCH_PAGES_H
-#define TOKMAP_BENCH_PAGES_H
+#pragma once
 
 #include "core/load_data.h"
 
@@ -28,5 +27,3 @@ typedef struct cold_data {
 } cold_data;
 
 void cold_measure(const cold_data *what, bench_report *report);
-
-#endif /* TOKMAP_BENCH_PAGES_H */

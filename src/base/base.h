@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base.h - little-endian loads and stores, checked arithmetic, alignment. */
-#ifndef TOKMAP_BASE_H
-#define TOKMAP_BASE_H
+#pragma once
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tokmap needs a little-endian processor: it returns pointers to mapped tokens"
@@ -89,5 +88,3 @@ static inline const char *name_in_path(const char *path)
 
 /* The size of a struct in the version where this member was the last one. */
 #define SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof((type *)0)->member)
-
-#endif /* TOKMAP_BASE_H */

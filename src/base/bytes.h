@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bytes.h - bytes that grow. */
-#ifndef TOKMAP_BYTES_H
-#define TOKMAP_BYTES_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -35,5 +34,3 @@ static inline bool tokmap_i_bytes_append(tokmap_i_bytes *b, const void *data, si
         memcpy(p, data, n_bytes);
     return p != NULL;
 }
-
-#endif /* TOKMAP_BYTES_H */

@@ -6,8 +6,7 @@
  * of degree 64: CRC-64 with the polynomials of CRC-64/NVME and CRC-64/REDIS, both reflected, both
  * starting at 0 and without a final XOR. docs/FORMAT.md says what is hashed. It finds accidents, as
  * a random function of 128 bits would; it does not resist an attacker. */
-#ifndef TOKMAP_CONTENT_HASH_H
-#define TOKMAP_CONTENT_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ typedef enum tokmap_i_content_engine {
 } tokmap_i_content_engine;
 void tokmap_i_content_hash_add_with(tokmap_i_content_hash *h, const void *data, size_t n_bytes,
                                     tokmap_i_content_engine engine);
-
-#endif /* TOKMAP_CONTENT_HASH_H */

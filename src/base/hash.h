@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - the checksums of the format: XXH3 behind our own names. */
-#ifndef TOKMAP_HASH_H
-#define TOKMAP_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ void tokmap_i_hasher_reset(tokmap_i_hasher *h);
 void tokmap_i_hasher_add(tokmap_i_hasher *h, const void *data, size_t n_bytes);
 uint64_t tokmap_i_hasher_get(const tokmap_i_hasher *h);
 void tokmap_i_hasher_close(tokmap_i_hasher *h);
-
-#endif /* TOKMAP_HASH_H */

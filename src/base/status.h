@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* status.h - fills a tokmap_error; copies and checks the options of a caller. */
-#ifndef TOKMAP_STATUS_H
-#define TOKMAP_STATUS_H
+#pragma once
 
 #include "tokmap.h"
 
@@ -76,5 +75,3 @@ tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind 
 tokmap_status tokmap_i_check_flag(const char *name, int64_t value, tokmap_error *err);
 /* The value of labels that do not count: -100 unless `has` is set. */
 tokmap_status tokmap_i_take_ignore_index(int32_t has, int64_t *ignore_index, tokmap_error *err);
-
-#endif /* TOKMAP_STATUS_H */

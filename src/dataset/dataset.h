@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.h - an open dataset, for the other files of the library. */
-#ifndef TOKMAP_DATASET_H
-#define TOKMAP_DATASET_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16]);
 size_t tokmap_i_dataset_ids(const tokmap_dataset *ds, size_t n, uint8_t id[16]);
 /* Whether the id of these 32 digits is one before its own. */
 bool tokmap_i_was_redacted_from(const tokmap_dataset *ds, const char *hex);
-
-#endif /* TOKMAP_DATASET_H */

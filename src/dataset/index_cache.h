@@ -6,8 +6,7 @@
  * file a TOKMAP_ERR_IO, and keeps them. An index of up to 16 MiB (four million documents) is read
  * once. For a larger one, a lookup at a random token reads 0.7 blocks with 10^7 documents, 2.5 with
  * 10^9. A cache belongs to one thread. */
-#ifndef TOKMAP_INDEX_CACHE_H
-#define TOKMAP_INDEX_CACHE_H
+#pragma once
 
 #include "dataset/dataset.h"
 
@@ -43,5 +42,3 @@ tokmap_status tokmap_i_index_cache_check(const tokmap_i_index_cache *c, tokmap_e
  * TOKMAP_ERR_CORRUPT. */
 tokmap_status tokmap_i_index_cache_fail(const tokmap_i_index_cache *c, const tokmap_dataset *ds,
                                         tokmap_error *err);
-
-#endif /* TOKMAP_INDEX_CACHE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index_reader.h - reads and checks an index file without its map, so that a failing disk is an
  * error and not SIGBUS: whole sections, their checksums, and documents group by group. */
-#ifndef TOKMAP_INDEX_READER_H
-#define TOKMAP_INDEX_READER_H
+#pragma once
 
 #include "dataset/dataset.h"
 
@@ -36,5 +35,3 @@ tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i
 /* The values of documents: reads all parts and checks what the format says about
  * them. Open has checked the directory. */
 tokmap_status tokmap_i_verify_meta(tokmap_i_index_reader *r, tokmap_error *err);
-
-#endif /* TOKMAP_INDEX_READER_H */

@@ -9,8 +9,7 @@
  * TOKMAP_I_MOST_MAPS files that are mapped keep their map, and the first TOKMAP_I_MOST_FDS that are
  * read keep their descriptor, fewer if many datasets are open and the process may have few. Other
  * files are opened for each read. */
-#ifndef TOKMAP_TOKEN_FILES_H
-#define TOKMAP_TOKEN_FILES_H
+#pragma once
 
 #include "dataset/dataset.h"
 
@@ -132,5 +131,3 @@ tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i
                                         const tokmap_i_file_stat *stat, tokmap_error *err);
 /* Unmaps and closes what is kept. */
 void tokmap_i_token_files_close(tokmap_dataset *ds);
-
-#endif /* TOKMAP_TOKEN_FILES_H */

@@ -9,8 +9,7 @@
  * group: about three cache misses at 10^9 documents, whatever their lengths. With 64 documents in a
  * group the levels take 0.13 bytes a document. With 16 keys a node is fetched at once, and all
  * levels but the lowest stay in the processor's caches. Pure; docs/FORMAT.md section 3.3. */
-#ifndef TOKMAP_DOCUMENT_INDEX_H
-#define TOKMAP_DOCUMENT_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ uint64_t tokmap_i_group_wide_index(const uint8_t *record);
 /* NULL if the group is sound and starts at *next_start, which is moved to its end; else what is
  * wrong. */
 const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_start);
-
-#endif /* TOKMAP_DOCUMENT_INDEX_H */

@@ -2,8 +2,7 @@
 /* format.h - the header and the section table of an index file: bytes <-> decoded values.
  *
  * Pure: no files, no allocation. docs/FORMAT.md section 3 is the specification. */
-#ifndef TOKMAP_FORMAT_H
-#define TOKMAP_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ uint64_t tokmap_i_section_start(const tokmap_i_header *header, uint32_t section_
 uint64_t tokmap_i_n_blocks(const tokmap_i_header *header);
 /* Dot, then letters, digits, '.', '_', '-'; 2 to 15 bytes; does not end in .tmi or .partial. */
 int tokmap_i_suffix_valid(const char *suffix);
-
-#endif /* TOKMAP_FORMAT_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format_limits.h - the limits of the format, as numbers: docs/FORMAT.md section 5. */
-#ifndef TOKMAP_FORMAT_LIMITS_H
-#define TOKMAP_FORMAT_LIMITS_H
+#pragma once
 
 #define TOKMAP_I_MAX_TOKENS (1ull << 48)
 #define TOKMAP_I_MAX_DOCUMENTS (1ull << 40)
@@ -20,5 +19,3 @@ enum {
     TOKMAP_I_MAX_META_STRING = 64 << 10,
     TOKMAP_I_MAX_META_DICTIONARY = 64 << 10
 };
-
-#endif /* TOKMAP_FORMAT_LIMITS_H */

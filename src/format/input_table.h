@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input_table.h - the inputs section: which documents and tokens came from which input file.
  * Pure; docs/FORMAT.md section 3.5. */
-#ifndef TOKMAP_INPUT_TABLE_H
-#define TOKMAP_INPUT_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ typedef struct tokmap_i_input_entry {
     uint64_t end_document, end_token, input_bytes, input_checksum, name_end;
 } tokmap_i_input_entry;
 void tokmap_i_input_entry_encode(const tokmap_i_input_entry *entry, uint8_t *bytes);
-
-#endif /* TOKMAP_INPUT_TABLE_H */

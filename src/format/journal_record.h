@@ -4,8 +4,7 @@
  * A record says how much of the files was written at a checkpoint, and holds what is new since the
  * previous record and stored nowhere else. Pure: no files, no allocation. docs/FORMAT.md section
  * 9. */
-#ifndef TOKMAP_JOURNAL_RECORD_H
-#define TOKMAP_JOURNAL_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ bool tokmap_i_record_is_payload(const uint8_t *head, const uint8_t *payload, uin
 /* Points the measured parts into the payload. NULL if it is sound; else what is wrong. */
 const char *tokmap_i_record_payload_decode(const uint8_t *payload, const tokmap_i_checkpoint *now,
                                            tokmap_i_record_parts *parts);
-
-#endif /* TOKMAP_JOURNAL_RECORD_H */

@@ -2,8 +2,7 @@
 /* meta_section.h - the section of values of documents: a directory of columns, and their parts.
  *
  * Pure: no files, no allocation. docs/FORMAT.md section 3.7. */
-#ifndef TOKMAP_META_SECTION_H
-#define TOKMAP_META_SECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ tokmap_status tokmap_i_meta_get(const tokmap_i_meta *meta, uint32_t column, uint
                                 tokmap_value *out);
 /* The type that users see. */
 tokmap_value_type tokmap_i_meta_value_type(const tokmap_i_meta_column *column);
-
-#endif /* TOKMAP_META_SECTION_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* segments_section.h - the segments section of a joined dataset: which files hold the tokens.
  * Pure; docs/FORMAT.md section 3.8. */
-#ifndef TOKMAP_SEGMENTS_SECTION_H
-#define TOKMAP_SEGMENTS_SECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool tokmap_i_segments_size_valid(uint64_t n_bytes, uint64_t n_segments);
 const char *tokmap_i_segments_check(tokmap_i_segments *segments, uint64_t *at);
 /* Of a section that was checked; index < n_segments. */
 tokmap_i_segment tokmap_i_segments_get(const tokmap_i_segments *segments, uint64_t index);
-
-#endif /* TOKMAP_SEGMENTS_SECTION_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spans_section.h - the section of spans: tokens whose labels never count. Pure; docs/FORMAT.md
  * section 3.9. */
-#ifndef TOKMAP_SPANS_SECTION_H
-#define TOKMAP_SPANS_SECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ typedef struct tokmap_i_span_cursor {
 tokmap_status tokmap_i_spans_seek(tokmap_i_span_cursor *c, uint64_t token);
 /* Returns that span, and goes to the next one. TOKMAP_END: there is none. */
 tokmap_status tokmap_i_spans_next(tokmap_i_span_cursor *c, tokmap_span *out);
-
-#endif /* TOKMAP_SPANS_SECTION_H */

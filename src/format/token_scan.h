@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* token_scan.h - the largest of the tokens, and storing them at their width. Pure. */
-#ifndef TOKMAP_TOKEN_SCAN_H
-#define TOKMAP_TOKEN_SCAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ uint32_t tokmap_i_largest_id_scalar(const void *tokens, size_t n_tokens, uint32_
 uint32_t tokmap_i_store_ids(uint8_t *dst, const uint32_t *ids, size_t n_ids, uint32_t token_bytes);
 uint32_t tokmap_i_store_ids_scalar(uint8_t *dst, const uint32_t *ids, size_t n_ids,
                                    uint32_t token_bytes);
-
-#endif /* TOKMAP_TOKEN_SCAN_H */

@@ -5,8 +5,7 @@
  * The rows of a group come from all of its blocks, so reading them row by row would be random
  * reads. While the windows of a group are used, the blocks of the next group are requested one by
  * one, each in one large read. So a group is in memory when it begins. Belongs to one thread. */
-#ifndef TOKMAP_BLOCK_AHEAD_H
-#define TOKMAP_BLOCK_AHEAD_H
+#pragma once
 
 #include "loader/sampler.h"
 
@@ -29,5 +28,3 @@ void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample);
 /* Whether all blocks of a group are in the map: that of the last sample of the sampler, which is of
  * this source and epoch. */
 bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source, uint64_t epoch);
-
-#endif /* TOKMAP_BLOCK_AHEAD_H */

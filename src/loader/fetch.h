@@ -13,8 +13,7 @@
  *
  * The list of datasets must stay as it is, and they open, as long as the fetch. One thread at a
  * time calls it. */
-#ifndef TOKMAP_FETCH_H
-#define TOKMAP_FETCH_H
+#pragma once
 
 #include "loader/fetch_options.h"
 #include "tokmap_loader.h"
@@ -46,5 +45,3 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
 void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info);
 /* The memory of the ring buffer, used or not: n_steps + 1 steps of the longest rows. */
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f);
-
-#endif /* TOKMAP_FETCH_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_options.h - which rows a fetch reads ahead, and how. */
-#ifndef TOKMAP_FETCH_OPTIONS_H
-#define TOKMAP_FETCH_OPTIONS_H
+#pragma once
 
 #include "dataset/token_files.h"
 #include "tokmap_loader.h"
@@ -51,5 +50,3 @@ typedef struct tokmap_i_fetch_options {
     void (*ahead)(void *context, uint64_t position);
     void *context;
 } tokmap_i_fetch_options;
-
-#endif /* TOKMAP_FETCH_OPTIONS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_pages.h - ranges of tokens in the page cache: read ahead, bring into the map, drop. */
-#ifndef TOKMAP_FETCH_PAGES_H
-#define TOKMAP_FETCH_PAGES_H
+#pragma once
 
 #include "dataset/token_files.h"
 
@@ -35,5 +34,3 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *s
 tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error *err);
 /* Drops the pages of the range. */
 void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped);
-
-#endif /* TOKMAP_FETCH_PAGES_H */

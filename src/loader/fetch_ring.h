@@ -4,8 +4,7 @@
  * A slot holds the rows of a step, each at its own place. The caller may fill places itself. A
  * direct ring reads rows with io_uring, past the page cache: start some, then take the ones that
  * are done, in any order. */
-#ifndef TOKMAP_FETCH_RING_H
-#define TOKMAP_FETCH_RING_H
+#pragma once
 
 #include "loader/fetch_options.h"
 
@@ -45,5 +44,3 @@ uint64_t tokmap_i_ring_n_started(const tokmap_i_ring *r);
 uint64_t tokmap_i_ring_bytes(const tokmap_i_ring *r);
 /* Bytes that a direct ring has read, including those around the rows. For any thread. */
 uint64_t tokmap_i_ring_bytes_read(const tokmap_i_ring *r);
-
-#endif /* TOKMAP_FETCH_RING_H */

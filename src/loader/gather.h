@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather.h - copies rows of tokens into one buffer: at their stored width or wider, whole or as
  * inputs and labels. Pure. */
-#ifndef TOKMAP_GATHER_H
-#define TOKMAP_GATHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ typedef enum tokmap_i_gather_level {
 bool tokmap_i_gather_works(tokmap_i_gather_level level);
 /* streaming: bypass the caches, for any size. */
 void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level level, bool streaming);
-
-#endif /* TOKMAP_GATHER_H */

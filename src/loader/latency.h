@@ -2,8 +2,7 @@
 /* latency.h - a histogram of times, with 16 bins for each power of two. Pure.
  *
  * Percentiles are accurate to one part in sixteen, for any times. 8 KiB, no allocation. */
-#ifndef TOKMAP_LATENCY_H
-#define TOKMAP_LATENCY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ typedef struct tokmap_i_latency {
 void tokmap_i_latency_add(tokmap_i_latency *l, uint64_t ns);
 /* The least time that at least n * per_mille / 1000 of the n times do not exceed; 0 if n is 0. */
 uint64_t tokmap_i_latency_percentile(const tokmap_i_latency *l, uint32_t per_mille);
-
-#endif /* TOKMAP_LATENCY_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loader.h - an open loader, for the other files of the library. */
-#ifndef TOKMAP_LOADER_PRIVATE_H
-#define TOKMAP_LOADER_PRIVATE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -133,5 +132,3 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err);
 void tokmap_i_loader_restart_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_io(tokmap_loader *l);
-
-#endif /* TOKMAP_LOADER_PRIVATE_H */

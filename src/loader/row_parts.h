@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_parts.h - what rows have besides tokens: where documents start, position and document ids,
  * the loss mask. All from the document index: docs/ORDER.md, section 7. */
-#ifndef TOKMAP_ROW_PARTS_H
-#define TOKMAP_ROW_PARTS_H
+#pragma once
 
 #include "dataset/dataset.h"
 #include "dataset/index_cache.h"
@@ -41,5 +40,3 @@ void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu
 /* The same without vector code: the definition that the other is tested against. */
 void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
                               uint32_t n_documents);
-
-#endif /* TOKMAP_ROW_PARTS_H */

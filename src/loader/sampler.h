@@ -2,8 +2,7 @@
 /* sampler.h - finds the tokens of a sample by its number, with mixture, shuffle and windows:
  * docs/ORDER.md, section 3. Constant time for windows of equal length and for rows of documents;
  * within documents, a search and a scan of 256 documents. */
-#ifndef TOKMAP_SAMPLER_H
-#define TOKMAP_SAMPLER_H
+#pragma once
 
 #include "dataset/dataset.h"
 #include "dataset/index_cache.h"
@@ -116,5 +115,3 @@ void tokmap_i_sampler_close(tokmap_i_sampler *s);
  * it cannot be read. */
 tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokmap_sample *out,
                                       tokmap_error *err);
-
-#endif /* TOKMAP_SAMPLER_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slice.h - what of a row a rank of context parallelism gets. */
-#ifndef TOKMAP_SLICE_H
-#define TOKMAP_SLICE_H
+#pragma once
 
 #include "loader/fetch_options.h"
 #include "loader/row_parts.h"
@@ -21,5 +20,3 @@ tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokm
 bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
                         tokmap_i_extent within, tokmap_i_fetch_pieces *list,
                         tokmap_i_row_parts *parts);
-
-#endif /* TOKMAP_SLICE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mixture.h - from which source sample g comes, and which of its samples it is: docs/ORDER.md,
  * section 5. Constant time for any g. Pure. */
-#ifndef TOKMAP_MIXTURE_H
-#define TOKMAP_MIXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
 /* The hash in the state: docs/ORDER.md, section 8. */
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
 uint32_t tokmap_i_mixture_n_phases(const tokmap_i_mixture *m);
-
-#endif /* TOKMAP_MIXTURE_H */

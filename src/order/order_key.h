@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order_key.h - the keys of everything that is random in the order of samples: docs/ORDER.md,
  * section 1. Pure. */
-#ifndef TOKMAP_ORDER_KEY_H
-#define TOKMAP_ORDER_KEY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ static inline uint64_t tokmap_i_order_key(const tokmap_i_order_id *id, uint64_t 
     h = tokmap_i_hash_add(h, epoch);
     return tokmap_i_hash_add(h, n);
 }
-
-#endif /* TOKMAP_ORDER_KEY_H */

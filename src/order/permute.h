@@ -4,8 +4,7 @@
  * A Feistel network over two digits of about sqrt(N) values each, so that hardly any result is
  * outside [0, N) and has to go through the network again. Small digits need more rounds; up to 128
  * numbers are shuffled in a table instead. Constant time and memory. Pure. */
-#ifndef TOKMAP_PERMUTE_H
-#define TOKMAP_PERMUTE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x);
 /* The x whose result is y < n. */
 uint64_t tokmap_i_permute_back(const tokmap_i_permutation *p, uint64_t y);
-
-#endif /* TOKMAP_PERMUTE_H */

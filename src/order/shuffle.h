@@ -4,8 +4,7 @@
  * Closed form: any sample of any epoch in constant time. The permutations of the last epoch (and
  * group of blocks) are kept, so that samples in order need no new keys. Pure; each thread needs a
  * tokmap_i_shuffle of its own. */
-#ifndef TOKMAP_SHUFFLE_H
-#define TOKMAP_SHUFFLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ typedef struct tokmap_i_block {
     uint64_t first_window, n_windows;
 } tokmap_i_block;
 tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place);
-
-#endif /* TOKMAP_SHUFFLE_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* skips.h - the samples that a run leaves out: docs/ORDER.md, section 10. */
-#ifndef TOKMAP_SKIPS_H
-#define TOKMAP_SKIPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ uint64_t tokmap_i_skips_sample(const tokmap_i_skips *s, uint64_t position);
 const tokmap_i_gap *tokmap_i_skips_after(const tokmap_i_skips *s, uint64_t sample);
 /* Of the gaps that end after a sample; 0: there are none. */
 uint64_t tokmap_i_skips_hash(const tokmap_i_skips *s, uint64_t sample);
-
-#endif /* TOKMAP_SKIPS_H */

@@ -4,8 +4,7 @@
  * Best fit decreasing: the largest pieces first, each into the row with the least room that is
  * enough. Rows that have the same room are a stack, and a bitmap says which stacks are not empty,
  * so a piece costs a few instructions. Pure. */
-#ifndef TOKMAP_BEST_FIT_H
-#define TOKMAP_BEST_FIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ uint32_t tokmap_i_best_fit_limit(const tokmap_i_best_fit *b, const tokmap_i_fit_
  * pieces the chunk has; 0: no memory. The rows of pieces that fill one come first. */
 uint32_t tokmap_i_best_fit_pack(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n,
                                 bool last, uint32_t *n_rows);
-
-#endif /* TOKMAP_BEST_FIT_H */

@@ -3,8 +3,7 @@
  *
  * Either from a rows file, or made in memory; both have the same bytes. A row is found in constant
  * time: the chunk, its documents, and where those are. */
-#ifndef TOKMAP_ROWS_H
-#define TOKMAP_ROWS_H
+#pragma once
 
 #include "dataset/dataset.h"
 #include "dataset/index_cache.h"
@@ -76,5 +75,3 @@ tokmap_status tokmap_i_rows_extent(const tokmap_i_rows *r, tokmap_i_rows_reader 
                                    tokmap_error *err);
 /* Tokens of a row up to its last label, with padding between pieces. */
 uint32_t tokmap_i_rows_tokens(const tokmap_i_rows_kind *kind, const tokmap_piece *last);
-
-#endif /* TOKMAP_ROWS_H */

@@ -5,8 +5,7 @@
  *
  * A chunk says which documents are in its rows. It has its own checksum, because a file can be too
  * large to be read at open. */
-#ifndef TOKMAP_ROWS_FILE_H
-#define TOKMAP_ROWS_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ size_t tokmap_i_chunk_encode(const tokmap_i_packed *p, uint32_t *starts, uint8_t
 uint32_t tokmap_i_chunk_number(const tokmap_i_chunk *c, uint64_t i);
 /* The first row of a piece alone whose document is not before this one. */
 uint32_t tokmap_i_chunk_first(const tokmap_i_chunk *c, uint32_t document);
-
-#endif /* TOKMAP_ROWS_FILE_H */

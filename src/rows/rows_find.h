@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_find.h - from a piece of a document to the row that has it. */
-#ifndef TOKMAP_ROWS_FIND_H
-#define TOKMAP_ROWS_FIND_H
+#pragma once
 
 #include "rows/rows.h"
 
@@ -19,5 +18,3 @@ void tokmap_i_rows_finder_close(tokmap_i_rows_finder *f);
 /* The row of a part, of n_tokens, of a document that has such parts. */
 tokmap_status tokmap_i_rows_find(tokmap_i_rows_finder *f, uint64_t document, uint64_t part,
                                  uint64_t n_tokens, uint64_t *row, tokmap_error *err);
-
-#endif /* TOKMAP_ROWS_FIND_H */

@@ -4,8 +4,7 @@
  *
  * Types and values are those of the driver's binary interface, and do not change. Handles are
  * pointers, device addresses 64-bit numbers, and every call returns 0 or an error. */
-#ifndef TOKMAP_DRIVER_H
-#define TOKMAP_DRIVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ typedef struct tokmap_i_driver {
 tokmap_status tokmap_i_driver_find(const tokmap_i_driver **driver, tokmap_error *err);
 /* The host as a device. Calls are complete when they return. */
 const tokmap_i_driver *tokmap_i_driver_host(void);
-
-#endif /* TOKMAP_DRIVER_H */

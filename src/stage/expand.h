@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expand.h - what the kernel in cuda/expand.cu does, in plain C: the definition that it is tested
  * against, and the kernel of TOKMAP_STAGE_HOST. Pure. */
-#ifndef TOKMAP_EXPAND_H
-#define TOKMAP_EXPAND_H
+#pragma once
 
 #include "stage/expand_job.h"
 
 void tokmap_i_expand(const tokmap_i_expand_job *job);
-
-#endif /* TOKMAP_EXPAND_H */

@@ -6,8 +6,7 @@
  * document ids instead of places, because these depend on the whole row. The processor writes it
  * (slot_image.c) and the device reads it (cuda/expand.cu); both have the same byte order, and no
  * struct has gaps. The image begins at a multiple of 16, and each part at a multiple of 4. */
-#ifndef TOKMAP_EXPAND_JOB_H
-#define TOKMAP_EXPAND_JOB_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ typedef struct tokmap_i_expand_job {
     uint32_t documents; /* the same, document ids */
     uint32_t reserved;
 } tokmap_i_expand_job;
-
-#endif /* TOKMAP_EXPAND_JOB_H */

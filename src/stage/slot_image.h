@@ -3,8 +3,7 @@
  *
  * Memory for an image is allocated before any batch is known, for the maximum number of boundaries.
  * Only n_bytes of it are used and copied, because the tokens follow the actual boundaries. */
-#ifndef TOKMAP_SLOT_IMAGE_H
-#define TOKMAP_SLOT_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ uint8_t *tokmap_i_image_labels(const tokmap_i_image *image, const tokmap_i_image
 /* The job that expands the image. The caller adds the addresses and the format of the outputs. */
 tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image,
                                        const tokmap_i_image_shape *shape);
-
-#endif /* TOKMAP_SLOT_IMAGE_H */

@@ -15,8 +15,7 @@
  * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it. Calls
  * of the driver that may be slow are made without it: a slot then belongs to the thread that fills
  * it, queues it or hands it out, of which there is one each. */
-#ifndef TOKMAP_I_STAGE_H
-#define TOKMAP_I_STAGE_H
+#pragma once
 
 #include "stage/driver.h"
 #include "loader/latency.h"
@@ -190,5 +189,3 @@ bool tokmap_i_stage_can_fill(const tokmap_stage *s);
 void tokmap_i_stage_fill_one(tokmap_stage *s);
 /* The stage's thread. */
 void *tokmap_i_stage_run_thread(void *stage);
-
-#endif /* TOKMAP_I_STAGE_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interrupted.h - how often a system call that a signal interrupted is made again. */
-#ifndef TOKMAP_INTERRUPTED_H
-#define TOKMAP_INTERRUPTED_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,5 +12,3 @@ static inline bool tokmap_i_is_interrupted(unsigned *n_times)
     const unsigned max_times = 1000000;
     return errno == EINTR && ++*n_times < max_times;
 }
-
-#endif /* TOKMAP_INTERRUPTED_H */

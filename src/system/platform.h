@@ -3,8 +3,7 @@
  *
  * Calls return 0 or an errno value. Interrupted and short reads and writes are continued
  * (interrupted.h). */
-#ifndef TOKMAP_PLATFORM_H
-#define TOKMAP_PLATFORM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,5 +136,3 @@ uint32_t tokmap_i_n_processors(void);
  * caller's own among them, and waits for all. When the system gives fewer threads, fewer do the
  * work. */
 void tokmap_i_run_threads(uint32_t n_threads, void *(*work)(void *), void *context);
-
-#endif /* TOKMAP_PLATFORM_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* platform_library.h - opens shared libraries at run time. */
-#ifndef TOKMAP_PLATFORM_LIBRARY_H
-#define TOKMAP_PLATFORM_LIBRARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,5 +11,3 @@ void *tokmap_i_library_open(const char *name, char *why, size_t why_bytes);
 /* Writes the address of a function to *function, a pointer to a function of any type; false: the
  * library has no such name. */
 bool tokmap_i_library_find(void *library, const char *name, void *function);
-
-#endif /* TOKMAP_PLATFORM_LIBRARY_H */

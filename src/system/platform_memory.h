@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* platform_memory.h - how much memory there is for the page cache; memory in huge pages, for large
  * tables and for devices. */
-#ifndef TOKMAP_PLATFORM_MEMORY_H
-#define TOKMAP_PLATFORM_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ int tokmap_i_pci_node(int domain, int bus, int device);
  * children. Returns 0 or an errno value. */
 int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out);
 void tokmap_i_device_memory_give_back(void *memory, size_t n_bytes);
-
-#endif /* TOKMAP_PLATFORM_MEMORY_H */

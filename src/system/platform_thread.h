@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* platform_thread.h - threads, locks, and the clock. */
-#ifndef TOKMAP_PLATFORM_THREAD_H
-#define TOKMAP_PLATFORM_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uin
 /* Of a monotonic clock. */
 uint64_t tokmap_i_now_ns(void);
 void tokmap_i_sleep_ns(uint64_t ns);
-
-#endif /* TOKMAP_PLATFORM_THREAD_H */

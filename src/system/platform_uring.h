@@ -2,8 +2,7 @@
 /* platform_uring.h - many reads at once, with the system calls of io_uring.
  *
  * Put reads, submit them, and take their results, which come in any order. One thread at a time. */
-#ifndef TOKMAP_PLATFORM_URING_H
-#define TOKMAP_PLATFORM_URING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ bool tokmap_i_uring_take_back(tokmap_i_uring *u, uint64_t *id);
 int tokmap_i_uring_submit(tokmap_i_uring *u, bool wait);
 /* A result: bytes read, or a negative errno value. False: there is none yet. */
 bool tokmap_i_uring_take(tokmap_i_uring *u, uint64_t *id, int32_t *result);
-
-#endif /* TOKMAP_PLATFORM_URING_H */

@@ -2,8 +2,7 @@
 /* index_writer.h - writes an index file: documents as they come, the rest at the end.
  *
  * The file is P.tmi.partial. Its lock excludes a second writer of P. */
-#ifndef TOKMAP_INDEX_WRITER_H
-#define TOKMAP_INDEX_WRITER_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -118,5 +117,3 @@ tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_he
                                            tokmap_error *err);
 /* Closes the file without removing it. */
 void tokmap_i_index_writer_close(tokmap_i_index_writer *w);
-
-#endif /* TOKMAP_INDEX_WRITER_H */

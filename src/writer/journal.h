@@ -4,8 +4,7 @@
  * Each record is on the disk before the next one is started, so only the last one can be torn, and
  * it is then ignored. Anything else that is wrong is damage. Only the holder of the lock on
  * P.tmi.partial may write. */
-#ifndef TOKMAP_JOURNAL_H
-#define TOKMAP_JOURNAL_H
+#pragma once
 
 #include "base/bytes.h"
 #include "format/journal_record.h"
@@ -42,5 +41,3 @@ tokmap_status tokmap_i_journal_create(tokmap_i_journal *j, const char *path,
 tokmap_status tokmap_i_journal_append(tokmap_i_journal *j, const tokmap_i_checkpoint *now,
                                       const tokmap_i_record_parts *parts, tokmap_error *err);
 void tokmap_i_journal_close(tokmap_i_journal *j);
-
-#endif /* TOKMAP_JOURNAL_H */

@@ -4,8 +4,7 @@
  * Values come by document and are stored by column, so they wait in P.tmv.partial until finish. It
  * is a list of chunks; a chunk has a segment for each column, with the values of the same
  * documents. docs/FORMAT.md section 9.4. */
-#ifndef TOKMAP_META_WRITER_H
-#define TOKMAP_META_WRITER_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -89,5 +88,3 @@ tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *o
 struct tokmap_i_index_writer;
 tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, struct tokmap_i_index_writer *to,
                                        tokmap_error *err);
-
-#endif /* TOKMAP_META_WRITER_H */

@@ -11,8 +11,7 @@
  * the replaced files are removed next, the partial names last: until then the lock holds, and what
  * a killed writer left can be distinguished from other files. If the new dataset fails, the old one
  * gets its names back, if necessary from the next writer. */
-#ifndef TOKMAP_PUBLISH_H
-#define TOKMAP_PUBLISH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err);
 tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err);
 /* Removes the partial files, if they are ours and cannot be resumed, and frees the strings. */
 void tokmap_i_names_close(tokmap_i_names *n);
-
-#endif /* TOKMAP_PUBLISH_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relative_path.h - names files by their paths from one folder, so that all of them can be moved or
  * mounted elsewhere together. */
-#ifndef TOKMAP_RELATIVE_PATH_H
-#define TOKMAP_RELATIVE_PATH_H
+#pragma once
 
 #include "tokmap.h"
 
@@ -24,5 +23,3 @@ void tokmap_i_relative_path_close(tokmap_i_relative_path *r);
 /* The way from one folder to another; both are absolute, without links, "." and "..". The caller
  * frees it. NULL: out of memory. */
 char *tokmap_i_relative_way(const char *from, const char *to);
-
-#endif /* TOKMAP_RELATIVE_PATH_H */

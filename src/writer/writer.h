@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h - what the files of this room share: writer.c (a new token file), adopt.c (an existing
  * one), append.c, copy.c and redact.c (those of other datasets), checkpoint.c, values.c. */
-#ifndef TOKMAP_WRITER_INTERNAL_H
-#define TOKMAP_WRITER_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -119,5 +118,3 @@ tokmap_status tokmap_i_append_segment(tokmap_writer *w, const tokmap_i_token_fil
 /* Reads a whole block of tokens, and compares its checksum. */
 tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t block,
                                          uint64_t checksum, uint8_t *dst, tokmap_error *err);
-
-#endif /* TOKMAP_WRITER_INTERNAL_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* foreign_memory.h - memory as foreign_bytes: a file of any claimed size of which only the first
  * bytes can be read, so that tests of sizes near 2^63 need no such file. */
-#ifndef TOKMAP_FOREIGN_MEMORY_H
-#define TOKMAP_FOREIGN_MEMORY_H
+#pragma once
 
 #include <string.h>
 
@@ -23,5 +22,3 @@ typedef struct foreign_counter {
 } foreign_counter;
 
 bool foreign_counter_add(void *user, uint64_t n_tokens);
-
-#endif /* TOKMAP_FOREIGN_MEMORY_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* char_input.h - pieces and a text of a tokenizer over characters, taken from the bytes of an
  * input: a piece is a byte for its kind and score, then letters up to one that says so. */
-#ifndef TOKMAP_CHAR_INPUT_H
-#define TOKMAP_CHAR_INPUT_H
+#pragma once
 
 #include "fuzz/fuzz.h"
 #include "oracles/char_naive.h"
@@ -104,5 +103,3 @@ static void require_ids(const model *m, const char *text, size_t n, const naive_
     encoder_free(e);
     tokenizer_free(t);
 }
-
-#endif /* TOKMAP_CHAR_INPUT_H */

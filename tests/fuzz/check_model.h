@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_model.h - the invariants of every vocabulary loader, for any input. */
-#ifndef TOKMAP_CHECK_MODEL_H
-#define TOKMAP_CHECK_MODEL_H
+#pragma once
 
 #include "fuzz/fuzz.h"
 #include "tokenizer/load/model_load.h"
@@ -9,5 +8,3 @@
 /* Loads by `load` and looks at what came of it. */
 void check_loader(bool (*load)(model *, const model_source *, failure *),
                   const model_source *source);
-
-#endif /* TOKMAP_CHECK_MODEL_H */

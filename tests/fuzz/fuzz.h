@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.h - what each fuzz target needs: the function that an engine or replay.c calls, and a way to
  * say that something must hold. */
-#ifndef TESTS_FUZZ_H
-#define TESTS_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ static inline void make_folder(char folder[64])
     snprintf(folder, 64, "%s/tokmap_fuzz_XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
     require(mkdtemp(folder) != NULL);
 }
-
-#endif /* TESTS_FUZZ_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_case.h - what the tests of reading ahead share: datasets whose tokens tell where they
  * stand, a plan that is random and yet known, and the comparison. */
-#ifndef TOKMAP_FETCH_CASE_H
-#define TOKMAP_FETCH_CASE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -72,5 +71,3 @@ void ahead_expect(fetch_case *c, tokmap_i_fetch *f, uint32_t n_rows, uint64_t sa
     {                                                                                              \
         name(TOKMAP_IO_DIRECT);                                                                    \
     }
-
-#endif /* TOKMAP_FETCH_CASE_H */

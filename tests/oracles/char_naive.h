@@ -2,8 +2,7 @@
 /* char_naive.h - the tokenizers over characters, implemented directly from their definitions; and
  * small random models and texts to compare the fast ones with. Texts here are normalized: they
  * contain U+2581 itself. */
-#ifndef TOKMAP_CHAR_NAIVE_H
-#define TOKMAP_CHAR_NAIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void naive_add_pieces(model *m, size_t n, size_t n_kinds, double grain);
 size_t naive_text(char *text, size_t n_kinds);
 /* The text with U+2581 for blanks. */
 size_t naive_marked(const char *text, size_t n, char *out);
-
-#endif /* TOKMAP_CHAR_NAIVE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* corpus_model.h - the documents of an input, found naively from all of its bytes, to compare with
  * corpus.c. */
-#ifndef TOKMAP_CORPUS_MODEL_H
-#define TOKMAP_CORPUS_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ size_t corpus_model_n_bad(const model *m);
 /* How the reading of an input differs from the model; NULL: not at all. */
 const char *corpus_model_compare(const model *m, const part_reading *r, const char *name);
 void corpus_model_free(model *m);
-
-#endif /* TOKMAP_CORPUS_MODEL_H */

@@ -2,8 +2,7 @@
 /* json_oracle.h - a naive, strict, recursive JSON reader, to compare with json_line.c. A string is
  * an array of units, one for each character of an escape and one for each byte, so that a surrogate
  * written as an escape differs from the bytes ED A0 80. */
-#ifndef TOKMAP_JSON_ORACLE_H
-#define TOKMAP_JSON_ORACLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ oracle_result scan_whole(json_paths *paths, const uint8_t *line, size_t n_bytes,
 oracle_result scan_pieces(json_paths *paths, const uint8_t *line, size_t n_bytes,
                           size_t most_bytes);
 bool oracle_agrees(const oracle_result *expected, const oracle_result *got);
-
-#endif /* TOKMAP_JSON_ORACLE_H */

@@ -2,8 +2,7 @@
 /* naive_splitter.h - finds words with the expressions of the stages, by a very simple backtracking
  * matcher, to compare with the splitter. That the expressions are those of public tokenizers is
  * tested by test_model_parts.c and test_splitter.py. */
-#ifndef TOKMAP_NAIVE_SPLITTER_H
-#define TOKMAP_NAIVE_SPLITTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ void naive_set_bit(uint64_t *bits, size_t i);
 bool naive_has_bit(const uint64_t *bits, size_t i);
 /* Like split_words, for the stages of splitter.h; at most NAIVE_SPLIT_BYTES. */
 void naive_words(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
-
-#endif /* TOKMAP_NAIVE_SPLITTER_H */

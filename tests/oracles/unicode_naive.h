@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unicode_naive.h - slow and simple UTF-8 and NFC to compare with. */
-#ifndef TOKMAP_UNICODE_NAIVE_H
-#define TOKMAP_UNICODE_NAIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ nfc_kind naive_kind(uint32_t c);
 /* How NFC differs from the naive one, changes its own result, or its stable prefix cannot be cut
  * off or depends on the engine; NULL: not at all. */
 const char *naive_nfc_compare(const uint8_t *text, size_t n_bytes);
-
-#endif /* TOKMAP_UNICODE_NAIVE_H */

@@ -4,8 +4,7 @@
  * A phase is what lies between two barriers. All threads of a block do one before any does the
  * next, which is what a barrier promises; in which order they do it is the caller's choice, since
  * a device promises none. */
-#ifndef TOKMAP_STAGE_ON_CPU_H
-#define TOKMAP_STAGE_ON_CPU_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -80,5 +79,3 @@ static inline void cuda_run_block(const tokmap_i_expand_job *job, uint32_t block
                            (uint64_t)n_blocks * n_threads);
     }
 }
-
-#endif /* TOKMAP_STAGE_ON_CPU_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expand_case.h - random batches, their images, and what the kernel must make of them: a reference
  * that reads like tokmap_stage.h and section 7 of docs/ORDER.md, token by token, from rows. */
-#ifndef TOKMAP_EXPAND_CASE_H
-#define TOKMAP_EXPAND_CASE_H
+#pragma once
 
 #include "support/check.h"
 
@@ -53,5 +52,3 @@ plan random_plan(void);
 typedef void expand_run(const tokmap_i_expand_job *job, size_t image_bytes);
 /* Makes a batch and its image, checks the image, and the outputs of each way to expand it. */
 void check_plan(const plan *p, expand_run *const *runs, const char *const *names, int n_runs);
-
-#endif /* TOKMAP_EXPAND_CASE_H */

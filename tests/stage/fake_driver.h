@@ -7,8 +7,7 @@
  * the host that is written while an operation reads it, work on a stream that is being captured.
  * The first breach is kept as text, since it may be found in any thread: fake_check() fails with
  * it. Device addresses are no addresses of the host, so who takes one for the other crashes. */
-#ifndef TOKMAP_FAKE_DRIVER_H
-#define TOKMAP_FAKE_DRIVER_H
+#pragma once
 
 #include "stage/fake_driver_queue.h"
 
@@ -38,5 +37,3 @@ bool fake_can_step(int k);
 void fake_step(int k);
 void fake_progress(uint32_t n);
 tokmap_i_address fake_take(size_t n_bytes);
-
-#endif /* TOKMAP_FAKE_DRIVER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_driver_case.h - stages on the fake driver: a small corpus, what each sample must become, and
  * looks at batches that are queued in the caller's streams like the work of a training step. */
-#ifndef TOKMAP_FAKE_DRIVER_CASE_H
-#define TOKMAP_FAKE_DRIVER_CASE_H
+#pragma once
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -75,5 +74,3 @@ dlpack *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
                     tokmap_i_stream stream);
 /* All that was queued is done, and was right. */
 void case_settle(void);
-
-#endif /* TOKMAP_FAKE_DRIVER_CASE_H */

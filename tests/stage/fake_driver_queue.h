@@ -3,8 +3,7 @@
  * decides when an operation is done.
  *
  * The default streams do not wait for the others, as those are non-blocking ones. */
-#ifndef TOKMAP_FAKE_DRIVER_QUEUE_H
-#define TOKMAP_FAKE_DRIVER_QUEUE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -168,5 +167,3 @@ fake_event *fake_event_of(tokmap_i_event event);
 void fake_add(int k, const fake_op *op);
 uint32_t fake_add_record(int k);
 bool fake_in_use(const fake_region *r);
-
-#endif /* TOKMAP_FAKE_DRIVER_QUEUE_H */

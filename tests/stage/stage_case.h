@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_case.h - what the tests of the stage share: a corpus of two widths, the wide one joined,
  * loaders on it, and what a batch has to hold, worked out from the rows of another loader. */
-#ifndef TOKMAP_STAGE_CASE_H
-#define TOKMAP_STAGE_CASE_H
+#pragma once
 
 #include "base/base.h"
 #include "support/loader_corpus.h"
@@ -57,5 +56,3 @@ enum {
     N_VARIANTS = 5
 };
 extern const tokmap_stage_options variants[N_VARIANTS];
-
-#endif /* TOKMAP_STAGE_CASE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bad_days.h - shared by the tests of damage and failure: small datasets whose contents follow from
  * a shape, whole files in memory, and the invariants of every dataset that opens. */
-#ifndef TOKMAP_BAD_DAYS_H
-#define TOKMAP_BAD_DAYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ bool is_absent(const char *prefix);
 bool has_partials(const char *prefix);
 /* With all that writers leave but a journal. */
 void remove_dataset(const char *prefix);
-
-#endif /* TOKMAP_BAD_DAYS_H */

@@ -9,8 +9,7 @@
  * `test_x` runs all tests in their order, `test_x NAME...` only these. A
  * failed check ends its test, by longjmp: do not check in threads; in a forked child it ends the
  * child with status 1. Exit status: 0 all passed, 1 some failed, 77 all skipped. */
-#ifndef TOKMAP_CHECK_H
-#define TOKMAP_CHECK_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ const char *check_dir(void);
 void check_remove(const char *folder);
 /* check_dir()/name. The text is valid for the next 15 calls. */
 const char *check_path(const char *name);
-
-#endif /* TOKMAP_CHECK_H */

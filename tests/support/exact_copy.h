@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exact_copy.h - bytes in memory of exactly their size, so that a sanitizer detects every read
  * beyond them. */
-#ifndef TOKMAP_EXACT_COPY_H
-#define TOKMAP_EXACT_COPY_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,5 +16,3 @@ static inline void *exact_copy(const void *bytes, size_t n_bytes)
         memcpy(copy, bytes, n_bytes);
     return copy;
 }
-
-#endif /* TOKMAP_EXACT_COPY_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fault_sweeps.h - repeats a run, each time with the next of its calls failing. The test defines
  * run_once. */
-#ifndef TOKMAP_FAULT_SWEEPS_H
-#define TOKMAP_FAULT_SWEEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ typedef struct swept {
 swept begin_swept(const sweep *sw, uint64_t n);
 bool end_swept(const sweep *sw, const swept *before, tokmap_status status, const tokmap_error *err,
                const char *what);
-
-#endif /* TOKMAP_FAULT_SWEEPS_H */

@@ -4,8 +4,7 @@
  * The functions here stand in front of libc's for the whole program, the library's calls among
  * them, and go to the kernel by syscall(), past the interceptors of sanitizers. Only the programs
  * that include this get them. */
-#ifndef TOKMAP_FAULTS_H
-#define TOKMAP_FAULTS_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ bool fault_disarm(void);
 #define FAULT_MEMORY_WORKS 0
 #endif
 extern volatile int64_t fault_n_live; /* blocks allocated and not freed while armed */
-
-#endif /* TOKMAP_FAULTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* joined.h - cuts a flat dataset into a joined one with the same content: token files of any sizes,
  * and an index over them, written byte by byte as docs/FORMAT.md says. */
-#ifndef TOKMAP_TEST_JOINED_H
-#define TOKMAP_TEST_JOINED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ unsigned n_entries(const char *folder);
 /* What this process has open, and has mapped of files with this in their names ("": everything). */
 unsigned n_open_files(void);
 unsigned n_mapped_files(const char *part_of_name);
-
-#endif /* TOKMAP_TEST_JOINED_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loader_corpus.h - shared by the tests of the loader: datasets whose tokens tell their place, and
  * the expected rows, computed token by token. */
-#ifndef TOKMAP_LOADER_CORPUS_H
-#define TOKMAP_LOADER_CORPUS_H
+#pragma once
 
 #include "support/check.h"
 #include "tokmap_loader.h"
@@ -52,5 +51,3 @@ void corpus_check_tokens(const corpus_shape *c, const tokmap_row *row);
 bool corpus_begins(const corpus_shape *c, uint64_t token);
 /* Checks what the row says about its documents, token by token. */
 void corpus_check_parts(const corpus_shape *c, const tokmap_row *row, uint32_t length, bool masked);
-
-#endif /* TOKMAP_LOADER_CORPUS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* must.h - calls of the library that a test takes for granted: it fails, with their words, if they
  * do. */
-#ifndef TOKMAP_MUST_H
-#define TOKMAP_MUST_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -27,5 +26,3 @@ void must_hold(const shape *s, const char *prefix, const char *when);
 int must_exit(pid_t child);
 /* Likewise, with status 0. */
 void must_end(pid_t child);
-
-#endif /* TOKMAP_MUST_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* part_reading.h - reads inputs as a whole, from a place on, and in parts that are cut at random
  * places: all must give the same. */
-#ifndef TOKMAP_PART_READING_H
-#define TOKMAP_PART_READING_H
+#pragma once
 
 #include "corpus/corpus.h"
 #include "support/random_input.h"
@@ -52,5 +51,3 @@ size_t part_reading_n_places(const part_reading *r);
 const part_place *part_reading_place(const part_reading *r, size_t i);
 /* The documents, each with a | behind it, or the text of the error; until the next call. */
 const char *part_reading_text(const part_reading *r);
-
-#endif /* TOKMAP_PART_READING_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipes.h - what tools read from tests in Python and write to them: little-endian numbers; bytes
  * after their length in 4 bytes; lines of bytes in hexadecimal, lower case. */
-#ifndef TOKMAP_PIPES_H
-#define TOKMAP_PIPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ uint8_t *get_bytes(size_t n_bytes, size_t padding, int fill);
 /* The next line, and `padding` bytes of 0 behind it; NULL at the end of stdin. */
 uint8_t *get_hex_line(size_t *n_bytes, size_t padding);
 void put_hex(const void *bytes, size_t n_bytes);
-
-#endif /* TOKMAP_PIPES_H */

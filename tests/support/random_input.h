@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* random_input.h - random inputs of a corpus: text, lines and JSON lines, good and bad;
  * and how they are read. */
-#ifndef TOKMAP_RANDOM_INPUT_H
-#define TOKMAP_RANDOM_INPUT_H
+#pragma once
 
 #include "corpus/corpus.h"
 
@@ -28,5 +27,3 @@ uint64_t bytes_read_so_far(void);
 /* For corpus_options.safe_cut: cuts before a space only. */
 size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
 size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
-
-#endif /* TOKMAP_RANDOM_INPUT_H */

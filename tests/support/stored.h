@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stored.h - bytes as an input stores them: plain, gzip in members, zstd in frames. */
-#ifndef TOKMAP_STORED_H
-#define TOKMAP_STORED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ typedef struct stored {
 bool stored_add(stored *s, stored_form form, const uint8_t *plain, size_t n);
 /* In n_parts members or frames, in front of the last one a skippable frame (zstd). */
 stored stored_make(stored_form form, const uint8_t *plain, size_t n, size_t n_parts);
-
-#endif /* TOKMAP_STORED_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* char_engine_case.h - a tokenizer for a model that a test made, what it gives, and the models and
  * texts of sentencepiece as far as both families have them. */
-#ifndef TOKMAP_CHAR_ENGINE_CASE_H
-#define TOKMAP_CHAR_ENGINE_CASE_H
+#pragma once
 
 #include "support/check.h"
 
@@ -38,5 +37,3 @@ size_t sentencepiece_text(const model *m, const char *text, size_t n, char *mark
 /* Texts of a million bytes that repeat a unit end in time, and their ids decode to a text; `equal`:
  * to the same one. */
 void runs_come_back(void (*make)(model *), const char *const *units, size_t n_units, bool equal);
-
-#endif /* TOKMAP_CHAR_ENGINE_CASE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load_model.h - for tests of vocabulary files: makes them in memory, loads them, and checks the
  * result. */
-#ifndef TOKMAP_LOAD_MODEL_H
-#define TOKMAP_LOAD_MODEL_H
+#pragma once
 
 #include "support/check.h"
 
@@ -32,5 +31,3 @@ void expect_refusal(const blob *b, const char *pattern, const char *why);
 bool token_is(uint32_t id, token_kind kind, const char *text);
 bool merge_is(size_t i, uint32_t left, uint32_t right, uint32_t result);
 bool text_is(const model_text *text, const char *s);
-
-#endif /* TOKMAP_LOAD_MODEL_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* normalizer_case.h - normalizers for a test, and texts for them. */
-#ifndef TOKMAP_NORMALIZER_CASE_H
-#define TOKMAP_NORMALIZER_CASE_H
+#pragma once
 
 #include "support/check.h"
 
@@ -39,5 +38,3 @@ size_t some_normal_text(const way *w, char *text);
 
 model_text text_of(const char *s);
 void add_step(model *m, const normalize_step *step);
-
-#endif /* TOKMAP_NORMALIZER_CASE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_plans.h - what the tests of resumable writers share: work that follows from a number, in
  * steps, with the number of the step in the note of each checkpoint. */
-#ifndef TOKMAP_JOURNAL_PLANS_H
-#define TOKMAP_JOURNAL_PLANS_H
+#pragma once
 
 #include "support/bad_days.h"
 #include "support/check.h"
@@ -82,5 +81,3 @@ const char *file_of(const char *suffix);
 /* A plan that was left after stop_at steps, and its files. */
 files leave(const plan *p, uint32_t checkpoint_every, uint32_t stop_at);
 void expect_refused(run r, tokmap_status wanted, const char *words);
-
-#endif /* TOKMAP_JOURNAL_PLANS_H */

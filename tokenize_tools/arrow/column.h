@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* column.h - the values of one column of a record batch, from its plain buffers. Pure. */
-#ifndef TOKMAP_ARROW_COLUMN_H
-#define TOKMAP_ARROW_COLUMN_H
+#pragma once
 
 #include "arrow/schema.h"
 #include "tokmap.h"
@@ -36,5 +35,3 @@ bool arrow_is_null(const arrow_column *c, uint64_t row);
 bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err);
 /* The text of a row that is not null, of a column `without_text`: where it is in that buffer. */
 bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, failure *err);
-
-#endif /* TOKMAP_ARROW_COLUMN_H */

@@ -3,8 +3,7 @@
  *
  * The first damage that is found is kept in `damage`; calls then return what an absent field has.
  * So a caller may read all that it wants, and look at `damage` before it uses any of it. */
-#ifndef TOKMAP_FLATBUFFER_H
-#define TOKMAP_FLATBUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int64_t flat_number(const flat_table *t, unsigned slot, size_t n_bytes, int64_t 
 flat_table flat_child(const flat_table *t, unsigned slot);
 flat_list flat_items(const flat_table *t, unsigned slot, size_t item_bytes);
 flat_table flat_item(const flat_list *l, size_t index); /* of a list of tables */
-
-#endif /* TOKMAP_FLATBUFFER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schema.h - decodes the messages of Arrow's IPC format: which columns there are, and where a
  * record batch keeps them. Pure: bytes in, a description out. */
-#ifndef TOKMAP_ARROW_SCHEMA_H
-#define TOKMAP_ARROW_SCHEMA_H
+#pragma once
 
 #include "arrow/flatbuffer.h"
 #include "text/failure.h"
@@ -138,5 +137,3 @@ bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, size_t fiel
                         arrow_extent *extents, failure *err);
 /* A schema of one column for the values of a dictionary. Uses *storage; do not free it. */
 arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage);
-
-#endif /* TOKMAP_ARROW_SCHEMA_H */

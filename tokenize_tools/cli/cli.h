@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli.h - what the tokmap commands share: exit codes, messages, numbers, progress. */
-#ifndef TOKMAP_CLI_H
-#define TOKMAP_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ void cli_progress_draw(const cli_progress *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Whether a line was drawn on a terminal. */
 bool cli_progress_is_shown(const cli_progress *p);
-
-#endif /* TOKMAP_CLI_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - the options of a command as one table. It drives the parsing of the command line and
  * the text of --help; the man page and the completion are made from that text. */
-#ifndef TOKMAP_OPTIONS_H
-#define TOKMAP_OPTIONS_H
+#pragma once
 
 #include <getopt.h> /* optind */
 #include <stdbool.h>
@@ -85,5 +84,3 @@ void cli_list_words(char *out, size_t n_bytes, const cli_word *words);
 const char *cli_word_name(const cli_word *words, uint32_t value);
 
 void cli_print_help(FILE *out, const cli_manual *manual);
-
-#endif /* TOKMAP_OPTIONS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* paths.h - names of files on the command line: what they mean. */
-#ifndef TOKMAP_PATHS_H
-#define TOKMAP_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const
 #define PATH_N_LASTING_SUFFIXES 2
 #define PATH_N_DATASET_SUFFIXES 8
 extern const char *const path_dataset_suffixes[PATH_N_DATASET_SUFFIXES];
-
-#endif /* TOKMAP_PATHS_H */

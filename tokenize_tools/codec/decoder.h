@@ -2,8 +2,7 @@
 /* decoder.h - decompresses gzip and zstd. A build without a library still recognizes its magic
  * number: it refuses such an input and never takes it for text. If two libraries can read the same
  * data, the first one in this build is used. */
-#ifndef TOKMAP_DECODER_H
-#define TOKMAP_DECODER_H
+#pragma once
 
 #include "text/failure.h"
 
@@ -40,5 +39,3 @@ extern const size_t n_decoders;
 const decoder *decoder_recognize(const uint8_t *bytes, size_t n_bytes);
 /* "gzip" or "zstd"; NULL: not in this build. */
 const decoder *decoder_find(const char *name);
-
-#endif /* TOKMAP_DECODER_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands.h - the commands of tokmap. */
-#ifndef TOKMAP_COMMANDS_H
-#define TOKMAP_COMMANDS_H
+#pragma once
 
 /* A command: main() calls run with argv[0] = its name. Returns an exit code. */
 typedef struct tokmap_command {
@@ -24,5 +23,3 @@ int plan_command(int argc, char **argv);
 int status_command(int argc, char **argv);
 int encode_command(int argc, char **argv);
 int decode_command(int argc, char **argv);
-
-#endif /* TOKMAP_COMMANDS_H */

@@ -2,8 +2,7 @@
 /* datasets.h - the datasets that the arguments of a command name: finds them, opens several that
  * fit together, prints the values of their documents, and says what the user may do if one does
  * not open. */
-#ifndef TOKMAP_DATASETS_H
-#define TOKMAP_DATASETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ bool report_unfinished(const char *path);
 /* cli_fail for the dataset `path`, with a hint: it may be a file for `tokmap index`, or not yet
  * complete. */
 int report_open_failure(const char *path, const tokmap_error *err);
-
-#endif /* TOKMAP_DATASETS_H */

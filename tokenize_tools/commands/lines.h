@@ -2,8 +2,7 @@
 /* lines.h - reads the JSON lines of a file or of stdin, plain or compressed, one at a time, and
  * writes lines of ids or text to stdout. As in tokmap pack, blank lines and a byte order mark at
  * the beginning are skipped. */
-#ifndef TOKMAP_LINES_H
-#define TOKMAP_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void line_writer_put(line_writer *w, const void *bytes, size_t n_bytes);
 void line_writer_put_ids(line_writer *w, const uint32_t *ids, size_t n_ids, char separator,
                          bool before_first);
 void line_writer_flush(line_writer *w);
-
-#endif /* TOKMAP_LINES_H */

@@ -4,8 +4,7 @@
  *
  * The buffers of the wanted columns are held in memory; all others are skipped. Not held is the
  * text itself, if it is one string after the other and no other wanted buffer comes after it. */
-#ifndef TOKMAP_ARROW_COLUMNS_H
-#define TOKMAP_ARROW_COLUMNS_H
+#pragma once
 
 #include "arrow/column.h"
 #include "corpus/window.h"
@@ -37,5 +36,3 @@ typedef struct arrow_text {
 /* Rows must be asked for in ascending order. The text before it is skipped in the body. */
 bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, failure *err);
 bool arrow_columns_take(arrow_columns *c, uint8_t *dst, uint64_t n_bytes, failure *err);
-
-#endif /* TOKMAP_ARROW_COLUMNS_H */

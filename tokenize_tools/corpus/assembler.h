@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* assembler.h - repairs the text of documents, adds it to a batch, and cuts it; for corpus.c. */
-#ifndef TOKMAP_ASSEMBLER_H
-#define TOKMAP_ASSEMBLER_H
+#pragma once
 
 #include "corpus/corpus.h"
 #include "corpus/reader.h"
@@ -42,5 +41,3 @@ uint64_t assembler_document_bytes(const assembler *a);
 /* Continues in this batch. false: out of memory. */
 bool assembler_next_batch(assembler *a, corpus_batch *batch);
 void assembler_free(assembler *a);
-
-#endif /* TOKMAP_ASSEMBLER_H */

@@ -26,8 +26,7 @@
  * the input is opened a second time to check the document to its end before its first part is
  * handed out. If an input cannot be opened again (a pipe), parts of such a document are handed out
  * unchecked, and it is an error if it then turns out to be bad. */
-#ifndef TOKMAP_CORPUS_H
-#define TOKMAP_CORPUS_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -199,5 +198,3 @@ void corpus_note_fields(const corpus *c);
 void corpus_interrupt(corpus *c);
 void corpus_close(corpus *c);
 void corpus_batch_free(corpus_batch *b);
-
-#endif /* TOKMAP_CORPUS_H */

@@ -6,8 +6,7 @@
  * fields that are wanted do not include FIELD_ROW. A Parquet file can be cut where a page of its
  * text column begins. No other input can be cut. Only the beginning of a file and what is near the
  * places is read, and memory is bounded. */
-#ifndef TOKMAP_CUTTER_H
-#define TOKMAP_CUTTER_H
+#pragma once
 
 #include "corpus/corpus.h"
 
@@ -29,5 +28,3 @@ corpus_cutter_info corpus_cutter_describe(const corpus_cutter *c);
  * the start. 1: found; 0: there is none before the end of the input; -1: an error. */
 int corpus_cutter_next(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, failure *err);
 void corpus_cutter_close(corpus_cutter *c);
-
-#endif /* TOKMAP_CUTTER_H */

@@ -4,8 +4,7 @@
  * Plain, gzip (several members) and zstd (several frames) are recognized by their first bytes,
  * never by the name. Damaged or truncated compressed data is an error with its place, not an early
  * end. Memory is bounded: 256 KiB, and the decompressor's window of at most 128 MiB. */
-#ifndef TOKMAP_INPUT_H
-#define TOKMAP_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ typedef struct input_source {
 
 /* stop_fd: opening and reading fail with ECANCELED once it is readable; -1: none. */
 input *input_open_with(const input_source *source, int stop_fd, failure *err);
-
-#endif /* TOKMAP_INPUT_H */

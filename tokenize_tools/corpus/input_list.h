@@ -11,8 +11,7 @@
  * order. What may match and cannot be looked at is an error: a folder without permission, a link
  * whose target is missing. `@FILE` stands for the arguments in FILE, one on each line, without
  * blank lines and carriage returns at the ends of lines; in it, a name may begin with @ or -. */
-#ifndef TOKMAP_INPUT_LIST_H
-#define TOKMAP_INPUT_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void input_list_sort(input_list *list, size_t first);
 /* Compares two paths in natural order: < 0, 0, > 0. The files of a folder come before its
  * neighbours. */
 int input_list_compare(const char *a, const char *b);
-
-#endif /* TOKMAP_INPUT_LIST_H */

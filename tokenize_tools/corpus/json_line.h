@@ -13,8 +13,7 @@
  * The value of a field is null if the field is missing, null, an object or a list. true is 1 and
  * false 0. A number that has neither a fraction nor an exponent and fits 64 bits is an integer, and
  * any other number the nearest double and the text of the number, as exact_number.h says. Pure. */
-#ifndef TOKMAP_JSON_LINE_H
-#define TOKMAP_JSON_LINE_H
+#pragma once
 
 #include "corpus/json_paths.h"
 
@@ -68,5 +67,3 @@ json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n
 uint64_t json_line_n_begun(const json_line_scanner *s);
 /* result->text is NULL. Call it once for a line. */
 json_line_status json_line_end(json_line_scanner *s, json_line_result *result);
-
-#endif /* TOKMAP_JSON_LINE_H */

@@ -2,8 +2,7 @@
 /* json_paths.h - what is wanted of lines of JSON: the dotted paths of the text and of some fields,
  * as a tree of keys; and what the lines so far say about the fields. For json_line.h, which fills
  * it. */
-#ifndef TOKMAP_JSON_PATHS_H
-#define TOKMAP_JSON_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ void json_paths_end(json_paths *p, const tokmap_value *values);
 bool json_paths_missing(const json_paths *p, size_t field, char *text, size_t text_bytes);
 /* STRING or INT64 if all its values that are not null are strings or numbers, else NULL. */
 tokmap_value_type json_paths_type(const json_paths *p, size_t field);
-
-#endif /* TOKMAP_JSON_PATHS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_span.h - the vector code of json_line.c: the inside of a JSON string. */
-#ifndef TOKMAP_JSON_SPAN_H
-#define TOKMAP_JSON_SPAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ typedef struct json_span_calls {
 
 /* Of this level, or of the next best that works on this machine. */
 const json_span_calls *json_span_engine(simd_level level);
-
-#endif /* TOKMAP_JSON_SPAN_H */

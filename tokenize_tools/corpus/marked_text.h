@@ -4,8 +4,7 @@
  * Of tokens: 4 bytes for each, the lowest first; bit 31 is set if the token does not count. Of
  * parts: their texts after one another; a byte FE stands before each part that counts, and FF after
  * it. UTF-8 has neither. */
-#ifndef TOKMAP_MARKED_TEXT_H
-#define TOKMAP_MARKED_TEXT_H
+#pragma once
 
 #include "corpus/reader.h"
 
@@ -24,5 +23,3 @@ typedef struct marked_text { /* start with {0} */
 reader_result marked_text_read(marked_text *m, const corpus_options *options, reader_text *text,
                                failure *err);
 void marked_text_free(marked_text *m);
-
-#endif /* TOKMAP_MARKED_TEXT_H */

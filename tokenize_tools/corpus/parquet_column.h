@@ -5,8 +5,7 @@
  * memory; without threads, the caller does it page by page. The values, and errors with their
  * place, are the same with any number of threads and any memory, except that a page needs enough
  * memory for itself and the dictionary of its column chunk. */
-#ifndef TOKMAP_PARQUET_COLUMN_H
-#define TOKMAP_PARQUET_COLUMN_H
+#pragma once
 
 #include "corpus/parquet_file.h"
 #include "parquet/values.h"
@@ -39,5 +38,3 @@ parquet_column *parquet_column_open(const parquet_file *f, const parquet_element
 void parquet_column_close(parquet_column *c);
 /* 1: the next value, valid until the next call; 0: the end; -1: an error. */
 int parquet_column_next(parquet_column *c, tokmap_value *value, failure *err);
-
-#endif /* TOKMAP_PARQUET_COLUMN_H */

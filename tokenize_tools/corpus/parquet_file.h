@@ -4,8 +4,7 @@
  *
  * A scan finds pages by their headers alone. A page is then read, checked and decompressed by any
  * thread. */
-#ifndef TOKMAP_PARQUET_FILE_H
-#define TOKMAP_PARQUET_FILE_H
+#pragma once
 
 #include "corpus/corpus.h"
 #include "parquet/codec.h"
@@ -103,5 +102,3 @@ bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet
 void parquet_page_free(parquet_page *page);
 /* Only the checksum of such a page, in little memory. */
 bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, failure *err);
-
-#endif /* TOKMAP_PARQUET_FILE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_list.h - the lists of whole numbers or texts of one column of a Parquet file, row by row.
  * A list may go on over pages, but not over row groups. */
-#ifndef TOKMAP_PARQUET_LIST_H
-#define TOKMAP_PARQUET_LIST_H
+#pragma once
 
 #include "corpus/parquet_column.h"
 
@@ -38,5 +37,3 @@ parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element 
  * error. The string has an int64_t for each element; if that is a text, its length, and the text
  * follows. */
 int parquet_list_next(parquet_list *l, tokmap_value *value, failure *err);
-
-#endif /* TOKMAP_PARQUET_LIST_H */

@@ -5,8 +5,7 @@
  * A document of at most max_piece_bytes comes in one piece, after it was checked completely. A
  * longer one comes in pieces, so that memory stays bounded; then an error may show after part of
  * its text was handed out. */
-#ifndef TOKMAP_READER_H
-#define TOKMAP_READER_H
+#pragma once
 
 #include "corpus/corpus.h"
 #include "tokmap.h"
@@ -105,5 +104,3 @@ input_prefix reader_stored(const reader *r);
 corpus_options corpus_options_complete(const corpus_options *options);
 /* Whether FIELD_ROW is wanted. */
 bool corpus_options_want_row(const corpus_options *o);
-
-#endif /* TOKMAP_READER_H */

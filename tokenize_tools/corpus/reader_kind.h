@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reader_kind.h - what a kind of file has to provide to be read by reader.h, and the kinds. */
-#ifndef TOKMAP_READER_KIND_H
-#define TOKMAP_READER_KIND_H
+#pragma once
 
 #include "corpus/marked_text.h"
 #include "corpus/reader.h"
@@ -91,5 +90,3 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
                             int *sys_errno);
 /* As corpus_cutter_next, with the reader of a whole file. */
 int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, failure *err);
-
-#endif /* TOKMAP_READER_KIND_H */

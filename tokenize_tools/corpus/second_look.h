@@ -3,8 +3,7 @@
  * is handed out, and to copy a bad one; for corpus.c.
  *
  * Checking and copying each move only forward, so each reads the input at most once more. */
-#ifndef TOKMAP_SECOND_LOOK_H
-#define TOKMAP_SECOND_LOOK_H
+#pragma once
 
 #include "corpus/corpus.h"
 #include "corpus/reader.h"
@@ -34,5 +33,3 @@ bool second_look_check_whole(second_look *s, const reader_text *whole, second_lo
                              failure *err);
 /* Passes the plain bytes [begin, end) to options->collect. */
 bool second_look_collect(second_look *s, uint64_t begin, uint64_t end, failure *err);
-
-#endif /* TOKMAP_SECOND_LOOK_H */

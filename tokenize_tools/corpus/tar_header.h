@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tar_header.h - decodes the headers of tar archives: v7, ustar, pax and GNU. Pure: blocks in, the
  * next member out. */
-#ifndef TOKMAP_TAR_HEADER_H
-#define TOKMAP_TAR_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ typedef enum tar_document { /* what a file holds, by its name */
     TAR_JSON_LINES
 } tar_document;
 tar_document tar_document_kind(const char *name);
-
-#endif /* TOKMAP_TAR_HEADER_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.h - a buffer with the next plain bytes of an input, as many as a document needs. */
-#ifndef TOKMAP_WINDOW_H
-#define TOKMAP_WINDOW_H
+#pragma once
 
 #include "corpus/corpus.h"
 #include "corpus/input.h"
@@ -52,5 +51,3 @@ bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, fail
 /* Whether the terminator is in the window. *n_bytes is the number of bytes before it; if it was not
  * found, those in which it cannot begin. No terminator: never found. */
 bool window_find(window *w, const char *terminator, size_t terminator_bytes, size_t *n_bytes);
-
-#endif /* TOKMAP_WINDOW_H */

@@ -5,8 +5,7 @@
  * With CORPUS_AUTO: files with a known magic number, a JSON array, UTF-16 and UTF-32, NUL bytes,
  * and data that is not UTF-8. If the user named the format, only Parquet and Arrow of another
  * format, archives (both unless --utf8 is raw), and data that was compressed twice. */
-#ifndef TOKMAP_WRONG_FILE_H
-#define TOKMAP_WRONG_FILE_H
+#pragma once
 
 #include "corpus/corpus.h"
 
@@ -32,5 +31,3 @@ bool wrong_name_check(const wrong_file_head *head, failure *err);
 bool wrong_name_is_compressed(const char *name);
 /* What a file that begins with these bytes is, such as "a tar archive"; NULL: unknown. */
 const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes);
-
-#endif /* TOKMAP_WRONG_FILE_H */

@@ -4,8 +4,7 @@
  *
  * A name is a dotted path, such as "meta.score": each part is a key of an object in JSON, or a
  * level of a nested column. "@row" is the number of the record in its input. Pure. */
-#ifndef TOKMAP_FIELD_LIST_H
-#define TOKMAP_FIELD_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ size_t field_list_find(const field_list *l, const char *name, size_t n_bytes);
 bool field_list_add(field_list *l, const char *name, size_t n_bytes, size_t *index, failure *err);
 /* Makes byte `at` of the text the place, as a character counted from 1. Returns false. */
 bool field_fail_at(failure *err, const char *text, size_t at);
-
-#endif /* TOKMAP_FIELD_LIST_H */

@@ -18,8 +18,7 @@
  * an exponent is the nearest double where it meets a double of a column. A comparison is false,
  * with != too, if a value is null or not a number (NaN), or if it compares a number with a string;
  * `not` makes it true. Pure. */
-#ifndef TOKMAP_WHERE_H
-#define TOKMAP_WHERE_H
+#pragma once
 
 #include <tokmap.h>
 
@@ -43,5 +42,3 @@ bool where_holds(const where *w, const tokmap_value *values);
 /* For inputs that know the types of their fields: types[i] is that of fields->names[i], or
  * TOKMAP_VALUE_NULL if it is not known. false: the expression compares a number with a string. */
 bool where_check_types(const where *w, const tokmap_value_type *types, failure *err);
-
-#endif /* TOKMAP_WHERE_H */

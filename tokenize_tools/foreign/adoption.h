@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* adoption.h - makes an index for one file of another program, without copying a token. */
-#ifndef TOKMAP_ADOPTION_H
-#define TOKMAP_ADOPTION_H
+#pragma once
 
 #include "foreign/foreign.h"
 
@@ -26,5 +25,3 @@ typedef struct adopt_result {
 
 /* Prints the error and returns an exit code. */
 int adopt_file(const char *path, const adopt_request *request, adopt_result *result);
-
-#endif /* TOKMAP_ADOPTION_H */

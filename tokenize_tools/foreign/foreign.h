@@ -3,8 +3,7 @@
  *
  * Pure: bytes in, a description out. It opens no file and allocates nothing, so a hostile file can
  * only be refused. The commands supply bytes of files, the fuzz targets random ones. */
-#ifndef TOKMAP_FOREIGN_H
-#define TOKMAP_FOREIGN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ void foreign_cursor_begin(foreign_cursor *cursor, const foreign_bytes *bytes, ui
                           uint64_t end_offset);
 /* The next n_bytes (at most 8) of the table, which must exist; NULL: they cannot be read. */
 const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err);
-
-#endif /* TOKMAP_FOREIGN_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* megatron_index.h - writes the index of a Megatron .bin; megatron.c describes its layout. */
-#ifndef TOKMAP_FOREIGN_MEGATRON_INDEX_H
-#define TOKMAP_FOREIGN_MEGATRON_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@
  * skip_empty: but none for one without tokens, as Megatron's preprocess_data.py does. Returns an
  * exit code, and prints the error. */
 int megatron_index_write(output_file *out, const tokmap_dataset *ds, bool skip_empty);
-
-#endif /* TOKMAP_FOREIGN_MEGATRON_INDEX_H */

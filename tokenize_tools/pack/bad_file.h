@@ -3,8 +3,7 @@
  *
  * The reader writes it as FILE.partial, ahead of packing; a run that resumes cuts it to where
  * packing was. It gets its name at the end. A file without documents is not created. */
-#ifndef TOKMAP_PACK_BAD_FILE_H
-#define TOKMAP_PACK_BAD_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int pack_bad_file_sync(pack_bad_file *f, pack_error *err);
 int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err);
 /* keep: the file stays, for another run. */
 void pack_bad_file_close(pack_bad_file *f, bool keep);
-
-#endif /* TOKMAP_PACK_BAD_FILE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* documents.h - writes the documents of the jobs, in order, to the outputs: decides to which output
  * a document belongs, which ones are left out, and where a limit ends the run. */
-#ifndef TOKMAP_PACK_DOCUMENTS_H
-#define TOKMAP_PACK_DOCUMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ void pack_documents_set_position(pack_documents *d, const pack_position *positio
                                  uint64_t n_before);
 /* The counts in it are valid between any two jobs. */
 const pack_position *pack_documents_counts(const pack_documents *d);
-
-#endif /* TOKMAP_PACK_DOCUMENTS_H */

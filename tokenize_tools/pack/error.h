@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.h - why packing stopped: kept until it can be printed. */
-#ifndef TOKMAP_PACK_ERROR_H
-#define TOKMAP_PACK_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int pack_error_from_writer(pack_error *err, const tokmap_error *from);
 int pack_error_no_memory(pack_error *err);
-
-#endif /* TOKMAP_PACK_ERROR_H */

@@ -5,8 +5,7 @@
  * For a cell, the plan and its number; one line for each option, "NAME VALUE", then one for each
  * input. Time, threads, memory and output
  * options are not part of it. */
-#ifndef TOKMAP_PACK_FACTS_H
-#define TOKMAP_PACK_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ uint64_t pack_facts_hash(const pack_facts *facts, uint64_t n);
  * 0". */
 void pack_facts_difference(const pack_facts *facts, const char *then, size_t n_then,
                            char difference[PACK_DIFFERENCE_BYTES]);
-
-#endif /* TOKMAP_PACK_FACTS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inputs.h - finds the inputs of tokmap pack, their sizes and times, and what they are. */
-#ifndef TOKMAP_PACK_INPUTS_H
-#define TOKMAP_PACK_INPUTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ typedef int (*pack_input_look)(void *context, size_t which);
  * of these are named at once. Returns the exit code of the last failure. */
 int pack_inputs_each(const pack_inputs *inputs, pack_input_look look, void *context);
 void pack_inputs_free(pack_inputs *inputs);
-
-#endif /* TOKMAP_PACK_INPUTS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* marks.h - ids of the texts of a corpus, also of marked text (corpus/marked_text.h). There, an id
  * whose label does not count in the loss has MARKED_TOKEN. */
-#ifndef TOKMAP_PACK_MARKS_H
-#define TOKMAP_PACK_MARKS_H
+#pragma once
 
 #include "corpus/corpus.h"
 #include "tokenizer/tokenizer.h"
@@ -36,5 +35,3 @@ void pack_marks_free(pack_marks *m);
 /* As tokenizer_safe_cut, for texts of this list. */
 size_t pack_marks_safe_cut(corpus_list list, const tokenizer *t, const uint8_t *text,
                            size_t n_searched, size_t n_bytes);
-
-#endif /* TOKMAP_PACK_MARKS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - the options of tokmap pack. */
-#ifndef TOKMAP_PACK_OPTIONS_H
-#define TOKMAP_PACK_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *
  * be replaced. Creates the folders of the outputs, except in a dry run. Returns an exit code, and
  * prints the error. */
 int pack_names_check(const pack_options *options);
-
-#endif /* TOKMAP_PACK_OPTIONS_H */

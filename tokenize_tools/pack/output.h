@@ -6,8 +6,7 @@
  * between two of them: all outputs then go back to the last checkpoint that all have. When
  * everything is packed, one more checkpoint records that; then the outputs get their names one by
  * one, P last. */
-#ifndef TOKMAP_PACK_OUTPUT_H
-#define TOKMAP_PACK_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ int pack_outputs_write_also(const pack_outputs *outputs, const pack_options *opt
 /* Whether there is a checkpoint, so that work is kept on closing. */
 bool pack_outputs_keep(const pack_outputs *outputs);
 void pack_outputs_close(pack_outputs *outputs);
-
-#endif /* TOKMAP_PACK_OUTPUT_H */

@@ -10,8 +10,7 @@
  * timing. An error has its place in this order: everything read before it is handed out first. The
  * reader waits while the jobs hold more memory than they may, so at most one job is larger than
  * planned. */
-#ifndef TOKMAP_PACK_PIPELINE_H
-#define TOKMAP_PACK_PIPELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err);
 /* Stops the threads at once. */
 void pack_pipeline_close(pack_pipeline *p);
-
-#endif /* TOKMAP_PACK_PIPELINE_H */

@@ -8,8 +8,7 @@
  *
  * When inputs were repaired, a plan can be updated: the cells that read none of them stay the same,
  * so that only the others have to be packed again. */
-#ifndef TOKMAP_PACK_PLANNER_H
-#define TOKMAP_PACK_PLANNER_H
+#pragma once
 
 #include "pack/facts.h"
 #include "plan/plan_file.h"
@@ -55,5 +54,3 @@ int pack_plan_inputs_check(pack_plan_inputs *inputs, size_t cell);
 /* The inputs of a cell, after they were compared. */
 pack_inputs pack_plan_inputs_of(const pack_plan_inputs *inputs, size_t cell);
 void pack_plan_inputs_free(pack_plan_inputs *inputs);
-
-#endif /* TOKMAP_PACK_PLANNER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.h - the results of tokmap pack: notes on stderr, the metadata of the dataset, and the file
  * of --report. */
-#ifndef TOKMAP_PACK_REPORT_H
-#define TOKMAP_PACK_REPORT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ typedef struct pack_report_file {
 int pack_report_begin(pack_report_file *file, const pack_options *options);
 /* Called after a successful begin. Writes the file if `code` is CLI_OK, else returns it. */
 int pack_report_end(pack_report_file *file, int code);
-
-#endif /* TOKMAP_PACK_REPORT_H */

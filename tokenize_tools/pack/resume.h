@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resume.h - finds what an earlier run left, and decides whether this run may resume it. */
-#ifndef TOKMAP_PACK_RESUME_H
-#define TOKMAP_PACK_RESUME_H
+#pragma once
 
 #include "pack/bad_file.h"
 #include "pack/documents.h"
@@ -55,5 +54,3 @@ typedef struct cell_work {
 /* Looks at the cell; CELL_FOREIGN also if unfinished work is of another plan or cell. Prints
  * nothing. */
 void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool verify);
-
-#endif /* TOKMAP_PACK_RESUME_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.h - packs inputs into a dataset and its splits: finds what an interrupted run left,
  * works, and gives the outputs their names. */
-#ifndef TOKMAP_PACK_SESSION_H
-#define TOKMAP_PACK_SESSION_H
+#pragma once
 
 #include "pack/facts.h"
 #include "text/json_out.h"
@@ -17,5 +16,3 @@ int pack_dry_run(const pack_parts *parts);
 
 /* One run of tokmap pack, from the parsed options to finished datasets. The same. */
 int pack_run(const pack_options *options, char **names, size_t n_names);
-
-#endif /* TOKMAP_PACK_SESSION_H */

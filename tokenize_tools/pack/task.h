@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task.h - packs a share of the cells of a plan: each into a dataset of its own, by a session like
  * that of a plain pack. */
-#ifndef TOKMAP_PACK_TASK_H
-#define TOKMAP_PACK_TASK_H
+#pragma once
 
 #include "pack/options.h"
 
@@ -29,5 +28,3 @@ int pack_task_run(const pack_task_options *options);
 /* "I/N", or "auto": from the variables of Slurm, Open MPI or PMI. Returns an exit code, and prints
  * the error. */
 int pack_task_number_parse(pack_task_number *task, const char *text);
-
-#endif /* TOKMAP_PACK_TASK_H */

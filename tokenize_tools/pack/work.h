@@ -2,8 +2,7 @@
 /* work.h - the main loop of packing: takes the jobs of the pipeline one by one into the outputs,
  * with checkpoints in between, until the inputs end, a limit is reached, or an error or a signal
  * stops it. */
-#ifndef TOKMAP_PACK_WORK_H
-#define TOKMAP_PACK_WORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
 uint64_t pack_work_n_skipped(const pack_work *w);
 /* When everything is done: see cli_progress_end. */
 void pack_work_print_end(const pack_work *w);
-
-#endif /* TOKMAP_PACK_WORK_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.h - decompresses pages of a Parquet file, of which the size is known, and checks them. */
-#ifndef TOKMAP_PARQUET_CODEC_H
-#define TOKMAP_PARQUET_CODEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ const char *parquet_decompress(parquet_codec *c, const parquet_codec_job *job);
 
 /* The CRC-32 of gzip. */
 uint32_t parquet_crc32(const uint8_t *bytes, size_t n_bytes);
-
-#endif /* TOKMAP_PARQUET_CODEC_H */

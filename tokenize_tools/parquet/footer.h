@@ -6,8 +6,7 @@
  *
  * Columns are the leaves of a tree; the dotted path of a leaf names it ("meta.score"). Memory is
  * bounded by the size of the footer: 16 bytes for each of its bytes. */
-#ifndef TOKMAP_PARQUET_FOOTER_H
-#define TOKMAP_PARQUET_FOOTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ const parquet_element *parquet_list_column(const parquet_footer *f, const char *
 void parquet_path(const parquet_footer *f, const parquet_element *e, char *text, size_t n_bytes);
 /* "PLAIN, RLE_DICTIONARY" */
 void parquet_encodings_text(uint32_t encodings, char *text, size_t n_bytes);
-
-#endif /* TOKMAP_PARQUET_FOOTER_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* integers.h - the two ways in which Parquet packs integers. */
-#ifndef TOKMAP_PARQUET_INTEGERS_H
-#define TOKMAP_PARQUET_INTEGERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool parquet_delta_begin(parquet_delta *d, const uint8_t *bytes, size_t n_bytes)
 bool parquet_delta_next(parquet_delta *d, uint64_t *value);
 /* Where the bytes after the last value begin, without reading the values. NULL: malformed. */
 const uint8_t *parquet_delta_end(const parquet_delta *d);
-
-#endif /* TOKMAP_PARQUET_INTEGERS_H */

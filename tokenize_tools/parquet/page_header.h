@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page_header.h - the header before each page of a column chunk. */
-#ifndef TOKMAP_PARQUET_PAGE_HEADER_H
-#define TOKMAP_PARQUET_PAGE_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ typedef struct parquet_page_header {
 /* NULL, or what is wrong; is_short: that more bytes are needed. */
 const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *bytes, size_t n_bytes,
                                      bool *is_short);
-
-#endif /* TOKMAP_PARQUET_PAGE_HEADER_H */

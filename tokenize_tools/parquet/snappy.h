@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snappy.h - decompresses snappy data: a length, and then literals and copies of earlier output. */
-#ifndef TOKMAP_PARQUET_SNAPPY_H
-#define TOKMAP_PARQUET_SNAPPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 
 /* Whether the data is complete and has exactly to_bytes bytes. */
 bool snappy_read(const uint8_t *from, size_t from_bytes, uint8_t *to, size_t to_bytes);
-
-#endif /* TOKMAP_PARQUET_SNAPPY_H */

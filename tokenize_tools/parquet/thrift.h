@@ -7,8 +7,7 @@
  * After an error all calls do nothing, and t->why says why: check it once, at the end. A field that
  * is absent leaves its place as it was. Nothing is allocated, and what is read is bounded by the
  * bytes that there are. */
-#ifndef TOKMAP_THRIFT_H
-#define TOKMAP_THRIFT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ void thrift_fail(thrift *t, const char *why); /* the first reason counts */
  * it does not end, or has more than 64 bits. */
 bool thrift_varint(const uint8_t **at, const uint8_t *end, uint64_t *value);
 int64_t thrift_zigzag(uint64_t n);
-
-#endif /* TOKMAP_THRIFT_H */

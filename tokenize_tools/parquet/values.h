@@ -3,8 +3,7 @@
  *
  * Nothing is allocated for them, except the current value where an encoding stores only what
  * differs from the one before. Strings point into the page or the dictionary. */
-#ifndef TOKMAP_PARQUET_VALUES_H
-#define TOKMAP_PARQUET_VALUES_H
+#pragma once
 
 #include "parquet/footer.h"
 #include "parquet/integers.h"
@@ -48,5 +47,3 @@ bool parquet_values_begin(parquet_values *v, const parquet_element *column,
 /* 1: the next value, valid until the next call; 0: there are no more; -1: v->why. */
 int parquet_values_next(parquet_values *v, tokmap_value *value);
 void parquet_values_free(parquet_values *v);
-
-#endif /* TOKMAP_PARQUET_VALUES_H */

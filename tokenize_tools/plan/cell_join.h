@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cell_join.h - makes one dataset P, and a P-NAME for each split, of the datasets of all cells of a
  * plan. */
-#ifndef TOKMAP_CELL_JOIN_H
-#define TOKMAP_CELL_JOIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ int cell_join_check_names(const plan_file *plan, const char *prefix);
  * removed its temporary names. */
 int cell_clear_up(const char *index_path);
 int cell_join_print_results(const plan_file *plan, const cell_join_options *options);
-
-#endif /* TOKMAP_CELL_JOIN_H */

@@ -2,8 +2,7 @@
 /* cell_metadata.h - the metadata of a cell's dataset: that of a plain pack, and then the plan and
  * the number of the cell. Without the plan, and with the sums of all cells as its counts, it is the
  * metadata that a plain pack has. Pure. */
-#ifndef TOKMAP_CELL_METADATA_H
-#define TOKMAP_CELL_METADATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ typedef struct cell_plan_text {
     char s[128];
 } cell_plan_text;
 cell_plan_text cell_metadata_plan(const cell_metadata *m);
-
-#endif /* TOKMAP_CELL_METADATA_H */

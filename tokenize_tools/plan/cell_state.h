@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cell_state.h - what has become of a cell: looks at the files of its datasets, reads only their
  * heads and metadata unless it is asked to verify all of them, and prints nothing. */
-#ifndef TOKMAP_CELL_STATE_H
-#define TOKMAP_CELL_STATE_H
+#pragma once
 
 #include "plan/cell_metadata.h"
 #include "plan/plan_file.h"
@@ -38,5 +37,3 @@ bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_datas
 
 /* Of bad documents, in any file. 0 or an errno value. */
 int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum);
-
-#endif /* TOKMAP_CELL_STATE_H */

@@ -4,8 +4,7 @@
  *
  * `tokmap plan` writes it; pack, status and join read it. Printing what was parsed gives the same
  * bytes. Pure. */
-#ifndef TOKMAP_PLAN_FILE_H
-#define TOKMAP_PLAN_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell);
  * /FOLDER/DIR/000042-validSUFFIX. */
 path_text plan_file_cell_path(const plan_file *plan, size_t cell, const char *split,
                               const char *suffix);
-
-#endif /* TOKMAP_PLAN_FILE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* files.h - describes files and reads whole ones. Prints nothing: a call that returns an int
  * returns 0 or an errno value. */
-#ifndef TOKMAP_FILES_H
-#define TOKMAP_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ typedef struct whole_file {
 } whole_file;
 /* Reads a whole file or pipe: EISDIR for a folder, EFBIG for more than max_bytes. */
 int file_read_whole(const char *path, size_t max_bytes, whole_file *file);
-
-#endif /* TOKMAP_FILES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input_file.h - a file, pipe or stdin that is read once, sequentially, and a way for another
  * thread to stop the reading. */
-#ifndef TOKMAP_INPUT_FILE_H
-#define TOKMAP_INPUT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void input_file_close(int fd);
 /* Opens a file to read lines; "-" is stdin. NULL: errno. */
 FILE *input_file_open_text(const char *path);
 void input_file_close_text(FILE *file);
-
-#endif /* TOKMAP_INPUT_FILE_H */

@@ -3,8 +3,7 @@
  *
  * Used instead of open_memstream, which drops part of the text when memory is short, without an
  * error from ferror or fclose. */
-#ifndef TOKMAP_MEMORY_FILE_H
-#define TOKMAP_MEMORY_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,5 +17,3 @@ typedef struct memory_file {
 FILE *memory_file_open(memory_file *m);
 /* Whether everything was written; if not, m->text is freed and NULL. */
 bool memory_file_close(FILE *f, memory_file *m);
-
-#endif /* TOKMAP_MEMORY_FILE_H */

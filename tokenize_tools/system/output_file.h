@@ -4,8 +4,7 @@
  * It is written as NAME.partial under an exclusive lock, flushed, renamed without replacing another
  * file (unless allowed), and the folder is flushed. What a killed process left behind is taken
  * over. All calls print errors and return an exit code. */
-#ifndef TOKMAP_OUTPUT_FILE_H
-#define TOKMAP_OUTPUT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ int output_try_name(output_file *out);
 int output_try_remove(const char *path);
 /* Whether its partial name still refers to the open file. */
 bool output_has_its_name(const output_file *out);
-
-#endif /* TOKMAP_OUTPUT_FILE_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.h - the environment of a process: descriptors, limits, signals, processors, terminal. */
-#ifndef TOKMAP_PROCESS_H
-#define TOKMAP_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ uint64_t process_peak_bytes(void);
 bool process_is_terminal(FILE *file);
 /* The columns of the terminal `out`; 0: it is not a terminal, or has no size. */
 unsigned process_terminal_columns(FILE *out);
-
-#endif /* TOKMAP_PROCESS_H */

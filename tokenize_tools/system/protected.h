@@ -3,8 +3,7 @@
  *
  * A command names the files that it reads; then no output may be one of them, under any name, or
  * take its name. */
-#ifndef TOKMAP_PROTECTED_H
-#define TOKMAP_PROTECTED_H
+#pragma once
 
 #include "system/files.h"
 #include "tokmap.h"
@@ -21,5 +20,3 @@ int path_check_output(const char *path);
 int path_check_dataset(const char *prefix);
 /* The same for stdout. */
 int path_check_stdout(void);
-
-#endif /* TOKMAP_PROTECTED_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* array.h - arrays that grow. */
-#ifndef TOKMAP_ARRAY_H
-#define TOKMAP_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ static inline bool array_reserve(void *array, size_t *capacity, size_t n, size_t
     *capacity = done ? next : *capacity;
     return done;
 }
-
-#endif /* TOKMAP_ARRAY_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base64.h - standard base64 (RFC 4648): padded, no white space, no other alphabet. */
-#ifndef TOKMAP_BASE64_H
-#define TOKMAP_BASE64_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
 
 /* The number of bytes written, or BASE64_BAD. */
 size_t base64_decode(const char *text, size_t n_bytes, uint8_t *out);
-
-#endif /* TOKMAP_BASE64_H */

@@ -6,8 +6,7 @@
  *     what `text` says, if that is not NULL: a number of JSON, of any length;
  *     else, if `integer` is not 0, those 64 bits without a sign.
  * Pure. */
-#ifndef TOKMAP_EXACT_NUMBER_H
-#define TOKMAP_EXACT_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ int number_compare(const tokmap_value *a, const tokmap_value *b);
 /* Whether 8 bytes can hold it: an INT64, or a FLOAT64 that is finite if the number is, and equal to
  * it if it was written without fraction and exponent. */
 bool number_is_storable(const tokmap_value *v);
-
-#endif /* TOKMAP_EXACT_NUMBER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* failure.h - why something could not be done: carried from where it is found to where it is
  * printed. The first caller on the way that knows the place puts it before the text. */
-#ifndef TOKMAP_FAILURE_H
-#define TOKMAP_FAILURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool fail_system(failure *f, int sys_errno, const char *format, ...)
 bool fail_memory(failure *f);
 /* Puts the place before the text, unless it has one. */
 bool fail_at(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif /* TOKMAP_FAILURE_H */

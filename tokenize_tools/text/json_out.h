@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_out.h - prints a JSON text value by value, on one line, and puts the commas. */
-#ifndef TOKMAP_JSON_OUT_H
-#define TOKMAP_JSON_OUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void json_out_hash(json_out *o, const char *key, uint64_t hash);
 /* Any other value, in the words of JSON. */
 void json_out_print(json_out *o, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif /* TOKMAP_JSON_OUT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_parts.h - what all that read JSON share (json_reader.c, corpus/json_line.c,
  * fields/where.c): white space, escapes and numbers. Pure. */
-#ifndef TOKMAP_JSON_PARTS_H
-#define TOKMAP_JSON_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ static inline bool json_number_may_end(json_number n)
 
 /* Whether the number of n_bytes has no fraction and no exponent, and fits 64 bits. */
 bool json_whole_number(const char *number, size_t n_bytes, int64_t *value);
-
-#endif /* TOKMAP_JSON_PARTS_H */

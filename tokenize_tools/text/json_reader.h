@@ -10,8 +10,7 @@
  *
  * After a failure every call fails, so one check at the end is enough. Time is linear. The only
  * memory allocated is one buffer for strings with escapes that are read, not skipped. */
-#ifndef TOKMAP_JSON_READER_H
-#define TOKMAP_JSON_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ bool json_field_given(json_reader *r, const json_field *field);
 /* Leaves *s unchanged if it is not given. */
 bool json_field_string(json_reader *r, const json_field *field, json_string *s);
 bool json_string_is(json_string s, const char *text);
-
-#endif /* TOKMAP_JSON_READER_H */

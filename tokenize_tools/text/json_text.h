@@ -2,8 +2,7 @@
 /* json_text.h - checks, searches, compares and prints a whole JSON text, without building a tree.
  *
  * As strict as json_reader.h, which it uses. */
-#ifndef TOKMAP_JSON_TEXT_H
-#define TOKMAP_JSON_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void json_text_print(FILE *out, json_text_span text);
 /* Prints a JSON string with its quotes. Each maximal invalid part of UTF-8 becomes one U+FFFD, as
  * in Python and Rust, and characters that are not plain become \u escapes. */
 void json_text_print_string(FILE *out, const char *s, size_t n_bytes);
-
-#endif /* TOKMAP_JSON_TEXT_H */

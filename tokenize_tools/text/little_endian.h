@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* little_endian.h - loads and stores little-endian numbers at any alignment. */
-#ifndef TOKMAP_LITTLE_ENDIAN_H
-#define TOKMAP_LITTLE_ENDIAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline void le_put(uint8_t *p, uint64_t value, size_t n_bytes)
     for (size_t i = 0; i < n_bytes; i++)
         p[i] = (uint8_t)(value >> (8 * i));
 }
-
-#endif /* TOKMAP_LITTLE_ENDIAN_H */

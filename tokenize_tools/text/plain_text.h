@@ -4,8 +4,7 @@
  * Not plain are control characters (U+0000 to U+001F, U+007F to U+009F), characters that change the
  * direction of text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069), line separators
  * (U+2028, U+2029), and bytes that are not UTF-8: some terminals take 0x9B for ESC [. Pure. */
-#ifndef TOKMAP_PLAIN_TEXT_H
-#define TOKMAP_PLAIN_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void line_text_print(FILE *out, const char *s, size_t n_bytes);
 /* The text that a line stands for, in place, without a zero byte in it. False: line_text_print does
  * not write such a line. */
 bool line_text_parse(char *line);
-
-#endif /* TOKMAP_PLAIN_TEXT_H */

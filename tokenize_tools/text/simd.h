@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simd.h - which vector instructions to use; the scalar code is the definition. */
-#ifndef TOKMAP_SIMD_H
-#define TOKMAP_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ typedef enum simd_level {
 bool simd_works(simd_level level);
 /* Never SIMD_BEST itself. */
 simd_level simd_best(void);
-
-#endif /* TOKMAP_SIMD_H */

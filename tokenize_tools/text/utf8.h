@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h - UTF-8: decode, encode, check. Pure. */
-#ifndef TOKMAP_UTF8_H
-#define TOKMAP_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
  * 3 bytes) that one U+FFFD replaces, as in Python and the Unicode standard. 0: text[0 .. n_bytes)
  * may be the beginning of a character, and more bytes are needed to decide. */
 size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes);
-
-#endif /* TOKMAP_UTF8_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* value_bytes.h - values of documents as bytes, so that they can be kept beside other data. */
-#ifndef TOKMAP_VALUE_BYTES_H
-#define TOKMAP_VALUE_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ size_t value_bytes_size(const tokmap_value *values, size_t n);
 void value_bytes_put(uint8_t *to, const tokmap_value *values, size_t n);
 /* Reads n values; their text points into the bytes. Returns how many bytes they are. */
 size_t value_bytes_get(const uint8_t *from, tokmap_value *values, size_t n);
-
-#endif /* TOKMAP_VALUE_BYTES_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* word_distance.h - how far two words are from each other, to name the one that was meant. */
-#ifndef TOKMAP_WORD_DISTANCE_H
-#define TOKMAP_WORD_DISTANCE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
 
 /* Levenshtein distance, in bytes; SIZE_MAX if a word is longer than WORD_DISTANCE_LONGEST. */
 size_t word_distance(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
-
-#endif /* TOKMAP_WORD_DISTANCE_H */

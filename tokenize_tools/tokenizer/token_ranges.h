@@ -4,8 +4,7 @@
  * The encoder does not keep them. If the tokens spell the text, a walk over ids and text finds them
  * again: each token is the text where the one before it ends, up to the end of both. So a text that
  * was changed before it was encoded is noticed. Pure. */
-#ifndef TOKMAP_TOKEN_RANGES_H
-#define TOKMAP_TOKEN_RANGES_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 #include "tokenizer/words/added_tokens.h"
@@ -42,5 +41,3 @@ const char *token_ranges_rules(const model *m, range_rules *r);
  * byte *lost on, and some ranges are filled in. */
 bool token_ranges_find(const range_rules *r, const encoded_text *e, byte_range *ranges,
                        size_t *lost);
-
-#endif /* TOKMAP_TOKEN_RANGES_H */

@@ -4,8 +4,7 @@
  * A tokenizer does not change after it is made, so threads share it. Each thread has its own
  * encoder, with a cache of words. Ids never depend on the cache. Pure: the caller reads the
  * files. */
-#ifndef TOKMAP_TOKENIZER_TOKENIZER_H
-#define TOKMAP_TOKENIZER_TOKENIZER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_
  * SIZE_MAX), or ids[*bad] does not exist. */
 bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,
                       size_t *bad);
-
-#endif /* TOKMAP_TOKENIZER_TOKENIZER_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* word_engine.h - the tokenizers that split text into words by a pattern and encode each word
  * alone; most words were seen before. Pure. */
-#ifndef TOKMAP_WORD_ENGINE_H
-#define TOKMAP_WORD_ENGINE_H
+#pragma once
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
@@ -22,5 +21,3 @@ void word_scratch_free(word_scratch *s);
 /* Appends the ids of a text with TEXT_PADDING readable bytes after it. n_first: of normalize_text.
  * false: out of memory, or 4 GiB or more. */
 bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buffer *out);
-
-#endif /* TOKMAP_WORD_ENGINE_H */

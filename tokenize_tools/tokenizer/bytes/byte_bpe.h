@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* byte_bpe.h - byte-level BPE: merges a word from its bytes. */
-#ifndef TOKMAP_BYTE_BPE_H
-#define TOKMAP_BYTE_BPE_H
+#pragma once
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
@@ -19,5 +18,3 @@ bool byte_bpe_takes_bytes(const byte_bpe *b);
  * memory. */
 bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word, size_t n_bytes,
                      id_buffer *out);
-
-#endif /* TOKMAP_BYTE_BPE_H */

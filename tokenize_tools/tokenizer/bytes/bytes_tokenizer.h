@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bytes_tokenizer.h - the built-in tokenizer `bytes`: each byte is its own id, and 256 ends a
  * document. */
-#ifndef TOKMAP_BYTES_TOKENIZER_H
-#define TOKMAP_BYTES_TOKENIZER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ enum {
  * Returns the number of ids read: less than n_ids if the next one is not an id of this
  * tokenizer. */
 size_t bytes_tokenizer_decode(const uint32_t *ids, size_t n_ids, uint8_t *text, size_t *n_bytes);
-
-#endif /* TOKMAP_BYTES_TOKENIZER_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vocabulary.h - finds tokens by their bytes. */
-#ifndef TOKMAP_VOCABULARY_H
-#define TOKMAP_VOCABULARY_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 
@@ -20,5 +19,3 @@ uint32_t vocabulary_find_text(const vocabulary *v, const void *text, size_t n_by
 /* The bytes of any token of the model, followed by VOCABULARY_PADDING. */
 const uint8_t *vocabulary_bytes(const vocabulary *v, uint32_t id);
 size_t vocabulary_longest(const vocabulary *v);
-
-#endif /* TOKMAP_VOCABULARY_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* char_bpe.h - BPE over characters: sentencepiece's (by score) and that of tokenizer.json (listed
  * merges), with byte fallback for characters that have no token. */
-#ifndef TOKMAP_CHAR_BPE_H
-#define TOKMAP_CHAR_BPE_H
+#pragma once
 
 #include "tokenizer/chars/char_words.h"
 #include "tokenizer/model/id_buffer.h"
@@ -32,5 +31,3 @@ bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *t
 /* sentencepiece without byte fallback: makes one id of each run of unknown ids from `first` on. For
  * a text that was encoded in parts. */
 void char_bpe_fuse_unknown(const char_bpe *b, size_t first, id_buffer *out);
-
-#endif /* TOKMAP_CHAR_BPE_H */

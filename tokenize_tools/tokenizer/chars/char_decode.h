@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* char_decode.h - decodes ids, for the tokenizers over characters. */
-#ifndef TOKMAP_CHAR_DECODE_H
-#define TOKMAP_CHAR_DECODE_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 
@@ -14,5 +13,3 @@ bool char_decoder_set_text(char_decoder *d, uint32_t id, const model_text *text)
 void char_decoder_free(char_decoder *d);
 /* The text, malloced; skips ids that do not exist. false: out of memory. */
 bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text);
-
-#endif /* TOKMAP_CHAR_DECODE_H */

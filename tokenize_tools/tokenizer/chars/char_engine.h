@@ -2,8 +2,7 @@
 /* char_engine.h - the tokenizers over characters: sentencepiece's BPE and Unigram, and similar ones
  * in tokenizer.json. Normalizes text and cuts it into independent words, most of which were seen
  * before. Pure. */
-#ifndef TOKMAP_CHAR_ENGINE_H
-#define TOKMAP_CHAR_ENGINE_H
+#pragma once
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/normalize/normalizer.h"
@@ -48,5 +47,3 @@ bool char_scratch_encode(char_scratch *s, stretch t, id_buffer *out);
  * became one id, and following ones join it. */
 void char_scratch_save(const char_scratch *s, double *score, bool *unknown);
 void char_scratch_restore(char_scratch *s, double score, bool unknown);
-
-#endif /* TOKMAP_CHAR_ENGINE_H */

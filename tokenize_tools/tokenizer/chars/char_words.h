@@ -3,8 +3,7 @@
  * crosses.
  *
  * Characters are of a few kinds; pairs of kinds may be joined or not. Pure. */
-#ifndef TOKMAP_CHAR_WORDS_H
-#define TOKMAP_CHAR_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ bool char_words_joined(const char_words *w, uint32_t left, uint32_t right);
  * text[n_bytes .. n_text). n_bytes > 0. */
 void char_words_split(const char_words *w, simd_level e, const uint8_t *text, const size_t sizes[2],
                       uint64_t *starts);
-
-#endif /* TOKMAP_CHAR_WORDS_H */

@@ -7,8 +7,7 @@
  * before it, down to the last bit, so a state is passed from part to part. But most parts are far
  * from any tie: they are known to give the same ids after any state, and their ids may be
  * cached. */
-#ifndef TOKMAP_UNIGRAM_H
-#define TOKMAP_UNIGRAM_H
+#pragma once
 
 #include "tokenizer/chars/char_words.h"
 #include "tokenizer/model/id_buffer.h"
@@ -51,5 +50,3 @@ bool unigram_words(unigram_scratch *s, const uint8_t *text, size_t n_bytes, cons
 /* Appends the remaining ids. The sentence may continue, also in another scratch that gets the
  * state. */
 bool unigram_end(unigram_scratch *s, const uint8_t *end, id_buffer *out);
-
-#endif /* TOKMAP_UNIGRAM_H */

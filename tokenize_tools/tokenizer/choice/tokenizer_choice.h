@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer_choice.h - the tokenizer that a command line names: opens it, prints why it cannot, and
  * has the help and the words of its options. */
-#ifndef TOKMAP_TOKENIZER_CHOICE_H
-#define TOKMAP_TOKENIZER_CHOICE_H
+#pragma once
 
 #include "cli/options.h"
 #include "tokenizer/file/tokenizer_file.h"
@@ -32,5 +31,3 @@ int tokenizer_choice_fail(const failure *err, const char *advice);
 const cli_word *tokenizer_pattern_words(void);
 /* The words of --specials. */
 extern const cli_word tokenizer_specials_words[];
-
-#endif /* TOKMAP_TOKENIZER_CHOICE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* special_place.h - finds the special token that --specials error refused: an encoder knows only
  * about where it stopped. For messages; takes some tens of encodings. */
-#ifndef TOKMAP_SPECIAL_PLACE_H
-#define TOKMAP_SPECIAL_PLACE_H
+#pragma once
 
 #include "tokenizer/tokenizer.h"
 
@@ -16,5 +15,3 @@ typedef struct special_place {
 /* Finds the first special token in a text that encoder_encode refused with TOKENIZE_SPECIAL. As for
  * that call, TEXT_PADDING bytes after the text are readable. */
 special_place special_place_find(const tokenizer *t, const uint8_t *text, size_t n_bytes);
-
-#endif /* TOKMAP_SPECIAL_PLACE_H */

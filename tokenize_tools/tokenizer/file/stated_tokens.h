@@ -2,8 +2,7 @@
 /* stated_tokens.h - finds the token that begins or ends a document, as stated by the files of a
  * tokenizer: the vocabulary file, and tokenizer_config.json and generation_config.json beside
  * it. */
-#ifndef TOKMAP_STATED_TOKENS_H
-#define TOKMAP_STATED_TOKENS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer
 /* For messages: "</s>" (2, tokenizer_config.json) and "<eot>" (7, generation_config.json). */
 void stated_tokens_list(const stated_tokens *tokens, const tokenizer_file *file,
                         char list[STATED_TOKENS_LIST_BYTES]);
-
-#endif /* TOKMAP_STATED_TOKENS_H */

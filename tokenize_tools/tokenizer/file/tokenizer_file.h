@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer_file.h - opens a tokenizer by name: `bytes`, or a tokenizer file and the files beside
  * it. Prints nothing. */
-#ifndef TOKMAP_TOKENIZER_FILE_H
-#define TOKMAP_TOKENIZER_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ typedef struct name_pair {
  * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Reads nothing if the
  * path does not end in `own` or the file does not exist. */
 bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *file, failure *err);
-
-#endif /* TOKMAP_TOKENIZER_FILE_H */

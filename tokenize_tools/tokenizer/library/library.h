@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.h - what the files of libtokmap_tokenizer share. Its other parts are those of the
  * commands. */
-#ifndef TOKMAP_LIBRARY_H
-#define TOKMAP_LIBRARY_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -49,5 +48,3 @@ void *result_memory_new(size_t n_bytes);
 void *result_memory_shrink(void *memory, size_t n_bytes);
 /* NULL is accepted. */
 void result_memory_free(const void *memory);
-
-#endif /* TOKMAP_LIBRARY_H */

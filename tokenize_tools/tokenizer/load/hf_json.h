@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hf_json.h - reads what the components of a tokenizer.json have in common: a type, a Sequence of
  * components, and patterns. */
-#ifndef TOKMAP_HF_JSON_H
-#define TOKMAP_HF_JSON_H
+#pragma once
 
 #include "text/failure.h"
 #include "text/json_reader.h"
@@ -41,5 +40,3 @@ bool hf_read_pattern(json_reader *r, const json_field *field, const char *what, 
 
 /* How many bytes of a text from the file fit in a message, for "%.*s". */
 int hf_shown(json_string s);
-
-#endif /* TOKMAP_HF_JSON_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hf_vocabulary.h - reads {"token": id} and merges, as in tokenizer.json, vocab.json and
  * merges.txt. */
-#ifndef TOKMAP_HF_VOCABULARY_H
-#define TOKMAP_HF_VOCABULARY_H
+#pragma once
 
 #include "text/json_reader.h"
 #include "tokenizer/model/model.h"
@@ -17,5 +16,3 @@ bool hf_read_merges(json_reader *r, model *m, const name_table *names, failure *
 bool hf_read_merge_lines(json_string text, model *m, const name_table *names, failure *err);
 /* The value of the byte that <0xNN>, with capitals, stands for; -1 for any other name. */
 int hf_byte_of_name(const char *name, size_t n_bytes);
-
-#endif /* TOKMAP_HF_VOCABULARY_H */

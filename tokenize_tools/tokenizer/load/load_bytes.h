@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load_bytes.h - builds the vocabulary of byte-level BPE with ranks: tiktoken and tekken. */
-#ifndef TOKMAP_LOAD_BYTES_H
-#define TOKMAP_LOAD_BYTES_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 #include "tokenizer/model/name_table.h"
@@ -19,5 +18,3 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
 /* Call after the last token: each of the 256 bytes must be a token. Sets the kind of the model. */
 bool bytes_check(byte_vocabulary *v);
 void bytes_free(byte_vocabulary *v);
-
-#endif /* TOKMAP_LOAD_BYTES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load_hf_pipeline.h - reads the parts of a tokenizer.json around its model: normalizer,
  * pre_tokenizer, the ends that its post_processor names, and its decoder. */
-#ifndef TOKMAP_LOAD_HF_PIPELINE_H
-#define TOKMAP_LOAD_HF_PIPELINE_H
+#pragma once
 
 #include "text/json_reader.h"
 #include "tokenizer/model/model.h"
@@ -25,5 +24,3 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split);
 bool hf_read_decoder(json_reader *r, model *m, failure *err);
 /* Sets bos_id and eos_id if exactly one token is before or after the text. */
 bool hf_read_post_processor(json_reader *r, model *m, failure *err);
-
-#endif /* TOKMAP_LOAD_HF_PIPELINE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_load.h - reads tokenizer files of every kind into a model, or refuses them and names the
  * part that is not supported. Pure. */
-#ifndef TOKMAP_MODEL_LOAD_H
-#define TOKMAP_MODEL_LOAD_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 
@@ -33,5 +32,3 @@ bool load_vocab_merges(model *m, const model_source *source, failure *err);
  * <|endoftext|> <|end_of_text|> </s> <eos> <｜end▁of▁sentence｜> <|im_end|> [EOS]. Two added tokens
  * may have the same id. */
 bool model_finish(model *m, const model_source *source, failure *err);
-
-#endif /* TOKMAP_MODEL_LOAD_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* presets.h - the special tokens and ids that belong to a --pattern: tiktoken's files contain only
  * ranks. */
-#ifndef TOKMAP_PRESETS_H
-#define TOKMAP_PRESETS_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 
@@ -49,5 +48,3 @@ bool preset_add_tekken_specials(model *m, failure *err);
 /* Sets pattern, normalizer, specials, bos_id and eos_id. false: the preset is for files with
  * another number of ranks, or the expression cannot be matched as tiktoken does. */
 bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, failure *err);
-
-#endif /* TOKMAP_PRESETS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* id_buffer.h - a growing array of ids. */
-#ifndef TOKMAP_ID_BUFFER_H
-#define TOKMAP_ID_BUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ typedef struct id_buffer { /* starts as {0} */
 bool id_buffer_reserve(id_buffer *b, size_t n_more);
 bool id_buffer_append(id_buffer *b, uint32_t id);
 void id_buffer_free(id_buffer *b);
-
-#endif /* TOKMAP_ID_BUFFER_H */

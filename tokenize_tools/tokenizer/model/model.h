@@ -4,8 +4,7 @@
  * The loaders (load_*.c) fill one and check what they take from a file: ids exist, pieces are UTF-8
  * and different, scores are finite, and what byte_fallback needs is there. tokenizer.c makes a
  * tokenizer from it, or refuses it and names the part that is not supported. */
-#ifndef TOKMAP_MODEL_H
-#define TOKMAP_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -245,5 +244,3 @@ static inline const uint8_t *model_token_bytes(const model *m, uint32_t id)
 {
     return m->bytes + m->tokens[id].offset;
 }
-
-#endif /* TOKMAP_MODEL_H */

@@ -3,8 +3,7 @@
  *
  * The strings are copied. Time is linear for any set of strings: one in which too many have the
  * same hash is refused. */
-#ifndef TOKMAP_NAME_TABLE_H
-#define TOKMAP_NAME_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ void name_table_free(name_table *t);
 /* value must be less than NAME_TABLE_NONE. */
 name_result name_table_add(name_table *t, const void *name, size_t n_bytes, uint32_t value);
 uint32_t name_table_find(const name_table *t, const void *name, size_t n_bytes);
-
-#endif /* TOKMAP_NAME_TABLE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* char_map.h - steps of a normalizer that look at one character at a time, as one table: code point
  * to text. Canonical order, which looks at neighbours, may be one of the steps. Pure. */
-#ifndef TOKMAP_CHAR_MAP_H
-#define TOKMAP_CHAR_MAP_H
+#pragma once
 
 #include "tokenizer/normalize/text_buffer.h"
 #include "tokenizer/unicode/unicode.h"
@@ -32,5 +31,3 @@ void char_map_free(char_map *m);
 bool char_map_run(const char_map *m, nfc_scratch *scratch, text_span text, text_buffer *out);
 /* Whether the character becomes exactly one, in *to, whatever its neighbours are. */
 bool char_map_one(const char_map *m, uint32_t character, uint32_t *to);
-
-#endif /* TOKMAP_CHAR_MAP_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* char_pairs.h - a set of pairs of characters between which text must not be cut. Pure. */
-#ifndef TOKMAP_CHAR_PAIRS_H
-#define TOKMAP_CHAR_PAIRS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void char_pairs_add_text(char_pairs *p, const uint8_t *text, size_t n_bytes);
 /* Whether (left, right), (left, CHAR_ANY) or (CHAR_ANY, right) is in the set. */
 bool char_pairs_has(const char_pairs *p, uint32_t left, uint32_t right);
 void char_pairs_free(char_pairs *p);
-
-#endif /* TOKMAP_CHAR_PAIRS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* charsmap.h - sentencepiece's precompiled rules for characters: a trie of what is replaced, and
  * the replacements. They come from the model file and are checked before any lookup. Pure. */
-#ifndef TOKMAP_CHARSMAP_H
-#define TOKMAP_CHARSMAP_H
+#pragma once
 
 #include "tokenizer/normalize/char_pairs.h"
 #include "tokenizer/words/double_array.h"
@@ -33,5 +32,3 @@ bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, r
  * no rule that began earlier can apply. Adds every pair if a rule does not consist of characters,
  * or if the rules, which are then those of a damaged file, would take too long. */
 void charsmap_add_pairs(const charsmap *c, char_pairs *pairs);
-
-#endif /* TOKMAP_CHARSMAP_H */

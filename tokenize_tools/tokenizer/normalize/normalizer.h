@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* normalizer.h - normalizes a text before it is cut into pieces: sentencepiece's normalizer, or
  * the one of a tokenizer.json. Pure. */
-#ifndef TOKMAP_NORMALIZER_H
-#define TOKMAP_NORMALIZER_H
+#pragma once
 
 #include "tokenizer/normalize/char_pairs.h"
 #include "tokenizer/model/model.h"
@@ -66,5 +65,3 @@ void normalize_scratch_free(normalize_scratch *s);
  * remove that character, this is known only for a model that puts something before it alone
  * (PREPEND_FIRST). n may be NULL: no steps. false: out of memory. */
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span);
-
-#endif /* TOKMAP_NORMALIZER_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_buffer.h - a text buffer that grows. */
-#ifndef TOKMAP_TEXT_BUFFER_H
-#define TOKMAP_TEXT_BUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ bool text_buffer_prefix(text_buffer *t, const void *prefix, size_t n_bytes, text
 /* The text written so far, followed by zeroed padding. */
 text_span text_buffer_span(text_buffer *t);
 void text_buffer_free(text_buffer *t);
-
-#endif /* TOKMAP_TEXT_BUFFER_H */

@@ -6,8 +6,7 @@
  * never changes. It reads each character once, with one character of look-ahead. What cannot be
  * matched exactly and in linear time is refused: look-ahead of several characters, look-behind, \b,
  * backreferences, atomic groups, matches of nothing. */
-#ifndef TOKMAP_EXPRESSION_H
-#define TOKMAP_EXPRESSION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -43,5 +42,3 @@ size_t expression_next(const expression *x, const view *v, size_t i);
 /* The end of the match that begins at byte `start` of the piece; 0: there is none. The view
  * remembers long vain searches. */
 size_t expression_match(const expression *x, view *v, size_t start);
-
-#endif /* TOKMAP_EXPRESSION_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expression_tree.h - the text of an expression as a tree, for expression.c. */
-#ifndef TOKMAP_EXPRESSION_TREE_H
-#define TOKMAP_EXPRESSION_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ typedef struct tree {
 uint32_t tree_parse(tree *t);
 /* Refuses the expression. Returns 0. */
 uint32_t tree_fail(tree *t, const char *what);
-
-#endif /* TOKMAP_EXPRESSION_TREE_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* found_words.h - the words of a text, in memory that is used again. */
-#ifndef TOKMAP_FOUND_WORDS_H
-#define TOKMAP_FOUND_WORDS_H
+#pragma once
 
 #include "tokenizer/split/splitter.h"
 
@@ -23,5 +22,3 @@ size_t found_words_kept(const found_words *w, size_t n_first);
 /* Takes the first words away, which have n_bytes. */
 void found_words_skip(found_words *w, size_t n_bytes);
 void found_words_free(found_words *w);
-
-#endif /* TOKMAP_FOUND_WORDS_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.h - what a pattern consists of: stages. A stage has the expressions that it stands for
  * or a scalar function that defines its words; algebra over masks finds the same words faster. */
-#ifndef TOKMAP_SPLIT_PATTERN_H
-#define TOKMAP_SPLIT_PATTERN_H
+#pragma once
 
 #include "tokenizer/split/expression.h"
 #include "tokenizer/split/splitter.h"
@@ -88,5 +87,3 @@ static inline split_stage_id split_stage_at(split_pattern p, unsigned place)
 /* The stage of which the expression of a tokenizer.json is a spelling; STAGE_NONE: it is not known.
  * Nothing is guessed from parts of it. */
 split_stage_id split_find_stage(const char *text, size_t n_bytes);
-
-#endif /* TOKMAP_SPLIT_PATTERN_H */

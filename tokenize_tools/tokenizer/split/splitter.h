@@ -7,8 +7,7 @@
  * ("isolated"); only stages that remove text leave bytes in no word. A byte that is not UTF-8 is a
  * character of CLASS_OTHER. Words are whole characters, except with stages after BYTE_LEVEL, which
  * also split between bytes. Pure. */
-#ifndef TOKMAP_SPLITTER_H
-#define TOKMAP_SPLITTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ bool splitter_removes(const splitter *s);
  * `kept`. `removed` is scratch space like starts. Returns the number of bytes. */
 size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, uint8_t *kept,
                            uint64_t *starts, uint64_t *removed);
-
-#endif /* TOKMAP_SPLITTER_H */

@@ -4,8 +4,7 @@
  * next_to(x) are the bytes after those of x, ahead(x, n) the bytes n before them. A run is a
  * sequence of adjacent bits; through(seeds, run) are the bits of runs from a seed to the end of the
  * run, found by the carry of an addition. What only one pattern needs is in pattern_*.c. */
-#ifndef TOKMAP_SPLITTER_ALGEBRA_H
-#define TOKMAP_SPLITTER_ALGEBRA_H
+#pragma once
 
 #include "tokenizer/split/splitter_blocks.h"
 #include "tokenizer/split/splitter_scalar.h"
@@ -245,5 +244,3 @@ SPLITTER_INLINE uint64_t gpt2_runs(carry *c, const block *b, const block *next, 
     c->blank = b->blank;
     return starts;
 }
-
-#endif /* TOKMAP_SPLITTER_ALGEBRA_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_avx2.h - reads a block into masks with AVX2. */
-#ifndef TOKMAP_SPLITTER_AVX2_H
-#define TOKMAP_SPLITTER_AVX2_H
+#pragma once
 
 #include <immintrin.h>
 #include <string.h>
@@ -312,5 +311,3 @@ TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsign
     else
         r->lead2 = r->lead3 = r->lead4 = 0;
 }
-
-#endif /* TOKMAP_SPLITTER_AVX2_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_avx512.h - reads a block into masks with AVX-512. */
-#ifndef TOKMAP_SPLITTER_AVX512_H
-#define TOKMAP_SPLITTER_AVX512_H
+#pragma once
 
 #include <immintrin.h>
 
@@ -192,5 +191,3 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
     if (wanted & WANT_OLD_DEEPSEEK)
         b->punctuation = _mm512_test_epi8_mask(classes, all64(64 | 8 | 1));
 }
-
-#endif /* TOKMAP_SPLITTER_AVX512_H */

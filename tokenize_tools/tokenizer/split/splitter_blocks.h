@@ -8,8 +8,7 @@
  * one before. Two blocks are not enough for a few cases, such as a run of more than 64 blanks that
  * may end with a newline. These are left to the scalar splitter, which splits from the last word
  * until a word starts after the block. */
-#ifndef TOKMAP_SPLITTER_BLOCKS_H
-#define TOKMAP_SPLITTER_BLOCKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,5 +205,3 @@ SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader 
         next = last;
     }
 }
-
-#endif /* TOKMAP_SPLITTER_BLOCKS_H */

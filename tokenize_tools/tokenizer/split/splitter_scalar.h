@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_scalar.h - the text one character at a time, for the definitions of patterns. */
-#ifndef TOKMAP_SPLITTER_SCALAR_H
-#define TOKMAP_SPLITTER_SCALAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ static inline void split_set_bit(uint64_t *bits, size_t i)
 
 /* Splits what the stages before left of a range, and sets bits in starts. */
 void split_range(const splitter *s, unsigned stage, const view *range, uint64_t *starts);
-
-#endif /* TOKMAP_SPLITTER_SCALAR_H */

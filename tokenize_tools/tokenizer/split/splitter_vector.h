@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* splitter_vector.h - compiles a walk over blocks for each vector engine. */
-#ifndef TOKMAP_SPLITTER_VECTOR_H
-#define TOKMAP_SPLITTER_VECTOR_H
+#pragma once
 
 #include "tokenizer/split/splitter_algebra.h"
 
@@ -29,5 +28,3 @@
 #define SPLIT_WALKERS(x, wanted, first) const split_walkers x##_walkers = {NULL, NULL};
 
 #endif
-
-#endif /* TOKMAP_SPLITTER_VECTOR_H */

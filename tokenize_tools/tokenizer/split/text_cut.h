@@ -3,8 +3,7 @@
  *
  * Whatever the text before and after, a pattern starts a word at the places that split_cuts gives,
  * and the words on both sides are the same if each side is split alone. */
-#ifndef TOKMAP_TEXT_CUT_H
-#define TOKMAP_TEXT_CUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ enum {
 size_t text_cut(const uint8_t *text, size_t n_searched, size_t n_bytes, unsigned allowed);
 /* A place is found when at most this many bytes after it are known. */
 #define CUT_BYTES_AFTER 16
-
-#endif /* TOKMAP_TEXT_CUT_H */

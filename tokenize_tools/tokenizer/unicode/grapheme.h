@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grapheme.h - extended grapheme clusters (UAX 29), as HuggingFace's Precompiled normalizer finds
  * them. Pure. */
-#ifndef TOKMAP_GRAPHEME_H
-#define TOKMAP_GRAPHEME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
 size_t grapheme_length(const uint8_t *text, size_t n_bytes);
 /* Whether it is a cluster of its own between any two such characters. */
 bool grapheme_is_alone(uint32_t code_point);
-
-#endif /* TOKMAP_GRAPHEME_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grapheme_tables.h - the properties used by grapheme.c, made by make_grapheme_tables.py. */
-#ifndef TOKMAP_GRAPHEME_TABLES_H
-#define TOKMAP_GRAPHEME_TABLES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ extern const uint32_t grapheme_ranges[];
 extern const size_t grapheme_n_ranges;
 /* The range of the first code point of each 256, up to U+10000. */
 extern const uint16_t grapheme_blocks[];
-
-#endif /* TOKMAP_GRAPHEME_TABLES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hf_tables.h - classes and lower case as Hugging Face's pre-tokenizers and normalizers know them,
  * for unicode.c. Made by make_unicode_tables.py. */
-#ifndef TOKMAP_HF_TABLES_H
-#define TOKMAP_HF_TABLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ typedef struct lower_run {
     int32_t distance;
 } lower_run;
 extern const lower_run lower_runs[LOWER_N_RUNS];
-
-#endif /* TOKMAP_HF_TABLES_H */

@@ -2,8 +2,7 @@
 /* nfc_tables.h - the properties of code points for nfc.c. Private to it.
  *
  * Made by make_unicode_tables.py, which has the same constants. */
-#ifndef TOKMAP_NFC_TABLES_H
-#define TOKMAP_NFC_TABLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ typedef struct compatibility_run {
 } compatibility_run;
 extern const compatibility_run compatibility_runs[COMPATIBILITY_N_RUNS];
 extern const uint32_t compatibility_parts[];
-
-#endif /* TOKMAP_NFC_TABLES_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_runs.h - long runs in the tables of make_unicode_tables.py. R4(x) to R2048(x) stand for 4
  * to 2048 elements with the value x, I4(x) to I32(x) for the values x, x + 1 and so on. */
-#ifndef TOKMAP_TABLE_RUNS_H
-#define TOKMAP_TABLE_RUNS_H
+#pragma once
 
 #define R4(x) x, x, x, x
 #define R8(x) R4(x), R4(x)
@@ -19,5 +18,3 @@
 #define I8(x) I4(x), I4(x + 4)
 #define I16(x) I8(x), I8(x + 8)
 #define I32(x) I16(x), I16(x + 16)
-
-#endif /* TOKMAP_TABLE_RUNS_H */

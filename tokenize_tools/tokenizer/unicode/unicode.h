@@ -3,8 +3,7 @@
  *
  * make_unicode_tables.py makes the tables, for the versions that the reference tokenizers use.
  * Pure. */
-#ifndef TOKMAP_UNICODE_H
-#define TOKMAP_UNICODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ uint8_t unicode_combining_class(uint32_t code_point);
 bool nfc_reserve(nfc_scratch *scratch, size_t n);
 /* Puts the first n code points of the scratch into canonical order. false: out of memory. */
 bool nfc_order(nfc_scratch *scratch, size_t n);
-
-#endif /* TOKMAP_UNICODE_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* added_tokens.h - finds added tokens in a text: the leftmost, and of those the longest. */
-#ifndef TOKMAP_ADDED_TOKENS_H
-#define TOKMAP_ADDED_TOKENS_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 
@@ -23,5 +22,3 @@ void added_tokens_free(added_tokens *a);
  * must be readable. */
 bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
                        added_match *match);
-
-#endif /* TOKMAP_ADDED_TOKENS_H */

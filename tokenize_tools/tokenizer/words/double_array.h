@@ -8,8 +8,7 @@
  *
  * A state is the place where the children of a node begin; a value lies at the state itself. A key
  * cannot have NUL, but with has_nul the byte 0xFF, which no UTF-8 has, stands for it. Pure. */
-#ifndef TOKMAP_DOUBLE_ARRAY_H
-#define TOKMAP_DOUBLE_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ size_t double_array_longest(const double_array *a, uint32_t state, const uint8_t
                             size_t n_bytes, uint32_t *value);
 /* The value of exactly this key. Not with has_nul. */
 bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes, uint32_t *value);
-
-#endif /* TOKMAP_DOUBLE_ARRAY_H */

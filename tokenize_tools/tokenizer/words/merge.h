@@ -5,8 +5,7 @@
  * Never quadratic: short words by scanning, longer ones in pieces that are joined where two of them
  * agree on a token. That is exact: a sequence of tokens is the result for its text exactly if every
  * two neighbours are the result for theirs (merge_long.c). */
-#ifndef TOKMAP_MERGE_H
-#define TOKMAP_MERGE_H
+#pragma once
 
 #include "tokenizer/model/model.h"
 
@@ -65,5 +64,3 @@ uint32_t merge_result(const merge_table *t, uint32_t rank, uint32_t left, uint32
 size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n, uint64_t *starts);
 /* Like merge_symbols, for words of any length from 1 on. */
 size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n);
-
-#endif /* TOKMAP_MERGE_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pair_filter.h - finds where in a text one of some strings may begin, by its first two bytes, 64
  * places at once. Pure. */
-#ifndef TOKMAP_PAIR_FILTER_H
-#define TOKMAP_PAIR_FILTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ static inline uint64_t pair_filter_find(const pair_filter *f, const uint8_t *tex
 {
     return f->find(f, text);
 }
-
-#endif /* TOKMAP_PAIR_FILTER_H */

@@ -3,8 +3,7 @@
  *
  * Words of at most 15 bytes are their own keys, two to a cache line. The result never depends on
  * the contents of the cache, which is bounded and emptied when full. */
-#ifndef TOKMAP_WORD_CACHE_H
-#define TOKMAP_WORD_CACHE_H
+#pragma once
 
 #include "tokenizer/model/id_buffer.h"
 
@@ -26,5 +25,3 @@ void word_cache_free(word_cache *c);
  * it. starts: from splitter_words. false: out of memory. */
 bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
                        id_buffer *out);
-
-#endif /* TOKMAP_WORD_CACHE_H */

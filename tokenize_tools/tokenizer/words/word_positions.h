@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* word_positions.h - turns a bitmap of word starts into a list. */
-#ifndef TOKMAP_WORD_POSITIONS_H
-#define TOKMAP_WORD_POSITIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ typedef size_t word_positions_fn(const uint64_t *bitmap, size_t *word, size_t n_
 
 /* level must work on this machine. */
 word_positions_fn *word_positions(simd_level level);
-
-#endif /* TOKMAP_WORD_POSITIONS_H */
