@@ -55,9 +55,8 @@ tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err)
     a->first_document = a->w->index->n_documents;
     a->first_token = a->w->n_tokens;
     tokmap_status status = check_fit(a, err);
-    if (!status && (a->ds->spans.bytes || a->redacted) && a->w->index->n_documents == 0 &&
-        !a->w->index->has_spans)
-        tokmap_i_index_writer_set_spans(a->w->index);
+    if (!status && (a->ds->spans.bytes || a->redacted) && a->w->index->n_documents == 0)
+        a->w->index->has_spans = true;
     if (!status)
         status = tokmap_i_writer_fit_columns(a->w, a->ds, err);
     if (!status)

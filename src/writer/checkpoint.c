@@ -186,10 +186,8 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
     tokmap_status status = check_tokens(w, err);
     if (!status && c->values_bytes > 0)
         status = tokmap_i_meta_writer_resume(&w->meta, w->names.values, c, err);
-    if (!status && w->meta)
-        tokmap_i_index_writer_set_meta(w->index, w->meta);
-    if (c->has_spans)
-        tokmap_i_index_writer_set_spans(w->index);
+    w->index->meta = w->meta;
+    w->index->has_spans = c->has_spans;
     if (!status)
         status = tokmap_i_index_writer_check(w->index, c->ends_checksum, err);
     if (status || strcmp(path, w->names.token_partial) == 0)

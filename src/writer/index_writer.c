@@ -49,7 +49,6 @@ tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char
     w->path = strdup(path);
     w->out = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
-    w->written = documents_start(w);
     if (!w->path || !w->out || !w->hasher) {
         tokmap_i_index_writer_close(w);
         return FAIL_MEMORY(err);
@@ -118,6 +117,8 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
 {
     uint8_t record[TOKMAP_I_GROUP_BYTES], wide[TOKMAP_I_WIDE_BYTES];
     uint8_t lengths[8 * TOKMAP_I_GROUP_DOCUMENTS];
+    if (w->n_documents <= TOKMAP_I_GROUP_DOCUMENTS) /* the first one */
+        w->written = documents_start(w);
     for (uint32_t i = 0; i < w->n_in_group; i++)
         store_le64(lengths + 8 * (size_t)i, w->group_ends[i] - (i ? w->group_ends[i - 1] : 0));
     tokmap_i_content_hash_add(&w->documents_hash, lengths, 8 * (size_t)w->n_in_group);
@@ -199,12 +200,6 @@ void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i
         last);
 }
 
-void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w)
-{
-    w->is_joined = true;
-    w->written = documents_start(w);
-}
-
 tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
                                             const tokmap_i_new_segment *segment, tokmap_error *err)
 {
@@ -224,19 +219,7 @@ tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
     return TOKMAP_OK;
 }
 
-void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta)
-{
-    w->meta = meta;
-    w->written = documents_start(w);
-}
-
 /* ---- Spans ---- */
-
-void tokmap_i_index_writer_set_spans(tokmap_i_index_writer *w)
-{
-    w->has_spans = true;
-    w->written = documents_start(w);
-}
 
 tokmap_status tokmap_i_index_writer_span(tokmap_i_index_writer *w, const tokmap_span *span,
                                          tokmap_error *err)
@@ -311,6 +294,8 @@ static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap
 static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
 {
     tokmap_i_documents_layout layout;
+    if (w->n_documents == 0)
+        w->written = documents_start(w);
     tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
     if (!status)
         status = flush_out(w, err);

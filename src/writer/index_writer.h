@@ -29,11 +29,12 @@ typedef struct tokmap_i_index_writer {
     tokmap_i_bytes blocks;                /* checksums, u64 as stored */
     tokmap_i_bytes inputs;                /* entries as stored */
     tokmap_i_bytes names;
-    bool is_joined;
+    /* Which sections there will be. The caller sets these before the first document ends, or a
+     * resumed file is checked. */
+    bool is_joined, has_spans;
+    tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
     tokmap_i_bytes segments, segment_names; /* as stored */
-    bool has_spans;
-    tokmap_i_bytes spans;       /* as in a journal */
-    tokmap_i_meta_writer *meta; /* NULL: documents have no values */
+    tokmap_i_bytes spans;                   /* as in a journal */
 } tokmap_i_index_writer;
 
 /* Takes over the fd of the file, even on failure. The file is empty, is emptied by the caller
@@ -64,15 +65,10 @@ void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i
 /* The name and the end of the last input. False: there is none, and *out is empty. */
 bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_new_input *out);
 
-/* The index will have spans, or at least their section. Before the first document ends, or the
- * check of a resumed file. */
-void tokmap_i_index_writer_set_spans(tokmap_i_index_writer *w);
 /* The next span, in order. */
 tokmap_status tokmap_i_index_writer_span(tokmap_i_index_writer *w, const tokmap_span *span,
                                          tokmap_error *err);
 
-/* The index is that of a joined dataset. Before anything else. */
-void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w);
 /* The next tokens, up to `end_token`, are in this file. */
 typedef struct tokmap_i_new_segment {
     const char *name; /* its path from the folder of the index */
@@ -81,10 +77,6 @@ typedef struct tokmap_i_new_segment {
 /* TOKMAP_ERR_ARGUMENT: the name is too long, or there are too many. */
 tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
                                             const tokmap_i_new_segment *segment, tokmap_error *err);
-
-/* The index will have these values of documents. Before the first document ends, or the check of a
- * resumed file. */
-void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta);
 
 /* ---- Checkpoints ---- */
 

@@ -21,8 +21,7 @@ tokmap_status tokmap_i_writer_add_span(tokmap_writer *w, const tokmap_span *span
                     "%s: document %" PRIu64
                     " has a span, but the first one had none: set has_spans",
                     w->names.index_path, w->index->n_documents);
-    if (!w->index->has_spans)
-        tokmap_i_index_writer_set_spans(w->index);
+    w->index->has_spans = true;
     if (span->n_tokens == 0 || span->first_token < end || span->first_token > TOKMAP_I_MAX_TOKENS ||
         span->n_tokens > TOKMAP_I_MAX_TOKENS || (uint32_t)span->role >= TOKMAP_I_OWN_ROLES)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,

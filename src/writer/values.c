@@ -48,8 +48,7 @@ static tokmap_status set_columns(tokmap_writer *w, const char *const *names, uin
                     w->names.index_path, n_documents);
     const tokmap_status status =
         tokmap_i_meta_writer_open(&w->meta, w->names.values, names, n_columns, err);
-    if (!status)
-        tokmap_i_index_writer_set_meta(w->index, w->meta);
+    w->index->meta = w->meta;
     return status;
 }
 

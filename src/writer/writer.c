@@ -62,7 +62,7 @@ static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_erro
     if (status || w->token_fd >= 0)
         return status;
     if (w->names.output == TOKMAP_I_OUTPUT_JOINED) {
-        tokmap_i_index_writer_set_joined(w->index);
+        w->index->is_joined = true;
         return tokmap_i_relative_path_open(&w->paths, w->names.index_path, err);
     }
     return CHECK_IO(err, tokmap_i_file_create(w->names.token_partial, &w->token_fd),
@@ -134,7 +134,7 @@ static tokmap_status begin_spans(tokmap_writer *w, tokmap_error *err)
                     "%s: was begun without spans; resume it without has_spans, or discard it to "
                     "start over",
                     w->names.index_path);
-    tokmap_i_index_writer_set_spans(w->index);
+    w->index->has_spans = true;
     return TOKMAP_OK;
 }
 

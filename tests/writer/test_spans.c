@@ -166,7 +166,7 @@ TEST(spans_of_any_page_are_found)
     tokmap_i_header h = {.n_tokens = n_tokens, .token_bytes = 2, .token_suffix = ".bin"};
     const int fd = open(check_path("index"), O_RDWR | O_CREAT, 0666);
     CHECK_OK(tokmap_i_index_writer_open(&w, check_path("index"), fd, &err), err);
-    tokmap_i_index_writer_set_spans(w);
+    w->has_spans = true;
     CHECK_OK(tokmap_i_index_writer_document(w, n_tokens, &err), err);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         CHECK_OK(tokmap_i_index_writer_span(w, &given[i], &err), err);
