@@ -68,7 +68,7 @@ void tokmap_i_append_close(tokmap_i_append *a)
 {
     tokmap_i_index_reader_close(&a->reader);
     free(a->checksums);
-    free(a->span_bytes);
+    free((void *)a->spans.bytes);
 }
 
 tokmap_status tokmap_i_append_read_block(const tokmap_dataset *ds, uint64_t block,
@@ -101,9 +101,10 @@ static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
     const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_SPANS);
     if (a->ds->spans.n_spans == 0)
         return TOKMAP_OK;
-    const tokmap_status status = load_section(a, section, &a->span_bytes, err);
+    uint8_t *bytes = NULL;
+    const tokmap_status status = load_section(a, section, &bytes, err);
     a->spans = a->ds->spans;
-    a->spans.bytes = a->span_bytes;
+    a->spans.bytes = bytes;
     a->span_at.spans = &a->spans;
     if (status || tokmap_i_spans_seek(&a->span_at, 0))
         return status ? status
@@ -244,35 +245,28 @@ tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err)
 
 /* The tokens are always read and checked. Where the file system can copy them itself (by sharing
  * blocks on XFS and btrfs, on the server with NFS), they are not written again. */
-typedef struct append_job {
-    tokmap_i_append a;
-    uint8_t *block;
-    bool copy_in_place; /* until the file system refuses */
-} append_job;
-
-static bool copy_block(append_job *job, const tokmap_i_token_piece *block, uint64_t to_byte)
+static bool copy_block(tokmap_i_append *a, const tokmap_i_token_piece *block, uint64_t to_byte)
 {
     tokmap_i_named_file from;
-    if (!job->copy_in_place || tokmap_i_token_file_borrow(job->a.ds, block->file, &from, NULL))
+    if (a->cannot_copy || tokmap_i_token_file_borrow(a->ds, block->file, &from, NULL))
         return false;
-    const tokmap_i_copy copy = {from.fd, job->a.w->token_fd, block->first_byte, to_byte,
+    const tokmap_i_copy copy = {from.fd, a->w->token_fd, block->first_byte, to_byte,
                                 block->n_bytes};
-    job->copy_in_place = tokmap_i_file_copy(&copy) == 0;
+    a->cannot_copy = tokmap_i_file_copy(&copy) != 0;
     tokmap_i_token_file_give_back(block->file, &from);
-    return job->copy_in_place;
+    return !a->cannot_copy;
 }
 
-static tokmap_status append_block(append_job *job, uint64_t block_index, tokmap_error *err)
+static tokmap_status append_block(tokmap_i_append *a, uint64_t block_index, tokmap_error *err)
 {
-    const tokmap_i_header *h = &job->a.ds->header;
-    tokmap_writer *w = job->a.w;
-    const tokmap_i_token_piece block = tokmap_i_block_piece(job->a.ds, block_index);
+    const tokmap_i_header *h = &a->ds->header;
+    tokmap_writer *w = a->w;
+    const tokmap_i_token_piece block = tokmap_i_block_piece(a->ds, block_index);
     tokmap_status status = tokmap_i_append_read_block(
-        job->a.ds, block_index, load_le64(job->a.checksums + 8 * block_index), job->block, err);
+        a->ds, block_index, load_le64(a->checksums + 8 * block_index), w->buffer, err);
     if (status)
         return status;
-    const uint32_t largest =
-        tokmap_i_largest_id(job->block, (size_t)block.n_tokens, h->token_bytes);
+    const uint32_t largest = tokmap_i_largest_id(w->buffer, (size_t)block.n_tokens, h->token_bytes);
     if (largest > h->largest_id)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, block.first_byte,
                        "%s: damaged: block %" PRIu64 " has id %" PRIu32
@@ -280,12 +274,12 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, tokmap_
                        block.file->path, block_index, largest);
     w->header.largest_id = MAX(w->header.largest_id, largest);
     const uint64_t to_byte = w->n_tokens * w->header.token_bytes;
-    if (!copy_block(job, &block, to_byte))
+    if (!copy_block(a, &block, to_byte))
         status = CHECK_IO_AT(
-            err, tokmap_i_file_write(w->token_fd, job->block, (size_t)block.n_bytes, to_byte),
+            err, tokmap_i_file_write(w->token_fd, w->buffer, (size_t)block.n_bytes, to_byte),
             to_byte, "%s: cannot write", w->names.token_partial);
     if (!status)
-        status = tokmap_i_writer_hash(w, job->block, (size_t)block.n_bytes, err);
+        status = tokmap_i_writer_hash(w, w->buffer, (size_t)block.n_bytes, err);
     w->n_tokens += block.n_tokens;
     return status;
 }
@@ -296,25 +290,20 @@ tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_datase
     tokmap_status status = tokmap_i_writer_enter(w, ds, TOKMAP_I_OUTPUT_NEW, __func__, err);
     if (status)
         return status;
-    append_job job = {.a = {.w = w, .ds = ds}, .copy_in_place = true};
+    tokmap_i_append a = {.w = w, .ds = ds};
     const tokmap_i_content_hash *now = &w->header.tokens_hash;
     tokmap_i_content_hash expected = *now;
     tokmap_i_content_hash_join(&expected, &ds->header.tokens_hash);
-    status = tokmap_i_append_open(&job.a, &w->failure);
-    if (!status)
-        job.block = malloc(TOKMAP_I_BLOCK_BYTES);
-    if (!status && !job.block)
-        status = FAIL_MEMORY(&w->failure);
+    status = tokmap_i_append_open(&a, &w->failure);
     if (!status)
         status = tokmap_i_writer_flush(w, &w->failure);
-    for (uint64_t i = 0; !status && i < job.a.checksums_bytes / 8; i++)
-        status = append_block(&job, i, &w->failure);
+    for (uint64_t i = 0; !status && i < a.checksums_bytes / 8; i++)
+        status = append_block(&a, i, &w->failure);
     if (!status && memcmp(now->crc, expected.crc, sizeof now->crc) != 0)
         status = tokmap_i_fail_damaged(ds, 0, TOKMAP_I_WRONG_TOKENS_HASH, &w->failure);
     if (!status)
-        status = tokmap_i_append_index(&job.a, &w->failure);
-    tokmap_i_append_close(&job.a);
-    free(job.block);
+        status = tokmap_i_append_index(&a, &w->failure);
+    tokmap_i_append_close(&a);
     return tokmap_i_writer_leave(w, status, err);
 }
 

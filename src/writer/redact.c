@@ -19,7 +19,6 @@ typedef struct redact_job {
     const uint64_t *left; /* the documents behind `now`, then UINT64_MAX */
     tokmap_document now;  /* what is left of one; behind all tokens: there is none */
     uint32_t filler;
-    uint8_t *block;
     tokmap_i_content_hash change; /* of the tokens up to `hashed`: each XOR what it was */
     uint64_t hashed;
 } redact_job;
@@ -49,7 +48,7 @@ static tokmap_status fill(redact_job *job, const tokmap_i_token_piece *p, tokmap
     const uint64_t first = job->now.first_token, end = first + job->now.n_tokens;
     const uint64_t stop = MIN(end, p->first_token + p->n_tokens);
     const size_t at = (size_t)(first - p->first_token) * width;
-    uint8_t *ids = job->block + at;
+    uint8_t *ids = job->a.w->buffer + at;
     size_t n = (size_t)(stop - first);
     n -= stop == end && tokmap_i_largest_id(ids + (n - 1) * width, 1, width) == h->eod_id;
     for (size_t i = 0; i < n * width; i++)
@@ -74,14 +73,14 @@ static tokmap_status redact_block(redact_job *job, uint64_t block, tokmap_error 
 {
     tokmap_i_header *h = &job->a.w->header;
     const tokmap_i_token_piece p = tokmap_i_block_piece(job->a.ds, block);
-    uint8_t *checksum = job->a.checksums + 8 * block;
+    uint8_t *checksum = job->a.checksums + 8 * block, *tokens = job->a.w->buffer;
     tokmap_status status =
-        tokmap_i_append_read_block(job->a.ds, block, load_le64(checksum), job->block, err);
+        tokmap_i_append_read_block(job->a.ds, block, load_le64(checksum), tokens, err);
     while (!status && job->now.first_token < p.first_token + p.n_tokens)
         status = fill(job, &p, err);
-    const uint32_t largest = tokmap_i_largest_id(job->block, (size_t)p.n_tokens, h->token_bytes);
+    const uint32_t largest = tokmap_i_largest_id(tokens, (size_t)p.n_tokens, h->token_bytes);
     h->largest_id = MAX(h->largest_id, largest);
-    store_le64(checksum, tokmap_i_checksum(job->block, (size_t)p.n_bytes));
+    store_le64(checksum, tokmap_i_checksum(tokens, (size_t)p.n_bytes));
     job->counts.bytes_read += p.n_bytes;
     return status;
 }
@@ -199,9 +198,8 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
     uint64_t *list = calloc((size_t)n_documents + 1, sizeof *list);
     redact_job job = {.a = {.w = w, .ds = ds, .redacted = list, .reader = {.fd = -1}},
                       .left = list,
-                      .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0),
-                      .block = malloc(TOKMAP_I_BLOCK_BYTES)};
-    status = list && job.block ? tokmap_i_check_struct(info, &kind, failure) : FAIL_MEMORY(failure);
+                      .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0)};
+    status = list ? tokmap_i_check_struct(info, &kind, failure) : FAIL_MEMORY(failure);
     if (!status && (w->n_tokens > 0 || w->index->n_documents > 0 || w->options.resumable))
         status = FAIL(failure, TOKMAP_ERR_ARGUMENT, "%s: must be empty, and not resumable",
                       w->names.index_path);
@@ -224,7 +222,6 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
         status = tokmap_i_give_struct(info, &job.counts, &kind, failure);
     w->is_whole = true;
     tokmap_i_append_close(&job.a);
-    free(job.block);
     free(list);
     return tokmap_i_writer_leave(w, status, err);
 }

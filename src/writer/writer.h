@@ -99,11 +99,11 @@ typedef struct tokmap_i_append {
     uint64_t first_document, first_token; /* where the dataset begins in the output */
     uint8_t *checksums;                   /* of its blocks, as stored */
     uint64_t checksums_bytes;
-    uint8_t *span_bytes;  /* the section, or NULL */
-    tokmap_i_spans spans; /* in these */
+    tokmap_i_spans spans; /* its section, in memory */
     tokmap_i_span_cursor span_at;
     tokmap_span next;
     bool has_next;
+    bool cannot_copy; /* the file system has refused to */
 } tokmap_i_append;
 
 /* The caller has set the fields before `reader`, and zeroed the rest. Checks that the dataset goes
