@@ -316,7 +316,7 @@ tokmap_status tokmap_i_append_segment(tokmap_writer *w, const tokmap_i_token_fil
     tokmap_status status = tokmap_i_relative_path_name(&w->paths, file->path, &name, err);
     if (status)
         return status;
-    const tokmap_i_new_segment segment = {name, w->n_tokens + file->n_tokens, file->token_offset};
+    w->n_tokens += file->n_tokens;
     /* A dataset may be on its way to be replaced by the output, which would take its tokens. */
     if (strcmp(name, name_in_path(w->names.bin_path)) == 0)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -324,8 +324,8 @@ tokmap_status tokmap_i_append_segment(tokmap_writer *w, const tokmap_i_token_fil
                       "another one",
                       w->names.bin_path);
     if (!status)
-        status = tokmap_i_index_writer_segment(w->index, &segment, err);
-    w->n_tokens = segment.end_token;
+        status =
+            tokmap_i_index_writer_segment(w->index, name, w->n_tokens, file->token_offset, err);
     free(name);
     return status;
 }

@@ -200,20 +200,20 @@ void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i
         last);
 }
 
-tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
-                                            const tokmap_i_new_segment *segment, tokmap_error *err)
+tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w, const char *name,
+                                            uint64_t end_token, uint64_t token_offset,
+                                            tokmap_error *err)
 {
-    const size_t name_bytes = strlen(segment->name);
+    const size_t name_bytes = strlen(name);
     if (name_bytes > TOKMAP_I_MAX_SEGMENT_NAME)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: the path to a token file has %zu bytes; the limit is %d: '%.200s...'",
-                    w->path, name_bytes, TOKMAP_I_MAX_SEGMENT_NAME, segment->name);
+                    w->path, name_bytes, TOKMAP_I_MAX_SEGMENT_NAME, name);
     if (w->segments.n_bytes / TOKMAP_I_SEGMENT_ENTRY_BYTES >= TOKMAP_I_MAX_SEGMENTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d token files", w->path,
                     TOKMAP_I_MAX_SEGMENTS);
-    if (!tokmap_i_bytes_append(&w->segment_names, segment->name, name_bytes) ||
-        !append_u64(&w->segments, segment->end_token) ||
-        !append_u64(&w->segments, segment->token_offset) ||
+    if (!tokmap_i_bytes_append(&w->segment_names, name, name_bytes) ||
+        !append_u64(&w->segments, end_token) || !append_u64(&w->segments, token_offset) ||
         !append_u64(&w->segments, w->segment_names.n_bytes))
         return FAIL_MEMORY(err);
     return TOKMAP_OK;

@@ -69,14 +69,11 @@ bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_n
 tokmap_status tokmap_i_index_writer_span(tokmap_i_index_writer *w, const tokmap_span *span,
                                          tokmap_error *err);
 
-/* The next tokens, up to `end_token`, are in this file. */
-typedef struct tokmap_i_new_segment {
-    const char *name; /* its path from the folder of the index */
-    uint64_t end_token, token_offset;
-} tokmap_i_new_segment;
-/* TOKMAP_ERR_ARGUMENT: the name is too long, or there are too many. */
-tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
-                                            const tokmap_i_new_segment *segment, tokmap_error *err);
+/* The next tokens, up to `end_token`, are in the file of this path from the folder of the index.
+ * TOKMAP_ERR_ARGUMENT: it is too long, or there are too many. */
+tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w, const char *name,
+                                            uint64_t end_token, uint64_t token_offset,
+                                            tokmap_error *err);
 
 /* ---- Checkpoints ---- */
 

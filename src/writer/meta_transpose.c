@@ -231,32 +231,19 @@ static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err
     return status;
 }
 
-static tokmap_status put_all(transpose *t, tokmap_error *err)
-{
-    uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
-    tokmap_status status = tokmap_i_meta_writer_flush(t->w, err);
-    t->meta.n_columns = t->w->n_columns;
-    t->meta.n_documents = t->w->n_rows;
-    for (uint32_t i = 0; !status && i < t->meta.n_columns; i++)
-        status = describe(t, i, err);
-    if (!status && !tokmap_i_meta_place(&t->meta))
-        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the values are too large", t->w->path);
-    if (!status)
-        status = put_bytes(t, directory, tokmap_i_meta_encode(&t->meta, directory), err);
-    for (uint32_t i = 0; !status && i < t->meta.n_columns; i++)
-        status = put_column(t, i, err);
-    return status ? status : pad_to(t, t->meta.section_bytes, err);
-}
-
 tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_index_writer *to,
                                        tokmap_error *err)
 {
-    transpose *t = calloc(1, sizeof *t);
-    if (!t)
-        return FAIL_MEMORY(err);
-    t->w = w;
-    t->to = to;
-    const tokmap_status status = put_all(t, err);
-    free(t);
-    return status;
+    uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
+    transpose t = {.w = w, .to = to, .meta = {.n_columns = w->n_columns, .n_documents = w->n_rows}};
+    tokmap_status status = tokmap_i_meta_writer_flush(w, err);
+    for (uint32_t i = 0; !status && i < w->n_columns; i++)
+        status = describe(&t, i, err);
+    if (!status && !tokmap_i_meta_place(&t.meta))
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the values are too large", w->path);
+    if (!status)
+        status = put_bytes(&t, directory, tokmap_i_meta_encode(&t.meta, directory), err);
+    for (uint32_t i = 0; !status && i < w->n_columns; i++)
+        status = put_column(&t, i, err);
+    return status ? status : pad_to(&t, t.meta.section_bytes, err);
 }

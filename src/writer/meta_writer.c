@@ -148,15 +148,6 @@ void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w)
     free(w);
 }
 
-bool tokmap_i_meta_writer_has(const tokmap_i_meta_writer *w, const char *const *names,
-                              uint32_t n_columns)
-{
-    bool same = n_columns == w->n_columns;
-    for (uint32_t i = 0; same && i < n_columns; i++)
-        same = names[i] && strcmp(names[i], w->names[i]) == 0;
-    return same;
-}
-
 /* ---- Types ---- */
 
 static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,

@@ -51,9 +51,6 @@ tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char
 /* Accepts NULL. Does not remove the file. */
 void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w);
 
-/* Whether the columns have these names, in this order. */
-bool tokmap_i_meta_writer_has(const tokmap_i_meta_writer *w, const char *const *names,
-                              uint32_t n_columns);
 /* The values of the document that ends next, one for each column. */
 tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_value *values,
                                        tokmap_error *err);

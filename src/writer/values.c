@@ -35,9 +35,11 @@ static tokmap_status set_columns(tokmap_writer *w, const char *const *names, uin
     const uint64_t n_documents = w->index->n_documents;
     const bool resumed = w->note != NULL;
     w->meta_named = true;
+    bool same = w->meta && n_columns == w->meta->n_columns;
+    for (uint32_t i = 0; same && i < n_columns; i++)
+        same = names[i] && strcmp(names[i], w->meta->names[i]) == 0;
     if (w->meta)
-        return tokmap_i_meta_writer_has(w->meta, names, n_columns) ? TOKMAP_OK
-                                                                   : fail_other_columns(w, err);
+        return same ? TOKMAP_OK : fail_other_columns(w, err);
     if (n_columns == 0)
         return TOKMAP_OK;
     if (n_documents > 0 && resumed)
