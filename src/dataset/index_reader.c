@@ -7,15 +7,14 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "dataset/token_files.h"
 
 tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
                                          tokmap_error *err)
 {
-    *r = (tokmap_i_index_reader){ds, -1, malloc(TOKMAP_I_READER_BUFFER_BYTES)};
+    *r = (tokmap_i_index_reader){ds, {-1, ds->index_path}, malloc(TOKMAP_I_READER_BUFFER_BYTES)};
     if (!r->buffer)
         return FAIL_MEMORY(err);
-    const tokmap_status status = tokmap_i_dataset_open_index(ds, &r->fd, err);
+    const tokmap_status status = tokmap_i_dataset_open_index(ds, &r->file.fd, err);
     if (status)
         tokmap_i_index_reader_close(r);
     return status;
@@ -23,16 +22,9 @@ tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_
 
 void tokmap_i_index_reader_close(tokmap_i_index_reader *r)
 {
-    tokmap_i_file_close(r->fd);
+    tokmap_i_file_close(r->file.fd);
     free(r->buffer);
-    *r = (tokmap_i_index_reader){NULL, -1, NULL};
-}
-
-static tokmap_status read_part(tokmap_i_index_reader *r, uint64_t offset, size_t n_bytes, void *dst,
-                               tokmap_error *err)
-{
-    return tokmap_i_read_exactly((tokmap_i_named_file){r->fd, r->ds->index_path}, offset, n_bytes,
-                                 dst, err);
+    *r = (tokmap_i_index_reader){.file.fd = -1};
 }
 
 tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
@@ -44,7 +36,7 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
     tokmap_status status = TOKMAP_OK;
     for (uint64_t done = 0; !status && done < section->n_bytes;) {
         const size_t n = (size_t)MIN(section->n_bytes - done, TOKMAP_I_READER_BUFFER_BYTES);
-        status = read_part(r, section->offset + done, n, r->buffer, err);
+        status = tokmap_i_read_exactly(r->file, section->offset + done, n, r->buffer, err);
         if (!status)
             tokmap_i_hasher_add(hasher, r->buffer, n);
         done += n;
@@ -69,7 +61,8 @@ tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_
     *out = malloc((size_t)MAX(section->n_bytes, 1));
     if (!*out)
         return FAIL_MEMORY(err);
-    const tokmap_status status = read_part(r, section->offset, (size_t)section->n_bytes, *out, err);
+    const tokmap_status status =
+        tokmap_i_read_exactly(r->file, section->offset, (size_t)section->n_bytes, *out, err);
     if (status) {
         free(*out);
         *out = NULL;
@@ -113,14 +106,16 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
     for (uint64_t done = 0; done < n_entries; done += LEVEL_CHUNK) {
         const uint64_t n = MIN(n_entries - done, LEVEL_CHUNK);
         const uint64_t n_stored = round_up(n, TOKMAP_I_NODE_KEYS);
-        tokmap_status status = read_part(
-            w->r, w->section->offset + l->level_offset[level] + done * 8, n_stored * 8, upper, err);
+        tokmap_status status = tokmap_i_read_exactly(
+            w->r->file, w->section->offset + l->level_offset[level] + done * 8, n_stored * 8, upper,
+            err);
         if (!status && level > 0) {
             const uint64_t first = done * TOKMAP_I_NODE_KEYS;
             const uint64_t n_lower =
                 MIN(n * TOKMAP_I_NODE_KEYS, l->level_entries[level - 1] - first);
-            status = read_part(w->r, w->section->offset + l->level_offset[level - 1] + first * 8,
-                               n_lower * 8, lower, err);
+            status = tokmap_i_read_exactly(
+                w->r->file, w->section->offset + l->level_offset[level - 1] + first * 8,
+                n_lower * 8, lower, err);
         }
         if (status)
             return status;
@@ -145,11 +140,13 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
     const uint64_t n = MIN(l->n_groups - group, CHUNK_GROUPS);
     tokmap_status status = TOKMAP_OK;
     if (in_chunk == 0)
-        status = read_part(w->r, w->section->offset + group * TOKMAP_I_GROUP_BYTES,
-                           (size_t)n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
+        status =
+            tokmap_i_read_exactly(w->r->file, w->section->offset + group * TOKMAP_I_GROUP_BYTES,
+                                  (size_t)n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
     if (!status && in_chunk == 0)
-        status = read_part(w->r, w->section->offset + l->level_offset[0] + group * 8, (size_t)n * 8,
-                           w->r->buffer + RECORDS_BYTES, err);
+        status =
+            tokmap_i_read_exactly(w->r->file, w->section->offset + l->level_offset[0] + group * 8,
+                                  (size_t)n * 8, w->r->buffer + RECORDS_BYTES, err);
     if (status)
         return status;
     tokmap_i_group g = {
@@ -161,10 +158,10 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
     if (tokmap_i_group_is_wide(g.record) && w->n_wide_seen < w->docs->n_wide) {
         g.wide = w->r->buffer + WIDE_AT;
         g.wide_index = w->n_wide_seen++;
-        status = read_part(w->r,
-                           w->section->offset + w->docs->layout.wide_offset +
-                               g.wide_index * TOKMAP_I_WIDE_BYTES,
-                           TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
+        status = tokmap_i_read_exactly(w->r->file,
+                                       w->section->offset + w->docs->layout.wide_offset +
+                                           g.wide_index * TOKMAP_I_WIDE_BYTES,
+                                       TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
     }
     if (status)
         return status;
@@ -217,20 +214,16 @@ typedef struct column_check {
     const tokmap_i_meta_column *c;
     uint64_t section_offset;
     uint64_t n_valid, last_offset;
-    uint8_t *validity, *values, *offsets; /* of the current run */
+    uint32_t width[TOKMAP_I_META_PARTS]; /* of an entry */
+    uint8_t *run[TOKMAP_I_META_PARTS];   /* the entries of the current run */
 } column_check;
 
-/* Reads n entries of `width` bytes of a part, from entry number `first`. */
-typedef struct entries {
-    tokmap_i_meta_part part;
-    uint64_t first;
-    uint32_t n, width;
-} entries;
-
-static tokmap_status read_entries(const column_check *k, entries e, uint8_t *dst, tokmap_error *err)
+static tokmap_status read_entries(const column_check *k, tokmap_i_meta_part part, uint64_t first,
+                                  uint32_t n, tokmap_error *err)
 {
-    return read_part(k->r, k->section_offset + k->c->at[e.part] + e.first * e.width,
-                     (size_t)e.n * e.width, dst, err);
+    const uint32_t width = k->width[part];
+    return tokmap_i_read_exactly(k->r->file, k->section_offset + k->c->at[part] + first * width,
+                                 (size_t)n * width, k->run[part], err);
 }
 
 static tokmap_status fail_column(const column_check *k, const char *problem, tokmap_error *err)
@@ -241,11 +234,12 @@ static tokmap_status fail_column(const column_check *k, const char *problem, tok
 
 static const char *check_offsets(column_check *k, uint64_t n_strings)
 {
-    uint64_t last = load_le64(k->offsets);
+    const uint8_t *offsets = k->run[TOKMAP_I_META_OFFSETS];
+    uint64_t last = load_le64(offsets);
     if (last != k->last_offset)
         return "the first string of a column does not begin at 0";
     for (uint64_t i = 1; i <= n_strings; i++) {
-        const uint64_t next = load_le64(k->offsets + 8 * i);
+        const uint64_t next = load_le64(offsets + 8 * i);
         if (next < last || next > k->c->text_bytes || next - last > TOKMAP_I_MAX_META_STRING)
             return "the strings of a column are out of order";
         last = next;
@@ -254,70 +248,52 @@ static const char *check_offsets(column_check *k, uint64_t n_strings)
     return NULL;
 }
 
-/* What a document without a value has instead of one. */
-static bool is_empty(const column_check *k, uint32_t i)
-{
-    const uint32_t width = k->c->type == TOKMAP_I_META_DICTIONARY ? k->c->code_bytes : 8;
-    if (k->c->type == TOKMAP_I_META_STRING)
-        return load_le64(k->offsets + 8 * (size_t)i) == load_le64(k->offsets + 8 * (size_t)(i + 1));
-    return is_zero(k->values + (size_t)i * width, width);
-}
-
 static const char *check_run(column_check *k, uint32_t n_documents)
 {
-    const bool codes = k->c->type == TOKMAP_I_META_DICTIONARY;
+    const bool *has = k->c->has, codes = k->c->type == TOKMAP_I_META_DICTIONARY;
+    const uint32_t width = k->width[TOKMAP_I_META_VALUES];
+    const uint8_t *validity = k->run[TOKMAP_I_META_VALIDITY];
     for (uint32_t i = 0; i < n_documents; i++) {
-        const bool valid = !k->c->has[TOKMAP_I_META_VALIDITY] || (k->validity[i / 8] >> i % 8 & 1);
+        const bool valid = !has[TOKMAP_I_META_VALIDITY] || (validity[i / 8] >> i % 8 & 1);
+        const uint8_t *value = k->run[TOKMAP_I_META_VALUES] + (size_t)i * width;
+        const uint8_t *offset = k->run[TOKMAP_I_META_OFFSETS] + 8 * (size_t)i;
         k->n_valid += valid;
-        if (!valid && !is_empty(k, i))
+        if (!valid && (has[TOKMAP_I_META_VALUES] ? !is_zero(value, width)
+                                                 : load_le64(offset) != load_le64(offset + 8)))
             return "a document without a value has one";
-        const uint32_t code = !codes                  ? 0
-                              : k->c->code_bytes == 1 ? k->values[i]
-                                                      : load_le16(k->values + 2 * (size_t)i);
-        if (codes && code >= k->c->n_strings)
+        if (codes && (width == 1 ? *value : load_le16(value)) >= k->c->n_strings)
             return "a code of a column has no string";
     }
-    if (k->c->has[TOKMAP_I_META_VALIDITY] && n_documents % 8 != 0 &&
-        k->validity[n_documents / 8] >> n_documents % 8 != 0)
+    if (has[TOKMAP_I_META_VALIDITY] && n_documents % 8 != 0 &&
+        validity[n_documents / 8] >> n_documents % 8 != 0)
         return "there are bits after the last document";
     return NULL;
-}
-
-static tokmap_status read_run(column_check *k, uint64_t first, uint32_t n, tokmap_error *err)
-{
-    const tokmap_i_meta_column *c = k->c;
-    const uint32_t width = c->type == TOKMAP_I_META_DICTIONARY ? c->code_bytes : 8;
-    tokmap_status status = TOKMAP_OK;
-    if (c->has[TOKMAP_I_META_VALIDITY])
-        status = read_entries(k, (entries){TOKMAP_I_META_VALIDITY, first / 8, (n + 7) / 8, 1},
-                              k->validity, err);
-    if (!status && c->has[TOKMAP_I_META_VALUES])
-        status = read_entries(k, (entries){TOKMAP_I_META_VALUES, first, n, width}, k->values, err);
-    if (!status && c->type == TOKMAP_I_META_STRING)
-        status =
-            read_entries(k, (entries){TOKMAP_I_META_OFFSETS, first, n + 1, 8}, k->offsets, err);
-    return status;
 }
 
 static tokmap_status check_column(column_check *k, tokmap_error *err)
 {
     const tokmap_i_meta_column *c = k->c;
+    const bool is_string = c->type == TOKMAP_I_META_STRING;
     const uint64_t n_documents = c->type == TOKMAP_I_META_NULL ? 0 : k->meta->n_documents;
     const uint64_t n_strings = c->type == TOKMAP_I_META_DICTIONARY ? c->n_strings : 0;
     tokmap_status status = TOKMAP_OK;
     const char *problem = NULL;
     for (uint64_t first = 0; !status && !problem && first < n_documents; first += RUN_DOCUMENTS) {
         const uint32_t n = (uint32_t)MIN(n_documents - first, RUN_DOCUMENTS);
-        status = read_run(k, first, n, err);
-        if (!status && c->type == TOKMAP_I_META_STRING)
+        if (c->has[TOKMAP_I_META_VALIDITY])
+            status = read_entries(k, TOKMAP_I_META_VALIDITY, first / 8, (n + 7) / 8, err);
+        if (!status && c->has[TOKMAP_I_META_VALUES])
+            status = read_entries(k, TOKMAP_I_META_VALUES, first, n, err);
+        if (!status && is_string)
+            status = read_entries(k, TOKMAP_I_META_OFFSETS, first, n + 1, err);
+        if (!status && is_string)
             problem = check_offsets(k, n);
         if (!status && !problem)
             problem = check_run(k, n);
     }
     for (uint64_t first = 0; !status && !problem && first < n_strings; first += RUN_DOCUMENTS) {
         const uint32_t n = (uint32_t)MIN(n_strings - first, RUN_DOCUMENTS);
-        status =
-            read_entries(k, (entries){TOKMAP_I_META_OFFSETS, first, n + 1, 8}, k->offsets, err);
+        status = read_entries(k, TOKMAP_I_META_OFFSETS, first, n + 1, err);
         problem = status ? NULL : check_offsets(k, n);
     }
     if (!problem && n_documents > 0 && k->n_valid != n_documents - c->n_nulls)
@@ -335,7 +311,8 @@ static tokmap_status check_gaps(column_check *k, uint64_t *end, tokmap_error *er
         if (!k->c->has[part])
             continue;
         const size_t n_bytes = (size_t)(k->c->at[part] - *end);
-        const tokmap_status status = read_part(k->r, k->section_offset + *end, n_bytes, gap, err);
+        const tokmap_status status =
+            tokmap_i_read_exactly(k->r->file, k->section_offset + *end, n_bytes, gap, err);
         if (status)
             return status;
         if (!is_zero(gap, n_bytes))
@@ -356,9 +333,9 @@ tokmap_status tokmap_i_verify_meta(tokmap_i_index_reader *r, tokmap_error *err)
             .meta = meta,
             .c = &meta->columns[i],
             .section_offset = tokmap_i_section_find(&r->ds->header, TOKMAP_I_META)->offset,
-            .validity = r->buffer,
-            .values = r->buffer + VALIDITY_BYTES,
-            .offsets = r->buffer + VALIDITY_BYTES + 8 * (size_t)RUN_DOCUMENTS,
+            .width = {1, meta->columns[i].code_bytes ? meta->columns[i].code_bytes : 8, 8},
+            .run = {r->buffer, r->buffer + VALIDITY_BYTES,
+                    r->buffer + VALIDITY_BYTES + 8 * (size_t)RUN_DOCUMENTS},
         };
         status = check_gaps(&k, &end, err);
         if (!status)

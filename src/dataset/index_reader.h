@@ -3,11 +3,11 @@
  * error and not SIGBUS: whole sections, their checksums, and documents group by group. */
 #pragma once
 
-#include "dataset/dataset.h"
+#include "dataset/token_files.h"
 
 typedef struct tokmap_i_index_reader {
     const tokmap_dataset *ds;
-    int fd;
+    tokmap_i_named_file file;
     uint8_t *buffer; /* TOKMAP_I_READER_BUFFER_BYTES */
 } tokmap_i_index_reader;
 

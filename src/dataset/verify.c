@@ -291,7 +291,7 @@ static void open_spans(verify_job *job)
     if (job->failed)
         return;
     const tokmap_i_cached_file file = {
-        ds, job->reader.fd, ds->index_path, ds->header.index_bytes, section->offset, 0};
+        ds, job->reader.file.fd, ds->index_path, ds->header.index_bytes, section->offset, 0};
     job->span_at = (tokmap_i_span_cursor){.spans = &ds->spans,
                                           .from = tokmap_i_index_cache_set(job->cache, &file)};
     if (tokmap_i_spans_seek(&job->span_at, 0))

@@ -132,7 +132,8 @@ static tokmap_status make_chunks(maker *m, tokmap_error *err)
 {
     const tokmap_dataset *ds = m->r->ds;
     /* The open file: its path may mean another one by now. */
-    tokmap_i_index_reader reader = {ds, ds->index_fd, malloc(TOKMAP_I_READER_BUFFER_BYTES)};
+    tokmap_i_index_reader reader = {
+        ds, {ds->index_fd, ds->index_path}, malloc(TOKMAP_I_READER_BUFFER_BYTES)};
     if (!reader.buffer)
         return FAIL_MEMORY(err);
     tokmap_status status = tokmap_i_index_reader_documents(&reader, add_documents, m, err);

@@ -50,7 +50,7 @@ static tokmap_status load_section(tokmap_i_append *a, const tokmap_i_section *se
 tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&a->ds->header, TOKMAP_I_CHECKSUMS);
-    a->reader.fd = -1;
+    a->reader.file.fd = -1;
     a->checksums_bytes = section->n_bytes;
     a->first_document = a->w->index->n_documents;
     a->first_token = a->w->n_tokens;

@@ -347,7 +347,7 @@ tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *pr
     w->header.token_bytes = ds->header.token_bytes;
     w->header.eod_id = ds->header.eod_id;
     status = tokmap_i_writer_begin(w, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
-    tokmap_i_append a = {.w = w, .ds = ds, .reader = {.fd = -1}};
+    tokmap_i_append a = {.w = w, .ds = ds, .reader.file.fd = -1};
     if (!status)
         status = tokmap_i_append_open(&a, err);
     if (!status)

@@ -196,7 +196,7 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
     tokmap_error *failure = &w->failure;
     const tokmap_i_header *h = &ds->header;
     uint64_t *list = calloc((size_t)n_documents + 1, sizeof *list);
-    redact_job job = {.a = {.w = w, .ds = ds, .redacted = list, .reader = {.fd = -1}},
+    redact_job job = {.a = {.w = w, .ds = ds, .redacted = list, .reader.file.fd = -1},
                       .left = list,
                       .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0)};
     status = list ? tokmap_i_check_struct(info, &kind, failure) : FAIL_MEMORY(failure);
