@@ -96,19 +96,14 @@ static inline digits two_rounds(const tokmap_i_permutation *p, unsigned i, digit
     return d;
 }
 
-/* The first round changes l, then r and l alternate. */
-static inline digits first_round(const tokmap_i_permutation *p, digits d)
+/* The first round changes l, then r and l alternate. The loop hardly ever runs twice. */
+uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
 {
-    d.l = add_modulo(d.l, hash_below(d.r, p->keys[0], p->a), p->a);
-    return d;
-}
-
-/* The loop hardly ever runs twice. */
-static inline uint64_t walk_into_range(const tokmap_i_permutation *p, digits d)
-{
-    uint64_t x;
+    if (p->n <= TOKMAP_I_PERMUTE_TABLE)
+        return p->table[x];
+    digits d = split_digits(p, x);
     do {
-        d = first_round(p, d);
+        d.l = add_modulo(d.l, hash_below(d.r, p->keys[0], p->a), p->a);
         for (unsigned i = 1; i < FEW_ROUNDS; i += 2)
             d = two_rounds(p, i, d);
         for (unsigned i = FEW_ROUNDS; i < p->n_rounds; i += 2)
@@ -116,11 +111,6 @@ static inline uint64_t walk_into_range(const tokmap_i_permutation *p, digits d)
         x = d.l * p->b + d.r;
     } while (x >= p->n);
     return x;
-}
-
-uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
-{
-    return p->n <= TOKMAP_I_PERMUTE_TABLE ? p->table[x] : walk_into_range(p, split_digits(p, x));
 }
 
 static uint64_t subtract_modulo(uint64_t x, uint64_t y, uint32_t m)

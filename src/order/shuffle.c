@@ -42,19 +42,6 @@ static void enter_group(tokmap_i_shuffle *s, uint64_t group)
                               tokmap_i_order_key(&s->id, TOKMAP_I_KEY_GROUP, s->epoch, group));
 }
 
-static uint64_t block_window(tokmap_i_shuffle *s, uint64_t x)
-{
-    const uint64_t most = s->block_windows * s->group_blocks, group = x / most;
-    enter_group(s, group);
-    const uint64_t o = tokmap_i_permute(&s->windows, x - group * most);
-    const uint64_t place = o / s->block_windows;
-    uint64_t block = group * s->group_blocks + place;
-    if (block < s->blocks.n) /* the short last block stays last */
-        block = tokmap_i_permute(&s->blocks, block);
-    const uint64_t w = block * s->block_windows + (o - place * s->block_windows) + s->rotation;
-    return w < s->n_windows ? w : w - s->n_windows;
-}
-
 tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
 {
     enter_epoch(s, epoch);
@@ -71,20 +58,15 @@ uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x
     enter_epoch(s, epoch);
     if (s->mode == TOKMAP_SHUFFLE_FULL)
         return tokmap_i_permute(&s->windows, x);
-    return block_window(s, x);
-}
-
-static uint64_t place_of_block_window(tokmap_i_shuffle *s, uint64_t w)
-{
-    const uint64_t in_order = w >= s->rotation ? w - s->rotation : w + s->n_windows - s->rotation;
-    uint64_t block = in_order / s->block_windows;
-    const uint64_t within = in_order - block * s->block_windows;
-    if (block < s->blocks.n)
-        block = tokmap_i_permute_back(&s->blocks, block);
-    const uint64_t group = block / s->group_blocks, place = block - group * s->group_blocks;
+    const uint64_t most = s->block_windows * s->group_blocks, group = x / most;
     enter_group(s, group);
-    return group * s->group_blocks * s->block_windows +
-           tokmap_i_permute_back(&s->windows, place * s->block_windows + within);
+    const uint64_t o = tokmap_i_permute(&s->windows, x - group * most);
+    const uint64_t place = o / s->block_windows;
+    uint64_t block = group * s->group_blocks + place;
+    if (block < s->blocks.n) /* the short last block stays last */
+        block = tokmap_i_permute(&s->blocks, block);
+    const uint64_t w = block * s->block_windows + (o - place * s->block_windows) + s->rotation;
+    return w < s->n_windows ? w : w - s->n_windows;
 }
 
 uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t w)
@@ -94,5 +76,13 @@ uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t w)
     enter_epoch(s, epoch);
     if (s->mode == TOKMAP_SHUFFLE_FULL)
         return tokmap_i_permute_back(&s->windows, w);
-    return place_of_block_window(s, w);
+    const uint64_t in_order = w >= s->rotation ? w - s->rotation : w + s->n_windows - s->rotation;
+    uint64_t block = in_order / s->block_windows;
+    const uint64_t within = in_order - block * s->block_windows;
+    if (block < s->blocks.n)
+        block = tokmap_i_permute_back(&s->blocks, block);
+    const uint64_t group = block / s->group_blocks, place = block - group * s->group_blocks;
+    enter_group(s, group);
+    return group * s->group_blocks * s->block_windows +
+           tokmap_i_permute_back(&s->windows, place * s->block_windows + within);
 }
