@@ -61,14 +61,19 @@ static void copy_shortened(tokmap_error *err, const char *text, size_t n_bytes)
     memcpy(err->text + head + strlen(gap), text + n_bytes - tail, tail + 1);
 }
 
-static void fill_error(tokmap_error *err, tokmap_i_cause cause, const char *format, va_list args)
+tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
 {
+    if (!err || !cause.status)
+        return cause.status;
     err->status = cause.status;
     err->sys_errno = cause.sys_errno;
     err->file_offset = cause.file_offset;
     char text[8192];
+    va_list args;
+    va_start(args, format);
     if (vsnprintf(text, sizeof text - 200, format, args) < 0)
         text[0] = 0;
+    va_end(args);
     if (cause.sys_errno) {
         const size_t used = strlen(text);
         const int error = errno;
@@ -80,27 +85,7 @@ static void fill_error(tokmap_error *err, tokmap_i_cause cause, const char *form
     for (char *p = err->text; *p; p++) /* names may hold control characters; the text is one line */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';
-}
-
-tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (err)
-        fill_error(err, cause, format, args);
-    va_end(args);
     return cause.status;
-}
-
-tokmap_status tokmap_i_check_io(tokmap_error *err, int errno_value, uint64_t file_offset,
-                                const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (err && errno_value)
-        fill_error(err, (tokmap_i_cause){TOKMAP_ERR_IO, errno_value, file_offset}, format, args);
-    va_end(args);
-    return errno_value ? TOKMAP_ERR_IO : TOKMAP_OK;
 }
 
 /* struct_size is the first field. */

@@ -11,19 +11,21 @@ typedef struct tokmap_i_cause {
     uint64_t file_offset;
 } tokmap_i_cause;
 
-/* Fills err (may be NULL) and returns the status. sys_errno adds ": " and the system's text for
- * it. */
+/* Fills err (may be NULL), unless the status is TOKMAP_OK, and returns the status. sys_errno adds
+ * ": " and the system's text for it. */
 tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-tokmap_status tokmap_i_check_io(tokmap_error *err, int errno_value, uint64_t file_offset,
-                                const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Returns the status in an inline function, so that compilers and analysers know its value. */
 static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_status status)
 {
     (void)returned;
     return status;
+}
+
+static inline tokmap_i_cause tokmap_i_cause_of_io(int errno_value, uint64_t file_offset)
+{
+    return (tokmap_i_cause){errno_value ? TOKMAP_ERR_IO : TOKMAP_OK, errno_value, file_offset};
 }
 
 #define FAIL_CAUSE(err, status, errno_value, offset, ...)                                          \
@@ -35,9 +37,9 @@ static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_statu
 #define FAIL_IO_AT(err, errno_value, offset, ...)                                                  \
     FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, offset, __VA_ARGS__)
 /* The same for the result of a system call, which may be 0: then the status is TOKMAP_OK. */
-#define CHECK_IO(err, errno_value, ...) tokmap_i_check_io(err, errno_value, 0, __VA_ARGS__)
+#define CHECK_IO(err, errno_value, ...) CHECK_IO_AT(err, errno_value, 0, __VA_ARGS__)
 #define CHECK_IO_AT(err, errno_value, offset, ...)                                                 \
-    tokmap_i_check_io(err, errno_value, offset, __VA_ARGS__)
+    tokmap_i_fail(err, tokmap_i_cause_of_io(errno_value, offset), __VA_ARGS__)
 #define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
 /* For a call of the public headers. */
 #define FAIL_NULL(err) FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", __func__)
