@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fs.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,14 +33,7 @@ enum {
 #define MADV_POPULATE_READ 22
 #endif
 
-/* What musl lacks before versions 1.2.5 and 1.2.6. */
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8
-static ssize_t preadv2(int fd, const struct iovec *to, int n, off_t offset, int flags)
-{
-    return syscall(SYS_preadv2, fd, to, n, offset, 0L, flags);
-}
-#endif
+/* musl has it since version 1.2.6. */
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
 static int renameat2(int from_folder, const char *from, int to_folder, const char *to,
@@ -50,6 +42,7 @@ static int renameat2(int from_folder, const char *from, int to_folder, const cha
     return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
 }
 #endif
+#include <linux/fs.h> /* has the constants too, so it comes after this check */
 
 static int open_retrying(int folder_fd, const char *path, int flags)
 {
@@ -452,7 +445,9 @@ bool tokmap_i_file_is_cached(int fd, uint64_t offset)
     uint8_t byte;
     const struct iovec to = {&byte, 1};
     tokmap_i_file_expect_random(fd, true);
-    const bool missing = preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) < 0 && errno == EAGAIN;
+    /* musl has preadv2 since version 1.2.5. */
+    const bool missing =
+        syscall(SYS_preadv2, fd, &to, 1, (off_t)offset, 0L, RWF_NOWAIT) < 0 && errno == EAGAIN;
     tokmap_i_file_expect_random(fd, false);
     return !missing;
 }
