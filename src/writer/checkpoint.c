@@ -261,7 +261,7 @@ static bool is_complete(const tokmap_writer *w)
 }
 
 /* Everything is checked before anything is changed. */
-tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_error *err)
+tokmap_status tokmap_i_writer_resume(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
     if (is_complete(w)) {
@@ -276,10 +276,7 @@ tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_err
         status = open_tokens(w, tokens, err);
     if (!status)
         status = tokmap_i_names_claim(&w->names, err);
-    if (!status)
-        status = shorten_files(w, err);
-    *resumed = status == TOKMAP_OK;
-    return status;
+    return status ? status : shorten_files(w, err);
 }
 
 /* ---- Listing checkpoints ---- */

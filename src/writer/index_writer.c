@@ -46,10 +46,10 @@ tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char
         return FAIL_MEMORY(err);
     }
     w->fd = fd;
-    w->path = strdup(path);
+    w->path = path;
     w->out = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
-    if (!w->path || !w->out || !w->hasher) {
+    if (!w->out || !w->hasher) {
         tokmap_i_index_writer_close(w);
         return FAIL_MEMORY(err);
     }
@@ -63,7 +63,6 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
         return;
     tokmap_i_file_close(w->fd);
     tokmap_i_hasher_close(w->hasher);
-    free(w->path);
     free(w->out);
     free(w->wide_ends.data);
     free(w->level_1.data);

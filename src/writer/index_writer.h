@@ -13,7 +13,7 @@
 #include "tokmap.h"
 
 typedef struct tokmap_i_index_writer {
-    char *path;
+    const char *path; /* the caller's */
     int fd;
     uint8_t *out; /* bytes that are not written yet */
     size_t out_used;

@@ -83,9 +83,9 @@ static tokmap_i_meta_writer *new_writer(const char *path)
     if (!w)
         return NULL;
     w->fd = -1;
-    w->path = strdup(path);
+    w->path = path;
     w->hasher = tokmap_i_hasher_open();
-    if (w->path && w->hasher)
+    if (w->hasher)
         return w;
     tokmap_i_meta_writer_close(w);
     return NULL;
@@ -143,7 +143,6 @@ void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w)
     }
     tokmap_i_file_close(w->fd);
     tokmap_i_hasher_close(w->hasher);
-    free(w->path);
     free(w->row_text.data);
     free(w);
 }

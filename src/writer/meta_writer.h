@@ -24,8 +24,8 @@ typedef struct tokmap_i_meta_state {
 } tokmap_i_meta_state;
 
 typedef struct tokmap_i_meta_writer {
-    char *path;
-    int fd; /* -1: not open */
+    const char *path; /* the caller's */
+    int fd;           /* -1: not open */
     uint32_t n_columns;
     uint64_t head_bytes;     /* of the file: the names */
     uint64_t n_bytes;        /* written or checked so far */

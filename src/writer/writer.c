@@ -11,6 +11,10 @@
 #include "base/status.h"
 #include "format/token_scan.h"
 
+/* Of each tokmap_i_output. */
+static const char *const opened_by[] = {"tokmap_writer_open", "tokmap_writer_adopt",
+                                        "tokmap_writer_open_joined"};
+
 tokmap_writer *tokmap_i_writer_new(void)
 {
     tokmap_writer *w = calloc(1, sizeof *w);
@@ -25,7 +29,6 @@ tokmap_writer *tokmap_i_writer_new(void)
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err)
 {
-    bool resumed = false;
     int fd;
     w->buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
@@ -40,8 +43,8 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
     if (!status)
         status = tokmap_i_index_writer_open(&w->index, w->names.index_partial, fd, err);
     if (!status && w->options.unfinished == TOKMAP_UNFINISHED_RESUME)
-        status = tokmap_i_writer_resume(w, &resumed, err);
-    if (status || resumed)
+        status = tokmap_i_writer_resume(w, err);
+    if (status || w->token_fd >= 0)
         return status;
     status = tokmap_i_names_claim(&w->names, err);
     if (!status && w->names.has_journal && w->options.unfinished == TOKMAP_UNFINISHED_REFUSE)
@@ -127,17 +130,6 @@ static tokmap_status take_options(tokmap_writer *w, tokmap_error *err)
     return tokmap_i_check_flag("has_spans", o->has_spans, err);
 }
 
-static tokmap_status begin_spans(tokmap_writer *w, tokmap_error *err)
-{
-    if (w->index->n_documents > 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: was begun without spans; resume it without has_spans, or discard it to "
-                    "start over",
-                    w->names.index_path);
-    w->index->has_spans = true;
-    return TOKMAP_OK;
-}
-
 static tokmap_status open_output(tokmap_writer **out, const char *prefix,
                                  const tokmap_writer_options *options, tokmap_i_output output,
                                  tokmap_error *err)
@@ -145,9 +137,7 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_writer_options, token_bytes)};
     tokmap_i_error_clear(err);
     if (!out || !prefix)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL",
-                    output == TOKMAP_I_OUTPUT_NEW ? "tokmap_writer_open"
-                                                  : "tokmap_writer_open_joined");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", opened_by[output]);
     *out = NULL;
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
@@ -160,8 +150,13 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a joined dataset cannot be resumed", prefix);
     if (!status)
         status = begin_new(w, prefix, err);
-    if (!status && w->options.has_spans && !w->index->has_spans)
-        status = begin_spans(w, err);
+    if (!status && w->options.has_spans && !w->index->has_spans && w->index->n_documents > 0)
+        status = FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "%s: was begun without spans; resume it without has_spans, or discard it to "
+                      "start over",
+                      w->names.index_path);
+    if (!status && w->options.has_spans)
+        w->index->has_spans = true;
     if (status)
         tokmap_writer_close(w);
     else
@@ -184,8 +179,6 @@ tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
 tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_output output,
                                     const char *call, tokmap_error *err)
 {
-    static const char *const opened_by[] = {"tokmap_writer_open", "tokmap_writer_adopt",
-                                            "tokmap_writer_open_joined"};
     tokmap_i_error_clear(err);
     if (!w)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "the writer is NULL");

@@ -82,9 +82,9 @@ tokmap_status tokmap_i_writer_end_spans(tokmap_writer *w, uint64_t end, tokmap_e
 /* The next document ends at token `end`, with the values and spans that were added. */
 tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_error *err);
 
-/* With the lock: looks for an unfinished dataset and resumes it at the wanted checkpoint. *resumed
- * stays false if there is none that can be resumed. */
-tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_error *err);
+/* With the lock: looks for an unfinished dataset and resumes it at the wanted checkpoint. The token
+ * file stays closed if there is none that can be resumed. */
+tokmap_status tokmap_i_writer_resume(tokmap_writer *w, tokmap_error *err);
 /* With the lock: TOKMAP_ERR_EXISTS if there is a dataset that can be resumed. */
 tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err);
 
