@@ -109,8 +109,8 @@ static tokmap_status open_checked(const tokmap_dataset *ds, const tokmap_i_token
     return status;
 }
 
-/* Whether one more file may keep what n_kept counts. A thread that then keeps nothing calls
- * give_up. */
+/* Whether one more file may keep what n_kept counts. A thread that then keeps nothing takes it
+ * back. */
 static bool take_one(const tokmap_dataset *ds, atomic_uint *n_kept, unsigned most)
 {
     const bool any_number = ds->n_files <= most; /* however many threads come for one file */
@@ -120,11 +120,6 @@ static bool take_one(const tokmap_dataset *ds, atomic_uint *n_kept, unsigned mos
         return true;
     atomic_fetch_sub_explicit(n_kept, 1, memory_order_relaxed);
     return false;
-}
-
-static void give_up(atomic_uint *n_kept)
-{
-    atomic_fetch_sub_explicit(n_kept, 1, memory_order_relaxed);
 }
 
 /* ---- Descriptors ---- */
@@ -141,7 +136,7 @@ static int keep_fd(const tokmap_dataset *ds, tokmap_i_token_file *file, int fd)
         tokmap_i_file_expect_random(fd, true);
     if (atomic_compare_exchange_strong(file->fd, &kept, fd + 1))
         return fd;
-    give_up(&ds->kept_fds->n_fds);
+    atomic_fetch_sub_explicit(&ds->kept_fds->n_fds, 1, memory_order_relaxed);
     tokmap_i_file_close(fd);
     return kept - 1;
 }
@@ -176,7 +171,7 @@ static const uint8_t *keep_map(const tokmap_dataset *ds, tokmap_i_token_file *fi
         tokmap_i_map_expect_random(map, tokmap_i_token_file_bytes(ds, file), true);
     if (atomic_compare_exchange_strong(&file->map, &kept, map))
         return map;
-    give_up(&ds->kept->n_maps);
+    atomic_fetch_sub_explicit(&ds->kept->n_maps, 1, memory_order_relaxed);
     tokmap_i_unmap(map, tokmap_i_token_file_bytes(ds, file));
     return kept;
 }
@@ -207,7 +202,7 @@ tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_f
         return TOKMAP_IN_PIECES;
     const tokmap_status status = map_file(ds, file, map, err);
     if (status)
-        give_up(&ds->kept->n_maps);
+        atomic_fetch_sub_explicit(&ds->kept->n_maps, 1, memory_order_relaxed);
     else
         *map = keep_map(ds, file, *map);
     return status;

@@ -57,25 +57,6 @@ bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes)
 
 /* ---- Places ---- */
 
-static void measure(tokmap_i_meta_column *c, uint64_t n_documents)
-{
-    const uint32_t width = c->type == TOKMAP_I_META_DICTIONARY ? c->code_bytes
-                           : c->type == TOKMAP_I_META_STRING   ? 0
-                                                               : 8;
-    const bool is_null = c->type == TOKMAP_I_META_NULL;
-    c->has[TOKMAP_I_META_VALIDITY] = !is_null && c->n_nulls > 0;
-    c->has[TOKMAP_I_META_VALUES] = !is_null && width > 0;
-    c->has[TOKMAP_I_META_OFFSETS] = c->has[TOKMAP_I_META_TEXT] =
-        c->type == TOKMAP_I_META_STRING || c->type == TOKMAP_I_META_DICTIONARY;
-    c->n_bytes[TOKMAP_I_META_VALIDITY] = div_up(n_documents, 8);
-    c->n_bytes[TOKMAP_I_META_VALUES] = width * n_documents;
-    c->n_bytes[TOKMAP_I_META_OFFSETS] = 8 * (c->n_strings + 1);
-    c->n_bytes[TOKMAP_I_META_TEXT] = c->text_bytes;
-    for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
-        if (!c->has[part])
-            c->n_bytes[part] = 0;
-}
-
 bool tokmap_i_meta_place(tokmap_i_meta *m)
 {
     uint64_t end = TOKMAP_I_META_HEAD_BYTES + (uint64_t)m->n_columns * TOKMAP_I_META_ENTRY_BYTES;
@@ -84,8 +65,16 @@ bool tokmap_i_meta_place(tokmap_i_meta *m)
     m->directory_bytes = end;
     for (uint32_t i = 0; i < m->n_columns; i++) {
         tokmap_i_meta_column *c = &m->columns[i];
-        measure(c, m->n_documents);
+        const uint64_t width = c->type == TOKMAP_I_META_DICTIONARY ? c->code_bytes : 8;
+        const uint64_t n_bytes[] = {div_up(m->n_documents, 8), width * m->n_documents,
+                                    8 * (c->n_strings + 1), c->text_bytes};
+        const bool is_null = c->type == TOKMAP_I_META_NULL;
+        c->has[TOKMAP_I_META_VALIDITY] = !is_null && c->n_nulls > 0;
+        c->has[TOKMAP_I_META_VALUES] = !is_null && c->type != TOKMAP_I_META_STRING;
+        c->has[TOKMAP_I_META_OFFSETS] = c->has[TOKMAP_I_META_TEXT] =
+            c->type == TOKMAP_I_META_STRING || c->type == TOKMAP_I_META_DICTIONARY;
         for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
+            c->n_bytes[part] = c->has[part] ? n_bytes[part] : 0;
             c->at[part] = c->has[part] ? round_up(end, TOKMAP_I_META_ALIGNMENT) : 0;
             if (c->has[part] && !checked_add(c->at[part], c->n_bytes[part], &end))
                 return false;

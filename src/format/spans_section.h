@@ -49,6 +49,9 @@ typedef struct tokmap_i_span_cursor {
     uint64_t i, page, page_end; /* the next span, its page, and the end of the spans of that */
 } tokmap_i_span_cursor;
 
+/* The page of a cursor before the first span; i and page_end are 0. */
+#define TOKMAP_I_BEFORE_SPANS UINT64_MAX
+
 /* The caller has set the first two fields. Goes to the first span that ends after this token.
  * TOKMAP_ERR_CORRUPT: the section is damaged, or could not be read. */
 tokmap_status tokmap_i_spans_seek(tokmap_i_span_cursor *c, uint64_t token);

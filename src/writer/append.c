@@ -93,7 +93,9 @@ static tokmap_status next_span(tokmap_i_append *a, tokmap_error *err)
     a->has_next = !status;
     return !status || status == TOKMAP_END
                ? TOKMAP_OK
-               : tokmap_i_fail_damaged(a->ds, 0, "its spans do not stand in order", err);
+               : tokmap_i_fail_damaged(
+                     a->ds, tokmap_i_section_find(&a->ds->header, TOKMAP_I_SPANS)->offset,
+                     "its spans do not stand in order", err);
 }
 
 static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
@@ -105,12 +107,8 @@ static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
     const tokmap_status status = load_section(a, section, &bytes, err);
     a->spans = a->ds->spans;
     a->spans.bytes = bytes;
-    a->span_at.spans = &a->spans;
-    if (status || tokmap_i_spans_seek(&a->span_at, 0))
-        return status ? status
-                      : tokmap_i_fail_damaged(a->ds, section->offset,
-                                              "its spans do not stand in order", err);
-    return next_span(a, err);
+    a->span_at = (tokmap_i_span_cursor){.spans = &a->spans, .page = TOKMAP_I_BEFORE_SPANS};
+    return status ? status : next_span(a, err);
 }
 
 /* Adds the tokens [first, end) of the document that ends next, unless there are none. */
