@@ -482,7 +482,11 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     if (!ds)
         return;
     tokmap_i_unmap(ds->index_map, ds->header.index_bytes);
-    tokmap_i_token_files_close(ds);
+    for (uint64_t i = 0; i < ds->n_files; i++) {
+        tokmap_i_token_file *file = &ds->files[i];
+        tokmap_i_unmap(atomic_load(&file->map), tokmap_i_token_file_bytes(ds, file));
+        tokmap_i_file_close(tokmap_i_token_file_fd(file));
+    }
     tokmap_i_memory_give_back(ds->kept_fds, kept_fds_bytes(ds));
     if (ds->files != ds->only_file) {
         free((void *)ds->file_at);

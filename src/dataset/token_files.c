@@ -280,12 +280,3 @@ tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint
     }
     return status;
 }
-
-void tokmap_i_token_files_close(tokmap_dataset *ds)
-{
-    for (uint64_t i = 0; i < ds->n_files; i++) {
-        tokmap_i_token_file *file = &ds->files[i];
-        tokmap_i_unmap(atomic_load(&file->map), tokmap_i_token_file_bytes(ds, file));
-        tokmap_i_file_close(tokmap_i_token_file_fd(file));
-    }
-}

@@ -61,13 +61,6 @@ typedef struct tokmap_i_extent {
     uint64_t begin, end;
 } tokmap_i_extent;
 
-/* Where the token is in its file. */
-static inline uint64_t tokmap_i_byte_of_token(const tokmap_dataset *ds,
-                                              const tokmap_i_token_file *file, uint64_t token)
-{
-    return file->token_offset + (token - file->first_token) * ds->header.token_bytes;
-}
-
 /* Tokens that are in the map of one file already; NULL otherwise. The range is inside the dataset
  * and not empty, unless there is exactly one file. */
 static inline const uint8_t *tokmap_i_mapped_tokens(const tokmap_dataset *ds, uint64_t first,
@@ -87,10 +80,10 @@ static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds
                                                         uint64_t n_tokens)
 {
     tokmap_i_token_file *file = tokmap_i_file_of_token(ds, first);
-    const uint64_t n_left = file->first_token + file->n_tokens - first;
+    const uint64_t in_file = first - file->first_token, width = ds->header.token_bytes;
+    const uint64_t n_left = file->n_tokens - in_file;
     const uint64_t n = n_tokens < n_left ? n_tokens : n_left;
-    return (tokmap_i_token_piece){file, first, n, tokmap_i_byte_of_token(ds, file, first),
-                                  n * ds->header.token_bytes};
+    return (tokmap_i_token_piece){file, first, n, file->token_offset + in_file * width, n * width};
 }
 
 /* Block number `block` of the tokens, the one of that block checksum. The dataset must have it. */
@@ -129,5 +122,3 @@ tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *
 /* TOKMAP_ERR_CORRUPT unless the file has the size that it must have. */
 tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i_token_file *file,
                                         const tokmap_i_file_stat *stat, tokmap_error *err);
-/* Unmaps and closes what is kept. */
-void tokmap_i_token_files_close(tokmap_dataset *ds);

@@ -31,8 +31,7 @@ typedef struct bad_block {
     uint64_t index;
     tokmap_i_token_piece piece;
     tokmap_damage_kind kind;
-    int sys_errno;
-    uint64_t at_byte; /* of the token file, where reading failed */
+    tokmap_i_cause cause;
     uint64_t first_document, end_document;
     tokmap_error *err; /* NULL, or why the file cannot be opened */
 } bad_block;
@@ -156,13 +155,13 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
 {
     tokmap_error err;
     bad_block bad = {.index = block, .piece = tokmap_i_block_piece(job->ds, block)};
+    bad.cause = (tokmap_i_cause){TOKMAP_ERR_CORRUPT, 0, bad.piece.first_byte};
     const bool is_missing = job->missing[bad.piece.file - job->ds->files];
     const tokmap_status status = is_missing ? TOKMAP_OK : read_block(job, r, &bad.piece, &err);
     bool sound = false; /* a file that is missing is a damage of its own */
     if (status) {
         bad.kind = TOKMAP_DAMAGE_UNREADABLE;
-        bad.sys_errno = err.sys_errno;
-        bad.at_byte = err.file_offset;
+        bad.cause = (tokmap_i_cause){TOKMAP_ERR_IO, err.sys_errno, err.file_offset};
     } else if (!is_missing &&
                tokmap_i_hasher_get(r->hasher) != load_le64(job->checksums + 8 * block)) {
         bad.kind = TOKMAP_DAMAGE_BLOCK;
@@ -360,15 +359,13 @@ static void report_block(verify_job *job, const bad_block *bad)
         report_damage(job, &damage);
         return;
     }
-    const char *problem = bad->sys_errno ? "cannot be read" : "is missing: the file was shortened";
+    const char *problem =
+        bad->cause.sys_errno ? "cannot be read" : "is missing: the file was shortened";
     if (bad->kind == TOKMAP_DAMAGE_BLOCK)
         problem = "does not match its checksum";
     if (bad->kind == TOKMAP_DAMAGE_CONTENT)
         problem = "has an id above the largest id in the header";
-    const bool unreadable = bad->kind == TOKMAP_DAMAGE_UNREADABLE;
-    tokmap_i_fail(&damage.error,
-                  (tokmap_i_cause){unreadable ? TOKMAP_ERR_IO : TOKMAP_ERR_CORRUPT, bad->sys_errno,
-                                   unreadable ? bad->at_byte : piece->first_byte},
+    tokmap_i_fail(&damage.error, bad->cause,
                   "%s: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 ") %s", piece->file->path,
                   bad->index, piece->first_byte, piece->first_byte + piece->n_bytes - 1, problem);
     report_damage(job, &damage);
