@@ -102,8 +102,10 @@ static tokmap_status restore_counts(tokmap_writer *w, tokmap_error *err)
     w->header.largest_id = c->largest_id;
     w->header.tokens_hash = c->tokens_hash;
     w->input_before_document = c->input_before_document;
-    w->note_bytes = (size_t)parts->n_bytes[TOKMAP_I_NOTE];
-    memcpy(w->note, parts->data[TOKMAP_I_NOTE], w->note_bytes);
+    w->note.n_bytes = 0;
+    if (!tokmap_i_bytes_append(&w->note, parts->data[TOKMAP_I_NOTE],
+                               (size_t)parts->n_bytes[TOKMAP_I_NOTE]))
+        return FAIL_MEMORY(err);
     return tokmap_i_index_writer_restore(w->index, c, parts, err);
 }
 
@@ -115,9 +117,6 @@ static tokmap_status read_journal(tokmap_writer *w, tokmap_error *err)
     tokmap_status status = tokmap_i_journal_open(j, w->names.journal, true, err);
     if (!status)
         status = check_same_options(w, err);
-    w->note = status ? NULL : malloc(TOKMAP_MAX_NOTE_BYTES);
-    if (!status && !w->note)
-        return FAIL_MEMORY(err);
     while (!status && (wanted == 0 || j->last.sequence < wanted)) {
         status = tokmap_i_journal_next(j, err);
         if (!status)
@@ -233,8 +232,6 @@ static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_checkpoints = w->journal.last.sequence;
     tokmap_i_journal_close(&w->journal);
-    free(w->note);
-    w->note = NULL;
     if (w->options.resume_checkpoint == 0)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -285,8 +282,8 @@ const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes)
 {
     if (!w || !n_bytes)
         return NULL;
-    *n_bytes = w->note ? w->note_bytes : 0;
-    return w->note;
+    *n_bytes = w->note.n_bytes;
+    return w->note.data;
 }
 
 uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w)

@@ -421,7 +421,7 @@ static tokmap_status put_table(tokmap_i_index_writer *w, const tokmap_i_bytes *e
 
 /* Writes all sections, each from the end of the previous one, with zeros up to the next. */
 static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
-                                  const char *metadata, size_t metadata_bytes, tokmap_error *err)
+                                  const void *metadata, size_t metadata_bytes, tokmap_error *err)
 {
     static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
     uint32_t n = 0;
@@ -460,7 +460,7 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
 }
 
 tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *h,
-                                           const char *metadata, size_t metadata_bytes,
+                                           const void *metadata, size_t metadata_bytes,
                                            tokmap_error *err)
 {
     h->format_version = h->lowest_reader = TOKMAP_I_FORMAT_VERSION;

@@ -102,7 +102,7 @@ tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *da
 /* Writes all sections and the header, and flushes the file to the disk. The caller fills in the
  * header's tokens, widths, ids and suffix; this call fills in counts and sections. */
 tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *header,
-                                           const char *metadata, size_t metadata_bytes,
+                                           const void *metadata, size_t metadata_bytes,
                                            tokmap_error *err);
 /* Closes the file without removing it. */
 void tokmap_i_index_writer_close(tokmap_i_index_writer *w);

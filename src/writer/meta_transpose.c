@@ -129,21 +129,6 @@ static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error 
     return status < 0 ? status : TOKMAP_OK;
 }
 
-static tokmap_status describe(transpose *t, uint32_t column, tokmap_error *err)
-{
-    const tokmap_i_meta_state *state = &t->w->columns[column];
-    tokmap_i_meta_column *c = &t->meta.columns[column];
-    *c = (tokmap_i_meta_column){
-        .type = (uint32_t)state->type,
-        .n_nulls = state->n_nulls,
-        .n_strings = state->type == TOKMAP_VALUE_STRING ? t->w->n_rows : 0,
-        .text_bytes = state->text_bytes,
-        .name = t->w->names[column],
-        .name_bytes = strlen(t->w->names[column]),
-    };
-    return c->type == TOKMAP_I_META_STRING ? choose_strings(t, column, err) : TOKMAP_OK;
-}
-
 /* ---- Parts ---- */
 
 /* What a part has for a value. */
@@ -237,8 +222,19 @@ tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_index_w
     uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
     transpose t = {.w = w, .to = to, .meta = {.n_columns = w->n_columns, .n_documents = w->n_rows}};
     tokmap_status status = tokmap_i_meta_writer_flush(w, err);
-    for (uint32_t i = 0; !status && i < w->n_columns; i++)
-        status = describe(&t, i, err);
+    for (uint32_t i = 0; !status && i < w->n_columns; i++) {
+        const tokmap_i_meta_state *state = &w->columns[i];
+        const bool is_string = state->type == TOKMAP_VALUE_STRING;
+        t.meta.columns[i] = (tokmap_i_meta_column){
+            .type = (uint32_t)state->type,
+            .n_nulls = state->n_nulls,
+            .n_strings = is_string ? w->n_rows : 0,
+            .text_bytes = state->text_bytes,
+            .name = w->names[i],
+            .name_bytes = strlen(w->names[i]),
+        };
+        status = is_string ? choose_strings(&t, i, err) : TOKMAP_OK;
+    }
     if (!status && !tokmap_i_meta_place(&t.meta))
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the values are too large", w->path);
     if (!status)

@@ -33,7 +33,7 @@ static tokmap_status set_columns(tokmap_writer *w, const char *const *names, uin
                                  tokmap_error *err)
 {
     const uint64_t n_documents = w->index->n_documents;
-    const bool resumed = w->note != NULL;
+    const bool resumed = w->note.data != NULL;
     w->meta_named = true;
     bool same = w->meta && n_columns == w->meta->n_columns;
     for (uint32_t i = 0; same && i < n_columns; i++)

@@ -32,9 +32,7 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
     int fd;
     w->buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
-    w->metadata = strdup("{}");
-    w->metadata_bytes = 2;
-    if (!w->buffer || !w->hasher || !w->metadata)
+    if (!w->buffer || !w->hasher || !tokmap_i_bytes_append(&w->metadata, "{}", 2))
         return FAIL_MEMORY(err);
     strcpy(w->header.token_suffix, suffix);
     tokmap_status status = tokmap_i_names_open(&w->names, prefix, prefix_bytes, suffix, err);
@@ -340,16 +338,9 @@ tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, siz
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
                       "%s: the metadata has %zu bytes; the limit is 64 MiB", w->names.index_path,
                       n_bytes);
-    char *copy = status ? NULL : malloc(MAX(n_bytes, 1));
-    if (!status && !copy)
+    w->metadata.n_bytes = 0;
+    if (!status && !tokmap_i_bytes_append(&w->metadata, json, n_bytes))
         status = FAIL_MEMORY(&w->failure);
-    if (copy) {
-        if (json)
-            memcpy(copy, json, n_bytes);
-        free(w->metadata);
-        w->metadata = copy;
-        w->metadata_bytes = n_bytes;
-    }
     return tokmap_i_writer_leave(w, status, err);
 }
 
@@ -437,8 +428,8 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
     if (!status)
         status = finish_tokens(w, failure);
     if (!status)
-        status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes,
-                                              failure);
+        status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata.data,
+                                              w->metadata.n_bytes, failure);
     if (!status && w->token_tail > 0) { /* now, because the tail says which tokens are there */
         int error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
         if (!error)
@@ -479,9 +470,9 @@ void tokmap_writer_close(tokmap_writer *w)
     tokmap_i_journal_close(&w->journal);
     tokmap_i_hasher_close(w->hasher);
     tokmap_i_relative_path_close(&w->paths);
-    free(w->note);
+    free(w->note.data);
     free(w->buffer);
     free(w->spans.data);
-    free(w->metadata);
+    free(w->metadata.data);
     free(w);
 }

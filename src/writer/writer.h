@@ -32,13 +32,11 @@ struct tokmap_writer {
     bool meta_named;              /* the caller has said which columns there are */
     tokmap_i_bytes spans;         /* tokmap_span: of the document that ends next */
     tokmap_i_relative_path paths; /* of token files, if the output is joined */
-    char *metadata;
-    size_t metadata_bytes;
+    tokmap_i_bytes metadata;
     tokmap_writer_options options; /* zeroed unless the caller gives them */
     tokmap_i_journal journal;      /* opened by the first checkpoint */
-    uint8_t *note;                 /* of the checkpoint resumed from, or NULL */
-    size_t note_bytes;
-    tokmap_error failure; /* the first failure, which all later calls repeat */
+    tokmap_i_bytes note;           /* of the checkpoint resumed from; without data: of none */
+    tokmap_error failure;          /* the first failure, which all later calls repeat */
 };
 
 /* Sets the id that ends documents, or TOKMAP_NO_ID, and checks it and what the caller has set:
