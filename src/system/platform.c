@@ -297,46 +297,40 @@ int tokmap_i_file_sync(int fd)
 }
 
 /* On the caller's stack: the last step of a writer must not run out of memory. */
-static int find_folder(const char *path, char folder[PATH_MAX])
+static bool find_folder(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
     const size_t n_bytes = !slash || slash == path ? 1 : (size_t)(slash - path);
+    errno = ENAMETOOLONG;
     if (n_bytes >= PATH_MAX)
-        return ENAMETOOLONG;
+        return false;
     memcpy(folder, slash ? path : ".", n_bytes);
     folder[n_bytes] = 0;
-    return 0;
+    return true;
 }
 
 int tokmap_i_folder_resolve(const char *path, char **out)
 {
     char folder[PATH_MAX];
-    *out = NULL;
-    const int error = find_folder(path, folder);
-    if (error)
-        return error;
-    *out = realpath(folder, NULL);
+    *out = find_folder(path, folder) ? realpath(folder, NULL) : NULL;
     return *out ? 0 : errno;
+}
+
+static int open_folder(const char *path, int flags)
+{
+    char folder[PATH_MAX];
+    return find_folder(path, folder) ? open_retrying(AT_FDCWD, folder, flags | O_DIRECTORY) : -1;
 }
 
 int tokmap_i_folder_open(const char *path, int *fd)
 {
-    char folder[PATH_MAX];
-    *fd = -1;
-    const int error = find_folder(path, folder);
-    if (error)
-        return error;
-    *fd = open_retrying(AT_FDCWD, folder, O_PATH | O_DIRECTORY);
+    *fd = open_folder(path, O_PATH);
     return *fd < 0 ? errno : 0;
 }
 
 int tokmap_i_folder_sync(const char *path)
 {
-    char folder[PATH_MAX];
-    const int folder_error = find_folder(path, folder);
-    if (folder_error)
-        return folder_error;
-    const int fd = open_retrying(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+    const int fd = open_folder(path, O_RDONLY);
     if (fd < 0)
         return errno;
     const int error = tokmap_i_file_sync(fd);
