@@ -119,8 +119,8 @@ static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, 
                                     tokmap_error *err)
 {
     tokmap_writer *w = job->a.w;
-    tokmap_i_names names = {0};
-    char suffix[32];
+    const char *prefix = w->names.index_path;
+    char *path = NULL;
     tokmap_status status = CHECK_IO(err, tokmap_i_file_create(w->names.token_partial, &w->token_fd),
                                     "%s: cannot create", w->names.token_partial);
     if (!status)
@@ -129,21 +129,20 @@ static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, 
         status = tokmap_i_writer_sync(w, err);
     tokmap_i_file_close(w->token_fd);
     w->token_fd = -1;
-    snprintf(suffix, sizeof suffix, ".%016" PRIx64 ".redacted",
-             file->token_offset +
-                 tokmap_i_checksum(job->a.checksums + 8 * file->first_block, 8 * (size_t)n_blocks));
-    if (!status)
-        status = tokmap_i_names_make(&names, w->names.index_path,
-                                     tokmap_i_prefix_bytes(w->names.index_path), suffix, err);
-    const int error = status ? 0 : tokmap_i_file_rename(w->names.token_partial, names.token_path);
+    const uint64_t id =
+        file->token_offset +
+        tokmap_i_checksum(job->a.checksums + 8 * file->first_block, 8 * (size_t)n_blocks);
+    if (!status && asprintf(&path, "%.*s.%016" PRIx64 ".redacted",
+                            (int)tokmap_i_prefix_bytes(prefix), prefix, id) < 0)
+        return FAIL_MEMORY(err);
+    const int error = status ? 0 : tokmap_i_file_rename(w->names.token_partial, path);
     if (error && error != EEXIST)
-        status =
-            FAIL_IO(err, error, "%s: cannot give the finished file this name", names.token_path);
+        status = FAIL_IO(err, error, "%s: cannot give the finished file this name", path);
     const tokmap_i_token_file copy = {
-        .path = names.token_path, .n_tokens = file->n_tokens, .token_offset = file->token_offset};
+        .path = path, .n_tokens = file->n_tokens, .token_offset = file->token_offset};
     if (!status)
         status = tokmap_i_append_segment(w, &copy, err);
-    free(names.strings);
+    free(path);
     return status;
 }
 

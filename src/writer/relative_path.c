@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,6 @@ tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char 
 {
     const char *name = name_in_path(path);
     const size_t folder_bytes = (size_t)(name - path);
-    *out = NULL;
     if (!r->folder || !r->way || strlen(r->folder) != folder_bytes ||
         memcmp(r->folder, path, folder_bytes) != 0) {
         char *real;
@@ -78,11 +78,8 @@ tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char 
         r->folder = strndup(path, folder_bytes);
         free(real);
     }
-    *out = r->way && r->folder ? malloc(strlen(r->way) + strlen(name) + 1) : NULL;
-    if (!*out)
+    if (!r->way || !r->folder || asprintf(out, "%s%s", r->way, name) < 0)
         return FAIL_MEMORY(err);
-    strcpy(*out, r->way);
-    strcat(*out, name);
     return TOKMAP_OK;
 }
 

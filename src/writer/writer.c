@@ -54,22 +54,6 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
                              w->names.index_partial);
 }
 
-static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_error *err)
-{
-    const size_t prefix_bytes = tokmap_i_prefix_bytes(prefix);
-    if (prefix_bytes == 0 || prefix[prefix_bytes - 1] == '/')
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "'%s' is a folder, not a dataset", prefix);
-    const tokmap_status status = tokmap_i_writer_begin(w, prefix, prefix_bytes, ".bin", err);
-    if (status || w->token_fd >= 0)
-        return status;
-    if (w->names.output == TOKMAP_I_OUTPUT_JOINED) {
-        w->index->is_joined = true;
-        return tokmap_i_relative_path_open(&w->paths, w->names.index_path, err);
-    }
-    return CHECK_IO(err, tokmap_i_file_create(w->names.token_partial, &w->token_fd),
-                    "%s: cannot create", w->names.token_partial);
-}
-
 /* The smallest id that is out of range. */
 static uint64_t id_limit(const tokmap_i_header *h)
 {
@@ -141,13 +125,24 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
     if (!w)
         return FAIL_MEMORY(err);
     w->names.output = output;
+    const size_t prefix_bytes = tokmap_i_prefix_bytes(prefix);
+    const bool is_joined = output == TOKMAP_I_OUTPUT_JOINED;
     tokmap_status status = tokmap_i_take_options(&w->options, options, &kind, err);
     if (!status)
         status = take_options(w, err);
-    if (!status && w->options.resumable && output == TOKMAP_I_OUTPUT_JOINED)
+    if (!status && w->options.resumable && is_joined)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a joined dataset cannot be resumed", prefix);
+    if (!status && (prefix_bytes == 0 || prefix[prefix_bytes - 1] == '/'))
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "'%s' is a folder, not a dataset", prefix);
     if (!status)
-        status = begin_new(w, prefix, err);
+        status = tokmap_i_writer_begin(w, prefix, prefix_bytes, ".bin", err);
+    if (!status && is_joined)
+        status = tokmap_i_relative_path_open(&w->paths, w->names.index_path, err);
+    else if (!status && w->token_fd < 0)
+        status = CHECK_IO(err, tokmap_i_file_create(w->names.token_partial, &w->token_fd),
+                          "%s: cannot create", w->names.token_partial);
+    if (!status)
+        w->index->is_joined = is_joined;
     if (!status && w->options.has_spans && !w->index->has_spans && w->index->n_documents > 0)
         status = FAIL(err, TOKMAP_ERR_MISMATCH,
                       "%s: was begun without spans; resume it without has_spans, or discard it to "
