@@ -162,20 +162,6 @@ void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_nam
 
 /* ---- Maps ---- */
 
-/* Like keep_fd. */
-static const uint8_t *keep_map(const tokmap_dataset *ds, tokmap_i_token_file *file,
-                               const uint8_t *map)
-{
-    const uint8_t *kept = NULL;
-    if (atomic_load_explicit(&ds->kept->random_maps, memory_order_relaxed))
-        tokmap_i_map_expect_random(map, tokmap_i_token_file_bytes(ds, file), true);
-    if (atomic_compare_exchange_strong(&file->map, &kept, map))
-        return map;
-    atomic_fetch_sub_explicit(&ds->kept->n_maps, 1, memory_order_relaxed);
-    tokmap_i_unmap(map, tokmap_i_token_file_bytes(ds, file));
-    return kept;
-}
-
 /* Opens the file for the map alone, if it has no descriptor: a map needs none. */
 static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_file *file,
                               const uint8_t **map, tokmap_error *err)
@@ -192,6 +178,7 @@ static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_fil
     return CHECK_IO(err, error, "%s: cannot map %" PRIu64 " bytes", file->path, n_bytes);
 }
 
+/* Another thread may have kept a map meanwhile, as with descriptors. */
 tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_file *file,
                                       const uint8_t **map, tokmap_error *err)
 {
@@ -200,11 +187,17 @@ tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_f
         return TOKMAP_OK;
     if (!take_one(ds, &ds->kept->n_maps, TOKMAP_I_MOST_MAPS))
         return TOKMAP_IN_PIECES;
+    const uint8_t *kept = NULL;
     const tokmap_status status = map_file(ds, file, map, err);
-    if (status)
-        atomic_fetch_sub_explicit(&ds->kept->n_maps, 1, memory_order_relaxed);
-    else
-        *map = keep_map(ds, file, *map);
+    if (!status && atomic_load_explicit(&ds->kept->random_maps, memory_order_relaxed))
+        tokmap_i_map_expect_random(*map, tokmap_i_token_file_bytes(ds, file), true);
+    if (!status && atomic_compare_exchange_strong(&file->map, &kept, *map))
+        return TOKMAP_OK;
+    atomic_fetch_sub_explicit(&ds->kept->n_maps, 1, memory_order_relaxed);
+    if (!status) {
+        tokmap_i_unmap(*map, tokmap_i_token_file_bytes(ds, file));
+        *map = kept;
+    }
     return status;
 }
 
