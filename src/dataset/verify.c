@@ -200,11 +200,10 @@ static void check_files(verify_job *job)
             tokmap_i_token_file_give_back(file, &lent);
             continue;
         }
-        const bool is_other = status == TOKMAP_ERR_CORRUPT;
         bad_block bad = {
             .index = file->first_block,
             .piece = tokmap_i_first_piece(ds, file->first_token, file->n_tokens),
-            .kind = is_other ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_UNREADABLE,
+            .kind = status == TOKMAP_ERR_CORRUPT ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_UNREADABLE,
             .err = status == TOKMAP_ERR_MEMORY ? NULL : malloc(sizeof err),
         };
         if (bad.err)

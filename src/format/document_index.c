@@ -53,11 +53,6 @@ bool tokmap_i_group_is_wide(const uint8_t *record)
     return load_le32(record + SPAN_OFFSET) == WIDE_MARK;
 }
 
-uint64_t tokmap_i_group_wide_index(const uint8_t *record)
-{
-    return load_le64(record);
-}
-
 /* Each lookup is compiled twice: inlined with `from` NULL, for sections in memory, so that the
  * tests of `from` disappear; and out of line, for pieces. */
 #define LOOKUP static inline __attribute__((always_inline))
@@ -84,7 +79,7 @@ LOOKUP bool ends_of_group(const tokmap_i_documents *docs, tokmap_i_pieces *from,
     *out = (group_ends){record, tokmap_i_group_is_wide(record)};
     if (!out->wide)
         return true;
-    const uint64_t wide_index = tokmap_i_group_wide_index(record);
+    const uint64_t wide_index = load_le64(record);
     if (wide_index >= docs->n_wide)
         return false;
     out->bytes = piece_at(docs, from, docs->layout.wide_offset + wide_index * TOKMAP_I_WIDE_BYTES);
@@ -97,16 +92,22 @@ static uint64_t end_at(const group_ends *ends, uint32_t j)
                       : load_le32(ends->bytes + 4 * (size_t)j);
 }
 
+/* How many of the numbers are at or below `most`. */
+LOOKUP uint32_t count_keys(const uint8_t *keys, uint32_t n_keys, uint64_t most)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_keys; i++)
+        n += load_le64(keys + 8 * (size_t)i) <= most;
+    return n;
+}
+
 /* How many of the 64 ends are at or below `relative`: counting all is faster than searching,
  * because there are no branches to predict and the cache lines are fetched together. */
 static uint32_t count_ends(const group_ends *ends, uint64_t relative)
 {
     uint32_t n = 0;
-    if (ends->wide) {
-        for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
-            n += load_le64(ends->bytes + 8 * (size_t)j) <= relative;
-        return n;
-    }
+    if (ends->wide)
+        return count_keys(ends->bytes, TOKMAP_I_GROUP_DOCUMENTS, relative);
     if (relative >= WIDE_MARK)
         return TOKMAP_I_GROUP_DOCUMENTS;
     const uint32_t key = (uint32_t)relative;
@@ -148,14 +149,6 @@ tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, tokmap_i_pi
                 : read_document(docs, NULL, group, j, out);
 }
 
-static uint32_t count_keys(const uint8_t *node, uint64_t token)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < TOKMAP_I_NODE_KEYS; i++)
-        n += load_le64(node + 8 * (size_t)i) <= token;
-    return n;
-}
-
 LOOKUP tokmap_status find_document(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                    uint64_t token, tokmap_document *out)
 {
@@ -166,7 +159,7 @@ LOOKUP tokmap_status find_document(const tokmap_i_documents *docs, tokmap_i_piec
         const uint8_t *keys = piece_at(docs, from, l->level_offset[level] + node * NODE_BYTES);
         if (from && !keys)
             return TOKMAP_ERR_CORRUPT;
-        const uint32_t n = count_keys(keys, token);
+        const uint32_t n = count_keys(keys, TOKMAP_I_NODE_KEYS, token);
         entry = node * TOKMAP_I_NODE_KEYS + n - 1;
         if (n == 0 || entry >= l->level_entries[level])
             return TOKMAP_ERR_CORRUPT;
@@ -249,7 +242,7 @@ const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_sta
 {
     group_ends ends = {group->record, tokmap_i_group_is_wide(group->record)};
     if (ends.wide) {
-        if (!group->wide || tokmap_i_group_wide_index(group->record) != group->wide_index)
+        if (!group->wide || load_le64(group->record) != group->wide_index)
             return "a wide group does not point to its wide ends";
         if (!is_zero(group->record + 8, SPAN_OFFSET - 8))
             return "unused bytes in the record of a wide group are not zero";

@@ -82,8 +82,8 @@ typedef struct tokmap_i_group {
     uint64_t start;       /* its entry in level 0 */
     uint32_t n_documents; /* in this group */
 } tokmap_i_group;
+/* Then the record begins with its wide_index, in 8 bytes. */
 bool tokmap_i_group_is_wide(const uint8_t *record);
-uint64_t tokmap_i_group_wide_index(const uint8_t *record);
 /* NULL if the group is sound and starts at *next_start, which is moved to its end; else what is
  * wrong. */
 const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_start);

@@ -4,10 +4,9 @@
 #include "base/base.h"
 
 /* The size of a section; roles: each span has its own. */
-static uint64_t section_bytes(uint64_t n_spans, uint64_t n_tokens, bool roles)
+static uint64_t section_bytes(const tokmap_i_spans *s, bool roles)
 {
-    const uint64_t n_pages = div_up(n_tokens, (uint64_t)1 << TOKMAP_I_SPANS_PAGE_BITS);
-    return TOKMAP_I_SPANS_HEAD_BYTES + 8 * n_pages + (TOKMAP_I_SPAN_BYTES + roles) * n_spans;
+    return TOKMAP_I_SPANS_HEAD_BYTES + 8 * s->n_pages + (TOKMAP_I_SPAN_BYTES + roles) * s->n_spans;
 }
 
 void tokmap_i_spans_encode(const tokmap_i_spans *s, uint8_t *head)
@@ -28,7 +27,7 @@ const char *tokmap_i_spans_decode(const uint8_t *head, uint64_t n_bytes, uint64_
     if (s->role > TOKMAP_I_OWN_ROLES || !is_zero(head + 20, 4))
         return "a reserved field of the spans is not zero";
     if (s->n_spans > TOKMAP_I_MAX_SPANS ||
-        n_bytes != section_bytes(s->n_spans, n_tokens, s->role == TOKMAP_I_OWN_ROLES))
+        n_bytes != section_bytes(s, s->role == TOKMAP_I_OWN_ROLES))
         return "the spans do not fit into their section";
     return NULL;
 }
@@ -122,9 +121,7 @@ tokmap_status tokmap_i_spans_next(tokmap_i_span_cursor *c, tokmap_span *out)
         return TOKMAP_ERR_CORRUPT;
     const uint64_t first = load_le32(span), end = load_le32(span + 4) + UINT64_C(1);
     const uint8_t *role =
-        s->role == TOKMAP_I_OWN_ROLES
-            ? at(c, section_bytes(s->n_spans, s->n_pages << TOKMAP_I_SPANS_PAGE_BITS, false) + c->i)
-            : NULL;
+        s->role == TOKMAP_I_OWN_ROLES ? at(c, section_bytes(s, false) + c->i) : NULL;
     if (first >= end || (s->role == TOKMAP_I_OWN_ROLES && !role))
         return TOKMAP_ERR_CORRUPT;
     *out = (tokmap_span){(c->page << TOKMAP_I_SPANS_PAGE_BITS) + first, end - first,

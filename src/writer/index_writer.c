@@ -276,7 +276,7 @@ static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap
             return status;
         uint64_t span = load_le32(record + TOKMAP_I_GROUP_BYTES - 4);
         if (tokmap_i_group_is_wide(record)) {
-            const uint64_t wide_index = tokmap_i_group_wide_index(record);
+            const uint64_t wide_index = load_le64(record);
             if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
                 return fail_changed(w, err);
             span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
