@@ -27,13 +27,6 @@ static void close_table(string_table *t)
     free(t);
 }
 
-static bool is_string(const string_table *t, uint32_t number, const char *text, size_t n_bytes)
-{
-    const size_t start = number == 0 ? 0 : t->ends[number - 1];
-    return t->ends[number] - start == n_bytes &&
-           (n_bytes == 0 || memcmp(t->text.data + start, text, n_bytes) == 0);
-}
-
 /* The number of a string, which is added if it is new. *fits becomes false if there are too
  * many. */
 static tokmap_status number_string(string_table *t, const tokmap_value *v, uint32_t *number,
@@ -43,7 +36,9 @@ static tokmap_status number_string(string_table *t, const tokmap_value *v, uint3
     *fits = true;
     while (t->slots[slot] != 0) {
         *number = t->slots[slot] - 1;
-        if (is_string(t, *number, v->text, v->text_bytes))
+        const size_t start = *number == 0 ? 0 : t->ends[*number - 1];
+        if (t->ends[*number] - start == v->text_bytes &&
+            (v->text_bytes == 0 || memcmp(t->text.data + start, v->text, v->text_bytes) == 0))
             return TOKMAP_OK;
         slot = (slot + 1) % TABLE_SLOTS;
     }

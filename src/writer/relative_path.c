@@ -47,18 +47,12 @@ char *tokmap_i_relative_way(const char *from, const char *to)
     return way;
 }
 
-static tokmap_status find_folder(const char *path, char **real, tokmap_error *err)
+tokmap_status tokmap_i_find_folder(const char *path, char **real, tokmap_error *err)
 {
     const int error = tokmap_i_folder_resolve(path, real);
     if (error == ENOMEM)
         return FAIL_MEMORY(err);
     return CHECK_IO(err, error, "%s: cannot find its folder", path);
-}
-
-tokmap_status tokmap_i_relative_path_open(tokmap_i_relative_path *r, const char *path,
-                                          tokmap_error *err)
-{
-    return find_folder(path, &r->base, err);
 }
 
 tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char *path, char **out,
@@ -69,7 +63,7 @@ tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char 
     if (!r->folder || !r->way || strlen(r->folder) != folder_bytes ||
         memcmp(r->folder, path, folder_bytes) != 0) {
         char *real;
-        const tokmap_status status = find_folder(path, &real, err);
+        const tokmap_status status = tokmap_i_find_folder(path, &real, err);
         if (status)
             return status;
         free(r->way);

@@ -6,15 +6,14 @@
 #include "tokmap.h"
 
 typedef struct tokmap_i_relative_path {
-    char *base;         /* the folder, without links */
+    char *base;         /* the folder, without links; set by the caller, the rest is zeroed */
     char *folder, *way; /* of the last file: its folder as it was given; the way there, "" or with a
                            "/" at the end */
 } tokmap_i_relative_path;
 
-/* Paths from the folder of the file `path`. The struct is zeroed. */
-tokmap_status tokmap_i_relative_path_open(tokmap_i_relative_path *r, const char *path,
-                                          tokmap_error *err);
-/* The path of the file `path` from there; the caller frees it. Only the folder of the file must
+/* The folder of the file `path`, as `base` is; the caller frees it. */
+tokmap_status tokmap_i_find_folder(const char *path, char **real, tokmap_error *err);
+/* The path of the file `path` from the base; the caller frees it. Only the folder of the file must
  * exist. It is looked up only if it is another one than in the last call. */
 tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char *path, char **out,
                                           tokmap_error *err);

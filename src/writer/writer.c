@@ -137,7 +137,7 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
     if (!status)
         status = tokmap_i_writer_begin(w, prefix, prefix_bytes, ".bin", err);
     if (!status && is_joined)
-        status = tokmap_i_relative_path_open(&w->paths, w->names.index_path, err);
+        status = tokmap_i_find_folder(w->names.index_path, &w->paths.base, err);
     else if (!status && w->token_fd < 0)
         status = CHECK_IO(err, tokmap_i_file_create(w->names.token_partial, &w->token_fd),
                           "%s: cannot create", w->names.token_partial);
