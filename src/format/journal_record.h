@@ -20,6 +20,10 @@ enum {
     TOKMAP_I_RECORD_ALIGNMENT = 8   /* record heads start at multiples of it */
 };
 
+/* The end of a message about files that cannot be continued. */
+#define TOKMAP_I_CANNOT_RESUME                                                                     \
+    ": the unfinished dataset cannot be resumed; discard it to start over"
+
 typedef struct tokmap_i_journal_header {
     uint32_t version, token_bytes, eod_id;
     uint64_t vocab_size;

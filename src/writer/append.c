@@ -169,10 +169,10 @@ static tokmap_status add_input(tokmap_i_append *a, const tokmap_input_info *info
     const tokmap_i_new_input input = {
         .name = info->name,
         .name_bytes = info->name_bytes,
-        .end_document = a->first_document + info->first_document + info->n_documents,
-        .end_token = a->first_token + info->first_token + info->n_tokens,
-        .input_bytes = info->input_bytes,
-        .input_checksum = info->input_checksum,
+        .entry.end_document = a->first_document + info->first_document + info->n_documents,
+        .entry.end_token = a->first_token + info->first_token + info->n_tokens,
+        .entry.input_bytes = info->input_bytes,
+        .entry.input_checksum = info->input_checksum,
     };
     if (!a->continues_input)
         return tokmap_i_index_writer_input(w->index, &input, err);
@@ -210,7 +210,7 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
     if (problem)
         status = tokmap_i_fail_damaged(a->ds, section->offset, problem, err);
     tokmap_i_index_writer_last_input(a->w->index, &last);
-    if (!status && last.end_document < a->first_document)
+    if (!status && last.entry.end_document < a->first_document)
         status = add_input(a, &unnamed_before, err);
     for (uint64_t i = 0; !status && i < inputs.n_inputs; i++) {
         tokmap_input_info input;

@@ -136,10 +136,10 @@ static tokmap_status check_block(tokmap_writer *w, uint64_t offset, size_t n_byt
         return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->names.token_partial);
     if (tokmap_i_checksum(w->buffer, n_read) == checksum)
         return TOKMAP_OK;
-    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
-                   "%s: does not match its journal in the block at byte %" PRIu64
-                   ": the unfinished dataset cannot be resumed; discard it to start over",
-                   w->names.token_partial, offset);
+    return FAIL_AT(
+        err, TOKMAP_ERR_CORRUPT, offset,
+        "%s: does not match its journal in the block at byte %" PRIu64 TOKMAP_I_CANNOT_RESUME,
+        w->names.token_partial, offset);
 }
 
 /* All tokens were on the disk before the journal said so, but disks and users may have changed the
@@ -157,8 +157,7 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
     if (stat.n_bytes < n_bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: shorter than its journal says: the unfinished dataset cannot be resumed; "
-                    "discard it to start over",
+                    "%s: shorter than its journal says" TOKMAP_I_CANNOT_RESUME,
                     w->names.token_partial);
     tokmap_status status = TOKMAP_OK;
     for (uint64_t i = 0; !status && i < n_blocks; i++)

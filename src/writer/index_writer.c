@@ -9,12 +9,10 @@
 #include "format/segments_section.h"
 #include "format/spans_section.h"
 #include "system/platform.h"
-#include "format/input_table.h"
 #include "base/status.h"
 
 enum {
-    READ_BYTES = 64 << 10, /* whole groups */
-    MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 3
+    READ_BYTES = 64 << 10 /* whole groups */
 };
 
 static bool append_u64(tokmap_i_bytes *b, uint64_t value)
@@ -168,10 +166,9 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
     uint8_t *entry = tokmap_i_bytes_add(&w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES);
     if (!entry || !tokmap_i_bytes_append(&w->names, input->name, input->name_bytes))
         return FAIL_MEMORY(err);
-    tokmap_i_input_entry_encode(&(tokmap_i_input_entry){input->end_document, input->end_token,
-                                                        input->input_bytes, input->input_checksum,
-                                                        w->names.n_bytes},
-                                entry);
+    tokmap_i_input_entry e = input->entry;
+    e.name_end = w->names.n_bytes;
+    tokmap_i_input_entry_encode(&e, entry);
     return TOKMAP_OK;
 }
 
@@ -185,18 +182,19 @@ bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_n
         last == w->inputs.data ? 0 : load_le64(last - 8); /* where the name before ends */
     *out = (tokmap_i_new_input){.name = (const char *)w->names.data + first,
                                 .name_bytes = (size_t)(w->names.n_bytes - first),
-                                .end_document = load_le64(last),
-                                .end_token = load_le64(last + 8)};
+                                .entry.end_document = load_le64(last),
+                                .entry.end_token = load_le64(last + 8)};
     return true;
 }
 
 void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input)
 {
     uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
-    tokmap_i_input_entry_encode(
-        &(tokmap_i_input_entry){input->end_document, input->end_token,
-                                MAX(load_le64(last + 16), input->input_bytes), 0, w->names.n_bytes},
-        last);
+    const tokmap_i_input_entry *e = &input->entry;
+    tokmap_i_input_entry_encode(&(tokmap_i_input_entry){e->end_document, e->end_token,
+                                                        MAX(load_le64(last + 16), e->input_bytes),
+                                                        0, w->names.n_bytes},
+                                last);
 }
 
 tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w, const char *name,
@@ -394,9 +392,7 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
     free(piece);
     if (status != TOKMAP_ERR_CORRUPT && (status || tokmap_i_hasher_get(w->hasher) == ends_checksum))
         return status;
-    return FAIL(err, TOKMAP_ERR_CORRUPT,
-                "%s: does not match its journal: the unfinished dataset cannot be resumed; "
-                "discard it to start over",
+    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: does not match its journal" TOKMAP_I_CANNOT_RESUME,
                 w->path);
 }
 
@@ -471,7 +467,7 @@ tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_he
         return status;
     h->index_bytes = w->written;
     h->documents_hash = w->documents_hash;
-    uint8_t head[TOKMAP_I_HEADER_BYTES + MAX_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES +
+    uint8_t head[TOKMAP_I_HEADER_BYTES + TOKMAP_I_SPANS * TOKMAP_I_SECTION_ENTRY_BYTES +
                  TOKMAP_I_SECTION_ALIGNMENT] = {0};
     tokmap_i_header_encode(h, head);
     int error = tokmap_i_file_write(w->fd, head, documents_start(w), 0);

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "format/document_index.h"
 #include "format/format.h"
+#include "format/input_table.h"
 #include "format/journal_record.h"
 #include "writer/meta_writer.h"
 #include "tokmap.h"
@@ -54,8 +55,7 @@ tokmap_status tokmap_i_index_writer_blocks(tokmap_i_index_writer *w, const uint8
 typedef struct tokmap_i_new_input {
     const char *name;
     size_t name_bytes;
-    uint64_t end_document, end_token;
-    uint64_t input_bytes, input_checksum;
+    tokmap_i_input_entry entry; /* without name_end */
 } tokmap_i_new_input;
 tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
                                           tokmap_error *err);

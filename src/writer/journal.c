@@ -27,9 +27,8 @@ static tokmap_status fail_damaged(const tokmap_i_journal *j, const char *why, to
 {
     if (j->last.sequence == 0)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, j->end,
-                       "%s: damaged at byte %" PRIu64 " (%s): the unfinished dataset cannot be "
-                       "resumed; discard it to start over",
-                       j->path, j->end, why);
+                       "%s: damaged at byte %" PRIu64 " (%s)" TOKMAP_I_CANNOT_RESUME, j->path,
+                       j->end, why);
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, j->end,
                    "%s: damaged at byte %" PRIu64
                    " (%s): resume the unfinished dataset at checkpoint "

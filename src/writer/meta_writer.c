@@ -509,9 +509,7 @@ tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char
     tokmap_status status = check_all(w, c, err);
     if (status == TOKMAP_ERR_CORRUPT || (status == TOKMAP_ERR_IO && !tokmap_i_file_exists(path)))
         status = FAIL(err, TOKMAP_ERR_CORRUPT,
-                      "%s: does not match its journal: the unfinished dataset cannot be resumed; "
-                      "discard it to start over",
-                      path);
+                      "%s: does not match its journal" TOKMAP_I_CANNOT_RESUME, path);
     if (status)
         tokmap_i_meta_writer_close(w);
     else

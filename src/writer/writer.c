@@ -301,12 +301,12 @@ tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64
     const tokmap_i_new_input input = {
         .name = name,
         .name_bytes = strlen(name),
-        .end_document = n_documents,
-        .end_token = n_documents > 0 ? last_end
-                     : adopted       ? w->header.n_tokens
-                                     : w->n_tokens,
-        .input_bytes = input_bytes,
-        .input_checksum = input_checksum,
+        .entry.end_document = n_documents,
+        .entry.end_token = n_documents > 0 ? last_end
+                           : adopted       ? w->header.n_tokens
+                                           : w->n_tokens,
+        .entry.input_bytes = input_bytes,
+        .entry.input_checksum = input_checksum,
     };
     if (w->names.output == TOKMAP_I_OUTPUT_JOINED) {
         status =
@@ -358,11 +358,11 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
                     w->names.index_path);
     tokmap_i_new_input last;
     if (tokmap_i_index_writer_last_input(w->index, &last) &&
-        (last.end_document != n_documents || last.end_token != w->n_tokens))
+        (last.entry.end_document != n_documents || last.entry.end_token != w->n_tokens))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: the last input ends at document %" PRIu64 " of %" PRIu64
                     ": end the last input too, or none",
-                    w->names.index_path, last.end_document, n_documents);
+                    w->names.index_path, last.entry.end_document, n_documents);
     if (w->names.output == TOKMAP_I_OUTPUT_ADOPTED && w->n_tokens != w->header.n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: only %" PRIu64 " of %" PRIu64 " tokens were scanned", w->names.token_path,
