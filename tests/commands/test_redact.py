@@ -268,6 +268,14 @@ def bad_input_is_named(folder):
     expect_equal(sorted(f.name for f in folder.glob("q*")), [], "what is left")
 
 
+def verify_names_damaged_spans(folder):
+    redact(make_corpus(folder), [3], folder / "q")
+    path = folder / "q.tmi"
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")  # the end of the only span
+    code, out, err = tokmap("verify", folder / "q")
+    expect(code == 4 and "the spans section" in out + err, out + err)
+
+
 def mount_with_reflinks(image, at):
     """A file system in a file; skips where there cannot be one."""
     at.mkdir()
