@@ -145,17 +145,11 @@ AVX2 static json_span_moved decode_avx2(const uint8_t *text, size_t n_bytes, uin
 }
 
 static const json_span_calls avx2_calls = {find_avx2, decode_avx2};
+#else
+#define avx2_calls scalar_calls
+#endif
 
 const json_span_calls *json_span_engine(simd_level level)
 {
-    if (level != SIMD_SCALAR && simd_works(SIMD_AVX2))
-        return &avx2_calls;
-    return &scalar_calls;
+    return level != SIMD_SCALAR && simd_works(SIMD_AVX2) ? &avx2_calls : &scalar_calls;
 }
-#else
-const json_span_calls *json_span_engine(simd_level level)
-{
-    (void)level;
-    return &scalar_calls;
-}
-#endif

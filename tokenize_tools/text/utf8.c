@@ -9,18 +9,9 @@
  * BF. */
 static bool second_byte_fits(uint8_t first, uint8_t second)
 {
-    switch (first) {
-    case 0xE0:
-        return second >= 0xA0 && second <= 0xBF;
-    case 0xED:
-        return second >= 0x80 && second <= 0x9F;
-    case 0xF0:
-        return second >= 0x90 && second <= 0xBF;
-    case 0xF4:
-        return second >= 0x80 && second <= 0x8F;
-    default:
-        return second >= 0x80 && second <= 0xBF;
-    }
+    const uint8_t least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    const uint8_t most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    return second >= least && second <= most;
 }
 
 static bool is_continuation(uint8_t byte)
@@ -52,25 +43,41 @@ size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
         *code_point = c & 0x7FF;
         return 2;
     }
-    if (n_bytes < 3 || !is_continuation(text[2]) || !second_byte_fits(text[0], text[1]))
+    if (n_bytes < 3 || !is_continuation(text[2]))
         return 0;
     c = c << 6 | (text[2] & 0x3Fu);
     if (first < 0xF0) {
-        *code_point = c & 0xFFFF;
+        c &= 0xFFFF;
+        if (c < 0x800 || (c >= 0xD800 && c < 0xE000))
+            return 0;
+        *code_point = c;
         return 3;
     }
     if (n_bytes < 4 || !is_continuation(text[3]) || first > 0xF4)
         return 0;
-    *code_point = (c << 6 | (text[3] & 0x3Fu)) & 0x1FFFFF;
+    c = (c << 6 | (text[3] & 0x3Fu)) & 0x1FFFFF;
+    if (c < 0x10000 || c > 0x10FFFF)
+        return 0;
+    *code_point = c;
     return 4;
+}
+
+/* The start of the last character that starts before offset i. */
+static size_t last_start(const uint8_t *text, size_t i)
+{
+    size_t start = i;
+    while (start > 0 && i - start < 4) {
+        start--;
+        if (!is_continuation(text[start]))
+            break;
+    }
+    return start;
 }
 
 size_t utf8_decode_last(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
 {
-    size_t n = 1;
-    while (n < 4 && n < n_bytes && (text[n_bytes - n] & 0xC0) == 0x80)
-        n++;
-    return n <= n_bytes && utf8_decode(text + n_bytes - n, n, code_point) == n ? n : 0;
+    const size_t n = n_bytes - last_start(text, n_bytes);
+    return n > 0 && utf8_decode(text + n_bytes - n, n, code_point) == n ? n : 0;
 }
 
 size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes)
@@ -166,7 +173,9 @@ AVX2 static inline bool is_ascii_avx2(const uint8_t *text)
     return _mm256_movemask_epi8(all) == 0;
 }
 
-AVX2 static size_t checked_avx2(const uint8_t *text, size_t n_bytes, size_t start)
+/* Starts at `start`, which is at least 3 and follows valid characters. There is no error before the
+ * returned offset, but a character may cross it. */
+AVX2 static size_t check_vectors(const uint8_t *text, size_t n_bytes, size_t start)
 {
     size_t i = start;
     while (n_bytes - i >= 64) {
@@ -181,17 +190,10 @@ AVX2 static size_t checked_avx2(const uint8_t *text, size_t n_bytes, size_t star
     }
     return i;
 }
-
-/* Starts at `start`, which is at least 3 and follows valid characters. There is no error before the
- * returned offset, but a character may cross it. */
-static size_t check_vectors(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
-{
-    return e != SIMD_SCALAR ? checked_avx2(text, n_bytes, start) : start;
-}
 #else
-static size_t check_vectors(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
+static size_t check_vectors(const uint8_t *text, size_t n_bytes, size_t start)
 {
-    (void)e, (void)text, (void)n_bytes;
+    (void)text, (void)n_bytes;
     return start;
 }
 #endif
@@ -201,18 +203,6 @@ static bool is_ascii_8(const uint8_t *text)
     uint64_t word;
     memcpy(&word, text, sizeof word);
     return (word & 0x8080808080808080u) == 0;
-}
-
-/* The start of the last character that starts before offset i. */
-static size_t last_start(const uint8_t *text, size_t i)
-{
-    size_t start = i;
-    while (start > 0 && i - start < 4) {
-        start--;
-        if (!is_continuation(text[start]))
-            break;
-    }
-    return start;
 }
 
 /* Checks from `start` to the end, the first error, or the first character that starts at `stop` or
@@ -240,7 +230,8 @@ size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes)
     size_t i = valid_until(text, n_bytes, 0, 3);
     if (i < 3)
         return i;
-    i = last_start(text, check_vectors(engine, text, n_bytes, i));
+    if (engine != SIMD_SCALAR)
+        i = last_start(text, check_vectors(text, n_bytes, i));
     return valid_until(text, n_bytes, i, n_bytes);
 }
 

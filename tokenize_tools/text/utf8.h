@@ -10,7 +10,7 @@
 
 /* Decodes the character at text[0 .. n_bytes), n_bytes > 0. Returns its length, 1 to 4, or 0 if the
  * bytes are not UTF-8 (overlong forms, surrogates and values above 10FFFF are not) or
- * incomplete. */
+ * incomplete; then *code_point stays as it was. */
 size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 /* The same for the character that ends at text[n_bytes]. */
 size_t utf8_decode_last(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
