@@ -6,21 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/array.h"
 #include "text/utf8.h"
 
 static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
-
-static bool reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n_bytes)
-{
-    if (*bytes && n_bytes + CORPUS_PADDING <= *capacity)
-        return true;
-    uint8_t *grown = realloc(*bytes, n_bytes + CORPUS_PADDING);
-    if (!grown)
-        return false;
-    *bytes = grown;
-    *capacity = n_bytes + CORPUS_PADDING;
-    return true;
-}
 
 bool assembler_next_batch(assembler *a, corpus_batch *batch)
 {
@@ -31,7 +20,7 @@ bool assembler_next_batch(assembler *a, corpus_batch *batch)
         batch->text = NULL;
         batch->capacity = 0;
     }
-    if (!reserve_bytes(&batch->text, &batch->capacity, limit))
+    if (!array_reserve(&batch->text, &batch->capacity, limit + CORPUS_PADDING, 1))
         return false;
     if (a->n_carry)
         memcpy(batch->text, a->carry, a->n_carry);
@@ -155,7 +144,7 @@ static void discard_seen_text(assembler *a)
 static bool cut_batch(assembler *a, size_t at)
 {
     size_t n_bytes = a->batch->n_bytes - at;
-    if (!reserve_bytes(&a->carry, &a->carry_capacity, n_bytes))
+    if (!array_reserve(&a->carry, &a->carry_capacity, n_bytes, 1))
         return false;
     memcpy(a->carry, a->batch->text + at, n_bytes);
     a->n_carry = n_bytes;
@@ -190,7 +179,9 @@ static add_result make_room(assembler *a)
     }
     a->n_searched = batch->n_bytes;
     a->limit = a->limit < max / 2 ? a->limit * 2 : max;
-    return reserve_bytes(&batch->text, &batch->capacity, a->limit) ? ADD_DONE : ADD_NO_MEMORY;
+    return array_reserve(&batch->text, &batch->capacity, a->limit + CORPUS_PADDING, 1)
+               ? ADD_DONE
+               : ADD_NO_MEMORY;
 }
 
 add_result assembler_add(assembler *a, reader_text *text)
