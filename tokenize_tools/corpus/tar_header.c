@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "text/exact_number.h"
+
 /* The fields of a header; the same in all forms. */
 enum {
     NAME_AT = 0,
@@ -108,17 +110,6 @@ tar_document tar_document_kind(const char *name)
 
 /* ---- Pax records ---- */
 
-static bool read_decimal(const uint8_t *digits, size_t n_digits, uint64_t *value)
-{
-    *value = 0;
-    for (size_t i = 0; i < n_digits; i++) {
-        if (digits[i] < '0' || digits[i] > '9' || *value > UINT64_MAX / 20)
-            return false;
-        *value = *value * 10 + (digits[i] - '0');
-    }
-    return n_digits > 0;
-}
-
 static bool is_key(const uint8_t *key, size_t n_bytes, const char *name)
 {
     return n_bytes == strlen(name) && memcmp(key, name, n_bytes) == 0;
@@ -135,7 +126,7 @@ static const char *set_value(tar_values *v, const uint8_t *key, const uint8_t *v
     }
     if (is_key(key, key_bytes, "size")) {
         v->has_size = value_bytes > 0;
-        return !v->has_size || read_decimal(value, value_bytes, &v->size)
+        return !v->has_size || number_read_digits((const char *)value, value_bytes, &v->size)
                    ? NULL
                    : "the size in a pax header is not a number";
     }
@@ -149,7 +140,8 @@ static const char *read_records(tar_values *v, const uint8_t *data, size_t n_byt
     for (size_t at = 0; at < n_bytes && data[at];) {
         const uint8_t *record = data + at, *blank = memchr(record, ' ', n_bytes - at);
         uint64_t length;
-        if (!blank || !read_decimal(record, (size_t)(blank - record), &length) ||
+        if (!blank ||
+            !number_read_digits((const char *)record, (size_t)(blank - record), &length) ||
             length > n_bytes - at || length < (size_t)(blank - record) + 3 ||
             record[length - 1] != '\n')
             return "a damaged pax header";
