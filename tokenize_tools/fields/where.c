@@ -41,6 +41,7 @@ typedef struct test {
 
 #define EXIT_TRUE SIZE_MAX
 #define EXIT_FALSE (SIZE_MAX - 1)
+#define EXIT_HELD (SIZE_MAX - 2) /* while the other two are exchanged */
 
 struct where {
     size_t n_tests;
@@ -339,17 +340,6 @@ static void connect(where *w, size_t begin, size_t from, size_t to)
     }
 }
 
-static void exchange_exits(where *w, size_t begin)
-{
-    for (test *t = w->tests + begin; t < w->tests + w->n_tests; t++) {
-        size_t *const exits[] = {&t->if_true, &t->if_false};
-        for (int i = 0; i < 2; i++) {
-            if (*exits[i] >= EXIT_FALSE)
-                *exits[i] = *exits[i] == EXIT_TRUE ? EXIT_FALSE : EXIT_TRUE;
-        }
-    }
-}
-
 static bool parse_or(parser *p);
 
 static bool parse_not(parser *p)
@@ -364,7 +354,9 @@ static bool parse_not(parser *p)
         return false;
     p->depth--;
     if (first.kind == TOKEN_NOT) {
-        exchange_exits(p->w, begin);
+        connect(p->w, begin, EXIT_TRUE, EXIT_HELD);
+        connect(p->w, begin, EXIT_FALSE, EXIT_TRUE);
+        connect(p->w, begin, EXIT_HELD, EXIT_FALSE);
         return true;
     }
     if (p->next.kind != TOKEN_CLOSE)
