@@ -374,7 +374,7 @@ static void scan_number(json_line_scanner *s)
     tokmap_value *value = value_of(s);
     const size_t n_bytes = (size_t)(s->at - s->number_at);
     if (value)
-        *value = number_read((const char *)s->number_at, n_bytes, (const char *)s->number_at);
+        *value = number_read((const char *)s->number_at, n_bytes);
     end_value(s);
 }
 

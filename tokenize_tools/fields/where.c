@@ -121,8 +121,8 @@ typedef struct token {
 } token;
 
 typedef struct parser {
-    const char *text;
-    size_t at; /* after `next` */
+    const char *text; /* w->text */
+    size_t at;        /* after `next` */
     token next;
     unsigned depth;
     size_t n_strings; /* bytes of w->strings */
@@ -192,7 +192,7 @@ static bool read_number(parser *p, token *t)
     if (is_word_part(p->text[p->at]) || p->text[p->at] == '.')
         return FAIL(p, p->at, "expected the end of the number");
     t->kind = TOKEN_LITERAL;
-    t->literal = number_read(p->text + t->at, p->at - t->at, p->w->text + t->at);
+    t->literal = number_read(p->text + t->at, p->at - t->at);
     return true;
 }
 
@@ -400,14 +400,14 @@ static bool parse(parser *p)
 
 where *where_compile(const char *text, field_list *fields, failure *err)
 {
-    parser p = {.text = text, .fields = fields, .err = err};
+    parser p = {.fields = fields, .err = err};
     const size_t n_bytes = strlen(text);
     const size_t n_valid = utf8_valid_prefix((const uint8_t *)text, n_bytes);
     const bool fits = n_bytes <= WHERE_MAX_BYTES;
     p.w = calloc(1, sizeof *p.w);
     if (p.w) {
         p.w->strings = malloc(fits ? n_bytes + 1 : 1);
-        p.w->text = strndup(text, WHERE_MAX_BYTES);
+        p.text = p.w->text = strndup(text, WHERE_MAX_BYTES);
     }
     const bool has_memory = p.w && p.w->strings && p.w->text;
     const bool ok = !has_memory         ? fail_memory(err)

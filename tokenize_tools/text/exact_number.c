@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/json_parts.h"
-
 #define DIGITS_BYTES 320 /* of any whole double */
 #define MOST_EXPONENT ((int64_t)100000000000000000)
 
-tokmap_value number_read(const char *text, size_t n_bytes, const char *written)
+tokmap_value number_read(const char *text, size_t n_bytes)
 {
-    tokmap_value v = {.type = TOKMAP_VALUE_INT64};
-    char *end;
-    if (json_whole_number(text, n_bytes, &v.integer))
-        return v;
+    const bool negative = *text == '-';
+    uint64_t n;
+    if (number_read_digits(text + negative, n_bytes - negative, &n) &&
+        n <= (uint64_t)INT64_MAX + negative)
+        return (tokmap_value){.type = TOKMAP_VALUE_INT64,
+                              .integer = (int64_t)(negative ? 0 - n : n)};
     return (tokmap_value){.type = TOKMAP_VALUE_FLOAT64,
-                          .real = strtod(text, &end),
-                          .text = written,
+                          .real = strtod(text, NULL),
+                          .text = text,
                           .text_bytes = n_bytes};
 }
 

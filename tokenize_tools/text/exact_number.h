@@ -15,8 +15,8 @@
 #include "tokmap.h"
 
 /* A number of JSON; the byte after it must be none of a number. Unless it is an INT64, the value
- * points to `written`, which must be the same n_bytes. */
-tokmap_value number_read(const char *text, size_t n_bytes, const char *written);
+ * points to the text. */
+tokmap_value number_read(const char *text, size_t n_bytes);
 tokmap_value number_of_unsigned(uint64_t n);
 /* All of the digits, of which there must be some. False: anything else, or more than 64 bits. */
 bool number_read_digits(const char *digits, size_t n_digits, uint64_t *value);

@@ -82,18 +82,3 @@ const uint8_t json_number_next[][7] = {
     [AFTER_E_SIGN] = {0, AFTER_E_DIGITS, AFTER_E_DIGITS, 0, 0, 0, 0},
     [AFTER_E_DIGITS] = {0, AFTER_E_DIGITS, AFTER_E_DIGITS, 0, 0, 0, 0},
 };
-
-bool json_whole_number(const char *number, size_t n_bytes, int64_t *value)
-{
-    const bool negative = n_bytes > 0 && number[0] == '-';
-    const uint64_t limit = (uint64_t)INT64_MAX + negative;
-    uint64_t n = 0;
-    for (size_t i = negative; i < n_bytes; i++) {
-        const uint64_t digit = (uint64_t)number[i] - '0';
-        if (digit > 9 || n > (limit - digit) / 10)
-            return false;
-        n = n * 10 + digit;
-    }
-    *value = negative ? (int64_t)(0 - n) : (int64_t)n;
-    return true;
-}

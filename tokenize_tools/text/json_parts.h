@@ -70,6 +70,3 @@ static inline bool json_number_may_end(json_number n)
 {
     return n == AFTER_ZERO || n == AFTER_DIGITS || n == AFTER_DECIMALS || n == AFTER_E_DIGITS;
 }
-
-/* Whether the number of n_bytes has no fraction and no exponent, and fits 64 bits. */
-bool json_whole_number(const char *number, size_t n_bytes, int64_t *value);
