@@ -95,9 +95,10 @@ static bool read_footer(parquet_file *f, failure *err)
     return check_joined(f, err);
 }
 
-static bool open_file(parquet_file *f, const input_source *source, failure *err)
+bool parquet_file_open(parquet_file *f, const input_source *source, failure *err)
 {
     file_facts facts;
+    *f = (parquet_file){.name = source->path, .fd = -1};
     if (strcmp(source->path, "-") == 0)
         return fail(err, "Parquet cannot be read from stdin: copy it to a file");
     const int sys_errno = file_open(source->path, &f->fd, &facts);
@@ -107,13 +108,8 @@ static bool open_file(parquet_file *f, const input_source *source, failure *err)
     f->n_bytes = facts.n_bytes;
     if (!f->version.known)
         return fail(err, "Parquet can be read only from a regular file: copy it to one");
-    return !source->version || input_version_check(source->version, f->fd, err);
-}
-
-bool parquet_file_open(parquet_file *f, const input_source *source, failure *err)
-{
-    *f = (parquet_file){.name = source->path, .fd = -1};
-    return open_file(f, source, err) && read_footer(f, err);
+    return (!source->version || input_version_check(source->version, f->fd, err)) &&
+           read_footer(f, err);
 }
 
 void parquet_file_close(parquet_file *f)
@@ -452,21 +448,13 @@ bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet
 
 bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, failure *err)
 {
-    uint8_t bytes[SCAN_BYTES];
-    const uint64_t end = parquet_page_end(at);
     XXH3_state_t *state = XXH3_createState();
-    bool ok = state && XXH3_64bits_reset_withSeed(state, at->offset) == XXH_OK;
-    if (!ok)
-        fail_system(err, ENOMEM, "the checksum of a page");
-    for (uint64_t from = at->offset; ok && from < end;) {
-        const size_t n = end - from < sizeof bytes ? (size_t)(end - from) : sizeof bytes;
-        ok = read_at(at->file, from, bytes, n, err);
-        if (ok)
-            XXH3_64bits_update(state, bytes, n);
-        from += n;
-    }
-    if (ok)
-        *checksum = XXH3_64bits_digest(state);
+    if (!state)
+        return fail_system(err, ENOMEM, "the checksum of a page");
+    XXH3_64bits_reset_withSeed(state, at->offset);
+    const int sys_errno =
+        file_hash(at->file->fd, at->offset, parquet_page_end(at) - at->offset, state);
+    *checksum = XXH3_64bits_digest(state);
     XXH3_freeState(state);
-    return ok;
+    return !sys_errno || fail_system(err, sys_errno, "byte %" PRIu64 ": cannot read", at->offset);
 }

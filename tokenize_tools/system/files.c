@@ -189,7 +189,7 @@ bool file_equals(const char *a, const char *b)
 
 int file_hash(int fd, uint64_t first, uint64_t n_bytes, struct XXH3_state_s *checksum)
 {
-    static uint8_t block[1 << 16];
+    uint8_t block[1 << 14];
     int error = 0;
     size_t n = 1;
     for (uint64_t at = 0; !error && n > 0 && at < n_bytes; at += n) {
