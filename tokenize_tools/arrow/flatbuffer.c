@@ -3,12 +3,14 @@
 
 #include "text/little_endian.h"
 
-static void set_damage(flatbuffer *b, const char *damage, size_t at)
+/* Returns SIZE_MAX, for no place. */
+static size_t set_damage(flatbuffer *b, const char *damage, size_t at)
 {
     if (!b->damage) {
         b->damage = damage;
         b->damage_at = at;
     }
+    return SIZE_MAX;
 }
 
 /* Whether n_bytes at `at` are inside; no sum here can overflow. */
@@ -20,15 +22,11 @@ static bool holds(const flatbuffer *b, size_t at, size_t n_bytes)
 /* Offsets are relative to where they stand. Returns SIZE_MAX when there is none. */
 static size_t follow(flatbuffer *b, size_t at)
 {
-    if (!holds(b, at, 4)) {
-        set_damage(b, "an offset is outside the metadata", at);
-        return SIZE_MAX;
-    }
+    if (!holds(b, at, 4))
+        return set_damage(b, "an offset is outside the metadata", at);
     const size_t offset = le_get32(b->bytes + at);
-    if (offset > b->n_bytes - at) {
-        set_damage(b, "an offset points outside the metadata", at);
-        return SIZE_MAX;
-    }
+    if (offset > b->n_bytes - at)
+        return set_damage(b, "an offset points outside the metadata", at);
     return at + offset;
 }
 
@@ -73,10 +71,8 @@ static size_t find_field(const flat_table *t, unsigned slot, size_t n_bytes)
     const size_t offset = le_get16(b->bytes + t->slots_at + (size_t)slot * 2);
     if (offset == 0)
         return SIZE_MAX;
-    if (offset > t->n_bytes || n_bytes > t->n_bytes - offset) {
-        set_damage(b, "a field is outside its table", t->at);
-        return SIZE_MAX;
-    }
+    if (offset > t->n_bytes || n_bytes > t->n_bytes - offset)
+        return set_damage(b, "a field is outside its table", t->at);
     return t->at + offset;
 }
 
@@ -85,17 +81,8 @@ int64_t flat_number(const flat_table *t, unsigned slot, size_t n_bytes, int64_t 
     const size_t at = find_field(t, slot, n_bytes);
     if (at == SIZE_MAX)
         return otherwise;
-    const uint8_t *p = t->buffer->bytes + at;
-    switch (n_bytes) {
-    case 1:
-        return (int8_t)*p;
-    case 2:
-        return (int16_t)le_get16(p);
-    case 4:
-        return (int32_t)le_get32(p);
-    default:
-        return (int64_t)le_get64(p);
-    }
+    const unsigned n_above = 64 - 8 * (unsigned)n_bytes;
+    return (int64_t)(le_get(t->buffer->bytes + at, n_bytes) << n_above) >> n_above;
 }
 
 flat_table flat_child(const flat_table *t, unsigned slot)

@@ -4,20 +4,12 @@
 #include "parquet/thrift.h"
 #include "text/little_endian.h"
 
-static uint64_t load_some(const uint8_t *p, const uint8_t *end)
-{
-    uint64_t n = 0;
-    for (unsigned i = 0; i < 8 && p + i < end; i++)
-        n |= (uint64_t)p[i] << (8 * i);
-    return n;
-}
-
 /* width bits, at most 64, from bit number `bit` on; bits after `end` are 0. */
 static uint64_t take_bits(const uint8_t *bytes, const uint8_t *end, uint64_t bit, uint32_t width)
 {
     const uint8_t *p = bytes + bit / 8;
     const unsigned shift = bit % 8;
-    uint64_t n = end - p >= 8 ? le_get64(p) : load_some(p, end);
+    uint64_t n = end - p >= 8 ? le_get64(p) : le_get(p, (size_t)(end - p));
     n >>= shift;
     if (shift + width > 64 && end - p > 8)
         n |= (uint64_t)p[8] << (64 - shift);
@@ -52,7 +44,7 @@ static bool begin_run(parquet_runs *r)
     if ((size_t)(r->end - r->at) < n_bytes)
         return false;
     r->packed = NULL;
-    r->value = (uint32_t)load_some(r->at, r->at + n_bytes);
+    r->value = (uint32_t)le_get(r->at, n_bytes);
     r->at += n_bytes;
     r->left = head >> 1;
     return r->width == 32 || r->value >> r->width == 0;

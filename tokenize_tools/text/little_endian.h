@@ -20,6 +20,15 @@ static inline uint64_t le_get64(const uint8_t *p)
     return le_get32(p) | (uint64_t)le_get32(p + 4) << 32;
 }
 
+/* A number of n_bytes, at most 8. */
+static inline uint64_t le_get(const uint8_t *p, size_t n_bytes)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        value |= (uint64_t)p[i] << (8 * i);
+    return value;
+}
+
 /* Stores the lowest n_bytes of value. */
 static inline void le_put(uint8_t *p, uint64_t value, size_t n_bytes)
 {
