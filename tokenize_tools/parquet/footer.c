@@ -198,10 +198,8 @@ static void read_schema(thrift *t, uint8_t type, void *to)
 /* ---- Row groups ---- */
 
 typedef struct raw_chunk { /* as stored; -1: absent */
-    int64_t codec, n_values, plain_bytes, stored_bytes, data_offset, dictionary_offset, type;
-    int64_t n_nulls;
-    uint32_t encodings;
-    bool encrypted, external;
+    parquet_chunk chunk;
+    int64_t codec, data_offset, dictionary_offset, type, n_nulls;
 } raw_chunk;
 
 static void read_encodings(thrift *t, uint8_t type, void *to)
@@ -219,20 +217,19 @@ static const thrift_field statistics_fields[] = {
     {3, thrift_integer, offsetof(raw_chunk, n_nulls), NULL}, {0}};
 static const thrift_field metadata_fields[] = {
     {1, thrift_integer, offsetof(raw_chunk, type), NULL},
-    {2, read_encodings, offsetof(raw_chunk, encodings), NULL},
+    {2, read_encodings, offsetof(raw_chunk, chunk.encodings), NULL},
     {4, thrift_integer, offsetof(raw_chunk, codec), NULL},
-    {5, thrift_integer, offsetof(raw_chunk, n_values), NULL},
-    {6, thrift_integer, offsetof(raw_chunk, plain_bytes), NULL},
-    {7, thrift_integer, offsetof(raw_chunk, stored_bytes), NULL},
+    {5, thrift_integer, offsetof(raw_chunk, chunk.n_values), NULL},
+    {7, thrift_integer, offsetof(raw_chunk, chunk.stored_bytes), NULL},
     {9, thrift_integer, offsetof(raw_chunk, data_offset), NULL},
     {11, thrift_integer, offsetof(raw_chunk, dictionary_offset), NULL},
     {12, NULL, 0, statistics_fields},
     {0}};
 static const thrift_field chunk_fields[] = {
-    {1, thrift_present, offsetof(raw_chunk, external), NULL}, /* the path of another file */
+    {1, thrift_present, offsetof(raw_chunk, chunk.external), NULL}, /* the path of another file */
     {3, NULL, 0, metadata_fields},
-    {8, thrift_present, offsetof(raw_chunk, encrypted), NULL},
-    {9, thrift_present, offsetof(raw_chunk, encrypted), NULL},
+    {8, thrift_present, offsetof(raw_chunk, chunk.encrypted), NULL},
+    {9, thrift_present, offsetof(raw_chunk, chunk.encrypted), NULL},
     {0}};
 
 static bool is_within(int64_t n, uint64_t limit)
@@ -244,24 +241,21 @@ static bool is_within(int64_t n, uint64_t limit)
 static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parquet_element *column,
                              uint64_t file_bytes)
 {
-    *to = (parquet_chunk){.encrypted = c->encrypted, .external = c->external};
-    if (c->encrypted || c->external)
+    *to = (parquet_chunk){.encrypted = c->chunk.encrypted, .external = c->chunk.external};
+    if (to->encrypted || to->external)
         return NULL;
-    if (!is_within(c->codec, UINT8_MAX) || !is_within(c->n_values, INT64_MAX) ||
-        !is_within(c->plain_bytes, INT64_MAX) || !is_within(c->stored_bytes, file_bytes) ||
-        !is_within(c->data_offset, file_bytes) || !is_within(c->dictionary_offset, file_bytes))
+    if (!is_within(c->codec, UINT8_MAX) || c->chunk.n_values > INT64_MAX ||
+        c->chunk.stored_bytes > file_bytes || !is_within(c->data_offset, file_bytes) ||
+        !is_within(c->dictionary_offset, file_bytes))
         return "a column chunk is described wrongly";
     if (c->type != (int64_t)column->type)
         return "a column chunk has another type than its column";
     /* Some writers leave out the offset of the dictionary page, or write 0: then it is the first of
      * the data pages. */
     const bool before = c->dictionary_offset > 0 && c->dictionary_offset < c->data_offset;
+    *to = c->chunk;
     to->offset = (uint64_t)(before ? c->dictionary_offset : c->data_offset);
-    to->n_values = (uint64_t)c->n_values;
-    to->all_null = c->n_nulls == c->n_values;
-    to->stored_bytes = (uint64_t)c->stored_bytes;
-    to->plain_bytes = (uint64_t)c->plain_bytes;
-    to->encodings = c->encodings;
+    to->all_null = c->n_nulls == (int64_t)to->n_values;
     to->codec = (uint8_t)c->codec;
     return NULL;
 }
@@ -288,7 +282,7 @@ static void read_chunks(thrift *t, uint8_t type, void *to)
     r->has_chunks = true;
     for (uint32_t i = 0; i < list.n && !t->why; i++) {
         /* The offset of a dictionary may be absent. */
-        raw_chunk raw = {-1, -1, -1, -1, -1, 0, -1, -1, 0, false, false};
+        raw_chunk raw = {{.n_values = UINT64_MAX, .stored_bytes = UINT64_MAX}, -1, -1, 0, -1, -1};
         thrift_read(t, list.type, chunk_fields, &raw);
         while (!column->is_leaf || column->leaf != i)
             column++;

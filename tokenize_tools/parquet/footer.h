@@ -54,7 +54,7 @@ typedef struct parquet_element { /* a column or a group of columns */
 typedef struct parquet_chunk {
     uint64_t offset;                /* of its first page */
     uint64_t first_value, n_values; /* of the column */
-    uint64_t stored_bytes, plain_bytes;
+    uint64_t stored_bytes;
     uint32_t encodings; /* a bit for each */
     uint8_t codec;
     bool encrypted, external; /* external: in another file */
