@@ -264,24 +264,16 @@ static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, f
 bool arrow_read_schema(arrow_schema *s, const arrow_message *m, failure *err)
 {
     *s = (arrow_schema){.is_v4 = m->is_v4};
-    s->metadata = malloc(m->buffer.n_bytes);
-    if (!s->metadata)
-        return fail_memory(err);
-    memcpy(s->metadata, m->buffer.bytes, m->buffer.n_bytes);
-    arrow_message copy;
-    if (!arrow_read_message(&copy, s->metadata, m->buffer.n_bytes, err))
-        return false;
-    if (flat_number(&copy.header, SCHEMA_ENDIANNESS, 2, 0) != 0)
+    if (flat_number(&m->header, SCHEMA_ENDIANNESS, 2, 0) != 0)
         return fail(err, "is big-endian Arrow, which is not read; write it on a "
                          "little-endian machine");
-    const flat_list fields = flat_items(&copy.header, SCHEMA_FIELDS, 4);
-    return read_fields(s, &fields, ARROW_NO_FIELD, err) && check_damage(&copy.buffer, err);
+    const flat_list fields = flat_items(&m->header, SCHEMA_FIELDS, 4);
+    return read_fields(s, &fields, ARROW_NO_FIELD, err) && check_damage(&m->buffer, err);
 }
 
 void arrow_free_schema(arrow_schema *s)
 {
     free(s->fields);
-    free(s->metadata);
     *s = (arrow_schema){0};
 }
 
@@ -366,20 +358,20 @@ static void list_columns(const arrow_schema *s, char *text, size_t text_bytes)
     }
 }
 
-size_t arrow_find_field(const arrow_schema *s, const char *path, failure *err)
+const arrow_field *arrow_find_field(const arrow_schema *s, const char *path, failure *err)
 {
     char columns[256];
-    size_t found = ARROW_NO_FIELD;
+    const arrow_field *found = NULL;
     for (size_t i = 0; i < s->n_fields; i++) {
         if (!is_path_of(s, i, path))
             continue;
-        if (found != ARROW_NO_FIELD) {
+        if (found) {
             fail(err, "has two columns named \"%.100s\"", path);
-            return ARROW_NO_FIELD;
+            return NULL;
         }
-        found = i;
+        found = &s->fields[i];
     }
-    if (found == ARROW_NO_FIELD) {
+    if (!found) {
         list_columns(s, columns, sizeof columns);
         fail(err, "has no column \"%.100s\"; there are: %s", path, columns);
     }
@@ -464,21 +456,6 @@ static bool find_first(const arrow_batch *b, const arrow_field *f, uint64_t *fir
     return *first <= b->buffers.n;
 }
 
-bool arrow_count_buffers(const arrow_batch *b, const arrow_schema *s, size_t field, size_t *n,
-                         failure *err)
-{
-    const arrow_field *f = &s->fields[field];
-    uint64_t first, n_own = f->n_buffers;
-    if (b->nodes.n < s->n_nodes || b->view_counts.n < s->n_views || !find_first(b, f, &first))
-        return fail(err, "damaged: the record batch does not fit the schema");
-    if (arrow_is_view(f->type) && !f->has_dictionary)
-        n_own += view_count(b, f->n_views);
-    if (n_own > b->buffers.n || first > b->buffers.n - n_own)
-        return fail(err, "damaged: the record batch has too few buffers");
-    *n = f->depth + (size_t)n_own;
-    return true;
-}
-
 static bool read_extent(const arrow_batch *b, uint64_t index, arrow_extent *e, failure *err)
 {
     const uint8_t *pair = pair_at(&b->buffers, (size_t)index);
@@ -501,25 +478,31 @@ static bool check_node(const arrow_batch *b, const arrow_field *f, bool has_vali
            fail(err, "damaged: a column with nulls does not say which rows are null");
 }
 
-bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, size_t field,
-                        arrow_extent *extents, failure *err)
+bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, const arrow_field *f,
+                        arrow_extent **extents, size_t *n, failure *err)
 {
-    const arrow_field *f = &s->fields[field];
-    size_t n = 0;
-    uint64_t first = 0;
-    if (!arrow_count_buffers(b, s, field, &n, err))
-        return false;
+    uint64_t first, outer, n_own = f->n_buffers;
+    *extents = NULL;
+    if (b->nodes.n < s->n_nodes || b->view_counts.n < s->n_views || !find_first(b, f, &first))
+        return fail(err, "damaged: the record batch does not fit the schema");
+    if (arrow_is_view(f->type) && !f->has_dictionary)
+        n_own += view_count(b, f->n_views);
+    if (n_own > b->buffers.n || first > b->buffers.n - n_own)
+        return fail(err, "damaged: the record batch has too few buffers");
+    *n = f->depth + (size_t)n_own;
+    arrow_extent *e = *extents = calloc(*n + 1, sizeof *e);
+    if (!e)
+        return fail_memory(err);
     size_t at = f->depth;
     for (size_t p = f->parent; p != ARROW_NO_FIELD; p = s->fields[p].parent) {
-        arrow_extent *e = &extents[--at];
-        if (!find_first(b, &s->fields[p], &first) || !read_extent(b, first, e, err) ||
-            !check_node(b, &s->fields[p], e->n_bytes > 0, err))
+        at--;
+        if (!find_first(b, &s->fields[p], &outer) || !read_extent(b, outer, &e[at], err) ||
+            !check_node(b, &s->fields[p], e[at].n_bytes > 0, err))
             return false;
     }
-    find_first(b, f, &first);
-    for (size_t i = f->depth; i < n; i++) {
-        if (!read_extent(b, first + i - f->depth, &extents[i], err))
+    for (size_t i = 0; i < n_own; i++) {
+        if (!read_extent(b, first + i, &e[f->depth + i], err))
             return false;
     }
-    return check_node(b, f, n > f->depth && extents[f->depth].n_bytes > 0, err);
+    return check_node(b, f, e[f->depth].n_bytes > 0, err);
 }

@@ -93,16 +93,15 @@ typedef struct arrow_schema {
     size_t n_fields;
     size_t n_nodes, n_buffers, n_views;
     bool is_v4;
-    uint8_t *metadata; /* the names are in here */
 } arrow_schema;
 
-/* arrow_free_schema also after a failure. */
+/* The names are valid as long as the message. arrow_free_schema also after a failure. */
 bool arrow_read_schema(arrow_schema *s, const arrow_message *m, failure *err);
 void arrow_free_schema(arrow_schema *s);
 
-/* Finds a column, or a part of one by its dotted path. ARROW_NO_FIELD with a reason: there is none,
- * or more than one. */
-size_t arrow_find_field(const arrow_schema *s, const char *path, failure *err);
+/* Finds a column, or a part of one by its dotted path. NULL with a reason: there is none, or more
+ * than one. */
+const arrow_field *arrow_find_field(const arrow_schema *s, const char *path, failure *err);
 /* "string", "dictionary of string" */
 const char *arrow_type_name(const arrow_field *f);
 bool arrow_is_view(arrow_type type);
@@ -128,12 +127,10 @@ typedef struct arrow_batch {
 
 /* The message must stay valid. */
 bool arrow_read_batch(arrow_batch *b, const arrow_message *m, failure *err);
-/* How many buffers hold a field of this batch. */
-bool arrow_count_buffers(const arrow_batch *b, const arrow_schema *s, size_t field, size_t *n,
-                         failure *err);
-/* Where they are: first the validity of all that contain the field, from the outside, then that of
- * the field, then its own. An absent buffer is empty. */
-bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, size_t field,
-                        arrow_extent *extents, failure *err);
+/* Where the n buffers of a field are in this batch: first the validity of all that contain the
+ * field, from the outside, then that of the field, then its own. An absent buffer is empty. Free
+ * *extents, also after a failure. */
+bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, const arrow_field *f,
+                        arrow_extent **extents, size_t *n, failure *err);
 /* A schema of one column for the values of a dictionary. Uses *storage; do not free it. */
 arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage);

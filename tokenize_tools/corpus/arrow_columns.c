@@ -155,7 +155,6 @@ struct arrow_columns {
     const corpus_options *options;
     arrow_schema schema;
     arrow_column columns[FIELD_LIST_MAX + 1]; /* the first one is the text */
-    size_t fields[FIELD_LIST_MAX + 1];        /* in the schema */
     size_t n_columns;
     size_t value_columns[FIELD_LIST_MAX]; /* for each of options->fields; SIZE_MAX: none */
     bool text_is_value;
@@ -177,16 +176,13 @@ typedef struct needed {
 
 /* ---- Which columns ---- */
 
-static size_t add_column(arrow_columns *c, size_t field)
+static size_t add_column(arrow_columns *c, const arrow_field *field)
 {
     size_t i = 0;
-    while (i < c->n_columns && c->fields[i] != field)
+    while (i < c->n_columns && c->columns[i].field != field)
         i++;
-    if (i == c->n_columns) {
-        c->fields[i] = field;
-        c->columns[i].field = &c->schema.fields[field];
-        c->n_columns++;
-    }
+    c->columns[i].field = field;
+    c->n_columns += i == c->n_columns;
     return i;
 }
 
@@ -203,14 +199,13 @@ static dictionary *find_dictionary(arrow_columns *c, int64_t id)
 static bool choose_column(arrow_columns *c, const char *name, bool is_text, size_t *column,
                           failure *err)
 {
-    const size_t field = arrow_find_field(&c->schema, name, err);
-    if (field == ARROW_NO_FIELD)
+    const arrow_field *f = arrow_find_field(&c->schema, name, err);
+    if (!f)
         return false;
-    const arrow_field *f = &c->schema.fields[field];
     if (!arrow_is_value(f) || (is_text && !arrow_is_text(f) && f->type != ARROW_NULL))
         return fail(err, "the column \"%.100s\" is of type %s, which is not read%s", name,
                     arrow_type_name(f), is_text ? " as text" : "");
-    *column = add_column(c, field);
+    *column = add_column(c, f);
     if (f->has_dictionary && !find_dictionary(c, f->dictionary_id)) {
         dictionary *d = &c->dictionaries[c->n_dictionaries++];
         d->id = f->dictionary_id;
@@ -309,7 +304,6 @@ typedef struct request {
     const arrow_batch *batch;
     const arrow_schema *schema;
     arrow_column *columns;
-    const size_t *fields;
     size_t n_columns;
     needed *needed;
     size_t n_needed;
@@ -320,28 +314,24 @@ static bool list_buffers(request *q, failure *err)
 {
     for (size_t i = 0; i < q->n_columns; i++) {
         arrow_column *column = &q->columns[i];
-        size_t n;
-        if (!arrow_count_buffers(q->batch, q->schema, q->fields[i], &n, err))
-            return false;
-        column->field = &q->schema->fields[q->fields[i]];
+        arrow_extent *extents;
+        size_t n = 0;
+        const bool found =
+            arrow_find_buffers(q->batch, q->schema, column->field, &extents, &n, err);
         column->n_rows = q->batch->n_rows;
         column->without_text = false;
         column->buffers = calloc(n + 1, sizeof *column->buffers);
         column->n_buffers = column->buffers ? n : 0;
-        arrow_extent *extents = calloc(n + 1, sizeof *extents);
         needed *all = realloc(q->needed, (q->n_needed + n + 1) * sizeof *all);
         q->needed = all ? all : q->needed;
-        bool done = column->buffers && extents && all;
-        if (!done)
-            fail_memory(err);
-        done = done && arrow_find_buffers(q->batch, q->schema, q->fields[i], extents, err);
+        const bool done = found && column->buffers && all;
         for (size_t k = 0; k < n && done; k++) {
             if (extents[k].n_bytes > 0)
                 all[q->n_needed++] = (needed){extents[k], column, k};
         }
         free(extents);
         if (!done)
-            return false;
+            return found && fail_memory(err);
     }
     if (q->n_needed > 0)
         qsort(q->needed, q->n_needed, sizeof *q->needed, by_offset);
@@ -426,7 +416,6 @@ static bool read_columns(arrow_columns *c, request *q, failure *err)
 
 static bool read_dictionary(arrow_columns *c, const arrow_batch *b, failure *err)
 {
-    static const size_t first_field = 0;
     dictionary *d = find_dictionary(c, b->dictionary_id);
     if (!d)
         return true;
@@ -438,9 +427,9 @@ static bool read_dictionary(arrow_columns *c, const arrow_batch *b, failure *err
     request q = {.batch = b,
                  .schema = &d->schema,
                  .columns = &values->parts[values->n_parts],
-                 .fields = &first_field,
                  .n_columns = 1};
-    values->parts[values->n_parts++] = (arrow_column){.first = values->n_values};
+    values->parts[values->n_parts++] =
+        (arrow_column){.field = &d->field, .first = values->n_values};
     if (!read_columns(c, &q, err))
         return false;
     values->n_values += b->n_rows;
@@ -449,13 +438,10 @@ static bool read_dictionary(arrow_columns *c, const arrow_batch *b, failure *err
 
 static bool read_records(arrow_columns *c, const arrow_batch *b, failure *err)
 {
-    request q = {.batch = b,
-                 .schema = &c->schema,
-                 .columns = c->columns,
-                 .fields = c->fields,
-                 .n_columns = c->n_columns};
+    request q = {
+        .batch = b, .schema = &c->schema, .columns = c->columns, .n_columns = c->n_columns};
     for (size_t i = 0; i < c->n_columns; i++) {
-        const arrow_field *f = &c->schema.fields[c->fields[i]];
+        const arrow_field *f = c->columns[i].field;
         const dictionary *d = f->has_dictionary ? find_dictionary(c, f->dictionary_id) : NULL;
         free_buffers(c, &c->columns[i]);
         c->columns[i].dictionary = d && d->values.n_parts > 0 ? &d->values : NULL;
