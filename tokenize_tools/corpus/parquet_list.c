@@ -10,6 +10,8 @@ parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element 
 {
     parquet_rows values = {0};
     *n_before = 0;
+    if (column->max_repetition == 0)
+        return rows;
     for (size_t i = 0; i < f->n_groups && f->groups[i].first_row < rows.end; i++) {
         const parquet_row_group *group = &f->groups[i];
         const parquet_rows of_group = parquet_values_of_group(f, column, i);

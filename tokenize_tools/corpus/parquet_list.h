@@ -29,7 +29,7 @@ typedef struct parquet_list {
 } parquet_list;
 
 /* The values of the column that the row groups with these rows have; *n_before: rows before
- * rows.begin in its row group. */
+ * rows.begin in its row group. Of a column without lists: the rows, and 0. */
 parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element *column,
                                  parquet_rows rows, uint64_t *n_before);
 

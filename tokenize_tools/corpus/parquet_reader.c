@@ -14,6 +14,10 @@
 #define DEFAULT_MEMORY ((uint64_t)64 << 20)
 #define LEAST_MEMORY ((uint64_t)4 << 20)
 
+enum {
+    MARKS = FIELD_LIST_MAX /* the column of marks comes after those of fields */
+};
+
 typedef struct parquet_reader {
     reader base;
     parquet_file file;
@@ -21,16 +25,13 @@ typedef struct parquet_reader {
     parquet_rows rows;   /* that it has */
     input_prefix prefix; /* of an earlier run, to a byte of the file; 0 bytes: none */
     bool check_version;
-    int stop_fd;
     const parquet_element *element;
     parquet_column *column; /* NULL: not opened at `row` yet */
     struct {
         const parquet_element *element; /* NULL: FIELD_ROW */
         parquet_column *column;
-    } fields[FIELD_LIST_MAX];
-    const parquet_element *marks_element;
-    parquet_column *marks_column;
-    parquet_list list, marks; /* of `column` and `marks_column`, if they have lists */
+    } fields[MARKS + 1];
+    parquet_list list, marks; /* of `column` and the column of marks, if they have lists */
 
     uint64_t row, offset; /* of the current row if `at_hand`, else of the next one */
     bool at_hand;
@@ -74,9 +75,8 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
 static void close_columns(parquet_reader *r)
 {
     parquet_column_close(r->column);
-    parquet_column_close(r->marks_column);
-    r->column = r->marks_column = NULL;
-    for (size_t i = 0; i < FIELD_LIST_MAX; i++) {
+    r->column = NULL;
+    for (size_t i = 0; i <= MARKS; i++) {
         parquet_column_close(r->fields[i].column);
         r->fields[i].column = NULL;
     }
@@ -106,9 +106,9 @@ static bool choose_columns(parquet_reader *r, failure *err)
                                                &r->list.definition, err)
                          : parquet_text_column(f, corpus_field(o), err);
     if (r->element && (o->marks || is_parts))
-        r->marks_element =
+        r->fields[MARKS].element =
             parquet_list_column(f, marks, is_parts ? "train" : NULL, &r->marks.definition, err);
-    if (!r->element || (!r->marks_element && (o->marks || is_parts)))
+    if (!r->element || (!r->fields[MARKS].element && (o->marks || is_parts)))
         return false;
     if (o->list && r->element->type == PARQUET_BOOLEAN)
         return fail(err, "the column \"%.100s\" has lists of true and false, which are no ids",
@@ -132,12 +132,11 @@ static bool choose_columns(parquet_reader *r, failure *err)
 static parquet_column *open_column(parquet_reader *r, const parquet_element *e, parquet_list *l,
                                    const parquet_column_options *options, failure *err)
 {
-    uint64_t n_before = 0;
-    parquet_rows rows = {.begin = r->row, .end = r->rows.end};
-    if (e->max_repetition > 0)
-        rows = parquet_list_values(&r->file.footer, e, rows, &n_before);
+    uint64_t n_before;
+    const parquet_rows rows =
+        parquet_list_values(&r->file.footer, e, (parquet_rows){r->row, r->rows.end}, &n_before);
     parquet_column *c = parquet_column_open(&r->file, e, rows, options, err);
-    if (l)
+    if (e->max_repetition > 0)
         *l = (parquet_list){.column = c,
                             .definition = l->definition,
                             .row = r->row - n_before,
@@ -158,11 +157,9 @@ static bool open_columns(parquet_reader *r, failure *err)
         .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
     };
     options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
-    r->column = open_column(r, r->element, o->list ? &r->list : NULL, &options, err);
+    r->column = open_column(r, r->element, &r->list, &options, err);
     bool ok = r->column != NULL;
     const size_t n_fields = o->fields ? o->fields->n_fields : 0;
-    if (!n_fields && !r->marks_element)
-        return ok;
     const uint64_t share = options.memory_bytes / 2 / (n_fields ? n_fields : 1) + 1;
     const uint64_t memory = share > LEAST_MEMORY ? share : LEAST_MEMORY;
     /* Their share grows with --memory, but it has a least size. */
@@ -170,14 +167,10 @@ static bool open_columns(parquet_reader *r, failure *err)
         (uint64_t)((double)options.memory_option * (double)memory / (double)share);
     options.memory_bytes = memory;
     options.n_threads = 0;
-    if (ok && r->marks_element) {
-        r->marks_column = open_column(r, r->marks_element, &r->marks, &options, err);
-        ok = r->marks_column != NULL;
-    }
-    for (size_t i = 0; ok && i < n_fields; i++) {
+    for (size_t i = 0; ok && i <= MARKS; i++) {
         if (!r->fields[i].element)
             continue;
-        r->fields[i].column = open_column(r, r->fields[i].element, NULL, &options, err);
+        r->fields[i].column = open_column(r, r->fields[i].element, &r->marks, &options, err);
         ok = r->fields[i].column != NULL;
     }
     return ok;
@@ -193,18 +186,17 @@ static uint64_t end_of_part(const parquet_reader *r)
 
 static bool stopped(const parquet_reader *r, failure *err)
 {
-    if (!input_stop_raised(r->stop_fd))
+    if (!input_stop_raised(r->base.stop_fd))
         return false;
     *err = (failure){.status = ECANCELED, .text = "stopped"};
     return true;
 }
 
-/* Of the column of texts or lists. */
-static parquet_rows values_of(const parquet_reader *r, parquet_rows rows)
+/* Finds the pages of the part in the column of texts or lists. */
+static void begin_scan(const parquet_reader *r, parquet_scan *scan)
 {
-    uint64_t n_before;
-    return r->base.options->list ? parquet_list_values(&r->file.footer, r->element, rows, &n_before)
-                                 : rows;
+    parquet_scan_begin(scan, &r->file, r->element,
+                       parquet_list_values(&r->file.footer, r->element, r->rows, &(uint64_t){0}));
 }
 
 /* Adds up the pages of the text that an earlier run read. 0: there is no page that ends there. */
@@ -232,11 +224,11 @@ static int sum_pages(const parquet_reader *r, parquet_scan *scan, uint64_t *sum,
 /* What an earlier run counted must still be there: the footer, and the pages of the text. */
 static bool check_prefix(const parquet_reader *r, failure *err)
 {
-    parquet_scan scan = {0};
+    parquet_scan scan;
     uint64_t sum = r->file.footer_checksum;
     int result = 1;
     if (r->prefix.n_bytes > 0) {
-        parquet_scan_begin(&scan, &r->file, r->element, values_of(r, r->rows));
+        begin_scan(r, &scan);
         result = sum_pages(r, &scan, &sum, err);
         parquet_scan_free(&scan);
     }
@@ -315,7 +307,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
     const bool is_list = base->options->list;
     const int result = is_list ? parquet_list_next(&r->list, &value, err)
                                : parquet_column_next(r->column, &value, err);
-    if (result >= 0 && r->marks_element) {
+    if (result >= 0 && r->fields[MARKS].element) {
         const int marked = parquet_list_next(&r->marks, &marks, err);
         if (marked < 0 || (marked != result && !fail(err, PARQUET_OTHER_ROWS)))
             return READER_FAILED;
@@ -411,12 +403,6 @@ static void describe_row(const reader *base, reader_place place, uint64_t offset
              offset > place.offset ? offset - place.offset : 0);
 }
 
-static uint64_t count_rows(const reader *base)
-{
-    const parquet_reader *r = (const parquet_reader *)base;
-    return r->rows.end - r->rows.begin;
-}
-
 static void summarize_parquet(const reader *base, reader_summary *summary)
 {
     const parquet_reader *r = (const parquet_reader *)base;
@@ -433,19 +419,6 @@ static void summarize_parquet(const reader *base, reader_summary *summary)
     summary->n_groups = f->n_groups;
 }
 
-static const reader_kind parquet_reader_kind = {
-    .reader_bytes = sizeof(parquet_reader),
-    .close = close_parquet,
-    .next = next_row,
-    .skip = skip_row,
-    .seek = seek_row,
-    .where = place_of_parquet,
-    .stored = stored_of_parquet,
-    .describe = describe_row,
-    .n_records = count_rows,
-    .summarize = summarize_parquet,
-};
-
 /* ---- Parts ---- */
 
 int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, failure *err)
@@ -454,7 +427,7 @@ int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, fa
     parquet_page_place page;
     int result;
     if (!r->cuts.next.file)
-        parquet_scan_begin(&r->cuts, &r->file, r->element, values_of(r, r->rows));
+        begin_scan(r, &r->cuts);
     /* Which rows a page of lists begins with is known only at the start of a row group. */
     do
         result = parquet_scan_find(&r->cuts, at_least, &page, err);
@@ -478,30 +451,34 @@ static bool begin_part(parquet_reader *r, const input_part *part, failure *err)
     if (r->rows.begin > r->rows.end || r->rows.end > n_rows)
         return fail_changed(err, "has changed: it has not the rows that are to be read");
     r->row = r->rows.begin;
+    r->base.n_in_all = r->rows.end - r->rows.begin;
     r->stored_end = r->part.begin.offset + r->prefix.n_bytes;
     if (r->prefix.n_bytes)
         r->prefix.n_bytes = r->stored_end;
     return true;
 }
 
-reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
-                            failure *err)
+static bool open_parquet(reader *base, failure *err)
 {
-    const window no_window = {.name = source->path};
-    parquet_reader *r =
-        (parquet_reader *)reader_new(&parquet_reader_kind, options, &no_window, err);
-    if (!r)
-        return NULL;
-    r->base.format = CORPUS_PARQUET;
+    parquet_reader *r = (parquet_reader *)base;
+    const input_source *source = base->source;
+    base->format = CORPUS_PARQUET;
     r->prefix = source->prefix;
     r->check_version = source->version && source->version->known;
-    r->stop_fd = stop_fd;
-    bool ok = parquet_file_open(&r->file, source, err) && choose_columns(r, err) &&
-              begin_part(r, source->part, err);
-    if (ok && (source->prefix.checksum || source->prefix.n_bytes))
-        ok = check_prefix(r, err);
-    if (ok)
-        return &r->base;
-    reader_close(&r->base);
-    return NULL;
+    return parquet_file_open(&r->file, source, err) && choose_columns(r, err) &&
+           begin_part(r, source->part, err) &&
+           ((!source->prefix.checksum && !source->prefix.n_bytes) || check_prefix(r, err));
 }
+
+const reader_kind parquet_reader_kind = {
+    .reader_bytes = sizeof(parquet_reader),
+    .open = open_parquet,
+    .close = close_parquet,
+    .next = next_row,
+    .skip = skip_row,
+    .seek = seek_row,
+    .where = place_of_parquet,
+    .stored = stored_of_parquet,
+    .describe = describe_row,
+    .summarize = summarize_parquet,
+};

@@ -30,35 +30,38 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
 {
     int sys_errno;
     const bool parquet = parquet_reader_chooses(source, options, &sys_errno);
-    window w = {0};
-    reader *r = NULL;
+    reader begin = {
+        .options = options, .source = source, .stop_fd = stop_fd, .window = {.name = source->path}};
     if (sys_errno)
         fail_system(err, sys_errno, "cannot read");
     else if (parquet)
-        r = parquet_reader_open(source, options, stop_fd, err);
-    else if (window_open(&w, source, options, stop_fd, err) &&
-             window_reach(&w, TAR_BLOCK_BYTES, err))
-        r = reader_new(choose_kind(options, &w), options, &w, err);
+        begin.kind = &parquet_reader_kind;
+    else if (window_open(&begin.window, source, options, stop_fd, err) &&
+             window_reach(&begin.window, TAR_BLOCK_BYTES, err))
+        begin.kind = choose_kind(options, &begin.window);
+    reader *r = begin.kind ? reader_new(&begin, err) : NULL;
     if (!r) {
-        window_close(&w);
+        window_close(&begin.window);
         fail_at(err, "%.200s: ", source->path);
     }
     return r;
 }
 
-reader *reader_new(const reader_kind *kind, const corpus_options *options, const window *w,
-                   failure *err)
+reader *reader_new(const reader *begin, failure *err)
 {
-    reader *r = calloc(1, kind->reader_bytes);
-    tokmap_value *values = options->fields ? calloc(FIELD_LIST_MAX, sizeof *values) : NULL;
-    if (!r || (options->fields && !values)) {
+    reader *r = calloc(1, begin->kind->reader_bytes);
+    tokmap_value *values = begin->options->fields ? calloc(FIELD_LIST_MAX, sizeof *values) : NULL;
+    if (!r || (begin->options->fields && !values)) {
         free(r);
         free(values);
         fail_memory(err);
         return NULL;
     }
-    *r = (reader){.kind = kind, .options = options, .window = *w, .inner = r, .values = values};
-    if (!kind->open || kind->open(r, err))
+    *r = *begin;
+    r->inner = r;
+    r->values = values;
+    r->n_in_all = READER_UNKNOWN;
+    if (r->kind->open(r, err))
         return r;
     r->window = (window){0};
     reader_close(r);
@@ -196,7 +199,7 @@ corpus_format reader_format(const reader *r)
 
 uint64_t reader_n_records(const reader *r)
 {
-    return r->kind->n_records ? r->kind->n_records(r) : READER_UNKNOWN;
+    return r->n_in_all;
 }
 
 void reader_note_fields(const reader *r)

@@ -13,8 +13,8 @@
  * compares the two. */
 typedef struct reader_kind {
     size_t reader_bytes; /* of a structure that begins with a `reader` */
-    /* Begins at the window, which r->window has; all else is 0. After a failure, `close` is called;
-     * the window still belongs to the caller. */
+    /* Begins at the window, which r->window has, or opens r->source itself; all else is 0. After a
+     * failure, `close` is called; the window still belongs to the caller. */
     bool (*open)(reader *r, failure *err);
     void (*close)(reader *r); /* frees all but the reader itself, its window and its inner reader */
     reader_result (*next)(reader *r, reader_text *text, failure *err);
@@ -25,7 +25,6 @@ typedef struct reader_kind {
                      size_t text_bytes);
 
     input_prefix (*stored)(const reader *r);                     /* NULL: of the window's stream */
-    uint64_t (*n_records)(const reader *r);                      /* NULL: unknown */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
     void (*note_fields)(const reader *r); /* NULL: the format says which fields there are */
 } reader_kind;
@@ -34,10 +33,13 @@ typedef struct reader_kind {
 struct reader {
     const reader_kind *kind;
     const corpus_options *options;
+    const input_source *source; /* for `open` */
+    int stop_fd;
     corpus_format format; /* CORPUS_AUTO: not decided yet */
-    window window;        /* the plain bytes of the input */
+    window window;        /* the plain bytes of the input; of Parquet only its name */
     bool names_byte;      /* a failure is told with the place of the window */
     uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
+    uint64_t n_in_all;    /* as the input says, or READER_UNKNOWN */
     bool resumed;         /* the beginning was not read */
     size_t n_kept;        /* of the last text, which begin the next one again */
     uint64_t wanted;      /* as reader_want says; 0: each */
@@ -48,9 +50,9 @@ struct reader {
     reader *inner;
 };
 
-/* Takes over the window, except on failure. */
-reader *reader_new(const reader_kind *kind, const corpus_options *options, const window *w,
-                   failure *err);
+/* From the kind, the options, the window and what else `open` needs. Takes over the window, except
+ * on failure. */
+reader *reader_new(const reader *begin, failure *err);
 /* Where the text of a record is. */
 static inline const char *corpus_field(const corpus_options *o)
 {
@@ -82,8 +84,7 @@ extern const reader_kind arrow_reader_kind;
 bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes);
 
 /* A Parquet file: each row is a document, and a column of strings is its text. */
-reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
-                            failure *err);
+extern const reader_kind parquet_reader_kind;
 /* Whether an input is to be read as Parquet. The file is opened for its first bytes; *sys_errno
  * is set if they cannot be read. */
 bool parquet_reader_chooses(const input_source *source, const corpus_options *options,

@@ -270,9 +270,11 @@ static reader_place place_of_tar(const reader *base)
 static bool open_tar(reader *base, failure *err)
 {
     tar_reader *t = (tar_reader *)base;
+    reader text = *base;
+    text.kind = &text_reader_kind;
     base->format = base->options->format;
     base->names_byte = true;
-    base->inner = reader_new(&text_reader_kind, base->options, &base->window, err);
+    base->inner = reader_new(&text, err);
     t->name = base->window.name;
     base->window = (window){0};
     return base->inner != NULL;
