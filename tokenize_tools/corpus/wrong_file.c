@@ -244,6 +244,14 @@ static uint8_t first_black(const wrong_file_head *head, size_t *at)
 
 static bool check_known(const wrong_file_head *head, const corpus_options *options, failure *err)
 {
+    static const char *const what_to_do[] = {
+        [ARCHIVE] = ", which tokmap does not read; unpack it first",
+        [COMPRESSED] = ", which tokmap does not read; unpack it first, or " ANYWAY,
+        [UTF_16_OR_32] = "; convert it to UTF-8, or " ANYWAY,
+        [BINARY] = ", not text; " ANYWAY,
+        [RECORDS] = ", which can be read only whole and from a file that is not compressed; copy "
+                    "it to one, or use --format text --utf8 raw to pack its bytes as they are",
+    };
     const bool given = options->format != CORPUS_AUTO, forced = options->utf8 == UTF8_RAW;
     const known_file *known = find_known(head->bytes, head->n_bytes);
     if (!known)
@@ -257,24 +265,12 @@ static bool check_known(const wrong_file_head *head, const corpus_options *optio
         return true;
     if (known == &tar) /* tar_reader.c reads the outer one */
         return fail(err, "is a tar archive inside another; unpack the outer one first");
-    if (known->kind == ARCHIVE)
-        return fail(err, "is %s, which tokmap does not read; unpack it first", known->name);
-    if (known->kind == COMPRESSED)
-        return fail(err, "is %s, which tokmap does not read; unpack it first, or " ANYWAY,
-                    known->name);
     if (known->kind == RECORDS && given)
         return fail(err,
                     "is %s, not text; leave out --format and --lines to read its rows, or add "
                     "--utf8 raw to pack its bytes as they are",
                     known->name);
-    if (known->kind == RECORDS)
-        return fail(err,
-                    "is %s, which can be read only whole and from a file that is not compressed; "
-                    "copy it to one, or use --format text --utf8 raw to pack its bytes as they are",
-                    known->name);
-    if (known->kind == UTF_16_OR_32)
-        return fail(err, "is %s; convert it to UTF-8, or " ANYWAY, known->name);
-    return fail(err, "is %s, not text; " ANYWAY, known->name);
+    return fail(err, "is %s%s", known->name, what_to_do[known->kind]);
 }
 
 /* In JSON lines a NUL makes only its document bad, which --on-error handles. */
