@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "system/platform_thread.h"
 
@@ -33,7 +32,6 @@ typedef struct parquet_pages { /* of the column, read ahead by threads */
     parquet_page_reader reader;     /* without threads */
     tokmap_i_thread *threads;
     unsigned n_threads; /* that were started */
-    bool started;
 } parquet_pages;
 
 static void pages_close(parquet_pages *p)
@@ -95,14 +93,11 @@ static bool find_pending(parquet_pages *p)
     if (p->has_pending || p->at_end)
         return p->has_pending;
     const int found = parquet_scan_next(&p->scan, &p->pending, &err);
-    if (found > 0 && fits_at_all(p, &p->pending, &err)) {
-        p->has_pending = true;
-    } else {
-        p->at_end = true;
+    p->has_pending = found > 0 && fits_at_all(p, &p->pending, &err);
+    p->at_end = !p->has_pending;
+    if (p->at_end)
         tokmap_i_condition_signal(&p->ready);
-    }
-    if (found < 0 ||
-        (found > 0 && !p->has_pending)) { /* an error comes after the pages before it */
+    if (p->at_end && found != 0) { /* an error comes after the pages before it */
         slot *s = &p->slots[p->n_taken++ % p->n_slots];
         s->place = (parquet_page_place){0};
         s->ready = s->failed = true;
@@ -159,7 +154,6 @@ static void *read_pages(void *context)
 static bool start_threads(parquet_pages *p, failure *err)
 {
     int sys_errno = 0;
-    p->started = true;
     while (!sys_errno && p->n_threads < p->options.n_threads) {
         sys_errno = tokmap_i_thread_start(&p->threads[p->n_threads], read_pages, p);
         p->n_threads += !sys_errno;
@@ -175,7 +169,7 @@ static bool start_threads(parquet_pages *p, failure *err)
 static int pages_next(parquet_pages *p, parquet_page *page, parquet_page_place *place, failure *err)
 {
     int result = 0;
-    if (!p->started && !start_threads(p, err))
+    if (p->n_threads == 0 && !start_threads(p, err))
         return -1;
     tokmap_i_mutex_lock(&p->mutex);
     slot *s = &p->slots[p->n_handed_out % p->n_slots];
