@@ -28,9 +28,7 @@ static bool read_at(const parquet_file *f, uint64_t offset, uint8_t *to, size_t 
     const int sys_errno = tokmap_i_file_read(f->fd, to, n_bytes, offset, &n_read);
     if (sys_errno)
         return fail_system(err, sys_errno, "byte %" PRIu64 ": cannot read", offset + n_read);
-    if (n_read < n_bytes)
-        return fail_changed(err, "has changed: it has become shorter");
-    return true;
+    return n_read == n_bytes || fail_changed(err, "has changed: it has become shorter");
 }
 
 /* "PAR1" twice, after the size of a footer that begins as footers do. */
@@ -174,10 +172,7 @@ void parquet_row_describe(const parquet_page_place *at, uint64_t row, char *text
 void parquet_scan_begin(parquet_scan *s, const parquet_file *f, const parquet_element *column,
                         parquet_rows rows)
 {
-    *s = (parquet_scan){.next = {.file = f, .column = column},
-                        .rows = rows,
-                        .bytes = s->bytes,
-                        .capacity = s->capacity};
+    *s = (parquet_scan){.next = {.file = f, .column = column}, .rows = rows};
 }
 
 void parquet_scan_free(parquet_scan *s)

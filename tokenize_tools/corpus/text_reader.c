@@ -47,9 +47,7 @@ static void set_format(text_reader *r, corpus_format format)
 
 static bool reserve_decoded(text_reader *r, size_t n_bytes, failure *err)
 {
-    if (!array_reserve(&r->decoded, &r->decoded_capacity, n_bytes, 1))
-        return fail_memory(err);
-    return true;
+    return array_reserve(&r->decoded, &r->decoded_capacity, n_bytes, 1) || fail_memory(err);
 }
 
 static void set_reason(text_reader *r, json_line_status status, const json_line_result *result)
