@@ -37,6 +37,7 @@ struct stream {
 
     /* Used by the caller: */
     block blocks[N_BLOCKS];
+    uint8_t *memory;             /* of the blocks */
     size_t block_bytes, n_taken; /* of the current block */
     input_prefix stored;
 };
@@ -90,8 +91,7 @@ static void stream_close(stream *s)
         tokmap_i_mutex_unlock(&s->mutex);
         tokmap_i_thread_join(s->reader);
     }
-    for (int i = 0; i < N_BLOCKS; i++)
-        free(s->blocks[i].bytes);
+    free(s->memory);
     input_close(s->in);
     tokmap_i_condition_free(&s->changed);
     tokmap_i_mutex_free(&s->mutex);
@@ -100,11 +100,11 @@ static void stream_close(stream *s)
 
 static bool start_thread(stream *s, failure *err)
 {
-    for (int i = 0; i < N_BLOCKS; i++) {
-        s->blocks[i].bytes = malloc(s->block_bytes);
-        if (!s->blocks[i].bytes)
-            return fail_system(err, ENOMEM, "cannot start a thread");
-    }
+    s->memory = malloc(N_BLOCKS * s->block_bytes);
+    if (!s->memory)
+        return fail_system(err, ENOMEM, "cannot start a thread");
+    for (size_t i = 0; i < N_BLOCKS; i++)
+        s->blocks[i].bytes = s->memory + i * s->block_bytes;
     const int sys_errno = tokmap_i_thread_start(&s->reader, read_ahead, s);
     s->has_thread = sys_errno == 0;
     return s->has_thread || fail_system(err, sys_errno, "cannot start a thread");
