@@ -307,24 +307,21 @@ static bool is_path_of(const arrow_schema *s, size_t field, const char *path)
     }
 }
 
-/* Writes "a.b (type)"; false if there is not enough room. */
-static bool write_column(const arrow_schema *s, size_t field, char *text, size_t text_bytes)
+/* Writes the dotted path, cut to less than text_bytes. Returns its length. */
+static size_t write_path(const arrow_schema *s, size_t field, char *text, size_t text_bytes)
 {
     const arrow_field *f = &s->fields[field];
-    size_t chain[MAX_DEPTH], n_chain = 0, n = 0;
-    for (size_t i = field; i != ARROW_NO_FIELD; i = s->fields[i].parent)
-        chain[n_chain++] = i;
-    while (n_chain-- > 0) {
-        const arrow_bytes name = s->fields[chain[n_chain]].name;
-        if (name.n_bytes + 2 > text_bytes - n)
-            return false;
-        for (size_t i = 0; i < name.n_bytes; i++)
-            text[n++] = name.bytes[i] < ' ' || name.bytes[i] == 0x7F ? '?' : (char)name.bytes[i];
-        if (n_chain > 0)
-            text[n++] = '.';
+    size_t n = 0;
+    if (f->parent != ARROW_NO_FIELD) {
+        n = write_path(s, f->parent, text, text_bytes - 1);
+        text[n++] = '.';
     }
-    const int added = snprintf(text + n, text_bytes - n, " (%s)", arrow_type_name(f));
-    return added >= 0 && (size_t)added < text_bytes - n;
+    for (size_t i = 0; i < f->name.n_bytes && n + 1 < text_bytes; i++) {
+        const uint8_t c = f->name.bytes[i];
+        text[n++] = c < ' ' || c == 0x7F ? '?' : (char)c;
+    }
+    text[n] = '\0';
+    return n;
 }
 
 /* Whether it is shown: structs are shown by their parts, and only they. */
@@ -343,18 +340,19 @@ static void list_columns(const arrow_schema *s, char *text, size_t text_bytes)
 {
     const size_t room_for_more = 5;
     size_t n = 0;
+    char path[256];
     snprintf(text, text_bytes, "none");
     for (size_t i = 0; i < s->n_fields; i++) {
         if (!is_shown(s, i))
             continue;
-        const size_t comma = n ? 2 : 0;
-        if (text_bytes - n < comma + room_for_more + 2 ||
-            !write_column(s, i, text + n + comma, text_bytes - n - comma - room_for_more)) {
+        write_path(s, i, path, sizeof path);
+        const int added = snprintf(text + n, text_bytes - n, "%s%s (%s)", n ? ", " : "", path,
+                                   arrow_type_name(&s->fields[i]));
+        if (added < 0 || (size_t)added + room_for_more >= text_bytes - n) {
             snprintf(text + n, text_bytes - n, "%s...", n ? ", " : "");
             return;
         }
-        memcpy(text + n, ", ", comma);
-        n += strlen(text + n);
+        n += (size_t)added;
     }
 }
 

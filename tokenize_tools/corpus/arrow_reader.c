@@ -42,8 +42,7 @@ typedef struct arrow_reader {
 
     /* The current document: */
     arrow_text text;
-    uint64_t n_given; /* of its bytes */
-    bool in_pieces;
+    uint64_t n_given; /* of its bytes; fewer than all: more pieces follow */
     uint8_t *piece;
     size_t piece_bytes, piece_capacity;
 } arrow_reader;
@@ -63,9 +62,7 @@ static bool reserve_metadata(arrow_reader *r, size_t n_bytes, failure *err)
                                  : MIN_METADATA_BYTES;
     if (n_bytes > max_bytes)
         return fail(err, "metadata of %zu bytes; raise --memory if that is right", n_bytes);
-    if (!array_reserve(&r->metadata, &r->metadata_capacity, n_bytes, 1))
-        return fail_memory(err);
-    return true;
+    return array_reserve(&r->metadata, &r->metadata_capacity, n_bytes, 1) || fail_memory(err);
 }
 
 /* Sets the place that messages name: the input, or a part of it. */
@@ -294,7 +291,6 @@ static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *te
     }
     r->n_given += n_bytes;
     text->last = r->n_given == r->text.n_bytes;
-    r->in_pieces = !text->last;
     return READER_TEXT;
 }
 
@@ -335,7 +331,7 @@ static reader_result next_arrow(reader *base, reader_text *text, failure *err)
 {
     arrow_reader *r = (arrow_reader *)base;
     const reader_result result =
-        r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
+        r->n_given < r->text.n_bytes ? next_piece(r, text, err) : next_document(r, text, err);
     text->offset = r->message_at;
     text->line = r->first_row + (r->row > 0 ? r->row - 1 : 0);
     return result;
@@ -350,7 +346,7 @@ static bool skip_arrow(reader *base, reader_raw *raw, failure *err)
         raw->bytes = r->text.bytes;
     else if (in_piece)
         raw->bytes = r->piece;
-    r->in_pieces = false;
+    r->n_given = r->text.n_bytes;
     return raw->bytes || r->text.offset || r->base.options->on_error != ON_ERROR_COLLECT ||
            fail(err,
                 "row %" PRIu64 ": a bad document of more than %zu bytes in a compressed "
