@@ -71,23 +71,11 @@ static bool refuse(json_reader *r, const char *reason)
 
 json_kind json_peek(json_reader *r)
 {
+    static const uint8_t kinds[256] = {
+        ['{'] = JSON_OBJECT, ['['] = JSON_ARRAY, ['"'] = JSON_STRING, ['t'] = JSON_TRUE,
+        ['f'] = JSON_FALSE,  ['n'] = JSON_NULL,  ['-'] = JSON_NUMBER};
     const int c = next_byte(r);
-    switch (c) {
-    case '{':
-        return JSON_OBJECT;
-    case '[':
-        return JSON_ARRAY;
-    case '"':
-        return JSON_STRING;
-    case 't':
-        return JSON_TRUE;
-    case 'f':
-        return JSON_FALSE;
-    case 'n':
-        return JSON_NULL;
-    default:
-        return c == '-' || (c >= '0' && c <= '9') ? JSON_NUMBER : JSON_NONE;
-    }
+    return c >= '0' && c <= '9' ? JSON_NUMBER : c < 0 ? JSON_NONE : (json_kind)kinds[c];
 }
 
 bool json_begin(json_reader *r, json_kind container)
@@ -231,12 +219,10 @@ static bool scan_number(json_reader *r, decimal *d)
     *d = (decimal){.end = NUMBER_BEGINS};
     if (json_peek(r) != JSON_NUMBER)
         return json_fail(r, "expected a number");
+    d->negative = r->text[r->at] == '-';
     for (; r->at < r->n_bytes && json_number_step(&d->end, r->text[r->at]); r->at++) {
         const int c = r->text[r->at];
         switch (d->end) {
-        case AFTER_MINUS:
-            d->negative = true;
-            break;
         case AFTER_ZERO:
         case AFTER_DIGITS:
             d->exponent += !add_digit(d, c);

@@ -2,7 +2,6 @@
 /* utf8.h - UTF-8: decode, encode, check. Pure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
