@@ -178,7 +178,6 @@ static bool begin_indexes(parquet_values *v)
     v->at += v->at < v->end;
     parquet_runs_begin(&v->runs, width, v->at, (size_t)(v->end - v->at));
     v->at = v->end;
-    v->take = take_from_dictionary;
     return true;
 }
 
@@ -192,7 +191,6 @@ static bool take_run(parquet_values *v, tokmap_value *value)
 
 static bool begin_boolean_runs(parquet_values *v)
 {
-    v->take = take_run;
     if (v->at == v->end)
         return true; /* no values but nulls */
     uint32_t n_bytes;
@@ -217,7 +215,6 @@ static bool begin_delta(parquet_values *v)
     if (v->at < v->end && !parquet_delta_begin(&v->numbers, v->at, (size_t)(v->end - v->at)))
         return fail_page(v, "the head of its deltas is malformed");
     v->at = v->end;
-    v->take = take_delta;
     return true;
 }
 
@@ -245,7 +242,6 @@ static bool take_delta_length(parquet_values *v, tokmap_value *value)
 
 static bool begin_delta_length(parquet_values *v)
 {
-    v->take = take_delta_length;
     return v->at == v->end || begin_lengths(v, &v->numbers);
 }
 
@@ -270,7 +266,6 @@ static bool take_delta_bytes(parquet_values *v, tokmap_value *value)
 
 static bool begin_delta_bytes(parquet_values *v)
 {
-    v->take = take_delta_bytes;
     v->value_bytes = 0;
     return v->at == v->end || (begin_lengths(v, &v->numbers) && begin_lengths(v, &v->suffixes));
 }
@@ -291,17 +286,8 @@ static bool take_split(parquet_values *v, tokmap_value *value)
 
 /* ---- The page ---- */
 
-static bool begin_plain(parquet_values *v)
-{
-    v->take = v->column->type == PARQUET_BYTE_ARRAY ? take_plain_text
-              : v->column->type == PARQUET_BOOLEAN  ? take_plain_boolean
-                                                    : take_plain_number;
-    return true;
-}
-
 static bool begin_split(parquet_values *v)
 {
-    v->take = take_split;
     v->at = v->end;
     return (v->end - v->begin) % (ptrdiff_t)size_of(v->column->type) == 0 || fail_page(v, past_end);
 }
@@ -317,21 +303,25 @@ static bool begin_encoding(parquet_values *v)
     };
     static const struct {
         parquet_encoding encoding;
-        unsigned types; /* of columns: a bit for each */
+        unsigned types; /* of columns: a bit for each; the first row that fits counts */
         bool (*begin)(parquet_values *);
+        bool (*take)(parquet_values *, tokmap_value *);
     } encodings[] = {
-        {PARQUET_ENCODING_PLAIN, ANY, begin_plain},
-        {PARQUET_ENCODING_PLAIN_DICTIONARY, ANY, begin_indexes},
-        {PARQUET_ENCODING_RLE_DICTIONARY, ANY, begin_indexes},
-        {PARQUET_ENCODING_RLE, BOOLEAN, begin_boolean_runs},
-        {PARQUET_ENCODING_DELTA_BINARY, INTEGER, begin_delta},
-        {PARQUET_ENCODING_DELTA_LENGTH, TEXT, begin_delta_length},
-        {PARQUET_ENCODING_DELTA_BYTES, TEXT, begin_delta_bytes},
-        {PARQUET_ENCODING_SPLIT, NUMBER, begin_split},
+        {PARQUET_ENCODING_PLAIN, TEXT, NULL, take_plain_text},
+        {PARQUET_ENCODING_PLAIN, BOOLEAN, NULL, take_plain_boolean},
+        {PARQUET_ENCODING_PLAIN, ANY, NULL, take_plain_number},
+        {PARQUET_ENCODING_PLAIN_DICTIONARY, ANY, begin_indexes, take_from_dictionary},
+        {PARQUET_ENCODING_RLE_DICTIONARY, ANY, begin_indexes, take_from_dictionary},
+        {PARQUET_ENCODING_RLE, BOOLEAN, begin_boolean_runs, take_run},
+        {PARQUET_ENCODING_DELTA_BINARY, INTEGER, begin_delta, take_delta},
+        {PARQUET_ENCODING_DELTA_LENGTH, TEXT, begin_delta_length, take_delta_length},
+        {PARQUET_ENCODING_DELTA_BYTES, TEXT, begin_delta_bytes, take_delta_bytes},
+        {PARQUET_ENCODING_SPLIT, NUMBER, begin_split, take_split},
     };
     for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
+        v->take = encodings[i].take;
         if (v->encoding == encodings[i].encoding && encodings[i].types >> v->column->type & 1)
-            return encodings[i].begin(v);
+            return !encodings[i].begin || encodings[i].begin(v);
     }
     return fail_page(v, "its encoding cannot be read for a column of its type");
 }
