@@ -158,34 +158,32 @@ thrift_list thrift_begin_list(thrift *t, uint8_t type)
 
 /* ---- Skipping ---- */
 
-static void skip_value(thrift *t, uint8_t type, unsigned depth);
-
 /* Inside a list or map, a boolean has a byte of its own. */
-static void skip_element(thrift *t, uint8_t type, unsigned depth)
+static void skip_element(thrift *t, uint8_t type)
 {
     if (type == THRIFT_TRUE || type == THRIFT_FALSE)
         skip_bytes(t, 1);
     else
-        skip_value(t, type, depth);
+        thrift_skip(t, type);
 }
 
-static void skip_map(thrift *t, unsigned depth)
+static void skip_map(thrift *t)
 {
     const uint64_t n = read_varint(t);
     const uint8_t types = n ? read_byte(t) : 0;
     if (n > (uint64_t)(t->end - t->at))
         fail_short(t);
     for (uint64_t i = 0; i < n && !t->why; i++) {
-        skip_element(t, types >> 4, depth);
-        skip_element(t, types & 15, depth);
+        skip_element(t, types >> 4);
+        skip_element(t, types & 15);
     }
 }
 
-static void skip_value(thrift *t, uint8_t type, unsigned depth)
+void thrift_skip(thrift *t, uint8_t type)
 {
     thrift_list list;
     int32_t id = 0;
-    if (depth == THRIFT_MAX_DEPTH)
+    if (t->depth++ == THRIFT_MAX_DEPTH)
         thrift_fail(t, "its header is nested too deeply");
     switch (type) {
     case THRIFT_TRUE:
@@ -209,14 +207,14 @@ static void skip_value(thrift *t, uint8_t type, unsigned depth)
     case SET:
         list = thrift_begin_list(t, type);
         for (uint32_t i = 0; i < list.n && !t->why; i++)
-            skip_element(t, list.type, depth + 1);
+            skip_element(t, list.type);
         break;
     case MAP:
-        skip_map(t, depth + 1);
+        skip_map(t);
         break;
     case THRIFT_STRUCT:
         while (thrift_next(t, &id, &type))
-            skip_value(t, type, depth + 1);
+            thrift_skip(t, type);
         break;
     case UUID:
         skip_bytes(t, 16);
@@ -224,9 +222,5 @@ static void skip_value(thrift *t, uint8_t type, unsigned depth)
     default:
         thrift_fail(t, "a field of its header has an unknown type");
     }
-}
-
-void thrift_skip(thrift *t, uint8_t type)
-{
-    skip_value(t, type, 0);
+    t->depth--;
 }

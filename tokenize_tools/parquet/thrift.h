@@ -25,6 +25,7 @@ typedef struct thrift {
     const uint8_t *at, *end;
     const char *why; /* NULL: no error so far */
     bool short_of;   /* the error is that the bytes end too early */
+    unsigned depth;  /* of what is being skipped */
 } thrift;
 
 typedef struct thrift_bytes {
