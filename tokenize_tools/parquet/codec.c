@@ -2,7 +2,6 @@
 #include "parquet/codec.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "codec/decoder.h"
 #include "config.h"
@@ -49,7 +48,6 @@ static const char *read_zstd(parquet_codec *c, const parquet_codec_job *job)
 #define read_zstd NULL
 #endif
 
-#if HAVE_ISAL || HAVE_ZLIB
 /* A page may have several members, like a file. */
 static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
 {
@@ -70,9 +68,6 @@ static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
         return err.status == ENOMEM ? parquet_no_memory : "damaged gzip data";
     return "its gzip data has another size than its header says";
 }
-#else
-#define read_gzip NULL
-#endif
 
 #if HAVE_ISAL
 uint32_t parquet_crc32(const uint8_t *bytes, size_t n_bytes)
@@ -124,7 +119,8 @@ const char *parquet_codec_refused(uint8_t codec)
 {
     if (codec >= N_CODECS)
         return not_read;
-    return codecs[codec].read ? NULL : codecs[codec].refused;
+    const bool no_gzip = codecs[codec].read == read_gzip && !decoder_find("gzip");
+    return codecs[codec].read && !no_gzip ? NULL : codecs[codec].refused;
 }
 
 const char *parquet_decompress(parquet_codec *c, const parquet_codec_job *job)

@@ -2,7 +2,6 @@
 /* codec.h - decompresses pages of a Parquet file, of which the size is known, and checks them. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
