@@ -285,8 +285,9 @@ bool json_read_number(json_reader *r, double *value)
 
 /* ---- Words ---- */
 
-static bool read_word(json_reader *r, const char *word)
+static bool read_word(json_reader *r, json_kind kind)
 {
+    const char *word = kind == JSON_TRUE ? "true" : kind == JSON_FALSE ? "false" : "null";
     const size_t n = strlen(word);
     if (r->n_bytes - r->at < n || memcmp(r->text + r->at, word, n) != 0)
         return refuse(r, "expected a value");
@@ -300,7 +301,7 @@ static bool read_bool(json_reader *r, bool *value)
     if (kind != JSON_TRUE && kind != JSON_FALSE)
         return json_fail(r, "expected true or false");
     *value = kind == JSON_TRUE;
-    return read_word(r, *value ? "true" : "false");
+    return read_word(r, kind);
 }
 
 /* ---- Skipping ---- */
@@ -308,7 +309,6 @@ static bool read_bool(json_reader *r, bool *value)
 static bool skip_scalar(json_reader *r, json_kind kind)
 {
     decimal d;
-    bool b;
     switch (kind) {
     case JSON_STRING:
         return scan_string(r, NULL);
@@ -316,9 +316,8 @@ static bool skip_scalar(json_reader *r, json_kind kind)
         return scan_number(r, &d);
     case JSON_TRUE:
     case JSON_FALSE:
-        return read_bool(r, &b);
     case JSON_NULL:
-        return read_word(r, "null");
+        return read_word(r, kind);
     default:
         return refuse(r, "expected a value");
     }
@@ -355,15 +354,6 @@ bool json_end(json_reader *r)
 bool json_string_is(json_string s, const char *text)
 {
     return strlen(text) == s.n_bytes && memcmp(s.s, text, s.n_bytes) == 0;
-}
-
-static json_field *find_field(json_field *fields, size_t n_fields, json_string name)
-{
-    for (size_t i = 0; i < n_fields; i++) {
-        if (json_string_is(name, fields[i].name))
-            return &fields[i];
-    }
-    return NULL;
 }
 
 json_kind json_field_kind(json_reader *r, const json_field *field)
@@ -410,9 +400,11 @@ bool json_read_fields(json_reader *r, const char *what, json_field *fields, size
     if (!json_begin(r, JSON_OBJECT))
         return false;
     while (json_next_key(r, &key)) {
-        json_field *field = find_field(fields, n_fields, key);
+        json_field *field = fields;
+        while (field < fields + n_fields && !json_string_is(key, field->name))
+            field++;
         const int n_shown = key.n_bytes < 60 ? (int)key.n_bytes : 60;
-        if (!field)
+        if (field == fields + n_fields)
             return json_fail(r, "%s: the field \"%.*s\" is not supported", what, n_shown, key.s);
         if (field->at)
             return json_fail(r, "%s: the field \"%.*s\" appears twice", what, n_shown, key.s);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/plain_text.h"
 
-#include <string.h>
-
+#include "text/json_parts.h"
 #include "text/utf8.h"
 
 static bool is_plain(uint32_t c)
@@ -52,9 +51,7 @@ void line_text_print(FILE *out, const char *s, size_t n_bytes)
 /* -1: not a lower-case hexadecimal digit. */
 static int digit_value(char c)
 {
-    static const char digits[] = "0123456789abcdef";
-    const char *found = c ? strchr(digits, c) : NULL;
-    return found ? (int)(found - digits) : -1;
+    return c >= 'A' && c <= 'F' ? -1 : json_hex_digits[(uint8_t)c] - 1;
 }
 
 bool line_text_parse(char *line)
