@@ -43,22 +43,20 @@ bool arrow_check_column(const arrow_column *c, failure *err)
     const arrow_field *f = c->field;
     if (!arrow_is_value(f))
         return fail(err, "a column of type %s", arrow_type_name(f));
-    const bool no_buffers = f->n_buffers == 0;
     if (c->n_buffers < f->depth + f->n_buffers || c->n_rows > UINT64_MAX / 256)
         return fail(err, "damaged: a column without its buffers");
     for (size_t i = 0; i <= f->depth && i < c->n_buffers; i++) {
         if (c->buffers[i].n_bytes > 0 && c->buffers[i].n_bytes < (c->n_rows + 7) / 8)
             return fail(err, "damaged: the validity of a column is too short");
     }
-    if (no_buffers || c->n_rows == 0)
+    if (f->n_buffers == 0 || c->n_rows == 0)
         return true;
     const unsigned bits = element_bits(f);
     const uint64_t n_elements = c->n_rows + arrow_has_offsets(f);
     if (bits != 1 && bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != VIEW_BYTES * 8)
         return fail(err, "damaged: a column of numbers of %u bits", bits);
-    if (own_buffer(c, 1)->n_bytes < (n_elements * bits + 7) / 8)
-        return fail(err, "damaged: the values of a column are too short");
-    return true;
+    return own_buffer(c, 1)->n_bytes >= (n_elements * bits + 7) / 8 ||
+           fail(err, "damaged: the values of a column are too short");
 }
 
 /* ---- Values ---- */

@@ -28,7 +28,7 @@ typedef struct arrow_reader {
     reader base;
     const char *name; /* of the input */
     char label[240];  /* with the record batch, for messages */
-    bool begun, is_file, at_end;
+    bool is_file, at_end;
     uint8_t *metadata;
     size_t metadata_capacity;
     arrow_columns *columns; /* NULL: the schema has not been read */
@@ -187,7 +187,6 @@ static bool end_input(arrow_reader *r, failure *err)
 static bool begin_input(arrow_reader *r, failure *err)
 {
     window *w = &r->base.window;
-    r->begun = true;
     if (!window_reach(w, FILE_HEAD_BYTES, err))
         return false;
     if (!arrow_is_magic(window_text(w), window_size(w)))
@@ -304,7 +303,7 @@ static reader_result next_piece(arrow_reader *r, reader_text *text, failure *err
 
 static reader_result next_document(arrow_reader *r, reader_text *text, failure *err)
 {
-    if (!r->begun && !begin_input(r, err))
+    if (r->base.window.offset == 0 && !begin_input(r, err))
         return READER_FAILED;
     while (!r->at_end && !(r->in_batch && r->row < r->n_rows)) {
         if ((r->in_batch && !leave_message(r, err)) || !next_message(r, 0, err))
@@ -358,11 +357,10 @@ static bool skip_arrow(reader *base, reader_raw *raw, failure *err)
 
 static int fail_missing(reader_place to, failure *err)
 {
-    fail_changed(err,
-                 "has changed: there is no record batch at byte %" PRIu64 " with the row %" PRIu64
-                 ", which an earlier run read",
-                 to.offset, to.line);
-    return -1;
+    return -!fail_changed(err,
+                          "has changed: there is no record batch at byte %" PRIu64
+                          " with the row %" PRIu64 ", which an earlier run read",
+                          to.offset, to.line);
 }
 
 static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, failure *err)
@@ -370,7 +368,7 @@ static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, failure
     arrow_reader *r = (arrow_reader *)base;
     window *w = &base->window;
     const uint64_t from = w->offset;
-    if (!r->begun && !begin_input(r, err))
+    if (w->offset == 0 && !begin_input(r, err))
         return -1;
     while (!r->at_end && (w->offset < to.offset || r->first_row < to.line)) {
         if (r->in_batch && r->message_at == to.offset)

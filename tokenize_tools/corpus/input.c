@@ -60,9 +60,8 @@ bool input_version_check(const input_version *was, int fd, failure *err)
     if (now.n_bytes != was->n_bytes)
         return fail_changed(err, "has changed: it had %" PRIu64 " bytes and now has %" PRIu64,
                             was->n_bytes, now.n_bytes);
-    if (now.mtime_ns != was->mtime_ns || now.ctime_ns != was->ctime_ns)
-        return fail_changed(err, "has changed: it was modified or replaced");
-    return true;
+    return (now.mtime_ns == was->mtime_ns && now.ctime_ns == was->ctime_ns) ||
+           fail_changed(err, "has changed: it was modified or replaced");
 }
 
 /* Called after each read, and at the end. */

@@ -15,7 +15,6 @@
 #include "text/little_endian.h"
 
 #define SCAN_BYTES ((size_t)8 * 1024)
-#define COLUMN_BYTES 120
 #define FIRST_OF_FOOTER 0x15 /* the field of the version */
 
 /* ---- The file ---- */
@@ -152,7 +151,7 @@ static void describe_page(const parquet_page_place *at, char *text, size_t n_byt
 
 bool parquet_page_fail(const parquet_page_place *at, const char *why, failure *err)
 {
-    char place[100], column[COLUMN_BYTES];
+    char place[100], column[120];
     describe_page(at, place, sizeof place);
     parquet_path(&at->file->footer, at->column, column, sizeof column);
     if (why == parquet_no_memory)
@@ -178,7 +177,6 @@ void parquet_scan_begin(parquet_scan *s, const parquet_file *f, const parquet_el
 void parquet_scan_free(parquet_scan *s)
 {
     free(s->bytes);
-    *s = (parquet_scan){0};
 }
 
 /* Reads the file from the next header on. */
@@ -371,7 +369,6 @@ void parquet_page_reader_free(parquet_page_reader *r)
 {
     parquet_codec_free(&r->codec);
     free(r->stored);
-    *r = (parquet_page_reader){0};
 }
 
 void parquet_page_free(parquet_page *page)
