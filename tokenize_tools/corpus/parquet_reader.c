@@ -38,11 +38,10 @@ typedef struct parquet_reader {
     const uint8_t *text;
     size_t n_bytes;
 
-    uint64_t page_offset; /* of the page that was begun last, if `has_page` */
-    bool has_page;
-    uint64_t stored_end; /* up to which the file was read, in its pages of texts */
-    uint64_t counted;    /* of the column's checksum, by the earlier run */
-    parquet_scan cuts;   /* for places to cut, once one was asked for */
+    uint64_t page_offset; /* of the page that was begun last; 0: none */
+    uint64_t stored_end;  /* up to which the file was read, in its pages of texts */
+    uint64_t counted;     /* of the column's checksum, by the earlier run */
+    parquet_scan cuts;    /* for places to cut, once one was asked for */
 } parquet_reader;
 
 /* ---- Open, close ---- */
@@ -245,11 +244,12 @@ static bool count_page(parquet_reader *r, failure *err)
     const parquet_page_place *page = r->column->page;
     const uint64_t end = parquet_page_end(page), begin = r->part.begin.offset;
     const bool is_list = r->base.options->list;
-    if (!r->has_page && !is_list && r->row == r->rows.begin && begin && page->offset != begin)
+    if (r->page_offset == 0 && !is_list && r->row == r->rows.begin && begin &&
+        page->offset != begin)
         return fail_changed(err, "has changed: the page of its first row is at another place");
     if (is_list) {
         r->counted = r->list.seen;
-    } else if (!r->has_page && r->prefix.n_bytes > 0) {
+    } else if (r->page_offset == 0 && r->prefix.n_bytes > 0) {
         if (r->prefix.n_bytes == end)
             r->counted = r->column->checksum;
         else if (page->end_before == r->prefix.n_bytes)
@@ -257,7 +257,6 @@ static bool count_page(parquet_reader *r, failure *err)
         else if (page->end_before)
             return fail_changed(err, "has changed: its pages are not the ones that were packed");
     }
-    r->has_page = true;
     r->page_offset = page->offset;
     r->stored_end = end;
     return true;
@@ -314,7 +313,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
     }
     if (result <= 0)
         return result == 0 && finish_input(r, err) ? READER_END : READER_FAILED;
-    const bool begins = !r->has_page || r->column->page->offset != r->page_offset;
+    const bool begins = r->column->page->offset != r->page_offset;
     if (begins && (stopped(r, err) || !count_page(r, err)))
         return READER_FAILED;
     for (size_t i = 0; base->options->fields && i < base->options->fields->n_fields; i++) {
@@ -368,10 +367,8 @@ static int seek_row(reader *base, reader_place to, uint64_t max_bytes, failure *
 {
     (void)max_bytes;
     parquet_reader *r = (parquet_reader *)base;
-    if (to.line < r->rows.begin || to.line > r->rows.end) {
-        fail_changed(err, "has changed: it has not the rows that an earlier run read");
-        return -1;
-    }
+    if (to.line < r->rows.begin || to.line > r->rows.end)
+        return -!fail_changed(err, "has changed: it has not the rows that an earlier run read");
     close_columns(r);
     r->row = to.line;
     r->offset = to.offset;

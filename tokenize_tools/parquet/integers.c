@@ -76,13 +76,12 @@ bool parquet_delta_begin(parquet_delta *d, const uint8_t *bytes, size_t n_bytes)
     *d = (parquet_delta){.at = bytes, .end = bytes + n_bytes};
     if (!thrift_varint(&d->at, d->end, &block_values) ||
         !thrift_varint(&d->at, d->end, &d->n_miniblocks) ||
-        !thrift_varint(&d->at, d->end, &d->n_values) || !thrift_varint(&d->at, d->end, &first))
+        !thrift_varint(&d->at, d->end, &d->left) || !thrift_varint(&d->at, d->end, &first))
         return false;
     if (d->n_miniblocks == 0 || block_values > MAX_BLOCK_VALUES ||
         block_values % d->n_miniblocks != 0)
         return false;
     d->per_miniblock = block_values / d->n_miniblocks;
-    d->left = d->n_values;
     d->last = (uint64_t)thrift_zigzag(first);
     return d->per_miniblock > 0 && d->per_miniblock % 8 == 0;
 }
@@ -136,7 +135,7 @@ const uint8_t *parquet_delta_end(const parquet_delta *d)
 {
     parquet_delta copy = *d;
     /* The first value is in the header. */
-    for (uint64_t n = copy.n_values; n > 1;) {
+    for (uint64_t n = copy.left; n > 1;) {
         if (!begin_miniblock(&copy))
             return NULL;
         n -= n - 1 < copy.per_miniblock ? n - 1 : copy.per_miniblock;

@@ -26,19 +26,19 @@ bool parquet_runs_next(parquet_runs *r, uint32_t *value);
 
 typedef struct parquet_delta {
     const uint8_t *at, *end;
-    uint64_t n_values, left; /* in all; to come */
-    uint64_t last;           /* the next value is this plus a difference */
-    uint64_t least;          /* difference of the block */
-    uint64_t per_miniblock;  /* values */
-    uint64_t n_miniblocks;   /* of a block */
-    uint64_t miniblock;      /* the current one */
-    uint64_t in_miniblock;   /* values taken from it */
-    const uint8_t *widths;   /* of the miniblocks of the block; NULL: no block yet */
-    const uint8_t *packed;   /* the current miniblock */
+    uint64_t left;          /* values to come */
+    uint64_t last;          /* the next value is this plus a difference */
+    uint64_t least;         /* difference of the block */
+    uint64_t per_miniblock; /* values */
+    uint64_t n_miniblocks;  /* of a block */
+    uint64_t miniblock;     /* the current one */
+    uint64_t in_miniblock;  /* values taken from it */
+    const uint8_t *widths;  /* of the miniblocks of the block; NULL: no block yet */
+    const uint8_t *packed;  /* the current miniblock */
 } parquet_delta;
 
 bool parquet_delta_begin(parquet_delta *d, const uint8_t *bytes, size_t n_bytes);
 /* The next value, modulo 2^64; false: there is none, or the bytes are malformed. */
 bool parquet_delta_next(parquet_delta *d, uint64_t *value);
-/* Where the bytes after the last value begin, without reading the values. NULL: malformed. */
+/* Where the bytes after the last value begin, before a value was read. NULL: malformed. */
 const uint8_t *parquet_delta_end(const parquet_delta *d);
