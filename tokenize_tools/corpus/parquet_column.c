@@ -34,40 +34,6 @@ typedef struct parquet_pages { /* of the column, read ahead by threads */
     unsigned n_threads; /* that were started */
 } parquet_pages;
 
-static void pages_close(parquet_pages *p)
-{
-    tokmap_i_mutex_lock(&p->mutex);
-    p->stopping = true;
-    tokmap_i_condition_broadcast(&p->room);
-    tokmap_i_mutex_unlock(&p->mutex);
-    for (unsigned i = 0; i < p->n_threads; i++)
-        tokmap_i_thread_join(p->threads[i]);
-    for (size_t i = 0; p->slots && i < p->n_slots; i++)
-        parquet_page_free(&p->slots[i].page);
-    parquet_page_reader_free(&p->reader);
-    parquet_scan_free(&p->scan);
-    tokmap_i_condition_free(&p->ready);
-    tokmap_i_condition_free(&p->room);
-    tokmap_i_mutex_free(&p->mutex);
-    free(p->threads);
-    free(p->slots);
-}
-
-/* false: out of memory; it is to be closed too. */
-static bool pages_open(parquet_pages *p, const parquet_file *f, const parquet_element *column,
-                       parquet_rows rows, const parquet_column_options *options)
-{
-    p->options = *options;
-    p->n_slots = options->n_threads ? (size_t)options->n_threads * 2 + 2 : 1;
-    p->slots = calloc(p->n_slots, sizeof *p->slots);
-    p->threads = calloc(options->n_threads + 1, sizeof *p->threads);
-    tokmap_i_mutex_init(&p->mutex);
-    tokmap_i_condition_init(&p->room);
-    tokmap_i_condition_init(&p->ready);
-    parquet_scan_begin(&p->scan, f, column, rows);
-    return p->slots && p->threads;
-}
-
 /* ---- Taking pages: with the mutex ---- */
 
 /* A page must fit together with the dictionary of its column chunk. */
@@ -220,7 +186,6 @@ typedef struct column_reader {
     parquet_dictionary dictionary;
     parquet_values values;
     bool has_page;
-    uint64_t row;     /* of the next value */
     uint64_t sum;     /* of the checksums of all pages that were begun */
     uint64_t pending; /* the checksum of a dictionary whose chunk has not begun */
 } column_reader;
@@ -230,13 +195,25 @@ parquet_column *parquet_column_open(const parquet_file *f, const parquet_element
                                     failure *err)
 {
     column_reader *c = calloc(1, sizeof *c);
-    if (c && pages_open(&c->pages, f, column, rows, options)) {
-        c->file = f;
-        c->column = column;
-        c->row = rows.begin;
-        return &c->base;
+    if (!c) {
+        fail_memory(err);
+        return NULL;
     }
-    parquet_column_close((parquet_column *)c);
+    parquet_pages *p = &c->pages;
+    c->file = f;
+    c->column = column;
+    c->base.n_values = rows.begin;
+    p->options = *options;
+    p->n_slots = options->n_threads ? (size_t)options->n_threads * 2 + 2 : 1;
+    p->slots = calloc(p->n_slots, sizeof *p->slots);
+    p->threads = calloc(options->n_threads + 1, sizeof *p->threads);
+    tokmap_i_mutex_init(&p->mutex);
+    tokmap_i_condition_init(&p->room);
+    tokmap_i_condition_init(&p->ready);
+    parquet_scan_begin(&p->scan, f, column, rows);
+    if (p->slots && p->threads)
+        return &c->base;
+    parquet_column_close(&c->base);
     fail_memory(err);
     return NULL;
 }
@@ -253,10 +230,25 @@ void parquet_column_close(parquet_column *base)
     column_reader *c = (column_reader *)base;
     if (!c)
         return;
+    parquet_pages *p = &c->pages;
     parquet_values_free(&c->values);
     drop_dictionary(c);
-    pages_release(&c->pages, &c->page, &c->place);
-    pages_close(&c->pages);
+    pages_release(p, &c->page, &c->place);
+    tokmap_i_mutex_lock(&p->mutex);
+    p->stopping = true;
+    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_mutex_unlock(&p->mutex);
+    for (unsigned i = 0; i < p->n_threads; i++)
+        tokmap_i_thread_join(p->threads[i]);
+    for (size_t i = 0; p->slots && i < p->n_slots; i++)
+        parquet_page_free(&p->slots[i].page);
+    parquet_page_reader_free(&p->reader);
+    parquet_scan_free(&p->scan);
+    tokmap_i_condition_free(&p->ready);
+    tokmap_i_condition_free(&p->room);
+    tokmap_i_mutex_free(&p->mutex);
+    free(p->threads);
+    free(p->slots);
     free(c);
 }
 
@@ -267,7 +259,7 @@ static void fail_value(const column_reader *c, failure *err)
         parquet_page_fail(&c->place, c->values.why, err);
         return;
     }
-    parquet_row_describe(&c->place, c->row, row, sizeof row);
+    parquet_row_describe(&c->place, c->base.n_values, row, sizeof row);
     parquet_path(&c->file->footer, c->column, column, sizeof column);
     if (c->values.why == parquet_no_memory)
         fail_memory(err);
@@ -293,9 +285,9 @@ static void leave_page(column_reader *c)
 static bool skip_rows(column_reader *c, failure *err)
 {
     tokmap_value value;
-    const uint64_t row = c->row;
-    c->row = c->place.first_row;
-    for (; c->row < row; c->row++) {
+    const uint64_t row = c->base.n_values;
+    c->base.n_values = c->place.first_row;
+    for (; c->base.n_values < row; c->base.n_values++) {
         if (parquet_values_next(&c->values, &value) <= 0) {
             fail_value(c, err);
             return false;
@@ -346,7 +338,7 @@ int parquet_column_next(parquet_column *base, tokmap_value *value, failure *err)
             base->checksum = c->sum;
             base->repetition = c->values.repetition;
             base->definition = c->values.definition;
-            base->n_values = ++c->row;
+            base->n_values++;
         }
         if (result != 0)
             return result;
