@@ -73,12 +73,10 @@ bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batche
 
 /* ---- Types ---- */
 
-typedef struct type_facts {
+static const struct {
     const char *name;
     uint8_t n_buffers; /* with validity */
-} type_facts;
-
-static const type_facts types[] = {
+} types[] = {
     [ARROW_NULL] = {"null", 0},
     [ARROW_INT] = {"int", 2},
     [ARROW_FLOAT] = {"float", 2},
@@ -274,7 +272,6 @@ bool arrow_read_schema(arrow_schema *s, const arrow_message *m, failure *err)
 void arrow_free_schema(arrow_schema *s)
 {
     free(s->fields);
-    *s = (arrow_schema){0};
 }
 
 arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage)

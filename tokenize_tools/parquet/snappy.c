@@ -23,22 +23,16 @@ typedef struct output {
     uint8_t *at, *begin, *end;
 } output;
 
-/* A copy that is near the end, or that overlaps what it writes and so repeats `distance` bytes. */
-static void copy_bytes(uint8_t *to, size_t distance, size_t n_bytes)
-{
-    const uint8_t *from = to - distance;
-    for (size_t i = 0; i < n_bytes; i++)
-        to[i] = from[i];
-}
-
 static bool copy(output *o, size_t distance, size_t n_bytes)
 {
     uint8_t *to = o->at;
     if (distance == 0 || distance > (size_t)(to - o->begin) || n_bytes > (size_t)(o->end - to))
         return false;
     o->at += n_bytes;
+    /* It is near the end, or overlaps what it writes and so repeats `distance` bytes. */
     if (distance < PIECE || o->end - to < MAX_COPY) {
-        copy_bytes(to, distance, n_bytes);
+        for (size_t i = 0; i < n_bytes; i++)
+            to[i] = (to - distance)[i];
         return true;
     }
     memcpy(to, to - distance, PIECE);
@@ -68,7 +62,9 @@ static bool read_literal(output *o, const uint8_t **from, const uint8_t *end, ui
     if (n_extra > 0) {
         if ((size_t)(end - *from) < n_extra)
             return false;
-        n_bytes = (size_t)le_get(*from, n_extra);
+        n_bytes = 0;
+        for (size_t i = 0; i < n_extra; i++)
+            n_bytes |= (size_t)(*from)[i] << (8 * i);
         *from += n_extra;
     }
     return copy_literal(o, from, end, n_bytes + 1);

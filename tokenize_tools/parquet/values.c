@@ -409,5 +409,4 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
 void parquet_values_free(parquet_values *v)
 {
     free(v->value);
-    *v = (parquet_values){0};
 }
