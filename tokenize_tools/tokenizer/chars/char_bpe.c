@@ -37,7 +37,6 @@ struct char_bpe {
     uint8_t user_firsts[MAX_USER_FIRSTS]; /* their first bytes; `words` handles the others */
     unsigned n_user_firsts;
     double_array whole; /* texts that are one token without merging, if any */
-    size_t longest_whole;
 
     bool sentencepiece, spaces_are_marks, byte_fallback;
     bool fuse_before;        /* a run of unknown characters becomes one symbol */
@@ -103,11 +102,16 @@ static bool only_character(const model *m, uint32_t id, uint32_t *c)
     return t->n_bytes > 0 && utf8_decode(model_token_bytes(m, id), t->n_bytes, c) == t->n_bytes;
 }
 
+/* 1 << TOKEN_... */
+static unsigned merged_kinds(const model *m)
+{
+    const unsigned kinds = 1u << TOKEN_NORMAL | 1u << TOKEN_USER_DEFINED;
+    return m->rule == MERGE_NONE ? kinds : kinds | 1u << TOKEN_UNUSED;
+}
+
 static bool merges_lead_to(const model *m, uint32_t id)
 {
-    const uint8_t kind = m->tokens[id].kind;
-    return kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED ||
-           (kind == TOKEN_UNUSED && m->rule != MERGE_NONE);
+    return merged_kinds(m) >> m->tokens[id].kind & 1;
 }
 
 /* A token of one character and the suffix is the character at the end of a word. */
@@ -209,26 +213,20 @@ static uint32_t rank_of(const builder *w, uint32_t id)
     return (uint32_t)(found - w->scores);
 }
 
-/* keys: with room for all tokens. */
-static bool build_pieces(builder *w, double_array_key *keys)
+static bool list_scores(builder *w)
 {
-    size_t n = 0, n_scores = 0;
+    size_t n = 0;
     w->scores = malloc(w->m->n_tokens * sizeof *w->scores + 1);
-    if (!keys || !w->scores)
+    if (!w->scores)
         return fail_memory(w->err);
-    for (uint32_t id = 0; id < w->m->n_tokens; id++) {
-        if (!merges_lead_to(w->m, id))
-            continue;
-        w->scores[n] = score_order(w->m, id);
-        keys[n++] = (double_array_key){model_token_bytes(w->m, id), w->m->tokens[id].n_bytes, id};
-    }
-    qsort(keys, n, sizeof *keys, double_array_compare);
+    for (uint32_t id = 0; id < w->m->n_tokens; id++)
+        if (merges_lead_to(w->m, id))
+            w->scores[n++] = score_order(w->m, id);
     qsort(w->scores, n, sizeof *w->scores, compare_scores);
     for (size_t i = 0; i < n; i++)
-        if (n_scores == 0 || w->scores[n_scores - 1] != w->scores[i])
-            w->scores[n_scores++] = w->scores[i];
-    w->n_scores = n_scores;
-    return double_array_build(&w->pieces, keys, n) || fail_memory(w->err);
+        if (w->n_scores == 0 || w->scores[w->n_scores - 1] != w->scores[i])
+            w->scores[w->n_scores++] = w->scores[i];
+    return true;
 }
 
 /* The symbol of a part of a piece, which begins with the character c. */
@@ -279,10 +277,7 @@ static bool add_splits(builder *w, uint32_t id)
 
 static bool add_scored_pairs(builder *w)
 {
-    double_array_key *keys = malloc(w->m->n_tokens * sizeof *keys + 1);
-    const bool built = build_pieces(w, keys);
-    free(keys);
-    if (!built)
+    if (!list_scores(w) || !double_array_of_tokens(&w->pieces, w->m, merged_kinds(w->m), w->err))
         return false;
     for (uint32_t id = 0; id < w->m->n_tokens; id++) {
         if (merges_lead_to(w->m, id) && !set_other_characters(w, id))
@@ -453,34 +448,11 @@ static bool load_odd_symbols(builder *w)
 
 /* ---- Tries ---- */
 
-/* kinds: 1 << TOKEN_..., of the tokens in it. */
 static bool build_trie(builder *w, double_array *t, unsigned kinds)
 {
-    const model *m = w->m;
-    double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
-    size_t n = 0;
-    if (!keys)
-        return fail_memory(w->err);
-    bool usable = true;
-    for (uint32_t id = 0; id < m->n_tokens && usable; id++) {
-        const model_token *token = &m->tokens[id];
-        if ((kinds >> token->kind & 1) == 0 || token->n_bytes == 0)
-            continue;
-        const uint8_t *bytes = model_token_bytes(m, id);
-        if (memchr(bytes, 0, token->n_bytes))
-            usable = model_fail(w->err, 0, "the token with id %u contains a NUL", id);
-        keys[n++] = (double_array_key){bytes, token->n_bytes, id};
-        if (token->n_bytes > w->b->longest_whole)
-            w->b->longest_whole = token->n_bytes;
-    }
     t->spaces_are_marks = w->b->spaces_are_marks;
     t->max_keys = SENTENCEPIECE_USER_MATCHES;
-    if (usable && n > 0) {
-        qsort(keys, n, sizeof *keys, double_array_compare);
-        usable = double_array_build(t, keys, n) || fail_memory(w->err);
-    }
-    free(keys);
-    return usable;
+    return double_array_of_tokens(t, w->m, kinds, w->err);
 }
 
 /* Whether to search for pieces that begin with this byte: if it is rare in text, and there are not
@@ -771,7 +743,7 @@ bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *t
     reader r = {.b = b, .at = text, .end = text + n_bytes};
     const size_t first = out->n;
     uint32_t id;
-    if (n_bytes <= b->longest_whole && double_array_find(&b->whole, text, n_bytes, &id))
+    if (double_array_find(&b->whole, text, n_bytes, &id))
         return id_buffer_append(out, id);
     while (r.at < r.end)
         if (!encode_part(&r, scratch, out))

@@ -42,22 +42,11 @@ struct normalizer {
 
 static bool load_user_pieces(normalizer *n, const model *m, failure *err)
 {
-    double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
-    size_t n_keys = 0;
-    if (!keys)
-        return fail_memory(err);
-    for (uint32_t id = 0; id < m->n_tokens; id++) {
-        const model_token *t = &m->tokens[id];
-        if (t->kind != TOKEN_USER_DEFINED || t->n_bytes == 0)
-            continue;
-        keys[n_keys++] = (double_array_key){model_token_bytes(m, id), t->n_bytes, id};
-        n->fast[model_token_bytes(m, id)[0]] = false;
-    }
+    for (uint32_t id = 0; id < m->n_tokens; id++)
+        if (m->tokens[id].kind == TOKEN_USER_DEFINED && m->tokens[id].n_bytes > 0)
+            n->fast[*model_token_bytes(m, id)] = false;
     n->user.max_keys = SENTENCEPIECE_USER_MATCHES;
-    qsort(keys, n_keys, sizeof *keys, double_array_compare);
-    const bool built = n_keys == 0 || double_array_build(&n->user, keys, n_keys);
-    free(keys);
-    return built || fail_memory(err);
+    return double_array_of_tokens(&n->user, m, 1u << TOKEN_USER_DEFINED, err);
 }
 
 static bool load_sentencepiece_rules(normalizer *n, const model *m, failure *err)

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tokenizer/model/model.h"
+
 #define DOUBLE_ARRAY_MAX_VALUE 0x7FFFFFFFu
 #define SENTENCEPIECE_USER_MATCHES 64 /* its max_keys for user-defined pieces */
 
@@ -39,6 +41,9 @@ bool double_array_build(double_array *a, const double_array_key *keys, size_t n_
 void double_array_free(double_array *a);
 /* For qsort: the order that double_array_build needs; equal keys by value. */
 int double_array_compare(const void *a, const void *b);
+/* Builds a trie of the tokens of these kinds, 1 << TOKEN_..., that are not empty: from their texts
+ * to their ids. Without such tokens, it stays empty. */
+bool double_array_of_tokens(double_array *a, const model *m, unsigned kinds, failure *err);
 /* Whether the keys are the same, whatever their values. */
 bool double_array_same(const double_array_key *a, const double_array_key *b);
 

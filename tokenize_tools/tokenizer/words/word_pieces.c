@@ -21,19 +21,10 @@ static bool fill(word_pieces *p, const model *m, failure *err)
     if (m->unknown_id == MODEL_NO_ID)
         return model_fail(err, 0, "%s without an unk_token in the vocabulary is not supported",
                           m->family);
-    double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
-    size_t n = 0;
-    for (uint32_t id = 0; keys && id < m->n_tokens; id++) {
-        const model_token *t = &m->tokens[id];
-        if (t->kind == TOKEN_NORMAL && t->n_bytes > 0)
-            keys[n++] = (double_array_key){model_token_bytes(m, id), t->n_bytes, id};
-    }
-    if (n > 0)
-        qsort(keys, n, sizeof *keys, double_array_compare);
     p->trie.has_nul = true; /* tokens are UTF-8 */
-    const bool built = keys && double_array_build(&p->trie, keys, n);
-    free(keys);
-    if (!built)
+    if (!double_array_of_tokens(&p->trie, m, 1u << TOKEN_NORMAL, err))
+        return false;
+    if (p->trie.n_units == 0 && !double_array_build(&p->trie, NULL, 0))
         return fail_memory(err);
     /* Pieces that continue a word are below the prefix in the same trie. */
     bool has_value;
