@@ -266,5 +266,5 @@ TEST(tokens_that_collide_are_found_up_to_a_limit_and_refused_beyond_it)
     make_colliding(&g.m, 800, 210);
     find_all(&g);
     make_colliding(&m, 1010, 0);
-    refused(&m, "out of memory"); /* the same for both reasons */
+    refused(&m, "too many tokens have the same hash");
 }

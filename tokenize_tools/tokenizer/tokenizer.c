@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "tokenizer/bytes/bytes_tokenizer.h"
-#include "tokenizer/bytes/vocabulary.h"
 #include "tokenizer/chars/char_decode.h"
 #include "tokenizer/chars/char_engine.h"
 #include "tokenizer/model/byte_alphabet.h"
+#include "tokenizer/model/name_table.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/token_ranges.h"
@@ -31,7 +31,7 @@ struct tokenizer {
     model_token *tokens;
     size_t n_tokens;
     uint8_t *token_bytes;
-    vocabulary *normal, *control;
+    name_table names; /* specials first */
     tokenizer_info info;
 };
 
@@ -213,20 +213,27 @@ size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, s
 
 /* ---- New and free ---- */
 
+static bool name_tokens(tokenizer *t, const model *m, token_kind kind)
+{
+    name_result result = NAME_ADDED;
+    for (uint32_t id = 0; id < m->n_tokens && result <= NAME_THERE; id++)
+        if (m->tokens[id].kind == kind)
+            result = name_table_add(&t->names, model_token_bytes(m, id), m->tokens[id].n_bytes, id);
+    return result <= NAME_THERE;
+}
+
 static bool keep_tokens(tokenizer *t, const model *m)
 {
     t->n_tokens = m->n_tokens;
     t->tokens = malloc(m->n_tokens * sizeof *t->tokens + 1);
     t->token_bytes = malloc(m->n_bytes + 8);
-    t->normal = vocabulary_new(m, TOKEN_NORMAL);
-    t->control = vocabulary_new(m, TOKEN_CONTROL);
-    if (!t->tokens || !t->token_bytes || !t->normal || !t->control)
+    if (!t->tokens || !t->token_bytes)
         return false;
     if (m->n_tokens)
         memcpy(t->tokens, m->tokens, m->n_tokens * sizeof *t->tokens);
     if (m->n_bytes)
         memcpy(t->token_bytes, m->bytes, m->n_bytes);
-    return true;
+    return name_tokens(t, m, TOKEN_CONTROL) && name_tokens(t, m, TOKEN_NORMAL);
 }
 
 /* When everything else is set. */
@@ -330,8 +337,7 @@ void tokenizer_free(tokenizer *t)
     char_decoder_free(t->decoder);
     added_tokens_free(t->raw);
     added_tokens_free(t->normalized);
-    vocabulary_free(t->normal);
-    vocabulary_free(t->control);
+    name_table_free(&t->names);
     free(t->tokens);
     free(t->token_bytes);
     free(t);
@@ -346,8 +352,7 @@ const tokenizer_info *tokenizer_get_info(const tokenizer *t)
 
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes)
 {
-    const uint32_t id = vocabulary_find_text(t->control, content, n_bytes);
-    return id != MODEL_NO_ID ? id : vocabulary_find_text(t->normal, content, n_bytes);
+    return name_table_find(&t->names, content, n_bytes);
 }
 
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)

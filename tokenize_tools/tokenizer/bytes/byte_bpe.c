@@ -39,8 +39,8 @@ static void number_bytes(builder *w)
     byte_bpe *b = w->b;
     b->takes_bytes = true;
     for (unsigned i = 0; i < 256; i++) {
-        const uint8_t byte = (uint8_t)i;
-        const uint32_t id = vocabulary_find_text(b->words, &byte, 1);
+        const uint8_t byte[1 + MODEL_PADDING] = {(uint8_t)i};
+        const uint32_t id = vocabulary_find(b->words, byte, 1);
         b->ids[i] = id;
         b->takes_bytes &= id != MODEL_NO_ID;
         if (id != MODEL_NO_ID)
@@ -56,7 +56,7 @@ static bool number_tokens(builder *w)
     b->ids = malloc((m->n_tokens + 256) * sizeof *b->ids);
     w->symbols = calloc(m->n_tokens + 1, sizeof *w->symbols);
     errno = 0;
-    b->words = vocabulary_new(m, TOKEN_NORMAL);
+    b->words = vocabulary_new(m);
     if (!b->ids || !w->symbols)
         return fail_memory(w->err);
     if (!b->words)
@@ -81,7 +81,7 @@ static bool number_tokens(builder *w)
 static bool add_splits(builder *w, uint32_t id)
 {
     const vocabulary *words = w->b->words;
-    const uint8_t *bytes = vocabulary_bytes(words, id);
+    const uint8_t *bytes = model_token_bytes(w->m, id);
     const size_t n_bytes = w->m->tokens[id].n_bytes;
     if (n_bytes > MAX_RANKED_BYTES)
         return model_fail(w->err, 0, "a token of more than 1,024 bytes in a vocabulary of ranks");
@@ -112,7 +112,7 @@ static bool keep_last(builder *w)
     for (size_t i = 0; i < list->n; i++) {
         const merge_pair pair = list->pairs[i];
         const uint32_t id = w->b->ids[pair.result];
-        const uint8_t *bytes = vocabulary_bytes(w->b->words, id);
+        const uint8_t *bytes = model_token_bytes(w->m, id);
         const size_t n_bytes = w->m->tokens[id].n_bytes;
         uint32_t symbols[MERGE_LAST_MAX];
         merge_pair last;
@@ -196,7 +196,7 @@ static uint32_t symbol_of(const byte_bpe *b, uint32_t id, uint32_t n_symbols)
 static void find_symbols(byte_bpe *b, const model *m, uint32_t n_symbols)
 {
     const model_text *suffix = &m->word_suffix;
-    uint8_t bytes[MAX_SUFFIX_BYTES + 1 + VOCABULARY_PADDING] = {0};
+    uint8_t bytes[MAX_SUFFIX_BYTES + 1 + MODEL_PADDING] = {0};
     b->unknown = symbol_of(b, m->unknown_id, n_symbols);
     b->fuse_unknown = m->fuse_unknown;
     b->has_suffix = suffix->n_bytes > 0;
@@ -263,7 +263,7 @@ static bool find_whole(byte_bpe *b, const model *m, failure *err)
     for (uint32_t id = 0; id < m->n_tokens && n != SIZE_MAX; id++) {
         if (m->tokens[id].kind != TOKEN_NORMAL)
             continue;
-        const uint8_t *bytes = vocabulary_bytes(b->words, id);
+        const uint8_t *bytes = model_token_bytes(m, id);
         if (!m->whole_word_first)
             n = merge_word(b, &scratch, bytes, m->tokens[id].n_bytes, symbols);
         if (m->whole_word_first || (n == 1 && b->ids[symbols[0]] == id))

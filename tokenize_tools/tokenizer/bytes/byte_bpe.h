@@ -14,7 +14,7 @@ void byte_bpe_free(byte_bpe *b);
 /* Whether every byte has a token. */
 bool byte_bpe_takes_bytes(const byte_bpe *b);
 
-/* Appends the ids of a word, after which VOCABULARY_PADDING bytes are readable. false: out of
+/* Appends the ids of a word, after which MODEL_PADDING bytes are readable. false: out of
  * memory. */
 bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word, size_t n_bytes,
                      id_buffer *out);

@@ -27,8 +27,6 @@ struct vocabulary {
     size_t n_filter;   /* words, a power of two */
     name_table longer; /* all other tokens */
     size_t longest;
-    uint32_t *offsets; /* by id, in `bytes` */
-    uint8_t *bytes;
 };
 
 /* ---- Short tokens ---- */
@@ -117,9 +115,10 @@ static bool allocate_short(vocabulary *v, size_t n_tokens)
 
 /* ---- New and free ---- */
 
-static bool add_token(vocabulary *v, uint32_t id, size_t n_bytes)
+static bool add_token(vocabulary *v, const model *m, uint32_t id)
 {
-    const uint8_t *bytes = vocabulary_bytes(v, id);
+    const uint8_t *bytes = model_token_bytes(m, id);
+    const size_t n_bytes = m->tokens[id].n_bytes;
     if (n_bytes > v->longest)
         v->longest = n_bytes;
     if (n_bytes > SHORT_BYTES) {
@@ -130,36 +129,19 @@ static bool add_token(vocabulary *v, uint32_t id, size_t n_bytes)
     return add_short(v, &key, id);
 }
 
-static size_t count_tokens(const model *m, token_kind kind)
-{
-    size_t n = 0;
-    for (size_t id = 0; id < m->n_tokens; id++)
-        n += m->tokens[id].kind == kind;
-    return n;
-}
-
-vocabulary *vocabulary_new(const model *m, token_kind kind)
+vocabulary *vocabulary_new(const model *m)
 {
     vocabulary *v = calloc(1, sizeof *v);
-    if (v && m->n_bytes < UINT32_MAX) {
-        v->offsets = malloc(m->n_tokens * sizeof *v->offsets + 1);
-        v->bytes = calloc(m->n_bytes + VOCABULARY_PADDING, 1);
-    }
-    if (!v || !v->offsets || !v->bytes || !allocate_short(v, count_tokens(m, kind))) {
-        vocabulary_free(v);
-        return NULL;
-    }
-    if (m->n_bytes)
-        memcpy(v->bytes, m->bytes, m->n_bytes);
-    for (uint32_t id = 0; id < m->n_tokens; id++) {
-        const model_token *t = &m->tokens[id];
-        v->offsets[id] = (uint32_t)t->offset;
-        if (t->kind == kind && !add_token(v, id, t->n_bytes)) {
-            vocabulary_free(v);
-            return NULL;
-        }
-    }
-    return v;
+    size_t n_tokens = 0;
+    for (size_t id = 0; id < m->n_tokens; id++)
+        n_tokens += m->tokens[id].kind == TOKEN_NORMAL;
+    bool made = v && allocate_short(v, n_tokens);
+    for (uint32_t id = 0; id < m->n_tokens && made; id++)
+        made = m->tokens[id].kind != TOKEN_NORMAL || add_token(v, m, id);
+    if (made)
+        return v;
+    vocabulary_free(v);
+    return NULL;
 }
 
 void vocabulary_free(vocabulary *v)
@@ -169,8 +151,6 @@ void vocabulary_free(vocabulary *v)
     tokmap_i_big_memory_free(v->short_tokens, v->n_short * sizeof *v->short_tokens);
     free(v->filter);
     name_table_free(&v->longer);
-    free(v->offsets);
-    free(v->bytes);
     free(v);
 }
 
@@ -182,20 +162,6 @@ uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_byt
         return name_table_find(&v->longer, bytes, n_bytes);
     const short_token key = short_key(bytes, n_bytes);
     return find_short(v, &key);
-}
-
-uint32_t vocabulary_find_text(const vocabulary *v, const void *text, size_t n_bytes)
-{
-    uint8_t copy[SHORT_BYTES + VOCABULARY_PADDING] = {0};
-    if (n_bytes > SHORT_BYTES)
-        return vocabulary_find(v, text, n_bytes);
-    memcpy(copy, text, n_bytes);
-    return vocabulary_find(v, copy, n_bytes);
-}
-
-const uint8_t *vocabulary_bytes(const vocabulary *v, uint32_t id)
-{
-    return v->bytes + v->offsets[id];
 }
 
 size_t vocabulary_longest(const vocabulary *v)

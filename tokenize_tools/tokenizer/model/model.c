@@ -151,7 +151,8 @@ bool model_set_token(model *m, const new_token *token, failure *err)
         return model_fail(err, 0, "two tokens have the id %u", token->id);
     if (token->id >= m->n_tokens && !reserve_tokens(m, (size_t)token->id + 1))
         return fail_memory(err);
-    if (!array_reserve(&m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1))
+    if (!array_reserve(&m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes + MODEL_PADDING,
+                       1))
         return fail_memory(err);
     if (token->n_bytes > 0)
         memcpy(m->bytes + m->n_bytes, token->bytes, token->n_bytes);
@@ -160,6 +161,7 @@ bool model_set_token(model *m, const new_token *token, failure *err)
                                          .score = token->score,
                                          .kind = (uint8_t)token->kind};
     m->n_bytes += token->n_bytes;
+    memset(m->bytes + m->n_bytes, 0, MODEL_PADDING);
     return true;
 }
 

@@ -16,6 +16,7 @@
 #define MODEL_NO_ID UINT32_MAX
 #define MODEL_MAX_TOKENS ((uint32_t)1 << 21)
 #define MODEL_MAX_TOKEN_BYTES 65535
+#define MODEL_PADDING 16 /* zeros after the bytes of all tokens */
 
 typedef enum model_kind {
     MODEL_BYTE_BPE, /* symbols are bytes; token bytes are raw bytes */
@@ -135,7 +136,7 @@ typedef struct added_token {
 
 typedef struct model {
     model_kind kind;
-    uint8_t *bytes; /* of all tokens */
+    uint8_t *bytes; /* of all tokens, and MODEL_PADDING */
     size_t n_bytes, bytes_capacity;
     model_token *tokens; /* by id */
     size_t n_tokens, tokens_capacity;
