@@ -491,7 +491,7 @@ void naive_words(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t 
         const split_stage *stage = split_stages[split_stage_at(p, k)];
         naive_split(naive_regex_of(split_stage_at(p, k)), chars, n, stage->join == JOIN_NEXT,
                     starts);
-        if (stage->component == COMPONENT_BYTE_LEVEL) {
+        if (stage == split_stages[STAGE_BYTE_LEVEL]) {
             naive_bytes_to_chars(text, n_bytes, chars);
             n = n_bytes;
         }

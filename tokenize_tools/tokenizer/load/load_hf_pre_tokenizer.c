@@ -261,28 +261,24 @@ static bool read_part(json_reader *r, size_t type, void *context)
 /* The stage that the part is; STAGE_NONE: there is none. */
 static split_stage_id find_stage(const part *p)
 {
-    static const split_component components[] = {[PART_BYTE_LEVEL] = COMPONENT_BYTE_LEVEL,
-                                                 [PART_METASPACE] = COMPONENT_SPLIT,
-                                                 [PART_DIGITS] = COMPONENT_DIGITS,
-                                                 [PART_PUNCTUATION] = COMPONENT_PUNCTUATION,
-                                                 [PART_WHITESPACE] = COMPONENT_WHITESPACE,
-                                                 [PART_WHITESPACE_SPLIT] =
-                                                     COMPONENT_WHITESPACE_SPLIT,
-                                                 [PART_BERT] = COMPONENT_BERT};
     if (p->stage != STAGE_NONE)
         return (split_stage_id)p->stage;
-    split_component component = components[p->kind];
-    if (p->kind == PART_BYTE_LEVEL && (!p->use_regex || p->prefix_space))
-        component = COMPONENT_SPLIT;
-    if (p->kind == PART_DIGITS && p->individual)
-        component = COMPONENT_EACH_DIGIT;
-    if (p->kind == PART_PUNCTUATION && p->behavior == ISOLATED)
-        component = COMPONENT_EACH_PUNCTUATION;
-    for (int id = STAGE_NONE + 1; id < STAGE_N && component != COMPONENT_SPLIT; id++) {
-        if (split_stages[id]->component == component)
-            return (split_stage_id)id;
+    switch (p->kind) {
+    case PART_BYTE_LEVEL:
+        return p->use_regex && !p->prefix_space ? STAGE_BYTE_LEVEL : STAGE_NONE;
+    case PART_DIGITS:
+        return p->individual ? STAGE_EACH_DIGIT : STAGE_DIGITS;
+    case PART_PUNCTUATION:
+        return p->behavior == ISOLATED ? STAGE_EACH_PUNCTUATION : STAGE_PUNCTUATION;
+    case PART_WHITESPACE:
+        return STAGE_WHITESPACE;
+    case PART_WHITESPACE_SPLIT:
+        return STAGE_WHITESPACE_SPLIT;
+    case PART_BERT:
+        return STAGE_BERT;
+    default:
+        return STAGE_NONE;
     }
-    return STAGE_NONE;
 }
 
 /* Every part is a stage. For words of bytes, one of them is a ByteLevel; one without an expression

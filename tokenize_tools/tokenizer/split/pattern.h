@@ -6,19 +6,6 @@
 #include "tokenizer/split/expression.h"
 #include "tokenizer/split/splitter.h"
 
-/* The pre-tokenizer of a tokenizer.json that the stage is. */
-typedef enum split_component {
-    COMPONENT_SPLIT,            /* Split, with a regular expression */
-    COMPONENT_BYTE_LEVEL,       /* ByteLevel with use_regex: then bytes as characters */
-    COMPONENT_DIGITS,           /* Digits: runs of numeric characters */
-    COMPONENT_EACH_DIGIT,       /* Digits with individual_digits */
-    COMPONENT_PUNCTUATION,      /* Punctuation, Contiguous */
-    COMPONENT_EACH_PUNCTUATION, /* Punctuation, Isolated */
-    COMPONENT_WHITESPACE,
-    COMPONENT_WHITESPACE_SPLIT,
-    COMPONENT_BERT /* BertPreTokenizer */
-} split_component;
-
 enum {
     SPLIT_MAX_ALTERNATIVES = 16,
     SPLIT_ALL = SPLIT_MAX_STAGES /* all stages at once */
@@ -44,17 +31,16 @@ typedef struct split_walkers {
 extern const split_walkers any_walkers; /* for any stage that has `words` */
 
 typedef struct split_stage {
-    split_component component;
-    /* Of COMPONENT_SPLIT, ended by NULL: an expression is a list of alternatives in a fixed order.
-     * Each alternative is a list of spellings, separated by spaces (a space in a spelling is
-     * written \x20). All spellings of an alternative must match the same text at every place. */
+    /* Ended by NULL: an expression is a list of alternatives in a fixed order. Each alternative is a
+     * list of spellings, separated by spaces (a space in a spelling is written \x20). All spellings
+     * of an alternative must match the same text at every place. */
     const char *alternatives[SPLIT_MAX_ALTERNATIVES];
     bool everything; /* every character belongs to a match; matches do not depend on the text
                          before */
     split_join join;
     bool
-        drops_blanks; /* see split_drops_blanks. COMPONENT_SPLIT: what it does not match is dropped,
-                          else a blank may be left at the start of a word */
+        drops_blanks; /* see split_drops_blanks. With `everything`, a blank may be left at the start
+                          of a word; without, what it does not match is dropped */
     unsigned cuts;    /* the places of text_cut.h where it always starts a word */
     expression_dialect dialect;
     /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of

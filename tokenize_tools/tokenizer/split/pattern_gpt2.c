@@ -44,4 +44,4 @@ SPLIT_WALKERS(starcoder, WANT_HF_NUMERIC, true)
                      REGEX_BLANKS " \\s++$|\\s+(?!\\S)|\\s"}
 const split_stage stage_gpt2 = {GPT2};
 /* The same, before stages that see its bytes. */
-const split_stage stage_byte_level = {.component = COMPONENT_BYTE_LEVEL, GPT2};
+const split_stage stage_byte_level = {GPT2};

@@ -111,13 +111,12 @@ const split_stage stage_deepseek_marks = {
     .wanted = WANT_OLD_DEEPSEEK,
     .alternatives = {"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"}};
 
-#define COMPONENT(x) .component = COMPONENT_##x, .dialect = EXPRESSION_OWN
 const split_stage stage_digits = {
-    .cuts = CUT_AT_DIGIT, COMPONENT(DIGITS), .alternatives = {"\\p{HfNumber}+"}};
+    .cuts = CUT_AT_DIGIT, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfNumber}+"}};
 const split_stage stage_each_digit = {
-    .cuts = CUT_AT_DIGIT, COMPONENT(EACH_DIGIT), .alternatives = {"\\p{HfNumber}"}};
+    .cuts = CUT_AT_DIGIT, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfNumber}"}};
 const split_stage stage_three_digits = {.alternatives = {"[0-9][0-9][0-9]"}};
 const split_stage stage_punctuation = {
-    .cuts = CUT_AT_SIGN, COMPONENT(PUNCTUATION), .alternatives = {"\\p{HfPunctuation}+"}};
+    .cuts = CUT_AT_SIGN, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfPunctuation}+"}};
 const split_stage stage_each_punctuation = {
-    .cuts = CUT_AT_SIGN, COMPONENT(EACH_PUNCTUATION), .alternatives = {"\\p{HfPunctuation}"}};
+    .cuts = CUT_AT_SIGN, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfPunctuation}"}};

@@ -50,7 +50,6 @@ static uint64_t bert_words(carry *c, const block *b, const block *next, const pi
 /* ---- The rows ---- */
 
 const split_stage stage_whitespace = {
-    .component = COMPONENT_WHITESPACE,
     .everything = true,
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
@@ -61,7 +60,6 @@ const split_stage stage_whitespace = {
 };
 
 const split_stage stage_whitespace_split = {
-    .component = COMPONENT_WHITESPACE_SPLIT,
     .everything = true,
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE & ~(unsigned)(CUT_AT_DIGIT | CUT_AT_STOP | CUT_AT_SIGN),
@@ -72,7 +70,6 @@ const split_stage stage_whitespace_split = {
 };
 
 const split_stage stage_bert = {
-    .component = COMPONENT_BERT,
     .everything = true,
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,

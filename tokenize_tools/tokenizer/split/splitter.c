@@ -125,11 +125,11 @@ static bool matches(const split_stage *stage, const char *text, size_t n_bytes)
     return at > 0 && at == n_bytes;
 }
 
+/* Of stages with the same expressions, the first one. */
 split_stage_id split_find_stage(const char *text, size_t n_bytes)
 {
     for (int id = STAGE_NONE + 1; id < STAGE_N; id++) {
-        if (split_stages[id]->component == COMPONENT_SPLIT &&
-            split_stages[id]->dialect == EXPRESSION_RUBY &&
+        if (split_stages[id]->dialect == EXPRESSION_RUBY &&
             matches(split_stages[id], text, n_bytes))
             return (split_stage_id)id;
     }
@@ -271,7 +271,7 @@ static void find_words(const splitter *s, simd_level e, view whole, uint64_t *st
             walk(s, k, text, n_bytes, starts);
         else if (!only_bytes)
             split_range(s, k, &whole, starts);
-        whole.as_bytes |= only_bytes || stage->component == COMPONENT_BYTE_LEVEL;
+        whole.as_bytes |= only_bytes || stage == &stage_byte_level;
     }
 }
 
