@@ -6,14 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tokenizer/model/name_table.h"
+
 #define CHAR_ANY 0x110000u /* as one side of a pair: any character */
 
 /* Starts as {0}. A blank and U+2581 are the same character here. */
 typedef struct char_pairs {
-    uint64_t *slots;   /* a hash table, of which at most half is used */
-    size_t n, n_slots; /* a power of two */
-    bool all;          /* every pair is in the set */
-    bool no_memory;    /* a pair could not be added */
+    name_table pairs;
+    bool all;       /* every pair is in the set */
+    bool no_memory; /* a pair could not be added */
 } char_pairs;
 
 void char_pairs_add(char_pairs *p, uint32_t left, uint32_t right);
