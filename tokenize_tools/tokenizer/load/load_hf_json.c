@@ -264,7 +264,8 @@ static bool read_unigram(hf_file *f, const json_field *fields)
     return !f->m->byte_fallback || check_byte_fallback(f);
 }
 
-static bool read_model(hf_file *f)
+/* Reads the model, and before it the pre_tokenizer: words of bytes are only for BPE. */
+static bool read_model(hf_file *f, const json_field *field, const json_field *pre_tokenizer)
 {
     json_field fields[BPE_N_FIELDS] = {{"type", 0},
                                        {"dropout", 0},
@@ -279,6 +280,7 @@ static bool read_model(hf_file *f)
                                        {"unk_id", .number = &f->unk_id},
                                        {"max_input_chars_per_word", .number = &f->max_characters}};
     char type[HF_TYPE_BYTES];
+    f->r.at = field->at;
     if (!hf_read_type(&f->r, type))
         return false;
     const bool wordpiece = strcmp(type, "WordPiece") == 0;
@@ -288,7 +290,11 @@ static bool read_model(hf_file *f)
     if (!json_read_fields(&f->r, "model", fields, BPE_N_FIELDS))
         return false;
     const json_kind vocab = json_field_kind(&f->r, &fields[BPE_VOCAB]);
-    if (strcmp(type, "Unigram") == 0 || (!type[0] && vocab == JSON_ARRAY))
+    const bool unigram = strcmp(type, "Unigram") == 0 || (!type[0] && vocab == JSON_ARRAY);
+    f->r.at = pre_tokenizer->at;
+    if (f->r.at && !hf_read_pre_tokenizer(&f->r, f->m, !words && !unigram, f->err))
+        return false;
+    if (unigram)
         return vocab == JSON_ARRAY ? read_unigram(f, fields)
                                    : model_fail(f->err, 0, "Unigram without a list of pieces");
     if (words)
@@ -423,27 +429,6 @@ static bool read_if_there(hf_file *f, const json_field *field, read_part *read_o
     return field->at == 0 || read_one(&f->r, f->m, f->err);
 }
 
-/* Words of bytes are only for BPE; before another model the pre_tokenizer is read again. */
-static bool read_words_and_model(hf_file *f, const json_field *fields)
-{
-    const size_t at = fields[FILE_PRE_TOKENIZER].at;
-    f->r.at = at;
-    if (at != 0 && !hf_read_pre_tokenizer(&f->r, f->m, true, f->err))
-        return false;
-    const model_kind by_pipeline = f->m->kind;
-    f->r.at = fields[FILE_MODEL].at;
-    if (!read_model(f))
-        return false;
-    const model_kind kind = f->m->kind;
-    if (by_pipeline != MODEL_BYTE_BPE || kind == MODEL_BYTE_BPE)
-        return true;
-    f->r.at = at;
-    if (!hf_read_pre_tokenizer(&f->r, f->m, false, f->err))
-        return false;
-    f->m->kind = kind;
-    return true;
-}
-
 static bool read_file(hf_file *f)
 {
     json_field fields[FILE_N_FIELDS] = {{"version", 0, JSON_STRING, true},
@@ -458,7 +443,7 @@ static bool read_file(hf_file *f)
     f->m->kind = MODEL_CHAR_BPE;
     if (!json_read_fields(&f->r, "tokenizer.json", fields, FILE_N_FIELDS) || !json_end(&f->r) ||
         !check_head(f, fields) || !read_if_there(f, &fields[FILE_NORMALIZER], hf_read_normalizer) ||
-        !read_words_and_model(f, fields))
+        !read_model(f, &fields[FILE_MODEL], &fields[FILE_PRE_TOKENIZER]))
         return false;
     f->r.at = fields[FILE_ADDED_TOKENS].at;
     if (f->r.at && !read_added_tokens(f))

@@ -10,7 +10,7 @@
  * reason. */
 bool hf_read_normalizer(json_reader *r, model *m, failure *err);
 /* Sets m->kind to MODEL_BYTE_BPE if of_bytes and the words that a ByteLevel leaves are of bytes.
- * Call after hf_read_normalizer; a second call replaces what the first has read. */
+ * Call after hf_read_normalizer. */
 bool hf_read_pre_tokenizer(json_reader *r, model *m, bool of_bytes, failure *err);
 /* After the added tokens: without m->split, if m->split_text never occurs. Gemma's normalizer
  * leaves no spaces, ChatGLM's no "<!dummy-prefix!>", and a newline is one of Helium's added tokens.

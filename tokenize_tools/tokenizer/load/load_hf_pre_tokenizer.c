@@ -458,11 +458,6 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, bool of_bytes, failure *err
     const hf_sequence s = {"pre_tokenizer",  "pretokenizers", part_names,
                            HF_N(part_names), read_part,       &list};
     const part *p = list.parts;
-    while (m->n_own > 0)
-        expression_free(m->own[--m->n_own].expression);
-    m->n_later = 0;
-    m->split = SPLIT_NONE;
-    m->prefix_space = false;
     if (!hf_read_components(r, &s, err) || !add_stages(&list))
         return false;
     if (of_bytes && set_bytes(m, p, list.n)) {
