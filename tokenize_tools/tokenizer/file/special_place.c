@@ -30,29 +30,18 @@ static size_t middle_character(const search *s, size_t low, size_t high)
     return at;
 }
 
-/* The shortest beginning of the text that contains a special token ends where the token does. */
-static size_t find_end(search *s, size_t n_bytes)
-{
-    size_t low = 0, high = n_bytes;
-    for (size_t at; (at = middle_character(s, low, high)) > low;) {
-        if (has_special(s, 0, at))
-            high = at;
-        else
-            low = at;
-    }
-    return high;
-}
-
-static size_t find_start(search *s, size_t end)
+/* Where the special token begins or ends. The shortest beginning of the text that contains one ends
+ * where the token does, and the shortest end of that begins where it begins. */
+static size_t find_edge(search *s, size_t end, bool begins)
 {
     size_t low = 0, high = end;
     for (size_t at; (at = middle_character(s, low, high)) > low;) {
-        if (has_special(s, at, end))
+        if (has_special(s, begins ? at : 0, begins ? end : at) == begins)
             low = at;
         else
             high = at;
     }
-    return low;
+    return begins ? low : high;
 }
 
 static void set_name(special_place *place, const uint8_t *token, size_t n_bytes)
@@ -76,8 +65,8 @@ special_place special_place_find(const tokenizer *t, const uint8_t *text, size_t
     const encoder_options options = {.cache_bytes = 1, .specials = SPECIALS_ERROR};
     search s = {.e = encoder_new(t, &options), .text = text};
     if (s.e && has_special(&s, 0, n_bytes)) {
-        size_t end = find_end(&s, n_bytes);
-        place.at = find_start(&s, end);
+        const size_t end = find_edge(&s, n_bytes, false);
+        place.at = find_edge(&s, end, true);
         set_name(&place, text + place.at, end - place.at);
     }
     encoder_free(s.e);
