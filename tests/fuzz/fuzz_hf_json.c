@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const model_source source = {.name = "fuzz", .data = data, .n_bytes = size};
+    const model_source source = {.data = data, .n_bytes = size};
     check_loader(load_hf_json, &source);
     check_loader(model_load, &source);
     return 0;

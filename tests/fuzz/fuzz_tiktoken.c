@@ -25,7 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *nul = memchr(data + 1, '\0', size - 1);
     const size_t n_bytes = nul ? (size_t)(nul - data) - 1 : size - 1;
     const model_source source = {
-        .name = "fuzz",
         .data = data + 1,
         .n_bytes = n_bytes,
         .pattern = pattern,

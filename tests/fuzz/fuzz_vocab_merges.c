@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *nul = size > 0 ? memchr(data, '\0', size) : NULL;
     const size_t n_bytes = nul ? (size_t)(nul - data) : size;
     const model_source source = {
-        .name = "fuzz",
         .data = data,
         .n_bytes = n_bytes,
         .merges = nul ? nul + 1 : NULL,

@@ -66,8 +66,7 @@ bool load_source(model_source source)
 
 bool load_blob(const blob *b, const char *pattern)
 {
-    return load_source(
-        (model_source){.name = "file", .data = b->data, .n_bytes = b->n_bytes, .pattern = pattern});
+    return load_source((model_source){.data = b->data, .n_bytes = b->n_bytes, .pattern = pattern});
 }
 
 void expect_blob(const blob *b, const char *pattern)

@@ -255,7 +255,7 @@ static void make_with(model *m, bool prefix_space, const char *more, bool single
     model_init(m);
     m->kind = MODEL_BYTE_BPE;
     m->rule = MERGE_RANKED;
-    m->split = SPLIT_GPT2;
+    m->split = STAGE_GPT2;
     m->prefix_space = prefix_space;
     for (uint32_t id = 0; id < 257; id++) {
         const uint8_t byte = (uint8_t)id;
@@ -271,7 +271,7 @@ static void make_with(model *m, bool prefix_space, const char *more, bool single
     add(m, "<new>", (added_token){.id = NEW, .special = true, .normalized = true});
     if (more)
         add(m, more, (added_token){.id = NEW + 1, .single_word = single_word});
-    CHECK(model_finish(m, &(model_source){.name = "test"}, &err));
+    CHECK(model_finish(m, &(model_source){0}, &err));
 }
 
 static void start(engine *g)

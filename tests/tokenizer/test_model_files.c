@@ -44,7 +44,7 @@ TEST(ranks_are_ids_and_merge_by_their_order)
     expect_blob(&b, "cl100k:any");
     CHECK_INT(m.kind, MODEL_BYTE_BPE);
     CHECK_INT(m.rule, MERGE_RANKED);
-    CHECK_INT(m.split, SPLIT_CL100K);
+    CHECK_INT(m.split, STAGE_CL100K);
     CHECK(m.whole_word_first);
     CHECK_EQ(m.n_tokens, 300);
     for (uint32_t id = 0; id < 256; id++)
@@ -68,33 +68,33 @@ typedef struct preset_case {
 TEST(presets_bring_the_specials_of_their_files)
 {
     static const preset_case cases[] = {
-        {"gpt2", 50256, 99999, 0, SPLIT_GPT2, 1, 50257, MODEL_NO_ID, 50256, "<|endoftext|>", 50256},
-        {"gpt2", 50280, 50256, 0, SPLIT_GPT2, 1, 50281, MODEL_NO_ID, 50256, "<|endoftext|>", 50256},
-        {"p50k", 50280, 50256, 0, SPLIT_GPT2, 1, 50281, MODEL_NO_ID, 50256, "<|endoftext|>", 50256},
-        {"p50k_edit", 50280, 50256, 0, SPLIT_GPT2, 4, 50284, MODEL_NO_ID, 50256, "<|fim_suffix|>",
+        {"gpt2", 50256, 99999, 0, STAGE_GPT2, 1, 50257, MODEL_NO_ID, 50256, "<|endoftext|>", 50256},
+        {"gpt2", 50280, 50256, 0, STAGE_GPT2, 1, 50281, MODEL_NO_ID, 50256, "<|endoftext|>", 50256},
+        {"p50k", 50280, 50256, 0, STAGE_GPT2, 1, 50281, MODEL_NO_ID, 50256, "<|endoftext|>", 50256},
+        {"p50k_edit", 50280, 50256, 0, STAGE_GPT2, 4, 50284, MODEL_NO_ID, 50256, "<|fim_suffix|>",
          50283},
-        {"cl100k", 100256, 999999, 0, SPLIT_CL100K, 5, 100277, MODEL_NO_ID, 100257,
+        {"cl100k", 100256, 999999, 0, STAGE_CL100K, 5, 100277, MODEL_NO_ID, 100257,
          "<|endofprompt|>", 100276},
-        {"o200k", 199998, 999999, 0, SPLIT_O200K, 2, 200019, MODEL_NO_ID, 199999, "<|endofprompt|>",
+        {"o200k", 199998, 999999, 0, STAGE_O200K, 2, 200019, MODEL_NO_ID, 199999, "<|endofprompt|>",
          200018},
-        {"o200k_harmony", 199998, 999999, 0, SPLIT_O200K, 1091, 201088, 199998, 199999,
+        {"o200k_harmony", 199998, 999999, 0, STAGE_O200K, 1091, 201088, 199998, 199999,
          "<|reserved_201087|>", 201087},
-        {"o200k_harmony", 199998, 999999, 0, SPLIT_O200K, 1091, 201088, 199998, 199999,
+        {"o200k_harmony", 199998, 999999, 0, STAGE_O200K, 1091, 201088, 199998, 199999,
          "<|reserved_200018|>", 200018},
-        {"llama3", 128000, 999999, 0, SPLIT_CL100K, 256, 128256, 128000, 128001,
+        {"llama3", 128000, 999999, 0, STAGE_CL100K, 256, 128256, 128000, 128001,
          "<|reserved_special_token_245|>", 128255},
-        {"llama4", 200000, 999999, 0, SPLIT_O200K, 2048, 202048, 200000, 200001,
+        {"llama4", 200000, 999999, 0, STAGE_O200K, 2048, 202048, 200000, 200001,
          "<|reasoning_thinking_end|>", 201143},
-        {"qwen2", 151643, 999999, 0, SPLIT_QWEN2, 3, 151646, MODEL_NO_ID, 151643, "<|im_end|>",
+        {"qwen2", 151643, 999999, 0, STAGE_QWEN2, 3, 151646, MODEL_NO_ID, 151643, "<|im_end|>",
          151645},
-        {"qwen2.5", 151643, 999999, 0, SPLIT_QWEN2, 22, 151665, MODEL_NO_ID, 151643, "<|file_sep|>",
+        {"qwen2.5", 151643, 999999, 0, STAGE_QWEN2, 22, 151665, MODEL_NO_ID, 151643, "<|file_sep|>",
          151664},
-        {"qwen3", 151643, 999999, 0, SPLIT_QWEN2, 26, 151669, MODEL_NO_ID, 151643, "</think>",
+        {"qwen3", 151643, 999999, 0, STAGE_QWEN2, 26, 151669, MODEL_NO_ID, 151643, "</think>",
          151668},
         {"deepseek3", 127997, 999999, 3, SPLIT_DEEPSEEK3, 818, 128815, 0, 1, "<｜tool▁sep｜>",
          128814},
-        {"tekken", 130072, 999999, 1000, SPLIT_TEKKEN, 1000, 131072, 1, 2, "<SPECIAL_999>", 999},
-        {"tekken", 130072, 999999, 0, SPLIT_TEKKEN, 1000, 131072, 1, 2, "[TOOL_CONTENT]", 19},
+        {"tekken", 130072, 999999, 1000, STAGE_TEKKEN, 1000, 131072, 1, 2, "<SPECIAL_999>", 999},
+        {"tekken", 130072, 999999, 0, STAGE_TEKKEN, 1000, 131072, 1, 2, "[TOOL_CONTENT]", 19},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         const preset_case *c = &cases[i];
@@ -108,7 +108,7 @@ TEST(presets_bring_the_specials_of_their_files)
         CHECK_EQ(m.eos_id, c->eos);
         CHECK_EQ(id_of(c->content), c->id);
         CHECK_INT(m.tokens[c->id].kind, TOKEN_CONTROL);
-        CHECK_EQ(m.n_steps, c->split == SPLIT_QWEN2); /* NFC */
+        CHECK_EQ(m.n_steps, c->split == STAGE_QWEN2); /* NFC */
     }
 }
 
@@ -126,7 +126,7 @@ TEST(presets_are_refused_for_files_with_another_number_of_ranks)
         expect_blob(&b, any);
         CHECK_EQ(m.n_added, 0);
         CHECK_EQ(m.eos_id, MODEL_NO_ID);
-        CHECK_EQ(m.n_steps, m.split == SPLIT_QWEN2); /* NFC */
+        CHECK_EQ(m.n_steps, m.split == STAGE_QWEN2); /* NFC */
     }
     expect_refusal(&b, "gpt2", "--pattern gpt2 is for files of 50256 or 50280 ranks");
     expect_refusal(&b, ":any", "--pattern :any is unknown");
@@ -228,8 +228,7 @@ TEST(damaged_ranks_are_refused)
 
 static bool load_with_specials(const blob *b, const char *pattern, const char *specials)
 {
-    return load_source((model_source){.name = "file",
-                                      .data = b->data,
+    return load_source((model_source){.data = b->data,
                                       .n_bytes = b->n_bytes,
                                       .pattern = pattern,
                                       .specials = (const uint8_t *)specials,
@@ -617,7 +616,7 @@ TEST(tekken_ids_follow_the_specials)
     expect_blob(&b, "tekken");
     expect_refusal(&b, "gpt2", "--pattern gpt2: a tekken.json has its own");
     expect_blob(&b, NULL);
-    CHECK_INT(m.split, SPLIT_TEKKEN);
+    CHECK_INT(m.split, STAGE_TEKKEN);
     CHECK_INT(m.rule, MERGE_RANKED);
     CHECK(m.whole_word_first);
     CHECK_EQ(m.n_tokens, 300); /* of the 400, those that the model uses */
@@ -688,8 +687,7 @@ TEST(tekken_that_is_damaged_is_refused)
 
 static bool load_vocab(const char *vocab, const char *merges, const char *pattern)
 {
-    return load_source((model_source){.name = "vocab.json",
-                                      .data = (const uint8_t *)vocab,
+    return load_source((model_source){.data = (const uint8_t *)vocab,
                                       .n_bytes = strlen(vocab),
                                       .merges = (const uint8_t *)merges,
                                       .merges_bytes = merges ? strlen(merges) : 0,
@@ -703,12 +701,12 @@ TEST(vocab_json_goes_with_merges_txt)
     CHECK(load_vocab(vocab, "#version: 0.2\n\u0120 a\n", NULL));
     CHECK_INT(m.kind, MODEL_BYTE_BPE);
     CHECK_INT(m.rule, MERGE_LISTED);
-    CHECK_INT(m.split, SPLIT_GPT2);
+    CHECK_INT(m.split, STAGE_GPT2);
     CHECK(token_is(3, TOKEN_NORMAL, " a") && merge_is(0, 0, 2, 3));
     CHECK_EQ(m.eos_id, 4);
     CHECK(m.n_added == 1 && m.added[0].special);
     CHECK(load_vocab(vocab, "\u0120 a\r\n#version", "qwen2:any"));
-    CHECK_INT(m.split, SPLIT_QWEN2);
+    CHECK_INT(m.split, STAGE_QWEN2);
     CHECK(m.n_steps == 1 && m.n_merges == 1);
     CHECK_EQ(m.eos_id, 4);
     CHECK(!load_vocab(vocab, "\u0120 a\n", "qwen2"));

@@ -91,7 +91,6 @@ static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, fail
         file->specials_xxh3 = take_file(file, &specials);
         opened = make_tokenizer(file,
                                 &(model_source){
-                                    .name = file->name,
                                     .data = vocab.data,
                                     .n_bytes = vocab.n_bytes,
                                     .merges = merges.data,

@@ -7,7 +7,6 @@
 
 /* The contents of a file, of the files beside it, and of the command line. */
 typedef struct model_source {
-    const char *name; /* the last part of the path */
     const uint8_t *data;
     size_t n_bytes;
     const uint8_t *merges; /* vocab.json: the merges.txt beside it, or NULL */
