@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "text/array.h"
+#include "text/json_parts.h"
 #include "tokenizer/model/byte_alphabet.h"
 
 /* ---- Vocabulary ---- */
 
+/* Of capitals; -1: it is none. */
 static int hex_digit(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= 'a' ? -1 : json_hex_digits[(uint8_t)c] - 1;
 }
 
 int hf_byte_of_name(const char *name, size_t n_bytes)

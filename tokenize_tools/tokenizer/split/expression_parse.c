@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/json_parts.h"
 #include "tokenizer/split/splitter_scalar.h"
 
 enum {
@@ -113,11 +114,10 @@ static uint32_t take_hex(tree *t, int min, int max)
     uint32_t value = 0;
     int n = 0;
     for (; n < max && t->at < t->n_bytes; n++, t->at++) {
-        const char digit = t->text[t->at], lower = (char)(digit | 32);
-        const bool decimal = digit >= '0' && digit <= '9';
-        if (!decimal && (lower < 'a' || lower > 'f'))
+        const uint8_t digit = json_hex_digits[(uint8_t)t->text[t->at]];
+        if (digit == 0)
             break;
-        value = value * 16 + (uint32_t)(decimal ? digit - '0' : lower - 'a' + 10);
+        value = value * 16 + digit - 1;
     }
     return n < min ? tree_fail(t, "too few hexadecimal digits") : value;
 }
