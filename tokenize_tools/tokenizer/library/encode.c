@@ -177,29 +177,26 @@ static void end_job(encode_output *o, size_t k, size_t n_ids)
     tokmap_i_mutex_unlock(&o->lock);
 }
 
-/* NULL: out of memory, and the old one stays. */
-static void *grow_result(void *old, size_t old_bytes, size_t n_bytes)
+/* false: out of memory, and the old one stays. */
+static bool grow_result(void *result, size_t old_bytes, size_t n_bytes)
 {
+    array_elements *memory = result;
     void *grown = result_memory_new(n_bytes);
     if (!grown)
-        return NULL;
-    memcpy(grown, old, old_bytes);
-    result_memory_free(old);
-    return grown;
+        return false;
+    memcpy(grown, *memory, old_bytes);
+    tokmap_tokenizer_free(*memory);
+    *memory = grown;
+    return true;
 }
 
 /* Nobody copies into the arrays. */
 static bool grow(encode_output *o)
 {
     const size_t old = o->capacity, n = MAX(o->n_ids, old + old / 2);
-    uint32_t *ids = grow_result(o->ids, old * sizeof *ids, n * sizeof *ids);
-    o->ids = ids ? ids : o->ids;
-    byte_range *ranges = NULL;
-    if (ids && o->ranges)
-        ranges = grow_result(o->ranges, old * sizeof *ranges, n * sizeof *ranges);
-    if (!ids || (o->ranges && !ranges))
+    if (!grow_result(&o->ids, old * sizeof *o->ids, n * sizeof *o->ids) ||
+        (o->ranges && !grow_result(&o->ranges, old * sizeof *o->ranges, n * sizeof *o->ranges)))
         return false;
-    o->ranges = ranges;
     o->capacity = n;
     return true;
 }
@@ -576,9 +573,9 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
     }
     for (uint32_t i = 0; i < run.n_workers; i++)
         tokmap_i_return_kit(t, run.workers[i].kit);
-    result_memory_free(run.output.ids);
-    result_memory_free(run.output.offsets);
-    result_memory_free(run.output.ranges);
+    tokmap_tokenizer_free(run.output.ids);
+    tokmap_tokenizer_free(run.output.offsets);
+    tokmap_tokenizer_free(run.output.ranges);
     tokmap_i_mutex_free(&run.output.lock);
     tokmap_i_condition_free(&run.output.changed);
     free(run.output.jobs);

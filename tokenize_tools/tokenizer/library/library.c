@@ -60,7 +60,7 @@ void *result_memory_shrink(void *memory, size_t n_bytes)
     return memory;
 }
 
-void result_memory_free(const void *memory)
+void tokmap_tokenizer_free(const void *memory)
 {
     if (!memory)
         return;
@@ -69,11 +69,6 @@ void result_memory_free(const void *memory)
         tokmap_i_big_memory_free(header, header->mapped_bytes);
     else
         free(header);
-}
-
-void tokmap_tokenizer_free(const void *memory)
-{
-    result_memory_free(memory);
 }
 
 /* ---- Errors ---- */

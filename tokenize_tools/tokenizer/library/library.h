@@ -40,11 +40,8 @@ struct tokmap_tokenizer {
 encode_kit *tokmap_i_take_kit(tokmap_tokenizer *t);
 void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit);
 
-/* The memory of what calls return: in huge pages when it is large, because small ones would cost a
- * fifth of the time of encoding. */
-/* NULL: out of memory. Never NULL otherwise. */
+/* The memory of what calls return, which tokmap_tokenizer_free frees: in huge pages when it is
+ * large, because small ones would cost a fifth of the time of encoding. NULL: out of memory. */
 void *result_memory_new(size_t n_bytes);
 /* Gives back what is behind the first n_bytes, and returns the memory, which may have moved. */
 void *result_memory_shrink(void *memory, size_t n_bytes);
-/* NULL is accepted. */
-void result_memory_free(const void *memory);
