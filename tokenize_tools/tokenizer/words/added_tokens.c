@@ -9,13 +9,8 @@
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
 
-typedef struct token {
-    uint32_t id;
-    bool special, lstrip, rstrip, single_word;
-} token;
-
 struct added_tokens {
-    token *tokens;
+    added_token *tokens; /* without contents */
     size_t n_tokens;
     pair_filter filter; /* where to search the trie */
     double_array trie;  /* values are indexes in `tokens` */
@@ -67,7 +62,8 @@ static bool fill_array(added_tokens *a, const model *m, bool normalized, failure
             continue;
         keys[a->n_tokens] = (double_array_key){(const uint8_t *)t->content.s,
                                                (uint32_t)t->content.n_bytes, (uint32_t)a->n_tokens};
-        a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip, t->single_word};
+        a->tokens[a->n_tokens] = *t;
+        a->tokens[a->n_tokens++].content = (model_text){0};
     }
     qsort(keys, a->n_tokens, sizeof *keys, double_array_compare);
     bool filled = check_different(keys, a->n_tokens, err);
@@ -163,7 +159,7 @@ bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_byte
     uint32_t which;
     size_t length;
     while (a->n_tokens > 0 && (length = find_token(a, text, n_bytes, &from, &which)) > 0) {
-        const token *t = &a->tokens[which];
+        const added_token *t = &a->tokens[which];
         match->next = from + length;
         if (t->single_word && !is_single_word(text, n_bytes, from, match->next)) {
             from = match->next; /* what is inside it is not searched */

@@ -27,20 +27,8 @@ typedef struct long_words {
     size_t stored, store_size; /* units */
 } long_words;
 
-static void long_words_free(long_words *w)
+static bool allocate_long(long_words *w, size_t max_bytes)
 {
-    if (!w)
-        return;
-    tokmap_i_big_memory_free(w->entries, w->n_entries * sizeof *w->entries);
-    tokmap_i_big_memory_free(w->store, w->store_size * sizeof *w->store);
-    free(w);
-}
-
-static long_words *long_words_new(size_t max_bytes)
-{
-    long_words *w = calloc(1, sizeof *w);
-    if (!w)
-        return NULL;
     w->n_entries = 64;
     while (w->n_entries * 2 * sizeof(entry) <= max_bytes / 3)
         w->n_entries *= 2;
@@ -48,11 +36,7 @@ static long_words *long_words_new(size_t max_bytes)
     w->stored = 1;
     w->entries = tokmap_i_big_memory_new(w->n_entries * sizeof *w->entries);
     w->store = tokmap_i_big_memory_new(w->store_size * sizeof *w->store);
-    if (!w->entries || !w->store) {
-        long_words_free(w);
-        return NULL;
-    }
-    return w;
+    return w->entries && w->store;
 }
 
 /* n_bytes >= 8 */
@@ -167,7 +151,7 @@ struct word_cache {
     size_t n_words, max_lines;
     id_buffer many;
     size_t max_many;
-    long_words *longer;
+    long_words longer;
     word_source source;
     word_positions_fn *find_positions;
     uint32_t positions[WORD_POSITIONS_ROOM];
@@ -200,8 +184,8 @@ word_cache *word_cache_new(size_t max_bytes, word_source source)
     c->max_many = max_bytes / 16 / sizeof(uint32_t);
     if (c->max_many > UINT32_MAX / 2)
         c->max_many = UINT32_MAX / 2;
-    c->longer = long_words_new(max_bytes / 16 * 3);
-    if (!c->longer || !set_lines(c, c->max_lines < FIRST_LINES ? c->max_lines : FIRST_LINES)) {
+    if (!allocate_long(&c->longer, max_bytes / 16 * 3) ||
+        !set_lines(c, c->max_lines < FIRST_LINES ? c->max_lines : FIRST_LINES)) {
         word_cache_free(c);
         return NULL;
     }
@@ -214,7 +198,8 @@ void word_cache_free(word_cache *c)
         return;
     tokmap_i_big_memory_free(c->lines, c->n_lines * sizeof *c->lines);
     id_buffer_free(&c->many);
-    long_words_free(c->longer);
+    tokmap_i_big_memory_free(c->longer.entries, c->longer.n_entries * sizeof *c->longer.entries);
+    tokmap_i_big_memory_free(c->longer.store, c->longer.store_size * sizeof *c->longer.store);
     free(c);
 }
 
@@ -342,7 +327,7 @@ __attribute__((noinline)) static bool encode_slowly(word_cache *c, const uint8_t
 {
     const size_t n_bytes = c->positions[i + 1] - c->positions[i];
     if (n_bytes > SHORT_BYTES)
-        return long_words_encode(c->longer, word, n_bytes, &c->source, out);
+        return long_words_encode(&c->longer, word, n_bytes, &c->source, out);
     const key k = c->keys[i];
     place p;
     if (find_word(c, k, c->hashes[i], &p))

@@ -2,7 +2,6 @@
 #include "tokenizer/words/word_pieces.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tokenizer/words/double_array.h"
 
