@@ -199,9 +199,9 @@ TEST(safe_cuts_change_nothing)
         if (round % 50 == 0)
             make_vocabulary();
         plain.prefix_words = round / 50 % 4 == 0;
-        plain.word_split = round % 2 ? SPLIT_GPT2 : SPLIT_NONE;
-        static const split_pattern patterns[] = {SPLIT_GPT2,      SPLIT_CL100K, SPLIT_O200K,
-                                                 SPLIT_QWEN2,     SPLIT_TEKKEN, SPLIT_QWEN35,
+        plain.word_split = round % 2 ? STAGE_GPT2 : SPLIT_NONE;
+        static const split_pattern patterns[] = {STAGE_GPT2,      STAGE_CL100K, STAGE_O200K,
+                                                 STAGE_QWEN2,     STAGE_TEKKEN, STAGE_QWEN35,
                                                  SPLIT_DEEPSEEK3, SPLIT_FALCON, SPLIT_STARCODER};
         engine g = {0};
         make_model(&g.m, patterns[round % 9]);

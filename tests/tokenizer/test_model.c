@@ -93,7 +93,7 @@ TEST(bpe_of_bytes)
                  "\"\uff5c\": 7, \"\uff5ca\": 6, \"\": 5}, \"merges\": [[\"\u0120\", \"a\"], "
                  "[\"\uff5c\", \"a\"]], \"ignore_merges\": true, \"byte_fallback\": true}"});
     CHECK_INT(m.kind, MODEL_BYTE_BPE);
-    CHECK_INT(m.split, SPLIT_GPT2);
+    CHECK_INT(m.split, STAGE_GPT2);
     CHECK(token_is(0, TOKEN_NORMAL, " ") && token_is(3, TOKEN_NORMAL, " a"));
     CHECK(token_is(2, TOKEN_NORMAL, "\xe9"));
     CHECK(token_is(7, TOKEN_CONTROL, "\uff5c") && token_is(6, TOKEN_CONTROL, "\uff5ca"));
@@ -313,7 +313,7 @@ TEST(before_other_models_than_bpe_a_byte_level_makes_characters)
     expect_hf(&(hf_parts){.pre_tokenizer = BYTE_LEVEL,
                           .model = "{\"unk_id\": 0, \"vocab\": [[\"a\", 0]]}"});
     CHECK_INT(m.kind, MODEL_UNIGRAM);
-    CHECK_EQ(m.split, SPLIT_GPT2);
+    CHECK_EQ(m.split, STAGE_GPT2);
     CHECK_INT(m.n_later, 1);
     CHECK_INT(m.later[0].change, CHANGE_BYTES);
 }
@@ -392,16 +392,16 @@ TEST(pre_tokenizers_of_bytes_become_patterns)
         const char *pre_tokenizer;
         split_pattern split;
     } cases[] = {
-        {BYTE_LEVEL, SPLIT_GPT2},
+        {BYTE_LEVEL, STAGE_GPT2},
         {"{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": false}",
-         SPLIT_GPT2},
-        {SEQUENCE(BYTE_LEVEL), SPLIT_GPT2},
-        {SEQUENCE(SEQUENCE(BYTE_LEVEL)), SPLIT_GPT2},
+         STAGE_GPT2},
+        {SEQUENCE(BYTE_LEVEL), STAGE_GPT2},
+        {SEQUENCE(SEQUENCE(BYTE_LEVEL)), STAGE_GPT2},
         {BYTE_LEVEL_BARE, SPLIT_NONE},
-        {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," BYTE_LEVEL_BARE), SPLIT_CL100K},
-        {SEQUENCE(SPLIT(CL100K, "Isolated", "true") "," BYTE_LEVEL_BARE), SPLIT_CL100K},
-        {SEQUENCE(SPLIT(CL100K, "Removed", "true") "," BYTE_LEVEL_BARE), SPLIT_CL100K},
-        {SEQUENCE(SPLIT(QWEN2, "Isolated", "false") "," BYTE_LEVEL_BARE), SPLIT_QWEN2},
+        {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," BYTE_LEVEL_BARE), STAGE_CL100K},
+        {SEQUENCE(SPLIT(CL100K, "Isolated", "true") "," BYTE_LEVEL_BARE), STAGE_CL100K},
+        {SEQUENCE(SPLIT(CL100K, "Removed", "true") "," BYTE_LEVEL_BARE), STAGE_CL100K},
+        {SEQUENCE(SPLIT(QWEN2, "Isolated", "false") "," BYTE_LEVEL_BARE), STAGE_QWEN2},
         {SEQUENCE(DIGITS("true") "," BYTE_LEVEL), SPLIT_STARCODER},
         {SEQUENCE(NUMBERS "," CJK
                           "," SPLIT(DEEPSEEK_WORDS, "Isolated", "false") "," BYTE_LEVEL_BARE),
@@ -448,11 +448,11 @@ TEST(a_blank_goes_before_the_text_or_before_each_piece_of_a_split)
         split_pattern split, later;
         size_t n_later;
     } cases[] = {
-        {PREFIXED("true"), SPLIT_GPT2, SPLIT_NONE, 0},
+        {PREFIXED("true"), STAGE_GPT2, SPLIT_NONE, 0},
         {PREFIXED("false"), SPLIT_NONE, SPLIT_NONE, 0},
-        {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," PREFIXED("false")), SPLIT_CL100K,
+        {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," PREFIXED("false")), STAGE_CL100K,
          SPLIT_NONE, 1},
-        {SEQUENCE(DIGITS("true") "," PREFIXED("true")), STAGE_EACH_DIGIT, SPLIT_GPT2, 1},
+        {SEQUENCE(DIGITS("true") "," PREFIXED("true")), STAGE_EACH_DIGIT, STAGE_GPT2, 1},
         {SEQUENCE(PREFIXED("true") "," DIGITS("false")),
          SPLIT_LIST(STAGE_BYTE_LEVEL, STAGE_DIGITS, STAGE_NONE, STAGE_NONE), SPLIT_NONE, 0},
     };
@@ -514,9 +514,9 @@ TEST(metaspace)
         {METASPACE(", \"prepend_scheme\": \"never\", \"add_prefix_space\": false"), PREPEND_NEVER,
          true, SPLIT_NONE},
         {SEQUENCE("{\"type\": \"WhitespaceSplit\"}," METASPACE("")), PREPEND_ALWAYS, true,
-         SPLIT_WHITESPACE_SPLIT},
+         STAGE_WHITESPACE_SPLIT},
         {SEQUENCE(PUNCTUATION("Isolated") "," METASPACE("")), PREPEND_ALWAYS, true,
-         SPLIT_EACH_PUNCTUATION},
+         STAGE_EACH_PUNCTUATION},
         {SEQUENCE(PUNCTUATION("Contiguous") "," METASPACE("")), PREPEND_ALWAYS, true,
          STAGE_PUNCTUATION},
     };

@@ -160,9 +160,9 @@ TEST(words_of_both_parts_are_those_of_the_whole)
 {
     size_t n_cuts = 0;
     for (int round = 0; round < (check_sanitized() ? 20 : check_long() ? 300 : 100); round++) {
-        static const split_pattern patterns[] = {SPLIT_GPT2,       SPLIT_CL100K,
-                                                 SPLIT_O200K,      SPLIT_BERT,
-                                                 SPLIT_WHITESPACE, SPLIT_WHITESPACE_SPLIT};
+        static const split_pattern patterns[] = {STAGE_GPT2,       STAGE_CL100K,
+                                                 STAGE_O200K,      STAGE_BERT,
+                                                 STAGE_WHITESPACE, STAGE_WHITESPACE_SPLIT};
         char text[MAX_TEXT];
         model m;
         failure err;

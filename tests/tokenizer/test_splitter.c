@@ -180,29 +180,29 @@ static void splits_into(split_pattern p, const char *barred)
 TEST(words_are_those_of_the_patterns)
 {
     splits_into(SPLIT_NONE, "All of it, 12 34");
-    splits_into(SPLIT_GPT2, "Don|'t| stop|'|S|'s|a|  | it|,| 12345| '|s|\n\n");
-    splits_into(SPLIT_CL100K, "Don|'T| stop|-it|!?\n\n|  \n| | |123|456|7|'s|'abc| \"|x|\t\t\n");
+    splits_into(STAGE_GPT2, "Don|'t| stop|'|S|'s|a|  | it|,| 12345| '|s|\n\n");
+    splits_into(STAGE_CL100K, "Don|'T| stop|-it|!?\n\n|  \n| | |123|456|7|'s|'abc| \"|x|\t\t\n");
     splits_into(STAGE_CL100K_TIKTOKEN, "Don|'\u017f| !?\n|  \n| |123|456|7|'s|'abc|\u0301x| \n\t");
-    splits_into(SPLIT_O200K, "don't|Stop| HTMLParser's|!//\n/|x| it's|'s|12|!\n");
-    splits_into(SPLIT_O200K, "\u4f7f\u7528|GPU|,\u4f7f\u7528GPUs| \u4f7fABC\u4f7f|AB");
-    splits_into(SPLIT_QWEN2, "a|1|2|3| b");
-    splits_into(SPLIT_QWEN35, "a\u0301b|1|\u0301c|!!|\u0301");
-    splits_into(SPLIT_TEKKEN, "don|'t|1|2");
+    splits_into(STAGE_O200K, "don't|Stop| HTMLParser's|!//\n/|x| it's|'s|12|!\n");
+    splits_into(STAGE_O200K, "\u4f7f\u7528|GPU|,\u4f7f\u7528GPUs| \u4f7fABC\u4f7f|AB");
+    splits_into(STAGE_QWEN2, "a|1|2|3| b");
+    splits_into(STAGE_QWEN35, "a\u0301b|1|\u0301c|!!|\u0301");
+    splits_into(STAGE_TEKKEN, "don|'t|1|2");
     splits_into(SPLIT_DEEPSEEK3,
                 "  |12|\x01|\x01x| a|\u4e00\u4e8c|b|!abc|\u00e9|\u00b7\u00b7|\x01\x01");
     splits_into(SPLIT_FALCON, "It|'|s| |123|45| a|...|\xc2|\xb2");
-    splits_into(SPLIT_THEN(SPLIT_GPT2, STAGE_GPT2, 1), "In| 2024|  | \u00b2|\u00e9");
-    splits_into(SPLIT_THEN(SPLIT_GPT2, STAGE_DIGITS, 1), "In| |2024|  | |\u00b2|\u00e9");
+    splits_into(SPLIT_THEN(STAGE_GPT2, STAGE_GPT2, 1), "In| 2024|  | \u00b2|\u00e9");
+    splits_into(SPLIT_THEN(STAGE_GPT2, STAGE_DIGITS, 1), "In| |2024|  | |\u00b2|\u00e9");
     splits_into(SPLIT_THEN(STAGE_BYTE_LEVEL, STAGE_DIGITS, 1), "In| |2024|  | \xc2|\xb2|\u00e9");
     splits_into(STAGE_LINES, "a b|\n\nc !|\r\nd");
     splits_into(STAGE_DIGITS, "a|12\u00b2\U00016ff5|b");
     splits_into(STAGE_EACH_DIGIT, "a|1|2|\u00b2|\U00016ff5|b");
     splits_into(STAGE_PUNCTUATION, "a|_!|\u20ac\u00a6");
-    splits_into(SPLIT_EACH_PUNCTUATION, "a|_|!|\u20ac\u00a6");
+    splits_into(STAGE_EACH_PUNCTUATION, "a|_|!|\u20ac\u00a6");
     splits_into(SPLIT_STARCODER, "a|  |1|2|3| b|'s");
-    splits_into(SPLIT_WHITESPACE, "a1_\u00e9\u0301\u200db|...\u00b2| c| !?|\n\n |\u3000|d|  ");
-    splits_into(SPLIT_WHITESPACE_SPLIT, "a1_...\u00b2| c| !?|\n\n|\n|d");
-    splits_into(SPLIT_BERT, "a1|_|\u00e9|.|.|\u20ac\u00b2| c| !|?|\n\n|\t|d");
+    splits_into(STAGE_WHITESPACE, "a1_\u00e9\u0301\u200db|...\u00b2| c| !?|\n\n |\u3000|d|  ");
+    splits_into(STAGE_WHITESPACE_SPLIT, "a1_...\u00b2| c| !?|\n\n|\n|d");
+    splits_into(STAGE_BERT, "a1|_|\u00e9|.|.|\u20ac\u00b2| c| !|?|\n\n|\t|d");
 }
 
 static size_t append(uint8_t *text, const char *unit)

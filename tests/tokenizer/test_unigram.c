@@ -47,7 +47,7 @@ static void make_huggingface(model *m, size_t n_kinds)
         m->metaspace_split = naive_any(2);
     }
     if (naive_any(3) == 0) {
-        m->split = m->metaspace && naive_any(2) ? SPLIT_EACH_PUNCTUATION : SPLIT_WHITESPACE_SPLIT;
+        m->split = m->metaspace && naive_any(2) ? STAGE_EACH_PUNCTUATION : STAGE_WHITESPACE_SPLIT;
         m->prepend = m->prepend == PREPEND_FIRST ? PREPEND_ALWAYS : m->prepend;
     }
 }

@@ -5,8 +5,6 @@
 
 #include "tokenizer/split/splitter.h"
 
-static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
-
 /* ---- Rules ---- */
 
 /* The walk notices that NFC or a Replace has changed a text, unless one Replace makes it longer and
@@ -21,7 +19,7 @@ static bool read_step(range_rules *r, const model *m, const normalize_step *s)
         r->prefix = PREPEND_ALWAYS;
         return true;
     case NORMALIZE_REPLACE:
-        if (!model_text_is(&s->from, " ") || !model_text_is(&s->to, "\xE2\x96\x81"))
+        if (!model_step_marks_blanks(s))
             return s->to.n_bytes < s->from.n_bytes && s->from.s[0] != ' ';
         r->marks = true;
         return true;
@@ -79,16 +77,11 @@ typedef struct walk_part {
     bool first, continues;
 } walk_part;
 
-static bool begins_with_mark(const uint8_t *s, size_t n_bytes)
-{
-    return n_bytes >= sizeof mark && memcmp(s, mark, sizeof mark) == 0;
-}
-
 /* The length of the blank or U+2581 that begins here, or 0. */
 static size_t blank_length(const range_rules *r, const uint8_t *s, size_t n_bytes)
 {
     const bool blank = n_bytes > 0 && *s == ' ';
-    return blank ? 1 : r->marks && begins_with_mark(s, n_bytes) ? sizeof mark : 0;
+    return blank ? 1 : r->marks && model_begins_with_mark(s, n_bytes) ? MODEL_MARK_BYTES : 0;
 }
 
 /* The length of the token at the beginning of the text, or SIZE_MAX: it is not there. A prefix of
@@ -101,11 +94,11 @@ static size_t match_token(const range_rules *r, const model_token *t, const uint
     if (token == end || (prefix && n == 0))
         return SIZE_MAX;
     for (token += n; token < end; at += n) {
-        const bool is_mark = r->marks && begins_with_mark(token, (size_t)(end - token));
+        const bool is_mark = r->marks && model_begins_with_mark(token, (size_t)(end - token));
         n = is_mark ? blank_length(r, text + at, n_bytes - at) : at < n_bytes && text[at] == *token;
         if (n == 0)
             return SIZE_MAX;
-        token += is_mark ? sizeof mark : 1;
+        token += is_mark ? MODEL_MARK_BYTES : 1;
     }
     return at;
 }
@@ -134,9 +127,9 @@ __attribute__((always_inline)) static inline bool walk_tokens_of(walk *w, walk_p
         const model_token *t = &r.tokens[ids[n]];
         const uint8_t *token = r.bytes + t->offset, *from = text + at;
         size_t n_rest = t->n_bytes;
-        if (marks && *from == ' ' && begins_with_mark(token, n_rest)) {
-            token += sizeof mark;
-            n_rest -= sizeof mark;
+        if (marks && *from == ' ' && model_begins_with_mark(token, n_rest)) {
+            token += MODEL_MARK_BYTES;
+            n_rest -= MODEL_MARK_BYTES;
             from++;
         }
         next = (size_t)(from - text) + n_rest;

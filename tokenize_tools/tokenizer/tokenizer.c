@@ -27,10 +27,8 @@ struct tokenizer {
 
     added_tokens *raw, *normalized;
     range_rules ranges;
-    unsigned cuts; /* text_cut.h; for `words` */
-    model_token *tokens;
-    size_t n_tokens;
-    uint8_t *token_bytes;
+    unsigned cuts;    /* text_cut.h; for `words` */
+    model own;        /* the tokens */
     name_table names; /* specials first */
     tokenizer_info info;
 };
@@ -110,16 +108,6 @@ static bool set_decoder(tokenizer *t, const model *m, const model *normalized, f
 
 /* ---- Cuts ---- */
 
-static bool is_word(uint8_t c)
-{
-    return ((uint8_t)((c | 0x20) - 'a') < 26) || (uint8_t)(c - '0') < 10;
-}
-
-static bool is_sign(uint8_t c)
-{
-    return c == '+' || c == '/';
-}
-
 /* An added token must not cross a cut, end at it, or take a blank from its other side; nor begin at
  * it if the character before decides whether it is a single word. */
 static unsigned cuts_against(const added_token *a)
@@ -129,29 +117,29 @@ static unsigned cuts_against(const added_token *a)
     unsigned cuts = a->lstrip || a->rstrip ? CUT_AT_NEWLINE | CUT_AT_WIDE : 0;
     if (a->single_word && n > 0 && s[0] == ' ')
         cuts |= CUT_AT_SPACE | CUT_AT_WIDE;
-    if (a->single_word && n > 0 && (uint8_t)(s[0] - '0') < 10)
+    if (a->single_word && n > 0 && cut_is_digit(s[0]))
         cuts |= CUT_AT_DIGIT;
-    if (a->single_word && n > 0 && is_sign(s[0]))
+    if (a->single_word && n > 0 && cut_is_sign(s[0]))
         cuts |= CUT_AT_SIGN;
     if (a->single_word && n > 0 && s[0] >= 0xE3)
         cuts |= CUT_AT_STOP;
     for (size_t i = 1; i < n; i++) {
         if ((s[i] == ' ' || s[i - 1] == '\n') && (s[i - 1] >= 0x80 || s[i] >= 0x80))
             cuts |= CUT_AT_WIDE;
-        if (s[i] == ' ' && is_word(s[i - 1]))
+        if (s[i] == ' ' && cut_is_word(s[i - 1]))
             cuts |= CUT_AT_SPACE;
-        if (s[i - 1] == '\n' && is_word(s[i]))
+        if (s[i - 1] == '\n' && cut_is_word(s[i]))
             cuts |= CUT_AT_NEWLINE;
-        if ((uint8_t)(s[i] - '0') < 10 && is_word(s[i - 1]))
+        if (cut_is_digit(s[i]) && cut_is_word(s[i - 1]))
             cuts |= CUT_AT_DIGIT;
-        if (is_sign(s[i]) && is_word(s[i - 1]))
+        if (cut_is_sign(s[i]) && cut_is_word(s[i - 1]))
             cuts |= CUT_AT_SIGN;
         if (s[i] >= 0xE3) /* may be the first byte of a stop or comma */
             cuts |= CUT_AT_STOP;
     }
     /* The text after a token is a new stretch, which may get a prefix; it does not continue the one
      * before. */
-    if (n > 0 && is_word(s[n - 1]))
+    if (n > 0 && cut_is_word(s[n - 1]))
         cuts |= CUT_AT_SPACE | CUT_AT_DIGIT | CUT_AT_SIGN;
     if (n > 0 && s[n - 1] == '\n')
         cuts |= CUT_AT_NEWLINE | CUT_AT_WIDE;
@@ -213,27 +201,16 @@ size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, s
 
 /* ---- New and free ---- */
 
-static bool name_tokens(tokenizer *t, const model *m, token_kind kind)
-{
-    name_result result = NAME_ADDED;
-    for (uint32_t id = 0; id < m->n_tokens && result <= NAME_THERE; id++)
-        if (m->tokens[id].kind == kind)
-            result = name_table_add(&t->names, model_token_bytes(m, id), m->tokens[id].n_bytes, id);
-    return result <= NAME_THERE;
-}
-
 static bool keep_tokens(tokenizer *t, const model *m)
 {
-    t->n_tokens = m->n_tokens;
-    t->tokens = malloc(m->n_tokens * sizeof *t->tokens + 1);
-    t->token_bytes = malloc(m->n_bytes + 8);
-    if (!t->tokens || !t->token_bytes)
-        return false;
-    if (m->n_tokens)
-        memcpy(t->tokens, m->tokens, m->n_tokens * sizeof *t->tokens);
-    if (m->n_bytes)
-        memcpy(t->token_bytes, m->bytes, m->n_bytes);
-    return name_tokens(t, m, TOKEN_CONTROL) && name_tokens(t, m, TOKEN_NORMAL);
+    static const token_kind kinds[] = {TOKEN_CONTROL, TOKEN_NORMAL};
+    name_result result = model_copy_tokens(&t->own, m) ? NAME_ADDED : NAME_NO_MEMORY;
+    for (size_t k = 0; k < 2; k++)
+        for (uint32_t id = 0; id < m->n_tokens && result <= NAME_THERE; id++)
+            if (m->tokens[id].kind == kinds[k])
+                result =
+                    name_table_add(&t->names, model_token_bytes(m, id), m->tokens[id].n_bytes, id);
+    return result <= NAME_THERE;
 }
 
 /* When everything else is set. */
@@ -241,8 +218,8 @@ static void set_ranges(tokenizer *t, const model *m)
 {
     range_rules *r = &t->ranges;
     t->info.no_ranges = token_ranges_rules(m, r);
-    r->tokens = t->tokens;
-    r->bytes = t->token_bytes;
+    r->tokens = t->own.tokens;
+    r->bytes = t->own.bytes;
     r->added[0] = t->raw;
     if (r->searches)
         r->added[1] = t->chars ? char_engine_added(t->chars) : t->normalized;
@@ -252,13 +229,17 @@ tokenizer *tokenizer_new(const model *m, failure *err)
 {
     model normalized;
     tokenizer *t = calloc(1, sizeof *t);
-    if (!t || !keep_tokens(t, m)) {
-        fail_memory(err);
+    bool made = (t && keep_tokens(t, m)) || fail_memory(err);
+    model_init(&normalized);
+    made = made && normalize_added(t, m, &normalized, err) && set_engine(t, m, &normalized, err) &&
+           (t->raw = added_tokens_new(m, false, err)) != NULL &&
+           (!t->words || set_normalized(t, m, &normalized, err)) &&
+           set_decoder(t, m, &normalized, err);
+    model_free(&normalized);
+    if (!made) {
         tokenizer_free(t);
         return NULL;
     }
-    model_init(&normalized);
-    bool made = normalize_added(t, m, &normalized, err) && set_engine(t, m, &normalized, err);
     t->info = (tokenizer_info){
         .vocab_size = (uint32_t)m->n_tokens,
         .bos_id = m->bos_id,
@@ -275,16 +256,6 @@ tokenizer *tokenizer_new(const model *m, failure *err)
     for (size_t i = 0; i < m->n_steps; i++)
         if (m->steps[i].kind == NORMALIZE_CHARSMAP)
             t->info.unicode = GRAPHEME_UNICODE;
-    if (made)
-        made = (t->raw = added_tokens_new(m, false, err)) != NULL;
-    if (made && t->words)
-        made = set_normalized(t, m, &normalized, err);
-    made = made && set_decoder(t, m, &normalized, err);
-    model_free(&normalized);
-    if (!made) {
-        tokenizer_free(t);
-        return NULL;
-    }
     limit_cuts(t, m);
     set_ranges(t, m);
     return t;
@@ -298,16 +269,11 @@ tokenizer *tokenizer_new_bytes(void)
     tokenizer *t = calloc(1, sizeof *t);
     model_init(&m);
     bool made = t != NULL;
-    for (uint32_t id = 0; made && id < BYTES_TOKENIZER_VOCAB_SIZE; id++) {
-        const uint8_t byte = (uint8_t)id;
-        const bool is_eod = id == BYTES_TOKENIZER_EOD;
-        made = model_set_token(&m,
-                               &(new_token){.id = id,
-                                            .bytes = is_eod ? (const void *)eod : &byte,
-                                            .n_bytes = is_eod ? sizeof eod - 1 : 1,
-                                            .kind = is_eod ? TOKEN_CONTROL : TOKEN_NORMAL},
+    for (uint32_t id = 0; made && id < BYTES_TOKENIZER_EOD; id++)
+        made = model_set_token(&m, &(new_token){id, &(uint8_t){(uint8_t)id}, 1, TOKEN_NORMAL, 0},
                                &err);
-    }
+    const new_token end = {BYTES_TOKENIZER_EOD, eod, sizeof eod - 1, TOKEN_CONTROL, 0};
+    made = made && model_set_token(&m, &end, &err);
     if (made) {
         t->builtin = true;
         t->info = (tokenizer_info){.vocab_size = BYTES_TOKENIZER_VOCAB_SIZE,
@@ -338,8 +304,7 @@ void tokenizer_free(tokenizer *t)
     added_tokens_free(t->raw);
     added_tokens_free(t->normalized);
     name_table_free(&t->names);
-    free(t->tokens);
-    free(t->token_bytes);
+    model_free(&t->own);
     free(t);
 }
 
@@ -358,10 +323,10 @@ uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes)
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)
 {
     *n_bytes = 0;
-    if (id >= t->n_tokens || t->tokens[id].kind == TOKEN_ABSENT)
+    if (id >= t->own.n_tokens || t->own.tokens[id].kind == TOKEN_ABSENT)
         return NULL;
-    *n_bytes = t->tokens[id].n_bytes;
-    return t->token_bytes + t->tokens[id].offset;
+    *n_bytes = t->own.tokens[id].n_bytes;
+    return model_token_bytes(&t->own, id);
 }
 
 /* ---- Encoders ---- */
@@ -419,15 +384,15 @@ encoder_state encoder_save(const encoder *e)
 {
     if (!e->t->info.in_order)
         return (encoder_state){0};
-    encoder_state state;
-    char_scratch_save(e->chars, &state.sum, &state.unknown);
-    return state;
+    const unigram_state *state = char_scratch_state(e->chars);
+    return (encoder_state){state->score, state->unknown != NULL};
 }
 
 void encoder_restore(encoder *e, encoder_state state)
 {
+    static const uint8_t before[1]; /* of a run that continues, only its existence matters */
     if (e->t->info.in_order)
-        char_scratch_restore(e->chars, state.sum, state.unknown);
+        *char_scratch_state(e->chars) = (unigram_state){state.sum, state.unknown ? before : NULL};
 }
 
 uint64_t encoder_specials_seen(const encoder *e)

@@ -15,13 +15,8 @@
 
 #define MAX_STEPS (MODEL_MAX_PIECE_STEPS + 1)
 
-typedef struct word_splitter {
-    splitter *split;
-    bool drops_blanks;
-} word_splitter;
-
 struct word_engine {
-    word_splitter splits[MAX_STEPS + 1]; /* of the text, then of each step */
+    splitter *splits[MAX_STEPS + 1]; /* of the text, then of each step */
     piece_step steps[MAX_STEPS];
     size_t n_steps;
     bool finds_first; /* a step needs to know what the text begins with */
@@ -69,13 +64,13 @@ static bool load_splits(word_engine *e, const model *m)
     memcpy(e->steps, m->later, sizeof m->later);
     if (m->metaspace)
         e->steps[e->n_steps++] =
-            (piece_step){CHANGE_MARKS, m->prepend, m->metaspace_split ? SPLIT_MARKS : SPLIT_NONE};
+            (piece_step){CHANGE_MARKS, m->prepend, m->metaspace_split ? STAGE_MARKS : SPLIT_NONE};
     bool made = true;
     for (size_t i = 0; i <= e->n_steps; i++) {
         const split_pattern p = i > 0 ? e->steps[i - 1].split : m->split;
-        e->splits[i] = (word_splitter){splitter_new(p, m->own), split_drops_blanks(p)};
+        e->splits[i] = splitter_new(p, m->own);
         e->finds_first |= i > 0 && e->steps[i - 1].prepend == PREPEND_FIRST;
-        made &= e->splits[i].split != NULL;
+        made &= e->splits[i] != NULL;
     }
     return made;
 }
@@ -96,7 +91,7 @@ void word_engine_free(word_engine *e)
     if (!e)
         return;
     for (size_t i = 0; i <= e->n_steps; i++)
-        splitter_free(e->splits[i].split);
+        splitter_free(e->splits[i]);
     byte_bpe_free(e->bytes);
     char_bpe_free(e->chars);
     unigram_free(e->unigram);
@@ -122,7 +117,7 @@ static bool append_bytes(text_span text, text_buffer *out)
 /* n_first: how many bytes of it come from the first character of the text. */
 static bool change_piece(const piece_step *step, text_buffer *out, text_span *text, size_t *n_first)
 {
-    const model_text blank = model_view(" ", 1), mark = model_view("\xE2\x96\x81", 3);
+    const model_text blank = model_view(" ", 1), mark = model_view(MODEL_MARK, MODEL_MARK_BYTES);
     const bool after_blank = text->bytes[0] == ' ', begins = *n_first > 0;
     if (step->change == CHANGE_BLANK) {
         *n_first += begins && !after_blank;
@@ -130,8 +125,7 @@ static bool change_piece(const piece_step *step, text_buffer *out, text_span *te
     }
     const text_span parts[2] = {{text->bytes, *n_first},
                                 {text->bytes + *n_first, text->n_bytes - *n_first}};
-    const bool after_mark = after_blank || (text->n_bytes >= mark.n_bytes &&
-                                            memcmp(text->bytes, mark.s, mark.n_bytes) == 0);
+    const bool after_mark = after_blank || model_begins_with_mark(text->bytes, text->n_bytes);
     bool done = true;
     out->n_bytes = 0;
     if (step->prepend == PREPEND_ALWAYS || (step->prepend == PREPEND_FIRST && begins))
@@ -159,16 +153,11 @@ static bool encode_piece(word_scratch *s, text_span text, id_buffer *out)
            unigram_end(s->search, text.bytes + text.n_bytes, out);
 }
 
-static size_t dropped_blanks(const word_splitter *w, text_span text)
-{
-    return w->drops_blanks ? split_leading_blanks(text.bytes, text.n_bytes) : 0;
-}
-
 /* Encodes a word that the splitter `k` has found. */
 static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_first, id_buffer *out)
 {
     const word_engine *e = s->e;
-    const size_t n_dropped = dropped_blanks(&e->splits[k], text);
+    const size_t n_dropped = splitter_dropped_blanks(e->splits[k], text.bytes, text.n_bytes);
     text = (text_span){text.bytes + n_dropped, text.n_bytes - n_dropped};
     if (text.n_bytes == 0)
         return true;
@@ -178,7 +167,7 @@ static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_fir
     n_first = n_first > n_dropped ? n_first - n_dropped : 0;
     n_first = n_first < text.n_bytes ? n_first : text.n_bytes;
     if (!change_piece(&e->steps[k], &s->steps[k].text, &text, &n_first) ||
-        !found_words_find(w, e->splits[k + 1].split, text.bytes, text.n_bytes))
+        !found_words_find(w, e->splits[k + 1], text.bytes, text.n_bytes))
         return false;
     if (n_first > 0)
         n_first = found_words_kept(w, n_first);
@@ -193,13 +182,7 @@ static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_fir
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
-    word_scratch *s = context;
-    text_span text = {word, n_bytes};
-    if (s->e->n_steps > 0)
-        return encode_found(s, 0, text, 0, out);
-    const size_t n_dropped = dropped_blanks(&s->e->splits[0], text);
-    text = (text_span){word + n_dropped, n_bytes - n_dropped};
-    return text.n_bytes == 0 || encode_piece(s, text, out);
+    return encode_found(context, 0, (text_span){word, n_bytes}, 0, out);
 }
 
 word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes)
@@ -236,7 +219,7 @@ void word_scratch_free(word_scratch *s)
 bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buffer *out)
 {
     found_words *w = &s->words;
-    const splitter *split = s->e->splits[0].split;
+    const splitter *split = s->e->splits[0];
     if (text.n_bytes == 0)
         return true;
     if (text.n_bytes >= UINT32_MAX || !found_words_find(w, split, text.bytes, text.n_bytes))

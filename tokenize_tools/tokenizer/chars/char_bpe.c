@@ -70,6 +70,7 @@ typedef struct builder {
     double_array pieces; /* sentencepiece: possible results of merges */
     uint32_t *scores;    /* their different scores, the best first, as given by score_order */
     size_t n_scores;
+    uint32_t *characters; /* by symbol, for symbols above the ids */
     merge_list list;
     uint64_t work; /* steps taken so far */
 } builder;
@@ -352,18 +353,8 @@ typedef struct to_split {
     int depth;
 } to_split;
 
-/* Characters by symbol, for symbols above the ids. */
-static uint32_t character_of(const builder *w, const uint32_t *characters, uint32_t symbol)
-{
-    uint32_t c = 0;
-    if (symbol >= w->b->n_ids)
-        return characters[symbol - w->b->n_ids];
-    only_character(w->m, symbol, &c);
-    return c;
-}
-
 /* Splits an unused piece as it was merged, recursively. The stack holds the right halves. */
-static bool split_unused(builder *w, const uint32_t *characters, uint32_t symbol)
+static bool split_unused(builder *w, uint32_t symbol)
 {
     to_split stack[MAX_SPLIT_DEPTH + 2] = {{symbol, 0}};
     size_t n_stack = 1;
@@ -378,8 +369,10 @@ static bool split_unused(builder *w, const uint32_t *characters, uint32_t symbol
                 return fail_memory(w->err);
             continue;
         }
+        if (!token)
+            c = w->characters[at.symbol - w->b->n_ids];
         if (!token || only_character(w->m, at.symbol, &c)) {
-            if (!append_unknown(w, character_of(w, characters, at.symbol)))
+            if (!append_unknown(w, c))
                 return false;
             continue;
         }
@@ -393,11 +386,11 @@ static bool split_unused(builder *w, const uint32_t *characters, uint32_t symbol
     return true;
 }
 
-static bool add_odd(builder *w, const uint32_t *characters, uint32_t symbol)
+static bool add_odd(builder *w, uint32_t symbol)
 {
     char_bpe *b = w->b;
     const size_t first = b->odd_ids.n;
-    if (!split_unused(w, characters, symbol))
+    if (!split_unused(w, symbol))
         return false;
     b->odd[symbol / 8] |= (uint8_t)(1 << symbol % 8);
     b->odd_outputs[b->n_odd++] =
@@ -410,7 +403,7 @@ static bool is_split(const model *m, uint32_t id)
     return m->tokens[id].kind == TOKEN_UNUSED && m->rule == MERGE_SCORED;
 }
 
-static bool add_odds(builder *w, uint32_t *characters)
+static bool add_odds(builder *w)
 {
     char_bpe *b = w->b;
     for (uint32_t c = 0; c < 0x110000; c++) {
@@ -420,13 +413,13 @@ static bool add_odds(builder *w, uint32_t *characters)
         }
         const uint32_t symbol = symbol_of(b, c);
         if (symbol != NO_SYMBOL && symbol >= b->n_ids)
-            characters[symbol - b->n_ids] = c;
+            w->characters[symbol - b->n_ids] = c;
     }
     for (uint32_t id = 0; id < b->n_ids; id++)
-        if (is_split(w->m, id) && !add_odd(w, characters, id))
+        if (is_split(w->m, id) && !add_odd(w, id))
             return false;
     for (uint32_t symbol = b->n_ids; symbol < b->n_symbols; symbol++)
-        if (!add_odd(w, characters, symbol))
+        if (!add_odd(w, symbol))
             return false;
     return true;
 }
@@ -439,11 +432,8 @@ static bool load_odd_symbols(builder *w)
         n_odd += is_split(w->m, id);
     b->odd = calloc(b->n_symbols / 8 + 1, 1);
     b->odd_outputs = malloc(n_odd * sizeof *b->odd_outputs + 1);
-    uint32_t *characters = malloc((b->n_symbols - b->n_ids) * sizeof *characters + 1);
-    const bool loaded =
-        b->odd && b->odd_outputs && characters ? add_odds(w, characters) : fail_memory(w->err);
-    free(characters);
-    return loaded;
+    w->characters = malloc((b->n_symbols - b->n_ids) * sizeof *w->characters + 1);
+    return b->odd && b->odd_outputs && w->characters ? add_odds(w) : fail_memory(w->err);
 }
 
 /* ---- Tries ---- */
@@ -547,6 +537,7 @@ char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, failure *err)
     const bool built = build_tables(&w);
     double_array_free(&w.pieces);
     free(w.scores);
+    free(w.characters);
     free(w.list.pairs);
     if (built)
         return b;
@@ -655,11 +646,10 @@ typedef struct reader {
 
 static void put_unknown(reader *r, size_t length)
 {
-    static const uint8_t mark[3] = {0xE2, 0x96, 0x81};
     const char_bpe *b = r->b;
     const bool is_mark = *r->at == ' ' && b->spaces_are_marks;
-    const uint8_t *bytes = is_mark ? mark : r->at;
-    const size_t n_bytes = is_mark ? sizeof mark : length;
+    const uint8_t *bytes = is_mark ? (const uint8_t *)MODEL_MARK : r->at;
+    const size_t n_bytes = is_mark ? MODEL_MARK_BYTES : length;
     if (b->byte_fallback) {
         for (size_t i = 0; i < n_bytes; i++)
             r->symbols[r->n++] = b->byte_ids[bytes[i]];

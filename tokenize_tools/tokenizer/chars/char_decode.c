@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/normalize/normalizer.h"
+#include "text/array.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
 
@@ -14,14 +15,10 @@ struct char_decoder {
     bool cleans;
     model_text affix; /* as in the model */
     uint32_t unknown_id;
-    model_token *tokens;
-    size_t n_tokens;
-    uint8_t *bytes;
-    size_t n_bytes;
+    model own;       /* the tokens */
     bool falls_back; /* HuggingFace's ByteFallback */
 };
 
-static const uint8_t mark[3] = {0xE2, 0x96, 0x81};        /* U+2581 */
 static const uint8_t replacement[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
 
 static decode_rule rule_of(const model *m)
@@ -36,27 +33,26 @@ static decode_rule rule_of(const model *m)
  * capitals: <0x0a> and <0x+a> are bytes too. */
 static void find_byte(char_decoder *d, model_token *t)
 {
-    const uint8_t *name = d->bytes + t->offset;
+    uint8_t *name = d->own.bytes + t->offset;
     if (!d->falls_back || t->kind == TOKEN_ABSENT || t->n_bytes != 6 ||
         memcmp(name, "<0x", 3) != 0 || name[5] != '>' || !json_hex_digits[name[4]] ||
         (name[3] != '+' && !json_hex_digits[name[3]]))
         return;
     const int high = name[3] == '+' ? 0 : json_hex_digits[name[3]] - 1;
-    d->bytes[t->offset] = (uint8_t)(high << 4 | (json_hex_digits[name[4]] - 1));
+    *name = (uint8_t)(high << 4 | (json_hex_digits[name[4]] - 1));
     t->n_bytes = 1;
     t->kind = TOKEN_BYTE;
 }
 
 bool char_decoder_set_text(char_decoder *d, uint32_t id, const model_text *text)
 {
-    uint8_t *bytes = realloc(d->bytes, d->n_bytes + text->n_bytes + 1);
-    if (!bytes)
+    model *m = &d->own;
+    if (!array_reserve(&m->bytes, &m->bytes_capacity, m->n_bytes + text->n_bytes + 1, 1))
         return false;
-    d->bytes = bytes;
-    memcpy(bytes + d->n_bytes, text->s, text->n_bytes);
-    d->tokens[id] = (model_token){d->n_bytes, (uint32_t)text->n_bytes, TOKEN_NORMAL, 0};
-    d->n_bytes += text->n_bytes;
-    find_byte(d, &d->tokens[id]);
+    memcpy(m->bytes + m->n_bytes, text->s, text->n_bytes);
+    m->tokens[id] = (model_token){m->n_bytes, (uint32_t)text->n_bytes, TOKEN_NORMAL, 0};
+    m->n_bytes += text->n_bytes;
+    find_byte(d, &m->tokens[id]);
     return true;
 }
 
@@ -72,21 +68,13 @@ char_decoder *char_decoder_new(const model *m, bool prefixed)
     d->cleans = m->decode_cleans;
     d->unknown_id = m->unknown_id;
     d->falls_back = m->byte_fallback && m->decode != DECODE_AS_MODEL;
-    d->n_tokens = m->n_tokens;
-    d->n_bytes = m->n_bytes;
-    d->tokens = malloc(m->n_tokens * sizeof *d->tokens + 1);
-    d->bytes = malloc(m->n_bytes + 1);
     const model_text *affix = &m->decode_affix;
-    if (!d->tokens || !d->bytes || !model_text_set(&d->affix, affix->s, affix->n_bytes)) {
+    if (!model_copy_tokens(&d->own, m) || !model_text_set(&d->affix, affix->s, affix->n_bytes)) {
         char_decoder_free(d);
         return NULL;
     }
-    if (m->n_tokens > 0)
-        memcpy(d->tokens, m->tokens, m->n_tokens * sizeof *d->tokens);
-    if (m->n_bytes > 0)
-        memcpy(d->bytes, m->bytes, m->n_bytes);
-    for (size_t id = 0; id < d->n_tokens && d->falls_back; id++)
-        find_byte(d, &d->tokens[id]);
+    for (size_t id = 0; id < d->own.n_tokens && d->falls_back; id++)
+        find_byte(d, &d->own.tokens[id]);
     return d;
 }
 
@@ -94,8 +82,7 @@ void char_decoder_free(char_decoder *d)
 {
     if (!d)
         return;
-    free(d->tokens);
-    free(d->bytes);
+    model_free(&d->own);
     free(d->affix.s);
     free(d);
 }
@@ -129,11 +116,6 @@ static bool append_all_or_none(text_span bytes, text_buffer *out)
 
 /* ---- Tokens ---- */
 
-static bool begins_with_mark(text_span text)
-{
-    return text.n_bytes >= sizeof mark && memcmp(text.bytes, mark, sizeof mark) == 0;
-}
-
 /* Replaces what stands for blanks by them, or removes it. */
 static bool append_blanked(text_span text, model_text blank, bool drop, text_buffer *out)
 {
@@ -142,7 +124,7 @@ static bool append_blanked(text_span text, model_text blank, bool drop, text_buf
 
 static bool append_marked(text_span text, bool drop, text_buffer *out)
 {
-    return append_blanked(text, model_view(mark, sizeof mark), drop, out);
+    return append_blanked(text, model_view(MODEL_MARK, MODEL_MARK_BYTES), drop, out);
 }
 
 /* Replaces all `from` in the text, which get shorter, from `start` on. */
@@ -213,13 +195,14 @@ static bool flush_bytes(const char_decoder *d, text_buffer *bytes, progress *p)
 static bool append_sentencepiece(const char_decoder *d, uint32_t id, text_span text, progress *p)
 {
     p->at_start &= p->out->n_bytes == 0;
-    const uint8_t kind = d->tokens[id].kind;
+    const uint8_t kind = d->own.tokens[id].kind;
     if (kind == TOKEN_CONTROL)
         return true;
     bool taken = false;
-    if (p->at_start && (d->dummy || d->collapse) && begins_with_mark(text)) {
-        text.bytes += sizeof mark;
-        text.n_bytes -= sizeof mark;
+    if (p->at_start && (d->dummy || d->collapse) &&
+        model_begins_with_mark(text.bytes, text.n_bytes)) {
+        text.bytes += MODEL_MARK_BYTES;
+        text.n_bytes -= MODEL_MARK_BYTES;
         taken = !d->collapse;
     }
     const bool appended = kind == TOKEN_UNKNOWN || id == d->unknown_id
@@ -231,8 +214,8 @@ static bool append_sentencepiece(const char_decoder *d, uint32_t id, text_span t
 
 static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes, progress *p)
 {
-    const model_token *t = &d->tokens[id];
-    const text_span text = {d->bytes + t->offset, t->n_bytes};
+    const model_token *t = &d->own.tokens[id];
+    const text_span text = {model_token_bytes(&d->own, id), t->n_bytes};
     if (t->kind == TOKEN_BYTE)
         return text_buffer_append(bytes, text.bytes, text.n_bytes);
     if (!flush_bytes(d, bytes, p))
@@ -256,7 +239,7 @@ bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model
     progress p = {.out = &out, .at_start = true};
     bool ok = true;
     for (size_t i = 0; i < n_ids && ok; i++) {
-        if (ids[i] >= d->n_tokens || d->tokens[ids[i]].kind == TOKEN_ABSENT)
+        if (ids[i] >= d->own.n_tokens || d->own.tokens[ids[i]].kind == TOKEN_ABSENT)
             continue;
         p.last = i + 1 == n_ids;
         ok = append_token(d, ids[i], &bytes, &p);

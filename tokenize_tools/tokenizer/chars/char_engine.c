@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tokenizer/chars/char_bpe.h"
 #include "tokenizer/chars/char_words.h"
@@ -13,8 +12,6 @@
 #include "tokenizer/words/word_cache.h"
 #include "text/array.h"
 #include "text/utf8.h"
-
-static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
 /* Which stretches of text are sentences, which are encoded independently. */
 typedef enum sentence_kind {
@@ -50,11 +47,10 @@ struct char_engine {
     char_words words;
     sentence_kind sentences;
     splitter *split; /* PIECES: */
-    bool drops_blanks, prefix_words, splits_at_marks;
+    bool prefix_words, splits_at_marks;
     added_tokens *added; /* in normalized text, or NULL */
     bool blanks_only;    /* to find `added`, all U+2581 in the text become blanks */
     char_cuts cuts;
-    bool in_order; /* Unigram: sums continue across cuts */
 };
 
 struct char_scratch {
@@ -223,16 +219,17 @@ size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searc
     return 0;
 }
 
-/* Whether no word has a blank, and the words on both sides of one do not depend on each other. */
+/* Whether no word has a blank, and the words on both sides of one do not depend on each other: the
+ * first stage drops them. */
 static bool first_drops_blanks(const model *m)
 {
-    return split_drops_blanks(split_first(m->split));
+    return split_drops_blanks(m->split & 0xFF);
 }
 
 /* The same of U+2581. */
 static bool is_at_punctuation(const model *m)
 {
-    return m->split == SPLIT_EACH_PUNCTUATION && m->metaspace_split;
+    return m->split == STAGE_EACH_PUNCTUATION && m->metaspace_split;
 }
 
 static cut_place place_of_cuts(const char_engine *e, const model *m)
@@ -273,7 +270,8 @@ static bool load_cuts(char_engine *e, const model *m, failure *err)
 /* Appends the text with a blank for each U+2581. */
 static bool append_blanked(text_span text, text_buffer *out)
 {
-    return normalize_replace(text, model_view(mark, sizeof mark), model_view(" ", 1), false, out);
+    return normalize_replace(text, model_view(MODEL_MARK, MODEL_MARK_BYTES), model_view(" ", 1),
+                             false, out);
 }
 
 static bool blank_content(model_text *content)
@@ -311,11 +309,8 @@ static bool load_added(char_engine *e, const model *normalized, failure *err)
 static bool may_be_blanked(const model *m)
 {
     bool replaced = false;
-    for (size_t i = 0; i < m->n_steps; i++) {
-        const normalize_step *step = &m->steps[i];
-        replaced |= step->kind == NORMALIZE_REPLACE && model_text_is(&step->from, " ") &&
-                    model_text_is(&step->to, "\xE2\x96\x81");
-    }
+    for (size_t i = 0; i < m->n_steps; i++)
+        replaced |= model_step_marks_blanks(&m->steps[i]);
     for (size_t i = 0; i < m->n_added; i++)
         replaced &= !(m->added[i].normalized && (m->added[i].lstrip || m->added[i].rstrip));
     return replaced && !m->metaspace && m->split == SPLIT_NONE;
@@ -345,7 +340,6 @@ static void choose_words(char_engine *e, const model *m)
     e->words = e->bpe ? *char_bpe_words(e->bpe) : *unigram_char_words(e->pieces);
     if (m->split != SPLIT_NONE) {
         e->sentences = PIECES;
-        e->drops_blanks = split_drops_blanks(m->split);
         e->prefix_words = m->metaspace && m->prepend == PREPEND_ALWAYS;
         e->splits_at_marks = m->metaspace && m->metaspace_split;
         char_words_init(&e->words, e->form.spaces_are_marks);
@@ -379,7 +373,6 @@ static bool load_engine(char_engine *e, const model *m, const model *normalized,
     if (m->split != SPLIT_NONE && !(e->split = splitter_new(m->split, m->own)))
         return fail_memory(err);
     choose_words(e, m);
-    e->in_order = e->pieces && e->sentences == WHOLE_TEXT;
     return load_cuts(e, m, err);
 }
 
@@ -409,7 +402,7 @@ void char_engine_free(char_engine *e)
 
 bool char_engine_in_order(const char_engine *e)
 {
-    return e->in_order;
+    return e->pieces && e->sentences == WHOLE_TEXT; /* sums continue across cuts */
 }
 
 const added_tokens *char_engine_added(const char_engine *e)
@@ -441,9 +434,7 @@ static size_t mark_at(const char_engine *e, text_span text, size_t at)
 {
     if (text.bytes[at] == ' ' && e->form.spaces_are_marks)
         return 1;
-    return text.n_bytes - at >= sizeof mark && memcmp(text.bytes + at, mark, sizeof mark) == 0
-               ? sizeof mark
-               : 0;
+    return model_begins_with_mark(text.bytes + at, text.n_bytes - at) ? MODEL_MARK_BYTES : 0;
 }
 
 static bool encode_between_marks(char_scratch *s, text_span text, id_buffer *out)
@@ -471,7 +462,7 @@ static bool encode_piece(char_scratch *s, text_span text, id_buffer *out)
     if (text.n_bytes == 0)
         return true;
     if (e->prefix_words && mark_at(e, text, 0) == 0 &&
-        !text_buffer_prefix(&s->word, mark, sizeof mark, &text))
+        !text_buffer_prefix(&s->word, MODEL_MARK, MODEL_MARK_BYTES, &text))
         return false;
     return e->splits_at_marks ? encode_between_marks(s, text, out) : encode_sentence(s, text, out);
 }
@@ -484,8 +475,7 @@ static bool encode_pieces(char_scratch *s, text_span text, id_buffer *out)
         return false;
     for (size_t at = 0, end; at < w->n_bytes; at = end) {
         end = split_next_start(w->starts, at + 1, w->n_bytes);
-        if (e->drops_blanks)
-            at += split_leading_blanks(w->text + at, end - at);
+        at += splitter_dropped_blanks(e->split, w->text + at, end - at);
         if (!encode_piece(s, (text_span){w->text + at, end - at}, out))
             return false;
     }
@@ -550,7 +540,7 @@ static bool encode_words(char_scratch *s, text_span text, id_buffer *out)
         }
         const bool cached = n < MAX_CACHED_BYTES;
         bool encoded;
-        if (s->e->in_order)
+        if (char_engine_in_order(s->e))
             encoded = cached ? unigram_words(s->search, text.bytes, n, s->starts, out)
                              : unigram_word(s->search, text.bytes, n, out);
         else
@@ -573,15 +563,15 @@ static bool add_prefix(char_scratch *s, stretch *t)
     if (!prefix || (t->flags & NORMALIZE_CONTINUES) != 0 || t->text.n_bytes == 0 ||
         (form->not_twice && mark_at(s->e, t->text, 0) > 0))
         return true;
-    return form->blank_prefix ? text_buffer_prefix(&s->prefixed, " ", 1, &t->text)
-                              : text_buffer_prefix(&s->prefixed, mark, sizeof mark, &t->text);
+    return text_buffer_prefix(&s->prefixed, form->blank_prefix ? " " : MODEL_MARK,
+                              form->blank_prefix ? 1 : MODEL_MARK_BYTES, &t->text);
 }
 
 bool char_scratch_encode(char_scratch *s, stretch t, id_buffer *out)
 {
     if (!s->e->blanks_only && !add_prefix(s, &t))
         return false;
-    if (!s->e->in_order)
+    if (!char_engine_in_order(s->e))
         return encode_words(s, t.text, out);
     if ((t.flags & NORMALIZE_CONTINUES) == 0)
         unigram_begin(s->search);
@@ -613,10 +603,10 @@ char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes)
         return NULL;
     s->e = e;
     if (e->pieces)
-        s->search = unigram_scratch_new(e->pieces, e->in_order ? cache_bytes : 0);
-    if (!e->in_order)
+        s->search = unigram_scratch_new(e->pieces, char_engine_in_order(e) ? cache_bytes : 0);
+    if (!char_engine_in_order(e))
         s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
-    if ((!e->in_order && !s->cache) || (e->pieces && !s->search)) {
+    if ((!char_engine_in_order(e) && !s->cache) || (e->pieces && !s->search)) {
         char_scratch_free(s);
         return NULL;
     }
@@ -638,15 +628,7 @@ void char_scratch_free(char_scratch *s)
     free(s);
 }
 
-void char_scratch_save(const char_scratch *s, double *score, bool *unknown)
+unigram_state *char_scratch_state(char_scratch *s)
 {
-    const unigram_state *state = unigram_scratch_state(s->search);
-    *score = state->score;
-    *unknown = state->unknown != NULL;
-}
-
-/* If a run continues across a cut, only its existence matters. */
-void char_scratch_restore(char_scratch *s, double score, bool unknown)
-{
-    *unigram_scratch_state(s->search) = (unigram_state){score, unknown ? mark : NULL};
+    return unigram_scratch_state(s->search);
 }

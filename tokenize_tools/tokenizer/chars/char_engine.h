@@ -4,6 +4,7 @@
  * before. Pure. */
 #pragma once
 
+#include "tokenizer/chars/unigram.h"
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/words/added_tokens.h"
@@ -43,7 +44,5 @@ typedef struct stretch {
 bool char_scratch_normalize(char_scratch *s, stretch *t);
 /* Appends the ids of normalized text between two added tokens. */
 bool char_scratch_encode(char_scratch *s, stretch t, id_buffer *out);
-/* The state of the sentence, if char_engine_in_order. unknown: it ends with unknown characters that
- * became one id, and following ones join it. */
-void char_scratch_save(const char_scratch *s, double *score, bool *unknown);
-void char_scratch_restore(char_scratch *s, double score, bool unknown);
+/* The state of the sentence, if char_engine_in_order. */
+unigram_state *char_scratch_state(char_scratch *s);

@@ -183,16 +183,14 @@ const char_words *unigram_char_words(const unigram *u)
 
 /* ---- From the pieces of a window to ids ---- */
 
-static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
-
 static bool append_bytes(const unigram *u, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
-    if (!id_buffer_reserve(out, n_bytes * sizeof mark))
+    if (!id_buffer_reserve(out, n_bytes * MODEL_MARK_BYTES))
         return false;
     for (size_t i = 0; i < n_bytes; i++) {
         const bool is_mark = text[i] == ' ' && u->trie.spaces_are_marks;
-        const uint8_t *bytes = is_mark ? mark : text + i;
-        for (size_t k = 0; k < (is_mark ? sizeof mark : 1); k++)
+        const uint8_t *bytes = is_mark ? (const uint8_t *)MODEL_MARK : text + i;
+        for (size_t k = 0; k < (is_mark ? MODEL_MARK_BYTES : 1); k++)
             out->ids[out->n++] = u->byte_ids[bytes[k]];
     }
     return true;
@@ -633,12 +631,8 @@ bool unigram_words(unigram_scratch *s, const uint8_t *text, size_t n_bytes, cons
 {
     word_finder f = {.starts = starts, .n_bytes = n_bytes};
     s->found.n = 0;
-    if (s->cache)
-        return word_cache_encode(s->cache, text, n_bytes, starts, &s->found) &&
-               append_found(s, &f, text, out);
-    size_t number = 0;
-    for (size_t at = 0; at < n_bytes; at = start_of(&f, number))
-        if (!encode_open(s, &f, text, number++, out))
-            return false;
-    return true;
+    if (!s->cache)
+        return unigram_word(s, text, n_bytes, out);
+    return word_cache_encode(s->cache, text, n_bytes, starts, &s->found) &&
+           append_found(s, &f, text, out);
 }

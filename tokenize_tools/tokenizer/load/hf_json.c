@@ -75,6 +75,8 @@ static bool read_sequence(json_reader *r, const hf_sequence *s, int depth, failu
 
 bool hf_read_components(json_reader *r, const hf_sequence *s, failure *err)
 {
+    if (r->at == 0)
+        return true;
     return json_peek(r) == JSON_NULL ? json_skip(r) : read_sequence(r, s, 0, err);
 }
 

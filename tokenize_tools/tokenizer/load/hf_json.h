@@ -17,7 +17,8 @@ bool hf_read_type(json_reader *r, char type[HF_TYPE_BYTES]);
 size_t hf_find_word(const char *const *words, size_t n_words, json_string word);
 
 /* Calls `read` for a component, or for each component of a Sequence in turn, with the reader before
- * it and the index of its type. Calls nothing for null. A type that is not listed is refused. */
+ * it and the index of its type. Calls nothing for null, or if r->at is 0: there is none. A type
+ * that is not listed is refused. */
 typedef struct hf_sequence {
     const char *what; /* "normalizer" */
     const char *list; /* "normalizers" */

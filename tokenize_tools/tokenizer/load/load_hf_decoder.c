@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "text/utf8.h"
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/load/load_hf_pipeline.h"
 
@@ -29,7 +28,7 @@ static bool read_replace(json_reader *r, char *letter)
     if (!json_read_fields(r, "Replace", fields, HF_N(fields)) ||
         !hf_read_pattern(r, &fields[1], "decoder Replace", &p))
         return false;
-    const bool marks = !p.regex && json_string_is(p.text, "\xE2\x96\x81");
+    const bool marks = !p.regex && json_string_is(p.text, MODEL_MARK);
     if (!json_field_string(r, &fields[2], &content))
         return false;
     *letter = marks && json_string_is(content, " ") ? 'R' : '?';
@@ -48,8 +47,8 @@ static bool read_strip(json_reader *r, char *letter)
                            {"stop", 0, JSON_NUMBER, .number = &stop}};
     if (!json_read_fields(r, "decoder Strip", fields, HF_N(fields)))
         return false;
-    if (content.n_bytes == 0 ||
-        utf8_decode((const uint8_t *)content.s, content.n_bytes, &c) != content.n_bytes)
+    const model_text text = model_view(content.s, content.n_bytes);
+    if (!model_text_is_character(&text, &c))
         return json_fail(r, "decoder Strip: the content is not one character");
     *letter = json_string_is(content, " ") && start == 1 && stop == 0 ? 'S' : '?';
     return true;
@@ -131,10 +130,10 @@ bool hf_read_decoder(json_reader *r, model *m, failure *err)
     };
     part_word word = {.m = m, .err = err};
     const hf_sequence s = {"decoder", "decoders", types, HF_N(types), read_part, &word};
-    const bool absent = r->at == 0;
-    const bool none = absent || json_peek(r) == JSON_NULL; /* an empty Sequence is not the same */
+    const bool none =
+        r->at == 0 || json_peek(r) == JSON_NULL; /* an empty Sequence is not the same */
     m->decode = DECODE_UNKNOWN;
-    if (!absent && !hf_read_components(r, &s, err))
+    if (!hf_read_components(r, &s, err))
         return false;
     for (size_t i = 0; i < HF_N(rules); i++) {
         if (strcmp(word.letters, rules[i].letters) == 0 && none == (word.n == 0) &&

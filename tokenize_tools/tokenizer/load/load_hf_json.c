@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/model/byte_alphabet.h"
@@ -292,7 +291,7 @@ static bool read_model(hf_file *f, const json_field *field, const json_field *pr
     const json_kind vocab = json_field_kind(&f->r, &fields[BPE_VOCAB]);
     const bool unigram = strcmp(type, "Unigram") == 0 || (!type[0] && vocab == JSON_ARRAY);
     f->r.at = pre_tokenizer->at;
-    if (f->r.at && !hf_read_pre_tokenizer(&f->r, f->m, !words && !unigram, f->err))
+    if (!hf_read_pre_tokenizer(&f->r, f->m, !words && !unigram, f->err))
         return false;
     if (unigram)
         return vocab == JSON_ARRAY ? read_unigram(f, fields)
@@ -421,14 +420,6 @@ static bool check_head(hf_file *f, const json_field *fields)
     return fields[FILE_MODEL].at != 0 || model_fail(f->err, 0, "there is no model");
 }
 
-typedef bool read_part(json_reader *r, model *m, failure *err);
-
-static bool read_if_there(hf_file *f, const json_field *field, read_part *read_one)
-{
-    f->r.at = field->at;
-    return field->at == 0 || read_one(&f->r, f->m, f->err);
-}
-
 static bool read_file(hf_file *f)
 {
     json_field fields[FILE_N_FIELDS] = {{"version", 0, JSON_STRING, true},
@@ -440,9 +431,11 @@ static bool read_file(hf_file *f)
                                         {"post_processor", 0},
                                         {"decoder", 0},
                                         {"model", 0}};
-    f->m->kind = MODEL_CHAR_BPE;
     if (!json_read_fields(&f->r, "tokenizer.json", fields, FILE_N_FIELDS) || !json_end(&f->r) ||
-        !check_head(f, fields) || !read_if_there(f, &fields[FILE_NORMALIZER], hf_read_normalizer) ||
+        !check_head(f, fields))
+        return false;
+    f->r.at = fields[FILE_NORMALIZER].at;
+    if (!hf_read_normalizer(&f->r, f->m, f->err) ||
         !read_model(f, &fields[FILE_MODEL], &fields[FILE_PRE_TOKENIZER]))
         return false;
     f->r.at = fields[FILE_ADDED_TOKENS].at;
@@ -450,8 +443,10 @@ static bool read_file(hf_file *f)
         return false;
     hf_drop_absent_split(f->m);
     f->r.at = fields[FILE_DECODER].at;
-    return hf_read_decoder(&f->r, f->m, f->err) &&
-           read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);
+    if (!hf_read_decoder(&f->r, f->m, f->err))
+        return false;
+    f->r.at = fields[FILE_POST_PROCESSOR].at;
+    return hf_read_post_processor(&f->r, f->m, f->err);
 }
 
 bool load_hf_json(model *m, const model_source *source, failure *err)

@@ -6,8 +6,8 @@
 #include "text/json_reader.h"
 #include "tokenizer/model/model.h"
 
-/* The reader must be before the value. false: err, or the failure of the reader, gives the
- * reason. */
+/* The reader must be before the value, or at 0 if the file has none. false: err, or the failure of
+ * the reader, gives the reason. */
 bool hf_read_normalizer(json_reader *r, model *m, failure *err);
 /* Sets m->kind to MODEL_BYTE_BPE if of_bytes and the words that a ByteLevel leaves are of bytes.
  * Call after hf_read_normalizer. */
@@ -19,8 +19,7 @@ void hf_drop_absent_split(model *m);
 /* Reads a Metaspace, of a pre_tokenizer or a decoder. */
 bool hf_read_byte_level(json_reader *r, bool *prefix_space, bool *use_regex);
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split);
-/* Sets m->decode. Call after the model was read, with r->at 0 if the file has no decoder. Refuses a
- * decoder that tokenizers does not have. */
+/* Sets m->decode, after the model was read. Refuses a decoder that tokenizers does not have. */
 bool hf_read_decoder(json_reader *r, model *m, failure *err);
 /* Sets bos_id and eos_id if exactly one token is before or after the text. */
 bool hf_read_post_processor(json_reader *r, model *m, failure *err);

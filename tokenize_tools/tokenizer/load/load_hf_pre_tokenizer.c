@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/load/load_hf_pipeline.h"
-#include "text/utf8.h"
-
-#define SPACE_MARK "\xE2\x96\x81" /* U+2581 */
 
 /* ---- Pre-tokenizer: its parts ---- */
 
@@ -40,17 +36,13 @@ static const char *const behavior_names[] = {[ISOLATED] = "Isolated",
                                              [MERGED_PREVIOUS] = "MergedWithPrevious",
                                              [MERGED_NEXT] = "MergedWithNext"};
 
-#define MAX_TEXT 512
-
 typedef struct part {
     part_kind kind;
     bool prefix_space, use_regex; /* ByteLevel */
     unsigned stage;               /* a known one, or STAGE_OWN and more */
-    char text[MAX_TEXT];          /* Split at a text with n_text bytes */
-    size_t n_text;
-    behavior behavior; /* Split, Punctuation */
-    bool invert;       /* Split */
-    bool individual;   /* Digits */
+    behavior behavior;            /* Split, Punctuation */
+    bool invert;                  /* Split */
+    bool individual;              /* Digits */
     bool metaspace_split;
     prepend_scheme prepend;
 } part;
@@ -134,10 +126,8 @@ static bool read_split(json_reader *r, part *p, part_list *list)
     if (n == 0)
         return json_fail(r, "pre_tokenizer Split with an empty pattern");
     const bool is_text = !pattern.regex || json_string_is(pattern.text, " ");
-    if (is_text && n <= sizeof p->text) {
-        memcpy(p->text, pattern.text.s, n);
-        p->n_text = n;
-    }
+    if (is_text && !model_text_set(&list->m->split_text, pattern.text.s, n))
+        return fail_memory(list->err);
     p->stage = is_text ? STAGE_NONE : split_find_stage(pattern.text.s, n);
     if (p->stage && !is_split_of(p, split_stages[p->stage]))
         p->stage = STAGE_NONE;
@@ -159,7 +149,7 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
     *split = true;
     if (!json_read_fields(r, "Metaspace", fields, HF_N(fields)))
         return false;
-    if (!json_string_is(replacement, SPACE_MARK))
+    if (!json_string_is(replacement, MODEL_MARK))
         return json_fail(r, "Metaspace: the replacement is \"%.*s\", not U+2581",
                          hf_shown(replacement), replacement.s);
     if (!json_field_string(r, &fields[3], &scheme))
@@ -199,8 +189,8 @@ static bool read_delimiter(json_reader *r, part *p, part_list *list)
     json_field fields[] = {{"type", 0}, {"delimiter", 0, JSON_STRING, .text = &delimiter}};
     if (!json_read_fields(r, "CharDelimiterSplit", fields, HF_N(fields)))
         return false;
-    if (delimiter.n_bytes == 0 || utf8_decode((const uint8_t *)delimiter.s, delimiter.n_bytes,
-                                              &code_point) != delimiter.n_bytes)
+    const model_text text = model_view(delimiter.s, delimiter.n_bytes);
+    if (!model_text_is_character(&text, &code_point))
         return json_fail(r, "CharDelimiterSplit: the delimiter is not one character");
     p->behavior = REMOVED;
     return add_own(list, p, delimiter, EXPRESSION_TEXT);
@@ -411,7 +401,7 @@ static bool set_parts(model *m, const part_list *list)
             m->metaspace_split = p->metaspace_split;
         } else if (metaspace) {
             split = add_later(m, CHANGE_MARKS, p->prepend);
-            *split = p->metaspace_split ? SPLIT_MARKS : SPLIT_NONE;
+            *split = p->metaspace_split ? STAGE_MARKS : SPLIT_NONE;
             place = p->metaspace_split;
         } else if (p->kind == PART_BYTE_LEVEL) {
             if (p->prefix_space) {
@@ -460,15 +450,10 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, bool of_bytes, failure *err
     const part *p = list.parts;
     if (!hf_read_components(r, &s, err) || !add_stages(&list))
         return false;
-    if (of_bytes && set_bytes(m, p, list.n)) {
-        m->kind = MODEL_BYTE_BPE;
-        return true;
-    }
-    m->kind = MODEL_CHAR_BPE;
-    if (list.n == 1 && p->kind == PART_SPLIT && p->n_text > 0 && !p->invert &&
-        !model_text_set(&m->split_text, p->text, p->n_text))
-        return fail_memory(err);
-    return set_parts(m, &list);
+    m->kind = of_bytes && set_bytes(m, p, list.n) ? MODEL_BYTE_BPE : MODEL_CHAR_BPE;
+    if (m->kind == MODEL_BYTE_BPE || list.n != 1 || p->invert)
+        model_text_free(&m->split_text);
+    return m->kind == MODEL_BYTE_BPE || set_parts(m, &list);
 }
 
 /* ---- A Split that does nothing ---- */

@@ -49,7 +49,7 @@ static bool read_config(tekken_file *f, const json_field *config)
     if (split_find_stage(pattern.s, pattern.n_bytes) != STAGE_TEKKEN)
         return model_fail(f->err, fields[0].at, "config: the pattern %.*s is not supported",
                           hf_shown(pattern), pattern.s);
-    f->m->split = SPLIT_TEKKEN;
+    f->m->split = STAGE_TEKKEN;
     if (!json_field_string(r, &fields[4], &version) || !parse_version(f, version))
         return false;
     return (f->n_specials < f->vocab_size && f->vocab_size <= MODEL_MAX_TOKENS) ||

@@ -174,6 +174,22 @@ void model_byte_ids(const model *m, uint32_t byte_ids[256])
     }
 }
 
+bool model_copy_tokens(model *to, const model *from)
+{
+    to->tokens = malloc(from->n_tokens * sizeof *to->tokens + 1);
+    to->bytes = malloc(from->n_bytes + MODEL_PADDING);
+    if (!to->tokens || !to->bytes)
+        return false;
+    to->n_tokens = to->tokens_capacity = from->n_tokens;
+    to->n_bytes = from->n_bytes;
+    to->bytes_capacity = from->n_bytes + MODEL_PADDING;
+    if (from->n_tokens > 0) {
+        memcpy(to->tokens, from->tokens, from->n_tokens * sizeof *to->tokens);
+        memcpy(to->bytes, from->bytes, to->bytes_capacity);
+    }
+    return true;
+}
+
 /* ---- Merges ---- */
 
 bool model_add_merge(model *m, model_merge merge, failure *err)
@@ -257,4 +273,10 @@ normalize_step *model_add_step(model *m, normalize_kind kind, failure *err)
     }
     m->steps[m->n_steps] = (normalize_step){.kind = kind};
     return &m->steps[m->n_steps++];
+}
+
+bool model_step_marks_blanks(const normalize_step *step)
+{
+    return step->kind == NORMALIZE_REPLACE && model_text_is(&step->from, " ") &&
+           model_text_is(&step->to, MODEL_MARK);
 }

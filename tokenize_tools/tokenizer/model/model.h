@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "text/failure.h"
 #include "tokenizer/split/splitter.h"
@@ -209,6 +210,8 @@ uint32_t model_special_id(const model *m, const char *content);
 normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
 /* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. */
 void model_byte_ids(const model *m, uint32_t byte_ids[256]);
+/* Copies the tokens, and nothing else, to a model that is all zeros. false: out of memory. */
+bool model_copy_tokens(model *to, const model *from);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 void model_text_free(model_text *text);
 bool model_text_is(const model_text *text, const char *s);
@@ -241,6 +244,17 @@ static inline model_text model_view(const void *s, size_t n_bytes)
 {
     return (model_text){(char *)(uintptr_t)s, n_bytes};
 }
+/* U+2581, which stands for a blank in the text of tokens. */
+#define MODEL_MARK "\xE2\x96\x81"
+enum {
+    MODEL_MARK_BYTES = 3
+};
+static inline bool model_begins_with_mark(const uint8_t *text, size_t n_bytes)
+{
+    return n_bytes >= MODEL_MARK_BYTES && memcmp(text, MODEL_MARK, MODEL_MARK_BYTES) == 0;
+}
+/* Whether the step replaces blanks by it. */
+bool model_step_marks_blanks(const normalize_step *step);
 static inline const uint8_t *model_token_bytes(const model *m, uint32_t id)
 {
     return m->bytes + m->tokens[id].offset;

@@ -12,8 +12,6 @@
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
 
-static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
-
 /* Steps that look at one character at a time are one char_map as far as they follow each other. */
 typedef struct list_step {
     char_map *map; /* or NULL: */
@@ -40,15 +38,6 @@ struct normalizer {
 
 /* ---- sentencepiece: new ---- */
 
-static bool load_user_pieces(normalizer *n, const model *m, failure *err)
-{
-    for (uint32_t id = 0; id < m->n_tokens; id++)
-        if (m->tokens[id].kind == TOKEN_USER_DEFINED && m->tokens[id].n_bytes > 0)
-            n->fast[*model_token_bytes(m, id)] = false;
-    n->user.max_keys = SENTENCEPIECE_USER_MATCHES;
-    return double_array_of_tokens(&n->user, m, 1u << TOKEN_USER_DEFINED, err);
-}
-
 static bool load_sentencepiece_rules(normalizer *n, const model *m, failure *err)
 {
     n->sentencepiece = true;
@@ -60,7 +49,11 @@ static bool load_sentencepiece_rules(normalizer *n, const model *m, failure *err
         return false;
     for (unsigned i = 0; i < 128; i++)
         n->fast[i] = n->map.rules.n_units == 0 || n->map.plain[i];
-    if (!load_user_pieces(n, m, err))
+    for (uint32_t id = 0; id < m->n_tokens; id++)
+        if (m->tokens[id].kind == TOKEN_USER_DEFINED && m->tokens[id].n_bytes > 0)
+            n->fast[*model_token_bytes(m, id)] = false;
+    n->user.max_keys = SENTENCEPIECE_USER_MATCHES;
+    if (!double_array_of_tokens(&n->user, m, 1u << TOKEN_USER_DEFINED, err))
         return false;
     n->blank_is_fast = n->fast[' '];
     n->fast[' '] &= !n->collapse;
@@ -162,8 +155,9 @@ static void strip_blanks(const normalizer *n, text_buffer *out)
         const uint8_t *end = out->bytes + out->n_bytes;
         if (out->n_bytes > 0 && end[-1] == ' ')
             out->n_bytes--;
-        else if (n->form.spaces_are_marks && out->n_bytes >= 3 && memcmp(end - 3, mark, 3) == 0)
-            out->n_bytes -= 3;
+        else if (n->form.spaces_are_marks && out->n_bytes >= MODEL_MARK_BYTES &&
+                 model_begins_with_mark(end - MODEL_MARK_BYTES, MODEL_MARK_BYTES))
+            out->n_bytes -= MODEL_MARK_BYTES;
         else
             break;
     }
@@ -275,10 +269,9 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
     size_t n_steps = m->n_steps;
     for (; n_steps > 0 && !all_steps; n_steps--) {
         const normalize_step *s = &m->steps[n_steps - 1];
-        if (s->kind == NORMALIZE_PREPEND && model_text_is(&s->to, "\xE2\x96\x81") && !prefixed)
+        if (s->kind == NORMALIZE_PREPEND && model_text_is(&s->to, MODEL_MARK) && !prefixed)
             prefixed = true;
-        else if (s->kind == NORMALIZE_REPLACE && model_text_is(&s->from, " ") &&
-                 model_text_is(&s->to, "\xE2\x96\x81"))
+        else if (model_step_marks_blanks(s))
             replaced = true;
         else
             break;
@@ -345,24 +338,36 @@ static size_t blanks_end(text_span text, size_t at)
     return at;
 }
 
-/* Replaces white space by `to`: each run of it, as \s+ does, or with long_only each run of two or
- * more, and \n, \r and \t alone, as \s{2,}|[\n\r\t] does. */
-static bool step_replace_blanks(text_span text, bool long_only, const model_text *to,
-                                text_buffer *out)
+/* The length of the match of a Replace that begins here, or 0. */
+static size_t match_at(const normalize_step *step, text_span text, size_t at)
+{
+    const uint8_t *here = text.bytes + at, *end = text.bytes + text.n_bytes;
+    const model_text *from = &step->from;
+    if (step->kind == NORMALIZE_REPLACE || step->kind == NORMALIZE_REPLACE_RUNS) {
+        const size_t n = (size_t)(run_end(here, end, from) - here);
+        return step->kind == NORMALIZE_REPLACE ? (n > 0 ? from->n_bytes : 0)
+                                               : (n > from->n_bytes ? n : 0);
+    }
+    const size_t n = blank_at(text, at);
+    const size_t all = n > 0 ? blanks_end(text, at + n) - at : 0;
+    const bool alone = step->kind == NORMALIZE_REPLACE_LONG_BLANKS && all == n && *here != '\n' &&
+                       *here != '\r' && *here != '\t';
+    return alone ? 0 : all;
+}
+
+/* Replaces white space: each run of it, as \s+ does, or each run of two or more, and \n, \r and \t
+ * alone, as \s{2,}|[\n\r\t] does. */
+static bool step_replace_blanks(text_span text, const normalize_step *step, text_buffer *out)
 {
     size_t start = 0;
-    for (size_t at = 0; at < text.n_bytes;) {
-        const uint8_t c = text.bytes[at];
-        const size_t n = blank_at(text, at);
-        const size_t end = n > 0 ? blanks_end(text, at + n) : at;
-        if (n == 0 || (long_only && end == at + n && c != '\n' && c != '\r' && c != '\t')) {
-            at += n > 0 ? n : 1;
+    for (size_t at = 0, length; at<text.n_bytes; at += length> 0 ? length : 1) {
+        length = match_at(step, text, at);
+        if (length == 0)
             continue;
-        }
         if (!text_buffer_append(out, text.bytes + start, at - start) ||
-            !text_buffer_append(out, to->s, to->n_bytes))
+            !text_buffer_append(out, step->to.s, step->to.n_bytes))
             return false;
-        start = at = end;
+        start = at + length;
     }
     return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
 }
@@ -468,8 +473,7 @@ static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratc
         break;
     case NORMALIZE_REPLACE_BLANKS:
     case NORMALIZE_REPLACE_LONG_BLANKS:
-        done =
-            step_replace_blanks(*text, step->kind == NORMALIZE_REPLACE_LONG_BLANKS, &step->to, out);
+        done = step_replace_blanks(*text, step, out);
         break;
     case NORMALIZE_CHARSMAP:
         done = step_charsmap(*text, &n->map, out);
@@ -479,23 +483,6 @@ static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratc
     }
     *text = text_buffer_span(out);
     return done;
-}
-
-/* The length of the match of a Replace that begins here, or 0. */
-static size_t match_at(const normalize_step *step, text_span text, size_t at)
-{
-    const uint8_t *here = text.bytes + at, *end = text.bytes + text.n_bytes;
-    const model_text *from = &step->from;
-    if (step->kind == NORMALIZE_REPLACE || step->kind == NORMALIZE_REPLACE_RUNS) {
-        const size_t n = (size_t)(run_end(here, end, from) - here);
-        return step->kind == NORMALIZE_REPLACE ? (n > 0 ? from->n_bytes : 0)
-                                               : (n > from->n_bytes ? n : 0);
-    }
-    const size_t n = blank_at(text, at);
-    const size_t all = n > 0 ? blanks_end(text, at + n) - at : 0;
-    const bool alone = step->kind == NORMALIZE_REPLACE_LONG_BLANKS && all == n && *here != '\n' &&
-                       *here != '\r' && *here != '\t';
-    return alone ? 0 : all;
 }
 
 /* How much of the result comes from the first n_first bytes: the result of a match comes from its
@@ -860,7 +847,7 @@ static bool is_beside_no_cut(const model_text *from)
 {
     for (size_t i = 0; i < from->n_bytes; i++) {
         const uint8_t c = (uint8_t)from->s[i];
-        if (c <= ' ' || (uint8_t)((c | 0x20) - 'a') < 26 || (uint8_t)(c - '0') < 10)
+        if (c <= ' ' || cut_is_word(c))
             return false;
     }
     return true;

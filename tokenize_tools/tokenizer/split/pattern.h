@@ -31,9 +31,9 @@ typedef struct split_walkers {
 extern const split_walkers any_walkers; /* for any stage that has `words` */
 
 typedef struct split_stage {
-    /* Ended by NULL: an expression is a list of alternatives in a fixed order. Each alternative is a
-     * list of spellings, separated by spaces (a space in a spelling is written \x20). All spellings
-     * of an alternative must match the same text at every place. */
+    /* Ended by NULL: an expression is a list of alternatives in a fixed order. Each alternative is
+     * a list of spellings, separated by spaces (a space in a spelling is written \x20). All
+     * spellings of an alternative must match the same text at every place. */
     const char *alternatives[SPLIT_MAX_ALTERNATIVES];
     bool everything; /* every character belongs to a match; matches do not depend on the text
                          before */
@@ -58,6 +58,7 @@ extern const split_stage *const split_stages[STAGE_N];
 
 struct splitter {
     split_pattern pattern;
+    bool drops_blanks, removes;
     const split_walkers *walkers; /* all stages at once, which is faster; or NULL */
     unsigned n_stages;
     const split_stage *stages[SPLIT_MAX_STAGES];

@@ -161,6 +161,7 @@ splitter *splitter_new(split_pattern p, const split_own *own)
     if (!s)
         return NULL;
     s->pattern = p;
+    s->drops_blanks = split_drops_blanks(p);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         s->walkers = lists[i].pattern == p ? lists[i].walkers : s->walkers;
     for (unsigned k = 0; split_stage_at(p, k); k++) {
@@ -169,6 +170,7 @@ splitter *splitter_new(split_pattern p, const split_own *own)
         const split_own *x = id < STAGE_OWN ? NULL : &own[id - STAGE_OWN];
         s->n_stages = k + 1;
         s->joins[k] = x ? x->join : stage->join;
+        s->removes |= s->joins[k] == JOIN_REMOVED || s->joins[k] == JOIN_KEPT;
         if (x)
             s->expressions[k] = expression_share(x->expression);
         else if (stage->begins)
@@ -281,12 +283,14 @@ void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t
     find_words(s, e, (view){.text = text, .n_bytes = n_bytes}, starts);
 }
 
+size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes)
+{
+    return s->drops_blanks ? split_leading_blanks(word, n_bytes) : 0;
+}
+
 bool splitter_removes(const splitter *s)
 {
-    bool removes = false;
-    for (unsigned k = 0; k < s->n_stages; k++)
-        removes |= s->joins[k] == JOIN_REMOVED || s->joins[k] == JOIN_KEPT;
-    return removes;
+    return s->removes;
 }
 
 size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, uint8_t *kept,

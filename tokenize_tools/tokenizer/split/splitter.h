@@ -77,25 +77,9 @@ typedef struct split_own {
     SPLIT_THEN(SPLIT_THEN(SPLIT_THEN((split_pattern)(a), b, 1), c, 2), d, 3)
 
 #define SPLIT_NONE ((split_pattern)0) /* the text is one word */
-#define SPLIT_GPT2 ((split_pattern)STAGE_GPT2)
-#define SPLIT_CL100K ((split_pattern)STAGE_CL100K)
-#define SPLIT_O200K ((split_pattern)STAGE_O200K)
-#define SPLIT_QWEN2 ((split_pattern)STAGE_QWEN2)
-#define SPLIT_QWEN35 ((split_pattern)STAGE_QWEN35)
-#define SPLIT_TEKKEN ((split_pattern)STAGE_TEKKEN)
-#define SPLIT_WHITESPACE ((split_pattern)STAGE_WHITESPACE)
-#define SPLIT_WHITESPACE_SPLIT ((split_pattern)STAGE_WHITESPACE_SPLIT)
-#define SPLIT_BERT ((split_pattern)STAGE_BERT)
 #define SPLIT_DEEPSEEK3 SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_DEEPSEEK, STAGE_NONE)
 #define SPLIT_STARCODER SPLIT_LIST(STAGE_EACH_DIGIT, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
-#define SPLIT_EACH_PUNCTUATION ((split_pattern)STAGE_EACH_PUNCTUATION)
-#define SPLIT_MARKS ((split_pattern)STAGE_MARKS)
 #define SPLIT_UNKNOWN UINT64_MAX
-/* The first stage alone. */
-static inline split_pattern split_first(split_pattern p)
-{
-    return p & 0xFF;
-}
 /* Whether blanks are not part of the words that are encoded: a word of blanks is removed, and so
  * are the blanks that a word begins with. */
 bool split_drops_blanks(split_pattern p);
@@ -118,6 +102,8 @@ void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t
 /* The first bit from `at` on; `end` if there is none before it. */
 size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
 
+/* How many bytes of blanks the word begins with, if they are dropped. */
+size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes);
 /* Whether stages remove text: JOIN_REMOVED, JOIN_KEPT. */
 bool splitter_removes(const splitter *s);
 /* For those: writes the words that stay to `kept`, for which n_bytes are enough; starts is of

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/split/text_cut.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
-
-static bool is_letter(uint8_t c)
-{
-    return (uint8_t)((c | 0x20) - 'a') < 26;
-}
-
-static bool is_digit(uint8_t c)
-{
-    return (uint8_t)(c - '0') < 10;
-}
-
-static bool is_letter_or_digit(uint8_t c)
-{
-    return is_letter(c) || is_digit(c);
-}
 
 /* U+5000 to U+8FFF: all are letters. */
 static bool is_ideograph(const uint8_t *p)
@@ -58,7 +42,7 @@ static bool ends_with_letter(const uint8_t *text, size_t end)
 
 static bool is_between_letters(const uint8_t *text, size_t n_bytes, size_t at, unsigned allowed)
 {
-    if (is_letter_or_digit(text[at - 1]) && is_letter(text[at + 1]))
+    if (cut_is_word(text[at - 1]) && cut_is_letter(text[at + 1]))
         return true;
     return (allowed & CUT_AT_WIDE) != 0 && ends_with_letter(text, at) &&
            is_wide_letter(text + at + 1, n_bytes - at - 1);
@@ -71,10 +55,10 @@ static size_t cut_here(const uint8_t *text, size_t n_bytes, size_t at, unsigned 
         return is_between_letters(text, n_bytes, at, allowed) ? at : 0;
     if (text[at] == '\n' && (allowed & CUT_AT_NEWLINE) != 0)
         return is_between_letters(text, n_bytes, at, allowed) ? at + 1 : 0;
-    if (is_digit(text[at]) && (allowed & CUT_AT_DIGIT) != 0)
-        return is_letter(text[at - 1]) ? at : 0;
-    if ((text[at] == '+' || text[at] == '/') && (allowed & CUT_AT_SIGN) != 0)
-        return is_letter_or_digit(text[at - 1]) && is_letter_or_digit(text[at + 1]) ? at : 0;
+    if (cut_is_digit(text[at]) && (allowed & CUT_AT_DIGIT) != 0)
+        return cut_is_letter(text[at - 1]) ? at : 0;
+    if (cut_is_sign(text[at]) && (allowed & CUT_AT_SIGN) != 0)
+        return cut_is_word(text[at - 1]) && cut_is_word(text[at + 1]) ? at : 0;
     if (text[at] >= 0xE3 && (allowed & CUT_AT_STOP) != 0 && at >= 3 && n_bytes - at >= 6)
         return is_stop(text + at) && is_ideograph(text + at - 3) && is_ideograph(text + at + 3) ? at
                                                                                                 : 0;

@@ -5,6 +5,7 @@
  * and the words on both sides are the same if each side is split alone. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,24 @@ enum {
     CUT_AT_SIGN = 32,   /* before + or / between letters or digits, ASCII; base64 again */
     CUT_ANYWHERE = 63
 };
+
+/* Of ASCII. */
+static inline bool cut_is_letter(uint8_t c)
+{
+    return (uint8_t)((c | 0x20) - 'a') < 26;
+}
+static inline bool cut_is_digit(uint8_t c)
+{
+    return (uint8_t)(c - '0') < 10;
+}
+static inline bool cut_is_word(uint8_t c)
+{
+    return cut_is_letter(c) || cut_is_digit(c);
+}
+static inline bool cut_is_sign(uint8_t c)
+{
+    return c == '+' || c == '/';
+}
 
 /* The largest such place in a text, of the allowed kinds; 0: none, as in its first n_searched
  * bytes. */
