@@ -19,10 +19,11 @@ struct word_engine {
     splitter *splits[MAX_STEPS + 1]; /* of the text, then of each step */
     piece_step steps[MAX_STEPS];
     size_t n_steps;
-    bool finds_first; /* a step needs to know what the text begins with */
-    byte_bpe *bytes;  /* or */
-    char_bpe *chars;  /* or */
-    unigram *unigram; /* or */
+    bool drops_blanks; /* the first splitter does */
+    bool finds_first;  /* a step needs to know what the text begins with */
+    byte_bpe *bytes;   /* or */
+    char_bpe *chars;   /* or */
+    unigram *unigram;  /* or */
     word_pieces *pieces;
 };
 
@@ -66,6 +67,7 @@ static bool load_splits(word_engine *e, const model *m)
         e->steps[e->n_steps++] =
             (piece_step){CHANGE_MARKS, m->prepend, m->metaspace_split ? STAGE_MARKS : SPLIT_NONE};
     bool made = true;
+    e->drops_blanks = split_drops_blanks(m->split);
     for (size_t i = 0; i <= e->n_steps; i++) {
         const split_pattern p = i > 0 ? e->steps[i - 1].split : m->split;
         e->splits[i] = splitter_new(p, m->own);
@@ -182,7 +184,11 @@ static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_fir
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
-    return encode_found(context, 0, (text_span){word, n_bytes}, 0, out);
+    word_scratch *s = context;
+    const text_span text = {word, n_bytes};
+    if (s->e->n_steps > 0 || s->e->drops_blanks)
+        return encode_found(s, 0, text, 0, out);
+    return encode_piece(s, text, out);
 }
 
 word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes)
