@@ -33,8 +33,7 @@ typedef struct sample {
 static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
     const pack_parts *parts = context;
-    return pack_marks_safe_cut(parts->options->input.list, parts->tokenizer->tokenizer, text,
-                               n_searched, n_bytes);
+    return pack_marks_safe_cut(parts, text, n_searched, n_bytes);
 }
 
 /* The run itself saves bad documents; one that could not be saved ends it here too. */
@@ -57,11 +56,7 @@ static bool count_tokens(sample *s, const pack_parts *parts, encoder *e, const c
                          id_buffer *ids)
 {
     size_t from = 0;
-    pack_marks marks = {.tokenizer = parts->tokenizer->tokenizer,
-                        .list = parts->options->input.list,
-                        .specials = parts->options->specials,
-                        .bos_id = parts->tokens->bos_id,
-                        .eod_id = parts->tokens->eod_id};
+    pack_marks marks = {parts};
     bool ok = true;
     for (size_t i = 0; i <= batch->n_ends && ok; i++) {
         size_t to = i < batch->n_ends ? batch->ends[i].at : batch->n_bytes;

@@ -98,11 +98,11 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
     const encoded_text encoded = {.text = m->text,
                                   .n_bytes = m->n_bytes,
                                   .begins = true,
-                                  .drop_specials = m->specials == SPECIALS_DROP,
-                                  .take_specials = m->specials == SPECIALS_MATCH,
+                                  .drop_specials = m->parts->options->specials == SPECIALS_DROP,
+                                  .take_specials = m->parts->options->specials == SPECIALS_MATCH,
                                   .ids = ids->ids + before,
                                   .n_ids = n_ids};
-    if (tokenizer_find_ranges(m->tokenizer, &encoded, m->ranges, &place))
+    if (tokenizer_find_ranges(m->parts->tokenizer->tokenizer, &encoded, m->ranges, &place))
         return TOKENIZE_SPECIAL;
     mark_ids(m, text, ids->ids + before, n_ids);
     return TOKENIZE_OK;
@@ -112,9 +112,9 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
 
 static tokenize_status encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
 {
-    if (m->list == LIST_TOKENS)
+    if (m->parts->options->input.list == LIST_TOKENS)
         return take_tokens(text, ids);
-    if (m->list == LIST_PARTS)
+    if (m->parts->options->input.list == LIST_PARTS)
         return encode_parts(m, e, text, ids);
     return encoder_encode(e, text.bytes, text.n_bytes, text.first ? TEXT_FIRST : 0, ids);
 }
@@ -122,17 +122,20 @@ static tokenize_status encode(pack_marks *m, encoder *e, pack_text text, id_buff
 /* The id that ends a document, or MODEL_NO_ID if there is none to add. ids: of the document. */
 static uint32_t end_of(const pack_marks *m, const uint32_t *ids, size_t n)
 {
-    if (!m->list || n == 0 || m->eod_id == MODEL_NO_ID)
-        return m->eod_id;
+    const uint32_t eod_id = m->parts->tokens->eod_id;
+    if (!m->parts->options->input.list || n == 0 || eod_id == MODEL_NO_ID)
+        return eod_id;
     const uint32_t last = ids[n - 1];
-    return (last & ~MARKED_TOKEN) == m->eod_id ? MODEL_NO_ID : m->eod_id | (last & MARKED_TOKEN);
+    return (last & ~MARKED_TOKEN) == eod_id ? MODEL_NO_ID : eod_id | (last & MARKED_TOKEN);
 }
 
 tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
 {
+    const pack_options *o = m->parts->options;
     const size_t before = ids->n;
-    const bool begins = text.first && m->bos_id != MODEL_NO_ID;
-    if (begins && !id_buffer_append(ids, m->bos_id))
+    const uint32_t bos_id = m->parts->tokens->bos_id;
+    const bool begins = text.first && bos_id != MODEL_NO_ID;
+    if (begins && !id_buffer_append(ids, bos_id))
         return TOKENIZE_NO_MEMORY;
     const size_t first = ids->n;
     const tokenize_status status = encode(m, e, text, ids);
@@ -140,17 +143,20 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
         ids->n = before;
         return status;
     }
-    if (begins && m->list && ids->n > first)
+    if (begins && o->input.list && ids->n > first)
         ids->ids[before] |= ids->ids[first] & MARKED_TOKEN;
-    const bool ends = text.last && !(m->empty_without_eod && text.first && ids->n == before);
+    const bool empty = text.first && ids->n == before;
+    const bool ends = text.last && !(empty && o->also == PACK_ALSO_MEGATRON);
     const uint32_t end = ends ? end_of(m, ids->ids + first, ids->n - first) : MODEL_NO_ID;
     return end == MODEL_NO_ID || id_buffer_append(ids, end) ? TOKENIZE_OK : TOKENIZE_NO_MEMORY;
 }
 
-size_t pack_marks_safe_cut(corpus_list list, const tokenizer *t, const uint8_t *text,
-                           size_t n_searched, size_t n_bytes)
+size_t pack_marks_safe_cut(const pack_parts *parts, const uint8_t *text, size_t n_searched,
+                           size_t n_bytes)
 {
+    const corpus_list list = parts->options->input.list;
     if (list == LIST_PARTS)
         return 0;
-    return list ? n_bytes / 4 * 4 : tokenizer_safe_cut(t, text, n_searched, n_bytes);
+    return list ? n_bytes / 4 * 4
+                : tokenizer_safe_cut(parts->tokenizer->tokenizer, text, n_searched, n_bytes);
 }

@@ -3,16 +3,11 @@
  * whose label does not count in the loss has MARKED_TOKEN. */
 #pragma once
 
-#include "corpus/corpus.h"
+#include "pack/facts.h"
 #include "tokenizer/tokenizer.h"
 
-typedef struct pack_marks { /* what an encoder needs for marked text; start with these: */
-    const tokenizer *tokenizer;
-    corpus_list list;
-    specials_policy specials;
-    uint32_t bos_id, eod_id; /* put before and after each document; MODEL_NO_ID: nothing */
-    bool empty_without_eod;  /* a document without tokens stays so */
-
+typedef struct pack_marks { /* what an encoder needs for marked text; start with {parts} */
+    const pack_parts *parts;
     uint8_t *text; /* LIST_PARTS: without its marks */
     size_t n_bytes, capacity;
     byte_range *ranges;
@@ -32,6 +27,6 @@ typedef struct pack_text { /* a document, or a part of it that a safe cut ends o
 tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids);
 void pack_marks_free(pack_marks *m);
 
-/* As tokenizer_safe_cut, for texts of this list. */
-size_t pack_marks_safe_cut(corpus_list list, const tokenizer *t, const uint8_t *text,
-                           size_t n_searched, size_t n_bytes);
+/* As tokenizer_safe_cut, for texts of this corpus. */
+size_t pack_marks_safe_cut(const pack_parts *parts, const uint8_t *text, size_t n_searched,
+                           size_t n_bytes);

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "foreign/megatron_index.h"
+#include "pack/resume.h"
 #include "plan/plan_file.h"
 
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
@@ -75,30 +76,30 @@ static int open_writer(pack_output *out, tokmap_writer_options options, bool *co
     return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(out, &err);
 }
 
-static int open_output(pack_output *out, const pack_outputs_options *o)
+static int open_output(pack_output *out, const pack_parts *parts, const pack_resume *from)
 {
+    const pack_options *o = parts->options;
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
     tokmap_error err;
     bool complete = false;
-    if ((o->checkpoint || !o->discard) &&
+    if ((from->checkpoint || !from->discard) &&
         tokmap_writer_get_checkpoint(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
         return cannot_open(out, &err);
     tokmap_writer_options options = {
         .struct_size = sizeof options,
-        .vocab_size = o->tokens->vocab_size,
-        .token_bytes = pack_token_bytes(o->tokens, o->options),
-        .has_eod = o->tokens->eod_id != MODEL_NO_ID,
-        .eod_id = o->tokens->eod_id,
-        .replace = o->options->force,
-        .resumable = o->resumable,
+        .vocab_size = parts->tokens->vocab_size,
+        .token_bytes = pack_token_bytes(parts->tokens, o),
+        .has_eod = parts->tokens->eod_id != MODEL_NO_ID,
+        .eod_id = parts->tokens->eod_id,
+        .replace = o->force,
+        .resumable = !parts->inputs->once,
         .unfinished = TOKMAP_UNFINISHED_RESUME,
-        .resume_checkpoint = o->checkpoint,
-        .has_spans = o->options->input.list &&
-                     (o->options->input.marks || o->options->input.list == LIST_PARTS),
+        .resume_checkpoint = from->checkpoint,
+        .has_spans = o->input.list && (o->input.marks || o->input.list == LIST_PARTS),
     };
     /* The last run gave this output its name, but may have been killed before it removed its
      * temporary files: opening removes them. */
-    if (o->finishing && info.n_checkpoints == 0) {
+    if (from->note.finishing && info.n_checkpoints == 0) {
         options.replace = 0;
         options.resume_checkpoint = 0;
         if (tokmap_writer_open(&out->writer, out->index_path, &options, &err) == TOKMAP_OK)
@@ -106,35 +107,35 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
         out->writer = NULL;
         return check_complete(out);
     }
-    if (!o->checkpoint && (o->discard || info.n_checkpoints > 0))
-        options.unfinished = o->discard ? TOKMAP_UNFINISHED_DISCARD : TOKMAP_UNFINISHED_REFUSE;
+    if (!from->checkpoint && (from->discard || info.n_checkpoints > 0))
+        options.unfinished = from->discard ? TOKMAP_UNFINISHED_DISCARD : TOKMAP_UNFINISHED_REFUSE;
     int code = open_writer(out, options, &complete);
     if (!complete)
         return code;
-    if (o->checkpoint && !o->finishing)
+    if (from->checkpoint && !from->note.finishing)
         return cli_error(
             CLI_DATASET,
             "%s: is complete, but other outputs of the run lost their last checkpoint; "
             "use --restart and --force to start over",
             out->index_path);
-    if (o->checkpoint)
+    if (from->checkpoint)
         return check_complete(out);
     options.unfinished = TOKMAP_UNFINISHED_REFUSE;
     return open_writer(out, options, &complete);
 }
 
-int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options)
+int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts, const pack_resume *from)
 {
-    const pack_options *o = options->options;
-    const char *const *names = (const char *const *)o->fields.names;
+    const char *const *names = (const char *const *)parts->options->fields.names;
+    const uint32_t n_names = (uint32_t)parts->options->input.n_kept;
     int code = CLI_OK;
     for (size_t i = 0; i < outputs->n && code == CLI_OK; i++) {
         tokmap_writer *w;
         tokmap_error err;
-        code = open_output(&outputs->list[i], options);
+        code = open_output(&outputs->list[i], parts, from);
         w = outputs->list[i].writer;
-        if (code == CLI_OK && w && o->input.n_kept > 0 &&
-            tokmap_writer_set_meta_columns(w, names, (uint32_t)o->input.n_kept, &err) != TOKMAP_OK)
+        if (code == CLI_OK && w && n_names > 0 &&
+            tokmap_writer_set_meta_columns(w, names, n_names, &err) != TOKMAP_OK)
             code = cli_fail(&err);
     }
     return code;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "pack/error.h"
-#include "pack/options.h"
+#include "pack/facts.h"
 #include "tokmap_writer.h"
 
 typedef struct pack_output {
@@ -29,19 +29,13 @@ typedef struct pack_outputs {
     size_t n;
 } pack_outputs;
 
-typedef struct pack_outputs_options {
-    const pack_options *options;
-    const pack_tokens *tokens;
-    bool resumable;      /* make checkpoints */
-    bool discard;        /* discard unfinished work, else refuse it */
-    uint64_t checkpoint; /* to resume at; 0: start */
-    bool finishing;      /* everything was packed; outputs may have their names already */
-} pack_outputs_options;
-
 /* Sets their names. */
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options);
-/* Opens the writers. Returns an exit code, and prints the error. */
-int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options);
+/* Opens the writers, as an earlier run has left them (resume.h). Returns an exit code, and prints
+ * the error. */
+struct pack_resume;
+int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts,
+                      const struct pack_resume *from);
 /* Whether the output has its name, which it gets when all of it is on disk. */
 bool pack_output_is_complete(const pack_output *out);
 /* --also: the files of another program are written when all outputs have their names, from their

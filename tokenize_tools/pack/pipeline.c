@@ -31,7 +31,7 @@ struct pack_pipeline {
     bool no_memory; /* an encoder ran out of memory */
     /* If the parts of a document must be encoded in order: whether job n_taken - 1 has its ids, and
      * the encoder's state after it. */
-    bool last_done;
+    bool in_order, last_done;
     encoder_state last_state;
     int read_status;
     failure read_error;
@@ -89,8 +89,7 @@ static bool may_take_text(const pack_pipeline *p)
     if (p->n_taken == p->n_read)
         return false;
     const pack_job *job = &p->slots[p->n_taken % p->n_slots].job;
-    return p->last_done || !job->batch.continues ||
-           !tokenizer_get_info(p->options.tokenizer)->in_order;
+    return p->last_done || !job->batch.continues || !p->in_order;
 }
 
 /* Waits for the next job to encode. NULL: there are no more. */
@@ -117,7 +116,7 @@ static void encode_all(pack_pipeline *p, encoder *e)
     pipeline_slot *slot;
     uint64_t number;
     encoder_state state;
-    pack_marks marks = p->options.marks;
+    pack_marks marks = {p->options.parts};
     bool ok = true;
     while (ok && (slot = take_text(p, &number, &state)) != NULL) {
         if (slot->job.batch.continues)
@@ -125,7 +124,7 @@ static void encode_all(pack_pipeline *p, encoder *e)
         ok = encode_job(&marks, e, &slot->job);
         tokmap_i_mutex_lock(&p->lock);
         slot->done = true;
-        if (number + 1 == p->n_taken && tokenizer_get_info(p->options.tokenizer)->in_order) {
+        if (number + 1 == p->n_taken && p->in_order) {
             p->last_state = encoder_save(e);
             p->last_done = true;
             tokmap_i_condition_broadcast(&p->text);
@@ -140,7 +139,10 @@ static void encode_all(pack_pipeline *p, encoder *e)
 static void *run_encoder(void *arg)
 {
     pack_pipeline *p = arg;
-    encoder *e = encoder_new(p->options.tokenizer, &p->options.encoder);
+    const pack_parts *parts = p->options.parts;
+    const encoder_options options = {.cache_bytes = parts->options->memory / 2,
+                                     .specials = parts->options->specials};
+    encoder *e = encoder_new(parts->tokenizer->tokenizer, &options);
     if (e) {
         encode_all(p, e);
     } else {
@@ -164,10 +166,12 @@ static size_t memory_of(size_t text_bytes)
 /* Waits for a free slot. NULL: the reader must end. */
 static pipeline_slot *take_room(pack_pipeline *p)
 {
+    const pack_options *o = p->options.parts->options;
+    const uint64_t most = o->memory / 4 * o->n_threads; /* as much is for pages of inputs */
     size_t usual = memory_of(p->options.batch_bytes);
     tokmap_i_mutex_lock(&p->lock);
     while (!p->stop && (p->n_read - (p->n_out - p->lent) == p->n_slots ||
-                        (p->in_flight > 0 && p->in_flight + usual > p->options.job_memory)))
+                        (p->in_flight > 0 && p->in_flight + usual > most)))
         tokmap_i_condition_wait(&p->room, &p->lock);
     pipeline_slot *slot = p->stop ? NULL : &p->slots[p->n_read % p->n_slots];
     tokmap_i_mutex_unlock(&p->lock);
@@ -196,8 +200,7 @@ static bool read_job(pack_pipeline *p)
     shrink_job(p, &slot->job);
     failure err = {.text = ""};
     int status = corpus_read(p->corpus, &slot->job.batch, &err);
-    if (p->options.after_read)
-        p->options.after_read(p->options.context, &slot->job);
+    p->options.after_read(p->options.context, &slot->job);
     tokmap_i_mutex_lock(&p->lock);
     p->read_status = status;
     p->read_error = err;
@@ -240,7 +243,7 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
     if (p->read_status == 0)
         return PACK_END;
     const bool changed = p->read_error.status == FAILURE_CHANGED;
-    const bool other_plan = changed && p->options.planned;
+    const bool other_plan = changed && p->options.parts->cell;
     pack_error_set(err, other_plan ? CLI_DATASET : cli_failure_exit_code(&p->read_error), "%s",
                    p->read_error.text);
     if (changed)
@@ -278,10 +281,10 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
 pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *options, pack_error *err)
 {
     /* One job for each encoder and one waiting for it, one being read, and the caller's. */
-    size_t n_slots = 2 * (size_t)options->n_encoders + 2;
+    const size_t n_encoders = options->parts->options->n_threads, n_slots = 2 * n_encoders + 2;
     pack_pipeline *p = calloc(1, sizeof *p);
     pipeline_slot *slots = calloc(n_slots, sizeof *slots);
-    tokmap_i_thread *encoders = calloc(options->n_encoders, sizeof *encoders);
+    tokmap_i_thread *encoders = calloc(n_encoders, sizeof *encoders);
     if (!p || !slots || !encoders) {
         pack_error_no_memory(err);
         free(p);
@@ -294,6 +297,7 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     p->corpus = c;
     p->slots = slots;
     p->n_slots = n_slots;
+    p->in_order = tokenizer_get_info(options->parts->tokenizer->tokenizer)->in_order;
     p->last_done = true;
     p->encoders = encoders;
     tokmap_i_mutex_init(&p->lock);
@@ -301,10 +305,10 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     tokmap_i_condition_init(&p->text);
     tokmap_i_condition_init(&p->ids);
     p->reader_started = tokmap_i_thread_start(&p->reader, run_reader, p) == 0;
-    while (p->reader_started && p->n_started < options->n_encoders &&
+    while (p->reader_started && p->n_started < n_encoders &&
            tokmap_i_thread_start(&p->encoders[p->n_started], run_encoder, p) == 0)
         p->n_started++;
-    if (p->n_started == options->n_encoders)
+    if (p->n_started == n_encoders)
         return p;
     pack_error_set(err, CLI_AGAIN, "cannot start a thread; use fewer (-j)");
     pack_pipeline_close(p);

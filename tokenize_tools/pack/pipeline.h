@@ -41,15 +41,10 @@ typedef struct pack_job {
 } pack_job;
 
 typedef struct pack_pipeline_options {
-    const tokenizer *tokenizer;
-    encoder_options encoder;
-    unsigned n_encoders;
-    pack_marks marks;   /* of which each encoder has its own */
+    const pack_parts *parts;
     size_t batch_bytes; /* the same as in corpus_options */
-    size_t job_memory;  /* memory of all jobs together */
-    bool planned;       /* a plan says what the inputs are */
     /* Called by the reader after each read, with the context of the corpus, to keep in the job what
-     * its callbacks reported. May be NULL. job->record is freed by free(). */
+     * its callbacks reported. job->record is freed by free(). */
     void (*after_read)(void *context, pack_job *job);
     void *context;
 } pack_pipeline_options;

@@ -151,14 +151,7 @@ static int open_outputs(pack_work *w)
         return code;
     if (!pack_work_begin(w))
         return cli_no_memory();
-    code = pack_outputs_open(&w->outputs, &(pack_outputs_options){
-                                              .options = w->parts->options,
-                                              .tokens = w->parts->tokens,
-                                              .resumable = w->resumable,
-                                              .discard = w->from.discard,
-                                              .checkpoint = w->from.checkpoint,
-                                              .finishing = w->from.note.finishing,
-                                          });
+    code = pack_outputs_open(&w->outputs, w->parts, &w->from);
     if (code == CLI_EXISTS && pack_output_is_complete(&w->outputs.list[0]))
         return cli_first_failure(pack_outputs_write_also(&w->outputs, w->parts->options, true),
                                  code);

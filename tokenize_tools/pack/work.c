@@ -29,8 +29,7 @@ typedef struct pack_moment {
 
 /* What was reported during the current read. */
 typedef struct pack_collector {
-    const tokenizer *tokenizer;
-    corpus_list list;
+    const pack_parts *parts;
     pack_bad_file *bad_file; /* NULL: bad documents are not collected */
     char *lines;             /* messages, each with a newline */
     size_t lines_bytes, lines_capacity;
@@ -53,7 +52,7 @@ static size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t
                                       size_t n_bytes)
 {
     const pack_collector *c = context;
-    return pack_marks_safe_cut(c->list, c->tokenizer, text, n_searched, n_bytes);
+    return pack_marks_safe_cut(c->parts, text, n_searched, n_bytes);
 }
 
 static void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
@@ -436,21 +435,10 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
 
 static pack_pipeline *start_pipeline(const pack_work *w, pack_collector *collector, pack_error *err)
 {
-    const pack_options *o = w->parts->options;
-    uint64_t part = o->memory / 64;
+    const uint64_t part = w->parts->options->memory / 64;
     const pack_pipeline_options options = {
-        .tokenizer = w->parts->tokenizer->tokenizer,
-        .encoder = {.cache_bytes = o->memory / 2, .specials = o->specials},
-        .n_encoders = o->n_threads,
-        .marks = {.tokenizer = w->parts->tokenizer->tokenizer,
-                  .list = o->input.list,
-                  .specials = o->specials,
-                  .bos_id = w->parts->tokens->bos_id,
-                  .eod_id = w->parts->tokens->eod_id,
-                  .empty_without_eod = o->also == PACK_ALSO_MEGATRON},
+        .parts = w->parts,
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
-        .job_memory = o->memory / 4 * o->n_threads, /* as much is for pages of inputs */
-        .planned = w->parts->cell != NULL,
         .after_read = pack_collector_after_read,
         .context = collector,
     };
@@ -463,8 +451,7 @@ int pack_work_run(pack_work *w, pack_error *err)
     pack_collector *collector = calloc(1, sizeof *collector);
     if (!collector)
         return pack_error_no_memory(err);
-    collector->tokenizer = w->parts->tokenizer->tokenizer;
-    collector->list = w->parts->options->input.list;
+    collector->parts = w->parts;
     collector->bad_file = w->bad_file;
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
     pack_pipeline *p = start_pipeline(w, collector, err);
