@@ -175,10 +175,9 @@ TEST(numpy_header_longer_than_the_file_is_refused)
 
 static bool read_csv(const char *text, uint64_t n_tokens, foreign_counter *counter)
 {
-    foreign_csv csv;
+    foreign_csv csv = {.n_tokens = n_tokens};
     foreign_sink sink = {foreign_counter_add, counter};
     *counter = (foreign_counter){0};
-    foreign_csv_begin(&csv, n_tokens);
     for (const char *p = text; *p; p++) {
         if (!foreign_csv_feed(&csv, p, 1, &sink, &why))
             return false;

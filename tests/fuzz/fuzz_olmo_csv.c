@@ -7,10 +7,9 @@
 static bool parse(const uint8_t *text, size_t n_bytes, size_t piece, foreign_counter *counter,
                   uint64_t n_tokens)
 {
-    foreign_csv csv;
+    foreign_csv csv = {.n_tokens = n_tokens};
     failure err;
     foreign_sink sink = {foreign_counter_add, counter};
-    foreign_csv_begin(&csv, n_tokens);
     for (size_t i = 0; i < n_bytes; i += piece) {
         size_t n = n_bytes - i < piece ? n_bytes - i : piece;
         if (!foreign_csv_feed(&csv, (const char *)text + i, n, &sink, &err))

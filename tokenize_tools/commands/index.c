@@ -11,8 +11,8 @@
 
 typedef struct index_options {
     adopt_request request;
-    uint32_t reader; /* 0: find out; else the place in foreign_readers, from 1 */
-    bool json;
+    uint32_t reader;       /* 0: find out; else the place in foreign_readers, from 1 */
+    const char *eod, *bos; /* as written, or NULL */
 } index_options;
 
 #define MAX_WORDS 16
@@ -30,23 +30,12 @@ static const cli_word dtypes[] = {{"u16", 2, "2 bytes"}, {"u32", 4, "4 bytes"}, 
 
 static int parse_id(const char *option, const char *text, adopt_id *out)
 {
-    uint64_t id = 0;
-    out->is_given = true;
-    out->is_none = strcmp(text, "none") == 0;
-    if (!out->is_none && (!cli_parse_u64(text, &id) || id >= TOKMAP_NO_ID))
+    uint64_t id = TOKMAP_NO_ID;
+    const bool is_id = text && strcmp(text, "none") != 0;
+    if (is_id && (!cli_parse_u64(text, &id) || id >= TOKMAP_NO_ID))
         return cli_usage("--%s %s: must be a token id or none", option, text);
-    out->id = (uint32_t)id;
+    *out = (adopt_id){text != NULL, (uint32_t)id};
     return CLI_OK;
-}
-
-static int parse_eod(void *options, const char *text)
-{
-    return parse_id("eod", text, &((index_options *)options)->request.eod);
-}
-
-static int parse_bos(void *options, const char *text)
-{
-    return parse_id("bos", text, &((index_options *)options)->request.bos);
 }
 
 #define TARGET(field) offsetof(index_options, field)
@@ -55,20 +44,19 @@ static const cli_option option_table[] = {
      .get_words = format_words},
     {"dtype", 0, CLI_WORD, TARGET(request.token_bytes), "TYPE",
      .help = "the size of a token [what the file says]", .words = dtypes},
-    {"eod", 0, CLI_CALL, 0, "ID|none",
+    {"eod", 0, CLI_TEXT, TARGET(eod), "ID|none",
      .help = "a document ends after each token ID; megatron and datatrove files list their "
-             "documents, so ID is only recorded in the index [not known]",
-     .call = parse_eod},
-    {"bos", 0, CLI_CALL, 0, "ID|none",
+             "documents, so ID is only recorded in the index [not known]"},
+    {"bos", 0, CLI_TEXT, TARGET(bos), "ID|none",
      .help = "a document begins at each token ID; recorded in the same way [llmc: 50256 in u16 "
-             "files, 128000 in u32 files]",
-     .call = parse_bos},
+             "files, 128000 in u32 files]"},
     {"vocab-size", 0, CLI_NUMBER, TARGET(request.vocab_size), "N",
      .help = "refuse a file with an id of N or above, and record N in the index [not known]",
      .lowest = 1, .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(request.replace),
      .help = "replace an index that already exists"},
-    {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON, one line for each FILE"},
+    {"json", 0, CLI_FLAG, TARGET(request.json),
+     .help = "print the result as JSON, one line for each FILE"},
     {"quiet", 'q', CLI_FLAG, TARGET(request.quiet), .help = "print only errors"},
     {NULL},
 };
@@ -90,16 +78,6 @@ static const cli_manual manual = {
     .n_least = 1,
 };
 
-static int index_one(const char *path, const index_options *options)
-{
-    adopt_result result;
-    int code = adopt_file(path, &options->request, &result);
-    if (code == CLI_OK)
-        code = cli_print_result(result.prefix, result.reader->name, options->json,
-                                options->request.quiet);
-    return code;
-}
-
 int index_command(int argc, char **argv)
 {
     index_options options = {0};
@@ -109,12 +87,16 @@ int index_command(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     request->reader = options.reader ? foreign_readers[options.reader - 1] : NULL;
-    if (request->eod.is_given && request->bos.is_given && !request->eod.is_none &&
-        !request->bos.is_none)
+    code = parse_id("eod", options.eod, &request->eod);
+    if (code == CLI_OK)
+        code = parse_id("bos", options.bos, &request->bos);
+    if (code != CLI_OK)
+        return code;
+    if (request->eod.id != TOKMAP_NO_ID && request->bos.id != TOKMAP_NO_ID)
         return cli_usage("use only one of --eod ID and --bos ID");
     code = token_file_names_expand(&names, argv + optind, argc - optind);
     for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
-        code = cli_first_failure(code, index_one(names.names[i], &options));
+        code = cli_first_failure(code, adopt_file(names.names[i], request));
     input_list_free(&names);
     return code;
 }

@@ -4,6 +4,7 @@
  * read. */
 #include "foreign/adoption.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +24,16 @@
  * could raise signals. */
 typedef struct regular_file {
     char path[4096];
-    int fd;        /* -1: not open */
-    int sys_errno; /* of the last failed read; 0: the file was truncated */
+    int fd; /* -1: not open */
     file_facts opened;
     foreign_bytes bytes;
 } regular_file;
 
 static bool read_file(void *user, uint64_t offset, void *dst, size_t n_bytes)
 {
-    regular_file *file = user;
+    const regular_file *file = user;
     size_t n_read;
-    file->sys_errno = tokmap_i_file_read(file->fd, dst, n_bytes, offset, &n_read);
+    errno = tokmap_i_file_read(file->fd, dst, n_bytes, offset, &n_read);
     return n_read == n_bytes;
 }
 
@@ -59,7 +59,6 @@ static int regular_file_open(regular_file *file)
     if (file->opened.kind != FILE_REGULAR)
         return cli_error(CLI_INPUT, "%s: is %s, not a file of tokens", file->path,
                          file->opened.kind == FILE_FOLDER ? "a folder" : "not a regular file");
-    file->sys_errno = 0;
     file->bytes = (foreign_bytes){file->opened.n_bytes, read_file, file};
     return CLI_OK;
 }
@@ -104,15 +103,9 @@ static size_t suffix_length(const char *path)
 }
 
 /* Prints why a decoder refused the file. For a system error the exit code says so. */
-static int print_refusal(const adoption *a, const char *path, const failure *err)
+static int print_refusal(const char *path, const failure *err)
 {
-    int sys_errno = a->tokens.sys_errno;
-    sys_errno = sys_errno ? sys_errno : a->table.sys_errno;
-    sys_errno = sys_errno ? sys_errno : a->metadata.sys_errno;
-    if (sys_errno)
-        return cli_error(cli_errno_exit_code(sys_errno), "%s: %s: %s", path, err->text,
-                         strerror(sys_errno));
-    return cli_error(CLI_INPUT, "%s: %s", path, err->text);
+    return cli_error(cli_failure_exit_code(err), "%s: %s", path, err->text);
 }
 
 /* Once the writer is open, the only arguments that can be wrong are documents and ids, which come
@@ -130,14 +123,14 @@ typedef struct file_head {
     size_t n_bytes;
 } file_head;
 
-static int read_head(const adoption *a, const regular_file *file, file_head *head)
+static int read_head(const regular_file *file, file_head *head)
 {
     failure err;
     const uint64_t size = file->bytes.size;
     head->n_bytes = size < FOREIGN_HEAD_BYTES ? (size_t)size : FOREIGN_HEAD_BYTES;
     return foreign_read(&file->bytes, 0, head->bytes, head->n_bytes, &err)
                ? CLI_OK
-               : print_refusal(a, file->path, &err);
+               : print_refusal(file->path, &err);
 }
 
 static bool is_recognised(const foreign_reader *r, const regular_file *file, const file_head *head)
@@ -160,7 +153,7 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
         return code;
     code = regular_file_open(table);
     if (code == CLI_OK)
-        code = read_head(a, table, &head);
+        code = read_head(table, &head);
     if (code != CLI_OK)
         return code;
     *out = is_recognised(r, table, &head);
@@ -176,7 +169,7 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
 static int find_reader(adoption *a)
 {
     file_head head;
-    int code = read_head(a, &a->tokens, &head);
+    int code = read_head(&a->tokens, &head);
     for (size_t i = 0; code == CLI_OK && foreign_readers[i]; i++) {
         bool found = is_recognised(foreign_readers[i], &a->tokens, &head);
         if (!found)
@@ -227,7 +220,7 @@ static int open_files(adoption *a)
 static int check_raw(const adoption *a)
 {
     file_head head;
-    int code = read_head(a, &a->tokens, &head);
+    int code = read_head(&a->tokens, &head);
     if (code != CLI_OK)
         return code;
     const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
@@ -259,7 +252,7 @@ static int decode_files(adoption *a)
                                  .metadata = a->metadata.fd >= 0 ? &a->metadata.bytes : NULL,
                                  .token_bytes = a->request->token_bytes};
     if (!r->decode(&a->layout, &files, &err))
-        return print_refusal(a, r->table_is_refused ? a->table.path : a->tokens.path, &err);
+        return print_refusal(r->table_is_refused ? a->table.path : a->tokens.path, &err);
     const char *suffix = a->reader->loss_suffix;
     if (!a->request->quiet && suffix && file_suffix_exists(a->tokens.path, suffix))
         cli_warn("%s%s: is ignored, because a tokmap dataset has no loss mask", a->tokens.path,
@@ -285,8 +278,8 @@ static int apply_request(adoption *a)
         return cli_error(CLI_INPUT,
                          "%s: is a %s file of u%u tokens, which is not the given --dtype",
                          a->tokens.path, a->reader->name, 8 * layout->token_bytes);
-    bool is_eod = request->eod.is_given && !request->eod.is_none;
-    bool is_bos = request->bos.is_given && !request->bos.is_none;
+    bool is_eod = request->eod.id != TOKMAP_NO_ID;
+    bool is_bos = request->bos.id != TOKMAP_NO_ID;
     bool is_listed = layout->boundaries == FOREIGN_BOUNDARIES_LISTED;
     if (is_eod || is_bos) {
         layout->boundary_id = is_eod ? request->eod.id : request->bos.id;
@@ -328,18 +321,17 @@ static int print_walk_error(const adoption *a, const char *path, const failure *
 {
     if (a->writer_error.status != TOKMAP_OK)
         return print_writer_error(&a->writer_error);
-    return print_refusal(a, path, err);
+    return print_refusal(path, err);
 }
 
 static int add_csv_documents(adoption *a, const foreign_sink *sink)
 {
     char text[16384];
     failure err;
-    foreign_csv csv;
+    foreign_csv csv = {.n_tokens = a->layout.n_tokens};
     input *in = input_open(a->csv_path, &err);
     if (!in)
         return cli_print_failure(&err);
-    foreign_csv_begin(&csv, a->layout.n_tokens);
     int code = CLI_OK;
     ssize_t n = 0;
     while (code == CLI_OK && (n = input_read(in, text, sizeof text, &err)) > 0)
@@ -480,7 +472,7 @@ static int write_index(adoption *a)
     return code;
 }
 
-int adopt_file(const char *path, const adopt_request *request, adopt_result *result)
+int adopt_file(const char *path, const adopt_request *request)
 {
     adoption *a = malloc(sizeof *a); /* its paths are too large for a small stack */
     if (!a)
@@ -502,10 +494,8 @@ int adopt_file(const char *path, const adopt_request *request, adopt_result *res
     if (code == CLI_OK)
         code = write_index(a);
     if (code == CLI_OK) {
-        size_t n = strlen(a->tokens.path) - suffix_length(a->tokens.path);
-        memcpy(result->prefix, a->tokens.path, n);
-        result->prefix[n] = '\0';
-        result->reader = a->reader;
+        a->tokens.path[strlen(a->tokens.path) - suffix_length(a->tokens.path)] = '\0';
+        code = cli_print_result(a->tokens.path, a->reader->name, request->json, request->quiet);
     }
     regular_file_close(&a->tokens);
     regular_file_close(&a->table);

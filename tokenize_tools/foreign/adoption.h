@@ -4,10 +4,10 @@
 
 #include "foreign/foreign.h"
 
-/* --eod and --bos: not given, "none", or an id. */
+/* --eod and --bos */
 typedef struct adopt_id {
-    bool is_given, is_none;
-    uint32_t id;
+    bool is_given;
+    uint32_t id; /* TOKMAP_NO_ID: none, or not given */
 } adopt_id;
 
 typedef struct adopt_request {
@@ -15,13 +15,8 @@ typedef struct adopt_request {
     uint32_t token_bytes;         /* 0: take it from the file */
     adopt_id eod, bos;            /* at most one of them is an id */
     uint64_t vocab_size;          /* 0: unknown */
-    bool replace, quiet;
+    bool replace, json, quiet;
 } adopt_request;
 
-typedef struct adopt_result {
-    const foreign_reader *reader;
-    char prefix[4096]; /* the index is prefix.tmi */
-} adopt_result;
-
-/* Prints the error and returns an exit code. */
-int adopt_file(const char *path, const adopt_request *request, adopt_result *result);
+/* Prints the result or the error, and returns an exit code. */
+int adopt_file(const char *path, const adopt_request *request);

@@ -6,14 +6,15 @@
 
 #include <inttypes.h>
 
-void foreign_csv_begin(foreign_csv *csv, uint64_t n_tokens)
-{
-    *csv = (foreign_csv){.n_tokens = n_tokens, .line = 1, .at_line_start = true};
-}
-
 static bool refuse_line(const foreign_csv *csv, failure *err)
 {
-    return fail(err, "has a damaged .csv.gz: line %" PRIu64 " is not `start,end,...`", csv->line);
+    return fail(err, "has a damaged .csv.gz: line %" PRIu64 " is not `start,end,...`",
+                csv->line + 1);
+}
+
+static bool is_line_start(const foreign_csv *csv)
+{
+    return csv->column == 0 && !csv->has_digits;
 }
 
 static bool end_column(foreign_csv *csv, failure *err)
@@ -28,7 +29,7 @@ static bool end_column(foreign_csv *csv, failure *err)
 static bool end_line(foreign_csv *csv, const foreign_sink *sink, failure *err)
 {
     const uint64_t begin = csv->range[0], end = csv->range[1];
-    if (!csv->at_line_start) {
+    if (!is_line_start(csv)) {
         if (!end_column(csv, err))
             return false;
         if (csv->column < 2)
@@ -38,7 +39,7 @@ static bool end_line(foreign_csv *csv, const foreign_sink *sink, failure *err)
                         "does not fit its .csv.gz: line %" PRIu64 " has the tokens %" PRIu64
                         " to %" PRIu64 ", after token %" PRIu64 " of %" PRIu64
                         "; lines must cover all tokens in order. Use --eod to ignore it",
-                        csv->line, begin, end, csv->end, csv->n_tokens);
+                        csv->line + 1, begin, end, csv->end, csv->n_tokens);
         }
         csv->end = end;
         if (!sink->document(sink->user, end - begin))
@@ -46,7 +47,6 @@ static bool end_line(foreign_csv *csv, const foreign_sink *sink, failure *err)
     }
     csv->range[0] = csv->range[1] = 0;
     csv->column = 0;
-    csv->at_line_start = true;
     csv->line++;
     return true;
 }
@@ -74,7 +74,6 @@ static bool feed_char(foreign_csv *csv, char c, const foreign_sink *sink, failur
         return end_line(csv, sink, err);
     if (c == '\r')
         return true;
-    csv->at_line_start = false;
     if (c == ',')
         return end_column(csv, err);
     return csv->column >= 2 || feed_digit(csv, c, err);
@@ -93,7 +92,7 @@ bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, failure *err)
 {
     if (csv->in_quotes)
         return refuse_line(csv, err);
-    if (!csv->at_line_start && !end_line(csv, sink, err))
+    if (!is_line_start(csv) && !end_line(csv, sink, err))
         return false;
     if (csv->end != csv->n_tokens)
         return fail(err,

@@ -100,8 +100,7 @@ static bool decode_datatrove(foreign_layout *out, const foreign_files *files, fa
 static bool list_documents(const foreign_layout *layout, const foreign_bytes *index,
                            const foreign_sink *sink, failure *err)
 {
-    foreign_cursor ends;
-    foreign_cursor_begin(&ends, index, 0, index->size);
+    foreign_cursor ends = {index, 0, index->size};
     uint64_t previous = 0;
     for (uint64_t i = 0; i < layout->n_table_items; i++) {
         const uint8_t *p = foreign_cursor_next(&ends, 8, err);

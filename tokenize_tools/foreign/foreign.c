@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "foreign/foreign.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,15 +14,11 @@ bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t
     if (__builtin_add_overflow(offset, n_bytes, &end) || end > bytes->size)
         return fail(err, "is too short: it has %" PRIu64 " bytes and needs at least %" PRIu64,
                     bytes->size, offset + n_bytes);
-    if (!bytes->read(bytes->user, offset, dst, n_bytes))
-        return fail(err, "cannot be read at byte %" PRIu64, offset);
-    return true;
-}
-
-void foreign_cursor_begin(foreign_cursor *cursor, const foreign_bytes *bytes, uint64_t offset,
-                          uint64_t end_offset)
-{
-    *cursor = (foreign_cursor){.bytes = bytes, .next_offset = offset, .end_offset = end_offset};
+    errno = 0;
+    if (bytes->read(bytes->user, offset, dst, n_bytes))
+        return true;
+    return errno ? fail_system(err, errno, "cannot be read at byte %" PRIu64, offset)
+                 : fail(err, "cannot be read at byte %" PRIu64, offset);
 }
 
 const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err)

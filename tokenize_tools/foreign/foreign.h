@@ -12,8 +12,8 @@
 #include "text/failure.h"
 #include "text/little_endian.h"
 
-/* Bytes of known size, of a file or in memory. read returns false if they cannot be read; it is
- * only called for bytes below size. */
+/* Bytes of known size, of a file or in memory. read returns false if they cannot be read, with
+ * errno, which is 0 if they are missing; it is only called for bytes below size. */
 typedef struct foreign_bytes {
     uint64_t size;
     bool (*read)(void *user, uint64_t offset, void *dst, size_t n_bytes);
@@ -99,15 +99,15 @@ extern const foreign_reader *const foreign_readers[];
 /* The kind of a file that certainly does not contain raw tokens ("a gzip file", ...), or NULL. */
 const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes);
 
-/* The table beside an OLMo file: CSV lines `start,end[,...]`, fed in pieces of any size. */
+/* The table beside an OLMo file: CSV lines `start,end[,...]`, fed in pieces of any size. Start with
+ * {n_tokens}. */
 typedef struct foreign_csv {
     uint64_t n_tokens, end; /* documents so far reach up to `end` */
     uint64_t range[2];      /* the first two columns of the line */
-    uint64_t line;          /* from 1 */
+    uint64_t line;          /* from 0 */
     uint32_t column;        /* 2: any later one, too */
-    bool has_digits, in_quotes, at_line_start;
+    bool has_digits, in_quotes;
 } foreign_csv;
-void foreign_csv_begin(foreign_csv *csv, uint64_t n_tokens);
 bool foreign_csv_feed(foreign_csv *csv, const char *text, size_t n_bytes, const foreign_sink *sink,
                       failure *err);
 bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, failure *err);
@@ -131,15 +131,12 @@ bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint3
 
 /* ---- For the decoders ---- */
 
-/* Reads a table sequentially with one small buffer. */
+/* Reads a table sequentially with one small buffer. Start with the first members. */
 typedef struct foreign_cursor {
     const foreign_bytes *bytes;
-    uint64_t next_offset, end_offset;
+    uint64_t next_offset, end_offset; /* what is left of the table, which must be inside bytes */
     size_t at, filled;
     uint8_t buffer[8192];
 } foreign_cursor;
-/* The table is [offset, end_offset), which must be inside bytes. */
-void foreign_cursor_begin(foreign_cursor *cursor, const foreign_bytes *bytes, uint64_t offset,
-                          uint64_t end_offset);
 /* The next n_bytes (at most 8) of the table, which must exist; NULL: they cannot be read. */
 const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err);

@@ -162,12 +162,11 @@ static bool list_documents(const foreign_layout *layout, const foreign_bytes *id
 {
     uint64_t starts_offset = HEADER_BYTES + 4 * layout->n_sequences;
     uint64_t indices_offset = starts_offset + 8 * layout->n_sequences;
-    sequence_walk walk = {.bin_bytes = layout->n_tokens * layout->token_bytes,
+    sequence_walk walk = {.lengths = {idx, HEADER_BYTES, starts_offset},
+                          .starts = {idx, starts_offset, indices_offset},
+                          .bin_bytes = layout->n_tokens * layout->token_bytes,
                           .token_bytes = layout->token_bytes};
-    foreign_cursor indices;
-    foreign_cursor_begin(&walk.lengths, idx, HEADER_BYTES, starts_offset);
-    foreign_cursor_begin(&walk.starts, idx, starts_offset, indices_offset);
-    foreign_cursor_begin(&indices, idx, indices_offset, idx->size);
+    foreign_cursor indices = {idx, indices_offset, idx->size};
     if (!walk_documents(layout, &indices, &walk, sink, err))
         return false;
     if (walk.done != layout->n_sequences)
