@@ -8,7 +8,7 @@
 #include <xxhash.h>
 
 #include "cli/cli.h"
-#include "system/platform.h"
+#include "plan/cell_state.h"
 
 static int print_error(const char *path, const char *what, int reason)
 {
@@ -45,18 +45,13 @@ static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
 }
 
 /* The earlier run has given the file its name, unless it was empty. */
-static int check_placed(pack_bad_file *f, const pack_bad_mark *keep)
+static int check_placed(const char *path, const pack_bad_mark *keep)
 {
-    file_facts facts, named;
-    int fd;
-    if (keep->n_bytes == 0)
-        return CLI_OK;
-    bool same = file_open(f->out.path, &fd, &facts) == 0 && facts.n_bytes == keep->n_bytes &&
-                file_describe_name(f->out.path, &named) == 0 && named.kind == FILE_REGULAR &&
-                file_hash(fd, 0, keep->n_bytes, f->checksum) == 0 &&
-                XXH3_64bits_digest(f->checksum) == keep->checksum;
-    tokmap_i_file_close(fd);
-    return same ? CLI_OK : refuse_damaged(f->out.path, keep->n_bytes);
+    file_facts named;
+    const bool same = keep->n_bytes == 0 ||
+                      (file_describe_name(path, &named) == 0 && named.kind == FILE_REGULAR &&
+                       cell_bad_is(path, keep->n_bytes, keep->checksum));
+    return same ? CLI_OK : refuse_damaged(path, keep->n_bytes);
 }
 
 int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack_bad_mark *keep,
@@ -71,7 +66,7 @@ int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack
     pack_bad_path(f->out.path, options);
     snprintf(f->out.partial, sizeof f->out.partial, "%s.partial", f->out.path);
     if (finishing && !file_name_exists(f->out.partial))
-        return check_placed(f, keep);
+        return check_placed(f->out.path, keep);
     return open_partial(f, keep);
 }
 

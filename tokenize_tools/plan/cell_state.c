@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -138,38 +137,29 @@ tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split,
     return open_dataset(&s, m);
 }
 
-/* The cell whose token file has this path, by its last part; without one, SIZE_MAX. */
-static size_t cell_of_path(const plan_file *plan, const char *split, const char *path)
-{
-    const char *name = path_last_part(path);
-    const size_t n_digits = strspn(name, "0123456789");
-    const size_t cell = n_digits < 10 ? (size_t)strtoul(name, NULL, 10) : SIZE_MAX;
-    if (n_digits == 0 || cell >= plan->n_cells)
-        return SIZE_MAX;
-    const path_text wanted = plan_file_cell_path(plan, cell, split, ".bin");
-    return strcmp(name, path_last_part(wanted.s)) == 0 ? cell : SIZE_MAX;
-}
-
 bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_dataset *ds)
 {
     const tokmap_dataset_info info = cli_dataset_info(ds);
-    tokmap_segment_info first = {.struct_size = sizeof first}, s = first;
+    const char *first = "";
+    char path[2 * sizeof(path_text)];
     bool ours = cli_is_joined(&info);
-    for (uint64_t i = 0, next = 0; i < info.n_segments && ours; i++) {
-        tokmap_dataset_get_segment(ds, i, i ? &s : &first);
-        const char *path = i ? s.path : first.path;
-        const size_t folder_bytes = (size_t)(path_last_part(first.path) - first.path);
-        const size_t cell = cell_of_path(plan, split, path);
-        ours = cell != SIZE_MAX && cell >= next && strncmp(path, first.path, folder_bytes) == 0 &&
-               (size_t)(path_last_part(path) - path) == folder_bytes;
-        next = (uint64_t)cell + 1;
+    size_t cell = 0;
+    for (uint64_t i = 0; i < info.n_segments && ours; i++) {
+        tokmap_segment_info s = TOKMAP_INIT(tokmap_segment_info);
+        tokmap_dataset_get_segment(ds, i, &s);
+        first = i ? first : s.path;
+        for (ours = false; cell < plan->n_cells && !ours; cell++) {
+            const path_text name = plan_file_cell_path(plan, cell, split, ".bin");
+            snprintf(path, sizeof path, "%.*s%s", (int)(path_last_part(first) - first), first,
+                     path_last_part(name.s));
+            ours = strcmp(path, s.path) == 0;
+        }
     }
     if (!ours || info.n_segments == 0)
         return ours;
-    char whole[2 * sizeof(path_text)];
-    snprintf(whole, sizeof whole, "%.*s%s",
-             (int)(path_last_part(info.index_path) - info.index_path), info.index_path, first.path);
-    return file_in_same_folder(whole, plan_file_cell_path(plan, 0, "", "").s);
+    snprintf(path, sizeof path, "%.*s%s", (int)(path_last_part(info.index_path) - info.index_path),
+             info.index_path, first);
+    return file_in_same_folder(path, plan_file_cell_path(plan, 0, "", "").s);
 }
 
 int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum)
@@ -184,13 +174,12 @@ int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checks
     return error;
 }
 
-/* Whether the file has these bytes. */
-static bool is_intact(const char *path, uint64_t n_bytes, uint64_t wanted)
+bool cell_bad_is(const char *path, uint64_t n_bytes, uint64_t wanted)
 {
     file_facts facts;
     uint64_t checksum;
     int fd;
-    const bool same = file_open(path, &fd, &facts) == 0 &&
+    const bool same = file_open(path, &fd, &facts) == 0 && facts.n_bytes == n_bytes &&
                       cell_bad_checksum(fd, 0, n_bytes, &checksum) == 0 && checksum == wanted;
     tokmap_i_file_close(fd);
     return same;
@@ -207,7 +196,7 @@ static bool check_bad_documents(cell_search *s, const cell_metadata *m)
     const path_text path = path_of(s->prefix.s, ".bad");
     if (file_describe(path.s, &facts) != 0)
         return find(s, CELL_DAMAGED, "%.400s: is missing", path.s);
-    if (facts.n_bytes == n_bytes && s->verify && !is_intact(path.s, n_bytes, m->bad_xxh3))
+    if (facts.n_bytes == n_bytes && s->verify && !cell_bad_is(path.s, n_bytes, m->bad_xxh3))
         return find(s, CELL_DAMAGED, "%.400s: its checksum differs", path.s);
     return facts.n_bytes == n_bytes ||
            find(s, CELL_DAMAGED,

@@ -37,3 +37,5 @@ bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_datas
 
 /* Of bad documents, in any file. 0 or an errno value. */
 int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum);
+/* Whether the file has only these bytes. */
+bool cell_bad_is(const char *path, uint64_t n_bytes, uint64_t checksum);
