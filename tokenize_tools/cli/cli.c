@@ -389,22 +389,6 @@ bool cli_progress_is_due(cli_progress *p)
     return true;
 }
 
-cli_progress_text cli_progress_format(const cli_progress *p, uint64_t bytes_done,
-                                      uint64_t bytes_total)
-{
-    cli_progress_text text = {.left = ""};
-    const double rate = (double)(bytes_done - p->bytes_before) * 1e9 / (double)cli_progress_ns(p);
-    const int n = snprintf(text.done, sizeof text.done, "%s", cli_bytes(bytes_done).s);
-    if (bytes_total == 0)
-        return text;
-    snprintf(text.done + n, sizeof text.done - (size_t)n, " of %s (%.0f%%)",
-             cli_bytes(bytes_total).s, 100.0 * (double)bytes_done / (double)bytes_total);
-    if (rate > 0 && bytes_total >= bytes_done)
-        snprintf(text.left, sizeof text.left, ", %.0f s left",
-                 (double)(bytes_total - bytes_done) / rate);
-    return text;
-}
-
 void cli_progress_draw(const cli_progress *p, const char *format, ...)
 {
     char text[512];
@@ -418,33 +402,48 @@ void cli_progress_draw(const cli_progress *p, const char *format, ...)
     fflush(stderr);
 }
 
-void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
+static cli_text format_rates(const cli_progress *p, uint64_t n_bytes)
 {
-    if (!cli_progress_is_due(p))
-        return;
-    const cli_progress_text text = cli_progress_format(p, bytes_done, bytes_total);
-    const double rate = (double)bytes_done * 1e9 / (double)cli_progress_ns(p);
-    cli_progress_draw(p, "%s: %s, %s/s%s", p->verb, text.done, cli_bytes((uint64_t)rate).s,
-                      text.left);
+    cli_text text = p->rates;
+    if (!*text.s) {
+        text = cli_bytes((uint64_t)((double)n_bytes * 1e9 / (double)cli_progress_ns(p)));
+        strcat(text.s, "/s");
+    }
+    return text;
 }
 
-bool cli_progress_is_shown(const cli_progress *p)
+/* "verify: 3.4 MiB of 3.4 GiB (0%), 3.4 MiB/s, 12 s left", without the parts that are not known. */
+void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
+{
+    char total[80] = "", left[64] = "";
+    if (!cli_progress_is_due(p))
+        return;
+    const double rate = (double)(bytes_done - p->bytes_before) * 1e9 / (double)cli_progress_ns(p);
+    if (bytes_total > 0)
+        snprintf(total, sizeof total, " of %s (%.0f%%)", cli_bytes(bytes_total).s,
+                 100.0 * (double)bytes_done / (double)bytes_total);
+    if (bytes_total > 0 && rate > 0 && bytes_total >= bytes_done)
+        snprintf(left, sizeof left, ", %.0f s left", (double)(bytes_total - bytes_done) / rate);
+    cli_progress_draw(p, "%s: %s%s, %s%s%s", p->verb, cli_bytes(bytes_done).s, total,
+                      format_rates(p, bytes_done).s, left, p->notes);
+}
+
+static bool is_shown(const cli_progress *p)
 {
     return p->enabled && p->on_terminal && p->last_ns != p->started_ns;
 }
 
 void cli_progress_end(cli_progress *p, uint64_t bytes_done)
 {
-    double seconds = (double)cli_progress_ns(p) / 1e9;
-    if (!cli_progress_is_shown(p))
-        return;
-    fprintf(stderr, "\r%s: %s in %.1f s, %s/s\033[K\n", p->verb, cli_bytes(bytes_done).s, seconds,
-            cli_bytes((uint64_t)((double)bytes_done / seconds)).s);
+    const uint64_t n_bytes = bytes_done - p->bytes_before;
+    if (is_shown(p))
+        fprintf(stderr, "\r%s: %s in %.1f s, %s\033[K\n", p->verb, cli_bytes(n_bytes).s,
+                (double)cli_progress_ns(p) / 1e9, format_rates(p, n_bytes).s);
 }
 
 void cli_progress_clear(cli_progress *p)
 {
-    if (cli_progress_is_shown(p)) {
+    if (is_shown(p)) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
     }

@@ -85,7 +85,10 @@ typedef struct cli_progress {
     const char *verb; /* "verify" */
     bool enabled, on_terminal;
     uint64_t started_ns, last_ns;
-    uint64_t bytes_before; /* done before it began; the caller may set it after begin */
+    /* The caller may set these after begin: */
+    uint64_t bytes_before; /* done before it began */
+    cli_text rates;        /* to print in place of the rate of bytes, */
+    char notes[64];        /* and after the time that is left */
 } cli_progress;
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
 uint64_t cli_progress_ns(const cli_progress *p); /* since it began */
@@ -98,14 +101,6 @@ void cli_progress_clear(cli_progress *p);
 
 /* For lines with other contents: whether one is due. */
 bool cli_progress_is_due(cli_progress *p);
-/* "3.4 MiB of 3.4 GiB (0%)" and ", 12 s left"; without the parts that are not known. */
-typedef struct cli_progress_text {
-    char done[160], left[64];
-} cli_progress_text;
-cli_progress_text cli_progress_format(const cli_progress *p, uint64_t bytes_done,
-                                      uint64_t bytes_total);
 /* Draws such a line, cut at the width of the terminal. */
 void cli_progress_draw(const cli_progress *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Whether a line was drawn on a terminal. */
-bool cli_progress_is_shown(const cli_progress *p);

@@ -62,7 +62,7 @@ static int finish_outputs(pack_work *w, pack_error *err)
     return code == CLI_OK ? finish_output(w, 0, err) : code;
 }
 
-static int print_results(const pack_work *w, json_out *json)
+static int print_results(pack_work *w, json_out *json)
 {
     const pack_options *o = w->parts->options;
     int code = CLI_OK;

@@ -195,14 +195,13 @@ uint64_t pack_work_n_skipped(const pack_work *w)
 }
 
 /* "12.3 MB/s of text, 4.56 M tokens/s" */
-static cli_text format_rates(const pack_work *w)
+static void set_rates(pack_work *w)
 {
-    cli_text text;
+    cli_text *text = &w->progress.rates;
     const double seconds = (double)cli_progress_ns(&w->progress) / 1e9;
     const uint64_t n_tokens = pack_documents_counts(w->documents)->tokens - w->tokens_before;
-    snprintf(text.s, sizeof text.s, "%.1f MB/s of text, %.2f M tokens/s",
+    snprintf(text->s, sizeof text->s, "%.1f MB/s of text, %.2f M tokens/s",
              (double)w->text_bytes / seconds / 1e6, (double)n_tokens / seconds / 1e6);
-    return text;
 }
 
 /* Of all inputs, up to the place. */
@@ -213,24 +212,18 @@ static uint64_t stored_bytes(const corpus_place *place)
 
 static void update_progress(pack_work *w)
 {
-    char skipped[64] = "";
-    if (!cli_progress_is_due(&w->progress))
-        return;
+    char *notes = w->progress.notes;
     const uint64_t n_skipped = pack_work_n_skipped(w);
-    const cli_progress_text text =
-        cli_progress_format(&w->progress, w->stored_bytes, w->parts->inputs->total_bytes);
+    set_rates(w);
     if (n_skipped)
-        snprintf(skipped, sizeof skipped, ", %s skipped", cli_count(n_skipped).s);
-    cli_progress_draw(&w->progress, "pack: %s, %s%s%s", text.done, format_rates(w).s, text.left,
-                      skipped);
+        snprintf(notes, sizeof w->progress.notes, ", %s skipped", cli_count(n_skipped).s);
+    cli_progress_update(&w->progress, w->stored_bytes, w->parts->inputs->total_bytes);
 }
 
-void pack_work_print_end(const pack_work *w)
+void pack_work_print_end(pack_work *w)
 {
-    const uint64_t n_bytes = w->stored_bytes - w->progress.bytes_before;
-    if (cli_progress_is_shown(&w->progress))
-        fprintf(stderr, "\rpack: %s in %.1f s, %s\033[K\n", cli_bytes(n_bytes).s,
-                (double)cli_progress_ns(&w->progress) / 1e9, format_rates(w).s);
+    set_rates(w);
+    cli_progress_end(&w->progress, w->stored_bytes);
 }
 
 /* ---- Checkpoints ---- */

@@ -48,4 +48,4 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
 /* Bad documents, and those that were left out because of a special token. */
 uint64_t pack_work_n_skipped(const pack_work *w);
 /* When everything is done: see cli_progress_end. */
-void pack_work_print_end(const pack_work *w);
+void pack_work_print_end(pack_work *w);
