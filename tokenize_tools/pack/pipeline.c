@@ -335,7 +335,8 @@ void pack_pipeline_close(pack_pipeline *p)
         id_buffer_free(&job->ids);
         free(job->ends);
         free(job->specials);
-        free(job->record);
+        free(job->reports.lines);
+        free(job->reports.moments);
     }
     corpus_close(p->corpus);
     tokmap_i_mutex_free(&p->lock);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "corpus/corpus.h"
-#include "pack/error.h"
+#include "pack/bad_file.h"
 #include "pack/marks.h"
 #include "tokenizer/tokenizer.h"
 
@@ -26,6 +26,25 @@ typedef struct pack_end {
     size_t n_ids;
     uint64_t specials_seen;
 } pack_end;
+
+/* The counts at the end of a document or an input. If a limit ends the run there, nothing that was
+ * read after it counts. */
+typedef struct pack_moment {
+    corpus_counts counts;
+    pack_bad_mark bad_file;
+    size_t lines_bytes; /* bytes of the lines so far */
+} pack_moment;
+
+/* What the corpus reported while it read. */
+typedef struct pack_reports {
+    char *lines; /* messages, each with a newline */
+    size_t lines_bytes, lines_capacity;
+    pack_moment *moments; /* one for each end in the batch, if they are needed */
+    size_t n_moments, moments_capacity;
+    pack_bad_mark bad_file; /* at the end of the job */
+    int bad_file_errno;
+    bool no_memory;
+} pack_reports;
 
 typedef struct pack_job {
     corpus_batch batch;
@@ -37,14 +56,14 @@ typedef struct pack_job {
     size_t *specials;
     size_t n_specials;
     uint64_t specials_seen; /* in the text of this batch */
-    void *record;           /* used by after_read */
+    pack_reports reports;   /* set by after_read */
 } pack_job;
 
 typedef struct pack_pipeline_options {
     const pack_parts *parts;
     size_t batch_bytes; /* the same as in corpus_options */
     /* Called by the reader after each read, with the context of the corpus, to keep in the job what
-     * its callbacks reported. job->record is freed by free(). */
+     * its callbacks reported. */
     void (*after_read)(void *context, pack_job *job);
     void *context;
 } pack_pipeline_options;

@@ -19,33 +19,11 @@
 /* Keeps what the corpus reports while it reads, beside the job that it belongs to:
  * messages are printed, and bad documents counted, when it is the job's turn. */
 
-/* The counts at the end of a document or an input. If a limit ends the run there, nothing that was
- * read after it counts. */
-typedef struct pack_moment {
-    corpus_counts counts;
-    pack_bad_mark bad_file;
-    size_t lines_bytes; /* bytes of the lines so far */
-} pack_moment;
-
-/* What was reported during the current read. */
 typedef struct pack_collector {
     const pack_parts *parts;
     pack_bad_file *bad_file; /* NULL: bad documents are not collected */
-    char *lines;             /* messages, each with a newline */
-    size_t lines_bytes, lines_capacity;
-    pack_moment *moments; /* one for each end in the batch, if they are needed */
-    size_t n_moments, moments_capacity;
-    bool no_memory;
+    pack_reports now;        /* what was reported during the current read */
 } pack_collector;
-
-/* The record of one job, in one piece of memory. */
-typedef struct pack_record {
-    pack_bad_mark bad_file; /* at the end of the job */
-    int bad_file_errno;
-    pack_moment *moments;
-    char *lines;
-    size_t n_bytes; /* of the lines */
-} pack_record;
 
 /* The callbacks of corpus_options and pack_pipeline_options; the context is the collector. */
 static size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_searched,
@@ -65,15 +43,15 @@ static void pack_collector_collect(void *context, const uint8_t *data, size_t n_
 
 static void pack_collector_report(void *context, const char *text)
 {
-    pack_collector *c = context;
+    pack_reports *now = &((pack_collector *)context)->now;
     size_t n = strlen(text);
-    if (!array_reserve(&c->lines, &c->lines_capacity, c->lines_bytes + n + 1, 1)) {
-        c->no_memory = true;
+    if (!array_reserve(&now->lines, &now->lines_capacity, now->lines_bytes + n + 1, 1)) {
+        now->no_memory = true;
         return;
     }
-    memcpy(c->lines + c->lines_bytes, text, n);
-    c->lines_bytes += n + 1;
-    c->lines[c->lines_bytes - 1] = '\n';
+    memcpy(now->lines + now->lines_bytes, text, n);
+    now->lines_bytes += n + 1;
+    now->lines[now->lines_bytes - 1] = '\n';
 }
 
 static pack_bad_mark mark_of(const pack_collector *c)
@@ -83,37 +61,29 @@ static pack_bad_mark mark_of(const pack_collector *c)
 
 static void pack_collector_ended(void *context, const corpus_counts *counts)
 {
-    pack_collector *c = context;
-    if (array_reserve(&c->moments, &c->moments_capacity, c->n_moments + 1, sizeof *c->moments))
-        c->moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->lines_bytes};
-    else
-        c->no_memory = true;
+    const pack_collector *c = context;
+    pack_reports *now = &((pack_collector *)context)->now;
+    const size_t n = now->n_moments;
+    now->no_memory |=
+        !array_reserve(&now->moments, &now->moments_capacity, n + 1, sizeof *now->moments);
+    if (!now->no_memory)
+        now->moments[now->n_moments++] = (pack_moment){*counts, mark_of(c), now->lines_bytes};
 }
 
-/* Sets job->record; NULL: out of memory. */
+/* The job gets what was reported, and the collector the arrays that the job had before. */
 static void pack_collector_after_read(void *context, pack_job *job)
 {
     pack_collector *c = context;
-    size_t moments_bytes = c->n_moments * sizeof *c->moments;
-    pack_record *record = NULL;
+    const pack_reports before = job->reports;
     if (c->bad_file)
         pack_bad_file_flush(c->bad_file);
-    if (!c->no_memory)
-        record = malloc(sizeof *record + moments_bytes + c->lines_bytes);
-    free(job->record);
-    job->record = record;
-    if (!record)
-        return;
-    record->bad_file = mark_of(c);
-    record->bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
-    record->moments = (pack_moment *)(record + 1);
-    record->lines = (char *)(record->moments + c->n_moments);
-    record->n_bytes = c->lines_bytes;
-    if (moments_bytes)
-        memcpy(record->moments, c->moments, moments_bytes);
-    if (c->lines_bytes)
-        memcpy(record->lines, c->lines, c->lines_bytes);
-    c->lines_bytes = c->n_moments = 0;
+    job->reports = c->now;
+    job->reports.bad_file = mark_of(c);
+    job->reports.bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
+    c->now = (pack_reports){.lines = before.lines,
+                            .lines_capacity = before.lines_capacity,
+                            .moments = before.moments,
+                            .moments_capacity = before.moments_capacity};
 }
 
 /* ---- The balance ---- */
@@ -317,25 +287,25 @@ static void print_lines(pack_work *w, const char *lines, size_t n_bytes)
 
 static int take_job(pack_work *w, const pack_job *job, pack_error *err)
 {
-    const pack_record *record = job->record;
-    if (!record)
+    const pack_reports *reports = &job->reports;
+    if (reports->no_memory)
         return pack_error_no_memory(err);
-    if (record->bad_file_errno)
-        return pack_error_set(err, cli_errno_exit_code(record->bad_file_errno),
+    if (reports->bad_file_errno)
+        return pack_error_set(err, cli_errno_exit_code(reports->bad_file_errno),
                               "%.500s: cannot write: %s", w->bad_file->out.partial,
-                              strerror(record->bad_file_errno));
+                              strerror(reports->bad_file_errno));
     w->consistent = false;
     size_t enough = 0;
     int code = pack_documents_take(w->documents, job, &enough, err);
-    const pack_moment *last = enough ? &record->moments[enough - 1] : NULL;
-    print_lines(w, record->lines, last ? last->lines_bytes : record->n_bytes);
+    const pack_moment *last = enough ? &reports->moments[enough - 1] : NULL;
+    print_lines(w, reports->lines, last ? last->lines_bytes : reports->lines_bytes);
     if (code != CLI_OK)
         return code;
     w->place = job->batch.after;
     if (stored_bytes(&w->place) > w->stored_bytes) /* a run that resumes reads some of them again */
         w->stored_bytes = stored_bytes(&w->place);
     w->text_bytes += job->batch.n_bytes;
-    w->bad_mark = record->bad_file;
+    w->bad_mark = reports->bad_file;
     w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
     w->limited = enough > 0;
     w->consistent = !w->limited && !job->batch.failed;
@@ -451,8 +421,8 @@ int pack_work_run(pack_work *w, pack_error *err)
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);
     cli_progress_clear(&w->progress);
-    free(collector->lines);
-    free(collector->moments);
+    free(collector->now.lines);
+    free(collector->now.moments);
     free(collector);
     return code;
 }
