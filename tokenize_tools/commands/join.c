@@ -21,7 +21,7 @@ typedef struct join_options {
 static int join_all(const char *path, join_options *options)
 {
     plan_file plan = {0};
-    pack_task_number task = {0, 1};
+    pack_task_number task = {0};
     if (!options->flat && (options->task || cli_is_given("threads")))
         return cli_usage("--task and --threads work only with --flat");
     options->cells.prefix = options->prefix;
@@ -30,7 +30,6 @@ static int join_all(const char *path, join_options *options)
         code = plan_read(&plan, path);
     if (code == CLI_OK && options->task)
         code = pack_task_number_parse(&task, options->task);
-    options->cells.is_task = options->task != NULL;
     options->cells.task = task.i;
     options->cells.n_tasks = task.n;
     if (code == CLI_OK)

@@ -159,20 +159,18 @@ static bool has_leftovers(const plan_file *plan, size_t cell, const char *split)
 /* Whether nothing lies beside a cell that is done. */
 static bool is_clear(const plan_file *plan, size_t cell)
 {
-    const plan_splits splits = plan_file_splits(plan);
     bool clear = true;
-    for (size_t i = 0; i < splits.n && clear; i++)
-        clear = !has_leftovers(plan, cell, splits.names[i]);
+    for (size_t i = 0; i < plan->splits.n && clear; i++)
+        clear = !has_leftovers(plan, cell, plan->splits.names[i]);
     return clear;
 }
 
 static int clear_up(const plan_file *plan, size_t cell)
 {
-    const plan_splits splits = plan_file_splits(plan);
     int code = CLI_OK;
-    for (size_t i = 0; i < splits.n && code == CLI_OK; i++)
-        if (has_leftovers(plan, cell, splits.names[i]))
-            code = cell_clear_up(plan_file_cell_path(plan, cell, splits.names[i], ".tmi").s);
+    for (size_t i = 0; i < plan->splits.n && code == CLI_OK; i++)
+        if (has_leftovers(plan, cell, plan->splits.names[i]))
+            code = cell_clear_up(plan_file_cell_path(plan, cell, plan->splits.names[i], ".tmi").s);
     return code;
 }
 

@@ -24,7 +24,6 @@ enum {
 typedef struct flatten_state {
     const plan_file *plan;
     const cell_join_options *options;
-    plan_splits splits;
     char joined[PATH_PREFIX_BYTES];  /* .P.HASH: hidden from patterns of datasets */
     char visible[PATH_PREFIX_BYTES]; /* P.HASH, its name in version 0.1 */
 } flatten_state;
@@ -44,8 +43,8 @@ static int check_names(flatten_state *s)
     if (code != CLI_OK || s->options->force || file_suffix_exists(s->joined, ".tmi") ||
         file_suffix_exists(s->visible, ".tmi"))
         return code;
-    for (size_t i = 0; i < s->splits.n; i++) {
-        const path_text path = plan_split_path(prefix, s->splits.names[i], ".tmi");
+    for (size_t i = 0; i < s->plan->splits.n; i++) {
+        const path_text path = plan_split_path(prefix, s->plan->splits.names[i], ".tmi");
         if (file_name_exists(path.s))
             return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", path.s);
     }
@@ -97,12 +96,13 @@ static int copy_shares(const flatten_state *s, const tokmap_dataset *ds, const c
 {
     const cell_join_options *o = s->options;
     unsigned n = o->n_threads < MAX_THREADS ? (unsigned)o->n_threads : MAX_THREADS;
-    n = o->n_tasks > UINT32_MAX / MAX_THREADS ? 1 : n;
+    const uint64_t n_tasks = o->n_tasks ? o->n_tasks : 1;
+    n = n_tasks > UINT32_MAX / MAX_THREADS ? 1 : n;
     copy_work work = {.ds = ds,
                       .path = path,
                       .options = {.struct_size = sizeof work.options,
                                   .part = o->task * n,
-                                  .n_parts = o->n_tasks * n,
+                                  .n_parts = n_tasks * n,
                                   .replace = o->force},
                       .n_shares = n};
     tokmap_i_run_threads(n, copy_some, &work);
@@ -189,27 +189,27 @@ static void remove_joined(const flatten_state *s, const char *prefix)
     static const char *const suffixes[] = {".tmv.partial", ".tmi.partial", ".tmi"};
     output_try_remove(path_of(prefix, ".bad.partial").s);
     output_try_remove(path_of(prefix, ".bad").s);
-    for (size_t i = s->splits.n; i-- > 0;)
+    for (size_t i = s->plan->splits.n; i-- > 0;)
         for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
-            output_try_remove(plan_split_path(prefix, s->splits.names[i], suffixes[k]).s);
+            output_try_remove(plan_split_path(prefix, s->plan->splits.names[i], suffixes[k]).s);
 }
 
 int cell_flatten(const plan_file *plan, const cell_join_options *options)
 {
-    flatten_state s = {.plan = plan, .options = options, .splits = plan_file_splits(plan)};
+    flatten_state s = {.plan = plan, .options = options};
     int code = check_names(&s);
     if (code == CLI_OK)
         code = join_once(&s);
-    for (size_t i = 0; i < s.splits.n && code == CLI_OK; i++)
-        code = copy_output(&s, s.splits.names[i], false);
-    if (code != CLI_OK || options->is_task)
+    for (size_t i = 0; i < plan->splits.n && code == CLI_OK; i++)
+        code = copy_output(&s, plan->splits.names[i], false);
+    if (code != CLI_OK || options->n_tasks > 0)
         return code;
-    for (size_t i = 1; i < s.splits.n && code == CLI_OK; i++)
-        code = copy_output(&s, s.splits.names[i], true);
+    for (size_t i = 1; i < plan->splits.n && code == CLI_OK; i++)
+        code = copy_output(&s, plan->splits.names[i], true);
     if (code == CLI_OK)
         code = place_bad(&s);
     if (code == CLI_OK)
-        code = copy_output(&s, s.splits.names[0], true);
+        code = copy_output(&s, plan->splits.names[0], true);
     if (code != CLI_OK)
         return code;
     remove_joined(&s, s.visible);

@@ -28,7 +28,6 @@ typedef struct join_output {
 typedef struct join_state {
     const plan_file *plan;
     const cell_join_options *options;
-    plan_splits splits;
     join_output outputs[PLAN_MAX_SPLITS + 1]; /* P first */
     bool collects;
     output_file bad;
@@ -41,8 +40,7 @@ typedef struct join_state {
 
 int cell_join_check_names(const plan_file *plan, const char *prefix)
 {
-    const plan_splits splits = plan_file_splits(plan);
-    if (strlen(prefix) + sizeof *splits.names >= PATH_PREFIX_BYTES)
+    if (strlen(prefix) + sizeof *plan->splits.names >= PATH_PREFIX_BYTES)
         return cli_usage("-o: the path is too long");
     int code = output_make_folders(prefix);
     /* The output must not take the name of a cell, 000001 or 000001-NAME. */
@@ -52,17 +50,16 @@ int cell_join_check_names(const plan_file *plan, const char *prefix)
     if (code == CLI_OK && like_cell &&
         file_in_same_folder(prefix, plan_file_cell_path(plan, 0, "", "").s))
         return cli_usage("-o %s: is the name of a cell; choose another one", prefix);
-    for (size_t i = 0; code == CLI_OK && i < splits.n; i++)
-        code = path_check_dataset(plan_split_path(prefix, splits.names[i], "").s);
+    for (size_t i = 0; code == CLI_OK && i < plan->splits.n; i++)
+        code = path_check_dataset(plan_split_path(prefix, plan->splits.names[i], "").s);
     return code;
 }
 
 int cell_join_print_results(const plan_file *plan, const cell_join_options *options)
 {
-    const plan_splits splits = plan_file_splits(plan);
     int code = CLI_OK;
-    for (size_t i = 0; i < splits.n; i++) {
-        const path_text output = plan_split_path(options->prefix, splits.names[i], "");
+    for (size_t i = 0; i < plan->splits.n; i++) {
+        const path_text output = plan_split_path(options->prefix, plan->splits.names[i], "");
         code = cli_first_failure(code,
                                  cli_print_result(output.s, NULL, options->json, options->quiet));
     }
@@ -203,7 +200,7 @@ static int join_cell(join_state *s, size_t cell)
 {
     int code = CLI_OK;
     cell_metadata m = {0};
-    for (size_t i = 0; i < s->splits.n && code == CLI_OK; i++) {
+    for (size_t i = 0; i < s->plan->splits.n && code == CLI_OK; i++) {
         join_output *out = &s->outputs[i];
         cell_report report;
         tokmap_dataset *ds = cell_open(s->plan, cell, out->split, &m, &report);
@@ -286,7 +283,7 @@ static int finish_all(join_state *s)
     int code = check_kept(s);
     if (code == CLI_OK)
         code = check_bad(s);
-    for (size_t i = 1; i < s->splits.n && code == CLI_OK; i++)
+    for (size_t i = 1; i < s->plan->splits.n && code == CLI_OK; i++)
         code = finish_output(&s->outputs[i]);
     if (code == CLI_OK && s->collects && s->bad_bytes > 0) {
         code = output_place(&s->bad);
@@ -306,15 +303,14 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
     s->options = options;
     s->bad.fd = -1;
     s->collects = plan_file_collects(plan);
-    s->splits = plan_file_splits(plan);
-    for (size_t i = 0; i < s->splits.n; i++)
-        s->outputs[i].split = s->splits.names[i];
+    for (size_t i = 0; i < s->plan->splits.n; i++)
+        s->outputs[i].split = s->plan->splits.names[i];
     int code = cell_join_check_names(plan, options->prefix);
     if (code == CLI_OK)
         code = join_cells(s);
     if (code == CLI_OK)
         code = finish_all(s);
-    for (size_t i = 0; i < s->splits.n; i++) {
+    for (size_t i = 0; i < s->plan->splits.n; i++) {
         tokmap_writer_close(s->outputs[i].writer);
         free(s->outputs[i].head);
     }

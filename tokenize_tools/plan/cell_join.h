@@ -13,8 +13,7 @@ typedef struct cell_join_options {
     bool json, quiet;
     bool temporary; /* several processes may do the same: the first one wins */
     /* For cell_flatten: */
-    bool is_task;           /* only copy this share: */
-    uint64_t task, n_tasks; /* 0 and 1 if it is no task */
+    uint64_t task, n_tasks; /* only copy this share; n_tasks 0: finish too */
     uint64_t n_threads;
 } cell_join_options;
 

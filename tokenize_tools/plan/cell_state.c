@@ -208,12 +208,11 @@ static bool check_bad_documents(cell_search *s, const cell_metadata *m)
 
 static void check_done(cell_search *s)
 {
-    const plan_splits splits = plan_file_splits(s->plan);
     bool ours = true;
     s->report->state = CELL_DONE;
-    for (size_t i = 0; i < splits.n && ours; i++) {
+    for (size_t i = 0; i < s->plan->splits.n && ours; i++) {
         cell_metadata m;
-        s->prefix = plan_file_cell_path(s->plan, s->cell, splits.names[i], "");
+        s->prefix = plan_file_cell_path(s->plan, s->cell, s->plan->splits.names[i], "");
         tokmap_dataset *ds = open_dataset(s, &m);
         ours = ds != NULL;
         tokmap_dataset_close(ds);
@@ -241,9 +240,8 @@ void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *rep
     if (!has_index) {
         /* Another process may be finishing it: it names the splits, the tokens, then the index, and
          * then removes the partial names. So in this order, one of them is seen. */
-        const plan_splits splits = plan_file_splits(plan);
-        for (size_t i = 1; i < splits.n && !is_half; i++) {
-            const path_text split = plan_file_cell_path(plan, cell, splits.names[i], ".tmi");
+        for (size_t i = 1; i < plan->splits.n && !is_half; i++) {
+            const path_text split = plan_file_cell_path(plan, cell, plan->splits.names[i], ".tmi");
             is_half = file_name_exists(split.s);
         }
         has_tokens = file_suffix_exists(s.prefix.s, ".bin");

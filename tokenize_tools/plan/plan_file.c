@@ -51,18 +51,6 @@ bool plan_file_collects(const plan_file *plan)
     return word && strcmp(word, "collect") == 0;
 }
 
-plan_splits plan_file_splits(const plan_file *plan)
-{
-    plan_splits splits = {.n = 1};
-    for (size_t i = 0; i < plan->n_options && splits.n <= PLAN_MAX_SPLITS; i++) {
-        const plan_option *o = &plan->options[i];
-        size_t n = o->value ? strcspn(o->value, "=") : 0;
-        if (strcmp(o->name, "split") == 0 && n > 0 && n < sizeof *splits.names)
-            memcpy(splits.names[splits.n++], o->value, n);
-    }
-    return splits;
-}
-
 /* ---- Print ---- */
 
 static void put_value(FILE *out, const char *value)
@@ -340,6 +328,11 @@ static bool parse_option(plan_parser *p, char *rest)
     if (has_value && !take_text(p, rest, "the value", &option.value))
         return false;
     plan->options[plan->n_options++] = option;
+    plan_splits *splits = &plan->splits;
+    const size_t n = option.value ? strcspn(option.value, "=") : 0;
+    if (strcmp(option.name, "split") == 0 && n > 0 && n < sizeof *splits->names &&
+        splits->n <= PLAN_MAX_SPLITS)
+        memcpy(splits->names[splits->n++], option.value, n);
     return true;
 }
 
@@ -465,6 +458,7 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
 bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure *err)
 {
     plan_parser p = {.plan = plan, .err = err};
+    plan->splits.n = 1;
     plan->memory = malloc(n_bytes + 1);
     if (!plan->memory)
         return fail_memory(err);

@@ -39,6 +39,14 @@ typedef struct plan_cell {
     uint64_t since;       /* the number of updates after which it has been as it is now */
 } plan_cell;
 
+/* The datasets of each cell: that of the documents of no split, which has an empty name here, and
+ * one for each split. */
+#define PLAN_MAX_SPLITS 16
+typedef struct plan_splits {
+    char names[PLAN_MAX_SPLITS + 1][33];
+    size_t n;
+} plan_splits;
+
 typedef struct plan_file {
     const char *folder;       /* relative names are looked up there; begins with / */
     const char *cells_folder; /* for the datasets of the cells */
@@ -53,14 +61,15 @@ typedef struct plan_file {
     size_t n_inputs;
     plan_cell *cells;
     size_t n_cells;
-    uint64_t hash; /* identifies the plan: the checksum of its text */
-    char *memory;  /* of the texts above, if they were parsed */
+    uint64_t hash;      /* identifies the plan: the checksum of its text */
+    plan_splits splits; /* if it was parsed */
+    char *memory;       /* of the texts above, if they were parsed */
 } plan_file;
 
 /* Start with {0}; plan_file_free frees it, also after a failure, whose place is a line. */
 bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure *err);
-/* The text of a plan whose members but `hash` and `memory` are set; sets the hash. Malloced; NULL:
- * out of memory. */
+/* The text of a plan whose members before `hash` are set; sets the hash. Malloced; NULL: out of
+ * memory. */
 char *plan_file_print(plan_file *plan, size_t *n_bytes);
 void plan_file_free(plan_file *plan);
 /* Reads and protects the file (system/protected.h). Start with {0}; plan_file_free frees the plan,
@@ -76,14 +85,6 @@ const char *plan_file_option(const plan_file *plan, const char *name);
 /* Whether bad documents are collected, in DIR/000042.bad. */
 bool plan_file_collects(const plan_file *plan);
 
-/* The datasets of each cell: that of the documents of no split, which has an empty name here, and
- * one for each split. */
-#define PLAN_MAX_SPLITS 16
-typedef struct plan_splits {
-    char names[PLAN_MAX_SPLITS + 1][33];
-    size_t n;
-} plan_splits;
-plan_splits plan_file_splits(const plan_file *plan);
 /* P and the suffix; of a split P-NAME and the suffix. */
 path_text plan_split_path(const char *prefix, const char *split, const char *suffix);
 
