@@ -41,10 +41,12 @@ int path_check_all(char **paths, int n_paths)
     return CLI_OK;
 }
 
-int path_prefix_bytes(const char *name)
+path_text path_prefix(const char *name)
 {
-    bool has_suffix = path_ends_with(name, ".tmi") || path_ends_with(name, ".bin");
-    return (int)strlen(name) - (has_suffix ? 4 : 0);
+    path_text path = path_of(name, "");
+    if (path_ends_with(path.s, ".tmi") || path_ends_with(path.s, ".bin"))
+        path.s[strlen(path.s) - 4] = '\0';
+    return path;
 }
 
 const char *path_last_part(const char *path)

@@ -24,8 +24,8 @@ const char *path_last_part(const char *path);
  * CLI_OK. */
 int path_check_all(char **paths, int n_paths);
 
-/* How long the prefix P is in the name of a dataset, which may be P, P.bin or P.tmi. */
-int path_prefix_bytes(const char *name);
+/* The prefix P in the name of a dataset, which may be P, P.bin or P.tmi. */
+path_text path_prefix(const char *name);
 
 /* The prefix that -o means: `output` without .bin or `suffix`, as tokmap_writer_open takes it.
  * CLI_USAGE with a message if it does not name a file. */

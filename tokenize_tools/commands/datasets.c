@@ -16,9 +16,8 @@
 
 static bool is_pattern(const char *argument)
 {
-    char index[4096 + 8];
-    snprintf(index, sizeof index, "%.*s.tmi", path_prefix_bytes(argument), argument);
-    return strpbrk(argument, "*?[") && !file_name_exists(argument) && !file_name_exists(index);
+    return strpbrk(argument, "*?[") && !file_name_exists(argument) &&
+           !file_suffix_exists(path_prefix(argument).s, ".tmi");
 }
 
 /* suffix replaces that of the argument, unless it is NULL. A leading @ or - has no special
@@ -27,8 +26,8 @@ static bool find_matches(input_list *list, const char *argument, const char *suf
 {
     char pattern[4096];
     const char *here = *argument == '@' || *argument == '-' ? "./" : "";
-    int n_bytes = suffix ? path_prefix_bytes(argument) : (int)strlen(argument);
-    int n = snprintf(pattern, sizeof pattern, "%s%.*s%s", here, n_bytes, argument,
+    const path_text prefix = path_prefix(argument);
+    int n = snprintf(pattern, sizeof pattern, "%s%s%s", here, suffix ? prefix.s : argument,
                      suffix ? suffix : "");
     if (n >= 0 && (size_t)n < sizeof pattern)
         return input_list_expand(list, pattern, err);
@@ -113,12 +112,12 @@ int token_file_names_expand(input_list *names, char **arguments, int n_arguments
 static int check_indexes(const input_list *files, const char *suffix, const char *argument)
 {
     for (size_t i = 0; i < files->n_names; i++) {
-        char index[4096 + 8], replaced[sizeof index + sizeof ".replaced"];
         const char *name = files->names[i];
-        int n_bytes = (int)(strlen(name) - strlen(suffix));
-        snprintf(index, sizeof index, "%.*s.tmi", n_bytes, name);
-        snprintf(replaced, sizeof replaced, "%s.replaced", index);
-        if (path_ends_with(name, suffix) && !file_name_exists(index) && !file_name_exists(replaced))
+        path_text prefix = path_of(name, "");
+        if (!path_ends_with(name, suffix))
+            continue;
+        prefix.s[strlen(prefix.s) - strlen(suffix)] = '\0';
+        if (!file_suffix_exists(prefix.s, ".tmi") && !file_suffix_exists(prefix.s, ".tmi.replaced"))
             return cli_error(CLI_DATASET,
                              "%s: has no index, so '%s' would leave it out: finish, index or "
                              "remove it, or end the pattern in .tmi",
@@ -189,10 +188,16 @@ void dataset_list_close(dataset_list *list)
     free(list->datasets);
 }
 
-bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value)
+json_text_span dataset_metadata(const tokmap_dataset *ds)
 {
     json_text_span metadata;
     metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
+    return metadata;
+}
+
+bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value)
+{
+    const json_text_span metadata = dataset_metadata(ds);
     return json_text_check_object(metadata, NULL) && json_text_find(metadata, key, value);
 }
 
@@ -267,16 +272,14 @@ bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document)
 /* ---- Datasets that do not open ---- */
 
 /* The file that the user may have meant to adopt: path itself, or path and a usual suffix. */
-static bool find_adoptable(const char *path, char *out, size_t out_bytes)
+static bool find_adoptable(const char *path, path_text *out)
 {
     static const char *const suffixes[] = {".bin", ".npy", ".ds"};
-    size_t n = strlen(path) - (path_ends_with(path, ".tmi") ? 4 : 0);
+    const path_text prefix = path_ends_with(path, ".tmi") ? path_prefix(path) : path_of(path, "");
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         file_facts facts;
-        bool has_suffix = path_ends_with(path, suffixes[i]);
-        int n_out = snprintf(out, out_bytes, "%.*s%s", (int)n, path, has_suffix ? "" : suffixes[i]);
-        if (n_out > 0 && (size_t)n_out < out_bytes && file_describe(out, &facts) == 0 &&
-            facts.kind == FILE_REGULAR && facts.n_bytes > 0)
+        *out = path_of(prefix.s, path_ends_with(path, suffixes[i]) ? "" : suffixes[i]);
+        if (file_describe(out->s, &facts) == 0 && facts.kind == FILE_REGULAR && facts.n_bytes > 0)
             return true;
     }
     return false;
@@ -285,22 +288,16 @@ static bool find_adoptable(const char *path, char *out, size_t out_bytes)
 bool report_unfinished(const char *path)
 {
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    char file[4096];
-    int n = path_prefix_bytes(path);
-    int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", n, path);
-    if (n_out < 0 || (size_t)n_out >= sizeof file)
-        return false;
-    if (!file_name_exists(file)) {
-        snprintf(file, sizeof file, "%.*s.bin.partial", n, path);
-        if (!file_name_exists(file))
-            return false;
-        cli_warn(
-            "%s: is left of a dataset whose other unfinished files are gone. Write the dataset "
-            "again, or remove this file.",
-            file);
-        return true;
+    const path_text prefix = path_prefix(path);
+    const char *file = prefix.s;
+    if (!file_suffix_exists(file, ".tmi.partial")) {
+        const bool has_tokens = file_suffix_exists(file, ".bin.partial");
+        if (has_tokens)
+            cli_warn("%s.bin.partial: is left of a dataset whose other unfinished files are gone. "
+                     "Write the dataset again, or remove this file.",
+                     file);
+        return has_tokens;
     }
-    file[n] = '\0';
     if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, NULL) == TOKMAP_OK && info.n_checkpoints)
         cli_warn("%s: is being written, or the run that wrote it was interrupted; the last "
                  "checkpoint has %s, "
@@ -320,10 +317,10 @@ int report_open_failure(const char *path, const tokmap_error *err)
     int code = cli_fail(err);
     bool no_index = err->status == TOKMAP_ERR_NOT_A_DATASET ||
                     (err->status == TOKMAP_ERR_IO && err->sys_errno == ENOENT);
-    char file[4096];
-    if (no_index && !report_unfinished(path) && find_adoptable(path, file, sizeof file)) {
+    path_text file;
+    if (no_index && !report_unfinished(path) && find_adoptable(path, &file)) {
         fputs("Try: tokmap index ", stderr);
-        cli_print_plain(stderr, file, strlen(file));
+        cli_print_plain(stderr, file.s, strlen(file.s));
         putc('\n', stderr);
     }
     return code;

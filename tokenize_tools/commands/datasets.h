@@ -38,6 +38,7 @@ typedef struct dataset_list {
 int dataset_list_open(dataset_list *list, const input_list *names);
 void dataset_list_close(dataset_list *list);
 
+json_text_span dataset_metadata(const tokmap_dataset *ds);
 /* Finds what its metadata says under this key; false: nothing, and *value is unchanged. */
 bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value);
 

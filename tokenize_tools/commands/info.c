@@ -89,13 +89,6 @@ static const char *dtype_name(const tokmap_dataset_info *info)
     return info->token_bytes == 2 ? "u16" : "u32";
 }
 
-static json_text_span get_metadata(const tokmap_dataset *ds)
-{
-    json_text_span metadata;
-    metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
-    return metadata;
-}
-
 /* ---- For people ---- */
 
 static void print_key(const char *key)
@@ -158,7 +151,7 @@ static void print_files(const tokmap_dataset_info *info)
 
 static void print_tokenizer(const tokmap_dataset *ds)
 {
-    json_text_span metadata = get_metadata(ds), tokenizer, name;
+    json_text_span metadata = dataset_metadata(ds), tokenizer, name;
     failure err;
     print_key("tokenizer:");
     if (!json_text_check_object(metadata, &err)) {
@@ -460,7 +453,7 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
     if (info->n_spans)
         json_out_hash(&o, "spans_hash", info->spans_hash);
     put_segments(&o, ds, info);
-    json_text_span metadata = get_metadata(ds);
+    json_text_span metadata = dataset_metadata(ds);
     failure why;
     if (json_text_check_object(metadata, &why)) {
         json_out_key(&o, "metadata");

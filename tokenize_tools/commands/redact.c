@@ -117,8 +117,7 @@ static int select_where(selection *s, const char *text)
 /* The metadata, with the id of the dataset at the end of redacted_from. */
 static int make_metadata(const selection *s, char **out, int *n_bytes)
 {
-    json_text_span all, list;
-    all.text = tokmap_dataset_metadata(s->ds, &all.n_bytes);
+    json_text_span all = dataset_metadata(s->ds), list;
     const bool is_object = json_text_check_object(all, NULL);
     const bool has_list = is_object && json_text_find(all, "redacted_from", &list);
     if (!is_object || (has_list && (*list.text != '[' || list.n_bytes < 32)))

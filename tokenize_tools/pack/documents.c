@@ -133,13 +133,12 @@ static int drop_document(pack_documents *d, const document_part *part, pack_erro
 
 /* ---- Held back ---- */
 
-static size_t fill_head(pack_documents *d, const document_part *part)
+static void fill_head(pack_documents *d, const document_part *part)
 {
     size_t room = sizeof d->head - d->n_head;
     size_t n = part->n_bytes < room ? part->n_bytes : room;
     memcpy(d->head + d->n_head, part->text, n);
     d->n_head += n;
-    return n;
 }
 
 static int hold_back(pack_documents *d, const document_part *part, pack_error *err)
