@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/json_reader.h"
-
-#define HASH_DIGITS 16
+#include "text/json_text.h"
 
 /* ---- Print ---- */
 
@@ -55,68 +53,49 @@ char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts 
 
 /* ---- Read ---- */
 
-static void read_counts(json_reader *r, cell_counts *counts)
+/* Of a value of a checked object, as print_counts prints it. */
+static bool read_counts(json_text_span object, cell_counts *counts)
 {
-    json_string name;
-    *counts = (cell_counts){.n = 0};
-    json_begin(r, JSON_OBJECT);
-    while (json_next_key(r, &name)) {
+    const char *at = object.text + 1;
+    if (*object.text != '{')
+        return false;
+    while (*at == '"') {
         cell_count *count = &counts->list[counts->n];
-        if (counts->n == CELL_MAX_COUNTS || name.n_bytes >= sizeof count->name) {
-            json_fail(r, "not the counts of a cell");
-            return;
-        }
-        memcpy(count->name, name.s, name.n_bytes);
-        counts->n++;
-        json_read_uint(r, &count->value);
+        const size_t n_name = strcspn(at + 1, "\"\\");
+        char *end;
+        if (counts->n++ == CELL_MAX_COUNTS || n_name >= sizeof count->name ||
+            strncmp(at + 1 + n_name, "\": ", 3) != 0)
+            return false;
+        memcpy(count->name, at + 1, n_name);
+        count->value = strtoull(at + n_name + 4, &end, 10);
+        at = end + strspn(end, ", ");
     }
+    return true;
 }
 
-static uint64_t read_hash(json_reader *r)
+static uint64_t read_hash(json_text_span object, const char *key)
 {
-    char digits[HASH_DIGITS + 1] = "";
-    json_string s;
-    if (json_read_string(r, &s) && s.n_bytes == HASH_DIGITS)
-        memcpy(digits, s.s, HASH_DIGITS);
-    return strtoull(digits, NULL, 16);
-}
-
-static void read_plan(json_reader *r, cell_metadata *m)
-{
-    json_string key;
-    json_begin(r, JSON_OBJECT);
-    while (json_next_key(r, &key)) {
-        if (json_string_is(key, "cell"))
-            json_read_uint(r, &m->cell);
-        else if (json_string_is(key, "hash"))
-            m->hash = read_hash(r);
-        else
-            m->bad_xxh3 = read_hash(r);
-    }
+    json_text_span value;
+    return json_text_find(object, key, &value) ? strtoull(value.text + 1, NULL, 16) : 0;
 }
 
 /* What was read is right if it is printed as it was, at the end of the text. */
 bool cell_metadata_read(cell_metadata *m, const char *json, size_t n_bytes)
 {
-    json_reader r;
-    json_string key;
+    const json_text_span object = {json, n_bytes};
+    json_text_span counts_value, plan_value, cell;
     *m = (cell_metadata){.hash = 0};
-    json_reader_init(&r, json, n_bytes);
-    json_begin(&r, JSON_OBJECT);
-    while (json_next_key(&r, &key)) {
-        if (json_string_is(key, "counts"))
-            read_counts(&r, &m->counts);
-        else if (json_string_is(key, "plan"))
-            read_plan(&r, m);
-        else
-            json_skip(&r);
-    }
-    const bool ok = json_end(&r);
-    json_reader_free(&r);
+    if (!json_text_check_object(object, NULL) || !json_text_find(object, "counts", &counts_value) ||
+        !json_text_find(object, "plan", &plan_value) || !read_counts(counts_value, &m->counts))
+        return false;
+    m->hash = read_hash(plan_value, "hash");
+    m->bad_xxh3 = read_hash(plan_value, "bad_xxh3");
+    if (json_text_find(plan_value, "cell", &cell))
+        m->cell = strtoull(cell.text, NULL, 10);
     const counts_text counts = print_counts(&m->counts);
     const cell_plan_text plan = cell_metadata_plan(m);
     const size_t n_counts = strlen(counts.s), n_plan = strlen(plan.s);
-    if (!ok || n_bytes < n_counts + n_plan + 1)
+    if (n_bytes < n_counts + n_plan + 1)
         return false;
     m->head_bytes = n_bytes - 1 - n_plan - n_counts;
     return memcmp(json + m->head_bytes, counts.s, n_counts) == 0 &&
