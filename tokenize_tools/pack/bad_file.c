@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "plan/cell_state.h"
+#include "system/platform.h"
 
 static int print_error(const char *path, const char *what, int reason)
 {
@@ -109,7 +110,7 @@ static int fail_later(pack_error *err, const char *path, const char *what, int r
 
 int pack_bad_file_sync(pack_bad_file *f, pack_error *err)
 {
-    const int error = output_try_sync(&f->out);
+    const int error = tokmap_i_file_sync(f->out.fd);
     return error ? fail_later(err, f->out.partial, "write", error) : CLI_OK;
 }
 
@@ -132,7 +133,7 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
         return pack_error_set(err, CLI_EXISTS, "%.500s: already exists", f->out.path);
     int error = output_try_cut(&f->out, n_bytes);
     if (!error)
-        error = output_try_sync(&f->out);
+        error = tokmap_i_file_sync(f->out.fd);
     if (!error)
         error = output_try_name(&f->out);
     if (error)

@@ -45,7 +45,8 @@ static int finish_outputs(pack_work *w, pack_error *err)
     /* A last checkpoint is needed if a kill between the renames would otherwise leave files that
      * the next run cannot interpret. */
     const bool alone = w->outputs.n == 1 && !w->bad_file;
-    if (w->resumable && !w->from.note.finishing && (!alone || pack_outputs_keep(&w->outputs))) {
+    if (!w->parts->inputs->once && !w->from.note.finishing &&
+        (!alone || pack_outputs_keep(&w->outputs))) {
         /* The first checkpoint must not be the last one: then a split without any would look
          * finished. */
         if (!pack_outputs_keep(&w->outputs))
@@ -85,7 +86,7 @@ static int print_results(pack_work *w, json_out *json)
 static int report_stop(pack_work *w, const pack_error *err)
 {
     pack_error ignored; /* then the checkpoint before is still valid */
-    bool keep = w->resumable && pack_outputs_keep(&w->outputs);
+    bool keep = !w->parts->inputs->once && pack_outputs_keep(&w->outputs);
     if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
     cli_error(err->exit_code, "%s", err->text);
@@ -186,7 +187,6 @@ int pack_session_run(const pack_parts *parts, json_out *report)
     if (!w)
         return cli_no_memory();
     w->parts = parts;
-    w->resumable = !parts->inputs->once;
     int code = run_session(w, report);
     pack_outputs_close(&w->outputs);
     pack_documents_free(w->documents);

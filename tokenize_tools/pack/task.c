@@ -42,11 +42,10 @@ static const task_variables engines[] = {
 };
 #define N_ENGINES (sizeof engines / sizeof *engines)
 
-/* CLI_OK with the default if the variable is not set. */
-static int read_variable(const char *name, uint64_t otherwise, uint64_t *value)
+/* CLI_OK with the value as it was if the variable is not set. */
+static int read_variable(const char *name, uint64_t *value)
 {
     const char *text = name ? getenv(name) : NULL;
-    *value = otherwise;
     if (!text || number_read_digits(text, strlen(text), value))
         return CLI_OK;
     return cli_usage("--task auto: %s is '%.100s', not a whole number", name, text);
@@ -78,20 +77,14 @@ static int check_task(const pack_task_number *task, const char *text)
 static int find_auto(pack_task_number *task)
 {
     const task_variables *e = engines;
-    uint64_t least, step;
+    uint64_t least = 0, step = 1;
     while (e < engines + N_ENGINES && (!getenv(e->i) || !getenv(e->n)))
         e++;
     if (e == engines + N_ENGINES)
         return refuse_auto();
-    int code = read_variable(e->i, 0, &task->i);
-    if (code == CLI_OK)
-        code = read_variable(e->n, 0, &task->n);
-    if (code == CLI_OK)
-        code = read_variable(e->least, 0, &least);
-    if (code == CLI_OK)
-        code = read_variable(e->step, 1, &step);
-    if (code != CLI_OK)
-        return code;
+    if (read_variable(e->i, &task->i) || read_variable(e->n, &task->n) ||
+        read_variable(e->least, &least) || read_variable(e->step, &step))
+        return CLI_USAGE;
     char text[128];
     snprintf(text, sizeof text, "auto (%s=%.20s, %s=%.20s)", e->i, getenv(e->i), e->n,
              getenv(e->n));

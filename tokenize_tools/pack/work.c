@@ -252,7 +252,7 @@ static int checkpoint_if_due(pack_work *w, pack_error *err)
     uint64_t now = cli_progress_ns(&w->progress);
     if (now < w->next_checkpoint_ns || !pack_work_may_checkpoint(w))
         return CLI_OK;
-    if (!w->resumable) {
+    if (w->parts->inputs->once) {
         if (!w->warned_once && !w->parts->options->quiet) {
             cli_progress_clear(&w->progress);
             cli_warn("%s can be read only once; if this run is interrupted, the next one has to "

@@ -18,7 +18,6 @@ typedef struct pack_work {
     const pack_parts *parts;
     pack_facts facts;
     pack_outputs outputs; /* open */
-    bool resumable;
     pack_resume from;
     pack_bad_file *bad_file; /* open, or NULL */
 

@@ -189,11 +189,6 @@ int output_try_cut(output_file *out, uint64_t n_bytes)
     return ftruncate(out->fd, (off_t)n_bytes) != 0 || lseek(out->fd, 0, SEEK_END) < 0 ? errno : 0;
 }
 
-int output_try_sync(output_file *out)
-{
-    return tokmap_i_file_sync(out->fd);
-}
-
 bool output_has_its_name(const output_file *out)
 {
     return is_same_file(out->fd, out->partial);
@@ -274,7 +269,7 @@ static int give_name(output_file *out)
 
 int output_place(output_file *out)
 {
-    errno = output_try_sync(out);
+    errno = tokmap_i_file_sync(out->fd);
     if (errno != 0)
         return print_errno(out->path, "flush");
     int code = give_name(out);

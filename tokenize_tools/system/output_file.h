@@ -70,8 +70,6 @@ int output_remove(const char *path);
 int output_try_write(output_file *out, const void *data, size_t n_bytes);
 /* Truncates or extends the file to this length; writing continues there. */
 int output_try_cut(output_file *out, uint64_t n_bytes);
-/* May be called from any thread: makes what was written durable. */
-int output_try_sync(output_file *out);
 /* Renames the file; on failure it keeps its partial name. */
 int output_try_name(output_file *out);
 /* As output_remove. */
