@@ -51,7 +51,7 @@ typedef struct export_job {
     file_facts tokens_facts;
     cli_progress progress;
     /* What was written, for the report at the end. */
-    bool has_bin, has_idx;
+    bool only_index;   /* of Megatron, beside the dataset's own file */
     output_way way;    /* how the tokens got into the .bin */
     uint64_t n_shards; /* 0: not in shards */
 } export_job;
@@ -138,7 +138,6 @@ static int export_tokens(export_job *job, output_file *out)
         if (code == CLI_OK)
             code = output_place(out);
     }
-    job->has_bin = true;
     return code;
 }
 
@@ -150,8 +149,7 @@ static int export_raw(export_job *job)
     const path_text path = path_of(job->prefix, ".bin");
     if (job->force && job->info.token_offset == 0 && is_own_file(job, path.s) &&
         job->tokens_facts.n_names > 1 && !file_is_same_name(path.s, job->tokens.path)) {
-        job->has_bin = true; /* from an earlier export */
-        job->way = OUTPUT_HARD_LINK;
+        job->way = OUTPUT_HARD_LINK; /* from an earlier export */
         return CLI_OK;
     }
     int code = name_bin(job, 0, &out);
@@ -166,14 +164,13 @@ static int export_raw(export_job *job)
 
 /* ---- Megatron ---- */
 
-/* Both outputs have names; bin has none when it would be the dataset's own file. */
+/* Both outputs have names, but bin only if it is written. */
 static int write_megatron(export_job *job, output_file *bin, output_file *idx)
 {
-    bool has_bin = bin->path[0] == 0;
     int code = output_begin(idx);
     if (code == CLI_OK)
         code = megatron_index_write(idx, job->ds, false);
-    if (code != CLI_OK || has_bin)
+    if (code != CLI_OK || job->only_index)
         return code == CLI_OK ? output_place(idx) : code;
     /* An old index must never be beside new tokens, not even for a moment. */
     code = job->force ? output_remove(idx->path) : CLI_OK;
@@ -194,8 +191,8 @@ static int export_megatron(export_job *job)
     if (info->token_bytes == 4 && info->largest_id > INT32_MAX)
         return cli_error(CLI_DATASET, "%s: its largest id is %u; Megatron reads ids below 2^31",
                          info->index_path, info->largest_id);
-    bool has_bin = info->token_offset == 0 && is_own_file(job, path_of(job->prefix, ".bin").s);
-    int code = has_bin ? CLI_OK : name_bin(job, 0, &bin);
+    job->only_index = info->token_offset == 0 && is_own_file(job, path_of(job->prefix, ".bin").s);
+    int code = job->only_index ? CLI_OK : name_bin(job, 0, &bin);
     if (code == CLI_OK)
         code = output_name(&idx, job->prefix, ".idx", job->force);
     if (code == CLI_OK)
@@ -204,7 +201,6 @@ static int export_megatron(export_job *job)
         output_abandon(&idx);
         output_abandon(&bin);
     }
-    job->has_idx = true;
     output_close(&idx);
     output_close(&bin);
     return code;
@@ -236,7 +232,6 @@ static int export_file(export_job *job, uint64_t shard, uint64_t first, uint64_t
         code = write_llmc(job, &out, first, n_tokens);
     if (code != CLI_OK)
         output_abandon(&out);
-    job->has_bin = true;
     return code;
 }
 
@@ -288,14 +283,14 @@ static void print_lines(const export_job *job)
     static const char *const ways[] = {[OUTPUT_HARD_LINK] = "a hard link to the dataset's file",
                                        [OUTPUT_REFLINK] = "a reflink of the dataset's file",
                                        [OUTPUT_COPY] = "copied"};
-    if (job->has_bin) {
+    if (!job->only_index) {
         cli_print_plain(stdout, job->prefix, n_prefix);
         if (job->n_shards)
             printf("_000001.bin to _%06" PRIu64, job->n_shards);
         printf(".bin: %s (u%u), %s\n", cli_count_of(info->n_tokens, "token").s,
                8 * info->token_bytes, ways[job->way]);
     }
-    if (job->has_idx) {
+    if (job->to == EXPORT_MEGATRON) {
         cli_print_plain(stdout, job->prefix, n_prefix);
         printf(".idx: Megatron index, %s\n", cli_count_of(info->n_documents, "document").s);
     }
@@ -308,12 +303,12 @@ static void print_json(const export_job *job)
     json_out o = json_out_begin_result(stdout);
     json_out_string(&o, "format", cli_word_name(formats, job->to));
     json_out_begin(&o, "files", '[');
-    for (uint64_t i = job->n_shards ? 1 : 0; i <= job->n_shards && job->has_bin; i++)
+    for (uint64_t i = job->n_shards ? 1 : 0; i <= job->n_shards && !job->only_index; i++)
         json_out_string(&o, NULL, output_path(job, i, ".bin").s);
-    if (job->has_idx)
+    if (job->to == EXPORT_MEGATRON)
         json_out_string(&o, NULL, output_path(job, 0, ".idx").s);
     json_out_end(&o, ']');
-    json_out_string(&o, "way", job->has_bin ? ways[job->way] : NULL);
+    json_out_string(&o, "way", job->only_index ? NULL : ways[job->way]);
     json_out_number(&o, "n_tokens", job->info.n_tokens);
     json_out_number(&o, "n_documents", job->info.n_documents);
     puts("}");
