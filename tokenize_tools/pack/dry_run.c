@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "pack/marks.h"
+#include "pack/pipeline.h"
 #include "plan/plan_file.h"
 #include "text/json_out.h"
 
@@ -49,33 +49,6 @@ static void print_note(void *context, const char *text)
 {
     (void)context;
     cli_warn("%s", text);
-}
-
-/* false: out of memory. */
-static bool count_tokens(sample *s, const pack_parts *parts, encoder *e, const corpus_batch *batch,
-                         id_buffer *ids)
-{
-    size_t from = 0;
-    pack_marks marks = {parts};
-    bool ok = true;
-    for (size_t i = 0; i <= batch->n_ends && ok; i++) {
-        size_t to = i < batch->n_ends ? batch->ends[i].at : batch->n_bytes;
-        const bool last = i < batch->n_ends && !batch->ends[i].input;
-        const pack_text text = {batch->text + from, to - from, true, last};
-        ids->n = 0;
-        /* A text with a forbidden special token counts as no tokens; the run will report it. */
-        if (last || from < to)
-            ok = pack_marks_encode(&marks, e, text, ids) != TOKENIZE_NO_MEMORY;
-        s->documents += last;
-        s->tokens += ids->n;
-        from = to;
-    }
-    pack_marks_free(&marks);
-    if (!ok)
-        return false;
-    s->text_bytes += batch->n_bytes;
-    s->inputs++;
-    return true;
 }
 
 /* The ratio of stored to plain bytes, from the beginning of the input. */
@@ -122,8 +95,9 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
                       const reader_summary *summary)
 {
     failure err;
-    corpus_batch batch = {0};
-    id_buffer ids = {0};
+    pack_job job = {0};
+    pack_marks marks = {parts};
+    const corpus_batch *batch = &job.batch;
     corpus_options options = pack_corpus_options(parts->options);
     options.batch_bytes = SAMPLE_BYTES;
     options.safe_cut = cut_text;
@@ -132,25 +106,29 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     options.context = (void *)parts;
     options.collect = pass_over;
     const char *const *name = parts->inputs->names + which;
-    uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
-    int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
+    int n = c ? corpus_read(c, &job.batch, &err) : -1, code = CLI_OK;
+    /* A text with a forbidden special token counts as no tokens; the run will report it. */
     if (n < 0)
         code = cli_print_failure(&err);
-    else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))
+    else if (n > 0 && !pack_job_encode(&job, &marks, e))
         code = cli_no_memory();
-    else if (n > 0 && batch.after.input == 0)
+    else if (n > 0 && batch->after.input == 0)
         corpus_note_fields(c);
-    s->ended += batch.after.input;
-    s->counts.records += batch.after.counts.records;
-    s->counts.filtered_documents += batch.after.counts.filtered_documents;
-    s->counts.bad_documents += batch.after.counts.bad_documents;
-    s->stored_bytes += n_stored;
-    s->estimated_tokens +=
-        estimate_input(parts, which, summary, &batch.after, s->tokens - tokens_before);
+    for (size_t i = 0; i < batch->n_ends; i++)
+        s->documents += !batch->ends[i].input;
+    s->inputs += n > 0;
+    s->text_bytes += batch->n_bytes;
+    s->tokens += job.ids.n;
+    s->ended += batch->after.input;
+    s->counts.records += batch->after.counts.records;
+    s->counts.filtered_documents += batch->after.counts.filtered_documents;
+    s->counts.bad_documents += batch->after.counts.bad_documents;
+    s->stored_bytes += parts->inputs->versions[which].n_bytes;
+    s->estimated_tokens += estimate_input(parts, which, summary, &batch->after, job.ids.n);
     corpus_close(c);
-    corpus_batch_free(&batch);
-    id_buffer_free(&ids);
+    pack_marks_free(&marks);
+    pack_job_free(&job);
     return code;
 }
 

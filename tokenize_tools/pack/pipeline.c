@@ -56,8 +56,7 @@ static bool encode_piece(pack_marks *marks, encoder *e, pack_job *job, pack_text
     return false;
 }
 
-/* false: out of memory. */
-static bool encode_job(pack_marks *marks, encoder *e, pack_job *job)
+bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e)
 {
     const corpus_batch *b = &job->batch;
     job->ids.n = 0;
@@ -82,6 +81,16 @@ static bool encode_job(pack_marks *marks, encoder *e, pack_job *job)
     bool ok = piece.n_bytes == 0 || encode_piece(marks, e, job, piece, b->n_ends);
     job->specials_seen = encoder_specials_seen(e) - seen_before;
     return ok;
+}
+
+void pack_job_free(pack_job *job)
+{
+    corpus_batch_free(&job->batch);
+    id_buffer_free(&job->ids);
+    free(job->ends);
+    free(job->specials);
+    free(job->reports.lines);
+    free(job->reports.moments);
 }
 
 static bool may_take_text(const pack_pipeline *p)
@@ -121,7 +130,7 @@ static void encode_all(pack_pipeline *p, encoder *e)
     while (ok && (slot = take_text(p, &number, &state)) != NULL) {
         if (slot->job.batch.continues)
             encoder_restore(e, state);
-        ok = encode_job(&marks, e, &slot->job);
+        ok = pack_job_encode(&slot->job, &marks, e);
         tokmap_i_mutex_lock(&p->lock);
         slot->done = true;
         if (number + 1 == p->n_taken && p->in_order) {
@@ -329,15 +338,8 @@ void pack_pipeline_close(pack_pipeline *p)
         tokmap_i_thread_join(p->encoders[i]);
     if (p->reader_started)
         tokmap_i_thread_join(p->reader);
-    for (size_t i = 0; i < p->n_slots; i++) {
-        pack_job *job = &p->slots[i].job;
-        corpus_batch_free(&job->batch);
-        id_buffer_free(&job->ids);
-        free(job->ends);
-        free(job->specials);
-        free(job->reports.lines);
-        free(job->reports.moments);
-    }
+    for (size_t i = 0; i < p->n_slots; i++)
+        pack_job_free(&p->slots[i].job);
     corpus_close(p->corpus);
     tokmap_i_mutex_free(&p->lock);
     tokmap_i_condition_free(&p->room);

@@ -59,6 +59,10 @@ typedef struct pack_job {
     pack_reports reports;   /* set by after_read */
 } pack_job;
 
+/* Encodes the batch, which may begin with the rest of a document. False: out of memory. */
+bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e);
+void pack_job_free(pack_job *job);
+
 typedef struct pack_pipeline_options {
     const pack_parts *parts;
     size_t batch_bytes; /* the same as in corpus_options */
