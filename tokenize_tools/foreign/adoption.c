@@ -83,9 +83,15 @@ static void regular_file_close(regular_file *file)
     file->fd = -1;
 }
 
+typedef struct file_head {
+    uint8_t bytes[FOREIGN_HEAD_BYTES];
+    size_t n_bytes;
+} file_head;
+
 typedef struct adoption {
     const adopt_request *request;
     regular_file tokens;
+    file_head head; /* of the file that the user has named */
     regular_file table, metadata;
     char csv_path[4096]; /* OLMo's table; empty: not used */
     const foreign_reader *reader;
@@ -117,11 +123,6 @@ static int print_writer_error(const tokmap_error *err)
 }
 
 /* ---- Recognising the format ---- */
-
-typedef struct file_head {
-    uint8_t bytes[FOREIGN_HEAD_BYTES];
-    size_t n_bytes;
-} file_head;
 
 static int read_head(const regular_file *file, file_head *head)
 {
@@ -168,10 +169,9 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
 /* a->tokens is the file that the user named, and is open. */
 static int find_reader(adoption *a)
 {
-    file_head head;
-    int code = read_head(&a->tokens, &head);
+    int code = CLI_OK;
     for (size_t i = 0; code == CLI_OK && foreign_readers[i]; i++) {
-        bool found = is_recognised(foreign_readers[i], &a->tokens, &head);
+        bool found = is_recognised(foreign_readers[i], &a->tokens, &a->head);
         if (!found)
             code = find_table(a, foreign_readers[i], &found);
         if (found) {
@@ -219,11 +219,7 @@ static int open_files(adoption *a)
 /* Tokens without a header could be any file. */
 static int check_raw(const adoption *a)
 {
-    file_head head;
-    int code = read_head(&a->tokens, &head);
-    if (code != CLI_OK)
-        return code;
-    const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
+    const char *kind = foreign_other_kind(a->head.bytes, a->head.n_bytes, a->tokens.bytes.size);
     if (kind)
         return cli_error(CLI_INPUT, "%s: is %s, %s", a->tokens.path, kind,
                          a->request->reader ? "not raw tokens"
@@ -483,6 +479,8 @@ int adopt_file(const char *path, const adopt_request *request)
                     .table.fd = -1,
                     .metadata.fd = -1};
     int code = open_beside(&a->tokens, path, 0, "");
+    if (code == CLI_OK)
+        code = read_head(&a->tokens, &a->head);
     if (code == CLI_OK && !a->reader)
         code = find_reader(a);
     if (code == CLI_OK)
