@@ -149,21 +149,16 @@ static bool has_leftovers(const plan_file *plan, size_t cell, const char *split)
     return found;
 }
 
-/* Whether nothing lies beside a cell that is done. */
-static bool is_clear(const plan_file *plan, size_t cell)
-{
-    bool clear = true;
-    for (size_t i = 0; i < plan->splits.n && clear; i++)
-        clear = !has_leftovers(plan, cell, plan->splits.names[i]);
-    return clear;
-}
-
-static int clear_up(const plan_file *plan, size_t cell)
+/* Removes what lies beside a cell that is done; with `look`, CLI_EXISTS if there is something. */
+static int clear_up(const plan_file *plan, size_t cell, bool look)
 {
     int code = CLI_OK;
-    for (size_t i = 0; i < plan->splits.n && code == CLI_OK; i++)
-        if (has_leftovers(plan, cell, plan->splits.names[i]))
-            code = cell_clear_up(plan_file_cell_path(plan, cell, plan->splits.names[i], ".tmi").s);
+    for (size_t i = 0; i < plan->splits.n && code == CLI_OK; i++) {
+        const char *split = plan->splits.names[i];
+        if (has_leftovers(plan, cell, split))
+            code =
+                look ? CLI_EXISTS : cell_clear_up(plan_file_cell_path(plan, cell, split, ".tmi").s);
+    }
     return code;
 }
 
@@ -207,7 +202,7 @@ static int pack_locked(pack_task *t, size_t cell)
         return code;
     if (found.report.state == CELL_DONE) {
         t->n_before++;
-        return clear_up(&t->plan, cell);
+        return clear_up(&t->plan, cell, false);
     }
     code = pack_plan_inputs_check(&t->inputs, cell);
     if (code == CLI_OK)
@@ -221,7 +216,7 @@ static int pack_cell_of(pack_task *t, size_t cell)
     const path_text path = plan_file_cell_path(&t->plan, cell, "", ".lock");
     int lock;
     const bool done = t->done[cell - t->first];
-    if (done && is_clear(&t->plan, cell)) {
+    if (done && clear_up(&t->plan, cell, true) == CLI_OK) {
         t->n_before++;
         return CLI_OK;
     }
