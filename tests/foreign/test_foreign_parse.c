@@ -178,11 +178,12 @@ static bool read_csv(const char *text, uint64_t n_tokens, foreign_counter *count
     foreign_csv csv = {.n_tokens = n_tokens};
     foreign_sink sink = {foreign_counter_add, counter};
     *counter = (foreign_counter){0};
-    for (const char *p = text; *p; p++) {
-        if (!foreign_csv_feed(&csv, p, 1, &sink, &why))
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        if (!foreign_csv_line(&csv, text, n, &sink, &why))
             return false;
     }
-    return foreign_csv_end(&csv, &sink, &why);
+    return foreign_csv_end(&csv, &why);
 }
 
 TEST(csv_rows_that_cover_the_tokens)

@@ -12,11 +12,13 @@
 
 #include "cli/cli.h"
 #include "cli/paths.h"
-#include "corpus/input.h"
+#include "corpus/window.h"
 #include "system/files.h"
 #include "system/platform.h"
 #include "system/protected.h"
 #include "tokmap_writer.h"
+
+#define MAX_LINE_BYTES ((size_t)2 << 30) /* of a table */
 
 /* ---- Files ---- */
 
@@ -322,22 +324,31 @@ static int print_walk_error(const adoption *a, const char *path, const failure *
 
 static int add_csv_documents(adoption *a, const foreign_sink *sink)
 {
-    char text[16384];
-    failure err;
+    static const corpus_options options = {.max_piece_bytes = MAX_LINE_BYTES};
+    const input_source source = {.path = a->csv_path};
     foreign_csv csv = {.n_tokens = a->layout.n_tokens};
-    input *in = input_open(a->csv_path, &err);
-    if (!in)
+    failure err;
+    window w;
+    size_t n_bytes;
+    if (!window_open(&w, &source, &options, -1, &err))
         return cli_print_failure(&err);
     int code = CLI_OK;
-    ssize_t n = 0;
-    while (code == CLI_OK && (n = input_read(in, text, sizeof text, &err)) > 0)
-        if (!foreign_csv_feed(&csv, text, (size_t)n, sink, &err))
+    for (bool more = true; more && code == CLI_OK;) {
+        const bool found = window_find(&w, "\n", 1, &n_bytes);
+        more = found || !w.at_end;
+        if (more && !found && window_size(&w) > MAX_LINE_BYTES)
+            code = cli_error(CLI_INPUT, "%s: has a line that is too long", a->csv_path);
+        else if (more && !found && !window_fill(&w, &err))
+            code = cli_print_failure(&err);
+        if (more && !found)
+            continue;
+        if (!foreign_csv_line(&csv, (const char *)window_text(&w), n_bytes, sink, &err))
             code = print_walk_error(a, a->tokens.path, &err);
-    if (n < 0)
-        code = cli_print_failure(&err);
-    if (code == CLI_OK && !foreign_csv_end(&csv, sink, &err))
+        window_consume(&w, n_bytes + found);
+    }
+    if (code == CLI_OK && !foreign_csv_end(&csv, &err))
         code = print_walk_error(a, a->tokens.path, &err);
-    input_close(in);
+    window_close(&w);
     return code;
 }
 

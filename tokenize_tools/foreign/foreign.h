@@ -99,18 +99,16 @@ extern const foreign_reader *const foreign_readers[];
 /* The kind of a file that certainly does not contain raw tokens ("a gzip file", ...), or NULL. */
 const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes);
 
-/* The table beside an OLMo file: CSV lines `start,end[,...]`, fed in pieces of any size. Start with
- * {n_tokens}. */
+/* The table beside an OLMo file: CSV lines `start,end[,...]`. Start with {n_tokens}. */
 typedef struct foreign_csv {
     uint64_t n_tokens, end; /* documents so far reach up to `end` */
-    uint64_t range[2];      /* the first two columns of the line */
-    uint64_t line;          /* from 0 */
-    uint32_t column;        /* 2: any later one, too */
-    bool has_digits, in_quotes;
+    uint64_t n_rows;        /* so far */
+    bool in_quotes;         /* the row goes on in the next line */
 } foreign_csv;
-bool foreign_csv_feed(foreign_csv *csv, const char *text, size_t n_bytes, const foreign_sink *sink,
+/* A line without its newline. */
+bool foreign_csv_line(foreign_csv *csv, const char *line, size_t n_bytes, const foreign_sink *sink,
                       failure *err);
-bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, failure *err);
+bool foreign_csv_end(const foreign_csv *csv, failure *err);
 
 /* ---- Looking at the tokens, in order ---- */
 
