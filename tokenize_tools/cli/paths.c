@@ -55,6 +55,14 @@ const char *path_last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
+path_text path_beside(const char *path, const char *name)
+{
+    path_text beside;
+    const int n_folder = (int)(path_last_part(path) - path);
+    snprintf(beside.s, sizeof beside.s, "%.*s%s", n_folder, path, name);
+    return beside;
+}
+
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix)
 {
     size_t n = strlen(output);

@@ -19,6 +19,8 @@ path_text path_of(const char *prefix, const char *suffix);
 
 /* What follows the last slash. */
 const char *path_last_part(const char *path);
+/* A name that is counted from the folder of `path`. */
+path_text path_beside(const char *path, const char *name);
 
 /* A path that is empty or can only be a folder names no file: CLI_USAGE with a message, else
  * CLI_OK. */

@@ -141,7 +141,6 @@ bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_datas
 {
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const char *first = "";
-    char path[2 * sizeof(path_text)];
     bool ours = cli_is_joined(&info);
     size_t cell = 0;
     for (uint64_t i = 0; i < info.n_segments && ours; i++) {
@@ -150,16 +149,13 @@ bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_datas
         first = i ? first : s.path;
         for (ours = false; cell < plan->n_cells && !ours; cell++) {
             const path_text name = plan_file_cell_path(plan, cell, split, ".bin");
-            snprintf(path, sizeof path, "%.*s%s", (int)(path_last_part(first) - first), first,
-                     path_last_part(name.s));
-            ours = strcmp(path, s.path) == 0;
+            ours = strcmp(path_beside(first, path_last_part(name.s)).s, s.path) == 0;
         }
     }
     if (!ours || info.n_segments == 0)
         return ours;
-    snprintf(path, sizeof path, "%.*s%s", (int)(path_last_part(info.index_path) - info.index_path),
-             info.index_path, first);
-    return file_in_same_folder(path, plan_file_cell_path(plan, 0, "", "").s);
+    return file_in_same_folder(path_beside(info.index_path, first).s,
+                               plan_file_cell_path(plan, 0, "", "").s);
 }
 
 int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum)

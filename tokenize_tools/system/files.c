@@ -102,19 +102,11 @@ bool file_is(const char *path, file_id id)
     return file_describe(path, &facts) == 0 && file_id_compare(&facts.id, &id) == 0;
 }
 
-static void folder_of(const char *path, char folder[4096])
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, 4096, "%.*s.", slash ? (int)(slash + 1 - path) : 0, path);
-}
-
 bool file_in_same_folder(const char *a, const char *b)
 {
-    char folder_a[4096], folder_b[4096];
     file_facts facts;
-    folder_of(a, folder_a);
-    folder_of(b, folder_b);
-    return file_describe(folder_a, &facts) == 0 && file_is(folder_b, facts.id);
+    return file_describe(path_beside(a, ".").s, &facts) == 0 &&
+           file_is(path_beside(b, ".").s, facts.id);
 }
 
 bool file_is_same_name(const char *a, const char *b)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/protected.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "text/array.h"
@@ -44,15 +40,7 @@ int path_protect_dataset(const tokmap_dataset *ds)
     for (uint64_t i = 0; i < info.n_segments && code == CLI_OK; i++) {
         tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
         tokmap_dataset_get_segment(ds, i, &segment);
-        /* Its path is counted from the folder of the index. */
-        const size_t n_folder = (size_t)(path_last_part(info.index_path) - info.index_path);
-        char *path = malloc(n_folder + segment.path_bytes + 1);
-        if (!path)
-            return cli_no_memory();
-        memcpy(path, info.index_path, n_folder);
-        memcpy(path + n_folder, segment.path, segment.path_bytes + 1);
-        code = path_protect_name(path, "an input");
-        free(path);
+        code = path_protect_name(path_beside(info.index_path, segment.path).s, "an input");
     }
     return code;
 }
