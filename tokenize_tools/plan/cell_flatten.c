@@ -170,14 +170,19 @@ static int place_bad(const flatten_state *s)
     output_source src = {.path = path.s, .progress = &none};
     output_way way;
     file_facts facts;
-    if (!plan_file_collects(s->plan) || file_equals(path.s, path_of(s->options->prefix, ".bad").s))
+    uint64_t checksum;
+    if (!plan_file_collects(s->plan))
         return CLI_OK;
-    int code = output_name(&out, s->options->prefix, ".bad", s->options->force);
-    if (code != CLI_OK)
-        return code;
-    if (file_open(path.s, &src.fd, &facts) != 0) /* there are none: as in cell_join */
-        return s->options->force ? output_remove(out.path) : CLI_OK;
-    code = output_share(&out, &src, &way);
+    const bool has_bad = file_open(path.s, &src.fd, &facts) == 0;
+    const bool is_placed =
+        has_bad && cell_bad_checksum(src.fd, 0, facts.n_bytes, &checksum) == 0 &&
+        cell_bad_is(path_of(s->options->prefix, ".bad").s, facts.n_bytes, checksum);
+    int code =
+        is_placed ? CLI_OK : output_name(&out, s->options->prefix, ".bad", s->options->force);
+    if (code == CLI_OK && !is_placed && has_bad)
+        code = output_share(&out, &src, &way);
+    else if (code == CLI_OK && !has_bad && s->options->force) /* as in cell_join */
+        code = output_remove(out.path);
     tokmap_i_file_close(src.fd);
     return code;
 }

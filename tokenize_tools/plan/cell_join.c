@@ -97,8 +97,11 @@ static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
 /* A process that was killed may have placed the same file. */
 static int check_bad(const join_state *s)
 {
-    if (!s->collects || s->options->force || !file_name_exists(s->bad.path) ||
-        (s->bad_bytes > 0 && file_equals(s->bad.path, s->bad.partial)))
+    uint64_t checksum;
+    if (!s->collects || s->options->force || !file_name_exists(s->bad.path))
+        return CLI_OK;
+    if (s->bad_bytes > 0 && cell_bad_checksum(s->bad.fd, 0, s->bad_bytes, &checksum) == 0 &&
+        cell_bad_is(s->bad.path, s->bad_bytes, checksum))
         return CLI_OK;
     return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", s->bad.path);
 }

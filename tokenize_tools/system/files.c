@@ -161,24 +161,6 @@ int file_open(const char *path, int *fd, file_facts *facts)
     return open_with(path, O_NONBLOCK, fd, facts);
 }
 
-bool file_equals(const char *a, const char *b)
-{
-    static uint8_t blocks[2][1 << 16];
-    int fds[2] = {-1, -1};
-    file_facts facts[2] = {0};
-    size_t n[2];
-    bool same = file_open(a, &fds[0], &facts[0]) == 0 && file_open(b, &fds[1], &facts[1]) == 0 &&
-                facts[0].n_bytes == facts[1].n_bytes;
-    for (uint64_t at = 0; same && at < facts[0].n_bytes; at += n[0]) {
-        for (int i = 0; i < 2; i++)
-            same = same && tokmap_i_file_read(fds[i], blocks[i], sizeof blocks[i], at, &n[i]) == 0;
-        same = same && n[0] > 0 && n[0] == n[1] && memcmp(blocks[0], blocks[1], n[0]) == 0;
-    }
-    for (int i = 0; i < 2; i++)
-        tokmap_i_file_close(fds[i]);
-    return same;
-}
-
 int file_hash(int fd, uint64_t first, uint64_t n_bytes, struct XXH3_state_s *checksum)
 {
     uint8_t block[1 << 14];

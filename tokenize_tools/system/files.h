@@ -45,8 +45,6 @@ bool file_exists(const char *path);
 bool file_is_regular(const char *path);
 /* Whether the path leads to that file. */
 bool file_is(const char *path, file_id id);
-/* Whether both files can be read and have the same bytes. */
-bool file_equals(const char *a, const char *b);
 /* Whether two paths are in the same folder. */
 bool file_in_same_folder(const char *a, const char *b);
 /* Whether both are the same name in the same folder, whether or not there is a file. */
