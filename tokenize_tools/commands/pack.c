@@ -146,10 +146,8 @@ static int check_with_plan(size_t n_names)
 
 static int run_task(pack_arguments *args, size_t n_names)
 {
-    pack_task_options options = {.options = &args->pack,
-                                 .plan = args->plan,
-                                 .verify = args->verify,
-                                 .memory_given = cli_is_given("memory")};
+    pack_task_options options = {
+        .options = &args->pack, .plan = args->plan, .verify = args->verify};
     int code = check_with_plan(n_names);
     if (code == CLI_OK)
         code = pack_task_number_parse(&options.task, args->task ? args->task : "0/1");

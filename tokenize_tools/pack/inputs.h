@@ -27,9 +27,8 @@ typedef struct pack_inputs {
     size_t n;
     uint64_t total_bytes; /* 0: unknown */
     const char *once;     /* the first one that cannot be read again, or NULL */
-    /* Of a cell: where it begins in its first input, and ends in its last one. */
+    /* Of a cell: where it begins in its first input, and ends in its last one; {0}: at its end. */
     corpus_cut begin, end;
-    bool has_end;                 /* false: at the end of its last input */
     const corpus_format *formats; /* of each input, as corpus_options takes them; else NULL */
     input_list files;             /* owns the names of a plain pack */
     pack_kinds kinds;             /* of a plain pack, set by pack_inputs_look */

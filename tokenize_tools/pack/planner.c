@@ -356,7 +356,6 @@ pack_inputs pack_plan_inputs_of(const pack_plan_inputs *inputs, size_t cell)
         .total_bytes = plan_file_cell_bytes(inputs->plan, cell),
         .begin = {part.begin_offset, part.begin_row},
         .end = {part.end_offset, part.end_row},
-        .has_end = part.end_offset > 0,
     };
 }
 

@@ -327,7 +327,7 @@ static int begin_task(pack_task *t)
     int code = plan_read(&t->plan, t->o->plan);
     if (code == CLI_OK)
         code = pack_plan_options(&t->plan, t->o->options);
-    if (code == CLI_OK && t->o->memory_given && memory != t->o->options->memory)
+    if (code == CLI_OK && cli_is_given("memory") && memory != t->o->options->memory)
         code = cli_usage("--memory decides how long a word may be, so it is part of the plan: "
                          "%" PRIu64,
                          t->o->options->memory);

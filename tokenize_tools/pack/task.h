@@ -13,8 +13,7 @@ typedef struct pack_task_options {
     pack_options *options; /* those that do not decide what is written; gets the others */
     const char *plan;      /* its path */
     pack_task_number task;
-    bool verify;       /* cells that are done are verified, and packed again if damaged */
-    bool memory_given; /* options->memory was, and must be that of the plan */
+    bool verify; /* cells that are done are verified, and packed again if damaged */
 } pack_task_options;
 
 /* Cells that are done are skipped, and those that other processes pack are left to them. Before

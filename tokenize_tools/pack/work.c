@@ -379,7 +379,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.versions = inputs->versions;
     options.begin = inputs->begin;
     options.end = inputs->end;
-    options.has_end = inputs->has_end;
+    options.has_end = inputs->end.offset > 0;
     options.formats = inputs->formats;
     options.read_ahead = true;
     options.n_decoders = (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
@@ -396,28 +396,23 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     return c;
 }
 
-static pack_pipeline *start_pipeline(const pack_work *w, pack_collector *collector, pack_error *err)
+int pack_work_run(pack_work *w, pack_error *err)
 {
     const uint64_t part = w->parts->options->memory / 64;
+    pack_collector *collector = calloc(1, sizeof *collector);
     const pack_pipeline_options options = {
         .parts = w->parts,
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
         .after_read = pack_collector_after_read,
         .context = collector,
     };
-    corpus *c = open_corpus(w, collector, options.batch_bytes, err);
-    return c ? pack_pipeline_start(c, &options, err) : NULL;
-}
-
-int pack_work_run(pack_work *w, pack_error *err)
-{
-    pack_collector *collector = calloc(1, sizeof *collector);
     if (!collector)
         return pack_error_no_memory(err);
     collector->parts = w->parts;
     collector->bad_file = w->bad_file;
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
-    pack_pipeline *p = start_pipeline(w, collector, err);
+    corpus *c = open_corpus(w, collector, options.batch_bytes, err);
+    pack_pipeline *p = c ? pack_pipeline_start(c, &options, err) : NULL;
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);
     cli_progress_clear(&w->progress);

@@ -372,14 +372,6 @@ static bool parse_input(plan_parser *p, char *rest)
     return true;
 }
 
-/* Whether a cell may begin at b if the one before it begins at a. */
-static bool is_later(const plan_cell *a, const plan_cell *b)
-{
-    if (a->input != b->input)
-        return a->input < b->input;
-    return a->offset < b->offset && a->row <= b->row;
-}
-
 static bool parse_cell(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
@@ -403,7 +395,9 @@ static bool parse_cell(plan_parser *p, char *rest)
         return fail(p->err, "the cell begins after the end of its input");
     if (plan->n_cells == 0 && (cell.input || cell.offset || cell.row))
         return fail(p->err, "the first cell must begin where the inputs begin: \"cell 0 0 0\"");
-    if (plan->n_cells > 0 && !is_later(&before, &cell))
+    if (plan->n_cells > 0 &&
+        (cell.input < before.input ||
+         (cell.input == before.input && (cell.offset <= before.offset || cell.row < before.row))))
         return fail(p->err, "the cell must begin after the one before it");
     plan->cells[plan->n_cells++] = cell;
     return true;
