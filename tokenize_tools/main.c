@@ -91,17 +91,23 @@ static int print_version(void)
     return cli_finish();
 }
 
-static int unknown_command(const char *word)
+/* The command whose name is nearest to the word; NULL: none is near. */
+static const tokmap_command *find_command(const char *word, size_t *distance)
 {
-    const char *nearest = NULL;
-    size_t distance = 3;
+    const tokmap_command *nearest = NULL;
+    *distance = 3;
     for (size_t i = 0; i < N_COMMANDS; i++) {
         size_t d = word_distance(word, strlen(word), commands[i].name, strlen(commands[i].name));
-        if (d < distance) {
-            distance = d;
-            nearest = commands[i].name;
+        if (d < *distance) {
+            *distance = d;
+            nearest = &commands[i];
         }
     }
+    return nearest;
+}
+
+static int unknown_command(const char *word, const tokmap_command *nearest)
+{
     if (word[0] == '-')
         return cli_usage("unknown option %s", word);
     if (strcmp(word, "import") == 0 || strcmp(word, "render") == 0 || strcmp(word, "trace") == 0 ||
@@ -109,17 +115,8 @@ static int unknown_command(const char *word)
         return cli_usage("'%s' is a command of the Python package: python3 -m tokmap %s", word,
                          word);
     if (nearest)
-        return cli_usage("there is no command '%s'; did you mean '%s'?", word, nearest);
+        return cli_usage("there is no command '%s'; did you mean '%s'?", word, nearest->name);
     return cli_usage("there is no command '%s'", word);
-}
-
-static const tokmap_command *find_command(const char *name)
-{
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
-    }
-    return NULL;
 }
 
 int main(int argc, char **argv)
@@ -141,9 +138,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
-    const tokmap_command *command = find_command(argv[1]);
-    if (!command)
-        return unknown_command(argv[1]);
+    size_t distance;
+    const tokmap_command *command = find_command(argv[1], &distance);
+    if (distance > 0)
+        return unknown_command(argv[1], command);
     cli_begin("tokmap", command->name);
     return command->run(argc - 1, argv + 1);
 }
