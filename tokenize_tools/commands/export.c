@@ -158,7 +158,6 @@ static int export_raw(export_job *job)
     code = export_tokens(job, &out);
     if (code != CLI_OK)
         output_abandon(&out);
-    output_close(&out);
     return code;
 }
 
@@ -201,8 +200,6 @@ static int export_megatron(export_job *job)
         output_abandon(&idx);
         output_abandon(&bin);
     }
-    output_close(&idx);
-    output_close(&bin);
     return code;
 }
 

@@ -125,6 +125,7 @@ static bool add_failure(plan_status *status, const cell_report *report, size_t c
     return true;
 }
 
+/* false: out of memory. */
 static bool add_cell(plan_status *status, const plan_file *plan, size_t cell, bool verify)
 {
     plan_share *share = &status->left;
@@ -164,18 +165,6 @@ static bool add_cell(plan_status *status, const plan_file *plan, size_t cell, bo
     status->all.input_bytes += n_bytes;
     share->n_cells += ok;
     share->input_bytes += n_bytes;
-    return ok;
-}
-
-/* false: out of memory. */
-static bool find_status(plan_status *status, const plan_file *plan, bool verify)
-{
-    status->done_cells = calloc(plan->n_cells, sizeof *status->done_cells);
-    bool ok = status->done_cells != NULL;
-    for (size_t i = 0; i < plan->n_cells && ok; i++)
-        ok = add_cell(status, plan, i, verify);
-    if (ok)
-        find_rate(status);
     return ok;
 }
 
@@ -280,8 +269,15 @@ int status_command(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     code = plan_read(&plan, argv[optind]);
-    if (code == CLI_OK && !find_status(&status, &plan, options.verify))
+    if (code == CLI_OK)
+        status.done_cells = calloc(plan.n_cells, sizeof *status.done_cells);
+    bool ok = status.done_cells != NULL;
+    for (size_t i = 0; i < plan.n_cells && ok; i++)
+        ok = add_cell(&status, &plan, i, options.verify);
+    if (code == CLI_OK && !ok)
         code = cli_no_memory();
+    if (code == CLI_OK)
+        find_rate(&status);
     if (code == CLI_OK && options.json)
         print_json(&status, &plan);
     else if (code == CLI_OK)

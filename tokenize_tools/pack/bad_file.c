@@ -102,16 +102,10 @@ pack_bad_mark pack_bad_file_mark(const pack_bad_file *f)
     return (pack_bad_mark){f->n_bytes, XXH3_64bits_digest(f->checksum)};
 }
 
-static int fail_later(pack_error *err, const char *path, const char *what, int reason)
-{
-    return pack_error_set(err, cli_errno_exit_code(reason), "%.500s: cannot %s: %s", path, what,
-                          strerror(reason));
-}
-
 int pack_bad_file_sync(pack_bad_file *f, pack_error *err)
 {
     const int error = tokmap_i_file_sync(f->out.fd);
-    return error ? fail_later(err, f->out.partial, "write", error) : CLI_OK;
+    return error ? pack_error_from_system(err, f->out.partial, "write", error) : CLI_OK;
 }
 
 int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
@@ -121,7 +115,7 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
     if (n_bytes == 0) {
         pack_bad_file_close(f, false);
         const int error = f->out.replace ? output_try_remove(f->out.path) : 0;
-        return error ? fail_later(err, f->out.path, "remove", error) : CLI_OK;
+        return error ? pack_error_from_system(err, f->out.path, "remove", error) : CLI_OK;
     }
     if (!output_has_its_name(&f->out)) {
         pack_error_set(err, CLI_DATASET, "%.500s: was removed or replaced while it was written",
@@ -137,7 +131,7 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
     if (!error)
         error = output_try_name(&f->out);
     if (error)
-        return fail_later(err, f->out.partial, "write", error);
+        return pack_error_from_system(err, f->out.partial, "write", error);
     output_keep(&f->out);
     const int code = output_flush_folder(f->out.path);
     return code == CLI_OK

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 
@@ -26,6 +27,12 @@ int pack_error_from_writer(pack_error *err, const tokmap_error *from)
     err->start_over = from->status == TOKMAP_ERR_MISMATCH;
     err->of_output = true;
     return err->exit_code;
+}
+
+int pack_error_from_system(pack_error *err, const char *path, const char *what, int sys_errno)
+{
+    return pack_error_set(err, cli_errno_exit_code(sys_errno), "%.500s: cannot %s: %s", path, what,
+                          strerror(sys_errno));
 }
 
 int pack_error_no_memory(pack_error *err)

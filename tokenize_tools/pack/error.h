@@ -18,4 +18,6 @@ typedef struct pack_error {
 int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int pack_error_from_writer(pack_error *err, const tokmap_error *from);
+/* "PATH: cannot WHAT: ", and the text of the errno value. */
+int pack_error_from_system(pack_error *err, const char *path, const char *what, int sys_errno);
 int pack_error_no_memory(pack_error *err);

@@ -110,15 +110,6 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
 
 /* ---- Documents ---- */
 
-static tokenize_status encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
-{
-    if (m->parts->options->input.list == LIST_TOKENS)
-        return take_tokens(text, ids);
-    if (m->parts->options->input.list == LIST_PARTS)
-        return encode_parts(m, e, text, ids);
-    return encoder_encode(e, text.bytes, text.n_bytes, text.first ? TEXT_FIRST : 0, ids);
-}
-
 /* The id that ends a document, or MODEL_NO_ID if there is none to add. ids: of the document. */
 static uint32_t end_of(const pack_marks *m, const uint32_t *ids, size_t n)
 {
@@ -138,7 +129,11 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
     if (begins && !id_buffer_append(ids, bos_id))
         return TOKENIZE_NO_MEMORY;
     const size_t first = ids->n;
-    const tokenize_status status = encode(m, e, text, ids);
+    const tokenize_status status =
+        o->input.list == LIST_TOKENS ? take_tokens(text, ids)
+        : o->input.list == LIST_PARTS
+            ? encode_parts(m, e, text, ids)
+            : encoder_encode(e, text.bytes, text.n_bytes, text.first ? TEXT_FIRST : 0, ids);
     if (status != TOKENIZE_OK) {
         ids->n = before;
         return status;

@@ -167,8 +167,7 @@ int pack_outputs_remove_also(const pack_outputs *outputs, const pack_options *op
         const path_text path = path_of(outputs->list[i].prefix, ".idx");
         const int error = output_try_remove(path.s);
         if (error)
-            return pack_error_set(err, cli_errno_exit_code(error), "%.500s: cannot remove: %s",
-                                  path.s, strerror(error));
+            return pack_error_from_system(err, path.s, "remove", error);
     }
     return CLI_OK;
 }

@@ -291,9 +291,8 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     if (reports->no_memory)
         return pack_error_no_memory(err);
     if (reports->bad_file_errno)
-        return pack_error_set(err, cli_errno_exit_code(reports->bad_file_errno),
-                              "%.500s: cannot write: %s", w->bad_file->out.partial,
-                              strerror(reports->bad_file_errno));
+        return pack_error_from_system(err, w->bad_file->out.partial, "write",
+                                      reports->bad_file_errno);
     w->consistent = false;
     size_t enough = 0;
     int code = pack_documents_take(w->documents, job, &enough, err);
