@@ -32,29 +32,25 @@ static int begin_cell(pack_planner *p, plan_cell cell)
 
 /* ---- What cannot be cut ---- */
 
-static void describe_why(const corpus_cutter_info *info, char why[160])
-{
-    bool lines = info->format == CORPUS_LINES || info->format == CORPUS_JSON_LINES;
-    if (info->can_be_cut)
-        snprintf(why, 160, "there is no place to cut it");
-    else if (info->is_archive)
-        snprintf(why, 160, "it is a tar archive");
-    else if (*info->codec && info->format != CORPUS_ARROW)
-        snprintf(why, 160, "it is compressed with %s", info->codec);
-    else if (lines)
-        snprintf(why, 160, "@row is wanted, so its lines must be counted from the first");
-    else
-        snprintf(why, 160, "its format is %s", cli_word_name(pack_formats, info->format));
-}
-
 static void note_large(pack_planner *p, size_t which, uint64_t n_bytes,
                        const corpus_cutter_info *info)
 {
-    char why[160];
+    const char *why = "its format is ", *name = "";
     if (n_bytes / 2 <= p->plan->cell_bytes || p->n_large++ >= MAX_NOTES || p->options->quiet)
         return;
-    describe_why(info, why);
-    cli_warn("%s: %s stay in one cell: %s", p->inputs->names[which], cli_bytes(n_bytes).s, why);
+    if (info->can_be_cut)
+        why = "there is no place to cut it";
+    else if (info->is_archive)
+        why = "it is a tar archive";
+    else if (*info->codec && info->format != CORPUS_ARROW) {
+        why = "it is compressed with ";
+        name = info->codec;
+    } else if (info->format == CORPUS_LINES || info->format == CORPUS_JSON_LINES)
+        why = "@row is wanted, so its lines must be counted from the first";
+    else
+        name = cli_word_name(pack_formats, info->format);
+    cli_warn("%s: %s stay in one cell: %s%s", p->inputs->names[which], cli_bytes(n_bytes).s, why,
+             name);
 }
 
 /* ---- Inputs ---- */
@@ -281,16 +277,6 @@ int pack_plan_tokenizer(const plan_file *plan, const pack_options *options, pack
     return code;
 }
 
-/* CORPUS_AUTO also for formats of inputs that are never cut. */
-static corpus_format find_format(const char *word)
-{
-    for (const cli_word *w = pack_formats; w->name; w++) {
-        if (strcmp(w->name, word) == 0)
-            return (corpus_format)w->value;
-    }
-    return CORPUS_AUTO;
-}
-
 int pack_plan_inputs_begin(pack_plan_inputs *inputs, const plan_file *plan)
 {
     inputs->plan = plan;
@@ -301,7 +287,10 @@ int pack_plan_inputs_begin(pack_plan_inputs *inputs, const plan_file *plan)
         return cli_no_memory();
     for (size_t i = 0; i < plan->n_inputs; i++) {
         inputs->names[i] = plan->inputs[i].name;
-        inputs->formats[i] = find_format(plan->inputs[i].format);
+        /* CORPUS_AUTO also for formats of inputs that are never cut. */
+        for (const cli_word *w = pack_formats; w->name; w++)
+            if (strcmp(w->name, plan->inputs[i].format) == 0)
+                inputs->formats[i] = (corpus_format)w->value;
     }
     return CLI_OK;
 }
