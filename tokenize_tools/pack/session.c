@@ -36,7 +36,7 @@ static int finish_outputs(pack_work *w, pack_error *err)
     int code = pack_work_check_balance(w, err);
     if (code != CLI_OK)
         return code;
-    const corpus_counts *counts = &w->place.counts;
+    const corpus_counts *counts = &w->at.place.counts;
     if (!w->parts->cell && corpus_kept_none(counts)) { /* join looks at all cells */
         pack_error_set(err, CLI_INPUT, CORPUS_KEPT_NONE, counts->records);
         err->start_over = true;
@@ -59,7 +59,7 @@ static int finish_outputs(pack_work *w, pack_error *err)
     for (size_t i = 1; i < w->outputs.n && code == CLI_OK; i++)
         code = finish_output(w, i, err);
     if (code == CLI_OK && w->bad_file)
-        code = pack_bad_file_place(w->bad_file, w->bad_mark.n_bytes, err);
+        code = pack_bad_file_place(w->bad_file, w->at.bad_file.n_bytes, err);
     return code == CLI_OK ? finish_output(w, 0, err) : code;
 }
 

@@ -114,12 +114,12 @@ static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_erro
 
 int pack_work_check_balance(const pack_work *w, pack_error *err)
 {
-    const corpus_counts *read = &w->place.counts;
+    const corpus_counts *read = &w->at.place.counts;
     const pack_position *packed = pack_documents_counts(w->documents);
     uint64_t file_bytes = 0, n_documents = 0, n_tokens = 0;
     int code = CLI_OK;
     /* The input in which a limit was reached was not read to its end. */
-    for (uint64_t i = 0; i + w->limited < packed->input; i++)
+    for (uint64_t i = 0; i + w->at.limited < packed->input; i++)
         file_bytes += w->parts->inputs->versions[i].n_bytes;
     for (size_t i = 0; i < w->outputs.n && code == CLI_OK; i++) {
         const pack_output *out = &w->outputs.list[i];
@@ -141,14 +141,14 @@ int pack_work_check_balance(const pack_work *w, pack_error *err)
         const char *what;
         uint64_t in, out;
     } pairs[] = {
-        {"inputs", w->limited ? packed->input : w->place.input, packed->input},
+        {"inputs", w->at.limited ? packed->input : w->at.place.input, packed->input},
         {"bytes of the input files", file_bytes, packed->file_bytes},
         {"records", read->records,
          read->documents + read->bad_documents + read->null_documents + read->filtered_documents},
         {"documents", read->documents, packed->documents + n_left_out},
         {"bytes of text", read->text_bytes, packed->text_bytes},
-        {"tokens", w->encoded_tokens, packed->tokens + packed->special_tokens},
-        {"bytes of bad documents", bad_bytes, w->bad_file ? w->bad_mark.n_bytes : bad_bytes},
+        {"tokens", w->at.encoded_tokens, packed->tokens + packed->special_tokens},
+        {"bytes of bad documents", bad_bytes, w->bad_file ? w->at.bad_file.n_bytes : bad_bytes},
         {"documents for the outputs", packed->documents, n_documents},
         {"tokens for the outputs", packed->tokens, n_tokens},
     };
@@ -161,7 +161,8 @@ int pack_work_check_balance(const pack_work *w, pack_error *err)
 
 uint64_t pack_work_n_skipped(const pack_work *w)
 {
-    return w->place.counts.bad_documents + pack_documents_counts(w->documents)->special_documents;
+    return w->at.place.counts.bad_documents +
+           pack_documents_counts(w->documents)->special_documents;
 }
 
 /* "12.3 MB/s of text, 4.56 M tokens/s" */
@@ -205,19 +206,14 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
         code = pack_bad_file_sync(w->bad_file, err);
     if (code != CLI_OK)
         return code;
-    const uint64_t n_begun = w->place.input + corpus_place_is_begun(&w->place);
-    pack_note note = {
-        .facts_hash = w->facts.hash,
-        .done_hash = pack_facts_hash(&w->facts, w->place.input),
-        .begun_hash = pack_facts_hash(&w->facts, n_begun),
-        .on_error = (uint64_t)w->parts->options->input.on_error,
-        .finishing = finishing,
-        .limited = w->limited,
-        .encoded_tokens = w->encoded_tokens,
-        .bad_file = w->bad_mark,
-        .place = w->place,
-        .position = *pack_documents_counts(w->documents),
-    };
+    const uint64_t n_begun = w->at.place.input + corpus_place_is_begun(&w->at.place);
+    pack_note note = w->at;
+    note.facts_hash = w->facts.hash;
+    note.done_hash = pack_facts_hash(&w->facts, note.place.input);
+    note.begun_hash = pack_facts_hash(&w->facts, n_begun);
+    note.on_error = (uint64_t)w->parts->options->input.on_error;
+    note.finishing = finishing;
+    note.position = *pack_documents_counts(w->documents);
     for (size_t i = 0; i < w->outputs.n; i++) {
         note.tokens[i] = w->outputs.list[i].tokens;
         note.documents[i] = w->outputs.list[i].documents;
@@ -241,8 +237,8 @@ bool pack_work_may_checkpoint(const pack_work *w)
     /* In the input at which an earlier run ended, only after the reader has come as far: only then
      * is the input known to be the same. */
     const corpus_place *before = &w->from.note.place;
-    const bool is_known = w->from.checkpoint == 0 || w->place.input != before->input ||
-                          w->place.stored.n_bytes >= before->stored.n_bytes;
+    const bool is_known = w->from.checkpoint == 0 || w->at.place.input != before->input ||
+                          w->at.place.stored.n_bytes >= before->stored.n_bytes;
     return is_known && w->consistent && pack_documents_may_checkpoint(w->documents);
 }
 
@@ -300,24 +296,25 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     print_lines(w, reports->lines, last ? last->lines_bytes : reports->lines_bytes);
     if (code != CLI_OK)
         return code;
-    w->place = job->batch.after;
-    if (stored_bytes(&w->place) > w->stored_bytes) /* a run that resumes reads some of them again */
-        w->stored_bytes = stored_bytes(&w->place);
+    w->at.place = job->batch.after;
+    if (stored_bytes(&w->at.place) >
+        w->stored_bytes) /* a run that resumes reads some of them again */
+        w->stored_bytes = stored_bytes(&w->at.place);
     w->text_bytes += job->batch.n_bytes;
-    w->bad_mark = reports->bad_file;
-    w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
-    w->limited = enough > 0;
-    w->consistent = !w->limited && !job->batch.failed;
+    w->at.bad_file = reports->bad_file;
+    w->at.encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
+    w->at.limited = enough > 0;
+    w->consistent = !w->at.limited && !job->batch.failed;
     if (!last)
         return checkpoint_if_due(w, err);
-    w->place.counts = last->counts;
-    w->bad_mark = last->bad_file;
+    w->at.place.counts = last->counts;
+    w->at.bad_file = last->bad_file;
     return CLI_OK;
 }
 
 static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 {
-    while (!w->limited) {
+    while (!w->at.limited) {
         pack_job *job;
         if (process_is_interrupted())
             return pack_error_set(err, CLI_AGAIN, "interrupted");
@@ -350,10 +347,7 @@ bool pack_work_begin(pack_work *w)
     w->consistent = true;
     if (w->from.checkpoint > 0) {
         const pack_note *note = &w->from.note;
-        w->place = note->place;
-        w->encoded_tokens = note->encoded_tokens;
-        w->bad_mark = note->bad_file;
-        w->limited = note->limited;
+        w->at = *note;
         pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
         for (size_t i = 0; i < w->outputs.n; i++) {
             w->outputs.list[i].tokens = note->tokens[i];
@@ -361,7 +355,7 @@ bool pack_work_begin(pack_work *w)
         }
     }
     cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
-    w->progress.bytes_before = w->stored_bytes = stored_bytes(&w->place);
+    w->progress.bytes_before = w->stored_bytes = stored_bytes(&w->at.place);
     w->tokens_before = pack_documents_counts(w->documents)->tokens;
     return true;
 }
@@ -389,7 +383,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.context = collector;
     failure why;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
-                            w->from.checkpoint ? &w->place : NULL, &why);
+                            w->from.checkpoint ? &w->at.place : NULL, &why);
     if (!c)
         pack_error_set(err, cli_failure_exit_code(&why), "%s", why.text);
     return c;

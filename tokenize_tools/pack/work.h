@@ -23,14 +23,11 @@ typedef struct pack_work {
 
     pack_documents *documents;
     cli_progress progress;
-    uint64_t tokens_before;  /* when this run began */
-    uint64_t text_bytes;     /* packed by this run */
-    uint64_t stored_bytes;   /* read so far, of all inputs: for the progress line */
-    corpus_place place;      /* after the last job that was taken */
-    uint64_t encoded_tokens; /* made by the encoders from the text that was taken */
-    pack_bad_mark bad_mark;  /* of the bad file, at the same place */
-    bool limited;            /* a limit was reached */
-    bool consistent;         /* the outputs are at `place` and at the documents' position */
+    uint64_t tokens_before; /* when this run began */
+    uint64_t text_bytes;    /* packed by this run */
+    uint64_t stored_bytes;  /* read so far, of all inputs: for the progress line */
+    pack_note at;           /* after the last job that was taken; a checkpoint sets the rest */
+    bool consistent;        /* the outputs are at at.place and at the documents' position */
     bool warned_once;
     uint64_t checkpoint_ns, next_checkpoint_ns; /* the interval; when the next one is due, since
                                                    the start */
