@@ -45,12 +45,6 @@ static void pass_over(void *context, const uint8_t *data, size_t n_bytes, bool l
     (void)last;
 }
 
-static void print_note(void *context, const char *text)
-{
-    (void)context;
-    cli_warn("%s", text);
-}
-
 /* The ratio of stored to plain bytes, from the beginning of the input. */
 static double stored_ratio(const char *name)
 {
@@ -101,7 +95,7 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     corpus_options options = pack_corpus_options(parts->options);
     options.batch_bytes = SAMPLE_BYTES;
     options.safe_cut = cut_text;
-    options.note = parts->options->quiet ? NULL : print_note;
+    options.note = parts->options->quiet ? NULL : pack_print_note;
     options.vocab_size = parts->tokens->vocab_size;
     options.context = (void *)parts;
     options.collect = pass_over;
@@ -215,7 +209,7 @@ static void print_inputs(const pack_parts *parts)
 {
     const pack_inputs *in = parts->inputs;
     char kinds[PACK_KINDS_BYTES];
-    pack_kinds_text(&in->kinds, kinds);
+    pack_kinds_text(in, kinds);
     print_heading("inputs:");
     printf("%s%s%s%s", cli_count_of(in->n, "file").s, *kinds ? " (" : "", kinds, *kinds ? ")" : "");
     if (in->once)

@@ -126,32 +126,27 @@ static bool is_in_cells(const char *name, const pack_options *options)
     return file_in_same_folder(name, path_of(options->cells_folder, "/x").s);
 }
 
-/* Whether it is the plan, unfinished or not, or in the folder of the cells. */
-static bool is_own_of_plan(const char *name, const pack_options *options)
-{
-    const char *base = path_last_part(options->output), *last = path_last_part(name);
-    size_t n = strlen(base);
-    bool named = strncmp(last, base, n) == 0 && (!last[n] || strcmp(last + n, ".partial") == 0);
-    return is_in_cells(name, options) || (named && file_in_same_folder(name, options->output));
-}
-
+/* Of a plan: whether it is the plan, unfinished or not, or in the folder of the cells. */
 static bool is_own(const char *name, const pack_options *options)
 {
-    if (options->cells_folder)
-        return is_own_of_plan(name, options);
-    const char *base = path_last_part(options->prefix), *last = path_last_part(name);
-    size_t n = strlen(base);
-    return strncmp(last, base, n) == 0 && is_own_suffix(last + n, options) &&
-           file_in_same_folder(name, options->prefix);
+    const bool of_plan = options->cells_folder != NULL;
+    const char *output = of_plan ? options->output : options->prefix;
+    const char *base = path_last_part(output), *last = path_last_part(name);
+    const size_t n = strlen(base);
+    if (of_plan && is_in_cells(name, options))
+        return true;
+    return strncmp(last, base, n) == 0 &&
+           (of_plan ? !last[n] || strcmp(last + n, ".partial") == 0
+                    : is_own_suffix(last + n, options)) &&
+           file_in_same_folder(name, output);
 }
 
 /* ---- All ---- */
 
-static void print_left_out(void *context, const char *text)
+void pack_print_note(void *context, const char *text)
 {
-    const pack_options *options = context;
-    if (!options->quiet)
-        cli_warn("%s", text);
+    (void)context;
+    cli_warn("%s", text);
 }
 
 static bool is_skipped(const char *name, const pack_options *options)
@@ -209,7 +204,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
 {
     input_list *files = &inputs->files;
     int code = CLI_OK;
-    *inputs = (pack_inputs){.files = {.report = print_left_out,
+    *inputs = (pack_inputs){.files = {.report = options->quiet ? NULL : pack_print_note,
                                       .needs_no_file = needs_no_file,
                                       .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {
@@ -280,7 +275,7 @@ static void add_to(input_group *group, const char *name)
 static void sort_input(look *l, const char *name, const reader *r, const pack_seen *seen)
 {
     const bool empty = seen->format == CORPUS_AUTO && !reader_is_archive(r);
-    l->inputs->kinds.n[seen->format]++;
+    l->inputs->kinds[seen->format]++;
     if (l->options->input.format != CORPUS_AUTO)
         return;
     if (empty)
@@ -371,15 +366,15 @@ const char *pack_kind_name(corpus_format kind)
     return kind == CORPUS_AUTO ? "empty" : cli_word_name(pack_formats, kind);
 }
 
-void pack_kinds_text(const pack_kinds *kinds, char text[PACK_KINDS_BYTES])
+void pack_kinds_text(const pack_inputs *inputs, char text[PACK_KINDS_BYTES])
 {
     size_t n = 0;
     *text = '\0';
     for (size_t i = 0; i < PACK_N_KINDS; i++) {
         const corpus_format kind = (i + 1) % PACK_N_KINDS; /* empty ones last */
-        if (kinds->n[kind])
+        if (inputs->kinds[kind])
             n += (size_t)snprintf(text + n, PACK_KINDS_BYTES - n, "%s%s %s", n ? ", " : "",
-                                  cli_count(kinds->n[kind]).s, pack_kind_name(kind));
+                                  cli_count(inputs->kinds[kind]).s, pack_kind_name(kind));
     }
 }
 
@@ -404,7 +399,7 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
 void pack_kinds_note(const pack_inputs *inputs, const pack_options *options)
 {
     char kinds[PACK_KINDS_BYTES];
-    pack_kinds_text(&inputs->kinds, kinds);
+    pack_kinds_text(inputs, kinds);
     if (*kinds && options->input.format == CORPUS_AUTO && !options->quiet && !options->json)
         cli_warn("formats: %s", kinds);
 }

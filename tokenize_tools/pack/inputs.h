@@ -11,9 +11,6 @@
 #include "pack/options.h"
 
 #define PACK_N_KINDS (CORPUS_PARQUET + 1)
-typedef struct pack_kinds {
-    size_t n[PACK_N_KINDS]; /* inputs of each corpus_format; n[CORPUS_AUTO]: empty ones */
-} pack_kinds;
 
 /* What an input is, by its beginning. */
 typedef struct pack_seen {
@@ -31,8 +28,9 @@ typedef struct pack_inputs {
     corpus_cut begin, end;
     const corpus_format *formats; /* of each input, as corpus_options takes them; else NULL */
     input_list files;             /* owns the names of a plain pack */
-    pack_kinds kinds;             /* of a plain pack, set by pack_inputs_look */
-    pack_seen *seen;              /* of each input, for --dry-run; else NULL */
+    size_t kinds[PACK_N_KINDS]; /* of a plain pack, set by pack_inputs_look: of each corpus_format;
+                                     of CORPUS_AUTO: empty ones */
+    pack_seen *seen;            /* of each input, for --dry-run; else NULL */
 } pack_inputs;
 
 /* Finds the files that the arguments stand for and checks each, so that a wrong name is reported
@@ -40,6 +38,8 @@ typedef struct pack_inputs {
  * folders and patterns. Returns an exit code, and prints the error. */
 int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options);
+/* The callback for notes about inputs: prints them. */
+void pack_print_note(void *context, const char *text);
 /* Describes and protects one input, which may be stdin. Returns an exit code, and prints the
  * error. */
 int pack_input_describe(const char *name, file_facts *facts);
@@ -51,7 +51,7 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options);
 const char *pack_kind_name(corpus_format kind); /* CORPUS_AUTO is "empty" */
 /* "118 jsonl, 2 parquet, 1 empty"; an empty text if none was looked at. */
 #define PACK_KINDS_BYTES 256
-void pack_kinds_text(const pack_kinds *kinds, char text[PACK_KINDS_BYTES]);
+void pack_kinds_text(const pack_inputs *inputs, char text[PACK_KINDS_BYTES]);
 /* Prints it unless the format was given. */
 void pack_kinds_note(const pack_inputs *inputs, const pack_options *options);
 
