@@ -117,7 +117,7 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
         const int error = f->out.replace ? output_try_remove(f->out.path) : 0;
         return error ? pack_error_from_system(err, f->out.path, "remove", error) : CLI_OK;
     }
-    if (!output_has_its_name(&f->out)) {
+    if (!output_has_name(f->out.fd, f->out.partial)) {
         pack_error_set(err, CLI_DATASET, "%.500s: was removed or replaced while it was written",
                        f->out.partial);
         err->start_over = true;

@@ -5,37 +5,32 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "system/interrupted.h"
 
-enum {
-    STOP_READ,
-    STOP_WRITE
-};
-
 int input_stop_open(input_stop *stop)
 {
-    return pipe2(stop->fds, O_CLOEXEC | O_NONBLOCK) < 0 ? errno : 0;
+    stop->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return stop->fd < 0 ? errno : 0;
 }
 
 void input_stop_raise(const input_stop *stop)
 {
     int sys_errno = errno;
-    ssize_t written = write(stop->fds[STOP_WRITE], "", 1);
-    (void)written; /* a full pipe is readable too */
+    eventfd_write(stop->fd, 1);
     errno = sys_errno;
 }
 
 void input_stop_close(input_stop *stop)
 {
-    close(stop->fds[STOP_READ]);
-    close(stop->fds[STOP_WRITE]);
+    close(stop->fd);
 }
 
 int input_stop_fd(const input_stop *stop)
 {
-    return stop->fds[STOP_READ];
+    return stop->fd;
 }
 
 bool input_stop_raised(int stop_fd)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef struct input_stop {
-    int fds[2]; /* a pipe: a byte written to it ends all reading */
+    int fd; /* an eventfd: reading ends when it is readable */
 } input_stop;
 
 /* 0 or an errno value. */

@@ -85,9 +85,8 @@ int output_make_folders(const char *path)
 
 /* ---- The partial file ---- */
 
-/* Whether the name still refers to the open file: another process may have removed or renamed it
- * between open and lock. */
-static bool is_same_file(int fd, const char *path)
+/* Another process may have removed or renamed it between open and lock. */
+bool output_has_name(int fd, const char *path)
 {
     file_facts by_fd, by_path;
     return file_describe_open(fd, &by_fd) == 0 && file_describe_name(path, &by_path) == 0 &&
@@ -117,7 +116,7 @@ static int remove_stale(const char *partial)
     int code = CLI_OK;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
         code = fail_lock(partial);
-    else if (is_same_file(fd, partial) && unlink(partial) != 0)
+    else if (output_has_name(fd, partial) && unlink(partial) != 0)
         code = print_errno(partial, "remove");
     close(fd);
     return code;
@@ -187,11 +186,6 @@ int output_write(output_file *out, const void *data, size_t n_bytes)
 int output_try_cut(output_file *out, uint64_t n_bytes)
 {
     return ftruncate(out->fd, (off_t)n_bytes) != 0 || lseek(out->fd, 0, SEEK_END) < 0 ? errno : 0;
-}
-
-bool output_has_its_name(const output_file *out)
-{
-    return is_same_file(out->fd, out->partial);
 }
 
 /* ---- Copies ---- */
@@ -286,7 +280,7 @@ static int place_link(output_file *out, const output_source *src)
 {
     if (linkat(AT_FDCWD, src->path, AT_FDCWD, out->partial, AT_SYMLINK_FOLLOW) != 0)
         return errno == EEXIST ? fail_exists(out->partial, TOKMAP_ERR_LOCKED) : CLI_OK;
-    int code = is_same_file(src->fd, out->partial) ? give_name(out) : CLI_OK;
+    int code = output_has_name(src->fd, out->partial) ? give_name(out) : CLI_OK;
     if (!out->is_there)
         unlink(out->partial);
     return code;
@@ -295,7 +289,7 @@ static int place_link(output_file *out, const output_source *src)
 static int share_by_link(output_file *out, const output_source *src)
 {
     /* A rename onto another link to the same file does nothing and leaves partial behind. */
-    out->is_there = out->replace && is_same_file(src->fd, out->path);
+    out->is_there = out->replace && output_has_name(src->fd, out->path);
     int code = out->is_there ? CLI_OK : output_make_folders(out->path);
     if (code == CLI_OK && !out->is_there)
         code = remove_stale(out->partial);

@@ -74,5 +74,5 @@ int output_try_cut(output_file *out, uint64_t n_bytes);
 int output_try_name(output_file *out);
 /* As output_remove. */
 int output_try_remove(const char *path);
-/* Whether its partial name still refers to the open file. */
-bool output_has_its_name(const output_file *out);
+/* Whether the name refers to the open file. */
+bool output_has_name(int fd, const char *path);
