@@ -117,6 +117,21 @@ def what_a_killed_process_has_placed_is_taken(folder):
     expect_flat(cells, cells.out)
 
 
+def bad_documents_that_cannot_be_read_are_not_left_out(folder):
+    cells = large(folder)
+    cells.join("--flat", "--task", "0/1")
+    joined = folder / (".out.%s.bad" % cells.hash)
+    kept = joined.read_bytes()
+    joined.unlink()
+    joined.symlink_to(joined.name)  # a loop
+    expect(joined.name in cells.join("--flat", code=3), "what it says")
+    expect(not cells.out.with_suffix(".tmi").exists(), "a dataset without its bad documents")
+    joined.unlink()
+    joined.write_bytes(kept)
+    cells.join("--flat", "-q")
+    expect_flat(cells, cells.out)
+
+
 def an_index_over_other_files_is_not_taken_for_the_joined_one(folder):
     other, cells = folder / "other", folder / "mine"
     other.mkdir(), cells.mkdir()

@@ -2,6 +2,7 @@
 /* cell_flatten.c - joins the cells for all processes once, copies their tokens, gives the names. */
 #include "plan/cell_join.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -173,7 +174,10 @@ static int place_bad(const flatten_state *s)
     uint64_t checksum;
     if (!plan_file_collects(s->plan))
         return CLI_OK;
-    const bool has_bad = file_open(path.s, &src.fd, &facts) == 0;
+    const int error = file_open(path.s, &src.fd, &facts);
+    const bool has_bad = error == 0;
+    if (error && error != ENOENT)
+        return cli_error(cli_errno_exit_code(error), "%s: %s", path.s, strerror(error));
     const bool is_placed =
         has_bad && cell_bad_checksum(src.fd, 0, facts.n_bytes, &checksum) == 0 &&
         cell_bad_is(path_of(s->options->prefix, ".bad").s, facts.n_bytes, checksum);
