@@ -42,12 +42,6 @@ static bool take_all(void *context, const char *name)
     return true;
 }
 
-static int append_matches(input_list *list, const char *argument)
-{
-    failure err;
-    return find_matches(list, argument, NULL, &err) ? CLI_OK : cli_print_failure(&err);
-}
-
 /* Sorts the names from number `first` on, and removes those that are there twice. */
 static void sort_names(input_list *list, size_t first)
 {
@@ -85,14 +79,15 @@ static int append_datasets(input_list *list, const char *argument)
     return CLI_OK;
 }
 
-static int expand_names(input_list *names, char **arguments, int n_arguments,
-                        int (*append)(input_list *list, const char *argument))
+static int expand_names(input_list *names, char **arguments, int n_arguments, bool datasets)
 {
     failure err;
     int code = path_check_all(arguments, n_arguments);
     for (int i = 0; i < n_arguments && code == CLI_OK; i++) {
-        if (is_pattern(arguments[i]))
-            code = append(names, arguments[i]);
+        if (datasets && is_pattern(arguments[i]))
+            code = append_datasets(names, arguments[i]);
+        else if (is_pattern(arguments[i]))
+            code = find_matches(names, arguments[i], NULL, &err) ? CLI_OK : cli_print_failure(&err);
         else if (!input_list_append(names, strdup(arguments[i]), &err))
             code = cli_no_memory();
     }
@@ -101,12 +96,12 @@ static int expand_names(input_list *names, char **arguments, int n_arguments,
 
 int dataset_names_expand(input_list *names, char **arguments, int n_arguments)
 {
-    return expand_names(names, arguments, n_arguments, append_datasets);
+    return expand_names(names, arguments, n_arguments, true);
 }
 
 int token_file_names_expand(input_list *names, char **arguments, int n_arguments)
 {
-    return expand_names(names, arguments, n_arguments, append_matches);
+    return expand_names(names, arguments, n_arguments, false);
 }
 
 static int check_indexes(const input_list *files, const char *suffix, const char *argument)

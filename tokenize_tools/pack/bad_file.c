@@ -99,7 +99,7 @@ void pack_bad_file_write(pack_bad_file *f, const void *data, size_t n_bytes)
 
 pack_bad_mark pack_bad_file_mark(const pack_bad_file *f)
 {
-    return (pack_bad_mark){f->n_bytes, XXH3_64bits_digest(f->checksum)};
+    return f ? (pack_bad_mark){f->n_bytes, XXH3_64bits_digest(f->checksum)} : (pack_bad_mark){0};
 }
 
 int pack_bad_file_sync(pack_bad_file *f, pack_error *err)

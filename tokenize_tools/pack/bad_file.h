@@ -38,6 +38,7 @@ int pack_bad_file_open(pack_bad_file *f, const pack_options *options, const pack
 /* Called by the reader. A failure is stored in sys_errno. */
 void pack_bad_file_write(pack_bad_file *f, const void *data, size_t n_bytes);
 void pack_bad_file_flush(pack_bad_file *f);
+/* f NULL: nothing. */
 pack_bad_mark pack_bad_file_mark(const pack_bad_file *f);
 /* May be called from any thread: makes what was flushed durable. */
 int pack_bad_file_sync(pack_bad_file *f, pack_error *err);

@@ -300,8 +300,7 @@ static bool find_note(const char *index_path, const char *facts, pack_note *note
                  tokmap_writer_get_checkpoint(index_path, 0, &info, bytes, NULL) == TOKMAP_OK &&
                  info.n_checkpoints > 0;
     *same = found && decode_note(note, bytes, info.note_bytes);
-    if (found)
-        found = tokmap_writer_get_checkpoint(index_path, 1, &info, bytes, NULL) == TOKMAP_OK;
+    found = found && tokmap_writer_get_checkpoint(index_path, 1, &info, bytes, NULL) == TOKMAP_OK;
     *same = found && *same && info.note_bytes >= sizeof(pack_note) + n &&
             memcmp(bytes + sizeof(pack_note), facts, n) == 0;
     free(bytes);

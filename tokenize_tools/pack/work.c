@@ -54,20 +54,16 @@ static void pack_collector_report(void *context, const char *text)
     now->lines[now->lines_bytes - 1] = '\n';
 }
 
-static pack_bad_mark mark_of(const pack_collector *c)
-{
-    return c->bad_file ? pack_bad_file_mark(c->bad_file) : (pack_bad_mark){0};
-}
-
 static void pack_collector_ended(void *context, const corpus_counts *counts)
 {
-    const pack_collector *c = context;
-    pack_reports *now = &((pack_collector *)context)->now;
-    const size_t n = now->n_moments;
-    now->no_memory |=
-        !array_reserve(&now->moments, &now->moments_capacity, n + 1, sizeof *now->moments);
-    if (!now->no_memory)
-        now->moments[now->n_moments++] = (pack_moment){*counts, mark_of(c), now->lines_bytes};
+    pack_collector *c = context;
+    pack_reports *now = &c->now;
+    if (array_reserve(&now->moments, &now->moments_capacity, now->n_moments + 1,
+                      sizeof *now->moments))
+        now->moments[now->n_moments++] =
+            (pack_moment){*counts, pack_bad_file_mark(c->bad_file), now->lines_bytes};
+    else
+        now->no_memory = true;
 }
 
 /* The job gets what was reported, and the collector the arrays that the job had before. */
@@ -78,7 +74,7 @@ static void pack_collector_after_read(void *context, pack_job *job)
     if (c->bad_file)
         pack_bad_file_flush(c->bad_file);
     job->reports = c->now;
-    job->reports.bad_file = mark_of(c);
+    job->reports.bad_file = pack_bad_file_mark(c->bad_file);
     job->reports.bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
     c->now = (pack_reports){.lines = before.lines,
                             .lines_capacity = before.lines_capacity,
