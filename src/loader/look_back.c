@@ -244,6 +244,8 @@ typedef struct count {
 
 static bool was_used(count *c, uint64_t epoch, uint64_t window)
 {
+    if (c->is_whole[epoch])
+        return true;
     if (c->epoch == epoch && c->window == window)
         return c->was_used;
     const uint64_t sample = sample_of(&c->v, epoch, window);
@@ -294,20 +296,13 @@ static uint64_t count_used(count *c, uint64_t epoch, run r, uint64_t from, uint6
     to = MIN(to, r.begin + r.n * length + 1);
     for (uint64_t at = MAX(from, r.begin + 1); at < to; at = end) {
         const uint64_t i = (at - 1 - r.begin) / length;
-        end = MIN(to, r.begin + (i + 1) * length + 1);
+        end = c->is_whole[epoch] ? to : MIN(to, r.begin + (i + 1) * length + 1);
         n += was_used(c, epoch, r.window + i) ? end - at : 0;
     }
     return n;
 }
 
-static uint64_t count_all(const count *c, run r, uint64_t from, uint64_t to)
-{
-    const uint64_t begin = MAX(from, r.begin + 1);
-    to = MIN(to, r.begin + r.n * c->v.windows->length + 1);
-    return to > begin ? to - begin : 0;
-}
-
-/* Of the tokens [begin, end) of the document before the next one, those that are labels. */
+/* Of the tokens [from, to) of the document before the next one, those that are labels. */
 static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to)
 {
     const tokmap_i_windows *windows = c->v.windows;
@@ -322,86 +317,58 @@ static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to
     for (uint64_t epoch = 0; epoch < n_epochs; epoch++) {
         if (!windows->within)
             r.begin = all.begin + tokmap_i_windows_offset(windows, epoch, c->v.dataset);
-        for (uint64_t i = 0; i < n_laps; i++) {
-            const uint64_t begin = from + i * lap, end = to + i * lap;
-            n += c->is_whole[epoch] ? count_all(c, r, begin, end)
-                                    : count_used(c, epoch, r, begin, end);
-        }
+        for (uint64_t i = 0; i < n_laps; i++)
+            n += count_used(c, epoch, r, from + i * lap, to + i * lap);
     }
     return n;
 }
 
-/* The next run of tokens in [*from, to) that are in a span; *from is set behind it. */
-static tokmap_status next_masked(tokmap_i_span_cursor *at, uint64_t *from, uint64_t to,
-                                 uint64_t *begin, uint64_t *end)
+/* The same, of only those tokens that are in spans; best fit: how many tokens these are. */
+static tokmap_status count_masked(count *c, const walk *w, uint64_t from, uint64_t to, uint64_t *n,
+                                  tokmap_error *err)
 {
+    const tokmap_dataset *ds = c->v.ds;
+    tokmap_i_index_cache *index = c->v.l->sampler.index;
+    tokmap_i_span_cursor at = {.spans = &ds->spans};
     tokmap_span span;
-    const tokmap_status status = tokmap_i_spans_next(at, &span);
-    if (status || span.first_token >= to)
-        return status ? status : TOKMAP_END;
-    *begin = MAX(span.first_token, *from);
-    *end = MIN(span.first_token + span.n_tokens, to);
-    *from = *end;
-    return *begin < *end ? TOKMAP_OK : TOKMAP_ERR_CORRUPT;
-}
-
-static tokmap_status seek_masked(const view *v, tokmap_i_span_cursor *at, uint64_t from)
-{
-    *at = (tokmap_i_span_cursor){.spans = &v->ds->spans};
-    if (v->ds->spans.n_spans == 0)
-        return TOKMAP_END;
-    at->from = tokmap_i_index_cache_spans(v->l->sampler.index, v->ds);
-    return tokmap_i_spans_seek(at, from);
-}
-
-static tokmap_status finish_masked(const view *v, tokmap_status status, tokmap_error *err)
-{
-    return status == TOKMAP_END ? TOKMAP_OK
-                                : tokmap_i_index_cache_fail(v->l->sampler.index, v->ds, err);
+    *n = 0;
+    if (ds->spans.n_spans == 0)
+        return TOKMAP_OK;
+    at.from = tokmap_i_index_cache_spans(index, ds);
+    tokmap_status status = tokmap_i_spans_seek(&at, from);
+    while (!status && !(status = tokmap_i_spans_next(&at, &span)) && span.first_token < to) {
+        const uint64_t begin = MAX(span.first_token, from);
+        from = MIN(span.first_token + span.n_tokens, to);
+        if (from <= begin)
+            status = TOKMAP_ERR_CORRUPT;
+        else
+            *n += c->v.windows->rows ? from - begin : count_tokens(c, w, begin, from);
+    }
+    return !status || status == TOKMAP_END ? TOKMAP_OK : tokmap_i_index_cache_fail(index, ds, err);
 }
 
 /* The labels of the document before the next one that counted. */
 static tokmap_status count_document(count *c, const walk *w, uint64_t *n, tokmap_error *err)
 {
-    tokmap_i_span_cursor at;
-    uint64_t from = w->begin, begin, end;
-    tokmap_status status = seek_masked(&c->v, &at, from);
-    *n = count_tokens(c, w, w->begin, w->end);
-    while (!status && !(status = next_masked(&at, &from, w->end, &begin, &end)))
-        *n -= count_tokens(c, w, begin, end);
-    return finish_masked(&c->v, status, err);
-}
-
-/* How many of the tokens [from, to) are in spans. */
-static tokmap_status count_masked(const view *v, uint64_t from, uint64_t to, uint64_t *n,
-                                  tokmap_error *err)
-{
-    tokmap_i_span_cursor at;
-    uint64_t begin, end;
-    tokmap_status status = seek_masked(v, &at, from);
-    *n = 0;
-    while (!status && !(status = next_masked(&at, &from, to, &begin, &end)))
-        *n += end - begin;
-    return finish_masked(v, status, err);
+    uint64_t n_masked;
+    const tokmap_status status = count_masked(c, w, w->begin, w->end, &n_masked, err);
+    *n = count_tokens(c, w, w->begin, w->end) - n_masked;
+    return status;
 }
 
 /* Best fit: the same. */
 static tokmap_status count_pieces(count *c, const walk *w, uint64_t *n, tokmap_error *err)
 {
-    uint64_t n_whole = 0;
     tokmap_status status = TOKMAP_OK;
-    for (uint64_t epoch = 0; epoch < c->n_epochs; epoch++)
-        n_whole += c->is_whole[epoch];
     *n = 0;
     for (uint64_t part = 0; part < w->n_windows && !status; part++) {
-        uint64_t n_tokens, window, n_epochs = n_whole;
+        const uint64_t first = w->begin + part * c->v.windows->length;
+        uint64_t n_tokens, window, n_epochs = 0, n_masked = 0;
         status = find_piece(&c->v, w, part, &n_tokens, &window, err);
         for (uint64_t epoch = 0; epoch < c->n_epochs && !status; epoch++)
-            n_epochs += !c->is_whole[epoch] && was_used(c, epoch, window);
-        const uint64_t first = w->begin + part * c->v.windows->length;
-        uint64_t n_masked = 0;
+            n_epochs += was_used(c, epoch, window);
         if (!status)
-            status = count_masked(&c->v, first + 1, first + n_tokens, &n_masked, err);
+            status = count_masked(c, w, first + 1, first + n_tokens, &n_masked, err);
         *n += n_epochs * (n_tokens - 1 - n_masked);
     }
     return status;
