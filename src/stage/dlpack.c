@@ -64,7 +64,7 @@ static void delete_tensor(managed_tensor *self)
 {
     tensor *t = (tensor *)self;
     tokmap_stage *s = t->stage;
-    tokmap_i_visit visit;
+    int mode;
     if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
         free(t);
         return;
@@ -72,10 +72,10 @@ static void delete_tensor(managed_tensor *self)
     tokmap_i_mutex_lock(&s->mutex);
     s->n_tensors--;
     if (--t->slot->exported.n_tensors == 0 && !s->closed) {
-        const bool in_context = tokmap_i_stage_enter(s, &visit) == 0;
+        const bool in_context = tokmap_i_stage_enter(s, &mode) == 0;
         return_slot(s, t->slot);
         if (in_context)
-            tokmap_i_stage_leave(s, &visit);
+            tokmap_i_stage_leave(s, mode);
         tokmap_i_condition_signal(&s->work);
     }
     const bool is_last = s->closed && s->n_tensors == 0;
@@ -141,14 +141,14 @@ static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
 tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *batch,
                                   tokmap_stage_tensor *wanted, tokmap_error *err)
 {
-    tokmap_i_visit visit;
+    int mode;
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_stage_tensor, managed)};
     tokmap_i_error_clear(err);
     tokmap_status status = tokmap_i_check_struct(wanted, &kind, err);
     if (status)
         return status;
     wanted->managed = NULL;
-    status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &visit, err);
+    status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &mode, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -158,6 +158,6 @@ tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *bat
     else
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "export: batch %" PRIu64 " is not held", batch->id);
     tokmap_i_mutex_unlock(&s->mutex);
-    tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_leave(s, mode);
     return status;
 }

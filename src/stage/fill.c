@@ -190,9 +190,9 @@ void tokmap_i_stage_fill_one(tokmap_stage *s)
 void *tokmap_i_stage_run_thread(void *stage)
 {
     tokmap_stage *s = stage;
-    tokmap_i_visit visit;
+    int mode;
     tokmap_error why;
-    const tokmap_status entered = tokmap_i_stage_check(s, tokmap_i_stage_enter(s, &visit),
+    const tokmap_status entered = tokmap_i_stage_check(s, tokmap_i_stage_enter(s, &mode),
                                                        "entering the context in a thread", &why);
     tokmap_i_mutex_lock(&s->mutex);
     if (entered)
@@ -215,6 +215,6 @@ void *tokmap_i_stage_run_thread(void *stage)
     }
     tokmap_i_mutex_unlock(&s->mutex);
     if (!entered)
-        tokmap_i_stage_leave(s, &visit);
+        tokmap_i_stage_leave(s, mode);
     return NULL;
 }

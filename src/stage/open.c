@@ -14,7 +14,7 @@ enum {
     DEFAULT_SLOTS = 4,
     DEFAULT_HOST_SLOTS = 8,
     ALL_OUTPUTS = (1 << TOKMAP_I_STAGE_OUTPUTS) - 1,
-    SLOT_EVENTS = 3,
+    MOST_EVENTS = 4 * TOKMAP_I_STAGE_MAX_SLOTS,
     OF_DOCUMENTS = TOKMAP_STAGE_POSITION_IDS | TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
@@ -182,31 +182,21 @@ static tokmap_status find_device(tokmap_stage *s, tokmap_error *err)
                     s->options.device, n);
     if (!error)
         error = s->driver->get_device(&s->device, s->options.device);
-    return tokmap_i_stage_check(s, error, "finding the device", err);
+    status = tokmap_i_stage_check(s, error, "finding the device", err);
+    return status ? status
+                  : tokmap_i_stage_check(s, s->driver->retain_context(&s->context, s->device),
+                                         "retaining the primary context", err);
 }
 
-/* Opens context, stream, events and the kernel. The context stays current in the caller's thread
- * until leave. */
-static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_error *err)
+static tokmap_status open_kernel(tokmap_stage *s, tokmap_error *err)
 {
     const tokmap_i_driver *d = s->driver;
-    tokmap_status status = tokmap_i_stage_check(s, d->retain_context(&s->context, s->device),
-                                                "retaining the primary context", err);
-    s->context_is_ours = !status;
-    if (!status)
-        status =
-            tokmap_i_stage_check(s, tokmap_i_stage_enter(s, visit), "entering the context", err);
-    s->entered = !status;
-    if (!status)
-        status = tokmap_i_stage_check(s, d->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING),
-                                      "creating a stream", err);
-    s->stream_is_ours = !status;
-    if (status)
-        return status;
     char log[300] = "", what[400];
     int options[] = {TOKMAP_I_COMPILE_LOG, TOKMAP_I_COMPILE_LOG_BYTES};
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
     const int error = d->load_module(&s->module, tokmap_i_expand_ptx, 2, options, values);
+    if (error)
+        s->module = NULL; /* a driver may set it nevertheless */
     if (error == TOKMAP_I_DRIVER_NO_COMPILER)
         return FAIL(err, TOKMAP_ERR_DEVICE,
                     "device %" PRId32 ": the driver has no compiler for PTX: install the "
@@ -214,34 +204,31 @@ static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_
                     "driver capability 'compute'",
                     s->options.device);
     snprintf(what, sizeof what, "compiling the kernel for the device%s%s", *log ? ": " : "", log);
-    status = tokmap_i_stage_check(s, error, what, err);
-    s->module_is_ours = !status;
+    const tokmap_status status = tokmap_i_stage_check(s, error, what, err);
     return status
                ? status
                : tokmap_i_stage_check(s, d->get_function(&s->function, s->module, "tokmap_expand"),
                                       "finding the kernel", err);
 }
 
-/* The n-th of the events of all slots. */
-static tokmap_i_event *slot_event(tokmap_stage *s, uint32_t n)
+/* Event n, below MOST_EVENTS: those of host slots come first. */
+static tokmap_i_event *event_at(tokmap_stage *s, uint32_t n)
 {
-    tokmap_i_device_slot *slot = &s->slots[n / SLOT_EVENTS];
-    const uint32_t i = n % SLOT_EVENTS;
-    return i == 0 ? &slot->ready : i == 1 ? &slot->released : &slot->exported.returned;
+    const uint32_t i = n % TOKMAP_I_STAGE_MAX_SLOTS;
+    tokmap_i_device_slot *slot = &s->slots[i];
+    tokmap_i_event *const events[] = {&s->host[i].read, &slot->ready, &slot->released,
+                                      &slot->exported.returned};
+    return events[n / TOKMAP_I_STAGE_MAX_SLOTS];
 }
 
 static tokmap_status open_events(tokmap_stage *s, tokmap_error *err)
 {
-    const tokmap_i_driver *d = s->driver;
-    const unsigned flags = TOKMAP_I_EVENT_NO_TIMING;
     int error = 0;
-    for (uint32_t i = 0; i < s->options.n_host_slots && !error; i++) {
-        error = d->create_event(&s->host[i].read, flags | TOKMAP_I_EVENT_BLOCKING);
-        s->n_host_events += !error;
-    }
-    for (uint32_t i = 0; i < s->options.n_slots * SLOT_EVENTS && !error; i++) {
-        error = d->create_event(slot_event(s, i), flags);
-        s->n_slot_events += !error;
+    for (uint32_t n = 0; n < MOST_EVENTS && !error; n++) {
+        const bool of_host = n < TOKMAP_I_STAGE_MAX_SLOTS;
+        const unsigned blocking = of_host ? TOKMAP_I_EVENT_BLOCKING : 0;
+        if (n % TOKMAP_I_STAGE_MAX_SLOTS < (of_host ? s->options.n_host_slots : s->options.n_slots))
+            error = s->driver->create_event(event_at(s, n), TOKMAP_I_EVENT_NO_TIMING | blocking);
     }
     return tokmap_i_stage_check(s, error, "creating events", err);
 }
@@ -344,8 +331,8 @@ static void free_rows(tokmap_stage *s)
 static void free_stage(tokmap_stage *s)
 {
     const tokmap_i_driver *d = s->driver;
-    tokmap_i_visit visit;
-    const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
+    int mode;
+    const bool in_context = s->context && tokmap_i_stage_enter(s, &mode) == 0;
     for (uint32_t i = 0; i < TOKMAP_I_STAGE_MAX_SLOTS; i++) {
         for (int k = 0; k < TOKMAP_I_STAGE_OUTPUTS; k++)
             if (s->slots[i].outputs[k])
@@ -353,17 +340,16 @@ static void free_stage(tokmap_stage *s)
         if (s->slots[i].raw)
             d->free(s->slots[i].raw);
     }
-    for (uint32_t i = 0; i < s->n_host_events; i++)
-        d->destroy_event(s->host[i].read);
-    for (uint32_t i = 0; i < s->n_slot_events; i++)
-        d->destroy_event(*slot_event(s, i));
-    if (s->module_is_ours)
+    for (uint32_t n = 0; n < MOST_EVENTS; n++)
+        if (*event_at(s, n))
+            d->destroy_event(*event_at(s, n));
+    if (s->module)
         d->unload_module(s->module);
-    if (s->stream_is_ours)
+    if (s->stream)
         d->destroy_stream(s->stream);
     if (in_context)
-        tokmap_i_stage_leave(s, &visit);
-    if (s->context_is_ours)
+        tokmap_i_stage_leave(s, mode);
+    if (s->context)
         d->release_context(s->device);
     tokmap_i_condition_free(&s->work);
     tokmap_i_condition_free(&s->news);
@@ -408,7 +394,7 @@ static void free_unfreed(void)
 
 static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
 {
-    tokmap_i_visit visit;
+    int mode;
     tokmap_status status = check_options(&s->options, err);
     if (!status)
         status = check_outputs(&s->options, err);
@@ -428,7 +414,15 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
     if (!status)
         status = find_device(s, err);
     if (!status)
-        status = open_device(s, &visit, err);
+        status =
+            tokmap_i_stage_check(s, tokmap_i_stage_enter(s, &mode), "entering the context", err);
+    if (status)
+        return status;
+    status =
+        tokmap_i_stage_check(s, s->driver->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING),
+                             "creating a stream", err);
+    if (!status)
+        status = open_kernel(s, err);
     if (!status)
         status = open_events(s, err);
     if (!status)
@@ -437,8 +431,7 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
         status = open_slot(s, &s->slots[i], err);
     if (!status)
         status = tokmap_i_stage_start_kernel(s, err);
-    if (s->entered)
-        tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_leave(s, mode);
     return status ? status : open_threads(s, err);
 }
 
@@ -478,7 +471,7 @@ tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *
 
 void tokmap_stage_close(tokmap_stage *s)
 {
-    tokmap_i_visit visit;
+    int mode;
     free_unfreed();
     if (!s)
         return;
@@ -494,21 +487,20 @@ void tokmap_stage_close(tokmap_stage *s)
         tokmap_i_thread_join(s->thread);
         s->has_thread = false;
     }
-    const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
+    const bool in_context = s->context && tokmap_i_stage_enter(s, &mode) == 0;
     /* Waits for work of the device that uses the memory of the stage. */
-    if (s->stream_is_ours)
+    if (s->stream)
         s->driver->wait_stream(s->stream);
-    for (uint32_t i = 0; i < s->n_host_events; i++)
-        s->driver->wait_event(s->host[i].read);
-    for (uint32_t i = 0; i < s->n_slot_events; i++)
-        s->driver->wait_event(*slot_event(s, i));
+    for (uint32_t n = 0; n < MOST_EVENTS; n++)
+        if (*event_at(s, n))
+            s->driver->wait_event(*event_at(s, n));
     if (s->pinned) /* no tensor uses host memory */
         s->driver->unregister_host(s->host_memory);
     tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
     s->host_memory = NULL;
     free_rows(s);
     if (in_context)
-        tokmap_i_stage_leave(s, &visit);
+        tokmap_i_stage_leave(s, mode);
     if (s->loader) {
         tokmap_i_loader_go_to(s->loader, s->next_sample, NULL);
         atomic_store(&s->loader->user, TOKMAP_I_LOADER_FREE);

@@ -9,24 +9,23 @@
 
 /* ---- Contexts and errors ---- */
 
-int tokmap_i_stage_enter(const tokmap_stage *s, tokmap_i_visit *v)
+int tokmap_i_stage_enter(const tokmap_stage *s, int *mode)
 {
-    const int error = s->driver->push_context(s->context);
+    void *context;
+    int error = s->driver->push_context(s->context);
     if (error)
         return error;
     /* Relaxed: our calls must be allowed while another thread captures a graph. */
-    v->capture_mode = TOKMAP_I_CAPTURE_RELAXED;
-    const int mode_error = s->driver->exchange_capture_mode(&v->capture_mode);
-    void *context;
-    if (mode_error)
+    *mode = TOKMAP_I_CAPTURE_RELAXED;
+    error = s->driver->exchange_capture_mode(mode);
+    if (error)
         s->driver->pop_context(&context);
-    return mode_error;
+    return error;
 }
 
-void tokmap_i_stage_leave(const tokmap_stage *s, const tokmap_i_visit *v)
+void tokmap_i_stage_leave(const tokmap_stage *s, int mode)
 {
     void *context;
-    int mode = v->capture_mode;
     s->driver->exchange_capture_mode(&mode);
     s->driver->pop_context(&context);
 }

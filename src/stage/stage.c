@@ -130,12 +130,10 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
         return status;
     s->n_late += d->is_late;
     d->state = TOKMAP_I_DEVICE_LENT;
-    d->id = ++s->last_id;
+    d->id = ++s->n_batches;
     d->held = !memory;
     d->exported.is_used = false;
     s->n_handed++;
-    s->n_batches++;
-    s->n_tokens += (uint64_t)s->shape.n_rows * s->shape.length;
     s->next_sample = tokmap_i_loader_rows_after(s->loader, d->step_sample, s->step_samples);
     const tokmap_stage_batch full = {.inputs = (void *)(uintptr_t)outputs[0],
                                      .labels = (void *)(uintptr_t)outputs[1],
@@ -155,8 +153,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
 }
 
 tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
-                                        tokmap_i_stream stream, tokmap_i_visit *visit,
-                                        tokmap_error *err)
+                                        tokmap_i_stream stream, int *mode, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     tokmap_status status = check_fork(s, err);
@@ -164,12 +161,12 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
         status = tokmap_i_check_struct(batch, &batch_kind, err);
     if (!status)
         status =
-            tokmap_i_stage_check(s, tokmap_i_stage_enter(s, visit), "entering the context", err);
+            tokmap_i_stage_check(s, tokmap_i_stage_enter(s, mode), "entering the context", err);
     if (status)
         return status;
     status = check_stream(s, stream, err);
     if (status)
-        tokmap_i_stage_leave(s, visit);
+        tokmap_i_stage_leave(s, *mode);
     return status;
 }
 
@@ -177,9 +174,9 @@ static tokmap_status take_batch(tokmap_stage *s, tokmap_stage_batch *batch, bool
                                 tokmap_i_stream stream, tokmap_error *err)
 {
     tokmap_i_address memory[TOKMAP_I_STAGE_OUTPUTS];
-    tokmap_i_visit visit;
+    int mode;
     const uint64_t begin_ns = tokmap_i_now_ns();
-    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -193,7 +190,7 @@ static tokmap_status take_batch(tokmap_stage *s, tokmap_stage_batch *batch, bool
         continue;
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_condition_signal(&s->work);
-    tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_leave(s, mode);
     tokmap_i_stage_send_notes(s);
     return status;
 }
@@ -213,8 +210,8 @@ tokmap_status tokmap_stage_fill(tokmap_stage *s, tokmap_stage_batch *batch, void
 tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
                                 tokmap_error *err)
 {
-    tokmap_i_visit visit;
-    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
+    int mode;
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -223,7 +220,7 @@ tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch
                                       "waiting for an event", err)
                : FAIL(err, TOKMAP_ERR_ARGUMENT, "batch %" PRIu64 " is not held", batch->id);
     tokmap_i_mutex_unlock(&s->mutex);
-    tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_leave(s, mode);
     return status;
 }
 
@@ -248,8 +245,8 @@ void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
 tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
                                    tokmap_error *err)
 {
-    tokmap_i_visit visit;
-    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
+    int mode;
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -270,7 +267,7 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
         continue;
     tokmap_i_condition_signal(&s->work);
     tokmap_i_mutex_unlock(&s->mutex);
-    tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_leave(s, mode);
     tokmap_i_stage_send_notes(s);
     return status;
 }
@@ -354,7 +351,7 @@ tokmap_status tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info
                                     .device_bytes = s->device_bytes,
                                     .host_bytes = s->host_bytes,
                                     .n_batches = s->n_batches,
-                                    .n_tokens = s->n_tokens,
+                                    .n_tokens = s->n_batches * s->shape.n_rows * s->shape.length,
                                     .bytes_moved = s->bytes_moved,
                                     .n_waits = s->n_waits,
                                     .ns_waited = s->ns_waited,

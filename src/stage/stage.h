@@ -69,7 +69,7 @@ typedef struct tokmap_i_device_slot {
     tokmap_i_expand_job job;
     uint32_t n_documents, longest;
     uint64_t first_sample, step_sample;
-    uint64_t id;
+    uint64_t id;    /* count of batches that were handed out */
     bool held;      /* by the caller */
     bool is_late;   /* it was not ready yet when it was handed out */
     uint64_t freed; /* when: a count of such events */
@@ -88,12 +88,11 @@ struct tokmap_stage {
 
     const tokmap_i_driver *driver;
     int device;
+    /* Of these and of events, close frees those that are not NULL: the host has none. */
     void *context, *module, *function;
     tokmap_i_stream stream;
     uint8_t *host_memory;
     uint64_t host_bytes, device_bytes;
-    bool context_is_ours, entered, stream_is_ours, module_is_ours; /* what close has to free */
-    uint32_t n_host_events, n_slot_events; /* how many of each close has to free */
     bool pinned, has_thread;
     tokmap_i_thread thread;
 
@@ -116,15 +115,9 @@ struct tokmap_stage {
     char notes[TOKMAP_I_STAGE_NOTES][600];
     uint32_t n_notes, n_sent;
 
-    uint64_t n_freed, last_id, n_batches, n_tokens, bytes_moved, n_waits, ns_waited, n_late;
+    uint64_t n_freed, n_batches, bytes_moved, n_waits, ns_waited, n_late;
     tokmap_i_latency waits;
 };
-
-/* Makes the context current in this thread, and allows calls during a graph capture; leave restores
- * the caller's state. */
-typedef struct tokmap_i_visit {
-    int capture_mode;
-} tokmap_i_visit;
 
 /* ---- open.c ---- */
 
@@ -140,8 +133,7 @@ void tokmap_i_stage_free_later(tokmap_stage *s);
 /* The beginning of all calls with a stream. Afterwards the stage's context is current in the
  * thread. */
 tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
-                                        tokmap_i_stream stream, tokmap_i_visit *visit,
-                                        tokmap_error *err);
+                                        tokmap_i_stream stream, int *mode, tokmap_error *err);
 /* With the mutex held: the slot of a batch that the caller or tensors still use, or NULL. */
 tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id);
 /* With the mutex held: frees the slot if nobody uses it any longer and all its events are
@@ -156,8 +148,10 @@ void tokmap_i_stage_retry_returns(tokmap_stage *s);
 
 /* ---- queue.c: calls of the driver ---- */
 
-int tokmap_i_stage_enter(const tokmap_stage *s, tokmap_i_visit *v);
-void tokmap_i_stage_leave(const tokmap_stage *s, const tokmap_i_visit *v);
+/* Makes the context current in this thread, and allows calls during a graph capture; leave restores
+ * the caller's context and mode of capture. */
+int tokmap_i_stage_enter(const tokmap_stage *s, int *mode);
+void tokmap_i_stage_leave(const tokmap_stage *s, int mode);
 
 /* Launches the kernel once, without outputs, and waits for it: the driver may load it only when it
  * is launched first, and then wait for all work of the device. */
