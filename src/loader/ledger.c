@@ -75,12 +75,12 @@ static void add_order(text *t, const tokmap_loader *l)
     static const char *const whole[] = {"split", "drop", "truncate"};
     static const char *const windows[] = {"concat", "within-document", "best_fit"};
     add(t, ",\"sequence_length\":%" PRIu32 ",\"seed\":\"%" PRIu64 "\",\"shuffle\":\"%s\"",
-        l->length, l->seed, shuffles[l->shuffle]);
-    add(t, ",\"windows\":\"%s\",\"random_offset\":%s", windows[l->windows],
-        l->random_offset ? "true" : "false");
+        l->length, l->o.seed, shuffles[l->o.shuffle]);
+    add(t, ",\"windows\":\"%s\",\"random_offset\":%s", windows[l->o.windows],
+        l->o.random_offset ? "true" : "false");
     if (l->o.weigh_tokens)
         add(t, ",\"weigh_tokens\":true");
-    if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
+    if (l->o.windows == TOKMAP_WINDOWS_BEST_FIT)
         add(t, ",\"align\":%" PRIu32 ",\"max_documents\":%" PRIu32 ",\"whole_documents\":\"%s\"",
             l->rows_kind.align, l->rows_kind.most, whole[l->rows_kind.whole]);
     add(t, ",\"block_windows\":\"%" PRIu64 "\",\"group_blocks\":\"%" PRIu64 "\"", l->block_windows,

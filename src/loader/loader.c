@@ -234,7 +234,7 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
         sample = gap ? gap->end : sample;
     } while (i < l->batch_rows && !status);
     static const tokmap_piece none; /* of a slice without a token */
-    const bool of_pieces = l->windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1;
+    const bool of_pieces = l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1;
     size_t n_before = 0;
     for (uint32_t k = 0; k < l->batch_rows && of_pieces; k++) {
         l->rows[k].pieces = l->rows[k].n_pieces > 0 ? l->pieces.list + n_before : &none;
@@ -291,9 +291,9 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
         return status;
     status = tokmap_i_loader_next(l, batch, err);
     if (!status && l->lent) {
-        tokmap_i_lend_rows(l->lent, l->row_stride, l->rows, l->batch_rows);
+        tokmap_i_lend_rows(l->lent, l->o.row_stride, l->rows, l->batch_rows);
         batch->rows = (const tokmap_row *)(void *)l->lent;
-        batch->row_stride = l->row_stride;
+        batch->row_stride = l->o.row_stride;
     }
     return tokmap_i_loader_leave(l, status);
 }
@@ -342,7 +342,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         source_bytes += 3 * sizeof *p->ahead.counts;
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
                        p->n_datasets * sizeof(*p->datasets);
-    n_bytes += l->lent ? n_rows * l->row_stride : 0;
+    n_bytes += l->lent ? n_rows * l->o.row_stride : 0;
     n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
     n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);

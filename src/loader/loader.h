@@ -38,12 +38,9 @@ enum {
 
 struct tokmap_loader {
     tokmap_i_fork_mark fork_mark;
-    atomic_int user; /* TOKMAP_I_LOADER_... */
-    uint32_t length; /* inputs of a row */
-    uint64_t seed;
-    tokmap_shuffle shuffle;
-    tokmap_windows windows;
-    bool random_offset;
+    atomic_int user;                      /* TOKMAP_I_LOADER_... */
+    tokmap_loader_options o;              /* with the copies of take_options */
+    uint32_t length;                      /* inputs of a row */
     tokmap_i_rows_kind rows_kind;         /* with BEST_FIT, else 0 */
     bool has_joined;                      /* a dataset is joined */
     uint64_t block_windows, group_blocks; /* 0 without block shuffle */
@@ -57,20 +54,15 @@ struct tokmap_loader {
     uint32_t end_source;      /* the source that ends it */
     tokmap_i_skips skips;
 
-    tokmap_loader_options o; /* with the copies of take_options, for the ledger */
-
     uint32_t rank, n_ranks, batch_rows;
-    uint64_t next_sample; /* of the next step: row 0 of rank 0 */
-    uint64_t clear_end;   /* steps that end by this sample meet neither a skip nor the end */
-    tokmap_io io;         /* the way that was chosen */
-    uint32_t look_ahead;  /* steps, as requested */
-    bool drop_behind;
+    uint64_t next_sample;  /* of the next step: row 0 of rank 0 */
+    uint64_t clear_end;    /* steps that end by this sample meet neither a skip nor the end */
+    tokmap_io io;          /* the way that was chosen */
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
     tokmap_i_read_plan plan;
     tokmap_row *rows;
     tokmap_i_fetch_pieces pieces; /* of the rows */
-    uint32_t row_stride;          /* of the rows that are lent */
-    uint8_t *lent;   /* copies of the rows, row_stride apart; NULL: rows are lent themselves */
+    uint8_t *lent;   /* copies of the rows, o.row_stride apart; NULL: rows are lent themselves */
     uint8_t *joined; /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
     tokmap_i_slice slice;
@@ -99,10 +91,8 @@ tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t samp
 uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows);
 /* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
-/* Checks the sources of the options, and opens them; the windows and the shuffle are set. Close
- * them also after an error. */
-tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, const tokmap_loader_options *o,
-                                           tokmap_error *err);
+/* Checks the sources of the options, and opens them. Close them also after an error. */
+tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err);
 void tokmap_i_loader_close_sources(tokmap_loader *l);
 /* The id of a source, from TOKMAP_I_HASH_START on: its dataset d, with this order id. */
 uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uint32_t d,

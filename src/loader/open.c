@@ -269,13 +269,13 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
 {
     l->batch_rows = n_rows;
     l->rows = calloc(n_rows, sizeof *l->rows);
-    l->lent = l->row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->row_stride);
+    l->lent = l->o.row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->o.row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
-    const bool joins = l->random_offset || l->has_joined;
+    const bool joins = l->o.random_offset || l->has_joined;
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
-    if (!l->rows || (l->row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
+    if (!l->rows || (l->o.row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
         !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
     l->parts.index = l->sampler.index;
@@ -332,23 +332,16 @@ tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t 
 
 /* ---- Open and close ---- */
 
-static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *o,
-                                 tokmap_error *err)
+static tokmap_status open_loader(tokmap_loader *l, tokmap_error *err)
 {
+    const tokmap_loader_options *o = &l->o;
     l->length = o->sequence_length;
-    l->seed = o->seed;
-    l->shuffle = o->shuffle;
-    l->windows = o->windows;
-    l->random_offset = o->random_offset != 0;
-    if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
+    if (o->windows == TOKMAP_WINDOWS_BEST_FIT)
         l->rows_kind = rows_kind_of(o);
     l->slice = slice_of(o);
     l->rank = o->rank;
     l->n_ranks = MAX(o->n_ranks, 1);
-    l->look_ahead = o->look_ahead;
-    l->drop_behind = o->drop_behind != 0;
-    l->row_stride = o->row_stride;
-    tokmap_status status = tokmap_i_loader_open_sources(l, o, err);
+    tokmap_status status = tokmap_i_loader_open_sources(l, err);
     if (!status)
         status = tokmap_i_loader_make_mixture(l, o, &l->mixture, err);
     if (!status) {
@@ -362,9 +355,7 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
         status = open_rows(l, o->batch_rows, o->row_parts, err);
     if (!status)
         status = tokmap_i_loader_go_to(l, 0, err);
-    if (!status)
-        status = tokmap_i_loader_open_io(l, o->io, err);
-    return status;
+    return status ? status : tokmap_i_loader_open_io(l, o->io, err);
 }
 
 tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
@@ -434,7 +425,7 @@ tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_option
     if (!status)
         status = check_sources(&l->o, err);
     if (!status)
-        status = open_loader(l, &l->o, err);
+        status = open_loader(l, err);
     if (status) {
         tokmap_loader_close(l);
         return status;

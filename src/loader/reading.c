@@ -60,7 +60,7 @@ static bool open_plan(tokmap_loader *l)
 {
     tokmap_i_read_plan *p = &l->plan;
     /* Then the rows of a group in random order cost only sequential reads. */
-    const bool by_blocks = l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
+    const bool by_blocks = l->o.shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
     p->skips = &l->skips;
     p->end = tokmap_i_skips_position(&l->skips, MIN(l->end, TOKMAP_I_MAX_SAMPLE));
     p->first_dataset = malloc(l->n_sources * sizeof *p->first_dataset);
@@ -143,7 +143,7 @@ static uint64_t index_bytes(const tokmap_loader *l)
 
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err)
 {
-    const bool within = l->windows != TOKMAP_WINDOWS_CONCAT;
+    const bool within = l->o.windows != TOKMAP_WINDOWS_CONCAT;
     if (l->sampler.index || (!within && !l->parts.wanted))
         return TOKMAP_OK;
     l->sampler.index = tokmap_i_index_cache_open(index_bytes(l));
@@ -160,10 +160,10 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .io = l->io,
         .datasets = l->plan.datasets,
         .n_datasets = l->plan.n_datasets,
-        .n_steps = l->look_ahead ? l->look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
+        .n_steps = l->o.look_ahead ? l->o.look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
-        .drop_behind = l->drop_behind,
+        .drop_behind = l->o.drop_behind,
         .plan = plan_rows,
         .ahead = l->io != TOKMAP_IO_DIRECT && l->plan.ahead.counts ? read_blocks_ahead : NULL,
         .context = &l->plan,
@@ -180,7 +180,7 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
     if (l->io == TOKMAP_IO_MAP)
         return TOKMAP_OK;
     if (l->io == TOKMAP_IO_POPULATE ||
-        (l->io == TOKMAP_IO_DIRECT && l->windows == TOKMAP_WINDOWS_BEST_FIT))
+        (l->io == TOKMAP_IO_DIRECT && l->o.windows == TOKMAP_WINDOWS_BEST_FIT))
         l->io = by_pages; /* also because a row of many documents is many small reads */
     const tokmap_status status = try_fetch(l, err);
     if (status != TOKMAP_ERR_UNSUPPORTED)
@@ -229,7 +229,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
     }
     if (l->io != TOKMAP_IO_MAP)
         status = tokmap_i_loader_leave_index_map(l, err);
-    if (!status && l->io != TOKMAP_IO_MAP && l->windows != TOKMAP_WINDOWS_CONCAT) {
+    if (!status && l->io != TOKMAP_IO_MAP && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
         l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
         if (!l->plan.sampler.index)
             status = FAIL_MEMORY(err);
@@ -238,7 +238,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
         status = tokmap_i_loader_open_fetch(l, err);
     /* Before the thread of the fetch has anything to do. */
     l->plan.ahead.maps =
-        l->io == TOKMAP_IO_POPULATE && l->windows == TOKMAP_WINDOWS_BEST_FIT && !l->drop_behind;
+        l->io == TOKMAP_IO_POPULATE && l->o.windows == TOKMAP_WINDOWS_BEST_FIT && !l->o.drop_behind;
     if (!status)
         tokmap_i_loader_restart_fetch(l);
     return status;

@@ -45,7 +45,7 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
-        tokmap_i_order_id id = {.seed = l->seed, .source_id = TOKMAP_I_HASH_START};
+        tokmap_i_order_id id = {.seed = l->o.seed, .source_id = TOKMAP_I_HASH_START};
         for (uint32_t d = 0; d < s->windows.n_datasets; d++)
             id.source_id = tokmap_i_loader_add_id(id.source_id, s, d, s->order_ids[d]);
         uint32_t at = (uint32_t)id.source_id & (n_places - 1);
@@ -155,9 +155,9 @@ static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_o
     return TOKMAP_OK;
 }
 
-static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,
-                                  tokmap_error *err)
+static tokmap_status set_datasets(tokmap_loader *l, uint32_t k, tokmap_error *err)
 {
+    const tokmap_loader_options *o = &l->o;
     const tokmap_loader_source *from = &o->sources[k];
     const tokmap_dataset *first = from->datasets[0];
     tokmap_i_loader_source *s = &l->sources[k];
@@ -195,9 +195,9 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
     }
     s->masked = from->masked != 0;
     s->token_bytes = first->header.token_bytes;
-    s->windows = (tokmap_i_windows){.kind = l->windows,
+    s->windows = (tokmap_i_windows){.kind = l->o.windows,
                                     .length = l->length,
-                                    .random_offset = l->random_offset,
+                                    .random_offset = l->o.random_offset,
                                     .rows_kind = l->rows_kind,
                                     .datasets = s->datasets,
                                     .ranges = s->ranges,
@@ -210,9 +210,9 @@ uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes)
     return MAX(TOKMAP_I_SHUFFLE_BYTES / ((uint64_t)length * token_bytes), 1);
 }
 
-tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, const tokmap_loader_options *o,
-                                           tokmap_error *err)
+tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err)
 {
+    const tokmap_loader_options *o = &l->o;
     tokmap_status status = check_tokenizers(o, err);
     if (status)
         return status;
@@ -221,18 +221,18 @@ tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, const tokmap_loader
         return FAIL_MEMORY(err);
     for (size_t k = 0; k < o->n_sources; k++)
         l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
-    if (l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->windows == TOKMAP_WINDOWS_BEST_FIT) {
+    if (o->shuffle == TOKMAP_SHUFFLE_BLOCK && o->windows == TOKMAP_WINDOWS_BEST_FIT) {
         l->block_windows = tokmap_i_chunk_rows(l->length);
-        const uint64_t chunk_tokens = l->block_windows * l->length;
-        l->group_blocks = o->group_blocks ? o->group_blocks : MAX(GROUP_TOKENS / chunk_tokens, 1);
-    } else if (l->shuffle == TOKMAP_SHUFFLE_BLOCK) {
+        l->group_blocks = MAX(GROUP_TOKENS / (l->block_windows * l->length), 1);
+    } else if (o->shuffle == TOKMAP_SHUFFLE_BLOCK) {
         l->block_windows = o->block_windows
                                ? o->block_windows
                                : tokmap_i_loader_default_block(l->length, l->token_bytes);
-        l->group_blocks = o->group_blocks ? o->group_blocks : TOKMAP_I_GROUP_BLOCKS;
+        l->group_blocks = TOKMAP_I_GROUP_BLOCKS;
     }
+    l->group_blocks = o->group_blocks ? o->group_blocks : l->group_blocks;
     while (l->n_sources < o->n_sources && !status)
-        status = set_datasets(l, o, l->n_sources++, err);
+        status = set_datasets(l, l->n_sources++, err);
     if (!status)
         status = check_ranges(l, err);
     if (!status)
@@ -241,9 +241,9 @@ tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, const tokmap_loader
     for (uint32_t k = 0; k < l->n_sources && !status; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
         status = tokmap_i_windows_open(&s->windows, o->sources[k].rows_files, &n_packed, err);
-        s->shuffle.by_chunks = s->windows.rows && l->shuffle == TOKMAP_SHUFFLE_BLOCK;
+        s->shuffle.by_chunks = s->windows.rows && l->o.shuffle == TOKMAP_SHUFFLE_BLOCK;
         s->shuffle.n_chunks = s->windows.n_whole;
-        s->shuffle.mode = l->shuffle;
+        s->shuffle.mode = l->o.shuffle;
         s->shuffle.n_windows = s->windows.n_windows;
         s->shuffle.block_windows = l->block_windows;
         s->shuffle.group_blocks = l->group_blocks;

@@ -41,13 +41,13 @@ static uint64_t hash_fields(const uint64_t *fields, size_t n_fields)
 static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
 {
     const tokmap_i_rows_kind *kind = &l->rows_kind;
-    if (l->windows == TOKMAP_WINDOWS_BEST_FIT)
-        return hash_fields((const uint64_t[]){l->windows, kind->align, kind->most, kind->whole,
-                                              tokmap_i_chunk_rows(l->length), l->shuffle,
+    if (l->o.windows == TOKMAP_WINDOWS_BEST_FIT)
+        return hash_fields((const uint64_t[]){l->o.windows, kind->align, kind->most, kind->whole,
+                                              tokmap_i_chunk_rows(l->length), l->o.shuffle,
                                               l->group_blocks},
                            7);
-    return hash_fields((const uint64_t[]){l->windows, l->random_offset, l->shuffle, block_windows,
-                                          l->group_blocks},
+    return hash_fields((const uint64_t[]){l->o.windows, l->o.random_offset, l->o.shuffle,
+                                          block_windows, l->group_blocks},
                        5);
 }
 
@@ -75,9 +75,9 @@ static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mi
     memset(state, 0, TOKMAP_STATE_BYTES);
     memcpy(state, magic, sizeof magic);
     store_le32(state + VERSION_AT,
-               l->windows == TOKMAP_WINDOWS_BEST_FIT ? ROWS_VERSION : ORDER_VERSION);
+               l->o.windows == TOKMAP_WINDOWS_BEST_FIT ? ROWS_VERSION : ORDER_VERSION);
     store_le32(state + LENGTH_AT, l->length);
-    store_le64(state + SEED_AT, l->seed);
+    store_le64(state + SEED_AT, l->o.seed);
     store_le64(state + SAMPLE_AT, next_sample);
     store_le32(state + SOURCES_AT, n_sources);
     store_le32(state + PHASES_AT, tokmap_i_mixture_n_phases(mixture));
@@ -279,7 +279,7 @@ static tokmap_status check_blocks(const tokmap_loader *l, const uint8_t *state, 
     for (uint32_t k = 0; k < n_sources; k++)
         widest = MAX(widest, l->sources[k].token_bytes);
     const uint64_t block_windows = tokmap_i_loader_default_block(l->length, widest);
-    if (block_windows == l->block_windows || l->windows == TOKMAP_WINDOWS_BEST_FIT ||
+    if (block_windows == l->block_windows || l->o.windows == TOKMAP_WINDOWS_BEST_FIT ||
         load_le64(state + WINDOWS_AT) != hash_windows(l, block_windows))
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_MISMATCH,

@@ -101,7 +101,7 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
                                tokmap_error *err)
 {
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
-    const uint32_t stride = s->loader->row_stride, n_rows = loaded->n_rows;
+    const uint32_t stride = s->loader->o.row_stride, n_rows = loaded->n_rows;
     uint8_t *lent = s->lent + (size_t)n_rows * stride; /* after the unedited rows */
     tokmap_status status = copy_rows(s, s->rows, NULL, err);
     if (status)

@@ -81,7 +81,7 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
 {
     const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
     const bool narrow_labels = (o->outputs & TOKMAP_STAGE_LABELS) && o->label_bytes == 4;
-    const bool of_pieces = o->loader->windows == TOKMAP_WINDOWS_BEST_FIT;
+    const bool of_pieces = o->loader->o.windows == TOKMAP_WINDOWS_BEST_FIT;
     const bool is_slice = o->loader->slice.size > 1;
     if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_STAGE_ROW_POSITIONS) ||
         !(o->outputs & ALL_OUTPUTS))
@@ -138,7 +138,7 @@ static tokmap_status plan_images(tokmap_stage *s, tokmap_error *err)
                                .length = l->length / l->slice.size,
                                .token_bytes = l->token_bytes,
                                .has_masks = (l->parts.wanted & TOKMAP_ROW_LOSS_MASK) || o->edit ||
-                                            is_slice || l->windows == TOKMAP_WINDOWS_BEST_FIT,
+                                            is_slice || l->o.windows == TOKMAP_WINDOWS_BEST_FIT,
                                .has_documents = (parts & TOKMAP_ROW_DOCUMENTS) != 0,
                                .n_slices = l->slice.size,
                                .has_position_ids = is_slice && (parts & TOKMAP_ROW_POSITION_IDS),
@@ -305,7 +305,7 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
     s->rows = calloc(2 * n_rows, sizeof *s->rows);
     if (s->options.edit) {
         s->tokens = malloc(n_rows * (s->shape.length + 1ull) * s->shape.token_bytes);
-        s->lent = malloc(2 * n_rows * s->loader->row_stride);
+        s->lent = malloc(2 * n_rows * s->loader->o.row_stride);
     }
     if (!s->rows || (s->options.edit && (!s->tokens || !s->lent)))
         return FAIL_MEMORY(err);
