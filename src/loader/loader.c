@@ -337,11 +337,11 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     const uint64_t n_rows = l->batch_rows;
     uint64_t source_bytes = sizeof *l->sources + sizeof *l->sampler.shuffles;
     if (p->sampler.shuffles)
-        source_bytes += sizeof *p->first_dataset + sizeof *p->sampler.shuffles;
+        source_bytes += sizeof *p->sampler.shuffles;
     if (p->ahead.counts)
         source_bytes += 3 * sizeof *p->ahead.counts;
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
-                       p->n_datasets * sizeof(*p->datasets);
+                       l->n_datasets * sizeof *l->datasets;
     n_bytes += l->lent ? n_rows * l->o.row_stride : 0;
     n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
@@ -351,8 +351,8 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
                l->o.n_phases * (sizeof *l->o.phases + l->n_sources * sizeof(double));
     for (uint32_t k = 0; k < l->n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
-        n_bytes += w->n_datasets * (sizeof *w->datasets + sizeof *w->before +
-                                    sizeof *l->sources->order_ids + sizeof *w->ranges);
+        n_bytes +=
+            w->n_datasets * (sizeof *w->before + sizeof *l->sources->order_ids + sizeof *w->ranges);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
         for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)

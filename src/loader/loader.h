@@ -20,10 +20,7 @@
 
 /* The data of the read-ahead thread; it does not change after open. */
 typedef struct tokmap_i_read_plan {
-    tokmap_i_sampler sampler;        /* of that thread */
-    const tokmap_dataset **datasets; /* of all sources, in order */
-    uint32_t *first_dataset;         /* of each source, its index in datasets */
-    uint32_t n_datasets;
+    tokmap_i_sampler sampler; /* of that thread */
     const tokmap_i_skips *skips;
     uint64_t end;               /* number of samples that are not skipped */
     tokmap_i_block_ahead ahead; /* if whole blocks are read */
@@ -45,6 +42,8 @@ struct tokmap_loader {
     bool has_joined;                      /* a dataset is joined */
     uint64_t block_windows, group_blocks; /* 0 without block shuffle */
 
+    const tokmap_dataset **datasets; /* of all sources, in order */
+    uint32_t n_datasets;
     tokmap_i_loader_source *sources;
     uint32_t n_sources, token_bytes; /* token_bytes: the widest */
     uint32_t largest_id;             /* of all datasets */

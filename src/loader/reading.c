@@ -35,7 +35,7 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
         if (status)
             return status;
         rows[i] = (tokmap_i_fetch_row){
-            .dataset = p->first_dataset[at.source] + at.dataset,
+            .dataset = p->sampler.sources[at.source].first_dataset + at.dataset,
             .n_tokens = at.n_tokens,
             .first_token = at.first_token,
             .within = p->sampler.sources[at.source].windows.ranges[at.dataset].tokens,
@@ -63,20 +63,8 @@ static bool open_plan(tokmap_loader *l)
     const bool by_blocks = l->o.shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
     p->skips = &l->skips;
     p->end = tokmap_i_skips_position(&l->skips, MIN(l->end, TOKMAP_I_MAX_SAMPLE));
-    p->first_dataset = malloc(l->n_sources * sizeof *p->first_dataset);
-    for (uint32_t k = 0; p->first_dataset && k < l->n_sources; k++) {
-        p->first_dataset[k] = p->n_datasets;
-        p->n_datasets += l->sources[k].windows.n_datasets;
-    }
-    p->datasets = malloc(p->n_datasets * sizeof *p->datasets);
-    if (!p->first_dataset || !p->datasets ||
-        !tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
-        (by_blocks && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
-        return false;
-    for (uint32_t k = 0; k < l->n_sources; k++)
-        memcpy(p->datasets + p->first_dataset[k], l->sources[k].datasets,
-               l->sources[k].windows.n_datasets * sizeof *p->datasets);
-    return true;
+    return tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) &&
+           (!by_blocks || tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources));
 }
 
 /* ---- The choice ---- */
@@ -93,22 +81,22 @@ static bool is_cached(const tokmap_dataset *ds, uint64_t token)
     return cached;
 }
 
-static bool is_in_memory(const tokmap_i_read_plan *p)
+static bool is_in_memory(const tokmap_loader *l)
 {
     uint64_t n_bytes = 0, random = TOKMAP_I_GOLDEN;
     uint32_t n_cached = 0;
-    for (uint32_t d = 0; d < p->n_datasets; d++)
-        n_bytes += p->datasets[d]->header.n_tokens * p->datasets[d]->header.token_bytes;
+    for (uint32_t d = 0; d < l->n_datasets; d++)
+        n_bytes += l->datasets[d]->header.n_tokens * l->datasets[d]->header.token_bytes;
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t at = tokmap_i_scale(random = tokmap_i_mix(random + i), n_bytes);
         uint32_t d = 0;
         for (;; d++) {
-            const tokmap_i_header *h = &p->datasets[d]->header;
+            const tokmap_i_header *h = &l->datasets[d]->header;
             if (at < h->n_tokens * h->token_bytes)
                 break;
             at -= h->n_tokens * h->token_bytes;
         }
-        n_cached += is_cached(p->datasets[d], at / p->datasets[d]->header.token_bytes);
+        n_cached += is_cached(l->datasets[d], at / l->datasets[d]->header.token_bytes);
     }
     return n_cached >= PLACES - 1;
 }
@@ -134,10 +122,8 @@ static tokmap_status forced_by_environment(tokmap_io *wanted, tokmap_error *err)
 static uint64_t index_bytes(const tokmap_loader *l)
 {
     uint64_t n_bytes = 0;
-    for (uint32_t k = 0; k < l->n_sources; k++)
-        for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++)
-            n_bytes += tokmap_i_section_find(&l->sources[k].datasets[d]->header, TOKMAP_I_DOCUMENTS)
-                           ->n_bytes;
+    for (uint32_t d = 0; d < l->n_datasets; d++)
+        n_bytes += tokmap_i_section_find(&l->datasets[d]->header, TOKMAP_I_DOCUMENTS)->n_bytes;
     return n_bytes;
 }
 
@@ -158,8 +144,8 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
     const uint32_t usual = (uint32_t)div_up(ROWS_AHEAD, l->batch_rows);
     const tokmap_i_fetch_options o = {
         .io = l->io,
-        .datasets = l->plan.datasets,
-        .n_datasets = l->plan.n_datasets,
+        .datasets = l->datasets,
+        .n_datasets = l->n_datasets,
         .n_steps = l->o.look_ahead ? l->o.look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
@@ -174,8 +160,8 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
 tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
 {
     tokmap_io by_pages = TOKMAP_IO_POPULATE;
-    for (uint32_t d = 0; d < l->plan.n_datasets; d++)
-        if (l->plan.datasets[d]->n_files > TOKMAP_I_MOST_MAPS)
+    for (uint32_t d = 0; d < l->n_datasets; d++)
+        if (l->datasets[d]->n_files > TOKMAP_I_MOST_MAPS)
             by_pages = TOKMAP_IO_READ; /* POPULATE would read most rows only when they are needed */
     if (l->io == TOKMAP_IO_MAP)
         return TOKMAP_OK;
@@ -214,14 +200,14 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
         return TOKMAP_OK;
     if (!open_plan(l))
         return FAIL_MEMORY(err);
-    if (wanted == TOKMAP_IO_AUTO && is_in_memory(&l->plan)) {
+    if (wanted == TOKMAP_IO_AUTO && is_in_memory(l)) {
         l->io = TOKMAP_IO_MAP;
     } else if (wanted == TOKMAP_IO_AUTO) {
         uint64_t n_left = l->plan.ahead.counts ? UINT64_MAX : tokmap_i_memory_available();
         l->io = TOKMAP_IO_POPULATE;
         n_left -= n_left / 8;
-        for (uint32_t d = 0; d < l->plan.n_datasets; d++) {
-            const tokmap_i_header *h = &l->plan.datasets[d]->header;
+        for (uint32_t d = 0; d < l->n_datasets; d++) {
+            const tokmap_i_header *h = &l->datasets[d]->header;
             if (h->n_tokens * h->token_bytes > n_left)
                 l->io = TOKMAP_IO_DIRECT; /* by rows, and the data are larger than memory */
             n_left -= MIN(n_left, h->n_tokens * h->token_bytes);
@@ -248,6 +234,4 @@ void tokmap_i_loader_close_io(tokmap_loader *l)
 {
     tokmap_i_sampler_close(&l->plan.sampler);
     tokmap_i_block_ahead_close(&l->plan.ahead);
-    free(l->plan.datasets);
-    free(l->plan.first_dataset);
 }

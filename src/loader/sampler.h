@@ -87,9 +87,10 @@ uint64_t tokmap_i_windows_offset(const tokmap_i_windows *w, uint64_t epoch, uint
 
 /* Does not change after open. */
 typedef struct tokmap_i_loader_source {
-    const tokmap_dataset **datasets; /* a copy of the caller's list */
-    uint8_t (*order_ids)[16];        /* of each dataset: docs/ORDER.md, section 1 */
-    tokmap_i_range *ranges;          /* likewise */
+    const tokmap_dataset **datasets; /* in the list of all sources, which it begins at: */
+    uint32_t first_dataset;
+    uint8_t (*order_ids)[16]; /* of each dataset: docs/ORDER.md, section 1 */
+    tokmap_i_range *ranges;   /* likewise */
     tokmap_i_windows windows;
     tokmap_i_shuffle shuffle; /* without cached permutations; samplers copy it */
     uint32_t token_bytes;

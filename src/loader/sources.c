@@ -108,12 +108,9 @@ static int compare_served(const void *a, const void *b)
 static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
 {
     size_t n = 0;
-    for (uint32_t k = 0; k < l->n_sources; k++)
-        n += l->sources[k].windows.n_datasets;
-    served *all = malloc((n + 1) * sizeof *all), *last = all;
+    served *all = malloc(l->n_datasets * sizeof *all), *last = all;
     if (!all)
         return FAIL_MEMORY(err);
-    n = 0;
     for (uint32_t k = 0; k < l->n_sources; k++)
         for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++) {
             const tokmap_i_loader_source *s = &l->sources[k];
@@ -161,10 +158,11 @@ static tokmap_status set_datasets(tokmap_loader *l, uint32_t k, tokmap_error *er
     const tokmap_loader_source *from = &o->sources[k];
     const tokmap_dataset *first = from->datasets[0];
     tokmap_i_loader_source *s = &l->sources[k];
-    s->datasets = malloc(from->n_datasets * sizeof *s->datasets);
+    s->first_dataset = k ? s[-1].first_dataset + s[-1].windows.n_datasets : 0;
+    s->datasets = l->datasets + s->first_dataset;
     s->order_ids = malloc(from->n_datasets * sizeof *s->order_ids);
     s->ranges = malloc(from->n_datasets * sizeof *s->ranges);
-    if (!s->datasets || !s->order_ids || !s->ranges)
+    if (!s->order_ids || !s->ranges)
         return FAIL_MEMORY(err);
     for (size_t d = 0; d < from->n_datasets; d++) {
         const tokmap_dataset *ds = s->datasets[d] = from->datasets[d];
@@ -216,11 +214,14 @@ tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err)
     tokmap_status status = check_tokenizers(o, err);
     if (status)
         return status;
-    l->sources = calloc(o->n_sources, sizeof *l->sources);
-    if (!l->sources)
-        return FAIL_MEMORY(err);
-    for (size_t k = 0; k < o->n_sources; k++)
+    for (size_t k = 0; k < o->n_sources; k++) {
         l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
+        l->n_datasets += o->sources[k].n_datasets;
+    }
+    l->sources = calloc(o->n_sources, sizeof *l->sources);
+    l->datasets = malloc(l->n_datasets * sizeof *l->datasets);
+    if (!l->sources || !l->datasets)
+        return FAIL_MEMORY(err);
     if (o->shuffle == TOKMAP_SHUFFLE_BLOCK && o->windows == TOKMAP_WINDOWS_BEST_FIT) {
         l->block_windows = tokmap_i_chunk_rows(l->length);
         l->group_blocks = MAX(GROUP_TOKENS / (l->block_windows * l->length), 1);
@@ -256,9 +257,9 @@ void tokmap_i_loader_close_sources(tokmap_loader *l)
 {
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_windows_close(&l->sources[k].windows);
-        free(l->sources[k].datasets);
         free(l->sources[k].order_ids);
         free(l->sources[k].ranges);
     }
     free(l->sources);
+    free(l->datasets);
 }
