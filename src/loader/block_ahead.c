@@ -34,7 +34,7 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
                             uint64_t first, uint64_t n)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
-    tokmap_i_span from, to;
+    tokmap_sample from, to;
     if (n == 0 || tokmap_i_windows_span(w, a->sampler->index, epoch, first, &from) ||
         tokmap_i_windows_span(w, a->sampler->index, epoch, first + n - 1, &to))
         return; /* the step reports what is wrong with the index */
@@ -54,13 +54,14 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
                         bool maps)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
-    uint64_t before, begin, end, n_rows;
+    uint64_t begin, end, n_rows;
     const void *tokens;
     a->sampler->rows->index = a->sampler->index;
     for (; n > 0; first += n_rows, n -= n_rows) {
         const uint64_t window = tokmap_i_windows_of_block(w, first);
-        const tokmap_i_rows *rows = &w->rows[tokmap_i_windows_dataset(w, window, &before)];
-        const uint64_t row = window - before, chunk = row / w->chunk_rows;
+        const uint32_t d = tokmap_i_windows_dataset(w, window);
+        const tokmap_i_rows *rows = &w->rows[d];
+        const uint64_t row = window - w->before[d], chunk = row / w->chunk_rows;
         n_rows = MIN(n, MIN((chunk + 1) * w->chunk_rows, rows->header.n_rows) - row);
         if (tokmap_i_rows_extent(rows, a->sampler->rows, chunk, &begin, &end, NULL))
             return false;

@@ -354,7 +354,9 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         n_bytes +=
             w->n_datasets * (sizeof *w->before + sizeof *l->sources->order_ids + sizeof *w->ranges);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
-            n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
+            n_bytes += sizeof *w->within + div_up(w->datasets[d]->documents.layout.n_groups,
+                                                  TOKMAP_I_GROUPS_PER_COUNT) *
+                                               sizeof *w->within[d];
         for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
             n_bytes +=
                 sizeof *w->rows + 2 * sizeof *w->before +

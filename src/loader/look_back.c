@@ -103,7 +103,7 @@ static tokmap_status walk_to(walk *w, const view *v, uint64_t document, tokmap_e
         if (n == 0)
             return tokmap_i_index_cache_fail(v->l->sampler.index, v->ds, err);
         w->end = w->ends[n - 1];
-        w->window = v->windows->within ? v->windows->within[v->dataset].counts[count] : 0;
+        w->window = v->windows->within ? v->windows->within[v->dataset][count] : 0;
     }
     while (!status && w->document < document)
         status = next_document(w, err);

@@ -21,21 +21,20 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
                                   tokmap_error *err)
 {
     const tokmap_dataset *ds = w->datasets[d];
-    tokmap_i_windows_of_documents *within = &w->within[d];
     const uint64_t n_groups = ds->documents.layout.n_groups;
+    const uint64_t n_counts = MAX(div_up(n_groups, TOKMAP_I_GROUPS_PER_COUNT), 1);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], end = 0;
     if (ds->header.n_tokens > 0 && ds->header.n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its document boundaries are not known; windows within documents need them",
                     ds->index_path);
-    within->n_counts = div_up(n_groups, TOKMAP_I_GROUPS_PER_COUNT);
-    within->counts = malloc(MAX(within->n_counts, 1) * sizeof *within->counts);
-    if (!within->counts)
+    w->within[d] = malloc(n_counts * sizeof *w->within[d]);
+    if (!w->within[d])
         return FAIL_MEMORY(err);
     *n_windows = 0;
     for (uint64_t g = 0; g < n_groups; g++) {
         if (g % TOKMAP_I_GROUPS_PER_COUNT == 0)
-            within->counts[g / TOKMAP_I_GROUPS_PER_COUNT] = *n_windows;
+            w->within[d][g / TOKMAP_I_GROUPS_PER_COUNT] = *n_windows;
         const uint32_t n = tokmap_i_documents_group(&ds->documents, NULL, g, ends);
         bool sound = n > 0;
         for (uint32_t j = 0; sound && j < n; j++) {
@@ -67,15 +66,16 @@ static uint64_t find_count(const uint64_t *counts, uint64_t n, uint64_t x)
 }
 
 static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache *index,
-                                 uint64_t window, tokmap_i_span *out)
+                                 uint64_t window, tokmap_sample *out)
 {
     tokmap_i_pieces *from = tokmap_i_index_cache_of(index, w->datasets[out->dataset]);
     const tokmap_i_documents *docs = &w->datasets[out->dataset]->documents;
-    const tokmap_i_windows_of_documents *within = &w->within[out->dataset];
+    const uint64_t *counts = w->within[out->dataset];
     const tokmap_i_range *range = &w->ranges[out->dataset];
-    const uint64_t at = find_count(within->counts, within->n_counts, window);
+    const uint64_t n_counts = div_up(docs->layout.n_groups, TOKMAP_I_GROUPS_PER_COUNT);
+    const uint64_t at = find_count(counts, n_counts, window);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * TOKMAP_I_GROUPS_PER_COUNT;
-    uint64_t n_left = window - within->counts[at];
+    uint64_t n_left = window - counts[at];
     if (group > 0) {
         const uint32_t n_before = tokmap_i_documents_group(docs, from, group - 1, ends);
         if (n_before == 0)
@@ -165,9 +165,8 @@ uint64_t tokmap_i_windows_of_block(const tokmap_i_windows *w, uint64_t x)
 
 uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window)
 {
-    uint64_t before;
-    const uint32_t d = tokmap_i_windows_dataset(w, window, &before);
-    const uint64_t row = window - before, n_whole = w->rows[d].header.n_rows / w->chunk_rows;
+    const uint32_t d = tokmap_i_windows_dataset(w, window);
+    const uint64_t row = window - w->before[d], n_whole = w->rows[d].header.n_rows / w->chunk_rows;
     if (row < n_whole * w->chunk_rows)
         return w->whole_before[d] * w->chunk_rows + row;
     return w->n_whole * w->chunk_rows + w->short_before[d] + (row - n_whole * w->chunk_rows);
@@ -189,16 +188,15 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
                                     uint64_t *n_packed, tokmap_error *err)
 {
     const bool by_rows = w->kind == TOKMAP_WINDOWS_BEST_FIT;
+    const bool by_documents = w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT;
     w->n_windows = w->n_labels = 0;
-    w->before = calloc(w->n_datasets, sizeof *w->before);
-    if (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT)
-        w->within = calloc(w->n_datasets, sizeof *w->within);
+    w->before = calloc(w->n_datasets * (by_rows ? 3ull : 1), sizeof *w->before);
+    w->within = by_documents ? calloc(w->n_datasets, sizeof *w->within) : NULL;
     w->rows = by_rows ? calloc(w->n_datasets, sizeof *w->rows) : NULL;
-    w->whole_before = by_rows ? calloc(w->n_datasets, sizeof *w->whole_before) : NULL;
-    w->short_before = by_rows ? calloc(w->n_datasets, sizeof *w->short_before) : NULL;
-    if (!w->before || (by_rows && (!w->rows || !w->whole_before || !w->short_before)) ||
-        (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT && !w->within))
+    if (!w->before || (by_rows && !w->rows) || (by_documents && !w->within))
         return FAIL_MEMORY(err);
+    w->whole_before = w->before + w->n_datasets;
+    w->short_before = w->whole_before + w->n_datasets;
     for (uint32_t d = 0; d < w->n_datasets; d++) {
         uint64_t n = 0;
         const tokmap_status status =
@@ -229,12 +227,10 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
 void tokmap_i_windows_close(tokmap_i_windows *w)
 {
     for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
-        free(w->within[d].counts);
+        free(w->within[d]);
     for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
         tokmap_i_rows_close(&w->rows[d]);
     free(w->rows);
-    free(w->whole_before);
-    free(w->short_before);
     free(w->within);
     free(w->before);
 }
@@ -247,19 +243,16 @@ uint64_t tokmap_i_windows_offset(const tokmap_i_windows *w, uint64_t epoch, uint
                           w->length);
 }
 
-uint32_t tokmap_i_windows_dataset(const tokmap_i_windows *w, uint64_t window, uint64_t *before)
+uint32_t tokmap_i_windows_dataset(const tokmap_i_windows *w, uint64_t window)
 {
-    const uint32_t d = (uint32_t)find_count(w->before, w->n_datasets, window);
-    *before = w->before[d];
-    return d;
+    return (uint32_t)find_count(w->before, w->n_datasets, window);
 }
 
 tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
-                                    uint64_t epoch, uint64_t window, tokmap_i_span *out)
+                                    uint64_t epoch, uint64_t window, tokmap_sample *out)
 {
-    uint64_t before;
-    out->dataset = tokmap_i_windows_dataset(w, window, &before);
-    window -= before;
+    out->dataset = tokmap_i_windows_dataset(w, window);
+    window -= w->before[out->dataset];
     if (w->within)
         return span_within(w, index, window, out);
     const uint64_t offset = tokmap_i_windows_offset(w, epoch, out->dataset);
@@ -305,11 +298,10 @@ void tokmap_i_sampler_close(tokmap_i_sampler *s)
 static tokmap_status locate_row(tokmap_i_sampler *s, const tokmap_i_windows *w, tokmap_sample *out,
                                 tokmap_error *err)
 {
-    uint64_t before;
-    out->dataset = tokmap_i_windows_dataset(w, out->window, &before);
+    out->dataset = tokmap_i_windows_dataset(w, out->window);
     s->rows->index = s->index;
-    const tokmap_status status =
-        tokmap_i_rows_get(&w->rows[out->dataset], s->rows, out->window - before, err);
+    const tokmap_status status = tokmap_i_rows_get(&w->rows[out->dataset], s->rows,
+                                                   out->window - w->before[out->dataset], err);
     if (status)
         return status;
     out->pieces = s->rows->pieces;
@@ -323,26 +315,17 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
                                       tokmap_error *err)
 {
     tokmap_i_mixture_sample at;
-    tokmap_i_span span;
     tokmap_i_mixture_at(s->mixture, sample, &at);
     const tokmap_i_loader_source *source = &s->sources[at.source];
+    const tokmap_i_windows *w = &source->windows;
     uint64_t window = tokmap_i_shuffle_window(&s->shuffles[at.source], at.epoch, at.place);
-    if (source->windows.rows) {
+    if (source->shuffle.by_chunks)
+        window = tokmap_i_windows_of_block(w, window);
+    *out = (tokmap_sample){.source = at.source, .epoch = at.epoch, .window = window};
+    if (w->rows) {
         s->rows->place = at.place;
-        if (source->shuffle.by_chunks)
-            window = tokmap_i_windows_of_block(&source->windows, window);
-        *out = (tokmap_sample){.source = at.source, .epoch = at.epoch, .window = window};
-        return locate_row(s, &source->windows, out, err);
+        return locate_row(s, w, out, err);
     }
-    const tokmap_status status =
-        tokmap_i_windows_span(&source->windows, s->index, at.epoch, window, &span);
-    if (status)
-        return tokmap_i_index_cache_fail(s->index, source->datasets[span.dataset], err);
-    *out = (tokmap_sample){.source = at.source,
-                           .dataset = span.dataset,
-                           .epoch = at.epoch,
-                           .window = window,
-                           .first_token = span.first_token,
-                           .n_tokens = span.n_tokens};
-    return TOKMAP_OK;
+    const tokmap_status status = tokmap_i_windows_span(w, s->index, at.epoch, window, out);
+    return status ? tokmap_i_index_cache_fail(s->index, w->datasets[out->dataset], err) : status;
 }

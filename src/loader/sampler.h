@@ -14,12 +14,6 @@
 
 /* ---- The windows of a source, and the tokens of each ---- */
 
-typedef struct tokmap_i_span {
-    uint32_t dataset;     /* index in its source */
-    uint32_t n_tokens;    /* inputs, and one more for the last label */
-    uint64_t first_token; /* in the dataset; the span may wrap around in its range */
-} tokmap_i_span;
-
 /* What of a dataset is served: docs/ORDER.md, section 3. */
 typedef struct tokmap_i_range {
     uint64_t first_document, end_document;
@@ -36,11 +30,6 @@ enum {
     TOKMAP_I_GROUPS_PER_COUNT = 4 /* of 64 documents: 8 bytes for each 256, and short searches */
 };
 
-typedef struct tokmap_i_windows_of_documents {
-    uint64_t *counts; /* windows before every 256th document */
-    uint64_t n_counts;
-} tokmap_i_windows_of_documents;
-
 typedef struct tokmap_i_windows {
     tokmap_windows kind;
     uint32_t length; /* inputs in a window */
@@ -51,10 +40,10 @@ typedef struct tokmap_i_windows {
     const tokmap_i_range *ranges; /* of each dataset */
     uint32_t n_datasets;
 
-    uint64_t *before;                      /* windows before each dataset */
-    uint64_t n_windows, n_labels;          /* of an epoch */
-    tokmap_i_windows_of_documents *within; /* of each dataset; or NULL */
-    tokmap_i_rows *rows;                   /* BEST_FIT: likewise */
+    uint64_t *before;             /* windows before each dataset */
+    uint64_t n_windows, n_labels; /* of an epoch */
+    uint64_t **within;            /* of each dataset: windows before every 256th document */
+    tokmap_i_rows *rows;          /* BEST_FIT: likewise */
     uint64_t *whole_before, *short_before; /* likewise: whole chunks, and rows of short ones */
     uint64_t n_whole;                      /* chunks of chunk_rows rows */
     uint32_t chunk_rows;
@@ -66,17 +55,18 @@ typedef struct tokmap_i_windows {
 tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows_files,
                                     uint64_t *n_packed, tokmap_error *err);
 void tokmap_i_windows_close(tokmap_i_windows *w);
-/* window < n_windows. index: of the calling thread; NULL: documents are looked up in the map. After
+/* Sets dataset, tokens and their number of a sample, whose tokens may wrap around in the range.
+ * window < n_windows. index: of the calling thread; NULL: documents are looked up in the map. After
  * an error, tokmap_i_index_cache_fail fills in the details, with the dataset of *out. */
 tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
-                                    uint64_t epoch, uint64_t window, tokmap_i_span *out);
+                                    uint64_t epoch, uint64_t window, tokmap_sample *out);
 
 /* BEST_FIT: blocks count rows of whole chunks first, then those of the others. From such a number
  * to a window, and back. */
 uint64_t tokmap_i_windows_of_block(const tokmap_i_windows *w, uint64_t x);
 uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window);
-/* The dataset of a window, and the first window of that dataset. */
-uint32_t tokmap_i_windows_dataset(const tokmap_i_windows *w, uint64_t window, uint64_t *before);
+/* The dataset of a window. */
+uint32_t tokmap_i_windows_dataset(const tokmap_i_windows *w, uint64_t window);
 
 /* Of a document, within documents. */
 uint64_t tokmap_i_windows_in(uint64_t n_tokens, uint32_t length);
