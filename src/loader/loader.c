@@ -157,27 +157,26 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
         return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
                     ds->index_path);
-    if (at.pieces) {
-        status = fill_pieces(l, i, &at, fetched, err);
-        if (!status && l->parts.wanted != 0 &&
-            tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at.pieces, at.n_pieces, s->masked, row))
-            status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
-        return status || l->slice.size == 1 ? status : slice_row(l, i, err);
-    }
-    /* Its tokens are where they were read, in a map, or in a copy. */
     const tokmap_i_extent within = s->windows.ranges[at.dataset].tokens;
-    if (fetched)
+    if (at.pieces)
+        status = fill_pieces(l, i, &at, fetched, err);
+    else if (fetched) /* its tokens are where they were read, in a map, or in a copy */
         row->tokens = fetched->tokens;
     else if (row->n_tokens <= within.end - row->first_token)
         row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
-    if (!row->tokens)
+    if (!at.pieces && !row->tokens)
         status =
             map_or_copy(l, i, (tokmap_i_token_range){ds, row->first_token, row->n_tokens, within},
                         0, !fetched, &row->tokens, err);
-    if (!status && l->parts.wanted != 0 &&
-        tokmap_i_row_parts_fill(&l->parts, i, ds, within, s->masked, row))
-        status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
-    return status || l->slice.size == 1 ? status : slice_row(l, i, err);
+    if (status)
+        return status;
+    if (l->parts.wanted != 0)
+        status = at.pieces ? tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at.pieces, at.n_pieces,
+                                                          s->masked, row)
+                           : tokmap_i_row_parts_fill(&l->parts, i, ds, within, s->masked, row);
+    if (status)
+        return tokmap_i_index_cache_fail(l->parts.index, ds, err);
+    return l->slice.size == 1 ? status : slice_row(l, i, err);
 }
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};

@@ -288,26 +288,12 @@ static tokmap_status check_blocks(const tokmap_loader *l, const uint8_t *state, 
                 block_windows, l->block_windows, block_windows);
 }
 
-/* The state of the loader before it was changed, as `o` describes it, and its mixture. */
-static tokmap_status encode_old(const tokmap_loader *l, const tokmap_loader_options *o,
-                                uint64_t end, tokmap_i_mixture **mixture, uint8_t *old,
-                                tokmap_error *err)
-{
-    tokmap_i_skips skips = {0};
-    tokmap_status status = tokmap_i_loader_make_mixture(l, o, mixture, err);
-    if (!status)
-        status = tokmap_i_loader_make_skips(o, TOKMAP_I_MAX_SAMPLE, &skips, err);
-    if (!status)
-        encode(l, o->n_sources, *mixture, &skips, end, old);
-    free(skips.gaps);
-    return status;
-}
-
 static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
                                  const tokmap_loader_options *before, tokmap_error *err)
 {
     uint8_t old[TOKMAP_STATE_BYTES];
     tokmap_i_mixture *mixture = NULL;
+    tokmap_i_skips skips = {0};
     const uint64_t end = load_le64(state + SAMPLE_AT);
     const uint32_t n_sources = load_le32(state + SOURCES_AT);
     if (n_sources == 0 || n_sources > l->n_sources)
@@ -327,7 +313,11 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
         while (o.n_phases > 0 && o.phases[o.n_phases - 1].first_sample >= end)
             o.n_phases--;
     }
-    tokmap_status status = encode_old(l, &o, end, &mixture, old, err);
+    tokmap_status status = tokmap_i_loader_make_mixture(l, &o, &mixture, err);
+    if (!status)
+        status = tokmap_i_loader_make_skips(&o, TOKMAP_I_MAX_SAMPLE, &skips, err);
+    if (!status)
+        encode(l, n_sources, mixture, &skips, end, old);
     if (status == TOKMAP_ERR_ARGUMENT && !before)
         status = FAIL(err, TOKMAP_ERR_MISMATCH,
                       "state: its sources have no samples here before its sample: describe its "
@@ -348,6 +338,7 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
     if (!status)
         status = check_prefix(mixture, n_sources, l, end, err);
     tokmap_i_mixture_free(mixture);
+    free(skips.gaps);
     return status;
 }
 
