@@ -215,23 +215,16 @@ static tokmap_status turn_step(const tokmap_loader *l, uint64_t *first, uint64_t
     return TOKMAP_OK;
 }
 
-/* Fills all rows of a step, which meets a skip if it is `turned`: run by run of samples that follow
- * one another. */
+/* Fills all rows of a step, which meets a skip if it is `turned`. */
 static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
                                const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
-    uint32_t i = 0;
     l->pieces.n = 0;
-    do {
-        const tokmap_i_gap *gap = turned ? tokmap_i_skips_after(&l->skips, sample) : NULL;
-        uint32_t end = l->batch_rows;
-        if (gap)
-            end = (uint32_t)MIN(l->batch_rows, i + (gap->begin - sample));
-        for (; i < end && !status; i++, sample++)
-            status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
-        sample = gap ? gap->end : sample;
-    } while (i < l->batch_rows && !status);
+    for (uint32_t i = 0; i < l->batch_rows && !status; i++) {
+        const uint64_t at = turned ? tokmap_i_loader_rows_after(l, sample, i) : sample + i;
+        status = fill_row(l, i, at, fetched ? &fetched[i] : NULL, err);
+    }
     static const tokmap_piece none; /* of a slice without a token */
     const bool of_pieces = l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1;
     size_t n_before = 0;
