@@ -195,14 +195,13 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
     tokmap_status status = forced_by_environment(&wanted, err);
     if (status)
         return status;
-    l->io = wanted;
-    if (wanted == TOKMAP_IO_MAP)
+    l->io = TOKMAP_IO_MAP;
+    if (wanted == TOKMAP_IO_MAP || (wanted == TOKMAP_IO_AUTO && is_in_memory(l)))
         return TOKMAP_OK;
     if (!open_plan(l))
         return FAIL_MEMORY(err);
-    if (wanted == TOKMAP_IO_AUTO && is_in_memory(l)) {
-        l->io = TOKMAP_IO_MAP;
-    } else if (wanted == TOKMAP_IO_AUTO) {
+    l->io = wanted;
+    if (wanted == TOKMAP_IO_AUTO) {
         uint64_t n_left = l->plan.ahead.counts ? UINT64_MAX : tokmap_i_memory_available();
         l->io = TOKMAP_IO_POPULATE;
         n_left -= n_left / 8;
@@ -213,9 +212,8 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
             n_left -= MIN(n_left, h->n_tokens * h->token_bytes);
         }
     }
-    if (l->io != TOKMAP_IO_MAP)
-        status = tokmap_i_loader_leave_index_map(l, err);
-    if (!status && l->io != TOKMAP_IO_MAP && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
+    status = tokmap_i_loader_leave_index_map(l, err);
+    if (!status && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
         l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
         if (!l->plan.sampler.index)
             status = FAIL_MEMORY(err);
