@@ -8,30 +8,17 @@
 
 /* ---- One slot ---- */
 
-/* Whether these tokens, which the loader took from `first_token` of the dataset, are in the map of
- * that token's file. Then *piece is where. */
-static bool is_mapped(const tokmap_dataset *ds, uint64_t first_token, const uint8_t *tokens,
-                      uint64_t n_bytes, tokmap_i_token_piece *piece)
-{
-    tokmap_i_token_file *file = tokmap_i_file_of_token(ds, first_token);
-    const uint8_t *map = atomic_load_explicit(&file->map, memory_order_acquire);
-    if (!map || tokens < map + file->token_offset ||
-        tokens >= map + tokmap_i_token_file_bytes(ds, file))
-        return false;
-    *piece = (tokmap_i_token_piece){
-        .file = file, .first_byte = (uint64_t)(tokens - map), .n_bytes = n_bytes};
-    return true;
-}
-
-/* Those in a map are read with pread: an access to a map whose file was shortened raises SIGBUS,
- * and in a thread of the library the caller cannot handle it. */
+/* Copies tokens that the loader took from `first_token` of the dataset on. Those in a map are read
+ * with pread: an access to a map whose file was shortened raises SIGBUS, and in a thread of the
+ * library the caller cannot handle it. */
 static tokmap_status copy_tokens(const tokmap_dataset *ds, uint64_t first_token, const void *tokens,
-                                 uint64_t n_bytes, uint8_t *to, tokmap_error *err)
+                                 uint32_t n_tokens, uint8_t *to, tokmap_error *err)
 {
-    tokmap_i_token_piece piece;
-    if (is_mapped(ds, first_token, tokens, n_bytes, &piece))
+    if (tokens == tokmap_i_mapped_tokens(ds, first_token, n_tokens)) {
+        const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, first_token, n_tokens);
         return tokmap_i_token_piece_read(ds, &piece, to, err);
-    memcpy(to, tokens, (size_t)n_bytes);
+    }
+    memcpy(to, tokens, (size_t)n_tokens * ds->header.token_bytes);
     return TOKMAP_OK;
 }
 
@@ -52,8 +39,8 @@ static tokmap_status copy_pieces(const tokmap_stage *s, const tokmap_dataset *ds
     for (size_t k = 0; k < row->n_pieces && !status; k++) {
         const tokmap_piece *p = &row->pieces[k];
         pad(s, row, to, n_filled, p->place);
-        status = copy_tokens(ds, p->first_token, p->tokens, p->n_tokens * width,
-                             to + p->place * width, err);
+        status =
+            copy_tokens(ds, p->first_token, p->tokens, p->n_tokens, to + p->place * width, err);
         if (labels && !status) /* the last one lies where the next piece begins */
             memcpy(labels + p->place * width, to + (p->place + 1) * width,
                    (p->n_tokens - 1) * width);
@@ -75,9 +62,9 @@ static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const to
         const tokmap_row *row = &rows[r];
         uint8_t *to = image ? tokmap_i_image_tokens(image, r) : s->tokens + r * row_bytes;
         uint8_t *labels = s->shape.n_slices > 1 ? tokmap_i_image_labels(image, &s->shape, r) : NULL;
-        status = row->tokens ? copy_tokens(ds, s->rows[r].first_token, row->tokens,
-                                           (uint64_t)row->n_tokens * row->token_bytes, to, err)
-                             : copy_pieces(s, ds, row, to, labels, err);
+        status = row->tokens
+                     ? copy_tokens(ds, s->rows[r].first_token, row->tokens, row->n_tokens, to, err)
+                     : copy_pieces(s, ds, row, to, labels, err);
     }
     return status;
 }

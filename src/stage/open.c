@@ -14,29 +14,22 @@ enum {
     DEFAULT_SLOTS = 4,
     DEFAULT_HOST_SLOTS = 8,
     ALL_OUTPUTS = (1 << TOKMAP_I_STAGE_OUTPUTS) - 1,
-    MOST_EVENTS = 4 * TOKMAP_I_STAGE_MAX_SLOTS,
-    OF_DOCUMENTS = TOKMAP_STAGE_POSITION_IDS | TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS
+    MOST_EVENTS = 4 * TOKMAP_I_STAGE_MAX_SLOTS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
 
 /* ---- Options ---- */
 
-static bool needs_documents(const tokmap_stage_options *o)
-{
-    const uint32_t all = o->outputs & TOKMAP_STAGE_ROW_POSITIONS
-                             ? OF_DOCUMENTS & ~TOKMAP_STAGE_POSITION_IDS
-                             : OF_DOCUMENTS;
-    return (o->outputs & all) != 0;
-}
-
-/* What the loader has to find out about rows. Of slices it gives the ids themselves. */
+/* What the loader has to find out about rows. Of slices it gives the ids themselves; those of whole
+ * rows follow from the documents. */
 static uint32_t parts_needed(const tokmap_stage_options *o)
 {
-    if (o->loader->slice.size == 1)
-        return needs_documents(o) ? TOKMAP_ROW_DOCUMENTS : 0;
-    return (o->outputs & TOKMAP_STAGE_CU_SEQLENS ? TOKMAP_ROW_DOCUMENTS : 0) |
-           (o->outputs & TOKMAP_STAGE_POSITION_IDS ? TOKMAP_ROW_POSITION_IDS : 0) |
-           (o->outputs & TOKMAP_STAGE_DOCUMENT_IDS ? TOKMAP_ROW_DOCUMENT_IDS : 0);
+    const bool in_rows = o->outputs & TOKMAP_STAGE_ROW_POSITIONS;
+    const uint32_t parts =
+        (o->outputs & TOKMAP_STAGE_CU_SEQLENS ? TOKMAP_ROW_DOCUMENTS : 0) |
+        (o->outputs & TOKMAP_STAGE_POSITION_IDS && !in_rows ? TOKMAP_ROW_POSITION_IDS : 0) |
+        (o->outputs & TOKMAP_STAGE_DOCUMENT_IDS ? TOKMAP_ROW_DOCUMENT_IDS : 0);
+    return parts && o->loader->slice.size == 1 ? TOKMAP_ROW_DOCUMENTS : parts;
 }
 
 static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
