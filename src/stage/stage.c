@@ -167,6 +167,8 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
     status = check_stream(s, stream, err);
     if (status)
         tokmap_i_stage_leave(s, *mode);
+    else
+        tokmap_i_mutex_lock(&s->mutex);
     return status;
 }
 
@@ -179,7 +181,6 @@ static tokmap_status take_batch(tokmap_stage *s, tokmap_stage_batch *batch, bool
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
-    tokmap_i_mutex_lock(&s->mutex);
     if (fills)
         status = take_pointers(s, batch, memory, err);
     if (!status)
@@ -214,7 +215,6 @@ tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
-    tokmap_i_mutex_lock(&s->mutex);
     const tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
     status = d ? tokmap_i_stage_check(s, s->driver->stream_wait(stream, d->ready, 0),
                                       "waiting for an event", err)
@@ -249,7 +249,6 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
-    tokmap_i_mutex_lock(&s->mutex);
     tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
     if (!d || !d->held)
         status =

@@ -130,8 +130,8 @@ void tokmap_i_stage_free_later(tokmap_stage *s);
 
 /* ---- stage.c ---- */
 
-/* The beginning of all calls with a stream. Afterwards the stage's context is current in the
- * thread. */
+/* The beginning of all calls with a stream. Unless it fails, the stage's context is current in the
+ * thread afterwards, and the mutex is held. */
 tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
                                         tokmap_i_stream stream, int *mode, tokmap_error *err);
 /* With the mutex held: the slot of a batch that the caller or tensors still use, or NULL. */
