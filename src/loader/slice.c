@@ -29,11 +29,6 @@ tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokm
     return TOKMAP_OK;
 }
 
-/* The places [begin, end) of a whole row become those from `place` on. */
-typedef struct range {
-    uint32_t begin, end, place;
-} range;
-
 typedef struct cut {
     const tokmap_i_slice *s;
     tokmap_row *row;
@@ -44,11 +39,23 @@ typedef struct cut {
     tokmap_i_row_parts *parts;
 } cut;
 
-static bool take_pieces(const cut *c, range r)
+/* The n places of the whole row from `from` on become those from `place` on. Parts of slices are
+ * closer to each other than those of whole rows, so they move down. */
+static bool take(const cut *c, uint32_t from, uint32_t n, uint32_t place)
 {
+    const size_t to_part = (size_t)c->i * (c->s->length / c->s->size) + place;
+    const size_t part = (size_t)c->i * c->s->length + from;
+    if (c->parts->position_ids)
+        memmove(c->parts->position_ids + to_part, c->parts->position_ids + part,
+                n * sizeof(int32_t));
+    if (c->parts->document_ids)
+        memmove(c->parts->document_ids + to_part, c->parts->document_ids + part,
+                n * sizeof(int32_t));
+    if (c->parts->loss_mask)
+        memmove(c->parts->loss_mask + to_part, c->parts->loss_mask + part, n);
     for (size_t k = c->first; k < c->first + c->n; k++) {
         const tokmap_piece *p = &c->list->list[k];
-        const uint32_t begin = MAX(r.begin, p->place), end = MIN(r.end, p->place + p->n_inputs);
+        const uint32_t begin = MAX(from, p->place), end = MIN(from + n, p->place + p->n_inputs);
         if (begin >= end)
             continue;
         tokmap_piece taken = *p;
@@ -59,31 +66,11 @@ static bool take_pieces(const cut *c, range r)
             taken.first_token -= c->within.end - c->within.begin;
         taken.n_inputs = end - begin;
         taken.n_tokens = MIN(end - begin + 1, p->place + p->n_tokens - begin);
-        taken.place = r.place + begin - r.begin;
+        taken.place = place + begin - from;
         if (!tokmap_i_fetch_add_pieces(c->list, &taken, 1))
             return false;
     }
     return true;
-}
-
-/* Parts of slices are closer to each other than those of whole rows, so they move down. */
-static void take_parts(const cut *c, range r)
-{
-    const size_t to = (size_t)c->i * (c->s->length / c->s->size) + r.place;
-    const size_t from = (size_t)c->i * c->s->length + r.begin, n = r.end - r.begin;
-    if (c->parts->position_ids)
-        memmove(c->parts->position_ids + to, c->parts->position_ids + from, n * sizeof(int32_t));
-    if (c->parts->document_ids)
-        memmove(c->parts->document_ids + to, c->parts->document_ids + from, n * sizeof(int32_t));
-    if (c->parts->loss_mask)
-        memmove(c->parts->loss_mask + to, c->parts->loss_mask + from, n);
-}
-
-static bool take(const cut *c, uint32_t begin, uint32_t n, uint32_t place)
-{
-    const range r = {begin, begin + n, place};
-    take_parts(c, r);
-    return take_pieces(c, r);
 }
 
 /* The first and the last chunk that is left, of 2 * size, so that attention takes each rank as
