@@ -162,30 +162,21 @@ static tokmap_status check_sources(const tokmap_loader_options *o, tokmap_error 
 
 /* ---- Mixture ---- */
 
-/* The shares of samples that weights mean; the caller frees them. NULL: no memory. */
-static double *shares_of(const tokmap_loader *l, const tokmap_loader_options *o,
-                         const double *weights)
-{
-    double *shares = malloc(o->n_sources * sizeof *shares);
-    for (uint32_t k = 0; shares && k < o->n_sources; k++) {
-        const tokmap_i_windows *w = &l->sources[k].windows;
-        shares[k] = weights[k];
-        if (o->weigh_tokens)
-            shares[k] /= (double)w->n_labels / (double)w->n_windows;
-    }
-    return shares;
-}
-
 static tokmap_status add_phase(const tokmap_loader *l, const tokmap_loader_options *o,
                                tokmap_i_mixture *m, uint64_t from, const double *weights,
                                tokmap_error *err)
 {
     const uint32_t n_sources = o->n_sources;
     uint32_t too_small, *quotas = malloc(n_sources * sizeof *quotas);
-    double total = 0, *shares = shares_of(l, o, weights);
+    double total = 0, *shares = malloc(n_sources * sizeof *shares); /* of samples */
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t k = 0; k < n_sources; k++)
+    for (uint32_t k = 0; shares && k < n_sources; k++) {
+        const tokmap_i_windows *w = &l->sources[k].windows;
         total += weights[k];
+        shares[k] = weights[k];
+        if (o->weigh_tokens)
+            shares[k] /= (double)w->n_labels / (double)w->n_windows;
+    }
     if (!quotas || !shares)
         status = FAIL_MEMORY(err);
     else if (tokmap_i_quotas(shares, n_sources, quotas, &too_small))

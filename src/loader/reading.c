@@ -56,17 +56,6 @@ static void read_blocks_ahead(void *context, uint64_t position)
         tokmap_i_block_ahead_advance(&p->ahead, tokmap_i_skips_sample(p->skips, position));
 }
 
-static bool open_plan(tokmap_loader *l)
-{
-    tokmap_i_read_plan *p = &l->plan;
-    /* Then the rows of a group in random order cost only sequential reads. */
-    const bool by_blocks = l->o.shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
-    p->skips = &l->skips;
-    p->end = tokmap_i_skips_position(&l->skips, MIN(l->end, TOKMAP_I_MAX_SAMPLE));
-    return tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) &&
-           (!by_blocks || tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources));
-}
-
 /* ---- The choice ---- */
 
 /* Not true of a file that cannot be opened: the row that needs it says why. */
@@ -192,17 +181,23 @@ void tokmap_i_loader_close_fetch(tokmap_loader *l)
 
 tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err)
 {
+    /* Then the rows of a group in random order cost only sequential reads. */
+    const bool by_blocks = l->o.shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
+    tokmap_i_read_plan *p = &l->plan;
     tokmap_status status = forced_by_environment(&wanted, err);
     if (status)
         return status;
     l->io = TOKMAP_IO_MAP;
     if (wanted == TOKMAP_IO_MAP || (wanted == TOKMAP_IO_AUTO && is_in_memory(l)))
         return TOKMAP_OK;
-    if (!open_plan(l))
+    p->skips = &l->skips;
+    p->end = tokmap_i_skips_position(&l->skips, MIN(l->end, TOKMAP_I_MAX_SAMPLE));
+    if (!tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
+        (by_blocks && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
         return FAIL_MEMORY(err);
     l->io = wanted;
     if (wanted == TOKMAP_IO_AUTO) {
-        uint64_t n_left = l->plan.ahead.counts ? UINT64_MAX : tokmap_i_memory_available();
+        uint64_t n_left = p->ahead.counts ? UINT64_MAX : tokmap_i_memory_available();
         l->io = TOKMAP_IO_POPULATE;
         n_left -= n_left / 8;
         for (uint32_t d = 0; d < l->n_datasets; d++) {
@@ -214,14 +209,14 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
     }
     status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
-        l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
-        if (!l->plan.sampler.index)
+        p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
+        if (!p->sampler.index)
             status = FAIL_MEMORY(err);
     }
     if (!status)
         status = tokmap_i_loader_open_fetch(l, err);
     /* Before the thread of the fetch has anything to do. */
-    l->plan.ahead.maps =
+    p->ahead.maps =
         l->io == TOKMAP_IO_POPULATE && l->o.windows == TOKMAP_WINDOWS_BEST_FIT && !l->o.drop_behind;
     if (!status)
         tokmap_i_loader_restart_fetch(l);
