@@ -145,38 +145,38 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
         return status;
     const tokmap_i_loader_source *s = &l->sources[at.source];
     const tokmap_dataset *ds = s->datasets[at.dataset];
-    l->rows[i] = (tokmap_row){.n_tokens = at.n_tokens,
-                              .token_bytes = s->token_bytes,
-                              .source = at.source,
-                              .dataset = at.dataset,
-                              .epoch = at.epoch,
-                              .window = at.window,
-                              .first_token = at.first_token,
-                              .sample = sample};
     tokmap_row *row = &l->rows[i];
-    if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
+    *row = (tokmap_row){.n_tokens = at.n_tokens,
+                        .token_bytes = s->token_bytes,
+                        .source = at.source,
+                        .dataset = at.dataset,
+                        .epoch = at.epoch,
+                        .window = at.window,
+                        .first_token = at.first_token,
+                        .sample = sample};
+    if (fetched && (fetched->first_token != at.first_token || fetched->n_tokens != at.n_tokens))
         return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
                     ds->index_path);
-    const tokmap_i_extent within = s->windows.ranges[at.dataset].tokens;
-    if (at.pieces)
+    if (at.pieces) {
         status = fill_pieces(l, i, &at, fetched, err);
-    else if (fetched) /* its tokens are where they were read, in a map, or in a copy */
+        if (!status && l->parts.wanted != 0 &&
+            tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at.pieces, at.n_pieces, s->masked, row))
+            status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
+        return status || l->slice.size == 1 ? status : slice_row(l, i, err);
+    }
+    /* Its tokens are where they were read, in a map, or in a copy. */
+    const tokmap_i_extent within = s->windows.ranges[at.dataset].tokens;
+    if (fetched)
         row->tokens = fetched->tokens;
-    else if (row->n_tokens <= within.end - row->first_token)
-        row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
-    if (!at.pieces && !row->tokens)
-        status =
-            map_or_copy(l, i, (tokmap_i_token_range){ds, row->first_token, row->n_tokens, within},
-                        0, !fetched, &row->tokens, err);
-    if (status)
-        return status;
-    if (l->parts.wanted != 0)
-        status = at.pieces ? tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at.pieces, at.n_pieces,
-                                                          s->masked, row)
-                           : tokmap_i_row_parts_fill(&l->parts, i, ds, within, s->masked, row);
-    if (status)
-        return tokmap_i_index_cache_fail(l->parts.index, ds, err);
-    return l->slice.size == 1 ? status : slice_row(l, i, err);
+    else if (at.n_tokens <= within.end - at.first_token)
+        row->tokens = tokmap_i_mapped_tokens(ds, at.first_token, at.n_tokens);
+    if (!row->tokens)
+        status = map_or_copy(l, i, (tokmap_i_token_range){ds, at.first_token, at.n_tokens, within},
+                             0, !fetched, &row->tokens, err);
+    if (!status && l->parts.wanted != 0 &&
+        tokmap_i_row_parts_fill(&l->parts, i, ds, within, s->masked, row))
+        status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
+    return status || l->slice.size == 1 ? status : slice_row(l, i, err);
 }
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
@@ -215,16 +215,23 @@ static tokmap_status turn_step(const tokmap_loader *l, uint64_t *first, uint64_t
     return TOKMAP_OK;
 }
 
-/* Fills all rows of a step, which meets a skip if it is `turned`. */
+/* Fills all rows of a step, which meets a skip if it is `turned`: run by run of samples that follow
+ * one another. */
 static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
                                const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
+    uint32_t i = 0;
     l->pieces.n = 0;
-    for (uint32_t i = 0; i < l->batch_rows && !status; i++) {
-        const uint64_t at = turned ? tokmap_i_loader_rows_after(l, sample, i) : sample + i;
-        status = fill_row(l, i, at, fetched ? &fetched[i] : NULL, err);
-    }
+    do {
+        const tokmap_i_gap *gap = turned ? tokmap_i_skips_after(&l->skips, sample) : NULL;
+        uint32_t end = l->batch_rows;
+        if (gap)
+            end = (uint32_t)MIN(l->batch_rows, i + (gap->begin - sample));
+        for (; i < end && !status; i++, sample++)
+            status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
+        sample = gap ? gap->end : sample;
+    } while (i < l->batch_rows && !status);
     static const tokmap_piece none; /* of a slice without a token */
     const bool of_pieces = l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1;
     size_t n_before = 0;

@@ -68,10 +68,11 @@ static uint64_t find_count(const uint64_t *counts, uint64_t n, uint64_t x)
 static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache *index,
                                  uint64_t window, tokmap_sample *out)
 {
-    tokmap_i_pieces *from = tokmap_i_index_cache_of(index, w->datasets[out->dataset]);
-    const tokmap_i_documents *docs = &w->datasets[out->dataset]->documents;
-    const uint64_t *counts = w->within[out->dataset];
-    const tokmap_i_range *range = &w->ranges[out->dataset];
+    const uint32_t d = out->dataset;
+    const tokmap_i_documents *docs = &w->datasets[d]->documents;
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(index, w->datasets[d]);
+    const uint64_t *counts = w->within[d];
+    const tokmap_i_range *range = &w->ranges[d];
     const uint64_t n_counts = div_up(docs->layout.n_groups, TOKMAP_I_GROUPS_PER_COUNT);
     const uint64_t at = find_count(counts, n_counts, window);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * TOKMAP_I_GROUPS_PER_COUNT;
