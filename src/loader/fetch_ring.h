@@ -6,7 +6,7 @@
  * are done, in any order. */
 #pragma once
 
-#include "loader/fetch.h"
+#include "loader/fetch_options.h"
 
 typedef struct tokmap_i_ring tokmap_i_ring;
 

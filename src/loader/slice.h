@@ -2,7 +2,7 @@
 /* slice.h - what of a row a rank of context parallelism gets. */
 #pragma once
 
-#include "loader/fetch.h"
+#include "loader/fetch_options.h"
 #include "loader/row_parts.h"
 #include "tokmap_loader.h"
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fetch_options.h - which rows a fetch reads ahead, and how. */
+#pragma once
+
+#include "dataset/token_files.h"
+#include "tokmap_loader.h"
+
+/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around in it, or in
+ * a part of it. */
+typedef struct tokmap_i_fetch_row {
+    uint32_t dataset; /* index in the list of the options */
+    uint32_t n_tokens;
+    uint64_t first_token;
+    tokmap_i_extent within;
+    const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
+                           one file, which was not checked: copy it with tokmap_i_pages_read. NULL
+                           also for one of pieces, which were checked */
+    size_t first_piece, n_pieces; /* if it is one of pieces, not 0 */
+    bool is_mapped;               /* those are in the map already */
+} tokmap_i_fetch_row;
+
+/* Of the rows of a step. */
+typedef struct tokmap_i_fetch_pieces {
+    tokmap_piece *list;
+    size_t n, capacity;
+} tokmap_i_fetch_pieces;
+
+/* false: no memory. */
+bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n);
+
+/* Fills in the n_rows rows of a step, from this position on (order/skips.h), and their pieces.
+ * Called only in the thread of the fetch, and again for a step that is tried again. A row is inside
+ * its dataset, and has 1 to max_tokens tokens.
+ * TOKMAP_END: this step and later ones do not exist. */
+typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t position, uint32_t n_rows,
+                                          tokmap_i_fetch_row *rows, tokmap_i_fetch_pieces *pieces,
+                                          tokmap_error *err);
+
+typedef struct tokmap_i_fetch_options {
+    tokmap_io io; /* POPULATE, DIRECT or READ */
+    const tokmap_dataset *const *datasets;
+    uint32_t n_datasets;
+    uint32_t n_steps;    /* read ahead: 1 to 1024 */
+    uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
+    uint32_t max_tokens; /* of a row */
+    bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
+    tokmap_i_fetch_plan *plan;
+    /* NULL, or called in the same thread before a step is planned, with its first position. It
+     * reads in larger pieces than rows, so POPULATE does not request rows one by one. */
+    void (*ahead)(void *context, uint64_t position);
+    void *context;
+} tokmap_i_fetch_options;
