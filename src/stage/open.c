@@ -478,7 +478,6 @@ void tokmap_stage_close(tokmap_stage *s)
         tokmap_i_condition_signal(&s->work);
         tokmap_i_mutex_unlock(&s->mutex);
         tokmap_i_thread_join(s->thread);
-        s->has_thread = false;
     }
     const bool in_context = s->context && tokmap_i_stage_enter(s, &mode) == 0;
     /* Waits for work of the device that uses the memory of the stage. */
@@ -490,7 +489,6 @@ void tokmap_stage_close(tokmap_stage *s)
     if (s->pinned) /* no tensor uses host memory */
         s->driver->unregister_host(s->host_memory);
     tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
-    s->host_memory = NULL;
     free_rows(s);
     if (in_context)
         tokmap_i_stage_leave(s, mode);
