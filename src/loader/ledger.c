@@ -94,7 +94,7 @@ static void add_sources(text *t, const tokmap_loader *l)
         const tokmap_i_loader_source *s = &l->sources[k];
         add(t, "%s{\"datasets\":[", k ? "," : "");
         for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
-            const tokmap_dataset *ds = s->datasets[d];
+            const tokmap_dataset *ds = s->windows.datasets[d];
             add(t, d ? ",{" : "{");
             add_hex(t, "id", ds->header.dataset_id, sizeof ds->header.dataset_id);
             add(t, ",");
@@ -105,9 +105,9 @@ static void add_sources(text *t, const tokmap_loader *l)
                 add(t, ",");
                 add_hex(t, "order_of", s->order_ids[d], sizeof *s->order_ids);
             }
-            if (s->ranges[d].is_part)
+            if (s->windows.ranges[d].is_part)
                 add(t, ",\"documents\":[\"%" PRIu64 "\",\"%" PRIu64 "\"]",
-                    s->ranges[d].first_document, s->ranges[d].end_document);
+                    s->windows.ranges[d].first_document, s->windows.ranges[d].end_document);
             add(t, "}");
         }
         add(t, "],\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->o.sources[k].max_epochs,

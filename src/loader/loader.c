@@ -100,7 +100,7 @@ static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, tokmap_i_token_ra
 static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
                                  const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
-    const tokmap_dataset *ds = l->sources[at->source].datasets[at->dataset];
+    const tokmap_dataset *ds = l->sources[at->source].windows.datasets[at->dataset];
     const uint8_t *read = fetched ? fetched->tokens : NULL;
     const size_t first = l->pieces.n;
     tokmap_status status = TOKMAP_OK;
@@ -144,7 +144,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     if (status)
         return status;
     const tokmap_i_loader_source *s = &l->sources[at.source];
-    const tokmap_dataset *ds = s->datasets[at.dataset];
+    const tokmap_dataset *ds = s->windows.datasets[at.dataset];
     tokmap_row *row = &l->rows[i];
     *row = (tokmap_row){.n_tokens = at.n_tokens,
                         .token_bytes = s->token_bytes,

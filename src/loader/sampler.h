@@ -36,8 +36,8 @@ typedef struct tokmap_i_windows {
     bool random_offset;
     tokmap_i_rows_kind rows_kind; /* with BEST_FIT, else 0 */
     tokmap_i_order_id id;         /* of the source */
-    const tokmap_dataset *const *datasets;
-    const tokmap_i_range *ranges; /* of each dataset */
+    const tokmap_dataset **datasets;
+    tokmap_i_range *ranges; /* of each dataset */
     uint32_t n_datasets;
 
     uint64_t *before;             /* windows before each dataset */
@@ -77,10 +77,8 @@ uint64_t tokmap_i_windows_offset(const tokmap_i_windows *w, uint64_t epoch, uint
 
 /* Does not change after open. */
 typedef struct tokmap_i_loader_source {
-    const tokmap_dataset **datasets; /* in the list of all sources, which it begins at: */
-    uint32_t first_dataset;
+    uint32_t first_dataset;   /* in the list of all sources */
     uint8_t (*order_ids)[16]; /* of each dataset: docs/ORDER.md, section 1 */
-    tokmap_i_range *ranges;   /* likewise */
     tokmap_i_windows windows;
     tokmap_i_shuffle shuffle; /* without cached permutations; samplers copy it */
     uint32_t token_bytes;

@@ -26,7 +26,7 @@ static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_err
 uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uint32_t d,
                                 const uint8_t order_id[16])
 {
-    const tokmap_i_range *range = &s->ranges[d];
+    const tokmap_i_range *range = &s->windows.ranges[d];
     h = tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(order_id)), load_le64(order_id + 8));
     if (range->is_part)
         h = tokmap_i_hash_add(tokmap_i_hash_add(h, range->first_document), range->end_document);
@@ -114,7 +114,7 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
     for (uint32_t k = 0; k < l->n_sources; k++)
         for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++) {
             const tokmap_i_loader_source *s = &l->sources[k];
-            all[n++] = (served){s->order_ids[d], &s->ranges[d], s->datasets[d]};
+            all[n++] = (served){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
         }
     qsort(all, n, sizeof *all, compare_served);
     tokmap_status status = TOKMAP_OK;
@@ -158,14 +158,21 @@ static tokmap_status set_datasets(tokmap_loader *l, uint32_t k, tokmap_error *er
     const tokmap_loader_source *from = &o->sources[k];
     const tokmap_dataset *first = from->datasets[0];
     tokmap_i_loader_source *s = &l->sources[k];
+    s->masked = from->masked != 0;
+    s->token_bytes = first->header.token_bytes;
     s->first_dataset = k ? s[-1].first_dataset + s[-1].windows.n_datasets : 0;
-    s->datasets = l->datasets + s->first_dataset;
     s->order_ids = malloc(from->n_datasets * sizeof *s->order_ids);
-    s->ranges = malloc(from->n_datasets * sizeof *s->ranges);
-    if (!s->order_ids || !s->ranges)
+    s->windows = (tokmap_i_windows){.kind = o->windows,
+                                    .length = l->length,
+                                    .random_offset = o->random_offset,
+                                    .rows_kind = l->rows_kind,
+                                    .datasets = l->datasets + s->first_dataset,
+                                    .ranges = malloc(from->n_datasets * sizeof(tokmap_i_range)),
+                                    .n_datasets = from->n_datasets};
+    if (!s->order_ids || !s->windows.ranges)
         return FAIL_MEMORY(err);
     for (size_t d = 0; d < from->n_datasets; d++) {
-        const tokmap_dataset *ds = s->datasets[d] = from->datasets[d];
+        const tokmap_dataset *ds = s->windows.datasets[d] = from->datasets[d];
         if (ds->header.token_bytes != first->header.token_bytes)
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: has tokens of %" PRIu32 " bytes, %s of the same source has tokens of "
@@ -185,21 +192,12 @@ static tokmap_status set_datasets(tokmap_loader *l, uint32_t k, tokmap_error *er
         const uint64_t *documents = from->documents ? &from->documents[2 * d] : NULL;
         tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);
         if (!status)
-            status = find_range(ds, documents, &s->ranges[d], err);
+            status = find_range(ds, documents, &s->windows.ranges[d], err);
         if (status)
             return status;
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
         l->has_joined |= ds->is_joined;
     }
-    s->masked = from->masked != 0;
-    s->token_bytes = first->header.token_bytes;
-    s->windows = (tokmap_i_windows){.kind = l->o.windows,
-                                    .length = l->length,
-                                    .random_offset = l->o.random_offset,
-                                    .rows_kind = l->rows_kind,
-                                    .datasets = s->datasets,
-                                    .ranges = s->ranges,
-                                    .n_datasets = from->n_datasets};
     return TOKMAP_OK;
 }
 
@@ -258,7 +256,7 @@ void tokmap_i_loader_close_sources(tokmap_loader *l)
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_windows_close(&l->sources[k].windows);
         free(l->sources[k].order_ids);
-        free(l->sources[k].ranges);
+        free(l->sources[k].windows.ranges);
     }
     free(l->sources);
     free(l->datasets);

@@ -58,7 +58,7 @@ static uint64_t hash_spans(const tokmap_loader *l, uint32_t n_sources)
     bool any = false;
     for (uint32_t k = 0; k < n_sources; k++)
         for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++) {
-            const uint64_t of_dataset = l->sources[k].datasets[d]->spans.hash;
+            const uint64_t of_dataset = l->sources[k].windows.datasets[d]->spans.hash;
             hash = tokmap_i_hash_add(hash, of_dataset);
             any |= of_dataset != 0;
         }
@@ -131,7 +131,7 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
             const tokmap_i_loader_source *s = &l->sources[k];
             uint64_t source = TOKMAP_I_HASH_START;
             for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
-                const tokmap_dataset *ds = s->datasets[d];
+                const tokmap_dataset *ds = s->windows.datasets[d];
                 uint8_t id[16];
                 n_read += tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA)->n_bytes;
                 const size_t n_ids = tokmap_i_dataset_ids(ds, 0, id);

@@ -58,7 +58,7 @@ static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const to
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->shape.n_rows && !status; r++) {
         const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
-        const tokmap_dataset *ds = source->datasets[s->rows[r].dataset];
+        const tokmap_dataset *ds = source->windows.datasets[s->rows[r].dataset];
         const tokmap_row *row = &rows[r];
         uint8_t *to = image ? tokmap_i_image_tokens(image, r) : s->tokens + r * row_bytes;
         uint8_t *labels = s->shape.n_slices > 1 ? tokmap_i_image_labels(image, &s->shape, r) : NULL;
