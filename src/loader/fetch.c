@@ -105,16 +105,16 @@ bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pi
 /* Ranges of tokens of a row: its pieces, or one. */
 static size_t n_ranges(const tokmap_i_fetch_row *row)
 {
-    return MAX(row->n_pieces, 1);
+    return MAX(row->at.n_pieces, 1);
 }
 
-static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const step *s,
-                                     const tokmap_i_fetch_row *row, size_t i)
+static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
+                                     size_t i)
 {
     const tokmap_dataset *ds = f->o.datasets[row->dataset];
-    if (row->n_pieces == 0)
-        return (tokmap_i_token_range){ds, row->first_token, row->n_tokens, row->within};
-    const tokmap_piece *p = &s->pieces.list[row->first_piece + i];
+    if (row->at.n_pieces == 0)
+        return (tokmap_i_token_range){ds, row->at.first_token, row->at.n_tokens, row->within};
+    const tokmap_piece *p = &row->at.pieces[i];
     return (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}};
 }
 
@@ -133,12 +133,16 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
         return status;
     s->n_left = n_rows;
     s->status = TOKMAP_OK;
+    size_t n_pieces = 0;
     for (uint32_t r = 0; r < n_rows; r++) {
+        if (s->rows[r].at.n_pieces > 0)
+            s->rows[r].at.pieces = s->pieces.list + n_pieces;
+        n_pieces += s->rows[r].at.n_pieces;
         if (f->o.io == TOKMAP_IO_DIRECT)
             tokmap_i_ring_start(f->ring, (uint32_t)(i % f->n_slots), r, &s->rows[r]);
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && f->o.io != TOKMAP_IO_DIRECT && !f->o.ahead;
              k++)
-            tokmap_i_pages_will_need(range_of(f, s, &s->rows[r], k));
+            tokmap_i_pages_will_need(range_of(f, &s->rows[r], k));
     }
     return TOKMAP_OK;
 }
@@ -149,9 +153,9 @@ static tokmap_status copy_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *ro
     tokmap_status status = TOKMAP_OK;
     row->tokens = to;
     for (size_t k = 0; k < n_ranges(row) && !status; k++) {
-        const tokmap_i_token_range range = range_of(f, s, row, k);
+        const tokmap_i_token_range range = range_of(f, row, k);
         const uint32_t width = range.dataset->header.token_bytes;
-        const uint64_t place = row->n_pieces > 0 ? s->pieces.list[row->first_piece + k].place : 0;
+        const uint64_t place = row->at.n_pieces > 0 ? row->at.pieces[k].place : 0;
         atomic_fetch_add_explicit(&f->bytes_read, range.n_tokens * width, memory_order_relaxed);
         status = tokmap_i_pages_read(range, (uint8_t *)to + place * width, &s->err);
     }
@@ -172,16 +176,15 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
             status = copy_row(f, s, &s->rows[r], to);
         const bool brings = !copies && !s->rows[r].is_mapped;
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && brings && !status; k++)
-            status =
-                tokmap_i_pages_bring(range_of(f, s, &s->rows[r], k), &s->rows[r].tokens, &s->err);
+            status = tokmap_i_pages_bring(range_of(f, &s->rows[r], k), &s->rows[r].tokens, &s->err);
     }
     if (copies || atomic_load(&f->hurry))
         return status;
     for (uint32_t r = 0; r < s->n_rows && !status; r++) {
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && !status; k++)
             if (s->rows[r].tokens || s->rows[r].is_mapped)
-                status = tokmap_i_pages_check(range_of(f, s, &s->rows[r], k), &seen, &s->err);
-        if (s->rows[r].n_pieces > 0)
+                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), &seen, &s->err);
+        if (s->rows[r].at.n_pieces > 0)
             s->rows[r].tokens = NULL;
     }
     return status;
@@ -210,7 +213,7 @@ static bool drop_step(tokmap_i_fetch *f)
     const step *s = step_at(f, f->n_dropped);
     for (uint32_t r = 0; r < s->n_rows; r++)
         for (size_t k = 0; k < n_ranges(&s->rows[r]); k++)
-            tokmap_i_pages_forget(range_of(f, s, &s->rows[r], k), f->o.io == TOKMAP_IO_POPULATE);
+            tokmap_i_pages_forget(range_of(f, &s->rows[r], k), f->o.io == TOKMAP_IO_POPULATE);
     tokmap_i_mutex_lock(&f->mutex);
     f->n_dropped++;
     return true;

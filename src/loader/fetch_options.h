@@ -5,18 +5,14 @@
 #include "dataset/token_files.h"
 #include "tokmap_loader.h"
 
-/* Tokens first_token .. first_token + n_tokens - 1 of a dataset; they may wrap around in it, or in
- * a part of it. */
 typedef struct tokmap_i_fetch_row {
-    uint32_t dataset; /* index in the list of the options */
-    uint32_t n_tokens;
-    uint64_t first_token;
-    tokmap_i_extent within;
+    tokmap_sample at;       /* with the pieces in the list of the step, if it has any */
+    uint32_t dataset;       /* index in the list of the options */
+    tokmap_i_extent within; /* its tokens may wrap around in this part of the dataset; 0: in all */
     const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
                            one file, which was not checked: copy it with tokmap_i_pages_read. NULL
                            also for one of pieces, which were checked */
-    size_t first_piece, n_pieces; /* if it is one of pieces, not 0 */
-    bool is_mapped;               /* those are in the map already */
+    bool is_mapped;     /* its pieces are in the map already */
 } tokmap_i_fetch_row;
 
 /* Of the rows of a step. */
@@ -28,7 +24,7 @@ typedef struct tokmap_i_fetch_pieces {
 /* false: no memory. */
 bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n);
 
-/* Fills in the n_rows rows of a step, from this position on (order/skips.h), and their pieces.
+/* Fills in the n_rows rows of a step, from this position on (order/skips.h), and adds their pieces.
  * Called only in the thread of the fetch, and again for a step that is tried again. A row is inside
  * its dataset, and has 1 to max_tokens tokens.
  * TOKMAP_END: this step and later ones do not exist. */

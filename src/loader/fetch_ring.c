@@ -95,7 +95,7 @@ void tokmap_i_ring_start(tokmap_i_ring *r, uint32_t slot, uint32_t row,
 {
     const tokmap_dataset *ds = r->o.datasets[tokens->dataset];
     const uint32_t place = slot * r->o.max_rows + row;
-    tokmap_i_token_range rest = {ds, tokens->first_token, tokens->n_tokens, tokens->within};
+    tokmap_i_token_range rest = {ds, tokens->at.first_token, tokens->at.n_tokens, tokens->within};
     const tokmap_i_token_piece p = tokmap_i_pages_take(&rest);
     const uint32_t file = r->first_file[tokens->dataset] + (uint32_t)(p.file - ds->files);
     const uint64_t begin = p.first_byte & ~(uint64_t)(r->files[file].alignment - 1);
@@ -296,7 +296,7 @@ static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
         const tokmap_i_token_file *file = r->files[i].file;
         const uint64_t n_tokens = MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), file->n_tokens);
         const tokmap_i_fetch_row row = {
-            .dataset = d, .n_tokens = (uint32_t)n_tokens, .first_token = file->first_token};
+            .at = {.n_tokens = (uint32_t)n_tokens, .first_token = file->first_token}, .dataset = d};
         tokmap_i_ring_result result = {0};
         tokmap_error cause;
         tokmap_i_ring_start(r, 0, 0, &row);

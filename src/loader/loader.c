@@ -139,10 +139,13 @@ static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
-    tokmap_sample at;
-    tokmap_status status = tokmap_i_sampler_locate(&l->sampler, sample, &at, err);
+    tokmap_sample located;
+    tokmap_status status = TOKMAP_OK;
+    if (!fetched)
+        status = tokmap_i_sampler_locate(&l->sampler, sample, &located, err);
     if (status)
         return status;
+    const tokmap_sample at = fetched ? fetched->at : located;
     const tokmap_i_loader_source *s = &l->sources[at.source];
     const tokmap_dataset *ds = s->windows.datasets[at.dataset];
     tokmap_row *row = &l->rows[i];
@@ -154,9 +157,6 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                         .window = at.window,
                         .first_token = at.first_token,
                         .sample = sample};
-    if (fetched && (fetched->first_token != at.first_token || fetched->n_tokens != at.n_tokens))
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
-                    ds->index_path);
     if (at.pieces) {
         status = fill_pieces(l, i, &at, fetched, err);
         if (!status && l->parts.wanted != 0 &&

@@ -34,13 +34,11 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
         const tokmap_status status = tokmap_i_sampler_locate(&p->sampler, sample, &at, err);
         if (status)
             return status;
+        const tokmap_i_loader_source *source = &p->sampler.sources[at.source];
         rows[i] = (tokmap_i_fetch_row){
-            .dataset = p->sampler.sources[at.source].first_dataset + at.dataset,
-            .n_tokens = at.n_tokens,
-            .first_token = at.first_token,
-            .within = p->sampler.sources[at.source].windows.ranges[at.dataset].tokens,
-            .first_piece = pieces->n,
-            .n_pieces = at.n_pieces,
+            .at = at,
+            .dataset = source->first_dataset + at.dataset,
+            .within = source->windows.ranges[at.dataset].tokens,
             .is_mapped = p->ahead.counts && at.pieces &&
                          tokmap_i_block_ahead_is_mapped(&p->ahead, at.source, at.epoch)};
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))

@@ -113,7 +113,8 @@ tokmap_i_fetch_row ahead_row(const fetch_case *c, uint64_t sample)
         first = (k >> 20) % (n_all - n + 1);
     if (c->from < c->to)
         first = c->from + k % (c->to - c->from - n + 1);
-    return (tokmap_i_fetch_row){.dataset = dataset, .n_tokens = (uint32_t)n, .first_token = first};
+    return (tokmap_i_fetch_row){.dataset = dataset,
+                                .at = {.n_tokens = (uint32_t)n, .first_token = first}};
 }
 
 static tokmap_status ahead_plan(void *context, uint64_t sample, uint32_t n_rows,
@@ -184,8 +185,8 @@ static bool ahead_is_right(const fetch_case *c, const tokmap_i_fetch_row *row, c
 {
     const tokmap_dataset *ds = c->datasets[row->dataset];
     const uint8_t *p = tokens;
-    for (uint32_t i = 0; i < row->n_tokens; i++) {
-        const uint64_t position = (row->first_token + i) % ds->header.n_tokens;
+    for (uint32_t i = 0; i < row->at.n_tokens; i++) {
+        const uint64_t position = (row->at.first_token + i) % ds->header.n_tokens;
         const uint32_t id =
             ds->header.token_bytes == 2 ? load_le16(p + 2 * i) : load_le32(p + 4 * (size_t)i);
         if (id != ahead_token(row->dataset, position))
@@ -201,15 +202,15 @@ void ahead_compare(const fetch_case *c, const tokmap_i_fetch_row *rows, uint32_t
         const tokmap_i_fetch_row expected = ahead_row(c, sample + i);
         const tokmap_dataset *ds = c->datasets[expected.dataset];
         CHECK_EQ(rows[i].dataset, expected.dataset);
-        CHECK_EQ(rows[i].first_token, expected.first_token);
-        CHECK_EQ(rows[i].n_tokens, expected.n_tokens);
+        CHECK_EQ(rows[i].at.first_token, expected.at.first_token);
+        CHECK_EQ(rows[i].at.n_tokens, expected.at.n_tokens);
         if (rows[i].tokens) {
             CHECK_EQ((uintptr_t)rows[i].tokens % ds->header.token_bytes, 0);
             CHECK(ahead_is_right(c, &rows[i], rows[i].tokens));
         } else {
             const tokmap_i_token_piece p =
-                tokmap_i_first_piece(ds, expected.first_token, expected.n_tokens);
-            CHECK(p.n_tokens < expected.n_tokens);
+                tokmap_i_first_piece(ds, expected.at.first_token, expected.at.n_tokens);
+            CHECK(p.n_tokens < expected.at.n_tokens);
         }
     }
 }

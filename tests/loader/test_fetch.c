@@ -488,7 +488,7 @@ EACH_KIND(lets_pages_go)
 /* The page of its first token. */
 static bool is_cached(const tokmap_dataset *ds, tokmap_i_fetch_row row)
 {
-    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, row.first_token, 1);
+    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, row.at.first_token, 1);
     size_t n_pages;
     unsigned char *pages = pages_of(ds, p.file, &n_pages);
     const bool there = pages[p.first_byte / (uint64_t)sysconf(_SC_PAGESIZE)] & 1;
