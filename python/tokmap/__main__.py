@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, `render`, `preprocess`, `trace` and `report`, which are written in Python."""
 
+import importlib
 import os
 import sys
 
 from . import _native
 
+_MODULES = {"import": "_importers", "render": "_render", "preprocess": "_preprocess", "trace": "_answers", "report": "_answers"}
+
 
 def main() -> None:
-    if sys.argv[1:2] == ["import"]:
-        from ._importers import main as import_files
-
-        return import_files(sys.argv[2:])
-    if sys.argv[1:2] == ["render"]:
-        from ._render import main as render
-
-        return render(sys.argv[2:])
-    if sys.argv[1:2] == ["preprocess"]:
-        from ._preprocess import main as preprocess
-
-        return preprocess(sys.argv[2:])
-    if sys.argv[1:2] in (["trace"], ["report"]):
-        from ._answers import main as answer
-
-        return answer(sys.argv[1:])
+    command = "".join(sys.argv[1:2])
+    if command in _MODULES:
+        module = importlib.import_module(f".{_MODULES[command]}", __package__)
+        return module.main(sys.argv[1 if command in ("trace", "report") else 2:])  # type: ignore[no-any-return]
     try:
         program = _native.find_program("tokmap")
     except FileNotFoundError as error:

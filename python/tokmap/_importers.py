@@ -37,6 +37,19 @@ def _need(module: str) -> Any:
         raise _Refused(f"{error}. Install it: pip install {module.partition('.')[0]}") from None
 
 
+def _load_tokenizer(name: str) -> Any:
+    """That of transformers, without the network."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    transformers = _need("transformers")
+    try:
+        return transformers.AutoTokenizer.from_pretrained(name, local_files_only=True, trust_remote_code=False)
+    except Exception as error:
+        why = "" if os.path.exists(name) else "there is no such folder; "
+        why += str(error).strip().partition("\n")[0]
+        raise _Refused(f"{name}: transformers cannot load this tokenizer without the network: {why}") from None
+
+
 def _choose(field: Optional[str], names: Iterable[str], path: str) -> str:
     """The field that the user named, else the usual name, else the only one there is."""
     found = list(names)

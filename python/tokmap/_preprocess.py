@@ -13,7 +13,7 @@ import tempfile
 from typing import Any, List, NamedTuple, Optional
 
 from . import _native
-from ._importers import _need, _Refused
+from ._importers import _load_tokenizer, _Refused
 
 _PIECES = ("SentencePieceTokenizer", "GPTSentencePieceTokenizer", "Llama2Tokenizer")
 
@@ -28,26 +28,18 @@ class _Encoding(NamedTuple):
     specials: str
 
 
-def _save(folder: str, text: str) -> str:
-    path = os.path.join(folder, "tokenizer.json")
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(text)
-    return path
+def _link(path: str, folder: str, name: str) -> str:
+    """Under a name that pack knows, and where no file beside it names another end."""
+    os.stat(path)  # whose error names the file that the user gave
+    os.symlink(os.path.abspath(path), os.path.join(folder, name))
+    return os.path.join(folder, name)
 
 
 def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
     """As Megatron's class of this name: it makes special tokens of those that transformers names, and --tokenizer-model
     may be a class that differs from its tokenizer.json. So what counts is the tokenizer that transformers has made."""
-    os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # else transformers loads it, for seconds
-    transformers = _need("transformers")
-    try:
-        t = transformers.AutoTokenizer.from_pretrained(o.tokenizer_model, local_files_only=True, trust_remote_code=False)
-    except Exception as error:
-        why = "" if os.path.exists(o.tokenizer_model) else "there is no such folder; "
-        why += str(error).strip().partition("\n")[0]
-        raise _Refused(f"{o.tokenizer_model}: transformers cannot load this tokenizer without the network: {why}") from None
+    t = _load_tokenizer(o.tokenizer_model)
     if not t.is_fast:
         raise _Refused(f"{o.tokenizer_model}: is a tokenizer without a tokenizer.json, written in Python")
     aliases = [("eos_token", "sep_token"), ("sep_token", "eos_token"), ("bos_token", "cls_token"), ("cls_token", "bos_token")]
@@ -57,7 +49,9 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
     made.no_padding()
     text, file = made.to_str(), os.path.join(o.tokenizer_model, "tokenizer.json")
     if not os.path.exists(file) or type(made).from_file(file).to_str() != text:
-        file = _save(folder, text)
+        file = os.path.join(folder, "tokenizer.json")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(text)
     around = made.encode("a", add_special_tokens=not o.tokenizer_hf_no_include_special_tokens)
     inside = [i for i, special in enumerate(around.special_tokens_mask) if not special]
     before, after = around.ids[:inside[0]], around.ids[inside[-1] + 1:]
@@ -73,27 +67,16 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
 
 
 def _gpt2(o: argparse.Namespace, folder: str) -> _Encoding:
+    eod = "<|endoftext|>"
     with open(o.vocab_file, encoding="utf-8") as file:
-        vocab = json.load(file)
-    with open(o.merge_file, encoding="utf-8") as file:
-        merges = [line for line in file.read().split("\n") if line and not line.startswith("#version")]
-    token = "<|endoftext|>"
-    if token not in vocab:
-        raise _Refused(f"{o.vocab_file}: has no {token}")
-    special = {"id": vocab[token], "content": token, "special": True, "single_word": False, "lstrip": False,
-               "rstrip": False, "normalized": False}
-    split = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    model = {"type": "BPE", "vocab": vocab, "merges": merges}
-    text = json.dumps({"added_tokens": [special], "normalizer": None, "pre_tokenizer": split, "post_processor": None,
-                       "decoder": split, "model": model})
-    return _Encoding(_save(folder, text), "none", "none", str(vocab[token]), "match")
+        if eod not in json.load(file):
+            raise _Refused(f"{o.vocab_file}: has no {eod}")
+    _link(o.merge_file, folder, "merges.txt")
+    return _Encoding(_link(o.vocab_file, folder, "vocab.json"), "none", "none", eod, "match")
 
 
 def _pieces(o: argparse.Namespace, folder: str) -> _Encoding:
-    """Linked, so that no file beside it names another end."""
-    path = os.path.join(folder, os.path.basename(o.tokenizer_model))
-    os.symlink(os.path.abspath(o.tokenizer_model), path)
-    return _Encoding(path, "none", "none", "auto", "text")
+    return _Encoding(_link(o.tokenizer_model, folder, os.path.basename(o.tokenizer_model)), "none", "none", "auto", "text")
 
 
 def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:

@@ -11,7 +11,7 @@ import sys
 from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from ._errors import ExistsError
-from ._importers import _need, _Refused
+from ._importers import _load_tokenizer, _need, _Refused
 
 
 def _open(path: str, mode: str, name: str) -> Any:
@@ -46,18 +46,10 @@ class _Chats:
     """What renders the chats of one tokenizer."""
 
     def __init__(self, tokenizer: str, template: Optional[str]) -> None:
-        os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
-        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-        transformers, utils = _need("transformers"), _need("transformers.utils.chat_template_utils")
+        self._tokenizer = _load_tokenizer(tokenizer)
+        utils = _need("transformers.utils.chat_template_utils")
         if not hasattr(utils, "render_jinja_template"):
-            raise _Refused(f"transformers {transformers.__version__} is too old: pip install -U transformers")
-        try:
-            load = transformers.AutoTokenizer.from_pretrained
-            self._tokenizer = load(tokenizer, local_files_only=True, trust_remote_code=False)
-        except Exception as error:
-            why = "" if os.path.exists(tokenizer) else "there is no such folder; "
-            why += str(error).strip().partition("\n")[0]
-            raise _Refused(f"{tokenizer}: transformers cannot load this tokenizer without the network: {why}") from None
+            raise _Refused("transformers is too old: pip install -U transformers")
         self._render: Callable[..., Tuple[List[str], List[List[Tuple[int, int]]]]] = utils.render_jinja_template
         self._compile: Callable[[str], Any] = utils._compile_jinja_template
         self._name, self._template, self._checked = tokenizer, None, set()  # type: str, Optional[str], Set[str]
